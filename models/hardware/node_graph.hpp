@@ -1,0 +1,117 @@
+#pragma once
+// The inside of one node (a server, one operating system) as a directed graph. Built once from a
+// NodeType, checked whole, then only read. Every node of a cluster shares one NodeGraph.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/hardware/parts.hpp"
+#include "sim/units.hpp"
+
+namespace fabricast {
+
+enum class VertexId : std::uint32_t {};
+enum class LinkId : std::uint32_t {};  ///< local to a NodeGraph, or global in a Cluster
+constexpr std::uint32_t index_of(VertexId id) { return static_cast<std::uint32_t>(id); }
+constexpr std::uint32_t index_of(LinkId id) { return static_cast<std::uint32_t>(id); }
+
+enum class VertexKind : std::uint8_t { cpu, pcie_switch, gpu, nvswitch, nic };
+enum class LinkKind : std::uint8_t { nvlink, pcie, socket, network };
+
+/// How `nvidia-smi topo -m` names the way between two devices, nearest first.
+enum class SmiPath : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
+
+/// One device of a node. Which of the part pointers is set follows from kind.
+/// `parent` is the PCI parent (CPU or PCIe switch); NVSwitch planes and CPUs have none.
+struct Vertex {
+  VertexKind kind{};
+  std::string name;                 ///< unique in the node: "gpu0", "mlx5_0", "pcisw2", "cpu1", "nvswitch"
+  int index = 0;                    ///< among its kind, in NCCL's (depth first) order
+  VertexId parent{};
+  bool has_parent = false;
+  int host_bridge = 0;              ///< same number = same host bridge of the CPU (PHB, else NODE)
+  std::string busid;                ///< "0000:1b:00.0"
+  int pcie_gen = 0, pcie_width = 0; ///< of the link to the parent
+};
+
+struct GpuInfo {
+  VertexId vertex{};
+  GpuPart part;
+  bool gdr = true;
+  std::vector<std::pair<std::string, int>> nvlink_targets;  ///< bus id of the far end, links
+  int nvlink_count = 0;  ///< sum over targets
+};
+
+struct NicInfo {
+  VertexId vertex{};
+  NicPart part;
+  std::string name;      ///< HCA name: "mlx5_0"
+  int port = 1;
+  std::string guid;      ///< "0x9a3f5e00030000"
+  Bandwidth speed;       ///< link speed of the port
+  int max_connections = 131072;
+  bool gdr = true;
+  int rail = 0;          ///< index of the NIC in the node: decides its leaf
+};
+
+struct CpuInfo {
+  VertexId vertex{};
+  CpuPart part;
+  int numa = 0;
+  std::string affinity;  ///< "00000000,00ffffff"
+  std::string host_hash;
+};
+
+/// One direction. `latency` = the vertex it leaves (switch, NIC, root complex) plus the wire.
+struct NodeLink {
+  VertexId from{}, to{};
+  LinkKind kind{};
+  Bandwidth rate;        ///< payload rate as simulated
+  Duration latency;
+};
+
+struct NodeType;  ///< typed config, models/hardware/node_type.hpp
+
+class NodeGraph {
+ public:
+  /// Throws Error with the offending key (cycle, unconnected GPU, duplicate name, ...).
+  static NodeGraph build(const NodeType& type, const PartsCatalogue& parts);
+
+  const std::string& name() const { return name_; }
+  std::span<const Vertex> vertices() const { return vertices_; }
+  std::span<const NodeLink> links() const { return links_; }
+  const Vertex& vertex(VertexId id) const { return vertices_[index_of(id)]; }
+  const NodeLink& link(LinkId id) const { return links_[index_of(id)]; }
+  std::span<const GpuInfo> gpus() const { return gpus_; }   ///< local rank order
+  std::span<const NicInfo> nics() const { return nics_; }
+  std::span<const CpuInfo> cpus() const { return cpus_; }
+
+  /// Links from one device to another over NVLink only (direct or through the NVSwitch plane);
+  /// empty when there is no such way or from == to.
+  std::vector<LinkId> nvlink_route(VertexId from, VertexId to) const;
+  /// Links over PCIe, root complexes and sockets. Never empty for two different connected devices.
+  std::vector<LinkId> pcie_route(VertexId from, VertexId to) const;
+  /// The CPU a device hangs under: its host memory is the bounce buffer.
+  VertexId cpu_of(VertexId device) const;
+  /// As nvidia-smi would print it; nvlink only if there is an NVLink way.
+  SmiPath smi_path(VertexId from, VertexId to) const;
+  /// NVLinks between two GPUs, or to the NVSwitch plane: the k of NV<k>; 0 = none.
+  int nvlinks_between(VertexId from, VertexId to) const;
+  /// "gpu3 -> pcisw3 (PCIe gen5 x16)"
+  std::string link_name(LinkId id) const;
+
+ private:
+  friend class NodeGraphBuilder;
+  std::string name_;
+  std::vector<Vertex> vertices_;
+  std::vector<NodeLink> links_;
+  std::vector<std::vector<LinkId>> out_;  ///< by vertex
+  std::vector<GpuInfo> gpus_;
+  std::vector<NicInfo> nics_;
+  std::vector<CpuInfo> cpus_;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,57 @@
+#pragma once
+// Typed config of one node type, as written in topologies/*.yaml. Filled by models/io, the only
+// input of NodeGraph::build. Every entry remembers its place, so that an error can name it.
+
+#include <string>
+#include <vector>
+
+#include "sim/error.hpp"
+#include "sim/units.hpp"
+
+namespace fabricast {
+
+struct CpuConfig {
+  Place place;
+  std::string name, part;
+  int numa = 0;
+  std::string affinity, host_hash;
+};
+
+/// One element of a PCI tree.
+struct PciConfig {
+  enum class Kind { pcie_switch, gpu, nic };
+  struct Nvlink {
+    std::string target;  ///< bus id of an NVSwitch or a GPU, or the name of one
+    int count = 0;
+  };
+  Place place;
+  Kind kind{};
+  std::string name;    ///< unique in the node
+  std::string part;
+  std::string busid;
+  std::string cpu;     ///< set for elements directly under a CPU
+  int host_bridge = -1;  ///< only there; -1 = one of its own
+  int pcie_gen = 0, pcie_width = 0;  ///< 0 = the part's
+  std::vector<PciConfig> children;   ///< switches only
+  std::vector<Nvlink> nvlinks;       ///< GPUs only
+  bool gdr = true;                   ///< GPUs and NICs
+  // NICs only
+  int port = 1;
+  Bandwidth speed;                   ///< 0 = the part's port rate
+  std::string guid;
+};
+
+struct NvSwitchConfig {
+  Place place;
+  std::string name, part, busid;
+};
+
+struct NodeType {
+  Place place;
+  std::string name, title;
+  std::vector<CpuConfig> cpus;
+  std::vector<PciConfig> pci;  ///< roots, in file order
+  std::vector<NvSwitchConfig> nvswitches;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,121 @@
+#pragma once
+// The typed parts catalogue: what a node or a fabric is composed of. Plain structs, filled by
+// models/io from topologies/parts.yaml (every number there carries unit, source and status).
+// All rates are one direction.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "sim/units.hpp"
+
+namespace fabricast {
+
+/// NCCL's protocols, in NCCL's order (src/include/device.h).
+enum class Protocol : std::uint8_t { ll, ll128, simple };
+inline constexpr int kProtocols = 3;
+inline constexpr std::array<Protocol, kProtocols> kAllProtocols = {Protocol::ll, Protocol::ll128,
+                                                                   Protocol::simple};
+
+/// Identification of a PCI function, as text of NCCL's topology XML ("0x10de").
+struct PciIds {
+  std::string device_class, vendor, device, subsystem_vendor, subsystem_device;
+};
+
+/// One PCIe generation: raw rate of a lane after encoding, and what a large DMA reaches of it.
+struct PcieGen {
+  int gen = 0;
+  std::string speed_text;         ///< as sysfs and NCCL write it: "32.0 GT/s PCIe"
+  Bandwidth effective_x16;        ///< payload rate of 16 lanes, measured or derived; scales with width
+};
+
+struct GpuPart {
+  std::string name;
+  int sm = 0;                     ///< compute capability, 90 = 9.0
+  int nvlink_links = 0;           ///< 0 = none
+  Bandwidth nvlink_per_link;      ///< after encoding, one direction
+  double nvlink_store_efficiency = 0;  ///< share of it that SM stores reach (store overhead), 0..1
+  int pcie_gen = 0;
+  int pcie_width = 16;
+  /// What one channel (thread block) copies or reduces per second, data bytes, by Protocol.
+  std::array<Bandwidth, kProtocols> copy_rate{};
+  PciIds ids;
+};
+
+struct NicPart {
+  std::string name;
+  Bandwidth port_rate;            ///< signalling rate for data, 400 Gb/s = 50 GB/s
+  double goodput = 0;             ///< share of port_rate that large messages reach, 0..1
+  Duration latency;               ///< per side: doorbell to wire, wire to memory
+  int pcie_gen = 0;
+  int pcie_width = 16;
+  PciIds ids;
+};
+
+struct CpuPart {
+  std::string name;
+  std::string arch, vendor;       ///< "x86_64", "GenuineIntel"
+  int family_id = 0, model_id = 0;
+  Bandwidth socket_rate;          ///< PCIe peer traffic over the socket link, one direction
+  Duration socket_latency;        ///< extra one way latency of crossing it
+  Duration root_latency;          ///< one way through the root complex
+};
+
+struct PcieSwitchPart {
+  std::string name;
+  Duration latency;
+  int pcie_gen = 0;
+  int pcie_width = 16;
+  PciIds ids;
+};
+
+struct NvSwitchPart {
+  std::string name;
+  Duration latency;               ///< GPU egress port to GPU ingress port, links included
+};
+
+struct FabricSwitchPart {
+  std::string name;
+  int radix = 0;
+  Bandwidth port_rate;
+  Duration latency;               ///< port to port, ingress FEC included
+};
+
+/// Kinds of hop between two workers, as NCCL's tuner distinguishes them (src/graph/tuning.cc).
+enum class HopKind : std::uint8_t { nvlink, pcie, net };
+inline constexpr int kHopKinds = 3;
+
+/// Costs of one protocol, by HopKind where arrays. Sources in parts.yaml.
+struct ProtocolCosts {
+  Duration launch;                             ///< once per operation: NCCL's base latency
+  std::array<Duration, kHopKinds> overhead{};  ///< worker busy per primitive, before its bytes move
+  std::array<Duration, kHopKinds> sync{};      ///< flag to poll beyond the wire; occupies nobody
+  Duration proxy_post;                         ///< proxy thread busy per network message
+  Bandwidth proxy_check_rate{};                ///< wire bytes/s at which the proxy reads flags; 0 = it does not
+};
+
+/// Host software, one set for all nodes.
+struct SoftwareCosts {
+  std::array<ProtocolCosts, kProtocols> protocol{};
+  Duration launch_per_gpu;  ///< launches of one process serialise: T >= GPUs * this
+};
+
+struct Cable {
+  Duration delay_per_metre;
+  Duration optics;  ///< per transceiver; two per optical cable
+};
+
+struct PartsCatalogue {
+  std::map<int, PcieGen> pcie;
+  std::map<std::string, GpuPart> gpus;
+  std::map<std::string, NicPart> nics;
+  std::map<std::string, CpuPart> cpus;
+  std::map<std::string, PcieSwitchPart> pcie_switches;
+  std::map<std::string, NvSwitchPart> nvswitches;
+  std::map<std::string, FabricSwitchPart> fabric_switches;
+  std::map<std::string, Cable> cables;
+  SoftwareCosts software;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,36 @@
+#pragma once
+// From files to typed config to topology. The only door for YAML besides scenarios.
+
+#include <string>
+#include <vector>
+
+#include "models/hardware/cluster.hpp"
+#include "models/hardware/node_type.hpp"
+#include "models/hardware/parts.hpp"
+
+namespace fabricast {
+
+/// The catalogue embedded in the program (topologies/parts.yaml).
+PartsCatalogue load_parts();
+
+/// What `--topology T --nodes N --fabric F` ask for.
+struct TopologyRequest {
+  std::string topology;  ///< preset name or path of a YAML file (node type or cluster)
+  int nodes = 0;         ///< 0 = what the file says, else 1
+  std::string fabric;    ///< preset name or path of a YAML fabric; "" = the file's, else default
+};
+
+/// Names that --topology takes without a path, sorted.
+std::vector<std::string> preset_names();
+
+NodeType load_node_type(const std::string& topology);
+/// Reads, builds, validates. Throws Error.
+Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts);
+
+/// The same from text, for tests and fuzzing; `file` is used in messages only.
+PartsCatalogue parse_parts(const std::string& text, const std::string& file);
+NodeType parse_node_type(const std::string& text, const std::string& file);
+Cluster parse_cluster(const std::string& text, const std::string& file, const TopologyRequest& request,
+                      const PartsCatalogue& parts);
+
+}  // namespace fabricast

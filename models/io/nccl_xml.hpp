@@ -1,0 +1,13 @@
+#pragma once
+// A node as NCCL sees it: the XML of NCCL_TOPO_DUMP_FILE.
+
+#include <string>
+
+#include "models/hardware/node_graph.hpp"
+
+namespace fabricast {
+
+/// Elements and attributes in NCCL's order (src/graph/xml.cc), two blanks per level.
+std::string to_nccl_xml(const NodeGraph& node);
+
+}  // namespace fabricast
