@@ -1,0 +1,37 @@
+#pragma once
+// How the bytes of a channel get from one rank to the next: over NVLink, over PCIe, or through the
+// network by a proxy (src/transport/{p2p,shm,net}.cc). Says which links they cross, nothing of time.
+
+#include <vector>
+
+#include "models/hardware/cluster.hpp"
+
+namespace fabricast {
+
+/// A GPU of the cluster and the NIC its channel uses there (ignored inside a node).
+struct Endpoint {
+  int node = 0;
+  int gpu = 0;
+  int nic = 0;
+};
+
+struct Transport {
+  HopKind kind{};
+  /// What the sending GPU's stores cross into the slots: the peer's memory, or, for the network, the
+  /// memory from which the proxy sends (the GPU's own: nothing to cross).
+  std::vector<LinkId> into_slots;
+  /// Network only: from there through both NICs to where the receiver reads.
+  std::vector<LinkId> network;
+  /// Network only: GPU whose process' proxy thread sends (PXN: the one next to the NIC).
+  int proxy_gpu = 0;
+  /// Network only: flags between the GPU and the proxy lie in host memory; one way.
+  Duration flag;
+};
+
+/// Inside a node NVLink where there is any, else PCIe. Between nodes: GPUDirect RDMA where NIC and GPU
+/// allow it and are at most several PCIe switches apart (PXB, NCCL's default NET_GDR_LEVEL), else
+/// through pinned host memory; LL always through host memory. A sender further away than that uses
+/// PXN when a GPU with NVLink to it stands next to the NIC. REQUIRES: two different GPUs.
+Transport plan_transport(const Cluster& cluster, Protocol protocol, Endpoint from, Endpoint to);
+
+}  // namespace fabricast

@@ -1,0 +1,216 @@
+#pragma once
+// Workers, connections with slots, and links: the machine that runs a collective.
+//
+// A worker runs a program. Between two workers stands a connection with a fixed number of slots; a
+// sender stalls when none is free, a receiver when none is full. A slice starts when the worker is
+// free, its input slots are full and its output slots are free. The worker is then busy for
+//     overhead(connection) + payload / copy_rate(worker class)
+// Its bytes enter the first link of the path after the overhead. A link is a server with a queue in
+// order of arrival: it is booked for wire_bytes / rate from max(arrival of the first byte,
+// busy_until), and bytes pass cut-through. The slot is full at the receiver at
+//     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
+// and an input slot is free again at the sender one credit latency after the worker's end. A
+// primitive without outputs books no link.
+//
+// A relay is a worker that copies nothing: it hands every slice on, unchanged, after its thread (a
+// server that many relays share, in order of arrival) has been busy for the post. Its input slot is
+// free again when the far end has acknowledged the slice.
+//
+// Exact and deterministic: times are integers, events are totally ordered (radix_heap.hpp), nothing
+// depends on addresses. One event is one slice of one worker or relay. No globals: executors can run
+// side by side. Not modelled here: loss, shares within a link (see `flow`, `packet`), memory traffic.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/program.hpp"
+#include "sim/radix_heap.hpp"
+#include "sim/stamp.hpp"
+#include "sim/units.hpp"
+
+namespace fabricast {
+
+/// `payload` bytes travel as `wire` bytes, in whole units: LL is 8 -> 16. {1, 1} adds nothing.
+struct WireFormat {
+  std::int64_t payload = 1, wire = 1;
+
+  constexpr Bytes on_wire(Bytes data) const {
+    return {(data.count + payload - 1) / payload * wire};
+  }
+};
+
+/// What workers of one kind have in common.
+struct WorkerClass {
+  Bandwidth copy_rate;  ///< payload per second; 0 = takes no time
+  WireFormat wire;
+};
+
+/// What relays of one kind have in common.
+struct RelayClass {
+  Duration post;         ///< its thread is busy so long per slice
+  Bandwidth check_rate;  ///< and reads the wire bytes at this rate first; 0 = it does not
+  WireFormat wire;
+};
+
+struct LinkSpec {
+  Bandwidth rate;
+  Duration latency;
+};
+
+struct ConnectionSpec {
+  std::uint32_t from = 0, to = 0;  ///< workers or relays
+  std::uint32_t slots = 1;         ///< slices in flight
+  std::span<const std::uint32_t> path;  ///< links in order; copied; may be empty
+  Duration overhead;  ///< of a primitive that sends here, or that only receives from here
+  Duration sync;      ///< from the arrival of the last byte to the slot seen full
+  Duration credit;    ///< from the end of the receiving worker to the slot seen free
+  Duration ack;       ///< from a relay only: from the arrival of the last byte to the relay's knowing
+};
+
+template <class Stamp>
+class Executor {
+ public:
+  /// @{ Building. Ids count up from 0. Programs are not owned. REQUIRES: nothing runs yet.
+  std::uint32_t add_link(LinkSpec spec);
+  std::uint32_t add_thread();
+  std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role);
+  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread);
+  std::uint32_t add_worker_class(const WorkerClass& worker_class);
+  std::uint32_t add_relay_class(const RelayClass& relay_class);
+  /// A worker's inputs and outputs are numbered in the order of these calls, from 0. A relay has
+  /// exactly one of each. At most 32 of each.
+  void connect(const ConnectionSpec& spec);
+  /// @}
+
+  /// Until nothing is left to do. `progress` is called now and then with the events so far.
+  /// Throws std::logic_error naming who waits for what when the programs do not fit together.
+  void run(const std::function<void(std::uint64_t)>& progress = {});
+
+  /// @{ Results.
+  std::uint32_t workers() const { return static_cast<std::uint32_t>(workers_.size()); }
+  Stamp finished(std::uint32_t worker) const { return workers_[worker].free; }
+  Stamp makespan() const;          ///< the latest finish of any worker
+  std::uint64_t events() const { return events_; }
+  std::uint64_t digest() const { return digest_; }  ///< hash over every event, in order
+  Bytes carried(std::uint32_t link) const { return links_[link].carried; }  ///< wire bytes
+  Bytes sent(std::uint32_t worker) const { return workers_[worker].sent; }  ///< payload
+  std::size_t memory_bytes() const;  ///< of workers, connections, slots and links
+  /// @}
+
+ private:
+  struct Worker;
+  struct Connection;
+  struct Link;
+  struct Thread;
+  struct Cost;
+
+  void seal();
+  bool fetch(Worker& worker);
+  bool ready(const Worker& worker, Stamp& at) const;
+  Duration overhead(const Worker& worker) const;
+  void arm(std::uint32_t id);
+  void act(std::uint32_t id, Instant now);
+  void act_worker(Worker& worker, const Stamp& start);
+  void act_relay(Worker& relay, const Stamp& start);
+  Stamp carry(const Connection& connection, const Stamp& begin, const Stamp& end, Bytes wire);
+  void fill(Connection& connection, const Stamp& at);
+  void drain(Connection& connection, const Stamp& at);
+  void wake(std::uint32_t id);
+  std::string stuck() const;
+  static void mix(std::uint64_t& hash, std::uint64_t value);
+
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  enum class State : std::uint8_t { waiting, scheduled, done };
+
+  struct Link {
+    Stamp free;                ///< busy until
+    Bandwidth rate;
+    Duration latency;
+    std::int64_t memo_bytes = 0;
+    Duration memo_time;
+    Bytes carried;
+
+    Duration occupancy(Bytes wire) {
+      if (wire.count != memo_bytes) {
+        memo_bytes = wire.count;
+        memo_time = transfer_time(wire, rate);
+      }
+      return memo_time;
+    }
+  };
+
+  /// A slot holds one stamp: while full, since when; while free, since when.
+  struct Connection {
+    std::uint32_t from = 0, to = 0;
+    std::uint32_t first_slot = 0;
+    std::uint32_t first_hop = 0;
+    std::uint16_t slots = 0, in_flight = 0, next_fill = 0, next_drain = 0;
+    std::uint16_t hops = 0;
+    bool sized = false;        ///< slots remember their payload: a relay reads it
+    Duration overhead, sync, credit, ack;
+  };
+
+  struct Worker {
+    Stamp free;
+    Cursor cursor;
+    Role role;
+    Bytes left, slice;         ///< of the current chunk
+    Bytes sent;
+    std::uint32_t in = 0, out = 0;
+    std::uint32_t first_in = 0, first_out = 0;
+    std::uint32_t slices_left = 0;
+    std::uint32_t thread = kNone;  ///< set: a relay
+    std::uint16_t kind = 0;        ///< index of its class
+    std::uint16_t program = 0;
+    std::uint8_t ins = 0, outs = 0;
+    State state = State::waiting;
+
+    bool relay() const { return thread != kNone; }
+  };
+
+  struct Thread {
+    Stamp free;
+  };
+
+  /// Class costs by payload: few different slice sizes are under way at any time.
+  struct Cost {
+    std::int64_t payload = -1;
+    Duration busy;
+    Bytes wire;
+  };
+  struct CostTable {
+    static constexpr std::size_t kEntries = 16;
+    std::array<Cost, kEntries> entries{};
+
+    Cost& entry(std::int64_t payload) {
+      const auto hash = static_cast<std::uint64_t>(payload) * 0x9E3779B97F4A7C15u;
+      return entries[hash >> 60];
+    }
+  };
+
+  std::vector<Worker> workers_;
+  std::vector<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
+  std::vector<std::uint32_t> out_connections_;
+  std::vector<Stamp> slots_;
+  std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
+  std::vector<std::uint32_t> hops_;
+  std::vector<Link> links_;
+  std::vector<Thread> threads_;
+  std::vector<const Program*> programs_;
+  std::vector<WorkerClass> worker_classes_;
+  std::vector<RelayClass> relay_classes_;
+  std::vector<CostTable> worker_costs_, relay_costs_;
+  RadixHeap queue_;
+  std::uint64_t events_ = 0;
+  std::uint64_t digest_ = 0xcbf29ce484222325u;
+};
+
+extern template class Executor<PlainStamp>;
+extern template class Executor<CausalStamp>;
+
+}  // namespace fabricast

@@ -1,0 +1,51 @@
+#pragma once
+// Two kinds of time stamps for one executor: a plain instant, and an instant that knows where its
+// time went along the critical path that led to it.
+
+#include <array>
+#include <cstdint>
+
+#include "sim/units.hpp"
+
+namespace fabricast {
+
+/// What the critical path was doing.
+enum class Cause : std::uint8_t {
+  latency,  ///< wire, flag and poll latencies, fixed cost per primitive, relay post
+  link,     ///< bytes crossing a link, or queued behind others on it
+  worker,   ///< the worker's own copying and reducing
+  slots,    ///< a freed slot on its way back to a stalled sender
+};
+inline constexpr int kCauses = 4;
+
+/// An instant, nothing else.
+struct PlainStamp {
+  std::int64_t ps = 0;
+
+  static constexpr bool kCausal = false;
+  PlainStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
+  Duration of(Cause) const { return {}; }
+};
+
+/// An instant and how it came about: the parts always sum up to `ps`.
+struct CausalStamp {
+  std::int64_t ps = 0;
+  std::array<std::int64_t, kCauses> parts{};
+
+  static constexpr bool kCausal = true;
+  CausalStamp plus(Duration d, Cause cause) const {
+    CausalStamp out = *this;
+    out.ps += d.ps;
+    out.parts[static_cast<std::size_t>(cause)] += d.ps;
+    return out;
+  }
+  Duration of(Cause cause) const { return {parts[static_cast<std::size_t>(cause)]}; }
+};
+
+/// The later one decides; the first on a tie.
+template <class Stamp>
+const Stamp& later(const Stamp& a, const Stamp& b) {
+  return a.ps < b.ps ? b : a;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,307 @@
+// Goal: the timing rule of executor.hpp, to the picosecond.
+// Method: rings and chains small enough to be derived by hand; then properties that must hold on any
+// seeded random ring: bytes conserved, no link above its rate, both stamp types equal.
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/executor.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+/// A ring all-reduce of one chunk per rank and step: send, then 2n-3 forwards, then a receive.
+struct RingOfOnes final : Program {
+  std::uint32_t ranks = 0;
+  Bytes chunk;
+  std::uint32_t slices = 1;
+
+  bool next(Role, Cursor& cursor, Primitive& primitive) const override {
+    const std::uint32_t last = 2 * (ranks - 1);
+    if (cursor.minor > last) return false;
+    primitive = {cursor.minor != 0 ? 1u : 0u, cursor.minor != last ? 1u : 0u, slices, chunk,
+                 {chunk.count / slices}};
+    ++cursor.minor;
+    return true;
+  }
+};
+
+/// `count` chunks from position 0 along a chain of `length` workers.
+struct Chain final : Program {
+  std::uint32_t length = 0, count = 0;
+  Bytes chunk;
+
+  bool next(Role role, Cursor& cursor, Primitive& primitive) const override {
+    if (cursor.minor == count) return false;
+    ++cursor.minor;
+    primitive = {role.position > 0 ? 1u : 0u, role.position + 1 < length ? 1u : 0u, 1, chunk, chunk};
+    return true;
+  }
+};
+
+struct Hop {
+  Bandwidth copy_rate{0}, rate{0};
+  Duration latency, overhead, sync, credit;
+  std::uint32_t slots = 4;
+};
+
+/// One link per rank, from it to the next.
+template <class Stamp>
+void build_ring(Executor<Stamp>& executor, const RingOfOnes& program, const Hop& hop) {
+  const std::uint32_t kind = executor.add_worker_class({hop.copy_rate, {}});
+  for (std::uint32_t r = 0; r < program.ranks; ++r) {
+    executor.add_link({hop.rate, hop.latency});
+    executor.add_worker(kind, program, {0, r});
+  }
+  for (std::uint32_t r = 0; r < program.ranks; ++r) {
+    executor.connect(
+        {r, (r + 1) % program.ranks, hop.slots, {&r, 1}, hop.overhead, hop.sync, hop.credit, {}});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("uncongested ring: 2(n-1)(latency + chunk/bandwidth), exactly") {
+  // Overhead 0 and infinite copy rate: each of 2(n-1) steps waits for one chunk to arrive. The last
+  // primitive only receives and takes no time. 1 MiB at 100 GB/s = 10,485,760 ps; latency 700 ns.
+  for (const std::uint32_t n : {2u, 3u, 8u, 64u}) {
+    Executor<PlainStamp> executor;
+    RingOfOnes program;
+    program.ranks = n;
+    program.chunk = {1 << 20};
+    Hop hop;
+    hop.rate = {100'000'000'000};
+    hop.latency = nanoseconds(700);
+    build_ring(executor, program, hop);
+    executor.run();
+    CHECK(executor.makespan().ps == 2 * (n - 1) * (700'000 + 10'485'760));
+    CHECK(executor.events() == n * (2 * (n - 1) + 1));
+    for (std::uint32_t r = 0; r < n; ++r) {
+      CHECK(executor.finished(r).ps == executor.makespan().ps);
+      CHECK(executor.carried(r).count == 2 * (n - 1) * (1 << 20));
+      CHECK(executor.sent(r) == executor.carried(r));
+    }
+  }
+}
+
+TEST_CASE("overhead, copying, sync: every term of the rule in its place") {
+  // A step costs overhead + max(copy, link) + latency + sync before the next rank can start; the last
+  // receive costs overhead + copy. Copy-bound: 1 MB at 20 GB/s = 50 us > 1 MB at 50 GB/s = 20 us.
+  Hop hop;
+  hop.rate = {50'000'000'000};
+  hop.copy_rate = {20'000'000'000};
+  hop.latency = nanoseconds(300);
+  hop.overhead = nanoseconds(2'000);
+  hop.sync = nanoseconds(400);
+  RingOfOnes program;
+  program.ranks = 4;
+  program.chunk = {1'000'000};
+  SUBCASE("worker bound") {
+    Executor<PlainStamp> executor;
+    build_ring(executor, program, hop);
+    executor.run();
+    const std::int64_t step = 2'000'000 + 50'000'000 + 300'000 + 400'000;
+    CHECK(executor.makespan().ps == 6 * step + 2'000'000 + 50'000'000);
+  }
+  SUBCASE("link bound") {
+    hop.rate = {10'000'000'000};  // 100 us
+    Executor<PlainStamp> executor;
+    build_ring(executor, program, hop);
+    executor.run();
+    const std::int64_t step = 2'000'000 + 100'000'000 + 300'000 + 400'000;
+    CHECK(executor.makespan().ps == 6 * step + 2'000'000 + 50'000'000);
+  }
+}
+
+TEST_CASE("two slices per chunk pipeline: the second one follows one slice time behind") {
+  // Slices of 1 MB, 10 us each on the link, latency 1 us. A rank forwards slice 1 while slice 2 arrives,
+  // so a step is max(slice + latency, 2 slices) behind the one before: link-bound when 2 * 10 > 10 + 1.
+  // First slice of step k starts at k * 20 us; the last step's second slice arrives at
+  // (2(n-1) - 1) * 20 + 20 + 1 us.
+  Executor<PlainStamp> executor;
+  RingOfOnes program;
+  program.ranks = 3;
+  program.chunk = {2'000'000};
+  program.slices = 2;
+  Hop hop;
+  hop.rate = {100'000'000'000};
+  hop.latency = microseconds(1);
+  build_ring(executor, program, hop);
+  executor.run();
+  CHECK(executor.makespan().ps == microseconds(3 * 20 + 20 + 1).ps);
+}
+
+TEST_CASE("chain: fill once, then one slice per bottleneck time") {
+  // 3 workers, 10 slices of 1 MB, both links 100 GB/s (10 us), latency 1 us, plenty of slots. The
+  // first slice arrives at the end after 2 * 11 us, each of the 9 others 10 us later.
+  Executor<PlainStamp> executor;
+  Chain program;
+  program.length = 3;
+  program.count = 10;
+  program.chunk = {1'000'000};
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  for (std::uint32_t i = 0; i < 3; ++i) executor.add_worker(kind, program, {0, i});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const std::uint32_t link = executor.add_link({{100'000'000'000}, microseconds(1)});
+    executor.connect({i, i + 1, 16, {&link, 1}, {}, {}, {}, {}});
+  }
+  executor.run();
+  CHECK(executor.makespan().ps == microseconds(2 * 11 + 9 * 10).ps);
+}
+
+TEST_CASE("one slot: stop and wait") {
+  // A slice takes 10 us + 1 us to arrive; the receiver frees the slot at once, and that takes 3 us to be
+  // known. So slices start every 14 us: the last of 5 arrives at 4 * 14 + 11.
+  Chain program;
+  program.length = 2;
+  program.count = 5;
+  program.chunk = {1'000'000};
+  Executor<CausalStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  executor.add_worker(kind, program, {0, 0});
+  executor.add_worker(kind, program, {0, 1});
+  const std::uint32_t link = executor.add_link({{100'000'000'000}, microseconds(1)});
+  executor.connect({0, 1, 1, {&link, 1}, {}, {}, microseconds(3), {}});
+  executor.run();
+  const CausalStamp end = executor.makespan();
+  CHECK(end.ps == microseconds(4 * 14 + 11).ps);
+  CHECK(end.of(Cause::link).ps == microseconds(5 * 10).ps);
+  CHECK(end.of(Cause::latency).ps == microseconds(5).ps);
+  CHECK(end.of(Cause::slots).ps == microseconds(4 * 3).ps);
+}
+
+TEST_CASE("a shared link serves in order of arrival, ties by worker") {
+  // Two senders, one link: equal start, so worker 0 goes first and worker 1's slice arrives 10 us later.
+  Chain program;
+  program.length = 2;
+  program.count = 1;
+  program.chunk = {1'000'000};
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i / 2});
+  const std::uint32_t link = executor.add_link({{100'000'000'000}, {}});
+  executor.connect({1, 3, 1, {&link, 1}, {}, {}, {}, {}});  // order of connecting does not matter
+  executor.connect({0, 2, 1, {&link, 1}, {}, {}, {}, {}});
+  executor.run();
+  CHECK(executor.finished(2).ps == microseconds(10).ps);
+  CHECK(executor.finished(3).ps == microseconds(20).ps);
+}
+
+TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
+  CHECK(WireFormat{8, 16}.on_wire({8}).count == 16);
+  CHECK(WireFormat{8, 16}.on_wire({9}).count == 32);
+  CHECK(WireFormat{1920, 2048}.on_wire({1921}).count == 4096);
+  CHECK(WireFormat{}.on_wire({12345}).count == 12345);
+  CHECK(WireFormat{8, 16}.on_wire({0}).count == 0);
+}
+
+TEST_CASE("relay: post, cut through, acknowledge") {
+  // Sender -> relay (flag 1 us) -> receiver over two links of 100 and 50 GB/s, 1 us latency each.
+  // Slice of 1 MB, post 2 us. Cut-through: the first byte enters link 2 one latency after link 1, so it
+  // is there for 20 us from 1 + 2 + 1 us; arrival at 24 + 1 us. Ack 2 us and flag 1 us later the sender's
+  // only slot is free: slices start every 28 us.
+  Chain program;
+  program.length = 2;
+  program.count = 3;
+  program.chunk = {1'000'000};
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  executor.add_worker(kind, program, {0, 0});
+  executor.add_worker(kind, program, {0, 1});
+  const std::uint32_t relay = executor.add_relay(
+      executor.add_relay_class({microseconds(2), {0}, {}}), executor.add_thread());
+  const std::uint32_t path[] = {executor.add_link({{100'000'000'000}, microseconds(1)}),
+                                executor.add_link({{50'000'000'000}, microseconds(1)})};
+  executor.connect({0, relay, 1, {}, {}, microseconds(1), microseconds(1), {}});
+  executor.connect({relay, 1, 8, path, {}, {}, {}, microseconds(2)});
+  executor.run();
+  CHECK(executor.finished(1).ps == microseconds(2 * 28 + 25).ps);
+  CHECK(executor.events() == 3 * 3);
+}
+
+TEST_CASE("relays of one thread post one after another, reading wire bytes at the check rate") {
+  // Two slices ready at once, post 2 us each plus 16 B per 8 B at 4 GB/s: 8,000 B -> 16,000 B -> 4 us.
+  Chain program;
+  program.length = 2;
+  program.count = 1;
+  program.chunk = {8'000};
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{0}, {8, 16}});
+  for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i % 2});
+  const std::uint32_t posts =
+      executor.add_relay_class({microseconds(2), {4'000'000'000}, {8, 16}});
+  const std::uint32_t thread = executor.add_thread();
+  for (const std::uint32_t sender : {0u, 2u}) {
+    const std::uint32_t relay = executor.add_relay(posts, thread);
+    executor.connect({sender, relay, 8, {}, {}, {}, {}, {}});
+    executor.connect({relay, sender + 1, 8, {}, {}, {}, {}, {}});
+  }
+  executor.run();
+  CHECK(executor.finished(1).ps == microseconds(6).ps);
+  CHECK(executor.finished(3).ps == microseconds(12).ps);
+}
+
+TEST_CASE("a schedule that cannot go on is an error that names who waits for what") {
+  // Two workers that both begin with a receive.
+  struct Starving final : Program {
+    bool next(Role, Cursor&, Primitive& primitive) const override {
+      primitive = {1, 1, 1, {8}, {8}};
+      return true;
+    }
+  } program;
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  executor.add_worker(kind, program, {0, 0});
+  executor.add_worker(kind, program, {0, 1});
+  executor.connect({0, 1, 1, {}, {}, {}, {}, {}});
+  executor.connect({1, 0, 1, {}, {}, {}, {}, {}});
+  CHECK_THROWS_WITH_AS(executor.run(),
+                       "the schedule came to a halt: worker 0 (lane 0, position 0) waits for a slice "
+                       "of worker 1; worker 1 (lane 0, position 1) waits for a slice of worker 0; ",
+                       std::logic_error);
+}
+
+TEST_CASE("random rings: bytes conserved, no link above its rate, causes sum up, runs repeat") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    std::mt19937_64 random(seed);
+    auto pick = [&](std::int64_t low, std::int64_t high) {
+      return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+    };
+    RingOfOnes program;
+    program.ranks = static_cast<std::uint32_t>(pick(2, 12));
+    program.slices = static_cast<std::uint32_t>(pick(1, 2));
+    program.chunk = {pick(0, 200'000) * program.slices};
+    Hop hop;
+    hop.rate = {pick(1, 400) * 1'000'000'000};
+    hop.copy_rate = {pick(0, 40) * 1'000'000'000};
+    hop.latency = {pick(0, 3'000'000)};
+    hop.overhead = {pick(0, 3'000'000)};
+    hop.sync = {pick(0, 3'000'000)};
+    hop.credit = {pick(0, 3'000'000)};
+    // With no more slots than slices in a chunk every rank would fill its own and wait for the next.
+    hop.slots = static_cast<std::uint32_t>(pick(program.slices + 1, 8));
+    Executor<PlainStamp> plain, again;
+    Executor<CausalStamp> causal;
+    build_ring(plain, program, hop);
+    build_ring(again, program, hop);
+    build_ring(causal, program, hop);
+    plain.run();
+    causal.run();
+    again.run();
+    CHECK(plain.digest() == again.digest());
+    CHECK(plain.digest() == causal.digest());
+    CHECK(plain.makespan().ps == causal.makespan().ps);
+    std::int64_t parts = 0;
+    for (const std::int64_t part : causal.makespan().parts) parts += part;
+    CHECK(parts == causal.makespan().ps);
+    for (std::uint32_t r = 0; r < program.ranks; ++r) {
+      CHECK(plain.carried(r).count == program.chunk.count * 2 * (program.ranks - 1));
+      CHECK(transfer_time(plain.carried(r), hop.rate).ps <= plain.makespan().ps);
+    }
+  }
+}

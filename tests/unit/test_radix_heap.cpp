@@ -1,0 +1,75 @@
+// Goal: the event queue hands out events in the documented total order, whatever the insertion order.
+// Method: hand-made cases, then seeded random schedules against a sorted multiset.
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "sim/radix_heap.hpp"
+
+using namespace fabricast;
+
+TEST_CASE("events come in order of time, then of actor") {
+  RadixHeap heap;
+  heap.push({500}, 7);
+  heap.push({20}, 9);
+  heap.push({500}, 3);
+  heap.push({20}, 1);
+  std::vector<std::pair<std::int64_t, std::uint32_t>> seen;
+  while (!heap.empty()) {
+    const Event event = heap.pop();
+    seen.emplace_back(event.at.ps, event.actor);
+  }
+  CHECK(seen == std::vector<std::pair<std::int64_t, std::uint32_t>>{
+                    {20, 1}, {20, 9}, {500, 3}, {500, 7}});
+}
+
+TEST_CASE("what is scheduled for the running instant forms the next round") {
+  RadixHeap heap;
+  heap.push({5}, 4);
+  heap.push({5}, 6);
+  CHECK(heap.pop().actor == 4);
+  heap.push({5}, 2);  // lower number, but a round later than actor 6
+  CHECK(heap.pop().actor == 6);
+  CHECK(heap.pop().actor == 2);
+  CHECK(heap.empty());
+}
+
+TEST_CASE("a random schedule pops like a sorted set") {
+  // The reference holds (time, round, actor). Rounds: an event pushed for the running instant gets the
+  // running round + 1, any other one round 0 of its instant.
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 random(seed);
+    RadixHeap heap;
+    std::set<std::tuple<std::int64_t, std::uint64_t, std::uint32_t>> reference;
+    std::uint32_t next_actor = 0;
+    std::int64_t now = 0;
+    std::uint64_t round = 0;
+    auto push = [&](std::int64_t at, std::uint64_t in_round) {
+      const std::uint32_t actor = (next_actor++ * 7919u) % 1'000'003u;  // not in insertion order
+      heap.push({at}, actor);
+      reference.emplace(at, in_round, actor);
+    };
+    // More than 256 at one instant: the byte-wise sort of large rounds is used as well.
+    for (int i = 0; i < 600; ++i) push(1000, 0);
+    for (int i = 0; i < 400; ++i) push(static_cast<std::int64_t>(random() >> (1 + random() % 60)), 0);
+    for (int step = 0; !heap.empty(); ++step) {
+      const Event event = heap.pop();
+      const auto [at, in_round, actor] = *reference.begin();
+      reference.erase(reference.begin());
+      REQUIRE(event.at.ps == at);
+      REQUIRE(event.actor == actor);
+      if (at != now) round = 0;
+      now = at;
+      round = in_round;
+      if (step < 3000) {
+        const auto ahead = static_cast<std::int64_t>(random() % 3 == 0 ? 0 : random() % 100'000);
+        push(now + ahead, ahead == 0 ? round + 1 : 0);
+      }
+    }
+    CHECK(reference.empty());
+  }
+}
