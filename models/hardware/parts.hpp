@@ -36,6 +36,7 @@ struct GpuPart {
   int nvlink_links = 0;           ///< 0 = none
   Bandwidth nvlink_per_link;      ///< after encoding, one direction
   double nvlink_store_efficiency = 0;  ///< share of it that SM stores reach (store overhead), 0..1
+  Duration nvlink_latency;        ///< GPU to GPU without an NVSwitch between them
   int pcie_gen = 0;
   int pcie_width = 16;
   /// What one channel (thread block) copies or reduces per second, data bytes, by Protocol.
@@ -80,6 +81,7 @@ struct FabricSwitchPart {
   int radix = 0;
   Bandwidth port_rate;
   Duration latency;               ///< port to port, ingress FEC included
+  Bytes packet_payload, packet_headers;  ///< of a full packet: what headers leave of a port's rate
 };
 
 /// Kinds of hop between two workers, as NCCL's tuner distinguishes them (src/graph/tuning.cc).
@@ -99,6 +101,7 @@ struct ProtocolCosts {
 struct SoftwareCosts {
   std::array<ProtocolCosts, kProtocols> protocol{};
   Duration launch_per_gpu;  ///< launches of one process serialise: T >= GPUs * this
+  double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
 };
 
 struct Cable {
@@ -106,7 +109,13 @@ struct Cable {
   Duration optics;  ///< per transceiver; two per optical cable
 };
 
+/// Where figures come from. Only what is assumed may have no url.
+struct Source {
+  std::string what, url;
+};
+
 struct PartsCatalogue {
+  std::map<std::string, Source> sources;
   std::map<int, PcieGen> pcie;
   std::map<std::string, GpuPart> gpus;
   std::map<std::string, NicPart> nics;

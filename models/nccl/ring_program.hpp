@@ -1,57 +1,52 @@
 #pragma once
-// The Ring algorithm as a program of the executor. Role: lane = index into the parts given here,
+// The Ring algorithm as a program of the executor. Role: lane = index of the part in the partition,
 // position = ring index. Input 0 comes from the previous rank, output 0 goes to the next.
 
 #include <cstdint>
 #include <vector>
 
+#include "models/nccl/partition.hpp"
 #include "models/nccl/ring_ops.hpp"
-#include "models/nccl/slices.hpp"
 #include "sim/program.hpp"
 
 namespace fabricast {
-
-/// What one channel of a ring walks over. Counts in elements of the program's element size.
-struct RingPart {
-  std::int64_t count = 0;       ///< all_reduce, broadcast, reduce: of the buffer; else per rank
-  std::int64_t chunk = 0;       ///< per chunk of a full loop
-  std::int64_t last_chunk = 0;  ///< all_reduce: per chunk of the last loop, when that is not full
-  std::uint32_t root_index = 0;
-};
 
 class RingProgram final : public Program {
  public:
   struct Config {
     Collective collective{};
-    std::uint32_t ranks = 0;
-    int element_bytes = 0;
-    StepShape shape;
     Protocol protocol{};
+    std::uint32_t ranks = 0;
     Bytes step;             ///< step_size() of the protocol
     bool in_place = false;
   };
 
-  /// REQUIRES: ranks >= 2, every part has count > 0 and chunk > 0.
-  RingProgram(const Config& config, const std::vector<RingPart>& parts);
+  /// `root_index`: per part, the ring index of the root (broadcast, reduce; else ignored, may be empty).
+  /// REQUIRES: ranks >= 2, every part has elements.
+  RingProgram(const Config& config, const Partition& partition,
+              const std::vector<std::uint32_t>& root_index);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
 
-  /// Slices each worker of a lane moves, empty ones included (what a worker only receives counts).
+  /// Slices that each worker of a lane handles, empty ones included.
   std::uint64_t slices(std::uint32_t lane) const;
 
  private:
   struct Lane {
-    std::int64_t chunk = 0;        ///< of the loops before the last
-    std::int64_t last_chunk = 0;   ///< of the last loop
-    std::int64_t last_count = 0;   ///< elements in the last loop
+    std::int64_t chunk = 0;       ///< elements, of the loops before the last
+    std::int64_t last_chunk = 0;  ///< of the last loop
+    std::int64_t last_count = 0;  ///< all elements of the last loop
     std::uint32_t loops = 0;
     std::uint32_t root_index = 0;
-    Bytes full_slice;              ///< of a chunk of `chunk` elements
+    Bytes full_slice;             ///< of a chunk of `chunk` elements
   };
 
   std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;
+  Bytes slice_size(std::int64_t chunk_elements) const;
 
   Config config_;
+  int element_bytes_;
+  StepShape shape_;
   std::uint32_t ops_per_loop_;
   std::vector<Lane> lanes_;
 };
