@@ -30,7 +30,10 @@ class Error : public std::runtime_error {
     std::string out;
     if (!place.file.empty()) {
       out += place.file;
-      if (place.line > 0) out += ":" + std::to_string(place.line);
+      if (place.line > 0) {
+        out += ':';
+        out += std::to_string(place.line);
+      }
       out += ": ";
     }
     if (!place.path.empty()) out += place.path + ": ";

@@ -7,11 +7,21 @@
 
 namespace fabricast {
 
+namespace {
+
+// How many events ahead to prefetch; measured on rings of 64 to 1,024 ranks.
+constexpr std::size_t kFarAhead = 6, kAhead = 3;
+
+}  // namespace
+
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_link(LinkSpec spec) {
+  const auto known = std::find_if(link_kinds_.begin(), link_kinds_.end(), [&](const LinkKind& kind) {
+    return kind.spec == spec;
+  });
   Link link;
-  link.rate = spec.rate;
-  link.latency = spec.latency;
+  link.kind = static_cast<std::uint32_t>(known - link_kinds_.begin());
+  if (known == link_kinds_.end()) link_kinds_.push_back({spec, {}});
   links_.push_back(link);
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
@@ -56,7 +66,8 @@ std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_
   assert(thread < threads_.size());
   Worker relay;
   relay.kind = static_cast<std::uint16_t>(relay_class);
-  relay.thread = thread;
+  relay.role.lane = thread;
+  relay.relay = true;
   workers_.push_back(relay);
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }
@@ -69,14 +80,19 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   connection.from = spec.from;
   connection.to = spec.to;
   connection.slots = static_cast<std::uint16_t>(spec.slots);
-  connection.first_hop = static_cast<std::uint32_t>(hops_.size());
-  connection.hops = static_cast<std::uint16_t>(spec.path.size());
-  connection.overhead = spec.overhead;
-  connection.sync = spec.sync;
-  connection.credit = spec.credit;
-  connection.ack = spec.ack;
-  connection.sized = workers_[spec.to].relay();
-  hops_.insert(hops_.end(), spec.path.begin(), spec.path.end());
+  connection.sized = workers_[spec.to].relay;
+  const auto [path, is_new] = paths_.try_emplace({spec.path.begin(), spec.path.end()},
+                                                 static_cast<std::uint32_t>(hops_.size()));
+  if (is_new) {
+    hops_.push_back(static_cast<std::uint32_t>(spec.path.size()));
+    hops_.insert(hops_.end(), spec.path.begin(), spec.path.end());
+  }
+  connection.path = path->second;
+  const ConnectionKind kind{spec.overhead, spec.sync, spec.credit, spec.ack};
+  const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
+  connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
+  if (known == connection_kinds_.end()) connection_kinds_.push_back(kind);
+  assert(connection_kinds_.size() <= 256);
   connections_.push_back(connection);
 }
 
@@ -91,21 +107,22 @@ void Executor<Stamp>::seal() {
   std::vector<std::uint32_t> place(order.size());
   std::vector<Connection> sorted;
   sorted.reserve(order.size());
-  std::uint32_t slots = 0;
-  bool sized = false;
+  std::uint32_t far_slots = 0, payloads = 0;
   for (const std::uint32_t old : order) {
     place[old] = static_cast<std::uint32_t>(sorted.size());
     sorted.push_back(connections_[old]);
-    sorted.back().first_slot = slots;
-    slots += sorted.back().slots;
-    sized = sized || sorted.back().sized;
-    ++workers_[sorted.back().to].ins;
-    ++workers_[sorted.back().from].outs;
+    Connection& connection = sorted.back();
+    connection.far_slots = far_slots;
+    if (connection.slots > kNearSlots) far_slots += connection.slots - kNearSlots;
+    connection.payload = payloads;
+    if (connection.sized) payloads += connection.slots;
+    ++workers_[connection.to].ins;
+    ++workers_[connection.from].outs;
   }
   std::uint32_t in = 0, out = 0;
   for (Worker& worker : workers_) {
     assert(worker.ins <= 32 && worker.outs <= 32);
-    assert(!worker.relay() || (worker.ins == 1 && worker.outs == 1));
+    assert(!worker.relay || (worker.ins == 1 && worker.outs == 1));
     worker.first_in = in;
     worker.first_out = out;
     in += worker.ins;
@@ -117,9 +134,35 @@ void Executor<Stamp>::seal() {
     Worker& from = workers_[connections_[old].from];
     out_connections_[from.first_out + from.outs++] = place[old];
   }
+  for (Worker& worker : workers_) {
+    if (worker.outs == 1) worker.first_out = out_connections_[worker.first_out];
+  }
   connections_ = std::move(sorted);
-  slots_.assign(slots, Stamp{});
-  slot_payload_.assign(sized ? slots : 0, 0);
+  paths_.clear();
+  far_slots_.assign(far_slots, Stamp{});
+  slot_payload_.assign(payloads, 0);
+}
+
+template <class Stamp>
+auto Executor<Stamp>::output(const Worker& worker, std::uint32_t i) const -> const Connection& {
+  return connections_[worker.outs == 1 ? worker.first_out : out_connections_[worker.first_out + i]];
+}
+
+template <class Stamp>
+auto Executor<Stamp>::output(const Worker& worker, std::uint32_t i) -> Connection& {
+  return connections_[worker.outs == 1 ? worker.first_out : out_connections_[worker.first_out + i]];
+}
+
+template <class Stamp>
+const Stamp& Executor<Stamp>::slot(const Connection& connection, std::uint32_t i) const {
+  return i < kNearSlots ? connection.near_slots[i]
+                        : far_slots_[connection.far_slots + i - kNearSlots];
+}
+
+template <class Stamp>
+Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
+  return i < kNearSlots ? connection.near_slots[i]
+                        : far_slots_[connection.far_slots + i - kNearSlots];
 }
 
 /// Loads the next primitive. False when the program has ended.
@@ -131,9 +174,10 @@ bool Executor<Stamp>::fetch(Worker& worker) {
   assert(std::bit_width(primitive.in) <= worker.ins && std::bit_width(primitive.out) <= worker.outs);
   worker.in = primitive.in;
   worker.out = primitive.out;
-  worker.slices_left = primitive.slices;
-  worker.left = primitive.chunk;
-  worker.slice = primitive.slice;
+  assert(primitive.chunk.count <= UINT32_MAX && primitive.slices <= UINT16_MAX);
+  worker.slices_left = static_cast<std::uint16_t>(primitive.slices);
+  worker.left = static_cast<std::uint32_t>(primitive.chunk.count);
+  worker.slice = static_cast<std::uint32_t>(std::min<std::int64_t>(primitive.slice.count, UINT32_MAX));
   return true;
 }
 
@@ -143,66 +187,58 @@ Duration Executor<Stamp>::overhead(const Worker& worker) const {
   Duration most;
   for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    most = std::max(most, connections_[out_connections_[worker.first_out + i]].overhead);
+    const Connection& connection = output(worker, i);
+    most = std::max(most, connection_kinds_[connection.kind].overhead);
   }
   if (worker.out != 0) return most;
   for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    most = std::max(most, connections_[worker.first_in + i].overhead);
+    const Connection& connection = connections_[worker.first_in + i];
+    most = std::max(most, connection_kinds_[connection.kind].overhead);
   }
   return most;
 }
 
-/// When the next slice can start; false while a neighbour has yet to act first.
+/// When the next slice can start. False while a neighbour has yet to act first: then the connection
+/// that it has to act on knows who waits.
 template <class Stamp>
-bool Executor<Stamp>::ready(const Worker& worker, Stamp& at) const {
+bool Executor<Stamp>::ready(const Worker& worker, Stamp& at) {
   at = worker.free;
   for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
-    const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    const Connection& connection = connections_[worker.first_in + i];
-    if (connection.in_flight == 0) return false;
-    at = later(at, slots_[connection.first_slot + connection.next_drain]);
+    Connection& input = connections_[worker.first_in + static_cast<unsigned>(std::countr_zero(mask))];
+    input.receiver_waits = input.in_flight == 0;
+    if (input.receiver_waits) return false;
+    at = later(at, slot(input, input.next_drain));
   }
   for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
-    const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    const Connection& connection = connections_[out_connections_[worker.first_out + i]];
-    if (connection.in_flight == connection.slots) return false;
-    at = later(at, slots_[connection.first_slot + connection.next_fill]);
+    Connection& output = this->output(worker, static_cast<unsigned>(std::countr_zero(mask)));
+    output.sender_waits = output.in_flight == output.slots;
+    if (output.sender_waits) return false;
+    at = later(at, slot(output, output.next_fill));
   }
   return true;
 }
 
 template <class Stamp>
 void Executor<Stamp>::arm(std::uint32_t id) {
-  Worker& worker = workers_[id];
   Stamp at;
-  if (!ready(worker, at)) {
-    worker.state = State::waiting;
-    return;
-  }
-  worker.state = State::scheduled;
-  queue_.push({std::max(at.ps, queue_.now().ps)}, id);
-}
-
-template <class Stamp>
-void Executor<Stamp>::wake(std::uint32_t id) {
-  if (workers_[id].state == State::waiting) arm(id);
+  if (ready(workers_[id], at)) queue_.push({std::max(at.ps, queue_.now().ps)}, id);
 }
 
 template <class Stamp>
 void Executor<Stamp>::fill(Connection& connection, const Stamp& at) {
-  slots_[connection.first_slot + connection.next_fill] = at;
+  slot(connection, connection.next_fill) = at;
   if (++connection.next_fill == connection.slots) connection.next_fill = 0;
   ++connection.in_flight;
-  wake(connection.to);
+  if (connection.receiver_waits) arm(connection.to);
 }
 
 template <class Stamp>
 void Executor<Stamp>::drain(Connection& connection, const Stamp& at) {
-  slots_[connection.first_slot + connection.next_drain] = at;
+  slot(connection, connection.next_drain) = at;
   if (++connection.next_drain == connection.slots) connection.next_drain = 0;
   --connection.in_flight;
-  wake(connection.from);
+  if (connection.sender_waits) arm(connection.from);
 }
 
 /// Sends wire bytes down the path: the first enters at `begin`, the last not before `end`. Returns
@@ -212,74 +248,77 @@ Stamp Executor<Stamp>::carry(const Connection& connection, const Stamp& begin, c
                              Bytes wire) {
   Stamp first = begin;
   Stamp last = end;
-  const std::uint32_t* hop = hops_.data() + connection.first_hop;
-  for (std::uint32_t i = 0; i < connection.hops; ++i) {
-    Link& link = links_[hop[i]];
+  const std::uint32_t* hop = hops_.data() + connection.path;
+  const std::uint32_t* const end_hop = hop + 1 + *hop;
+  for (++hop; hop != end_hop; ++hop) {
+    Link& link = links_[*hop];
+    LinkKind& kind = link_kinds_[link.kind];
     if (wire.count > 0) {
       first = later(first, link.free);
-      link.free = first.plus(link.occupancy(wire), Cause::link);
+      link.free = first.plus(kind.occupancy(wire), Cause::link);
       link.carried += wire;
       last = later(last, link.free);
     }
-    first = first.plus(link.latency, Cause::latency);
-    last = last.plus(link.latency, Cause::latency);
+    first = first.plus(kind.spec.latency, Cause::latency);
+    last = last.plus(kind.spec.latency, Cause::latency);
   }
   return last;
 }
 
 template <class Stamp>
 void Executor<Stamp>::act_worker(Worker& worker, const Stamp& start) {
-  const Bytes payload = std::min(worker.left, worker.slice);
-  worker.left = worker.left - payload;
+  const std::uint32_t payload = std::min(worker.left, worker.slice);
+  worker.left -= payload;
   --worker.slices_left;
-  Cost& cost = worker_costs_[worker.kind].entry(payload.count);
-  if (cost.payload != payload.count) {
+  Cost& cost = worker_costs_[worker.kind].entry(payload);
+  if (cost.bytes != payload) {
     const WorkerClass& kind = worker_classes_[worker.kind];
-    cost.payload = payload.count;
-    cost.busy = kind.copy_rate.bytes_per_s > 0 ? transfer_time(payload, kind.copy_rate) : Duration{};
-    cost.wire = kind.wire.on_wire(payload);
+    const bool copies = kind.copy_rate.bytes_per_s > 0;
+    cost.bytes = payload;
+    cost.busy = copies ? transfer_time({payload}, kind.copy_rate) : Duration{};
+    cost.wire = kind.wire.on_wire({payload});
   }
   const Stamp begin = start.plus(overhead(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   worker.free = end;
   for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    Connection& connection = connections_[out_connections_[worker.first_out + i]];
+    Connection& connection = output(worker, i);
     const Stamp arrived = carry(connection, begin, end, cost.wire);
-    if (connection.sized) slot_payload_[connection.first_slot + connection.next_fill] = payload.count;
-    worker.sent += payload;
-    fill(connection, arrived.plus(connection.sync, Cause::latency));
+    if (connection.sized) slot_payload_[connection.payload + connection.next_fill] = payload;
+    fill(connection, arrived.plus(connection_kinds_[connection.kind].sync, Cause::latency));
   }
   for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
     Connection& connection = connections_[worker.first_in + i];
-    drain(connection, end.plus(connection.credit, Cause::slots));
+    drain(connection, end.plus(connection_kinds_[connection.kind].credit, Cause::slots));
   }
-  if (worker.slices_left == 0 && !fetch(worker)) worker.state = State::done;
+  worker.done = worker.slices_left == 0 && !fetch(worker);
 }
 
 template <class Stamp>
 void Executor<Stamp>::act_relay(Worker& relay, const Stamp& start) {
   Connection& input = connections_[relay.first_in];
-  Connection& output = connections_[out_connections_[relay.first_out]];
-  const std::int64_t payload = slot_payload_[input.first_slot + input.next_drain];
+  Connection& output = this->output(relay, 0);
+  const std::int64_t payload = slot_payload_[input.payload + input.next_drain];
   const RelayClass& kind = relay_classes_[relay.kind];
   Cost& cost = relay_costs_[relay.kind].entry(payload);
-  if (cost.payload != payload) {
-    cost.payload = payload;
+  if (cost.bytes != payload) {
+    cost.bytes = payload;
     cost.wire = kind.wire.on_wire({payload});
     cost.busy = kind.post;
     if (kind.check_rate.bytes_per_s > 0) cost.busy += transfer_time(cost.wire, kind.check_rate);
   }
-  Thread& thread = threads_[relay.thread];
+  Thread& thread = threads_[relay.role.lane];
   const Stamp posted = later(start, thread.free).plus(cost.busy, Cause::latency);
   thread.free = posted;
   relay.free = start;
   const Stamp arrived = carry(output, posted, posted, cost.wire);
-  if (output.sized) slot_payload_[output.first_slot + output.next_fill] = payload;
-  relay.sent += Bytes{payload};
-  fill(output, arrived.plus(output.sync, Cause::latency));
-  drain(input, arrived.plus(output.ack + input.credit, Cause::slots));
+  if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+  const ConnectionKind& out_kind = connection_kinds_[output.kind];
+  fill(output, arrived.plus(out_kind.sync, Cause::latency));
+  const Duration freed = out_kind.ack + connection_kinds_[input.kind].credit;
+  drain(input, arrived.plus(freed, Cause::slots));
 }
 
 template <class Stamp>
@@ -292,13 +331,12 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
   } else {
     start = {now.ps};
   }
-  worker.state = State::scheduled;  // a neighbour that it fills must not arm it while it acts
-  if (worker.relay()) {
+  if (worker.relay) {
     act_relay(worker, start);
   } else {
     act_worker(worker, start);
   }
-  if (worker.state != State::done) arm(id);
+  if (!worker.done) arm(id);
 }
 
 template <class Stamp>
@@ -307,22 +345,35 @@ void Executor<Stamp>::mix(std::uint64_t& hash, std::uint64_t value) {
   hash ^= hash >> 29;
 }
 
+/// Rounds of a large symmetric system walk far apart in memory: asks for the state of those who act
+/// soon, in two steps, the second of which reads what the first asked for.
+template <class Stamp>
+void Executor<Stamp>::prefetch_round() const {
+  if (const std::uint32_t* id = queue_.upcoming(kFarAhead)) __builtin_prefetch(&workers_[*id], 1);
+  if (const std::uint32_t* id = queue_.upcoming(kAhead)) {
+    const Worker& worker = workers_[*id];
+    __builtin_prefetch(&connections_[worker.first_in], 1);
+    if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
+  }
+}
+
 template <class Stamp>
 void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
   constexpr std::uint64_t events_per_report = 1 << 20;
   seal();
   for (std::uint32_t id = 0; id < workers_.size(); ++id) {
     Worker& worker = workers_[id];
-    if (worker.relay()) {
+    if (worker.relay) {
       worker.in = worker.out = 1;
     } else if (!fetch(worker)) {
-      worker.state = State::done;
+      worker.done = true;
       continue;
     }
     arm(id);
   }
   while (!queue_.empty()) {
     const Event event = queue_.pop();
+    prefetch_round();
     mix(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
     act(event.actor, event.at);
     if (++events_ % events_per_report == 0 && progress) progress(events_);
@@ -338,8 +389,8 @@ std::string Executor<Stamp>::stuck() const {
   int named = 0;
   for (std::uint32_t id = 0; id < workers_.size() && named < 8; ++id) {
     const Worker& worker = workers_[id];
-    if (worker.state == State::done) continue;
-    if (worker.relay() && connections_[worker.first_in].in_flight == 0) continue;
+    if (worker.done) continue;
+    if (worker.relay && connections_[worker.first_in].in_flight == 0) continue;
     out += "worker " + std::to_string(id) + " (lane " + std::to_string(worker.role.lane) +
            ", position " + std::to_string(worker.role.position) + ") waits for";
     for (std::uint32_t i = 0; i < worker.ins; ++i) {
@@ -348,7 +399,7 @@ std::string Executor<Stamp>::stuck() const {
         out += " a slice of worker " + std::to_string(connection.from);
     }
     for (std::uint32_t i = 0; i < worker.outs; ++i) {
-      const Connection& connection = connections_[out_connections_[worker.first_out + i]];
+      const Connection& connection = output(worker, i);
       if ((worker.out >> i & 1u) != 0 && connection.in_flight == connection.slots)
         out += " a slot of worker " + std::to_string(connection.to);
     }
@@ -362,7 +413,7 @@ template <class Stamp>
 Stamp Executor<Stamp>::makespan() const {
   Stamp latest;
   for (const Worker& worker : workers_) {
-    if (!worker.relay()) latest = later(latest, worker.free);
+    if (!worker.relay) latest = later(latest, worker.free);
   }
   return latest;
 }
@@ -370,8 +421,8 @@ Stamp Executor<Stamp>::makespan() const {
 template <class Stamp>
 std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + connections_.capacity() * sizeof(Connection) +
-         slots_.capacity() * sizeof(Stamp) + slot_payload_.capacity() * sizeof(std::int64_t) +
-         links_.capacity() * sizeof(Link) +
+         far_slots_.capacity() * sizeof(Stamp) + slot_payload_.capacity() * sizeof(std::int64_t) +
+         links_.capacity() * sizeof(Link) + connections_.capacity() * sizeof(std::uint32_t) +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }
 

@@ -23,7 +23,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,6 +60,8 @@ struct RelayClass {
 struct LinkSpec {
   Bandwidth rate;
   Duration latency;
+
+  bool operator==(const LinkSpec&) const = default;
 };
 
 struct ConnectionSpec {
@@ -83,7 +85,7 @@ class Executor {
   std::uint32_t add_worker_class(const WorkerClass& worker_class);
   std::uint32_t add_relay_class(const RelayClass& relay_class);
   /// A worker's inputs and outputs are numbered in the order of these calls, from 0. A relay has
-  /// exactly one of each. At most 32 of each.
+  /// exactly one of each. At most 32 of each; chunks below 4 GiB.
   void connect(const ConnectionSpec& spec);
   /// @}
 
@@ -98,20 +100,21 @@ class Executor {
   std::uint64_t events() const { return events_; }
   std::uint64_t digest() const { return digest_; }  ///< hash over every event, in order
   Bytes carried(std::uint32_t link) const { return links_[link].carried; }  ///< wire bytes
-  Bytes sent(std::uint32_t worker) const { return workers_[worker].sent; }  ///< payload
   std::size_t memory_bytes() const;  ///< of workers, connections, slots and links
   /// @}
 
  private:
   struct Worker;
   struct Connection;
-  struct Link;
-  struct Thread;
-  struct Cost;
 
   void seal();
+  void prefetch_round() const;
+  Connection& output(const Worker& worker, std::uint32_t i);
+  const Connection& output(const Worker& worker, std::uint32_t i) const;
+  Stamp& slot(Connection& connection, std::uint32_t i);
+  const Stamp& slot(const Connection& connection, std::uint32_t i) const;
   bool fetch(Worker& worker);
-  bool ready(const Worker& worker, Stamp& at) const;
+  bool ready(const Worker& worker, Stamp& at);
   Duration overhead(const Worker& worker) const;
   void arm(std::uint32_t id);
   void act(std::uint32_t id, Instant now);
@@ -120,86 +123,94 @@ class Executor {
   Stamp carry(const Connection& connection, const Stamp& begin, const Stamp& end, Bytes wire);
   void fill(Connection& connection, const Stamp& at);
   void drain(Connection& connection, const Stamp& at);
-  void wake(std::uint32_t id);
   std::string stuck() const;
   static void mix(std::uint64_t& hash, std::uint64_t value);
 
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  enum class State : std::uint8_t { waiting, scheduled, done };
 
-  struct Link {
-    Stamp free;                ///< busy until
-    Bandwidth rate;
-    Duration latency;
-    std::int64_t memo_bytes = 0;
-    Duration memo_time;
-    Bytes carried;
+  // The hot state of a worker is one cache line, that of a connection with four slots another; what
+  // many of them have in common stands once in tables that stay in the nearest cache.
 
-    Duration occupancy(Bytes wire) {
-      if (wire.count != memo_bytes) {
-        memo_bytes = wire.count;
-        memo_time = transfer_time(wire, rate);
-      }
-      return memo_time;
+  /// Class costs by bytes: few different sizes are under way at any time.
+  struct Cost {
+    std::int64_t bytes = -1;
+    Duration busy;
+    Bytes wire;
+  };
+  struct CostTable {
+    static constexpr unsigned kBits = 4;
+    std::array<Cost, 1u << kBits> entries{};
+
+    Cost& entry(std::int64_t bytes) {
+      const auto hash = static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15u;
+      return entries[hash >> (64 - kBits)];
     }
   };
 
-  /// A slot holds one stamp: while full, since when; while free, since when.
-  struct Connection {
-    std::uint32_t from = 0, to = 0;
-    std::uint32_t first_slot = 0;
-    std::uint32_t first_hop = 0;
-    std::uint16_t slots = 0, in_flight = 0, next_fill = 0, next_drain = 0;
-    std::uint16_t hops = 0;
-    bool sized = false;        ///< slots remember their payload: a relay reads it
-    Duration overhead, sync, credit, ack;
+  struct Link {
+    Stamp free;  ///< busy until
+    Bytes carried;
+    std::uint32_t kind = 0;
+  };
+  struct LinkKind {
+    LinkSpec spec;
+    CostTable costs;
+
+    Duration occupancy(Bytes wire) {
+      Cost& cost = costs.entry(wire.count);
+      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), wire};
+      return cost.busy;
+    }
   };
 
-  struct Worker {
+  static constexpr std::uint32_t kNearSlots = 4;
+
+  /// A slot holds one stamp: while full, since when; while free, since when.
+  struct alignas(64) Connection {
+    std::array<Stamp, kNearSlots> near_slots{};
+    std::uint32_t from = 0, to = 0;
+    std::uint32_t far_slots = 0;  ///< index in far_slots_ of slot number kNearSlots
+    std::uint32_t payload = 0;    ///< index in slot_payload_ of slot 0, when sized
+    std::uint32_t path = 0;       ///< index in hops_: the number of links, then the links
+    std::uint16_t slots = 0, in_flight = 0, next_fill = 0, next_drain = 0;
+    std::uint8_t kind = 0;
+    bool sized = false;           ///< slots remember their payload: a relay reads it
+    bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
+  };
+  struct ConnectionKind {
+    Duration overhead, sync, credit, ack;
+    bool operator==(const ConnectionKind&) const = default;
+  };
+
+  struct alignas(64) Worker {
     Stamp free;
     Cursor cursor;
-    Role role;
-    Bytes left, slice;         ///< of the current chunk
-    Bytes sent;
+    Role role;                 ///< a relay: lane is its thread
+    std::uint32_t left = 0, slice = 0;  ///< bytes of the current chunk
     std::uint32_t in = 0, out = 0;
-    std::uint32_t first_in = 0, first_out = 0;
-    std::uint32_t slices_left = 0;
-    std::uint32_t thread = kNone;  ///< set: a relay
-    std::uint16_t kind = 0;        ///< index of its class
+    std::uint32_t first_in = 0;
+    std::uint32_t first_out = 0;  ///< one output: the connection; several: index in out_connections_
+    std::uint16_t slices_left = 0;
+    std::uint16_t kind = 0;    ///< index of its class
     std::uint16_t program = 0;
     std::uint8_t ins = 0, outs = 0;
-    State state = State::waiting;
-
-    bool relay() const { return thread != kNone; }
+    bool relay = false;
+    bool done = false;
   };
 
   struct Thread {
     Stamp free;
   };
 
-  /// Class costs by payload: few different slice sizes are under way at any time.
-  struct Cost {
-    std::int64_t payload = -1;
-    Duration busy;
-    Bytes wire;
-  };
-  struct CostTable {
-    static constexpr std::size_t kEntries = 16;
-    std::array<Cost, kEntries> entries{};
-
-    Cost& entry(std::int64_t payload) {
-      const auto hash = static_cast<std::uint64_t>(payload) * 0x9E3779B97F4A7C15u;
-      return entries[hash >> 60];
-    }
-  };
-
   std::vector<Worker> workers_;
   std::vector<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
-  std::vector<std::uint32_t> out_connections_;
-  std::vector<Stamp> slots_;
+  std::vector<std::uint32_t> out_connections_;  ///< of workers with several
+  std::vector<Stamp> far_slots_;
   std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
   std::vector<std::uint32_t> hops_;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> paths_;  ///< equal paths stand in hops_ once
+  std::vector<ConnectionKind> connection_kinds_;
   std::vector<Link> links_;
+  std::vector<LinkKind> link_kinds_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
   std::vector<WorkerClass> worker_classes_;

@@ -34,6 +34,12 @@ class RadixHeap {
   /// The running instant: the time of the last event popped.
   Instant now() const { return {last_}; }
 
+  /// The actor that comes `ahead` events later in this round, or null: a hint for prefetching.
+  const std::uint32_t* upcoming(std::size_t ahead) const {
+    const std::size_t i = round_next_ + ahead;
+    return i < round_.size() ? &round_[i] : nullptr;
+  }
+
   /// REQUIRES: at >= now(), at >= 0; an actor has at most one event per (instant, round).
   void push(Instant at, std::uint32_t actor) {
     assert(at.ps >= last_);
@@ -84,7 +90,7 @@ class RadixHeap {
 
   /// Large symmetric systems act in rounds of thousands: byte-wise counting sort beats comparison.
   void sort_round() {
-    if (round_.size() < 256) {
+    if (round_.size() < kComparisonSortMax) {
       std::sort(round_.begin(), round_.end());
       return;
     }
@@ -99,6 +105,8 @@ class RadixHeap {
     }
     next_round_.clear();
   }
+
+  static constexpr std::size_t kComparisonSortMax = 64;
 
   std::array<std::vector<Event>, 64> buckets_;
   std::uint64_t occupied_ = 0;  ///< bit b: buckets_[b] is not empty

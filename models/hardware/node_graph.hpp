@@ -28,13 +28,16 @@ enum class SmiPath : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
 /// `parent` is the PCI parent (CPU or PCIe switch); NVSwitch planes and CPUs have none.
 struct Vertex {
   VertexKind kind{};
-  std::string name;                 ///< unique in the node: "gpu0", "mlx5_0", "pcisw2", "cpu1", "nvswitch"
-  int index = 0;                    ///< among its kind, in NCCL's (depth first) order
+  std::string name;  ///< unique in the node: "gpu0", "mlx5_0", "pcisw2", "cpu1", "nvswitch"
+  int index = 0;     ///< among its kind, in NCCL's (depth first) order
   VertexId parent{};
   bool has_parent = false;
-  int host_bridge = 0;              ///< same number = same host bridge of the CPU (PHB, else NODE)
-  std::string busid;                ///< "0000:1b:00.0"
-  int pcie_gen = 0, pcie_width = 0; ///< of the link to the parent
+  int host_bridge = 0;               ///< same number = same host bridge of the CPU (PHB, else NODE)
+  std::string part;                  ///< name in the catalogue; of an NVSwitch plane: of its chips
+  std::string busid;                 ///< "0000:1b:00.0"
+  PciIds ids;                        ///< GPUs, NICs and PCIe switches
+  int pcie_gen = 0, pcie_width = 0;  ///< of the link to the parent, as negotiated
+  std::string pcie_speed;            ///< the same as sysfs writes it: "32.0 GT/s PCIe"
 };
 
 struct GpuInfo {
@@ -42,19 +45,20 @@ struct GpuInfo {
   GpuPart part;
   bool gdr = true;
   std::vector<std::pair<std::string, int>> nvlink_targets;  ///< bus id of the far end, links
-  int nvlink_count = 0;  ///< sum over targets
+  int nvlink_count = 0;                                     ///< sum over targets
+  int nvswitch_links = 0;                                   ///< of these, to the NVSwitch plane
 };
 
 struct NicInfo {
   VertexId vertex{};
   NicPart part;
-  std::string name;      ///< HCA name: "mlx5_0"
+  std::string name;  ///< HCA name: "mlx5_0"
   int port = 1;
-  std::string guid;      ///< "0x9a3f5e00030000"
-  Bandwidth speed;       ///< link speed of the port
+  std::string guid;  ///< "0x9a3f5e00030000"
+  Bandwidth speed;   ///< link speed of the port
   int max_connections = 131072;
   bool gdr = true;
-  int rail = 0;          ///< index of the NIC in the node: decides its leaf
+  int rail = 0;  ///< index of the NIC in the node: decides its leaf
 };
 
 struct CpuInfo {
@@ -69,8 +73,14 @@ struct CpuInfo {
 struct NodeLink {
   VertexId from{}, to{};
   LinkKind kind{};
-  Bandwidth rate;        ///< payload rate as simulated
+  Bandwidth rate;  ///< payload rate as simulated
   Duration latency;
+};
+
+/// One NVSwitch chip. All chips of a node form one plane: its vertex is not a single chip.
+struct NvSwitchInfo {
+  std::string name, busid;
+  NvSwitchPart part;
 };
 
 struct NodeType;  ///< typed config, models/hardware/node_type.hpp
@@ -81,13 +91,22 @@ class NodeGraph {
   static NodeGraph build(const NodeType& type, const PartsCatalogue& parts);
 
   const std::string& name() const { return name_; }
+  const std::string& title() const { return title_; }
   std::span<const Vertex> vertices() const { return vertices_; }
   std::span<const NodeLink> links() const { return links_; }
   const Vertex& vertex(VertexId id) const { return vertices_[index_of(id)]; }
   const NodeLink& link(LinkId id) const { return links_[index_of(id)]; }
-  std::span<const GpuInfo> gpus() const { return gpus_; }   ///< local rank order
+  std::span<const GpuInfo> gpus() const { return gpus_; }  ///< local rank order
   std::span<const NicInfo> nics() const { return nics_; }
   std::span<const CpuInfo> cpus() const { return cpus_; }
+
+  /// Every NVSwitch chip of the node; together they are the one vertex "nvswitch".
+  std::span<const NvSwitchInfo> nvswitches() const { return nvswitches_; }
+
+  /// By name ("gpu0", "mlx5_1"); throws Error with the nearest name.
+  VertexId find(std::string_view name) const;
+  /// Elements directly below a CPU or PCIe switch, in the order of the file.
+  std::vector<VertexId> children(VertexId parent) const;
 
   /// Links from one device to another over NVLink only (direct or through the NVSwitch plane);
   /// empty when there is no such way or from == to.
@@ -105,10 +124,15 @@ class NodeGraph {
 
  private:
   friend class NodeGraphBuilder;
-  std::string name_;
+  /// The link of this kind from one vertex to its neighbour; false when there is none.
+  bool direct_link(VertexId from, VertexId to, LinkKind kind, LinkId& out) const;
+  std::vector<VertexId> ancestors(VertexId device) const;  ///< itself first, its CPU last
+
+  std::string name_, title_;
   std::vector<Vertex> vertices_;
   std::vector<NodeLink> links_;
   std::vector<std::vector<LinkId>> out_;  ///< by vertex
+  std::vector<NvSwitchInfo> nvswitches_;
   std::vector<GpuInfo> gpus_;
   std::vector<NicInfo> nics_;
   std::vector<CpuInfo> cpus_;

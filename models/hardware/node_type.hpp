@@ -12,7 +12,7 @@ namespace fabricast {
 
 struct CpuConfig {
   Place place;
-  std::string name, part;
+  std::string name, part;  ///< the name is never empty
   int numa = 0;
   std::string affinity, host_hash;
 };
@@ -26,18 +26,18 @@ struct PciConfig {
   };
   Place place;
   Kind kind{};
-  std::string name;    ///< unique in the node
+  std::string name;  ///< unique in the node
   std::string part;
   std::string busid;
-  std::string cpu;     ///< set for elements directly under a CPU
-  int host_bridge = -1;  ///< only there; -1 = one of its own
+  std::string cpu;                   ///< set for elements directly under a CPU
+  int host_bridge = -1;              ///< only there; -1 = one of its own
   int pcie_gen = 0, pcie_width = 0;  ///< 0 = the part's
   std::vector<PciConfig> children;   ///< switches only
   std::vector<Nvlink> nvlinks;       ///< GPUs only
   bool gdr = true;                   ///< GPUs and NICs
   // NICs only
   int port = 1;
-  Bandwidth speed;                   ///< 0 = the part's port rate
+  Bandwidth speed;  ///< 0 = the part's port rate
   std::string guid;
 };
 

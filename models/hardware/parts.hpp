@@ -26,17 +26,17 @@ struct PciIds {
 /// One PCIe generation: raw rate of a lane after encoding, and what a large DMA reaches of it.
 struct PcieGen {
   int gen = 0;
-  std::string speed_text;         ///< as sysfs and NCCL write it: "32.0 GT/s PCIe"
-  Bandwidth effective_x16;        ///< payload rate of 16 lanes, measured or derived; scales with width
+  std::string speed_text;   ///< as sysfs and NCCL write it: "32.0 GT/s PCIe"
+  Bandwidth effective_x16;  ///< payload rate of 16 lanes, measured or derived; scales with width
 };
 
 struct GpuPart {
   std::string name;
-  int sm = 0;                     ///< compute capability, 90 = 9.0
-  int nvlink_links = 0;           ///< 0 = none
-  Bandwidth nvlink_per_link;      ///< after encoding, one direction
+  int sm = 0;                          ///< compute capability, 90 = 9.0
+  int nvlink_links = 0;                ///< 0 = none
+  Bandwidth nvlink_per_link;           ///< after encoding, one direction
   double nvlink_store_efficiency = 0;  ///< share of it that SM stores reach (store overhead), 0..1
-  Duration nvlink_latency;        ///< GPU to GPU without an NVSwitch between them
+  Duration nvlink_latency;             ///< GPU to GPU without an NVSwitch between them
   int pcie_gen = 0;
   int pcie_width = 16;
   /// What one channel (thread block) copies or reduces per second, data bytes, by Protocol.
@@ -46,9 +46,9 @@ struct GpuPart {
 
 struct NicPart {
   std::string name;
-  Bandwidth port_rate;            ///< signalling rate for data, 400 Gb/s = 50 GB/s
-  double goodput = 0;             ///< share of port_rate that large messages reach, 0..1
-  Duration latency;               ///< per side: doorbell to wire, wire to memory
+  Bandwidth port_rate;  ///< signalling rate for data, 400 Gb/s = 50 GB/s
+  double goodput = 0;   ///< share of port_rate that large messages reach, 0..1
+  Duration latency;     ///< per side: doorbell to wire, wire to memory
   int pcie_gen = 0;
   int pcie_width = 16;
   PciIds ids;
@@ -56,11 +56,11 @@ struct NicPart {
 
 struct CpuPart {
   std::string name;
-  std::string arch, vendor;       ///< "x86_64", "GenuineIntel"
+  std::string arch, vendor;  ///< "x86_64", "GenuineIntel"
   int family_id = 0, model_id = 0;
-  Bandwidth socket_rate;          ///< PCIe peer traffic over the socket link, one direction
-  Duration socket_latency;        ///< extra one way latency of crossing it
-  Duration root_latency;          ///< one way through the root complex
+  Bandwidth socket_rate;    ///< PCIe peer traffic over the socket link, one direction
+  Duration socket_latency;  ///< extra one way latency of crossing it
+  Duration root_latency;    ///< one way through the root complex
 };
 
 struct PcieSwitchPart {
@@ -73,14 +73,14 @@ struct PcieSwitchPart {
 
 struct NvSwitchPart {
   std::string name;
-  Duration latency;               ///< GPU egress port to GPU ingress port, links included
+  Duration latency;  ///< GPU egress port to GPU ingress port, links included
 };
 
 struct FabricSwitchPart {
   std::string name;
   int radix = 0;
   Bandwidth port_rate;
-  Duration latency;               ///< port to port, ingress FEC included
+  Duration latency;                      ///< port to port, ingress FEC included
   Bytes packet_payload, packet_headers;  ///< of a full packet: what headers leave of a port's rate
 };
 
@@ -94,13 +94,13 @@ struct ProtocolCosts {
   std::array<Duration, kHopKinds> overhead{};  ///< worker busy per primitive, before its bytes move
   std::array<Duration, kHopKinds> sync{};      ///< flag to poll beyond the wire; occupies nobody
   Duration proxy_post;                         ///< proxy thread busy per network message
-  Bandwidth proxy_check_rate{};                ///< wire bytes/s at which the proxy reads flags; 0 = it does not
+  Bandwidth proxy_check_rate{};  ///< wire bytes/s at which the proxy reads flags; 0 = it does not
 };
 
 /// Host software, one set for all nodes.
 struct SoftwareCosts {
   std::array<ProtocolCosts, kProtocols> protocol{};
-  Duration launch_per_gpu;  ///< launches of one process serialise: T >= GPUs * this
+  Duration launch_per_gpu;     ///< launches of one process serialise: T >= GPUs * this
   double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
 };
 

@@ -11,7 +11,7 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-/// Sorted by name.
+/// In the order of their file names.
 std::span<const EmbeddedFile> embedded_topologies();
 
 }  // namespace fabricast

@@ -30,7 +30,7 @@ Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts
 /// The same from text, for tests and fuzzing; `file` is used in messages only.
 PartsCatalogue parse_parts(const std::string& text, const std::string& file);
 NodeType parse_node_type(const std::string& text, const std::string& file);
-Cluster parse_cluster(const std::string& text, const std::string& file, const TopologyRequest& request,
-                      const PartsCatalogue& parts);
+Cluster parse_cluster(const std::string& text, const std::string& file,
+                      const TopologyRequest& request, const PartsCatalogue& parts);
 
 }  // namespace fabricast

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/io/words.hpp"  // IWYU pragma: export
 #include "sim/units.hpp"
 
 namespace fabricast {
@@ -24,12 +25,12 @@ std::vector<Bytes> parse_sizes(std::string_view text);
 /// "1,2,4" or "1..64" (doubling).
 std::vector<int> parse_counts(std::string_view text, std::string_view what, int max);
 
-/// Shortest text that a person expects: "1 GiB", "524288 B" never for 512 KiB, "48 GB/s", "2.15 us".
+/// Shortest text that a person expects: "1 GiB", "524288 B" never for 512 KiB, "48 GB/s", "2.15
+/// us".
 std::string to_text(Bytes size);
 std::string to_text(Bandwidth rate);
 std::string to_text(Duration time);
-
-/// The known word closest to `word` (edit distance), or "" when nothing is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
+/// Ports are spoken of in bits: "400 Gb/s".
+std::string to_bits_text(Bandwidth rate);
 
 }  // namespace fabricast

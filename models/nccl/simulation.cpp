@@ -264,13 +264,9 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
     result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
   for (int rank = 0; rank < assembly.ranks(); ++rank) {
     Duration finish;
-    Bytes sent;
-    for (const std::uint32_t worker : assembly.workers(rank)) {
+    for (const std::uint32_t worker : assembly.workers(rank))
       finish = std::max(finish, Duration{executor.finished(worker).ps});
-      sent += executor.sent(worker);
-    }
     result.rank_finish.push_back(finish);
-    result.rank_sent.push_back(sent);
   }
   result.links = loads(cluster, result.time, executor);
   result.events = executor.events();
@@ -306,7 +302,6 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);
-    result.rank_sent.resize(1);
   } else if (options.explain) {
     result = execute<CausalStamp>(cluster, software, run, options, split(cluster, run));
   } else {

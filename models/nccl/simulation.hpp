@@ -50,7 +50,6 @@ struct SimulationResult {
   Duration launch;          ///< of `time`: NCCL's software start, or the wait for serialised launches
   std::array<Duration, kCauses> causes{};  ///< of `time`, by Cause; zero unless explained
   std::vector<Duration> rank_finish;       ///< after the launch, by rank
-  std::vector<Bytes> rank_sent;            ///< payload, by rank
   std::vector<LinkLoad> links;             ///< every link that carried anything, busiest first
   Partition partition;
   std::uint64_t events = 0;

@@ -1,0 +1,35 @@
+#pragma once
+// The commands of the program: each adds its options to the parser and says what to do with them.
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+namespace fabricast {
+
+/// Stable exit codes (docs/commands.md).
+enum ExitCode { kDone = 0, kCheckFailed = 1, kInputWrong = 2, kOwnFault = 3 };
+
+/// Runs the chosen command; the exit code.
+using Action = std::function<int()>;
+
+void add_bench(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
+void add_topo(CLI::App& app, Action& action);
+
+/// Shows the share done on stderr while it is a terminal; otherwise does nothing.
+class Progress {
+ public:
+  Progress();
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  /// Empty when nobody watches.
+  std::function<void(double)> callback();
+
+ private:
+  bool watched_;
+  int shown_ = -1;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,145 @@
+#include "models/hardware/node_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "models/io/words.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast {
+
+VertexId NodeGraph::find(std::string_view name) const {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < vertices_.size(); ++i) {
+    if (vertices_[i].name == name) return VertexId{static_cast<std::uint32_t>(i)};
+    known.push_back(vertices_[i].name);
+  }
+  throw Error(fmt::format("{} has no device \"{}\"", name_, name), hint_nearest(name, known));
+}
+
+std::vector<VertexId> NodeGraph::children(VertexId parent) const {
+  std::vector<VertexId> out;
+  for (std::size_t i = 0; i < vertices_.size(); ++i) {
+    if (vertices_[i].has_parent && vertices_[i].parent == parent) {
+      out.push_back(VertexId{static_cast<std::uint32_t>(i)});
+    }
+  }
+  return out;
+}
+
+bool NodeGraph::direct_link(VertexId from, VertexId to, LinkKind kind, LinkId& out) const {
+  for (const LinkId id : out_[index_of(from)]) {
+    if (link(id).to != to || link(id).kind != kind) continue;
+    out = id;
+    return true;
+  }
+  return false;
+}
+
+std::vector<LinkId> NodeGraph::nvlink_route(VertexId from, VertexId to) const {
+  if (from == to) return {};
+  LinkId first{}, second{};
+  if (direct_link(from, to, LinkKind::nvlink, first)) return {first};
+  for (const LinkId id : out_[index_of(from)]) {
+    const bool plane = vertex(link(id).to).kind == VertexKind::nvswitch;
+    if (plane && direct_link(link(id).to, to, LinkKind::nvlink, second)) return {id, second};
+  }
+  return {};
+}
+
+std::vector<VertexId> NodeGraph::ancestors(VertexId device) const {
+  std::vector<VertexId> way = {device};
+  while (vertex(way.back()).has_parent) way.push_back(vertex(way.back()).parent);
+  return way;
+}
+
+std::vector<LinkId> NodeGraph::pcie_route(VertexId from, VertexId to) const {
+  assert(vertex(from).kind != VertexKind::nvswitch && vertex(to).kind != VertexKind::nvswitch);
+  std::vector<VertexId> up = ancestors(from), down = ancestors(to);
+  VertexId top = up.back();
+  if (up.back() == down.back()) {  // drop what both share, except the lowest common one
+    while (!up.empty() && !down.empty() && up.back() == down.back()) {
+      top = up.back();
+      up.pop_back();
+      down.pop_back();
+    }
+    up.push_back(top);
+  }
+  up.insert(up.end(), down.rbegin(), down.rend());
+  std::vector<LinkId> route;
+  for (std::size_t i = 1; i < up.size(); ++i) {
+    LinkId id{};
+    [[maybe_unused]] const bool found = direct_link(up[i - 1], up[i], LinkKind::pcie, id) ||
+                                        direct_link(up[i - 1], up[i], LinkKind::socket, id);
+    assert(found);
+    route.push_back(id);
+  }
+  return route;
+}
+
+VertexId NodeGraph::cpu_of(VertexId device) const { return ancestors(device).back(); }
+
+SmiPath NodeGraph::smi_path(VertexId from, VertexId to) const {
+  if (from == to) return SmiPath::self;
+  if (nvlinks_between(from, to) > 0) return SmiPath::nvlink;
+  if (cpu_of(from) != cpu_of(to)) return SmiPath::sys;
+  int switches = 0;
+  for (const LinkId id : pcie_route(from, to)) {
+    const VertexKind kind = vertex(link(id).to).kind;
+    if (kind == VertexKind::cpu) {
+      return vertex(from).host_bridge == vertex(to).host_bridge ? SmiPath::phb : SmiPath::node;
+    }
+    if (kind == VertexKind::pcie_switch) ++switches;
+  }
+  return switches <= 1 ? SmiPath::pix : SmiPath::pxb;
+}
+
+int NodeGraph::nvlinks_between(VertexId from, VertexId to) const {
+  const auto gpu_at = [&](VertexId id) {
+    return std::find_if(gpus_.begin(), gpus_.end(),
+                        [&](const GpuInfo& info) { return info.vertex == id; });
+  };
+  const auto from_gpu = gpu_at(from), to_gpu = gpu_at(to);
+  if (from_gpu == gpus_.end() ||
+      (to_gpu == gpus_.end() && vertex(to).kind != VertexKind::nvswitch)) {
+    return 0;
+  }
+  if (to_gpu == gpus_.end()) return from_gpu->nvswitch_links;
+  if (from == to) return 0;
+  int direct = 0;
+  for (const auto& [target, count] : from_gpu->nvlink_targets) {
+    if (target == vertex(to).busid) direct += count;
+  }
+  return direct > 0 ? direct : std::min(from_gpu->nvswitch_links, to_gpu->nvswitch_links);
+}
+
+std::string NodeGraph::link_name(LinkId id) const {
+  const NodeLink& link = this->link(id);
+  const Vertex &from = vertex(link.from), &to = vertex(link.to);
+  std::string kind;
+  switch (link.kind) {
+    case LinkKind::nvlink: {
+      const bool from_gpu = from.kind == VertexKind::gpu;
+      const int links =
+          from_gpu ? nvlinks_between(link.from, link.to) : nvlinks_between(link.to, link.from);
+      kind = fmt::format("NVLink x{}", links);
+      break;
+    }
+    case LinkKind::pcie: {
+      const Vertex& lower = from.has_parent && from.parent == link.to ? from : to;
+      kind = fmt::format("PCIe gen{} x{}", lower.pcie_gen, lower.pcie_width);
+      break;
+    }
+    case LinkKind::socket:
+      kind = "socket";
+      break;
+    case LinkKind::network:
+      kind = "network";
+      break;
+  }
+  return fmt::format("{} -> {} ({})", from.name, to.name, kind);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,221 @@
+#include "models/hardware/node_graph_builder.hpp"
+
+#include <algorithm>
+
+namespace fabricast {
+namespace {
+
+constexpr int kGpusMax = 1'024;
+constexpr int kFullWidth = 16;  // the width for which PcieGen gives its rate
+
+}  // namespace
+
+NodeGraph NodeGraphBuilder::build() {
+  graph_.name_ = type_.name;
+  graph_.title_ = type_.title;
+  if (type_.cpus.empty()) throw Error(type_.place, "the node has no CPU");
+  check_roots();
+  for (const CpuConfig& cpu : type_.cpus) add_cpu(cpu);
+  if (graph_.gpus_.empty()) throw Error(type_.place, "the node has no GPU");
+  add_nvswitches();
+  for (std::size_t gpu = 0; gpu < gpu_configs_.size(); ++gpu) add_nvlinks(gpu);
+  check_nvlink_pairs();
+  add_sockets();
+  return std::move(graph_);
+}
+
+void NodeGraphBuilder::check_roots() const {
+  std::vector<std::string> known;
+  for (const CpuConfig& cpu : type_.cpus) known.push_back(cpu.name);
+  for (const PciConfig& root : type_.pci) {
+    if (root.cpu.empty() && root.kind == PciConfig::Kind::gpu && root.nvlinks.empty()) {
+      throw Error(root.place, fmt::format("GPU \"{}\" is connected to nothing", label(root)),
+                  "hang it under a CPU or a PCIe switch");
+    }
+    if (root.cpu.empty()) {
+      throw Error(root.place, fmt::format("\"{}\" hangs under no CPU", label(root)));
+    }
+    if (std::find(known.begin(), known.end(), root.cpu) == known.end()) {
+      throw Error(root.place, fmt::format("unknown CPU \"{}\"", root.cpu),
+                  hint_nearest(root.cpu, known));
+    }
+  }
+}
+
+const std::string& NodeGraphBuilder::label(const PciConfig& config) {
+  return config.name.empty() ? config.busid : config.name;
+}
+
+VertexId NodeGraphBuilder::add_vertex(Vertex vertex, const Place& place) {
+  vertex.index = counts_[static_cast<std::size_t>(vertex.kind)]++;
+  claim(names_, "name", vertex.name, place);
+  if (!vertex.busid.empty()) claim(busids_, "bus id", vertex.busid, place);
+  graph_.vertices_.push_back(std::move(vertex));
+  graph_.out_.emplace_back();
+  return VertexId{static_cast<std::uint32_t>(graph_.vertices_.size() - 1)};
+}
+
+void NodeGraphBuilder::claim(std::map<std::string, Place>& taken, std::string_view what,
+                             const std::string& name, const Place& place) const {
+  for (const PciConfig* above : way_up_) {
+    if (name == above->name || name == above->busid) {
+      throw Error(place, fmt::format("cycle: \"{}\" hangs under itself", name));
+    }
+  }
+  const auto [first, fresh] = taken.emplace(name, place);
+  if (fresh) return;
+  throw Error(place, fmt::format("duplicate {} \"{}\"", what, name),
+              first->second.line > 0 ? fmt::format("first used in line {}", first->second.line)
+                                     : std::string{});
+}
+
+void NodeGraphBuilder::add_link(VertexId from, VertexId to, LinkKind kind, Bandwidth rate,
+                                Duration latency) {
+  const LinkId id{static_cast<std::uint32_t>(graph_.links_.size())};
+  graph_.links_.push_back({from, to, kind, rate, latency});
+  graph_.out_[index_of(from)].push_back(id);
+}
+
+void NodeGraphBuilder::add_cpu(const CpuConfig& config) {
+  const CpuPart& part = find_part(parts_.cpus, config.part, "CPU", config.place);
+  for (const CpuInfo& other : graph_.cpus_) {
+    if (other.numa == config.numa) {
+      throw Error(config.place, fmt::format("duplicate NUMA node {}", config.numa));
+    }
+  }
+  Vertex vertex;
+  vertex.kind = VertexKind::cpu;
+  vertex.part = part.name;
+  vertex.name = config.name;
+  const VertexId id = add_vertex(std::move(vertex), config.place);
+  graph_.cpus_.push_back({id, part, config.numa, config.affinity, config.host_hash});
+
+  std::map<int, int> bridges;  // number in the file -> number in the graph
+  for (const PciConfig& root : type_.pci) {
+    if (root.cpu != config.name) continue;
+    const auto given = bridges.find(root.host_bridge);
+    const int bridge =
+        root.host_bridge >= 0 && given != bridges.end() ? given->second : host_bridges_++;
+    if (root.host_bridge >= 0) bridges[root.host_bridge] = bridge;
+    add_element(root, id, bridge);
+  }
+}
+
+std::string NodeGraphBuilder::default_name(VertexKind kind, const char* stem) const {
+  return fmt::format("{}{}", stem, counts_[static_cast<std::size_t>(kind)]);
+}
+
+void NodeGraphBuilder::add_element(const PciConfig& config, VertexId parent, int bridge) {
+  switch (config.kind) {
+    case PciConfig::Kind::pcie_switch:
+      return add_pcie_switch(config, parent, bridge);
+    case PciConfig::Kind::gpu:
+      return add_gpu(config, parent, bridge);
+    case PciConfig::Kind::nic:
+      return add_nic(config, parent, bridge);
+  }
+}
+
+template <class Part>
+VertexId NodeGraphBuilder::add_pci_vertex(VertexKind kind, const char* stem, const Part& part,
+                                          const PciConfig& config, VertexId parent, int bridge,
+                                          Duration latency) {
+  Vertex vertex;
+  vertex.kind = kind;
+  vertex.part = part.name;
+  vertex.name = config.name.empty() ? default_name(kind, stem) : config.name;
+  vertex.parent = parent;
+  vertex.has_parent = true;
+  vertex.host_bridge = bridge;
+  vertex.busid = config.busid;
+  vertex.ids = part.ids;
+  vertex.pcie_width = config.pcie_width > 0 ? config.pcie_width : part.pcie_width;
+  vertex.pcie_gen = config.pcie_gen > 0 ? config.pcie_gen : part.pcie_gen;
+  const Vertex& above = graph_.vertex(parent);
+  Duration latency_above{};
+  if (above.kind == VertexKind::pcie_switch) {
+    const PcieSwitchPart& above_part = parts_.pcie_switches.at(above.part);
+    vertex.pcie_gen = std::min(vertex.pcie_gen, above_part.pcie_gen);
+    latency_above = above_part.latency;
+  } else {
+    latency_above = graph_.cpus_.back().part.root_latency;
+  }
+  const Bandwidth rate = pcie_rate(vertex, config.place);
+  vertex.pcie_speed = parts_.pcie.at(vertex.pcie_gen).speed_text;
+  const VertexId id = add_vertex(std::move(vertex), config.place);
+  add_link(parent, id, LinkKind::pcie, rate, latency_above);
+  add_link(id, parent, LinkKind::pcie, rate, latency);
+  return id;
+}
+
+Bandwidth NodeGraphBuilder::pcie_rate(const Vertex& vertex, const Place& place) const {
+  const auto gen = parts_.pcie.find(vertex.pcie_gen);
+  if (gen == parts_.pcie.end()) {
+    throw Error(place, fmt::format("PCIe generation {} is not in the catalogue", vertex.pcie_gen));
+  }
+  constexpr std::array widths = {1, 2, 4, 8, 16};
+  if (std::find(widths.begin(), widths.end(), vertex.pcie_width) == widths.end()) {
+    throw Error(place, fmt::format("a PCIe link cannot be {} lanes wide", vertex.pcie_width),
+                "use 1, 2, 4, 8 or 16");
+  }
+  return {gen->second.effective_x16.bytes_per_s * vertex.pcie_width / kFullWidth};
+}
+
+void NodeGraphBuilder::add_pcie_switch(const PciConfig& config, VertexId parent, int bridge) {
+  const PcieSwitchPart& part =
+      find_part(parts_.pcie_switches, config.part, "PCIe switch", config.place);
+  const VertexId id =
+      add_pci_vertex(VertexKind::pcie_switch, "pcisw", part, config, parent, bridge, part.latency);
+  way_up_.push_back(&config);
+  for (const PciConfig& child : config.children) add_element(child, id, bridge);
+  way_up_.pop_back();
+}
+
+void NodeGraphBuilder::add_gpu(const PciConfig& config, VertexId parent, int bridge) {
+  if (graph_.gpus_.size() == kGpusMax) {
+    throw Error(config.place, fmt::format("more than {} GPUs in one node", kGpusMax));
+  }
+  const GpuPart& part = find_part(parts_.gpus, config.part, "GPU", config.place);
+  GpuInfo info;
+  info.vertex = add_pci_vertex(VertexKind::gpu, "gpu", part, config, parent, bridge, {});
+  info.part = part;
+  info.gdr = config.gdr;
+  graph_.gpus_.push_back(std::move(info));
+  gpu_configs_.push_back(&config);
+}
+
+void NodeGraphBuilder::add_nic(const PciConfig& config, VertexId parent, int bridge) {
+  const NicPart& part = find_part(parts_.nics, config.part, "NIC", config.place);
+  if (config.port < 1) {
+    throw Error(config.place, fmt::format("NIC \"{}\" has no port", label(config)),
+                "ports count from 1");
+  }
+  NicInfo info;
+  info.vertex =
+      add_pci_vertex(VertexKind::nic, "mlx5_", part, config, parent, bridge, part.latency);
+  info.part = part;
+  info.name = graph_.vertex(info.vertex).name;
+  info.port = config.port;
+  info.guid = config.guid;
+  info.speed = config.speed.bytes_per_s > 0 ? config.speed : part.port_rate;
+  info.gdr = config.gdr;
+  info.rail = static_cast<int>(graph_.nics_.size());
+  graph_.nics_.push_back(std::move(info));
+}
+
+void NodeGraphBuilder::add_sockets() {
+  for (const CpuInfo& from : graph_.cpus_) {
+    for (const CpuInfo& to : graph_.cpus_) {
+      if (from.vertex == to.vertex) continue;
+      const Bandwidth rate = std::min(from.part.socket_rate, to.part.socket_rate);
+      add_link(from.vertex, to.vertex, LinkKind::socket, rate,
+               from.part.root_latency + from.part.socket_latency);
+    }
+  }
+}
+
+NodeGraph NodeGraph::build(const NodeType& type, const PartsCatalogue& parts) {
+  return NodeGraphBuilder(type, parts).build();
+}
+
+}  // namespace fabricast

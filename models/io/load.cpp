@@ -1,0 +1,155 @@
+#include "models/io/load.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "models/io/embedded.hpp"
+#include "models/io/read_fabric.hpp"
+#include "models/io/reader.hpp"
+#include "models/io/words.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr std::size_t kReadMax = kYamlSizeMax + 1;  // enough to see that it is too large
+constexpr int kNodesMax = 1'000'000'000;            // the cluster itself says how many fit
+
+struct File {
+  std::string name;  ///< for messages
+  std::string text;
+};
+
+const EmbeddedFile* find_embedded(std::string_view name) {
+  const auto files = embedded_topologies();
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const EmbeddedFile& file) { return file.name == name; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+/// The names of embedded files of one of these kinds.
+std::vector<std::string> embedded_of_kind(const std::vector<std::string>& kinds) {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_topologies()) {
+    const std::string name(file.name);
+    const YamlNode tree = parse_yaml(std::string(file.text), name);
+    const std::string kind = Reader(tree, name).text("kind");
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path))
+    throw Error(Place{path.string(), 0, {}}, "is a directory");
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw Error(Place{path.string(), 0, {}}, "cannot be read");
+  std::string text(kReadMax, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+/// A preset by name, else a file. `folder` is where relative paths start.
+File find_file(const std::string& name, const std::vector<std::string>& kinds,
+               std::string_view what, const std::filesystem::path& folder = {}) {
+  if (const EmbeddedFile* embedded = find_embedded(name)) {
+    return {fmt::format("topologies/{}.yaml", name), std::string(embedded->text)};
+  }
+  const std::filesystem::path path = folder / name;
+  std::error_code ignored;
+  if (!name.empty() && std::filesystem::exists(path, ignored)) {
+    return {path.string(), read_file(path)};
+  }
+  if (name.find_first_of("/.") != std::string::npos) {
+    throw Error(Place{path.string(), 0, {}}, "no such file");
+  }
+  throw Error(fmt::format("unknown {} \"{}\"", what, name),
+              hint_nearest(name, embedded_of_kind(kinds)));
+}
+
+const std::vector<std::string> kTopologyKinds = {"node", "cluster"};
+const std::vector<std::string> kFabricKinds = {"fabric"};
+
+FabricConfig load_fabric(const std::string& name, const std::filesystem::path& folder,
+                         const PartsCatalogue& parts) {
+  const File file = find_file(name, kFabricKinds, "fabric", folder);
+  const YamlNode tree = parse_yaml(file.text, file.name);
+  Reader in(tree, file.name);
+  in.choice("kind", kFabricKinds);
+  return read_fabric(in, parts);
+}
+
+/// What a cluster file says; a node type alone is a cluster of one node.
+struct ClusterConfig {
+  NodeType node;
+  int nodes = 1;
+  std::optional<FabricConfig> fabric;
+  int nodes_per_rack = 0;  ///< 0 = what the fabric says
+};
+
+ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_given,
+                           const PartsCatalogue& parts) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  ClusterConfig config;
+  in.text("name");
+  in.text("title", "");
+  const File node = find_file(in.text("node"), {"node"}, "node type", folder);
+  config.node = parse_node_type(node.text, node.name);
+  config.nodes = in.whole("nodes", 1, kNodesMax);
+  if (in.is_mapping("fabric")) {
+    Reader fabric = in.child("fabric");
+    config.fabric = read_fabric(fabric, parts);
+  } else if (const std::string name = in.text("fabric", ""); !name.empty() && !fabric_given) {
+    config.fabric = load_fabric(name, folder, parts);
+  }
+  config.nodes_per_rack = in.whole("nodes_per_rack", 1, kNodesMax, 0);
+  in.finish();
+  return config;
+}
+
+}  // namespace
+
+PartsCatalogue load_parts() {
+  const EmbeddedFile* file = find_embedded("parts");
+  return parse_parts(std::string(file->text), "topologies/parts.yaml");
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names = embedded_of_kind(kTopologyKinds);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+NodeType load_node_type(const std::string& topology) {
+  const File file = find_file(topology, {"node"}, "node type");
+  return parse_node_type(file.text, file.name);
+}
+
+Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts) {
+  const File file = find_file(request.topology, kTopologyKinds, "topology");
+  return parse_cluster(file.text, file.name, request, parts);
+}
+
+Cluster parse_cluster(const std::string& text, const std::string& file,
+                      const TopologyRequest& request, const PartsCatalogue& parts) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  ClusterConfig config;
+  if (kTopologyKinds[in.choice("kind", kTopologyKinds)] == "cluster") {
+    config = read_cluster(in, file, !request.fabric.empty(), parts);
+  } else {
+    config.node = parse_node_type(text, file);
+  }
+  if (!request.fabric.empty()) config.fabric = load_fabric(request.fabric, {}, parts);
+  NodeGraph node = NodeGraph::build(config.node, parts);
+  FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);
+  if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
+  const int nodes = request.nodes != 0 ? request.nodes : config.nodes;
+  return Cluster(std::move(node), nodes, std::move(fabric));
+}
+
+}  // namespace fabricast

@@ -1,0 +1,189 @@
+// topologies/parts.yaml -> PartsCatalogue.
+#include <fmt/format.h>
+
+#include "models/io/load.hpp"
+#include "models/io/reader.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr int kPcieGenMax = 9;
+constexpr int kPcieWidthMax = 32;
+constexpr int kCpuidMax = 4095;
+
+using ByProtocol = std::array<const char*, kProtocols>;
+using ByHop = std::array<const char*, kHopKinds>;
+constexpr ByProtocol kProtocolKeys = {"ll", "ll128", "simple"};
+constexpr ByHop kHopKeys = {"nvlink", "pcie", "net"};
+
+class PartsReader {
+ public:
+  explicit PartsReader(Reader& root) : root_(root), figures_(parts_.sources) {
+    read_sources(root, parts_.sources);
+  }
+
+  PartsCatalogue read() {
+    for (auto& [name, in] : root_.table("pcie")) read_pcie_gen(in);
+    for (auto& [name, in] : root_.table("gpus")) parts_.gpus[name] = gpu(name, in);
+    for (auto& [name, in] : root_.table("nics")) parts_.nics[name] = nic(name, in);
+    for (auto& [name, in] : root_.table("cpus")) parts_.cpus[name] = cpu(name, in);
+    for (auto& [name, in] : root_.table("pcie_switches")) {
+      parts_.pcie_switches[name] = pcie_switch(name, in);
+    }
+    for (auto& [name, in] : root_.table("nvswitches")) {
+      parts_.nvswitches[name] = {name, figures_.duration(in, "latency")};
+      in.finish();
+    }
+    for (auto& [name, in] : root_.table("fabric_switches")) {
+      parts_.fabric_switches[name] = fabric_switch(name, in);
+    }
+    for (auto& [name, in] : root_.table("cables")) {
+      parts_.cables[name] = {figures_.duration(in, "delay_per_metre"),
+                             figures_.duration(in, "optics")};
+      in.finish();
+    }
+    Reader software = root_.child("software");
+    read_software(software);
+    return std::move(parts_);
+  }
+
+ private:
+  void read_pcie_gen(Reader& in) {
+    PcieGen gen;
+    gen.gen = in.whole("gen", 1, kPcieGenMax);
+    gen.speed_text = in.text("speed");
+    gen.effective_x16 = figures_.bandwidth(in, "effective_x16");
+    in.finish();
+    parts_.pcie[gen.gen] = std::move(gen);
+  }
+
+  /// What a part says of itself on the PCI bus; a mapping with its own source.
+  template <class Part>
+  void read_identity(Part& part, Reader& part_in) {
+    Reader in = part_in.child("identity");
+    figures_.check_source(in);
+    part.ids.device_class = in.text("class");
+    part.ids.vendor = in.text("vendor");
+    part.ids.device = in.text("device");
+    part.ids.subsystem_vendor = in.text("subsystem_vendor");
+    part.ids.subsystem_device = in.text("subsystem_device");
+    part.pcie_gen = in.whole("pcie_gen", 1, kPcieGenMax);
+    part.pcie_width = in.whole("pcie_width", 1, kPcieWidthMax);
+    if (!parts_.pcie.contains(part.pcie_gen)) {
+      in.fail("pcie_gen", fmt::format("the table \"pcie\" has no generation {}", part.pcie_gen));
+    }
+    if constexpr (requires { part.sm; }) part.sm = in.whole("sm", 1, 999);
+    in.finish();
+  }
+
+  GpuPart gpu(const std::string& name, Reader& in) {
+    GpuPart part;
+    part.name = name;
+    read_identity(part, in);
+    part.nvlink_links = figures_.whole(in, "nvlink_links", 0, 1024);
+    if (part.nvlink_links > 0) {
+      part.nvlink_per_link = figures_.bandwidth(in, "nvlink_per_link");
+      part.nvlink_store_efficiency = figures_.number(in, "nvlink_store_efficiency", 0.01, 1);
+      part.nvlink_latency = figures_.duration(in, "nvlink_latency");
+    }
+    Reader rates = in.child("copy_rate");
+    for (std::size_t p = 0; p < kProtocolKeys.size(); ++p) {
+      part.copy_rate[p] = figures_.bandwidth(rates, kProtocolKeys[p]);
+    }
+    rates.finish();
+    in.finish();
+    return part;
+  }
+
+  NicPart nic(const std::string& name, Reader& in) {
+    NicPart part;
+    part.name = name;
+    read_identity(part, in);
+    part.port_rate = figures_.bandwidth(in, "port_rate");
+    part.goodput = figures_.number(in, "goodput", 0.01, 1);
+    part.latency = figures_.duration(in, "latency");
+    in.finish();
+    return part;
+  }
+
+  CpuPart cpu(const std::string& name, Reader& in) {
+    CpuPart part;
+    part.name = name;
+    Reader identity = in.child("identity");
+    figures_.check_source(identity);
+    part.arch = identity.text("arch");
+    part.vendor = identity.text("vendor");
+    part.family_id = identity.whole("family_id", 0, kCpuidMax);
+    part.model_id = identity.whole("model_id", 0, kCpuidMax);
+    identity.finish();
+    part.socket_rate = figures_.bandwidth(in, "socket_rate");
+    part.socket_latency = figures_.duration(in, "socket_latency");
+    part.root_latency = figures_.duration(in, "root_latency");
+    in.finish();
+    return part;
+  }
+
+  PcieSwitchPart pcie_switch(const std::string& name, Reader& in) {
+    PcieSwitchPart part;
+    part.name = name;
+    read_identity(part, in);
+    part.latency = figures_.duration(in, "latency");
+    in.finish();
+    return part;
+  }
+
+  FabricSwitchPart fabric_switch(const std::string& name, Reader& in) {
+    FabricSwitchPart part;
+    part.name = name;
+    part.radix = figures_.whole(in, "radix", 2, 100'000);
+    part.port_rate = figures_.bandwidth(in, "port_rate");
+    part.latency = figures_.duration(in, "latency");
+    part.packet_payload = figures_.bytes(in, "packet_payload");
+    part.packet_headers = figures_.bytes(in, "packet_headers");
+    if (part.packet_payload.count < 1) in.fail("packet_payload", "must be at least 1 B");
+    in.finish();
+    return part;
+  }
+
+  void read_software(Reader& in) {
+    Reader protocols = in.child("protocols");
+    for (std::size_t p = 0; p < kProtocolKeys.size(); ++p) {
+      Reader protocol = protocols.child(kProtocolKeys[p]);
+      ProtocolCosts& costs = parts_.software.protocol[p];
+      costs.launch = figures_.duration(protocol, "launch");
+      read_by_hop(protocol, "overhead", costs.overhead);
+      read_by_hop(protocol, "sync", costs.sync);
+      costs.proxy_post = figures_.duration(protocol, "proxy_post");
+      if (protocol.has("proxy_check_rate")) {
+        costs.proxy_check_rate = figures_.bandwidth(protocol, "proxy_check_rate");
+      }
+      protocol.finish();
+    }
+    protocols.finish();
+    parts_.software.launch_per_gpu = figures_.duration(in, "launch_per_gpu");
+    in.finish();
+  }
+
+  void read_by_hop(Reader& in, const char* key, std::array<Duration, kHopKinds>& out) {
+    Reader hops = in.child(key);
+    for (std::size_t h = 0; h < kHopKeys.size(); ++h) out[h] = figures_.duration(hops, kHopKeys[h]);
+    hops.finish();
+  }
+
+  Reader& root_;
+  PartsCatalogue parts_;
+  Figures figures_;
+};
+
+}  // namespace
+
+PartsCatalogue parse_parts(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader root(tree, file);
+  root.choice("kind", {"parts"});
+  PartsCatalogue parts = PartsReader(root).read();
+  root.finish();
+  return parts;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,132 @@
+#include "models/io/topo_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "models/io/unit_text.hpp"
+
+namespace fabricast {
+namespace {
+
+/// Cells of one line; columns are as wide as their widest cell, no blanks at the end.
+class Table {
+ public:
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+  std::string text() const {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows_) {
+      widths.resize(std::max(widths.size(), row.size()));
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string out;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        line += fmt::format("{:<{}}  ", row[i], widths[i]);
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// NVLinks of a GPU: "NVLink x18 to nvswitch 370.8 GB/s", or one per neighbour.
+std::string nvlink_text(const NodeGraph& node, VertexId gpu) {
+  std::string out;
+  for (std::size_t i = 0; i < node.links().size(); ++i) {
+    const NodeLink& link = node.links()[i];
+    if (link.from != gpu || link.kind != LinkKind::nvlink) continue;
+    out += fmt::format("{}NVLink x{} to {} {}", out.empty() ? "" : ", ",
+                       node.nvlinks_between(gpu, link.to), node.vertex(link.to).name,
+                       to_text(link.rate));
+  }
+  return out;
+}
+
+std::string nic_text(const NicInfo& nic) {
+  return fmt::format("port {} {}, rail {}{}", nic.port, to_bits_text(nic.speed), nic.rail,
+                     nic.gdr ? "" : ", no GPUDirect RDMA");
+}
+
+std::string cpu_text(const NodeGraph& node, const CpuInfo& cpu) {
+  std::string out = fmt::format("NUMA {}, cores {}", cpu.numa, core_ranges(cpu.affinity));
+  for (const NodeLink& link : node.links()) {
+    if (link.from != cpu.vertex || link.kind != LinkKind::socket) continue;
+    out += fmt::format(", {} to {}", to_text(link.rate), node.vertex(link.to).name);
+  }
+  return out;
+}
+
+void add_device(const NodeGraph& node, VertexId id, std::size_t depth, Table& table) {
+  const Vertex& vertex = node.vertex(id);
+  const auto index = static_cast<std::size_t>(vertex.index);
+  const std::string name = std::string(2 * depth, ' ') + vertex.name;
+  std::string more;
+  switch (vertex.kind) {
+    case VertexKind::cpu:
+      table.add({name, vertex.part, cpu_text(node, node.cpus()[index])});
+      break;
+    case VertexKind::gpu:
+      more = nvlink_text(node, id);
+      break;
+    case VertexKind::nic:
+      more = nic_text(node.nics()[index]);
+      break;
+    case VertexKind::pcie_switch:
+    case VertexKind::nvswitch:
+      break;
+  }
+  if (vertex.has_parent) {
+    const Bandwidth rate = node.link(node.pcie_route(id, vertex.parent).front()).rate;
+    table.add({name, vertex.part,
+               fmt::format("PCIe gen{} x{} {}", vertex.pcie_gen, vertex.pcie_width, to_text(rate)),
+               vertex.busid, more});
+  }
+  for (const VertexId child : node.children(id)) add_device(node, child, depth + 1, table);
+}
+
+std::string fabric_text(const Cluster& cluster) {
+  std::string out =
+      fmt::format("\nfabric {}: {}\n", cluster.fabric().name, cluster.fabric_summary());
+  if (cluster.planes() == 0) return out;
+  const auto first = [&](int links_per_node, std::string_view what) {
+    const LinkId id{static_cast<std::uint32_t>(cluster.nodes() * links_per_node)};
+    const ClusterLink link = cluster.link(id);
+    return fmt::format("  {}  {} payload, {} with the {} it leaves\n", what, to_text(link.rate),
+                       to_text(link.latency), what == "node to leaf " ? "NIC" : "leaf");
+  };
+  const int node_links = static_cast<int>(cluster.node().links().size());
+  const int nics = static_cast<int>(cluster.node().nics().size());
+  out += first(node_links, "node to leaf ");
+  if (cluster.uplinks() > 0) out += first(node_links + 2 * nics, "leaf to spine");
+  return out;
+}
+
+}  // namespace
+
+std::string topo_tree(const Cluster& cluster) {
+  const NodeGraph& node = cluster.node();
+  std::string out = fmt::format("{}: {}\n", node.name(), node.title());
+  const auto counted = [](std::size_t count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  out += fmt::format("{}, each with {} and {}\n\n",
+                     counted(static_cast<std::size_t>(cluster.nodes()), "node"),
+                     counted(node.gpus().size(), "GPU"), counted(node.nics().size(), "NIC"));
+  Table table;
+  for (const CpuInfo& cpu : node.cpus()) add_device(node, cpu.vertex, 0, table);
+  out += table.text();
+  if (!node.nvswitches().empty()) {
+    out += fmt::format("nvswitch  {} x {}, one plane\n", node.nvswitches().size(),
+                       node.nvswitches().front().part.name);
+  }
+  return out + fabric_text(cluster);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,21 @@
+#pragma once
+// Words the user wrote: trimming them, and "did you mean ...?" for the known word closest to one.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fabricast {
+
+/// Without blanks and tabs at both ends.
+std::string_view trimmed(std::string_view text);
+
+/// The known word closest to `word`, or "" when nothing is near. Edit distance where a change of
+/// case counts half; a word that begins a known one ("H100") is near, too. Ties: the shorter one,
+/// then the first.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+/// `did you mean "GB/s"?`, or all known words when none is near, or "" when there are none.
+std::string hint_nearest(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace fabricast

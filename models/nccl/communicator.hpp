@@ -1,0 +1,48 @@
+#pragma once
+// A communicator on a cluster: what NCCL settles once, when it is created (channels, settings, tuning
+// model), and then for each call.
+
+#include <string>
+#include <vector>
+
+#include "models/hardware/cluster.hpp"
+#include "models/nccl/env.hpp"
+#include "models/nccl/simulation.hpp"
+#include "models/nccl/tuner.hpp"
+
+namespace fabricast {
+
+struct CommunicatorConfig {
+  NcclVersion version = kNccl2_21_5;
+  Environment environment;
+  int gpus_per_node = 0;  ///< 0 = all
+};
+
+struct Communicator {
+  NcclVersion version;
+  NcclSettings settings;
+  int nodes = 1, gpus_per_node = 1, ranks = 1;
+  std::vector<int> nics;  ///< of each node, that NCCL may use
+  TuningModel model;      ///< its input holds the ring and tree graphs and the channel counts
+};
+
+/// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more GPUs
+/// than a node has, values NCCL refuses).
+Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);
+
+struct Call {
+  Collective collective{};
+  std::int64_t count = 0;  ///< elements, NCCL's meaning (message_size())
+  int element_bytes = 4;
+  int root = 0;
+};
+
+/// What NCCL decides about a call, ready to be simulated. Throws Error when the environment leaves no
+/// algorithm that is executed here. REQUIRES: count > 0, root < ranks.
+struct DecidedCall {
+  TunerDecision decision;
+  CollectiveRun run;
+};
+DecidedCall decide_call(const Communicator& communicator, const Call& call);
+
+}  // namespace fabricast

@@ -1,0 +1,136 @@
+#include "models/nccl/env.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/error.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr std::array<std::string_view, 13> kActing = {
+    "NCCL_ALGO",     "NCCL_PROTO",       "NCCL_MIN_NCHANNELS",  "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_CTAS", "NCCL_MAX_CTAS",    "NCCL_NTHREADS",       "NCCL_LL128_NTHREADS",
+    "NCCL_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_NET_OVERHEAD",
+    "NCCL_IB_HCA"};
+
+bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+bool is_name(std::string_view text) {
+  return !text.empty() && is_letter(text[0]) &&
+         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+std::string_view without_blanks_around(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+struct Assignment {
+  std::string_view name, value;
+};
+
+Assignment split_assignment(std::string_view text, const Place& place) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    throw Error(place, "\"" + std::string(text) + "\" is not an assignment",
+                "write NAME=value, e.g. NCCL_ALGO=Ring");
+  }
+  const std::string_view name = text.substr(0, equals);
+  if (!is_name(name)) {
+    const bool blanks = is_name(without_blanks_around(name));
+    throw Error(place, "\"" + std::string(name) + "\" is not a variable's name",
+                blanks ? "no blanks around =" : "letters, digits and _, not starting with a digit");
+  }
+  return {name, text.substr(equals + 1)};
+}
+
+/// The value as a file writes it: quotes off, a comment behind it dropped.
+std::string_view file_value(std::string_view text, const Place& place) {
+  text = without_blanks_around(text);
+  if (!text.empty() && (text.front() == '"' || text.front() == '\'')) {
+    const std::size_t end = text.find(text.front(), 1);
+    if (end == std::string_view::npos) {
+      throw Error(place, "a quote is not closed: " + std::string(text));
+    }
+    const std::string_view rest = without_blanks_around(text.substr(end + 1));
+    if (!rest.empty() && rest.front() != '#') {
+      throw Error(place, "text after the closing quote: " + std::string(rest),
+                  "one variable a line, the whole value in quotes");
+    }
+    return text.substr(1, end - 1);
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '#' && (i == 0 || is_blank(text[i - 1]))) {
+      text = without_blanks_around(text.substr(0, i));
+      break;
+    }
+  }
+  for (std::size_t i = text.find(' '); i != std::string_view::npos; i = text.find(' ', i + 1)) {
+    const std::string_view next = text.substr(i + 1);
+    if (is_name(next.substr(0, std::min(next.find('='), next.size()))) &&
+        next.find('=') != std::string_view::npos) {
+      throw Error(place, "several variables in one line: " + std::string(text),
+                  "one variable a line, or quotes around a value with blanks");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+void Environment::set(std::string_view assignment) {
+  const Assignment a = split_assignment(assignment, Place{});
+  set(a.name, a.value);
+}
+
+void Environment::set(std::string_view name, std::string_view value) {
+  const auto known =
+      std::ranges::find(variables_, name, &std::pair<std::string, std::string>::first);
+  if (known != variables_.end()) {
+    known->second = value;
+  } else {
+    variables_.emplace_back(name, value);
+  }
+}
+
+void Environment::read_text(std::string_view text, const std::string& file) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+  Place place{file, 0, {}};
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    ++place.line;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = without_blanks_around(line);
+    if (line.empty() || line.front() == '#') continue;
+    if (line.starts_with("export ") || line.starts_with("export\t")) {
+      line = without_blanks_around(line.substr(7));
+    }
+    const Assignment a = split_assignment(line, place);
+    set(a.name, file_value(a.value, place));
+  }
+}
+
+std::optional<std::string_view> Environment::get(std::string_view name) const {
+  for (const auto& [known, value] : variables_) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Environment::not_acted_on() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : variables_) {
+    if (!name.starts_with("NCCL_")) continue;
+    if (std::ranges::find(kActing, name) == kActing.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::span<const std::string_view> acting_variables() { return kActing; }
+
+}  // namespace fabricast

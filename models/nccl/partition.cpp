@@ -1,0 +1,215 @@
+#include "models/nccl/partition.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace fabricast {
+namespace {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t multiple) {
+  return ceil_div(a, multiple) * multiple;
+}
+
+constexpr int kWarpThreads = 32;
+
+/// The call as the scheduler sees it: all_gather and broadcast count bytes.
+PartitionInput in_scheduler_units(PartitionInput input) {
+  if (input.collective == Collective::all_gather || input.collective == Collective::broadcast) {
+    input.count *= input.element_bytes;
+    input.element_bytes = 1;
+  }
+  return input;
+}
+
+Bytes chunk_of(const PartitionInput& input, std::int64_t count, int channels) {
+  return chunk_size({input.algorithm, input.collective, input.protocol,
+                     message_size(input.collective, count, input.element_bytes, input.ranks),
+                     channels, input.nodes, input.ranks, input.buffers});
+}
+
+bool is_ring_all_reduce(const PartitionInput& input) {
+  return input.algorithm == Algorithm::ring && input.collective == Collective::all_reduce;
+}
+
+// ---- 2.21
+
+/// Elements that parts and the last loop's chunks are rounded up to.
+std::int64_t alignment_2_21(const PartitionInput& input) {
+  switch (input.protocol) {
+    case Protocol::ll:
+      return 8 / input.element_bytes * input.threads;
+    case Protocol::ll128:
+      return 480 / input.element_bytes * (input.threads / kWarpThreads);
+    case Protocol::simple:
+      return 4096 / input.element_bytes;
+  }
+  return 1;
+}
+
+std::vector<ChannelPart> parts_2_21(const PartitionInput& input) {
+  const std::int64_t align = alignment_2_21(input);
+  const std::int64_t per_channel_bytes =
+      round_up(ceil_div(input.count * input.element_bytes, input.channels), 16);
+  const std::int64_t chunk =
+      chunk_of(input, input.count, input.channels).count / input.element_bytes;
+  std::vector<ChannelPart> parts;
+  std::int64_t offset = 0;
+  for (int c = 0; c < input.channels && offset < input.count; ++c) {
+    const std::int64_t left = input.count - offset;
+    const std::int64_t share =
+        ceil_div(std::min(per_channel_bytes, left * input.element_bytes), input.element_bytes);
+    ChannelPart part{c, offset, std::min(round_up(share, align), left), chunk, chunk};
+    if (is_ring_all_reduce(input)) {
+      const std::int64_t rest = part.count_elements % (input.ranks * chunk);
+      part.last_loop_chunk_elements = round_up(ceil_div(rest, input.ranks), align);
+    }
+    parts.push_back(part);
+    offset += part.count_elements;
+  }
+  return parts;
+}
+
+// ---- 2.22 and later
+
+/// What changed between releases in the scheduler by cells. (2.22 itself, with cells of 16 bytes,
+/// is not modelled: it takes the figures of 2.23.)
+struct CellRules {
+  std::int64_t traffic_min;     ///< bytes of traffic below which a channel is not worth opening
+  int ll_weight;                ///< LL moves flags with the data and waits more: counts as so much
+  std::int64_t share_multiple;  ///< a channel's share of the traffic is rounded up to this
+};
+constexpr CellRules cell_rules(NcclVersion version, Protocol protocol) {
+  return {version >= kNccl2_29 ? 32 << 10 : 16 << 10,
+          version >= kNccl2_26 && protocol == Protocol::ll ? 4 : 1, version >= kNccl2_30 ? 16 : 1};
+}
+
+/// How often a byte of the call passes a rank's port, as the scheduler weighs it.
+std::int64_t traffic_per_byte(Collective collective, int ranks) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return 2;
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return ranks;
+    default:
+      return 1;
+  }
+}
+
+/// The call in cells: `lo` on the first channel, then `mid` channels of `per_channel`, `hi` on the
+/// last; 0 = no such channel.
+struct CellSplit {
+  std::int64_t cell_bytes = 0;
+  std::int64_t cells = 0, lo = 0, per_channel = 0, mid_channels = 0, hi = 0;
+};
+
+CellSplit split_into_cells(const PartitionInput& input) {
+  const CellRules rules = cell_rules(input.version, input.protocol);
+  const std::int64_t weight = traffic_per_byte(input.collective, input.ranks) * rules.ll_weight;
+  const std::int64_t bytes = input.count * input.element_bytes;
+  const int channels = std::min(input.channels, input.communicator_channels);
+  CellSplit s;
+  s.cell_bytes = round_up(ceil_div(rules.traffic_min, weight), 16);
+  s.cells = ceil_div(bytes, s.cell_bytes);
+  const std::int64_t share = std::max(rules.traffic_min, bytes * weight) / channels;
+  const std::int64_t traffic = std::max(rules.traffic_min, round_up(share, rules.share_multiple));
+  s.per_channel = std::min(s.cells, ceil_div(traffic, s.cell_bytes * weight));
+  s.lo = input.communicator_channels == 1 ? s.cells : s.per_channel;
+  const std::int64_t rest = s.cells - s.lo;
+  if (rest == 0) return s;
+  s.mid_channels = rest / s.per_channel;
+  s.hi = rest % s.per_channel;
+  if (1 + s.mid_channels + (s.hi != 0 ? 1 : 0) > input.communicator_channels) {
+    s.mid_channels = input.communicator_channels - 2;
+    s.per_channel = rest / (s.mid_channels + 1);
+    s.hi = s.per_channel + rest % (s.mid_channels + 1);
+  }
+  if (s.hi == 0 && s.mid_channels != 0) {
+    s.hi = s.per_channel;
+    s.mid_channels -= 1;
+  }
+  return s;
+}
+
+ChannelPart part_2_22(const PartitionInput& input, int channel, ElementRange range) {
+  const std::int64_t grain = chunk_grain(input.protocol).count;
+  const std::int64_t chunk =
+      chunk_of(input, range.count, 1).count / grain * grain / input.element_bytes;
+  ChannelPart part{channel, range.offset, range.count, chunk, chunk};
+  if (is_ring_all_reduce(input)) {
+    const std::int64_t rest = range.count % (input.ranks * chunk);
+    if (rest != 0) {
+      part.last_loop_chunk_elements =
+          round_up(ceil_div(rest, input.ranks), std::max(1, 16 / input.element_bytes));
+    }
+  }
+  return part;
+}
+
+std::vector<ChannelPart> parts_2_22(const PartitionInput& input) {
+  if (input.count == 0) return {};
+  const CellSplit s = split_into_cells(input);
+  const std::int64_t per_cell = s.cell_bytes / input.element_bytes;
+  const std::int64_t short_tail = s.cells * per_cell - input.count;
+  std::vector<ChannelPart> parts;
+  ElementRange range;
+  auto add = [&](std::int64_t elements) {
+    range.count = elements;
+    parts.push_back(part_2_22(input, static_cast<int>(parts.size()), range));
+    range.offset += elements;
+  };
+  add(s.lo * per_cell - (s.hi == 0 ? short_tail : 0));
+  for (std::int64_t m = 0; m < s.mid_channels; ++m) add(s.per_channel * per_cell);
+  if (s.hi != 0) add(s.hi * per_cell - short_tail);
+  return parts;
+}
+
+Bytes tree_ll128_chunk(const ChunkInput& input, std::int64_t chunk) {
+  const float ranks_per_node = static_cast<float>(input.ranks) / static_cast<float>(input.nodes);
+  const int log2_nodes = static_cast<int>(std::bit_width(static_cast<unsigned>(input.nodes))) - 1;
+  // The depth of the tree, with a tenth of a step per rank of the chain inside a node.
+  const float steps = static_cast<float>(1 + log2_nodes + 0.1 * ranks_per_node);
+  auto chunks_below = [&](float factor) {
+    return static_cast<float>(input.size.count / (input.channels * chunk)) <
+           steps * factor / ranks_per_node;
+  };
+  while (chunks_below(64) && chunk > 131'072) chunk /= 2;
+  while (chunks_below(16) && chunk > 32'768) chunk /= 2;
+  return {chunk};
+}
+
+}  // namespace
+
+Bytes chunk_size(const ChunkInput& input) {
+  const StepShape shape = step_shape(input.algorithm, input.collective, input.protocol);
+  // The slots' bytes first, then the share of data in them: NCCL's order of truncation.
+  const std::int64_t slots = step_size(input.protocol, input.buffers).count * shape.per_chunk;
+  const std::int64_t chunk = input.protocol == Protocol::ll      ? slots / 2
+                             : input.protocol == Protocol::ll128 ? slots / 16 * 15
+                                                                 : slots;
+  switch (input.algorithm) {
+    case Algorithm::ring:
+      return {chunk};
+    case Algorithm::tree:
+      return input.protocol == Protocol::ll128 ? tree_ll128_chunk(input, chunk) : Bytes{chunk};
+    case Algorithm::collnet_direct:
+    case Algorithm::collnet_chain:
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+    case Algorithm::pat:
+      break;
+  }
+  assert(false && "chunk rules of this algorithm are not written yet");
+  return {chunk};
+}
+
+Partition partition(const PartitionInput& call) {
+  assert(is_tuned(call.collective) && call.channels >= 1 && call.count >= 0);
+  const PartitionInput input = in_scheduler_units(call);
+  return {input.element_bytes, step_shape(input.algorithm, input.collective, input.protocol),
+          input.version < kNccl2_22 ? parts_2_21(input) : parts_2_22(input)};
+}
+
+}  // namespace fabricast

@@ -1,0 +1,27 @@
+#pragma once
+// The environment variables that act on topology, paths and graph search, as NCCL reads them when
+// nothing is set. models/nccl/settings.hpp knows how text becomes these values.
+
+#include <optional>
+
+#include "models/nccl/channel_graph.hpp"
+
+namespace fabricast {
+
+struct SearchSettings {
+  int cross_nic = 2;                      ///< NCCL_CROSS_NIC: 0 never, 1 always, 2 where it helps
+  bool p2p_disable = false;               ///< NCCL_P2P_DISABLE
+  std::optional<PathType> p2p_level;      ///< NCCL_P2P_LEVEL
+  bool shm_disable = false;               ///< NCCL_SHM_DISABLE
+  std::optional<PathType> net_gdr_level;  ///< NCCL_NET_GDR_LEVEL
+  std::optional<bool> net_gdr_read;       ///< NCCL_NET_GDR_READ
+  bool net_gdr_c2c = true;                ///< NCCL_NET_GDR_C2C (2.27+)
+  bool pxn_disable = false;               ///< NCCL_PXN_DISABLE
+  std::optional<bool> pxn_c2c;            ///< NCCL_PXN_C2C: off in 2.27, on in 2.30
+  bool nvb_disable = false;               ///< NCCL_NVB_DISABLE
+  bool net_disable_intra = false;         ///< NCCL_NET_DISABLE_INTRA
+  int nets_per_gpu = 0;     ///< NCCL_NETDEVS_POLICY (2.30): 0 AUTO, -1 ALL, n > 0 MAX:n
+  bool nvls_enable = true;  ///< NCCL_NVLS_ENABLE
+};
+
+}  // namespace fabricast

@@ -1,0 +1,142 @@
+#include "models/studies/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/io/words.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and reduce_scatter.cu
+
+/// Elements of a message of `size` bytes, as nccl-tests rounds them.
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
+  const std::int64_t elements = size.count / element_bytes;
+  if (collective != Collective::all_gather && collective != Collective::reduce_scatter)
+    return elements;
+  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
+  return elements / ranks / step * step;
+}
+
+void check(const BenchConfig& config) {
+  for (const Collective collective : config.collectives) {
+    if (!is_tuned(collective)) {
+      throw Error(fmt::format("{} is not simulated yet", to_text(collective)),
+                  "now: all_reduce, all_gather, reduce_scatter, broadcast, reduce");
+    }
+  }
+}
+
+void check_ranks(const BenchConfig& config, const Communicator& communicator) {
+  if (config.root >= communicator.ranks) {
+    throw Error(fmt::format("root {} is not a rank: there are {} (0..{})", config.root,
+                            communicator.ranks, communicator.ranks - 1));
+  }
+  if (communicator.gpus_per_node % config.gpus_per_process != 0) {
+    throw Error(fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
+                            config.gpus_per_process, communicator.gpus_per_node),
+                "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+  }
+}
+
+void note_once(std::vector<std::string>& notes, const std::string& note) {
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
+class Bench {
+ public:
+  Bench(const BenchConfig& config, const PartsCatalogue& parts,
+        const std::function<void(double)>& progress)
+      : parts_(parts), progress_(progress), element_bytes_(datatype_bytes(config.datatype)) {
+    result_.config = config;
+  }
+
+  BenchResult run() {
+    check(result_.config);
+    std::vector<int> nodes = result_.config.nodes;
+    if (nodes.empty()) nodes = {0};
+    rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
+    for (const int n : nodes) block(n);
+    return std::move(result_);
+  }
+
+ private:
+  void block(int nodes) {
+    const BenchConfig& config = result_.config;
+    BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
+    block.nodes = block.cluster.nodes();
+    const Communicator communicator = make_communicator(
+        block.cluster, {config.version, config.environment, config.gpus_per_node});
+    check_ranks(config, communicator);
+    for (const std::string& warning : communicator.settings.warnings) note_once(result_.notes, warning);
+    if (communicator.model.input.nvls)
+      note_once(result_.notes, "NVLS is not executed yet: where NCCL would take it, this is Ring or Tree.");
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) row(block, communicator, collective, size);
+    }
+    result_.blocks.push_back(std::move(block));
+  }
+
+  void row(BenchBlock& block, const Communicator& communicator, Collective collective, Bytes size) {
+    const BenchConfig& config = result_.config;
+    BenchRow row;
+    row.collective = collective;
+    row.nodes = block.nodes;
+    row.ranks = communicator.ranks;
+    row.requested = size;
+    row.count = element_count(collective, size, element_bytes_, row.ranks);
+    ++rows_done_;
+    if (row.count == 0) {
+      note_once(result_.notes,
+                fmt::format("{} of {} B over {} ranks rounds down to no element: left out.",
+                            to_text(collective), size.count, row.ranks));
+      return;
+    }
+    row.size = message_size(collective, row.count, element_bytes_, row.ranks);
+    row.decided =
+        decide_call(communicator, {collective, row.count, element_bytes_, config.root});
+    row.decided.run.gpus_per_process = config.gpus_per_process;
+    SimulationOptions options;
+    options.explain = config.explain;
+    if (progress_) {
+      const auto before = static_cast<double>(rows_done_ - 1);
+      options.progress = [this, before](double share) {
+        progress_((before + share) / static_cast<double>(rows_in_all_));
+      };
+    }
+    row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
+    block.rows.push_back(std::move(row));
+  }
+
+  const PartsCatalogue& parts_;
+  const std::function<void(double)>& progress_;
+  int element_bytes_;
+  std::size_t rows_done_ = 0, rows_in_all_ = 0;
+  BenchResult result_;
+};
+
+}  // namespace
+
+int datatype_bytes(const std::string& name) {
+  // nccl-tests' names (src/common.cu).
+  static constexpr std::pair<const char*, int> kKnown[] = {
+      {"int8", 1},   {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
+      {"half", 2},   {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1}};
+  std::vector<std::string> names;
+  for (const auto& [known, bytes] : kKnown) {
+    if (name == known) return bytes;
+    names.emplace_back(known);
+  }
+  throw Error(fmt::format("unknown datatype \"{}\"", name), hint_nearest(name, names));
+}
+
+BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
+                      const std::function<void(double)>& progress) {
+  return Bench(config, parts, progress).run();
+}
+
+}  // namespace fabricast

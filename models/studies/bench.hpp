@@ -1,0 +1,63 @@
+#pragma once
+// The study behind `fabricast bench`: nccl-tests for hardware one does not have. Config, code and
+// result; the text of it is bench_text.hpp.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/io/load.hpp"
+#include "models/nccl/communicator.hpp"
+
+namespace fabricast {
+
+/// The question. Defaults are those of `fabricast bench`.
+struct BenchConfig {
+  std::string topology;
+  std::string fabric;             ///< "" = the topology's own, else the default
+  std::vector<int> nodes;         ///< empty = what the topology says, else 1
+  int gpus_per_node = 0;          ///< 0 = all
+  int gpus_per_process = 1;       ///< nccl-tests' -t times -g: their launches serialise
+  NcclVersion version = kNccl2_21_5;
+  Environment environment;
+  std::vector<Collective> collectives = {Collective::all_reduce};
+  std::vector<Bytes> sizes;       ///< as nccl-tests counts them
+  std::string datatype = "float";  ///< nccl-tests' name
+  int root = 0;                   ///< rank
+  bool explain = false;
+};
+
+/// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
+int datatype_bytes(const std::string& name);
+
+struct BenchRow {
+  Collective collective{};
+  int nodes = 1, ranks = 1;
+  Bytes requested;         ///< as asked for
+  Bytes size;              ///< what is simulated: the count is rounded down to whole elements
+  std::int64_t count = 0;  ///< NCCL's meaning
+  DecidedCall decided;
+  SimulationResult result;
+
+  double algbw() const { return algbw_GBps(size, result.time); }
+  double busbw() const { return busbw_GBps(collective, ranks, size, result.time); }
+};
+
+/// What was asked on how many nodes, and the cluster it ran on.
+struct BenchBlock {
+  int nodes = 1;
+  Cluster cluster;
+  std::vector<BenchRow> rows;  ///< by collective, then size
+};
+
+struct BenchResult {
+  BenchConfig config;
+  std::vector<BenchBlock> blocks;
+  std::vector<std::string> notes;  ///< what the reader should know; one sentence each
+};
+
+/// Runs it all. `progress` gets the share done, 0..1. Throws Error.
+BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
+                      const std::function<void(double)>& progress = {});
+
+}  // namespace fabricast

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/studies/bench_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double microseconds_of(Duration time) { return static_cast<double>(time.ps) / 1e6; }
+
+Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
+  const CollectiveRun& run = row.decided.run;
+  Json out = {{"collective", to_text(row.collective)},
+              {"size_bytes", row.requested.count},
+              {"count", row.count},
+              {"nodes", row.nodes},
+              {"ranks", row.ranks},
+              {"algorithm", to_text(run.algorithm)},
+              {"protocol", to_text(run.protocol)},
+              {"nchannels", run.channels},
+              {"nthreads", run.threads},
+              {"nccl_predicted_us", row.decided.decision.time_us},
+              {"time_us", microseconds_of(row.result.time)},
+              {"algbw_GBps", row.algbw()},
+              {"busbw_GBps", row.busbw()},
+              {"launch_us", microseconds_of(row.result.launch)},
+              {"events", row.result.events},
+              {"slices", row.result.slices},
+              {"digest", fmt::format("{:016x}", row.result.digest)}};
+  if (!explained) return out;
+  const auto cause = [&](Cause c) {
+    return microseconds_of(row.result.causes[static_cast<std::size_t>(c)]);
+  };
+  out["critical_path"] = {{"latency_us", cause(Cause::latency)},
+                          {"link_us", cause(Cause::link)},
+                          {"worker_us", cause(Cause::worker)},
+                          {"slots_us", cause(Cause::slots)}};
+  Json links = Json::array();
+  for (const LinkLoad& load : row.result.links) {
+    links.push_back({{"link", block.cluster.link_name(load.link)},
+                     {"carried_bytes", load.carried.count},
+                     {"utilisation", load.utilisation}});
+  }
+  out["links"] = links;
+  return out;
+}
+
+}  // namespace
+
+std::string bench_json(const BenchResult& result) {
+  const BenchConfig& config = result.config;
+  Json environment = Json::object();
+  for (const auto& [name, value] : config.environment.variables()) environment[name] = value;
+  Json rows = Json::array();
+  for (const BenchBlock& block : result.blocks) {
+    for (const BenchRow& row : block.rows) rows.push_back(row_json(block, row, config.explain));
+  }
+  const Json out = {{"study", "bench"},
+                    {"topology", config.topology},
+                    {"fabric", config.fabric},
+                    {"nccl", to_text(config.version)},
+                    {"environment", environment},
+                    {"datatype", config.datatype},
+                    {"gpus_per_process", config.gpus_per_process},
+                    {"digest", fmt::format("{:016x}", bench_digest(result))},
+                    {"notes", result.notes},
+                    {"rows", rows}};
+  return out.dump(2) + "\n";
+}
+
+}  // namespace fabricast

@@ -1,0 +1,264 @@
+#include "models/studies/bench_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "models/io/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kRanksListed = 64;
+constexpr std::size_t kLinksNamed = 5;
+
+double microseconds_of(Duration time) { return static_cast<double>(time.ps) / 1e6; }
+
+/// Seven characters, as nccl-tests prints a time in microseconds.
+std::string time_column(Duration time) {
+  const double us = microseconds_of(time);
+  if (us >= 9'999.995) return fmt::format("{:7.0f}", us);
+  if (us >= 999.995) return fmt::format("{:7.1f}", us);
+  return fmt::format("{:7.2f}", us);
+}
+
+bool reduces(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
+         collective == Collective::reduce;
+}
+
+bool has_root(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce;
+}
+
+std::string devices(const BenchBlock& block, int ranks) {
+  const NodeGraph& node = block.cluster.node();
+  const int per_node = ranks / block.nodes;
+  if (ranks > kRanksListed) {
+    return fmt::format("#  Ranks 0..{}: node0..node{}, devices 0..{} each, {}\n", ranks - 1,
+                       block.nodes - 1, per_node - 1, node.gpus()[0].part.name);
+  }
+  std::string out;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const GpuInfo& gpu = node.gpus()[static_cast<std::size_t>(rank % per_node)];
+    const std::string& busid = node.vertex(gpu.vertex).busid;
+    out += fmt::format("#  Rank {:2d} Group  0 Pid {:6d} on {:>10} device {:2d} [{}] {}\n", rank, rank,
+                       fmt::format("node{}", rank / per_node), rank % per_node,
+                       busid.substr(0, busid.rfind('.')), gpu.part.name);
+  }
+  return out;
+}
+
+std::string head(const BenchResult& result, const BenchBlock& block, Collective collective, int ranks) {
+  const BenchConfig& config = result.config;
+  std::string out = fmt::format(
+      "# fabricast bench: predicted, nothing was measured. {} on {} x {}, NCCL {}\n",
+      to_text(collective), block.nodes, block.cluster.node().name(), to_text(config.version));
+  if (block.nodes > 1) out += fmt::format("# fabric: {}\n", block.cluster.fabric_summary());
+  for (const auto& [name, value] : config.environment.variables())
+    out += fmt::format("# env: {}={}\n", name, value);
+  out += fmt::format(
+      "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "
+      "validation: 0 graph: 0\n#\n# Using devices\n",
+      config.gpus_per_process, config.sizes.front().count, config.sizes.back().count,
+      config.sizes.size() > 1 ? fmt::format("{}(factor)", config.sizes[1].count / std::max<std::int64_t>(
+                                                                      config.sizes[0].count, 1))
+                              : "1048576(bytes)");
+  out += devices(block, ranks);
+  return out;
+}
+
+// Widths of nccl-tests 2.13 and later.
+constexpr const char* kColumns =
+    "#\n"
+    "#                                                              out-of-place                       "
+    "in-place          \n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   "
+    "algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  "
+    "(GB/s)  (GB/s)       \n";
+
+std::string line(const BenchRow& row, const BenchConfig& config) {
+  const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_column(row.result.time),
+                                       row.algbw(), row.busbw());
+  return fmt::format("{:12d}  {:12d}  {:>8}  {:>6}  {:6d}{}{}\n", row.size.count, row.count,
+                     config.datatype, reduces(row.collective) ? "sum" : "none",
+                     has_root(row.collective) ? config.root : -1, half, half);
+}
+
+/// Runs of sizes with one algorithm and protocol, joined.
+std::string choices(const std::vector<const BenchRow*>& rows) {
+  std::string out = "# What NCCL chose (of Ring and Tree):\n";
+  for (std::size_t i = 0; i < rows.size();) {
+    const CollectiveRun& first = rows[i]->decided.run;
+    int low = first.channels, high = first.channels;
+    std::size_t j = i;
+    for (; j < rows.size(); ++j) {
+      const CollectiveRun& other = rows[j]->decided.run;
+      if (other.algorithm != first.algorithm || other.protocol != first.protocol) break;
+      low = std::min(low, other.channels);
+      high = std::max(high, other.channels);
+    }
+    const std::string range =
+        j - i == 1 ? to_text(rows[i]->size)
+                   : fmt::format("{} .. {}", to_text(rows[i]->size), to_text(rows[j - 1]->size));
+    const std::string channels = low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
+    out += fmt::format("#   {:<22} {:<4} {:<6}  {} channel{}\n", range, to_text(first.algorithm),
+                       to_text(first.protocol), channels, high == 1 ? "" : "s");
+    i = j;
+  }
+  return out;
+}
+
+/// "node12: gpu3 -> ..." and "node7: gpu3 -> ..." are the same place of the machine.
+std::string without_node_numbers(const std::string& name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    if (name.compare(i, 4, "node") == 0 && i + 4 < name.size() && std::isdigit(name[i + 4]) != 0) {
+      out += "node*";
+      for (i += 4; i < name.size() && std::isdigit(name[i]) != 0;) ++i;
+    } else {
+      out += name[i++];
+    }
+  }
+  return out;
+}
+
+struct LinkGroup {
+  std::string name;
+  double utilisation = 0;  ///< of its busiest member
+  int members = 0;
+};
+
+/// The busiest places, equal links of different nodes counted together.
+std::vector<LinkGroup> busiest(const BenchBlock& block, const BenchRow& row) {
+  std::map<std::string, std::size_t> known;
+  std::vector<LinkGroup> out;
+  for (const LinkLoad& load : row.result.links) {
+    const std::string name = without_node_numbers(block.cluster.link_name(load.link));
+    const auto [at, is_new] = known.try_emplace(name, out.size());
+    if (is_new) {
+      if (out.size() == kLinksNamed) break;
+      out.push_back({name, load.utilisation, 0});
+    }
+    ++out[at->second].members;
+  }
+  return out;
+}
+
+/// What the largest share of the critical path means for somebody who wants it faster.
+std::string verdict(const BenchBlock& block, const BenchRow& row) {
+  const SimulationResult& result = row.result;
+  const double total = static_cast<double>(result.time.ps);
+  const auto share = [&](Cause cause) {
+    return static_cast<double>(result.causes[static_cast<std::size_t>(cause)].ps) / total;
+  };
+  const double launch = static_cast<double>(result.launch.ps) / total;
+  const double most = std::max({launch, share(Cause::latency), share(Cause::link), share(Cause::worker),
+                                share(Cause::slots)});
+  if (most == launch) return "launching is most of it: larger messages cost little more";
+  if (most == share(Cause::link)) {
+    const std::vector<LinkGroup> links = busiest(block, row);
+    return fmt::format("link-bound: {} sets the pace", links.empty() ? "a link" : links.front().name);
+  }
+  if (most == share(Cause::latency)) return "latency-bound: hops, flags and proxies set the pace";
+  if (most == share(Cause::worker)) return "worker-bound: more channels or threads would help";
+  return "waiting for free slots: a larger NCCL_BUFFSIZE would help";
+}
+
+std::string csv_line(const BenchRow& row) {
+  return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}\n", to_text(row.collective),
+                     row.requested.count, row.nodes, row.ranks, to_text(row.decided.run.algorithm),
+                     to_text(row.decided.run.protocol), row.decided.run.channels,
+                     row.decided.run.threads, microseconds_of(row.result.time), row.algbw(),
+                     row.busbw());
+}
+
+}  // namespace
+
+std::string bench_text(const BenchResult& result) {
+  std::string out;
+  double busbw_sum = 0;
+  std::size_t rows_in_all = 0;
+  for (const BenchBlock& block : result.blocks) {
+    for (const Collective collective : result.config.collectives) {
+      std::vector<const BenchRow*> rows;
+      for (const BenchRow& row : block.rows) {
+        if (row.collective == collective) rows.push_back(&row);
+      }
+      if (rows.empty()) continue;
+      out += head(result, block, collective, rows.front()->ranks) + kColumns;
+      for (const BenchRow* row : rows) {
+        out += line(*row, result.config);
+        busbw_sum += row->busbw();
+        ++rows_in_all;
+      }
+      out += "#\n" + choices(rows);
+      if (result.config.explain) {
+        for (const BenchRow* row : rows) out += explain_text(block, *row);
+      }
+      out += "#\n";
+    }
+  }
+  for (const std::string& note : result.notes) out += fmt::format("# note: {}\n", note);
+  out += "# note: in-place and out-of-place are not told apart; nothing is validated (#wrong N/A).\n";
+  out += fmt::format("# Avg bus bandwidth    : {:g}\n",
+                     rows_in_all > 0 ? busbw_sum / static_cast<double>(rows_in_all) : 0.0);
+  out += fmt::format("# digest {:016x}\n", bench_digest(result));
+  return out;
+}
+
+std::string bench_csv(const BenchResult& result) {
+  std::string out =
+      "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,"
+      "busbw_GBps\n";
+  for (const BenchBlock& block : result.blocks) {
+    for (const BenchRow& row : block.rows) out += csv_line(row);
+  }
+  return out;
+}
+
+std::string explain_text(const BenchBlock& block, const BenchRow& row) {
+  const SimulationResult& result = row.result;
+  const CollectiveRun& run = row.decided.run;
+  const double total = static_cast<double>(result.time.ps);
+  std::string out = fmt::format("#\n# {} {} on {} ranks: {} {}, {} channels x {} threads, {} us\n",
+                                to_text(row.size), to_text(row.collective), row.ranks,
+                                to_text(run.algorithm), to_text(run.protocol),
+                                result.partition.parts.size(), run.threads,
+                                fmt::format("{:.2f}", microseconds_of(result.time)));
+  const auto part = [&](const char* name, Duration time) {
+    out += fmt::format("#   {:<18} {:12.2f} us {:6.1f} %\n", name, microseconds_of(time),
+                       100 * static_cast<double>(time.ps) / total);
+  };
+  part("launch", result.launch);
+  part("latency", result.causes[static_cast<std::size_t>(Cause::latency)]);
+  part("link-bound", result.causes[static_cast<std::size_t>(Cause::link)]);
+  part("worker-bound", result.causes[static_cast<std::size_t>(Cause::worker)]);
+  part("waiting for slots", result.causes[static_cast<std::size_t>(Cause::slots)]);
+  out += "#   busiest links (share of the time after launch that they carried bytes):\n";
+  for (const LinkGroup& group : busiest(block, row)) {
+    out += fmt::format("#     {:5.1f} %  {}{}\n", 100 * group.utilisation, group.name,
+                       group.members > 1 ? fmt::format("  x{}", group.members) : "");
+  }
+  out += fmt::format("#   {}\n", verdict(block, row));
+  return out;
+}
+
+std::uint64_t bench_digest(const BenchResult& result) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const BenchBlock& block : result.blocks) {
+    for (const BenchRow& row : block.rows) {
+      for (const std::uint64_t value :
+           {row.result.digest, static_cast<std::uint64_t>(row.result.time.ps)}) {
+        hash = (hash ^ value) * 0x100000001b3u;
+      }
+    }
+  }
+  return hash;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,23 @@
+#pragma once
+// Views of a bench result.
+
+#include <string>
+
+#include "models/studies/bench.hpp"
+
+namespace fabricast {
+
+/// nccl-tests' table, readable by whatever reads nccl-tests: data lines have its 13 columns, all else
+/// is behind '#'.
+std::string bench_text(const BenchResult& result);
+/// `collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,busbw_GBps`
+std::string bench_csv(const BenchResult& result);
+/// Inputs, digest and rows; keys in docs/results.md.
+std::string bench_json(const BenchResult& result);
+/// Where the time of one row went, and its busiest links. REQUIRES: the bench was asked to explain.
+std::string explain_text(const BenchBlock& block, const BenchRow& row);
+
+/// Hash over the digests of all rows: equal for equal input, wherever and however it was built.
+std::uint64_t bench_digest(const BenchResult& result);
+
+}  // namespace fabricast

@@ -1,0 +1,65 @@
+#pragma once
+// A scenario: one question in a file, its cases, and the physical bounds that the answer must keep.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/studies/bench.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast {
+
+/// One line of `expect`. What is not set is not checked.
+struct Expectation {
+  Place place;
+  std::string in_case;             ///< "" = the first case
+  std::string over;                ///< set: ratios are in_case / over
+  std::optional<Collective> collective;
+  std::optional<int> nodes;
+  Bytes size;
+  std::optional<Bandwidth> busbw_at_least, busbw_at_most;
+  std::optional<Duration> time_at_least, time_at_most;
+  std::optional<double> busbw_ratio_at_least, busbw_ratio_at_most;
+  std::optional<Algorithm> algorithm;
+  std::optional<Protocol> protocol;
+  std::string limiting_link;       ///< the busiest link's name contains this
+  std::string because;             ///< where the bound comes from
+};
+
+struct ScenarioCase {
+  std::string name;
+  BenchConfig config;
+};
+
+struct Scenario {
+  std::string file, name, question;
+  std::vector<ScenarioCase> cases;  ///< at least one
+  std::vector<Expectation> expectations;
+};
+
+/// models/io/read_scenario.cpp. A topology or fabric path is relative to the scenario's folder.
+Scenario load_scenario(const std::string& file);
+Scenario parse_scenario(const std::string& text, const std::string& file);
+
+struct Verdict {
+  bool holds = false;
+  std::string text;  ///< what was expected, and the figure found
+};
+
+struct ScenarioResult {
+  Scenario scenario;
+  std::vector<BenchResult> results;  ///< by case
+  std::vector<Verdict> verdicts;     ///< by expectation
+
+  bool holds() const;
+};
+
+/// Throws Error, also when an expectation names a case, size or node count that is not there.
+ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& parts,
+                            const std::function<void(double)>& progress = {});
+
+std::string scenario_text(const ScenarioResult& result);
+
+}  // namespace fabricast
