@@ -15,7 +15,8 @@ struct Place {
   std::string path;  ///< dotted path of the key, e.g. "nodes.gpu.nvlink.rate"
 };
 
-/// Reads `scenarios/a.yaml:12: nodes.gpu.rate: unknown unit "GBs"` + newline + `hint: did you mean "GB/s"?`.
+/// Reads `scenarios/a.yaml:12: nodes.gpu.rate: unknown unit "GBs"`, and in a second line
+/// `hint: did you mean "GB/s"?`.
 class Error : public std::runtime_error {
  public:
   Error(Place place, std::string message, std::string hint = {})

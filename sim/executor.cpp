@@ -16,9 +16,8 @@ constexpr std::size_t kFarAhead = 6, kAhead = 3;
 
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_link(LinkSpec spec) {
-  const auto known = std::find_if(link_kinds_.begin(), link_kinds_.end(), [&](const LinkKind& kind) {
-    return kind.spec == spec;
-  });
+  const auto known = std::find_if(link_kinds_.begin(), link_kinds_.end(),
+                                  [&](const LinkKind& kind) { return kind.spec == spec; });
   Link link;
   link.kind = static_cast<std::uint32_t>(known - link_kinds_.begin());
   if (known == link_kinds_.end()) link_kinds_.push_back({spec, {}});
@@ -135,28 +134,13 @@ void Executor<Stamp>::seal() {
     out_connections_[from.first_out + from.outs++] = place[old];
   }
   for (Worker& worker : workers_) {
+    worker.single = worker.ins <= 1 && worker.outs <= 1;
     if (worker.outs == 1) worker.first_out = out_connections_[worker.first_out];
   }
   connections_ = std::move(sorted);
   paths_.clear();
   far_slots_.assign(far_slots, Stamp{});
   slot_payload_.assign(payloads, 0);
-}
-
-template <class Stamp>
-auto Executor<Stamp>::output(const Worker& worker, std::uint32_t i) const -> const Connection& {
-  return connections_[worker.outs == 1 ? worker.first_out : out_connections_[worker.first_out + i]];
-}
-
-template <class Stamp>
-auto Executor<Stamp>::output(const Worker& worker, std::uint32_t i) -> Connection& {
-  return connections_[worker.outs == 1 ? worker.first_out : out_connections_[worker.first_out + i]];
-}
-
-template <class Stamp>
-const Stamp& Executor<Stamp>::slot(const Connection& connection, std::uint32_t i) const {
-  return i < kNearSlots ? connection.near_slots[i]
-                        : far_slots_[connection.far_slots + i - kNearSlots];
 }
 
 template <class Stamp>
@@ -171,30 +155,55 @@ bool Executor<Stamp>::fetch(Worker& worker) {
   Primitive primitive;
   if (!programs_[worker.program]->next(worker.role, worker.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
-  assert(std::bit_width(primitive.in) <= worker.ins && std::bit_width(primitive.out) <= worker.outs);
+  assert(std::bit_width(primitive.in) <= worker.ins &&
+         std::bit_width(primitive.out) <= worker.outs);
   worker.in = primitive.in;
   worker.out = primitive.out;
   assert(primitive.chunk.count <= UINT32_MAX && primitive.slices <= UINT16_MAX);
   worker.slices_left = static_cast<std::uint16_t>(primitive.slices);
   worker.left = static_cast<std::uint32_t>(primitive.chunk.count);
-  worker.slice = static_cast<std::uint32_t>(std::min<std::int64_t>(primitive.slice.count, UINT32_MAX));
+  worker.slice =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(primitive.slice.count, UINT32_MAX));
+  return true;
+}
+
+/// Visits the inputs of the current primitive until one says false; whether none did.
+template <class Stamp>
+template <bool kSingle, class Visit>
+bool Executor<Stamp>::all_inputs(const Worker& worker, Visit visit) {
+  if constexpr (kSingle) return worker.in == 0 || visit(connections_[worker.first_in]);
+  for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
+    if (!visit(connections_[worker.first_in + static_cast<unsigned>(std::countr_zero(mask))]))
+      return false;
+  }
+  return true;
+}
+
+template <class Stamp>
+template <bool kSingle, class Visit>
+bool Executor<Stamp>::all_outputs(const Worker& worker, Visit visit) {
+  if constexpr (kSingle) return worker.out == 0 || visit(connections_[worker.first_out]);
+  const bool one = worker.outs == 1;
+  for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
+    const std::uint32_t i = worker.first_out + static_cast<unsigned>(std::countr_zero(mask));
+    if (!visit(connections_[one ? i : out_connections_[i]])) return false;
+  }
   return true;
 }
 
 /// The fixed cost of a primitive: that of its outputs; of its inputs when it only receives.
 template <class Stamp>
-Duration Executor<Stamp>::overhead(const Worker& worker) const {
+template <bool kSingle>
+Duration Executor<Stamp>::overhead(const Worker& worker) {
   Duration most;
-  for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
-    const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    const Connection& connection = output(worker, i);
+  const auto widen = [&](const Connection& connection) {
     most = std::max(most, connection_kinds_[connection.kind].overhead);
-  }
-  if (worker.out != 0) return most;
-  for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
-    const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    const Connection& connection = connections_[worker.first_in + i];
-    most = std::max(most, connection_kinds_[connection.kind].overhead);
+    return true;
+  };
+  if (worker.out != 0) {
+    all_outputs<kSingle>(worker, widen);
+  } else {
+    all_inputs<kSingle>(worker, widen);
   }
   return most;
 }
@@ -202,31 +211,34 @@ Duration Executor<Stamp>::overhead(const Worker& worker) const {
 /// When the next slice can start. False while a neighbour has yet to act first: then the connection
 /// that it has to act on knows who waits.
 template <class Stamp>
+template <bool kSingle>
 bool Executor<Stamp>::ready(const Worker& worker, Stamp& at) {
   at = worker.free;
-  for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
-    Connection& input = connections_[worker.first_in + static_cast<unsigned>(std::countr_zero(mask))];
-    input.receiver_waits = input.in_flight == 0;
-    if (input.receiver_waits) return false;
-    at = later(at, slot(input, input.next_drain));
-  }
-  for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
-    Connection& output = this->output(worker, static_cast<unsigned>(std::countr_zero(mask)));
-    output.sender_waits = output.in_flight == output.slots;
-    if (output.sender_waits) return false;
-    at = later(at, slot(output, output.next_fill));
-  }
-  return true;
+  return all_inputs<kSingle>(worker,
+                             [&](Connection& input) {
+                               input.receiver_waits = input.in_flight == 0;
+                               if (input.receiver_waits) return false;
+                               at = later(at, slot(input, input.next_drain));
+                               return true;
+                             }) &&
+         all_outputs<kSingle>(worker, [&](Connection& output) {
+           output.sender_waits = output.in_flight == output.slots;
+           if (output.sender_waits) return false;
+           at = later(at, slot(output, output.next_fill));
+           return true;
+         });
 }
 
 template <class Stamp>
 void Executor<Stamp>::arm(std::uint32_t id) {
+  const Worker& worker = workers_[id];
   Stamp at;
-  if (ready(workers_[id], at)) queue_.push({std::max(at.ps, queue_.now().ps)}, id);
+  if (worker.single ? ready<true>(worker, at) : ready<false>(worker, at))
+    queue_.push({std::max(at.ps, queue_.now().ps)}, id);
 }
 
 template <class Stamp>
-void Executor<Stamp>::fill(Connection& connection, const Stamp& at) {
+void Executor<Stamp>::fill(Connection& connection, Stamp at) {
   slot(connection, connection.next_fill) = at;
   if (++connection.next_fill == connection.slots) connection.next_fill = 0;
   ++connection.in_flight;
@@ -234,23 +246,20 @@ void Executor<Stamp>::fill(Connection& connection, const Stamp& at) {
 }
 
 template <class Stamp>
-void Executor<Stamp>::drain(Connection& connection, const Stamp& at) {
+void Executor<Stamp>::drain(Connection& connection, Stamp at) {
   slot(connection, connection.next_drain) = at;
   if (++connection.next_drain == connection.slots) connection.next_drain = 0;
   --connection.in_flight;
   if (connection.sender_waits) arm(connection.from);
 }
 
-/// Sends wire bytes down the path: the first enters at `begin`, the last not before `end`. Returns
-/// when the last one arrives at the far end.
+/// Sends wire bytes down the path: the first byte enters at `first`, the last not before `last`.
+/// Returns when the last one arrives at the far end.
 template <class Stamp>
-Stamp Executor<Stamp>::carry(const Connection& connection, const Stamp& begin, const Stamp& end,
-                             Bytes wire) {
-  Stamp first = begin;
-  Stamp last = end;
+Stamp Executor<Stamp>::carry(const Connection& connection, Stamp first, Stamp last, Bytes wire) {
   const std::uint32_t* hop = hops_.data() + connection.path;
-  const std::uint32_t* const end_hop = hop + 1 + *hop;
-  for (++hop; hop != end_hop; ++hop) {
+  const std::uint32_t* const end = hop + 1 + *hop;
+  for (++hop; hop != end; ++hop) {
     Link& link = links_[*hop];
     LinkKind& kind = link_kinds_[link.kind];
     if (wire.count > 0) {
@@ -266,7 +275,8 @@ Stamp Executor<Stamp>::carry(const Connection& connection, const Stamp& begin, c
 }
 
 template <class Stamp>
-void Executor<Stamp>::act_worker(Worker& worker, const Stamp& start) {
+template <bool kSingle>
+void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const std::uint32_t payload = std::min(worker.left, worker.slice);
   worker.left -= payload;
   --worker.slices_left;
@@ -278,28 +288,26 @@ void Executor<Stamp>::act_worker(Worker& worker, const Stamp& start) {
     cost.busy = copies ? transfer_time({payload}, kind.copy_rate) : Duration{};
     cost.wire = kind.wire.on_wire({payload});
   }
-  const Stamp begin = start.plus(overhead(worker), Cause::latency);
+  const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   worker.free = end;
-  for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
-    const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    Connection& connection = output(worker, i);
-    const Stamp arrived = carry(connection, begin, end, cost.wire);
-    if (connection.sized) slot_payload_[connection.payload + connection.next_fill] = payload;
-    fill(connection, arrived.plus(connection_kinds_[connection.kind].sync, Cause::latency));
-  }
-  for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
-    const auto i = static_cast<std::uint32_t>(std::countr_zero(mask));
-    Connection& connection = connections_[worker.first_in + i];
-    drain(connection, end.plus(connection_kinds_[connection.kind].credit, Cause::slots));
-  }
+  all_outputs<kSingle>(worker, [&](Connection& output) {
+    const Stamp arrived = carry(output, begin, end, cost.wire);
+    if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+    fill(output, arrived.plus(connection_kinds_[output.kind].sync, Cause::latency));
+    return true;
+  });
+  all_inputs<kSingle>(worker, [&](Connection& input) {
+    drain(input, end.plus(connection_kinds_[input.kind].credit, Cause::slots));
+    return true;
+  });
   worker.done = worker.slices_left == 0 && !fetch(worker);
 }
 
 template <class Stamp>
-void Executor<Stamp>::act_relay(Worker& relay, const Stamp& start) {
+void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   Connection& input = connections_[relay.first_in];
-  Connection& output = this->output(relay, 0);
+  Connection& output = connections_[relay.first_out];
   const std::int64_t payload = slot_payload_[input.payload + input.next_drain];
   const RelayClass& kind = relay_classes_[relay.kind];
   Cost& cost = relay_costs_[relay.kind].entry(payload);
@@ -326,15 +334,18 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
   Worker& worker = workers_[id];
   Stamp start;
   if constexpr (Stamp::kCausal) {
-    [[maybe_unused]] const bool is_ready = ready(worker, start);
+    [[maybe_unused]] const bool is_ready =
+        worker.single ? ready<true>(worker, start) : ready<false>(worker, start);
     assert(is_ready);
   } else {
     start = {now.ps};
   }
   if (worker.relay) {
     act_relay(worker, start);
+  } else if (worker.single) {
+    act_worker<true>(worker, start);
   } else {
-    act_worker(worker, start);
+    act_worker<false>(worker, start);
   }
   if (!worker.done) arm(id);
 }
@@ -384,7 +395,7 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
 
 /// Who waits for what, "" when all is done. A relay is done when its input is empty.
 template <class Stamp>
-std::string Executor<Stamp>::stuck() const {
+std::string Executor<Stamp>::stuck() {
   std::string out;
   int named = 0;
   for (std::uint32_t id = 0; id < workers_.size() && named < 8; ++id) {
@@ -393,16 +404,15 @@ std::string Executor<Stamp>::stuck() const {
     if (worker.relay && connections_[worker.first_in].in_flight == 0) continue;
     out += "worker " + std::to_string(id) + " (lane " + std::to_string(worker.role.lane) +
            ", position " + std::to_string(worker.role.position) + ") waits for";
-    for (std::uint32_t i = 0; i < worker.ins; ++i) {
-      const Connection& connection = connections_[worker.first_in + i];
-      if ((worker.in >> i & 1u) != 0 && connection.in_flight == 0)
-        out += " a slice of worker " + std::to_string(connection.from);
-    }
-    for (std::uint32_t i = 0; i < worker.outs; ++i) {
-      const Connection& connection = output(worker, i);
-      if ((worker.out >> i & 1u) != 0 && connection.in_flight == connection.slots)
-        out += " a slot of worker " + std::to_string(connection.to);
-    }
+    all_inputs<false>(worker, [&](const Connection& input) {
+      if (input.in_flight == 0) out += " a slice of worker " + std::to_string(input.from);
+      return true;
+    });
+    all_outputs<false>(worker, [&](const Connection& output) {
+      if (output.in_flight == output.slots)
+        out += " a slot of worker " + std::to_string(output.to);
+      return true;
+    });
     out += "; ";
     ++named;
   }

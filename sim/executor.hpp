@@ -17,8 +17,9 @@
 // free again when the far end has acknowledged the slice.
 //
 // Exact and deterministic: times are integers, events are totally ordered (radix_heap.hpp), nothing
-// depends on addresses. One event is one slice of one worker or relay. No globals: executors can run
-// side by side. Not modelled here: loss, shares within a link (see `flow`, `packet`), memory traffic.
+// depends on addresses. One event is one slice of one worker or relay. No globals: executors can
+// run side by side. Not modelled here: loss, shares within a link (see `flow`, `packet`), memory
+// traffic.
 
 #include <array>
 #include <cstdint>
@@ -65,13 +66,13 @@ struct LinkSpec {
 };
 
 struct ConnectionSpec {
-  std::uint32_t from = 0, to = 0;  ///< workers or relays
-  std::uint32_t slots = 1;         ///< slices in flight
+  std::uint32_t from = 0, to = 0;       ///< workers or relays
+  std::uint32_t slots = 1;              ///< slices in flight
   std::span<const std::uint32_t> path;  ///< links in order; copied; may be empty
   Duration overhead;  ///< of a primitive that sends here, or that only receives from here
   Duration sync;      ///< from the arrival of the last byte to the slot seen full
   Duration credit;    ///< from the end of the receiving worker to the slot seen free
-  Duration ack;       ///< from a relay only: from the arrival of the last byte to the relay's knowing
+  Duration ack;  ///< from a relay only: from the arrival of the last byte to the relay's knowing
 };
 
 template <class Stamp>
@@ -93,15 +94,14 @@ class Executor {
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
   void run(const std::function<void(std::uint64_t)>& progress = {});
 
-  /// @{ Results.
+  // Results.
   std::uint32_t workers() const { return static_cast<std::uint32_t>(workers_.size()); }
   Stamp finished(std::uint32_t worker) const { return workers_[worker].free; }
-  Stamp makespan() const;          ///< the latest finish of any worker
+  Stamp makespan() const;  ///< the latest finish of any worker
   std::uint64_t events() const { return events_; }
   std::uint64_t digest() const { return digest_; }  ///< hash over every event, in order
   Bytes carried(std::uint32_t link) const { return links_[link].carried; }  ///< wire bytes
   std::size_t memory_bytes() const;  ///< of workers, connections, slots and links
-  /// @}
 
  private:
   struct Worker;
@@ -109,23 +109,27 @@ class Executor {
 
   void seal();
   void prefetch_round() const;
-  Connection& output(const Worker& worker, std::uint32_t i);
-  const Connection& output(const Worker& worker, std::uint32_t i) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
-  const Stamp& slot(const Connection& connection, std::uint32_t i) const;
   bool fetch(Worker& worker);
+  // Most workers have one input and one output: they get a version of the hot path of their own.
+  template <bool kSingle>
   bool ready(const Worker& worker, Stamp& at);
-  Duration overhead(const Worker& worker) const;
+  template <bool kSingle, class Visit>
+  bool all_inputs(const Worker& worker, Visit visit);
+  template <bool kSingle, class Visit>
+  bool all_outputs(const Worker& worker, Visit visit);
+  template <bool kSingle>
+  Duration overhead(const Worker& worker);
   void arm(std::uint32_t id);
   void act(std::uint32_t id, Instant now);
-  void act_worker(Worker& worker, const Stamp& start);
-  void act_relay(Worker& relay, const Stamp& start);
-  Stamp carry(const Connection& connection, const Stamp& begin, const Stamp& end, Bytes wire);
-  void fill(Connection& connection, const Stamp& at);
-  void drain(Connection& connection, const Stamp& at);
-  std::string stuck() const;
+  template <bool kSingle>
+  void act_worker(Worker& worker, Stamp start);
+  void act_relay(Worker& relay, Stamp start);
+  Stamp carry(const Connection& connection, Stamp first, Stamp last, Bytes wire);
+  void fill(Connection& connection, Stamp at);
+  void drain(Connection& connection, Stamp at);
+  std::string stuck();
   static void mix(std::uint64_t& hash, std::uint64_t value);
-
 
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
   // many of them have in common stands once in tables that stay in the nearest cache.
@@ -173,7 +177,7 @@ class Executor {
     std::uint32_t path = 0;       ///< index in hops_: the number of links, then the links
     std::uint16_t slots = 0, in_flight = 0, next_fill = 0, next_drain = 0;
     std::uint8_t kind = 0;
-    bool sized = false;           ///< slots remember their payload: a relay reads it
+    bool sized = false;  ///< slots remember their payload: a relay reads it
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
   };
   struct ConnectionKind {
@@ -184,16 +188,17 @@ class Executor {
   struct alignas(64) Worker {
     Stamp free;
     Cursor cursor;
-    Role role;                 ///< a relay: lane is its thread
+    Role role;                          ///< a relay: lane is its thread
     std::uint32_t left = 0, slice = 0;  ///< bytes of the current chunk
     std::uint32_t in = 0, out = 0;
     std::uint32_t first_in = 0;
-    std::uint32_t first_out = 0;  ///< one output: the connection; several: index in out_connections_
+    std::uint32_t first_out = 0;  ///< one output: its connection; more: index in out_connections_
     std::uint16_t slices_left = 0;
-    std::uint16_t kind = 0;    ///< index of its class
+    std::uint16_t kind = 0;  ///< index of its class
     std::uint16_t program = 0;
     std::uint8_t ins = 0, outs = 0;
     bool relay = false;
+    bool single = false;       ///< at most one input and one output
     bool done = false;
   };
 

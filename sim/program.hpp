@@ -10,11 +10,11 @@ namespace fabricast {
 /// One step of a worker: wait for a slice on every input in `in` and a free slot on every output in
 /// `out`, move the slice once, hand it on; repeat for each slice of the chunk.
 struct Primitive {
-  std::uint32_t in = 0;    ///< bit i: takes part in the worker's input i
-  std::uint32_t out = 0;   ///< bit i: takes part in the worker's output i
+  std::uint32_t in = 0;      ///< bit i: takes part in the worker's input i
+  std::uint32_t out = 0;     ///< bit i: takes part in the worker's output i
   std::uint32_t slices = 1;  ///< slices of the chunk, empty ones at the end included
-  Bytes chunk;             ///< payload
-  Bytes slice;             ///< payload of all slices but the last full one: min(slice, what is left)
+  Bytes chunk;               ///< payload
+  Bytes slice;  ///< payload of all slices but the last full one: min(slice, what is left)
 };
 
 /// What a program knows of the worker it is asked for. The program gives both their meaning.

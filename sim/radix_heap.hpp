@@ -24,9 +24,9 @@ struct Event {
 /// The order never depends on insertion order, so equal parts of a symmetric system are served
 /// equally wherever they stand.
 ///
-/// Bucket b > 0 holds the events whose time differs from the current instant first in bit b - 1.
-/// An event only ever moves to lower buckets, so a push and a pop cost O(64) moves together at
-/// worst and about four in practice.
+/// Time is read as digits of kDigitBits bits. An event waits in the bucket (level, digit): level is the
+/// highest digit in which its time differs from the running instant, digit its value there. It only
+/// ever moves to lower levels: two or three times in practice.
 class RadixHeap {
  public:
   bool empty() const { return size_ == 0; }
@@ -62,9 +62,11 @@ class RadixHeap {
       next_round_.push_back(event.actor);
       return;
     }
-    const auto bucket = static_cast<unsigned>(63 - std::countl_zero(difference));
-    buckets_[bucket].push_back(event);
-    occupied_ |= std::uint64_t{1} << bucket;
+    const unsigned level = static_cast<unsigned>(63 - std::countl_zero(difference)) / kDigitBits;
+    const auto digit = static_cast<unsigned>(event.at.ps >> (level * kDigitBits)) % kDigits;
+    buckets_[level * kDigits + digit].push_back(event);
+    digits_[level] |= std::uint64_t{1} << digit;
+    levels_ |= 1u << level;
   }
 
   void begin_round() {
@@ -77,10 +79,12 @@ class RadixHeap {
 
   /// Moves the clock to the earliest event and spreads its bucket over lower ones.
   void advance() {
-    assert(occupied_ != 0);
-    const auto bucket = static_cast<unsigned>(std::countr_zero(occupied_));
-    occupied_ &= occupied_ - 1;
-    spread_.swap(buckets_[bucket]);
+    assert(levels_ != 0);
+    const auto level = static_cast<unsigned>(std::countr_zero(levels_));
+    const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
+    digits_[level] &= digits_[level] - 1;
+    if (digits_[level] == 0) levels_ &= levels_ - 1;
+    spread_.swap(buckets_[level * kDigits + digit]);
     std::int64_t earliest = spread_.front().at.ps;
     for (const Event& event : spread_) earliest = std::min(earliest, event.at.ps);
     last_ = earliest;
@@ -88,30 +92,49 @@ class RadixHeap {
     spread_.clear();
   }
 
-  /// Large symmetric systems act in rounds of thousands: byte-wise counting sort beats comparison.
+  /// Small rounds: each actor's place is the number of smaller ones, counted without a branch. Larger
+  /// ones: a bit per number between the smallest and the largest actor, if that is not too sparse.
   void sort_round() {
-    if (round_.size() < kComparisonSortMax) {
-      std::sort(round_.begin(), round_.end());
-      return;
-    }
-    const std::uint32_t highest = *std::max_element(round_.begin(), round_.end());
-    next_round_.resize(round_.size());
-    for (unsigned shift = 0; shift < 32 && (highest >> shift) != 0; shift += 8) {
-      std::array<std::uint32_t, 257> start{};
-      for (const std::uint32_t actor : round_) ++start[((actor >> shift) & 0xff) + 1];
-      for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
-      for (const std::uint32_t actor : round_) next_round_[start[(actor >> shift) & 0xff]++] = actor;
+    const auto [low, high] = std::minmax_element(round_.begin(), round_.end());
+    const std::uint32_t first = *low / 64;
+    const std::size_t words = *high / 64 - first + 1;
+    if (round_.size() <= kRankSortMax) {
+      next_round_.resize(round_.size());
+      for (const std::uint32_t actor : round_) {
+        std::uint32_t place = 0;
+        for (const std::uint32_t other : round_) place += other < actor ? 1 : 0;
+        next_round_[place] = actor;
+      }
       round_.swap(next_round_);
+      next_round_.clear();
+    } else if (words <= kWordsPerActorMax * round_.size()) {
+      bits_.assign(words, 0);
+      for (const std::uint32_t actor : round_)
+        bits_[actor / 64 - first] |= std::uint64_t{1} << (actor % 64);
+      std::size_t next = 0;
+      for (std::size_t w = 0; w < words; ++w) {
+        for (std::uint64_t word = bits_[w]; word != 0; word &= word - 1) {
+          const auto bit = static_cast<std::uint32_t>(std::countr_zero(word));
+          round_[next++] = (first + static_cast<std::uint32_t>(w)) * 64 + bit;
+        }
+      }
+    } else {
+      std::sort(round_.begin(), round_.end());
     }
-    next_round_.clear();
   }
 
-  static constexpr std::size_t kComparisonSortMax = 64;
+  static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
 
-  std::array<std::vector<Event>, 64> buckets_;
-  std::uint64_t occupied_ = 0;  ///< bit b: buckets_[b] is not empty
+  static constexpr unsigned kDigitBits = 4;
+  static constexpr unsigned kDigits = 1u << kDigitBits;
+  static constexpr unsigned kLevels = (64 + kDigitBits - 1) / kDigitBits;
+
+  std::array<std::vector<Event>, kLevels * kDigits> buckets_;
+  std::array<std::uint64_t, kLevels> digits_{};  ///< bit d of level l: bucket (l, d) is not empty
+  std::uint32_t levels_ = 0;                     ///< bit l: digits_[l] is not 0
   std::vector<Event> spread_;
   std::vector<std::uint32_t> round_, next_round_;
+  std::vector<std::uint64_t> bits_;
   std::size_t round_next_ = 0;
   std::size_t size_ = 0;
   std::int64_t last_ = 0;

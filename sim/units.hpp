@@ -62,7 +62,7 @@ constexpr Duration transfer_time(Bytes size, Bandwidth rate) {
   assert(size.count >= 0);
   assert(rate.bytes_per_s > 0);
   constexpr std::int64_t ps_per_s = 1'000'000'000'000;
-  constexpr std::int64_t narrow_max = INT64_MAX / ps_per_s - 1;  // 9.2 MB: a 64-bit division is enough
+  constexpr std::int64_t narrow_max = INT64_MAX / ps_per_s - 1;  // 9.2 MB: 64 bits are enough
   if (size.count <= narrow_max && rate.bytes_per_s < ps_per_s) {
     return {(size.count * ps_per_s + rate.bytes_per_s - 1) / rate.bytes_per_s};
   }
@@ -72,7 +72,8 @@ constexpr Duration transfer_time(Bytes size, Bandwidth rate) {
   return {static_cast<std::int64_t>((byte_ps + per_s - 1) / per_s)};
 }
 static_assert(transfer_time({1 << 20}, {100'000'000'000}).ps == 10'485'760);  // 1 MiB at 100 GB/s
-static_assert(transfer_time({1}, {900'000'000'000}).ps == 2);  // 1.11 ps, rounded up
-static_assert(transfer_time({1LL << 34}, {50'000'000'000}).ps == 343'597'383'680);  // 16 GiB, 50 GB/s
+static_assert(transfer_time({1}, {900'000'000'000}).ps == 2);                 // 1.11 ps, rounded up
+// 16 GiB at 50 GB/s
+static_assert(transfer_time({1LL << 34}, {50'000'000'000}).ps == 343'597'383'680);
 
 }  // namespace fabricast

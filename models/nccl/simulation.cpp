@@ -178,7 +178,7 @@ class Assembly {
 
   /// Slots between two workers. Through the network there are slots on both sides and a proxy between.
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b) {
-    const Transport way = plan_transport(cluster_, run_.protocol, a, b);
+    const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b);
     const auto kind = static_cast<std::size_t>(way.kind);
     ConnectionSpec slots;
     slots.from = from;
@@ -198,8 +198,8 @@ class Assembly {
         relay_class_, static_cast<std::uint32_t>(a.node * gpus_ + way.proxy_gpu));
     // The flag follows the data: where both go to host memory it adds nothing.
     slots.to = proxy;
-    slots.sync = std::max(Duration{}, way.flag - near_latency);
-    slots.credit = way.flag;
+    slots.sync = std::max(Duration{}, way.sender_flag - near_latency);
+    slots.credit = way.sender_flag;
     executor_.connect(slots);
     // The receiver's freed slot becomes a clear-to-send that crosses the network the other way.
     const std::vector<std::uint32_t> far = ids(way.network);
@@ -208,7 +208,7 @@ class Assembly {
     slots.to = to;
     slots.path = far;
     slots.sync = costs().sync[kind];
-    slots.credit = way.flag + far_latency;
+    slots.credit = way.receiver_flag + far_latency;
     slots.ack = far_latency;
     executor_.connect(slots);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// One collective, decided, on a cluster: builds the workers of every rank and channel, their proxies
-// and connections, runs them, and says what happened.
+// One collective, decided, on a cluster: builds the workers of every rank and channel, their
+// proxies and connections, runs them, and says what happened.
 
 #include <array>
 #include <cstdint>
@@ -21,33 +21,33 @@ struct CollectiveRun {
   Collective collective{};
   Algorithm algorithm{};
   Protocol protocol{};
-  std::int64_t count = 0;       ///< elements, NCCL's meaning (message_size())
+  std::int64_t count = 0;  ///< elements, NCCL's meaning (message_size())
   int element_bytes = 4;
-  int root = 0;                 ///< rank; broadcast and reduce
+  int root = 0;  ///< rank; broadcast and reduce
   bool in_place = false;
-  int channels = 1;             ///< what the tuner gave the call
+  int channels = 1;  ///< what the tuner gave the call
   int communicator_channels = 1;
-  int threads = 512;            ///< per block
+  int threads = 512;  ///< per block
   BufferSizes buffers;
-  ChannelGraph graph;           ///< ring or tree, as the algorithm needs
-  int gpus_per_process = 1;     ///< launches of one process serialise
+  ChannelGraph graph;        ///< ring or tree, as the algorithm needs
+  int gpus_per_process = 1;  ///< launches of one process serialise
 };
 
 struct SimulationOptions {
-  bool explain = false;  ///< follow the critical path: about twice the time
+  bool explain = false;                  ///< follow the critical path: about twice the time
   std::function<void(double)> progress;  ///< called now and then with the share done, 0..1
 };
 
 /// How much one link of the cluster carried. Utilisation is of the time the collective ran.
 struct LinkLoad {
   LinkId link{};
-  Bytes carried;        ///< wire bytes
+  Bytes carried;  ///< wire bytes
   double utilisation = 0;
 };
 
 struct SimulationResult {
-  Duration time;            ///< launch included: what nccl-tests prints
-  Duration launch;          ///< of `time`: NCCL's software start, or the wait for serialised launches
+  Duration time;    ///< launch included: what nccl-tests prints
+  Duration launch;  ///< of `time`: NCCL's software start, or the wait for serialised launches
   std::array<Duration, kCauses> causes{};  ///< of `time`, by Cause; zero unless explained
   std::vector<Duration> rank_finish;       ///< after the launch, by rank
   std::vector<LinkLoad> links;             ///< every link that carried anything, busiest first

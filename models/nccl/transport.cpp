@@ -28,12 +28,13 @@ bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic) {
 }
 
 /// The GPU through which a far one sends: next to the NIC and joined by NVLink.
-std::optional<int> pxn_gpu(const NodeGraph& graph, const GpuInfo& from, const NicInfo& nic) {
+std::optional<int> pxn_gpu(const NodeGraph& graph, int gpus_used, const GpuInfo& from,
+                           const NicInfo& nic) {
   if (near(graph, from.vertex, nic.vertex)) return std::nullopt;
-  for (std::size_t i = 0; i < graph.gpus().size(); ++i) {
-    const GpuInfo& relay = graph.gpus()[i];
+  for (int i = 0; i < gpus_used; ++i) {
+    const GpuInfo& relay = graph.gpus()[static_cast<std::size_t>(i)];
     if (relay.vertex == from.vertex || !near(graph, relay.vertex, nic.vertex)) continue;
-    if (!graph.nvlink_route(from.vertex, relay.vertex).empty()) return static_cast<int>(i);
+    if (!graph.nvlink_route(from.vertex, relay.vertex).empty()) return i;
   }
   return std::nullopt;
 }
@@ -52,7 +53,8 @@ Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to) {
 
 }  // namespace
 
-Transport plan_transport(const Cluster& cluster, Protocol protocol, Endpoint from, Endpoint to) {
+Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
+                         Endpoint to) {
   if (from.node == to.node) {
     assert(from.gpu != to.gpu);
     return inside_node(cluster, from, to);
@@ -65,10 +67,12 @@ Transport plan_transport(const Cluster& cluster, Protocol protocol, Endpoint fro
 
   Transport out;
   out.kind = HopKind::net;
-  out.proxy_gpu = pxn_gpu(graph, sender, out_nic).value_or(from.gpu);
+  out.proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic).value_or(from.gpu);
   const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
-  out.flag = latency(graph, graph.pcie_route(sender.vertex, proxy_cpu));
+  const VertexId receiver_cpu = graph.cpu_of(receiver.vertex);
+  out.sender_flag = latency(graph, graph.pcie_route(sender.vertex, proxy_cpu));
+  out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
   if (protocol != Protocol::ll && gdr(graph, proxy, out_nic)) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
@@ -83,9 +87,8 @@ Transport plan_transport(const Cluster& cluster, Protocol protocol, Endpoint fro
   if (protocol != Protocol::ll && gdr(graph, receiver, in_nic)) {
     append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, receiver.vertex));
   } else {
-    const VertexId cpu = graph.cpu_of(receiver.vertex);
-    append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, cpu));
-    append(out.network, cluster, to.node, graph.pcie_route(cpu, receiver.vertex));
+    append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, receiver_cpu));
+    append(out.network, cluster, to.node, graph.pcie_route(receiver_cpu, receiver.vertex));
   }
   return out;
 }

@@ -24,14 +24,16 @@ struct Transport {
   std::vector<LinkId> network;
   /// Network only: GPU whose process' proxy thread sends (PXN: the one next to the NIC).
   int proxy_gpu = 0;
-  /// Network only: flags between the GPU and the proxy lie in host memory; one way.
-  Duration flag;
+  /// Network only: flags between a GPU and its proxy lie in host memory; one way, at either end.
+  Duration sender_flag, receiver_flag;
 };
 
 /// Inside a node NVLink where there is any, else PCIe. Between nodes: GPUDirect RDMA where NIC and GPU
 /// allow it and are at most several PCIe switches apart (PXB, NCCL's default NET_GDR_LEVEL), else
 /// through pinned host memory; LL always through host memory. A sender further away than that uses
-/// PXN when a GPU with NVLink to it stands next to the NIC. REQUIRES: two different GPUs.
-Transport plan_transport(const Cluster& cluster, Protocol protocol, Endpoint from, Endpoint to);
+/// PXN when a GPU with NVLink to it stands next to the NIC and belongs to the job: `gpus_used`, the
+/// first so many of each node. REQUIRES: two different GPUs of the job.
+Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
+                         Endpoint to);
 
 }  // namespace fabricast
