@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cassert>
 
-#include "models/nccl/channel_builder.hpp"
+#include "models/nccl/nccl_search.hpp"
 
 namespace fabricast {
 
 namespace {
+
+// NCCL_NVLS_NCHANNELS of Hopper (src/transport/nvls.cc): they widen the communicator.
+constexpr int kNvlsChannels = 16;
 
 std::vector<int> usable_nics(const NodeGraph& node, const IbHcaFilter& filter) {
   std::vector<int> out;
@@ -26,12 +29,17 @@ std::string nic_names(const NodeGraph& node) {
   return out;
 }
 
-bool has_nvswitch(const NodeGraph& node) {
-  return std::any_of(node.vertices().begin(), node.vertices().end(),
-                     [](const Vertex& v) { return v.kind == VertexKind::nvswitch; });
+SearchResult find_channels(const NodeGraph& node, const Communicator& made) {
+  SearchInput input;
+  input.version = made.version;
+  input.nodes = made.nodes;
+  for (int g = 0; g < made.gpus_per_node; ++g) input.gpus.push_back(g);
+  input.nics = made.nics;
+  return search(describe(node), input);
 }
 
-TunerInput tuner_input(const NodeGraph& node, const Communicator& made, RingAndTree graphs) {
+TunerInput tuner_input(const NodeGraph& node, const Communicator& made) {
+  SearchResult graphs = find_channels(node, made);
   TunerInput input;
   input.version = made.version;
   input.nodes = made.nodes;
@@ -44,8 +52,8 @@ TunerInput tuner_input(const NodeGraph& node, const Communicator& made, RingAndT
   }
   const CpuPart& cpu = node.cpus()[0].part;
   input.cpu = host_cpu(cpu.arch, cpu.vendor);
-  // Multicast needs Hopper and NVSwitch; up to 2.27 three GPUs (src/transport/nvls.cc).
-  input.nvls = input.compute_capability_min >= 90 && has_nvswitch(node) &&
+  // Multicast groups need three GPUs up to 2.27, then two (src/transport/nvls.cc).
+  input.nvls = graphs.nvls.channel_count() > 0 &&
                made.gpus_per_node >= (made.version >= kNccl2_30 ? 2 : 3);
   input.settings = made.settings;
   ChannelCountInput counts;
@@ -54,7 +62,7 @@ TunerInput tuner_input(const NodeGraph& node, const Communicator& made, RingAndT
   counts.compute_capability_min = input.compute_capability_min;
   counts.searched = std::min(graphs.ring.channel_count(), graphs.tree.channel_count());
   counts.ring_bw_intra = graphs.ring.bw_intra;
-  counts.nvls = input.nvls ? 16 : 0;
+  counts.nvls = input.nvls ? kNvlsChannels : 0;
   input.channels = channel_counts(counts, made.settings);
   input.ring = std::move(graphs.ring);
   input.tree = std::move(graphs.tree);
@@ -84,12 +92,7 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
     throw Error("NCCL_IB_HCA selects none of the node's HCAs: " + nic_names(node),
                 "without an HCA NCCL would fall back to sockets, which are not simulated yet");
   }
-  ChannelBuilderInput builder;
-  builder.version = made.version;
-  builder.nodes = made.nodes;
-  builder.gpus = made.gpus_per_node;
-  builder.nics = made.nics;
-  made.model = tuning_model(tuner_input(node, made, build_channels(node, builder)));
+  made.model = tuning_model(tuner_input(node, made));
   return made;
 }
 

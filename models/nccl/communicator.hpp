@@ -1,6 +1,6 @@
 #pragma once
-// A communicator on a cluster: what NCCL settles once, when it is created (channels, settings, tuning
-// model), and then for each call.
+// A communicator on a cluster: what NCCL settles once, when it is created (channels, settings,
+// tuning model), and then for each call.
 
 #include <string>
 #include <vector>
@@ -26,8 +26,8 @@ struct Communicator {
   TuningModel model;      ///< its input holds the ring and tree graphs and the channel counts
 };
 
-/// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more GPUs
-/// than a node has, values NCCL refuses).
+/// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more
+/// GPUs than a node has, values NCCL refuses).
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);
 
 struct Call {
@@ -37,8 +37,8 @@ struct Call {
   int root = 0;
 };
 
-/// What NCCL decides about a call, ready to be simulated. Throws Error when the environment leaves no
-/// algorithm that is executed here. REQUIRES: count > 0, root < ranks.
+/// What NCCL decides about a call, ready to be simulated. Throws Error when the environment leaves
+/// no algorithm that is executed here. REQUIRES: count > 0, root < ranks.
 struct DecidedCall {
   TunerDecision decision;
   CollectiveRun run;

@@ -7,8 +7,8 @@
 
 namespace fabricast {
 
-/// Places among the topology's GPUs and nets, which trimming and fusing shift against indices of the
-/// node. -1 = none yet.
+/// Places among the topology's GPUs and nets, which trimming and fusing shift against indices of
+/// the node. -1 = none yet.
 struct DraftChannel {
   std::vector<int> gpus;
   int net_in = -1, net_out = -1;

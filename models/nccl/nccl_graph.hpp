@@ -1,7 +1,7 @@
 #pragma once
-// NCCL's graph of one node: devices and directed links with the bandwidths NCCL assumes for them, in
-// NCCL's order. Restates src/graph/topo.cc and topo.h of NCCL 2.21 to 2.30; not what the simulator
-// moves data over (that is NodeGraph).
+// NCCL's graph of one node: devices and directed links with the bandwidths NCCL assumes for them,
+// in NCCL's order. Restates src/graph/topo.cc and topo.h of NCCL 2.21 to 2.30; not what the
+// simulator moves data over (that is NodeGraph).
 
 #include <array>
 #include <cstdint>
@@ -39,11 +39,11 @@ inline constexpr float kLocalBw = 5000;
 
 struct TopoVertex {
   TopoKind kind{};
-  std::int64_t id = 0;            ///< bus id, NUMA node or net index: unique among its kind
-  std::vector<TopoLinkId> out;    ///< widest first, then as NCCL's searches expect them
-  std::uint64_t pci_device = 0;   ///< PCIe switches: vendor, device, subsystem vendor and device
-  bool gdr = false;               ///< GPUs and nets: GPU-direct RDMA
-  int dev = 0;                    ///< GPUs: NVML index; nets: index in the node
+  std::int64_t id = 0;           ///< bus id, NUMA node or net index: unique among its kind
+  std::vector<TopoLinkId> out;   ///< widest first, then as NCCL's searches expect them
+  std::uint64_t pci_device = 0;  ///< PCIe switches: vendor, device, subsystem vendor and device
+  bool gdr = false;              ///< GPUs and nets: GPU-direct RDMA
+  int dev = 0;                   ///< GPUs: NVML index; nets: index in the node
   struct {
     int rank = 0, sm = 0;
   } gpu;
@@ -53,7 +53,7 @@ struct TopoVertex {
     int family = 0, model = 0;
   } cpu;
   struct {
-    std::uint64_t asic = 0;       ///< equal for ports of one adapter: its guid
+    std::uint64_t asic = 0;  ///< equal for ports of one adapter: its guid
     int port = 0;
     float bw = 0, latency_us = 0;
     bool collnet = false;

@@ -73,7 +73,7 @@ void NcclTopology::compute_paths() {
 
 /// Breadth first from the base; what is stored at each vertex is its way back to the base.
 void NcclTopology::find_paths_to(TopoVertexId base) {
-  path(base, base) = {PathType::loc, kLocalBw, {}};
+  known(base, base) = {PathType::loc, kLocalBw, {}};
   std::vector<TopoVertexId> level = {base};
   while (!level.empty()) {
     std::vector<TopoVertexId> next;
@@ -89,10 +89,10 @@ void NcclTopology::extend(TopoVertexId base, TopoVertexId at, TopoLinkId over,
   const TopoLink& link = graph_.link(over);
   if (!may_cross(base, at, link)) return;
   const NcclPath& via = path(at, base);
-  NcclPath& known = path(link.to, base);
+  NcclPath& best = known(link.to, base);
   const float bw = std::min(via.bw, link.bw);
   const PathType type = type_after(base, at, link);
-  if (!is_better(known, via, bw, type)) return;
+  if (!is_better(best, via, bw, type)) return;
 
   const std::vector<TopoLinkId>& back = graph_.vertex(link.to).out;
   const auto reverse = std::ranges::find_if(back, [&](TopoLinkId l) {
@@ -101,7 +101,7 @@ void NcclTopology::extend(TopoVertexId base, TopoVertexId at, TopoLinkId over,
   if (reverse == back.end()) return;  // a GPU that declares an NVLink which the other end does not
   NcclPath extended{type, bw, {*reverse}};
   extended.links.insert(extended.links.end(), via.links.begin(), via.links.end());
-  known = std::move(extended);
+  best = std::move(extended);
   if (std::ranges::find(next, link.to) == next.end()) next.push_back(link.to);
 }
 
@@ -132,8 +132,7 @@ PathType NcclTopology::type_after(TopoVertexId base, TopoVertexId at, const Topo
   const bool has_packages = version() >= kNccl2_30;
   const bool is_relay = from == (has_packages ? TopoKind::dev : TopoKind::gpu);
   const int own_hops = has_packages && graph_.vertex(base).kind == TopoKind::gpu ? 1 : 0;
-  const bool is_beyond =
-      has_packages ? via.hops() == 1 + own_hops : via.hops() >= 1;
+  const bool is_beyond = has_packages ? via.hops() == 1 + own_hops : via.hops() >= 1;
   if (is_relay && is_beyond && via.type == PathType::nvl && type == PathType::nvl) {
     type = PathType::nvb;
   }
@@ -158,7 +157,7 @@ void NcclTopology::divert(TopoVertexId from, TopoVertexId through, TopoVertexId 
   NcclPath whole{joined(first.type, second.type), std::min(first.bw, second.bw), first.links};
   if (graph_.vertex(through).kind == TopoKind::gpu) whole.type = PathType::pxn;
   whole.links.insert(whole.links.end(), second.links.begin(), second.links.end());
-  path(from, to) = std::move(whole);
+  known(from, to) = std::move(whole);
 }
 
 std::vector<TopoVertexId> NcclTopology::nearest(TopoVertexId from, TopoKind kind) const {
@@ -225,8 +224,8 @@ TopoVertexId NcclTopology::local_cpu(TopoVertexId gpu) const {
       version() < kNccl2_30 ? std::vector<TopoVertexId>(all.begin(), all.end())
                             : nearest(gpu, TopoKind::cpu);
   assert(!candidates.empty());
-  return *std::ranges::min_element(
-      candidates, {}, [&](TopoVertexId cpu) { return path(gpu, cpu).hops(); });
+  return *std::ranges::min_element(candidates, {},
+                                   [&](TopoVertexId cpu) { return path(gpu, cpu).hops(); });
 }
 
 PathType NcclTopology::nearest_type(TopoKind to) const {

@@ -1,7 +1,7 @@
 #pragma once
-// Ways between the devices of NCCL's graph, and what NCCL concludes from them: who is near whom, who
-// may speak with whom directly, which GPU goes to which NIC. Restates src/graph/paths.cc and the local
-// device rules of src/graph/topo.cc of NCCL 2.21 to 2.30.
+// Ways between the devices of NCCL's graph, and what NCCL concludes from them: who is near whom,
+// who may speak with whom directly, which GPU goes to which NIC. Restates src/graph/paths.cc and
+// the local device rules of src/graph/topo.cc of NCCL 2.21 to 2.30.
 
 #include <optional>
 #include <span>
@@ -60,7 +60,7 @@ class NcclTopology {
   bool has_split_nvlink() const;
 
  private:
-  NcclPath& path(TopoVertexId from, TopoVertexId to) {
+  NcclPath& known(TopoVertexId from, TopoVertexId to) {
     return paths_[index_of(from) * stride_ + index_of(to)];
   }
   void compute_paths();

@@ -1,5 +1,5 @@
-// The part of NcclTopology that changes paths by policy: peer-to-peer, shared memory or network between
-// GPUs, relays and GPU-direct between GPUs and nets, and what is left of the node then.
+// The part of NcclTopology that changes paths by policy: peer-to-peer, shared memory or network
+// between GPUs, relays and GPU-direct between GPUs and nets, and what is left of the node then.
 // src/graph/paths.cc, src/transport/p2p.cc and shm.cc of NCCL 2.21 to 2.30.
 
 #include <algorithm>
@@ -20,10 +20,9 @@ void NcclTopology::mark_unreachable_gpus(TopoVertexId gpu) {
   for (const TopoVertexId peer : graph_.all(TopoKind::gpu)) {
     if (peer == gpu) continue;
     const bool is_net_better = is_net_faster(peer, gpu);
-    const bool p2p =
-        is_p2p_allowed(peer, gpu) && (has_gpu_relay(peer, gpu) || !is_net_better);
+    const bool p2p = is_p2p_allowed(peer, gpu) && (has_gpu_relay(peer, gpu) || !is_net_better);
     const bool shm = !settings_.shm_disable && !is_net_better;
-    if (!p2p && !shm) path(peer, gpu).type = PathType::net;
+    if (!p2p && !shm) known(peer, gpu).type = PathType::net;
   }
 }
 
@@ -64,8 +63,8 @@ bool NcclTopology::is_net_faster(TopoVertexId a, TopoVertexId b) const {
   return net_a > path(a, b).bw && net_b > path(a, b).bw;
 }
 
-/// A net behind the CPU that a GPU hangs on by C2C is nearer than the breadth-first walk says; since
-/// 2.30 only for the nets nearest to the GPU, as others had better be reached by PXN.
+/// A net behind the CPU that a GPU hangs on by C2C is nearer than the breadth-first walk says;
+/// since 2.30 only for the nets nearest to the GPU, as others had better be reached by PXN.
 void NcclTopology::recognise_c2c_nets() {
   for (const TopoVertexId gpu : graph_.all(TopoKind::gpu)) {
     const TopoVertexId cpu = local_cpu(gpu);
@@ -76,14 +75,15 @@ void NcclTopology::recognise_c2c_nets() {
     for (const TopoVertexId net : nets) {
       const auto [nearer, farther] = std::minmax(path(gpu, cpu).type, path(net, cpu).type);
       if (nearer != PathType::c2c || farther != PathType::phb) continue;
-      path(gpu, net).type = std::min(path(gpu, net).type, PathType::p2c);
-      path(net, gpu).type = std::min(path(net, gpu).type, PathType::p2c);
+      known(gpu, net).type = std::min(path(gpu, net).type, PathType::p2c);
+      known(net, gpu).type = std::min(path(net, gpu).type, PathType::p2c);
     }
   }
 }
 
-/// PXN: sends to a net through the GPU next to it, if NVLink leads there and it is wider or spares the
-/// way through a CPU. Only in this direction: what arrives is received by the GPU next to the net.
+/// PXN: sends to a net through the GPU next to it, if NVLink leads there and it is wider or spares
+/// the way through a CPU. Only in this direction: what arrives is received by the GPU next to the
+/// net.
 void NcclTopology::relay_to_net(TopoVertexId gpu, TopoVertexId net) {
   if (settings_.pxn_disable) return;
   const std::optional<TopoVertexId> relay = local_gpu(net);
@@ -135,8 +135,8 @@ TopoVertexId NcclTopology::relay_of(TopoVertexId gpu, TopoVertexId net) const {
   return gpu;
 }
 
-/// Only the GPUs that rank 0 reaches without the network stay. If these are all ranks, nets are of no
-/// use: until 2.29 they are taken out of the graph, since then the search looks away.
+/// Only the GPUs that rank 0 reaches without the network stay. If these are all ranks, nets are of
+/// no use: until 2.29 they are taken out of the graph, since then the search looks away.
 void NcclTopology::trim(int ranks) {
   const std::span<const TopoVertexId> view = graph_.all(TopoKind::gpu);
   const std::vector<TopoVertexId> gpus(view.begin(), view.end());
@@ -153,7 +153,9 @@ void NcclTopology::trim(int ranks) {
     if (group[g] != mine) graph_.remove(gpus[g]);
   }
   uses_net_ = graph_.count(TopoKind::gpu) != ranks;
-  if (uses_net_ || version() >= kNccl2_30) return;
+  if (version() >= kNccl2_30) return;
+  if (graph_.count(TopoKind::net) == 0) uses_net_ = false;
+  if (uses_net_) return;
   while (graph_.count(TopoKind::net) > 0) graph_.remove(graph_.all(TopoKind::net).back());
 }
 

@@ -16,7 +16,8 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
 
     assert(part.count_elements > 0 && part.chunk_elements > 0);
     const std::int64_t loops = loop_count(part, Algorithm::ring, config.collective, config.ranks);
-    const ChunkLoop last = chunk_loop(part, Algorithm::ring, config.collective, config.ranks, loops - 1);
+    const ChunkLoop last =
+        chunk_loop(part, Algorithm::ring, config.collective, config.ranks, loops - 1);
     Lane lane;
     lane.loops = static_cast<std::uint32_t>(loops);
     lane.chunk = part.chunk_elements;
@@ -35,7 +36,8 @@ Bytes RingProgram::slice_size(std::int64_t chunk_elements) const {
           element_bytes_};
 }
 
-/// Chunks are cut off where the buffer ends, down to nothing; an empty chunk is walked all the same.
+/// Chunks are cut off where the buffer ends, down to nothing; an empty chunk is walked all the
+/// same.
 std::int64_t RingProgram::chunk_elements(const Lane& lane, bool last_loop,
                                          std::uint32_t chunk) const {
   if (!last_loop) return lane.chunk;

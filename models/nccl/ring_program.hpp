@@ -17,12 +17,12 @@ class RingProgram final : public Program {
     Collective collective{};
     Protocol protocol{};
     std::uint32_t ranks = 0;
-    Bytes step;             ///< step_size() of the protocol
+    Bytes step;  ///< step_size() of the protocol
     bool in_place = false;
   };
 
-  /// `root_index`: per part, the ring index of the root (broadcast, reduce; else ignored, may be empty).
-  /// REQUIRES: ranks >= 2, every part has elements.
+  /// `root_index`: per part, the ring index of the root (broadcast, reduce; else ignored, may be
+  /// empty). REQUIRES: ranks >= 2, every part has elements.
   RingProgram(const Config& config, const Partition& partition,
               const std::vector<std::uint32_t>& root_index);
 
@@ -38,7 +38,7 @@ class RingProgram final : public Program {
     std::int64_t last_count = 0;  ///< all elements of the last loop
     std::uint32_t loops = 0;
     std::uint32_t root_index = 0;
-    Bytes full_slice;             ///< of a chunk of `chunk` elements
+    Bytes full_slice;  ///< of a chunk of `chunk` elements
   };
 
   std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;

@@ -1,13 +1,16 @@
 #pragma once
-// The environment variables that act on topology, paths and graph search, as NCCL reads them when
-// nothing is set. models/nccl/settings.hpp knows how text becomes these values.
+// The environment variables that act on paths and graph search.
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/env.hpp"
 
 namespace fabricast {
 
+/// As it is when nothing is set.
 struct SearchSettings {
   int cross_nic = 2;                      ///< NCCL_CROSS_NIC: 0 never, 1 always, 2 where it helps
   bool p2p_disable = false;               ///< NCCL_P2P_DISABLE
@@ -20,8 +23,12 @@ struct SearchSettings {
   std::optional<bool> pxn_c2c;            ///< NCCL_PXN_C2C: off in 2.27, on in 2.30
   bool nvb_disable = false;               ///< NCCL_NVB_DISABLE
   bool net_disable_intra = false;         ///< NCCL_NET_DISABLE_INTRA
-  int nets_per_gpu = 0;     ///< NCCL_NETDEVS_POLICY (2.30): 0 AUTO, -1 ALL, n > 0 MAX:n
-  bool nvls_enable = true;  ///< NCCL_NVLS_ENABLE
+  int nets_per_gpu = 0;  ///< NCCL_NETDEVS_POLICY (2.30): 0 AUTO, -1 ALL, n > 0 MAX:n
 };
+
+/// As the version reads them. What NCCL ignores or bends adds one sentence to `warnings`, beginning
+/// with the variable.
+SearchSettings read_search_settings(const Environment& environment, NcclVersion version,
+                                    std::vector<std::string>& warnings);
 
 }  // namespace fabricast

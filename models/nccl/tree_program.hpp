@@ -1,6 +1,6 @@
 #pragma once
-// The Tree algorithm (AllReduce) as a program of the executor. A rank of a channel is two workers, as
-// NCCL splits the block's threads: one reduces up, one broadcasts down, with no barrier between
+// The Tree algorithm (AllReduce) as a program of the executor. A rank of a channel is two workers,
+// as NCCL splits the block's threads: one reduces up, one broadcasts down, with no barrier between
 // them; at the root they are one. Facts: src/device/all_reduce.h, runTreeSplit.
 //
 // Role: lane = index of the part in the partition; position = role(): every primitive uses all
