@@ -64,6 +64,10 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) 
     fabric.leaf.port_rate = rate;
   }
   fabric.spine = fabric.leaf;
+  fabric.leaf_down = parts.default_fabric.leaf_down;
+  fabric.nodes_per_rack = parts.default_fabric.nodes_per_rack;
+  fabric.node_leaf_metres = parts.default_fabric.node_leaf_metres;
+  fabric.leaf_spine_metres = parts.default_fabric.leaf_spine_metres;
   fabric.node_leaf_cable = parts.cables.at("copper");
   fabric.leaf_spine_cable = parts.cables.at("optical");
   return fabric;
@@ -71,7 +75,7 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) 
 
 /// Which of the four kinds a fabric link is, and its ends.
 struct Cluster::FabricLink {
-  enum class Kind { host_up, host_down, leaf_up, leaf_down };
+  enum class Kind { nic_to_leaf, leaf_to_nic, leaf_to_spine, spine_to_leaf };
   Kind kind;
   std::uint32_t node, rail;   ///< host links
   std::uint32_t leaf, spine;  ///< leaf links
@@ -96,10 +100,10 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
                     "numbered",
                     nodes_, node_.name(), total, std::numeric_limits<std::uint32_t>::max()));
   }
-  host_up_ = static_cast<std::uint32_t>(node_links);
-  host_down_ = host_up_ + static_cast<std::uint32_t>(ports);
-  leaf_up_ = host_down_ + static_cast<std::uint32_t>(ports);
-  leaf_down_ = leaf_up_ + static_cast<std::uint32_t>(leaves_all * uplinks_);
+  nic_to_leaf_ = static_cast<std::uint32_t>(node_links);
+  leaf_to_nic_ = nic_to_leaf_ + static_cast<std::uint32_t>(ports);
+  leaf_to_spine_ = leaf_to_nic_ + static_cast<std::uint32_t>(ports);
+  spine_to_leaf_ = leaf_to_spine_ + static_cast<std::uint32_t>(leaves_all * uplinks_);
   links_ = static_cast<std::uint32_t>(total);
   if (!fabric_.is_default) check_radix();
 }
@@ -164,35 +168,35 @@ std::vector<LinkId> Cluster::fabric_route(int from_node, VertexId from_nic, int 
   const auto from = static_cast<std::uint32_t>(from_node), to = static_cast<std::uint32_t>(to_node);
   const std::uint32_t from_rail = rail_of(from_nic), to_rail = rail_of(to_nic);
   const Port source = port_of(from, from_rail), target = port_of(to, to_rail);
-  std::vector<LinkId> route = {LinkId{host_up_ + from * nics_per_node() + from_rail}};
+  std::vector<LinkId> route = {LinkId{nic_to_leaf_ + from * nics_per_node() + from_rail}};
   if (source.leaf != target.leaf) {
     const auto uplinks = static_cast<std::uint32_t>(uplinks_);
     const std::uint32_t spine = target.port % uplinks;
-    route.push_back(LinkId{leaf_up_ + source.leaf * uplinks + spine});
-    route.push_back(LinkId{leaf_down_ + target.leaf * uplinks + spine});
+    route.push_back(LinkId{leaf_to_spine_ + source.leaf * uplinks + spine});
+    route.push_back(LinkId{spine_to_leaf_ + target.leaf * uplinks + spine});
   }
-  route.push_back(LinkId{host_down_ + to * nics_per_node() + to_rail});
+  route.push_back(LinkId{leaf_to_nic_ + to * nics_per_node() + to_rail});
   return route;
 }
 
 Cluster::FabricLink Cluster::fabric_link(LinkId global) const {
   using Kind = FabricLink::Kind;
   const std::uint32_t id = index_of(global);
-  assert(id >= host_up_ && id < links_);
-  if (id < leaf_up_) {
-    const bool up = id < host_down_;
-    const std::uint32_t port = id - (up ? host_up_ : host_down_);
+  assert(id >= nic_to_leaf_ && id < links_);
+  if (id < leaf_to_spine_) {
+    const bool up = id < leaf_to_nic_;
+    const std::uint32_t port = id - (up ? nic_to_leaf_ : leaf_to_nic_);
     const std::uint32_t node = port / nics_per_node(), rail = port % nics_per_node();
-    return {up ? Kind::host_up : Kind::host_down, node, rail, port_of(node, rail).leaf, 0};
+    return {up ? Kind::nic_to_leaf : Kind::leaf_to_nic, node, rail, port_of(node, rail).leaf, 0};
   }
-  const bool up = id < leaf_down_;
-  const std::uint32_t cable = id - (up ? leaf_up_ : leaf_down_);
+  const bool up = id < spine_to_leaf_;
+  const std::uint32_t cable = id - (up ? leaf_to_spine_ : spine_to_leaf_);
   const auto uplinks = static_cast<std::uint32_t>(uplinks_);
-  return {up ? Kind::leaf_up : Kind::leaf_down, 0, 0, cable / uplinks, cable % uplinks};
+  return {up ? Kind::leaf_to_spine : Kind::spine_to_leaf, 0, 0, cable / uplinks, cable % uplinks};
 }
 
 ClusterLink Cluster::link(LinkId global) const {
-  if (index_of(global) < host_up_) {
+  if (index_of(global) < nic_to_leaf_) {
     const NodeLink& link = node_.link(LinkId{index_of(global) % links_per_node_});
     return {link.rate, link.latency};
   }
@@ -200,17 +204,17 @@ ClusterLink Cluster::link(LinkId global) const {
   const Duration node_leaf = cable_delay(fabric_.node_leaf_cable, fabric_.node_leaf_metres);
   const Duration leaf_spine = cable_delay(fabric_.leaf_spine_cable, fabric_.leaf_spine_metres);
   switch (link.kind) {
-    case FabricLink::Kind::host_up:
-    case FabricLink::Kind::host_down: {
+    case FabricLink::Kind::nic_to_leaf:
+    case FabricLink::Kind::leaf_to_nic: {
       const NicInfo& nic = node_.nics()[link.rail];
       const Bandwidth port = std::min(nic.speed, fabric_.leaf.port_rate);
       const Bandwidth rate{std::llround(static_cast<double>(port.bytes_per_s) * nic.part.goodput)};
-      const bool up = link.kind == FabricLink::Kind::host_up;
+      const bool up = link.kind == FabricLink::Kind::nic_to_leaf;
       return {rate, (up ? nic.part.latency : fabric_.leaf.latency) + node_leaf};
     }
-    case FabricLink::Kind::leaf_up:
-    case FabricLink::Kind::leaf_down: {
-      const bool up = link.kind == FabricLink::Kind::leaf_up;
+    case FabricLink::Kind::leaf_to_spine:
+    case FabricLink::Kind::spine_to_leaf: {
+      const bool up = link.kind == FabricLink::Kind::leaf_to_spine;
       return {std::min(payload_rate(fabric_.leaf), payload_rate(fabric_.spine)),
               (up ? fabric_.leaf.latency : fabric_.spine.latency) + leaf_spine};
     }
@@ -225,7 +229,7 @@ std::string Cluster::leaf_name(std::uint32_t leaf) const {
 }
 
 std::string Cluster::link_name(LinkId global) const {
-  if (index_of(global) < host_up_) {
+  if (index_of(global) < nic_to_leaf_) {
     return fmt::format("node{}: {}", index_of(global) / links_per_node_,
                        node_.link_name(LinkId{index_of(global) % links_per_node_}));
   }
@@ -233,17 +237,17 @@ std::string Cluster::link_name(LinkId global) const {
   const std::string leaf = leaf_name(link.leaf);
   const Bandwidth trunk = std::min(fabric_.leaf.port_rate, fabric_.spine.port_rate);
   switch (link.kind) {
-    case FabricLink::Kind::host_up:
-    case FabricLink::Kind::host_down: {
+    case FabricLink::Kind::nic_to_leaf:
+    case FabricLink::Kind::leaf_to_nic: {
       const NicInfo& nic = node_.nics()[link.rail];
       const std::string rate = to_bits_text(std::min(nic.speed, fabric_.leaf.port_rate));
-      return link.kind == FabricLink::Kind::host_up
+      return link.kind == FabricLink::Kind::nic_to_leaf
                  ? fmt::format("node{}: {} -> {} ({})", link.node, nic.name, leaf, rate)
                  : fmt::format("{} -> node{}: {} ({})", leaf, link.node, nic.name, rate);
     }
-    case FabricLink::Kind::leaf_up:
+    case FabricLink::Kind::leaf_to_spine:
       return fmt::format("{} -> spine{} ({})", leaf, link.spine, to_bits_text(trunk));
-    case FabricLink::Kind::leaf_down:
+    case FabricLink::Kind::spine_to_leaf:
       return fmt::format("spine{} -> {} ({})", link.spine, leaf, to_bits_text(trunk));
   }
   return {};

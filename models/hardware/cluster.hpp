@@ -18,10 +18,10 @@ struct FabricConfig {
   std::string name = "default";
   Kind kind = Kind::rail_optimised;
   FabricSwitchPart leaf, spine;
-  int leaf_down = 32;           ///< NIC ports per leaf
+  int leaf_down = 0;            ///< NIC ports per leaf
   double oversubscription = 1;  ///< leaf down capacity / up capacity, >= 1
-  int nodes_per_rack = 4;
-  double node_leaf_metres = 5, leaf_spine_metres = 30;
+  int nodes_per_rack = 0;
+  double node_leaf_metres = 0, leaf_spine_metres = 0;
   Cable node_leaf_cable, leaf_spine_cable;
   bool is_default = false;  ///< nobody asked for it: reports say so
 };
@@ -85,9 +85,9 @@ class Cluster {
   FabricConfig fabric_;
   std::uint32_t links_per_node_ = 0;
   int leaves_per_plane_ = 0, planes_ = 0, uplinks_ = 0;
-  // Numbers of the first fabric links, in this order: NIC to leaf, leaf to NIC, leaf to spine,
-  // spine to leaf.
-  std::uint32_t host_up_ = 0, host_down_ = 0, leaf_up_ = 0, leaf_down_ = 0, links_ = 0;
+  // Numbers of the first links of each kind; node links come before them.
+  std::uint32_t nic_to_leaf_ = 0, leaf_to_nic_ = 0, leaf_to_spine_ = 0, spine_to_leaf_ = 0,
+                links_ = 0;
 };
 
 }  // namespace fabricast

@@ -114,6 +114,13 @@ struct Source {
   std::string what, url;
 };
 
+/// Shape of the fabric that nodes hang on when none is named.
+struct DefaultFabric {
+  int leaf_down = 0;  ///< NIC ports per leaf
+  int nodes_per_rack = 0;
+  double node_leaf_metres = 0, leaf_spine_metres = 0;
+};
+
 struct PartsCatalogue {
   std::map<std::string, Source> sources;
   std::map<int, PcieGen> pcie;
@@ -125,6 +132,7 @@ struct PartsCatalogue {
   std::map<std::string, FabricSwitchPart> fabric_switches;
   std::map<std::string, Cable> cables;
   SoftwareCosts software;
+  DefaultFabric default_fabric;
 };
 
 }  // namespace fabricast

@@ -113,9 +113,10 @@ ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_give
 
 }  // namespace
 
-PartsCatalogue load_parts() {
+PartsCatalogue load_parts(const std::string& own_file) {
   const EmbeddedFile* file = find_embedded("parts");
-  return parse_parts(std::string(file->text), "topologies/parts.yaml");
+  PartsCatalogue parts = parse_parts(std::string(file->text), "topologies/parts.yaml");
+  return own_file.empty() ? parts : parse_parts(read_file(own_file), own_file, &parts);
 }
 
 std::vector<std::string> preset_names() {

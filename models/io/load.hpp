@@ -10,8 +10,9 @@
 
 namespace fabricast {
 
-/// The catalogue embedded in the program (topologies/parts.yaml).
-PartsCatalogue load_parts();
+/// The catalogue embedded in the program (topologies/parts.yaml), and on top of it the user's own
+/// file of the same format, if any: it adds parts and replaces those of the same name.
+PartsCatalogue load_parts(const std::string& own_file = {});
 
 /// What `--topology T --nodes N --fabric F` ask for.
 struct TopologyRequest {
@@ -28,7 +29,9 @@ NodeType load_node_type(const std::string& topology);
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts);
 
 /// The same from text, for tests and fuzzing; `file` is used in messages only.
-PartsCatalogue parse_parts(const std::string& text, const std::string& file);
+/// With a base the text adds to it and replaces what has the same name.
+PartsCatalogue parse_parts(const std::string& text, const std::string& file,
+                           const PartsCatalogue* base = nullptr);
 NodeType parse_node_type(const std::string& text, const std::string& file);
 Cluster parse_cluster(const std::string& text, const std::string& file,
                       const TopologyRequest& request, const PartsCatalogue& parts);

@@ -18,7 +18,9 @@ constexpr ByHop kHopKeys = {"nvlink", "pcie", "net"};
 
 class PartsReader {
  public:
-  explicit PartsReader(Reader& root) : root_(root), figures_(parts_.sources) {
+  PartsReader(Reader& root, const PartsCatalogue* base)
+      : root_(root), is_whole_(base == nullptr), figures_(parts_.sources) {
+    if (base != nullptr) parts_ = *base;
     read_sources(root, parts_.sources);
   }
 
@@ -42,8 +44,8 @@ class PartsReader {
                              figures_.duration(in, "optics")};
       in.finish();
     }
-    Reader software = root_.child("software");
-    read_software(software);
+    if (is_whole_ || root_.has("software")) read_software(root_.child("software"));
+    if (is_whole_ || root_.has("default_fabric")) read_fabric(root_.child("default_fabric"));
     return std::move(parts_);
   }
 
@@ -145,7 +147,16 @@ class PartsReader {
     return part;
   }
 
-  void read_software(Reader& in) {
+  void read_fabric(Reader in) {
+    DefaultFabric& fabric = parts_.default_fabric;
+    fabric.leaf_down = figures_.whole(in, "leaf_down", 1, 100'000);
+    fabric.nodes_per_rack = figures_.whole(in, "nodes_per_rack", 1, 100'000);
+    fabric.node_leaf_metres = figures_.metres(in, "node_leaf_length");
+    fabric.leaf_spine_metres = figures_.metres(in, "leaf_spine_length");
+    in.finish();
+  }
+
+  void read_software(Reader in) {
     Reader protocols = in.child("protocols");
     for (std::size_t p = 0; p < kProtocolKeys.size(); ++p) {
       Reader protocol = protocols.child(kProtocolKeys[p]);
@@ -172,17 +183,19 @@ class PartsReader {
   }
 
   Reader& root_;
+  bool is_whole_;  ///< not an addition to another catalogue: everything must be there
   PartsCatalogue parts_;
   Figures figures_;
 };
 
 }  // namespace
 
-PartsCatalogue parse_parts(const std::string& text, const std::string& file) {
+PartsCatalogue parse_parts(const std::string& text, const std::string& file,
+                           const PartsCatalogue* base) {
   const YamlNode tree = parse_yaml(text, file);
   Reader root(tree, file);
   root.choice("kind", {"parts"});
-  PartsCatalogue parts = PartsReader(root).read();
+  PartsCatalogue parts = PartsReader(root, base).read();
   root.finish();
   return parts;
 }

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "models/io/reader.hpp"
+#include "models/io/text_file.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/io/words.hpp"
 #include "models/studies/scenario.hpp"
@@ -13,9 +13,11 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kNodesMax = 1 << 20;
 constexpr int kGpusMax = 1 << 10;
 constexpr double kRatioMax = 1e6;
+
+/// Is the key there? Asking also makes it known, for the hint on a misspelt one.
+bool given(Reader& in, std::string_view key) { return !in.text(key, "").empty(); }
 
 /// A value that a parser of unit_text refuses gets the place of its key.
 template <class Parse>
@@ -24,32 +26,8 @@ auto parsed(Reader& in, std::string_view key, Parse parse) {
   try {
     return parse(text);
   } catch (const Error& error) {
-    const std::string what = error.what();
-    const std::size_t hint = what.find("\nhint: ");
-    in.fail(key, what.substr(0, hint),
-            hint == std::string::npos ? std::string() : what.substr(hint + 7));
+    in.fail(key, error.what());
   }
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string word; std::getline(in, word, ',');) out.emplace_back(trimmed(word));
-  return out;
-}
-
-std::vector<Collective> collectives(const std::string& text) {
-  std::vector<Collective> out;
-  for (const std::string& name : split(text)) {
-    const auto collective = collective_from_text(name);
-    if (!collective) {
-      std::vector<std::string> known;
-      for (const Collective c : kAllCollectives) known.emplace_back(to_text(c));
-      throw Error(fmt::format("unknown collective \"{}\"", name), hint_nearest(name, known));
-    }
-    out.push_back(*collective);
-  }
-  return out;
 }
 
 /// A path is meant relative to the scenario's folder, a preset's name is not.
@@ -58,34 +36,54 @@ std::string resolved(const std::string& name, const std::string& scenario_file) 
   return std::filesystem::is_regular_file(beside) ? beside.string() : name;
 }
 
+void read_environment(Reader& in, Environment& environment) {
+  if (!in.has("environment")) {
+    in.table("environment");  // makes the key known
+    return;
+  }
+  Reader variables = in.child("environment");
+  for (const std::string& name : variables.keys()) environment.set(name, variables.text(name));
+}
+
 /// What a case may say; what it does not say stays as in `config`.
 void read_case(Reader& in, const std::string& file, BenchConfig& config) {
-  if (in.has("topology")) config.topology = resolved(in.text("topology"), file);
-  if (in.has("fabric")) config.fabric = resolved(in.text("fabric"), file);
-  if (in.has("nodes"))
+  if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
+  if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);
+  if (given(in, "nodes"))
     config.nodes = parsed(in, "nodes", [](auto& t) { return parse_counts(t, "nodes", kNodesMax); });
-  if (in.has("gpus_per_node")) config.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax);
-  if (in.has("gpus_per_process"))
-    config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax);
-  if (in.has("nccl"))
-    config.version = parsed(in, "nccl", [](auto& t) { return nccl_version_from_text(t); });
-  if (in.has("collective")) config.collectives = parsed(in, "collective", collectives);
-  if (in.has("sizes")) config.sizes = parsed(in, "sizes", [](auto& t) { return parse_sizes(t); });
-  if (in.has("datatype")) {
+  config.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax, config.gpus_per_node);
+  config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, config.gpus_per_process);
+  if (given(in, "nccl")) config.version = parsed(in, "nccl", nccl_version_from_text);
+  if (given(in, "collective")) config.collectives = parsed(in, "collective", parse_collectives);
+  if (given(in, "sizes")) config.sizes = parsed(in, "sizes", parse_sizes);
+  if (given(in, "datatype")) {
     config.datatype = in.text("datatype");
-    parsed(in, "datatype", [](auto& t) { return datatype_bytes(t); });
+    parsed(in, "datatype", datatype_bytes);
   }
   config.root = in.whole("root", 0, kNodesMax, config.root);
-  if (in.has("environment")) {
-    Reader environment = in.child("environment");
-    for (const std::string& name : environment.keys())
-      config.environment.set(name, environment.text(name));
-  }
+  config.explain = in.flag("explain", config.explain);
+  read_environment(in, config.environment);
+}
+
+std::optional<double> ratio(Reader& in, std::string_view key) {
+  return given(in, key) ? std::optional(in.number(key, 0, kRatioMax)) : std::nullopt;
 }
 
 template <class T>
 std::optional<T> optional(Reader& in, std::string_view key, T (Reader::*get)(std::string_view)) {
-  return in.has(key) ? std::optional<T>((in.*get)(key)) : std::nullopt;
+  return given(in, key) ? std::optional<T>((in.*get)(key)) : std::nullopt;
+}
+
+/// A name of NCCL's, by `from_text`.
+template <class T>
+std::optional<T> word(Reader& in, std::string_view key,
+                      std::optional<T> (*from_text)(std::string_view),
+                      const std::vector<std::string>& known) {
+  if (!given(in, key)) return std::nullopt;
+  const std::string text = in.text(key);
+  const std::optional<T> value = from_text(text);
+  if (!value) in.fail(key, fmt::format("unknown word \"{}\"", text), hint_nearest(text, known));
+  return value;
 }
 
 Expectation read_expectation(Reader& in) {
@@ -93,31 +91,79 @@ Expectation read_expectation(Reader& in) {
   out.place = in.place();
   out.in_case = in.text("case", "");
   out.over = in.text("over", "");
-  if (in.has("collective")) out.collective = parsed(in, "collective", collectives).front();
-  if (in.has("nodes")) out.nodes = in.whole("nodes", 1, kNodesMax);
+  std::vector<std::string> collectives;
+  for (const Collective c : kAllCollectives) collectives.emplace_back(to_text(c));
+  out.collective = word(in, "collective", collective_from_text, collectives);
+  if (given(in, "nodes")) out.nodes = in.whole("nodes", 1, kNodesMax);
   out.size = in.bytes("size");
   out.busbw_at_least = optional(in, "busbw_at_least", &Reader::bandwidth);
   out.busbw_at_most = optional(in, "busbw_at_most", &Reader::bandwidth);
   out.time_at_least = optional(in, "time_at_least", &Reader::duration);
   out.time_at_most = optional(in, "time_at_most", &Reader::duration);
-  if (in.has("busbw_ratio_at_least"))
-    out.busbw_ratio_at_least = in.number("busbw_ratio_at_least", 0, kRatioMax);
-  if (in.has("busbw_ratio_at_most"))
-    out.busbw_ratio_at_most = in.number("busbw_ratio_at_most", 0, kRatioMax);
-  if (in.has("algorithm")) {
-    out.algorithm = algorithm_from_text(in.text("algorithm"));
-    if (!out.algorithm) in.fail("algorithm", "unknown algorithm", "write Ring or Tree");
-  }
-  if (in.has("protocol")) {
-    out.protocol = protocol_from_text(in.text("protocol"));
-    if (!out.protocol) in.fail("protocol", "unknown protocol", "write LL, LL128 or Simple");
-  }
+  out.busbw_ratio_at_least = ratio(in, "busbw_ratio_at_least");
+  out.busbw_ratio_at_most = ratio(in, "busbw_ratio_at_most");
+  out.algorithm = word(in, "algorithm", algorithm_from_text, {"Ring", "Tree"});
+  out.protocol = word(in, "protocol", protocol_from_text, {"LL", "LL128", "Simple"});
   out.limiting_link = in.text("limiting_link", "");
   out.because = in.text("because", "");
-  if (out.over.empty() && (out.busbw_ratio_at_least || out.busbw_ratio_at_most))
-    in.fail("", "a ratio needs `over`: the case to compare with");
   in.finish();
   return out;
+}
+
+/// Bounds that fit together, and at least one.
+void check_bounds(const Reader& in, const Expectation& e) {
+  const bool ratio = e.busbw_ratio_at_least || e.busbw_ratio_at_most;
+  if (ratio && e.over.empty()) in.fail("", "a ratio needs \"over\": the case to compare with");
+  if (!ratio && !e.over.empty())
+    in.fail("over", "compares nothing", "add busbw_ratio_at_least or busbw_ratio_at_most");
+  if (!ratio && !e.busbw_at_least && !e.busbw_at_most && !e.time_at_least && !e.time_at_most &&
+      !e.algorithm && !e.protocol && e.limiting_link.empty())
+    in.fail("", "nothing is expected", "add a bound like busbw_at_most: 48 GB/s");
+  const auto crossed = [](const auto& low, const auto& high) {
+    return low && high && *low > *high;
+  };
+  if (crossed(e.busbw_at_least, e.busbw_at_most) || crossed(e.time_at_least, e.time_at_most) ||
+      crossed(e.busbw_ratio_at_least, e.busbw_ratio_at_most))
+    in.fail("", "at_least is above at_most: this can never hold");
+}
+
+/// What an expectation speaks of must be one thing that its case runs.
+void check_subject(const Reader& in, const Expectation& e, std::string_view key,
+                   const std::string& name, const std::vector<ScenarioCase>& cases) {
+  std::vector<std::string> names;
+  for (const ScenarioCase& one : cases) names.push_back(one.name);
+  if (name.empty() && cases.size() > 1)
+    in.fail(key, fmt::format("{} cases are run: say which", cases.size()),
+            hint_nearest(name, names));
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (!name.empty() && found == names.end())
+    in.fail(key, fmt::format("no case is named \"{}\"", name), hint_nearest(name, names));
+  const BenchConfig& config =
+      cases[name.empty() ? 0 : static_cast<std::size_t>(found - names.begin())].config;
+
+  const auto contains = [](const auto& list, const auto& value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  if (!e.collective && config.collectives.size() > 1)
+    in.fail("", fmt::format("{} collectives are run: say which", config.collectives.size()));
+  if (e.collective && !contains(config.collectives, *e.collective))
+    in.fail("collective", fmt::format("{} is not run", to_text(*e.collective)));
+  if (!e.nodes && config.nodes.size() > 1)
+    in.fail("", fmt::format("{} numbers of nodes are run: say which", config.nodes.size()));
+  if (e.nodes && !config.nodes.empty() && !contains(config.nodes, *e.nodes))
+    in.fail("nodes", fmt::format("{} nodes are not run", *e.nodes));
+  if (!contains(config.sizes, e.size))
+    in.fail("size", fmt::format("{} is not run", to_text(e.size)), "name one of the sizes");
+}
+
+void read_expectations(Reader& in, Scenario& scenario) {
+  for (Reader& child : in.children("expect")) {
+    const Expectation e = read_expectation(child);
+    check_bounds(child, e);
+    check_subject(child, e, "case", e.in_case, scenario.cases);
+    if (!e.over.empty()) check_subject(child, e, "over", e.over, scenario.cases);
+    scenario.expectations.push_back(e);
+  }
 }
 
 }  // namespace
@@ -143,23 +189,19 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
     out.cases.push_back(std::move(one));
   }
   if (out.cases.empty()) out.cases.push_back({out.name, config});
-  for (Reader& child : in.children("expect")) out.expectations.push_back(read_expectation(child));
-  in.finish();
   for (const ScenarioCase& one : out.cases) {
     if (one.config.topology.empty())
-      in.fail("topology", "is missing", "name a preset or a YAML file");
+      in.fail("", "missing key \"topology\"", "name a preset or a YAML file");
     if (one.config.sizes.empty())
-      in.fail("sizes", "is missing", "write sizes like 8B..1GiB or 1MiB,64MiB");
+      in.fail("", "missing key \"sizes\"", "write sizes like 8B..1GiB or 1MiB,64MiB");
   }
+  read_expectations(in, out);
+  in.finish();
   return out;
 }
 
 Scenario load_scenario(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(Place{file, 0, {}}, "cannot be read", "give the path of a scenario file");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_scenario(text.str(), file);
+  return parse_scenario(read_text_file(file, "give the path of a scenario file"), file);
 }
 
 }  // namespace fabricast

@@ -15,6 +15,7 @@ namespace fabricast {
 namespace {
 
 constexpr std::size_t kDepthMax = 64;          // the parser and this tree recurse once per level
+constexpr std::size_t kLineMax = 1u << 20;     // the parser looks ahead to the end of a line
 constexpr std::size_t kValuesMax = 1'000'000;  // about 100 B each in memory
 constexpr std::size_t kKeysMax = 10'000;       // of one mapping; bounds the search for duplicates
 
@@ -161,7 +162,12 @@ void check_text(const std::string& text, const std::string& file) {
   if (text.size() > kYamlSizeMax) {
     throw Error(Place{file, 0, {}}, fmt::format("larger than {} MiB", kYamlSizeMax >> 20));
   }
+  if (const std::size_t first = text.find_first_not_of(" \t\r\n");
+      first != std::string::npos && text[first] == '<') {
+    throw Error(Place{file, 1, {}}, "this is XML", "a YAML file is expected");
+  }
   int line = 1;
+  std::size_t line_start = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto c = static_cast<unsigned char>(text[at]);
     const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
@@ -171,8 +177,13 @@ void check_text(const std::string& text, const std::string& file) {
                   fmt::format("byte 0x{:02x} does not belong in a text file", c),
                   "a YAML file in UTF-8 is expected");
     }
-    if (c == '\n') ++line;
     at += length;
+    if (c == '\n') {
+      ++line;
+      line_start = at;
+    } else if (at - line_start > kLineMax) {
+      throw Error(Place{file, line, {}}, "the line is longer than 1 MiB");
+    }
   }
 }
 

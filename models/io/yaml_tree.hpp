@@ -9,7 +9,7 @@
 namespace fabricast {
 
 /// A cluster description is a few kB; this bounds what hostile input can cost.
-inline constexpr std::size_t kYamlSizeMax = 4u << 20;
+inline constexpr std::size_t kYamlSizeMax = 16u << 20;
 
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
