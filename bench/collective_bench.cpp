@@ -27,11 +27,19 @@ void collective(benchmark::State& state, const char* algorithm, const char* prot
       benchmark::Counter(static_cast<double>(events), benchmark::Counter::kAvgIterations);
 }
 BENCHMARK_CAPTURE(collective, ring_simple_1GiB, "Ring", "Simple", Bytes{1 << 30})
-    ->Arg(1)->Arg(8)->Arg(32)->Arg(128)->Unit(benchmark::kMillisecond);
+    ->Arg(1)
+    ->Arg(8)
+    ->Arg(32)
+    ->Arg(128)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(collective, ring_ll_1MiB, "Ring", "LL", Bytes{1 << 20})
-    ->Arg(8)->Arg(32)->Unit(benchmark::kMillisecond);
+    ->Arg(8)
+    ->Arg(32)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(collective, tree_simple_1GiB, "Tree", "Simple", Bytes{1 << 30})
-    ->Arg(8)->Arg(128)->Unit(benchmark::kMillisecond);
+    ->Arg(8)
+    ->Arg(128)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace fabricast

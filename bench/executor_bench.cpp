@@ -1,6 +1,6 @@
-// How fast the kernel is: the queue alone, and the executor on a ring all-reduce of Simple slices over
-// one egress and one ingress link per rank, 16 channels, as on NVSwitch. Counters: events per second
-// of CPU time, and bytes of executor state per rank.
+// How fast the kernel is: the queue alone, and the executor on a ring all-reduce of Simple slices
+// over one egress and one ingress link per rank, 16 channels, as on NVSwitch. Counters: events per
+// second of CPU time, and bytes of executor state per rank.
 
 #include <benchmark/benchmark.h>
 
@@ -40,8 +40,14 @@ void build_ring(Executor<Stamp>& executor, const RingProgram& program, std::uint
     for (std::uint32_t r = 0; r < ranks; ++r) {
       const std::uint32_t next = (r + 1) % ranks;
       const std::uint32_t path[] = {2 * r, 2 * next + 1};
-      executor.connect({c * ranks + r, c * ranks + next, 4, path, nanoseconds(2720),
-                        nanoseconds(560), nanoseconds(680), {}});
+      executor.connect({c * ranks + r,
+                        c * ranks + next,
+                        4,
+                        path,
+                        nanoseconds(2720),
+                        nanoseconds(560),
+                        nanoseconds(680),
+                        {}});
     }
   }
 }

@@ -4,6 +4,9 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
+#include <system_error>
 
 #include "cli/commands.hpp"
 #include "models/io/words.hpp"
@@ -13,39 +16,55 @@ namespace fabricast {
 
 namespace {
 
-/// The nearest option of the command that was meant, for a word nobody expected.
-std::string hint_for(const CLI::App& app, const std::string& word) {
-  const auto chosen = app.get_subcommands();
+Error unknown_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> known;
-  if (chosen.empty()) {
-    for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  } else {
-    for (const CLI::Option* option : chosen.front()->get_options())
-      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
-  }
-  const std::string near = nearest(word.substr(0, word.find('=')), known);
-  return near.empty() ? "" : fmt::format("hint: did you mean \"{}\"?\n", near);
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  return Error(fmt::format("unknown command \"{}\"", word), hint_nearest(word, known));
 }
 
-int parse_failed(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  fmt::print(stderr, "fabricast: {}\n", error.what());
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
-      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    for (int i = 1; i < argc; ++i) {
-      const std::string word = argv[i];
-      if (std::string(error.what()).find(word.substr(0, word.find('='))) == std::string::npos &&
-          !(i == 1 && app.get_subcommands().empty()))
-        continue;
-      fmt::print(stderr, "{}", hint_for(app, word));
-      break;
-    }
+/// A word that the chosen command did not expect.
+Error unexpected(const CLI::App& command, const std::string& word) {
+  const std::string help = fmt::format("fabricast {} --help lists the options", command.get_name());
+  if (!word.starts_with('-')) return Error(fmt::format("unexpected argument \"{}\"", word), help);
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& text : option->get_lnames()) known.push_back("--" + text);
   }
-  return kInputWrong;
+  const std::string near = nearest(name, known);
+  return Error(fmt::format("unknown option \"{}\"", name),
+               near.empty() ? help : fmt::format("did you mean \"{}\"?", near));
+}
+
+/// "--nodes: 1 required TEXT missing" and the like.
+Error wrong_count(const std::string& complaint) {
+  const bool repeated = complaint.find("At Most") != std::string::npos;
+  return Error(fmt::format("{}: {}", complaint.substr(0, complaint.find(':')),
+                           repeated ? "given more than once" : "a value is missing"));
+}
+
+/// CLI11's complaint in our words. What was not expected explains what is missing, so it goes
+/// first.
+Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  const bool about_words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                           dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const std::vector<std::string> extra = app.remaining(true);
+  const auto chosen = app.get_subcommands();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return wrong_count(error.what());
+  if (!about_words) return Error(error.what());
+  if (chosen.empty()) {
+    if (extra.empty() || extra.front().starts_with('-'))
+      return Error("a command is missing", "fabricast --help lists them");
+    return unknown_command(app, extra.front());
+  }
+  if (!extra.empty()) return unexpected(*chosen.front(), extra.front());
+  return Error(error.what(), fmt::format("see fabricast {} --help", chosen.front()->get_name()));
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Fabricast: forecast what a GPU cluster will do before it is bought or booked."};
+  CLI::App app{"Fabricast: forecast what a GPU cluster will do before it is bought or booked.",
+               "fabricast"};
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("fabricast ") + FABRICAST_VERSION);
   Action action;
@@ -55,28 +74,40 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return parse_failed(app, error, argc, argv);
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    throw parse_error(app, error);
   }
   return action();
+}
+
+int own_fault(const std::string& what) {
+  fmt::print(stderr, "fabricast: {}\n", what);
+  return kOwnFault;
 }
 
 }  // namespace
 }  // namespace fabricast
 
 int main(int argc, char** argv) {
+  using namespace fabricast;
+  const char* const not_written = "the output could not be written";
   try {
-    const int code = fabricast::run(argc, argv);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      std::fputs("fabricast: the output could not be written\n", stderr);
-      return fabricast::kOwnFault;
-    }
-    return code;
-  } catch (const fabricast::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return fabricast::kInputWrong;
+    const int code = run(argc, argv);
+    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    return written ? code : own_fault(not_written);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}{}\n", error.place().file.empty() ? "fabricast: " : "", error.what());
+    return kInputWrong;
+  } catch (const std::bad_alloc&) {
+    return own_fault("out of memory: ask for fewer nodes, or for smaller messages");
+  } catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "{}: {}\n", error.path1().string(), error.code().message());
+    return kInputWrong;
+  } catch (const std::system_error&) {  // fmt::print on a full disk
+    return own_fault(not_written);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "fabricast: internal error: {}\nPlease report this with the command line and its input files.\n",
-               error.what());
-    return fabricast::kOwnFault;
+    return own_fault(fmt::format(
+        "internal error: {}\nPlease report this with the command line and its input files.",
+        error.what()));
   }
 }

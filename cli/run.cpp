@@ -1,27 +1,41 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
+#include <string>
 
 #include "cli/commands.hpp"
 #include "models/studies/scenario.hpp"
 
 namespace fabricast {
 
+namespace {
+
+/// Each variable once, however many cases set it.
+void say_what_does_not_act(const Scenario& scenario) {
+  std::set<std::string> said;
+  for (const ScenarioCase& one : scenario.cases) {
+    for (const std::string& name : one.config.environment.not_acted_on()) {
+      if (said.insert(name).second) fmt::print(stderr, "{}: not acted on yet\n", name);
+    }
+  }
+}
+
+}  // namespace
+
 void add_run(CLI::App& app, Action& action) {
   auto file = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("run", "answer the question written down in a scenario file");
+  CLI::App* command =
+      app.add_subcommand("run", "answer the question written down in a scenario file");
   command->add_option("scenario", *file, "YAML file")->required();
   command->callback([file, &action] {
     action = [file] {
       const Scenario scenario = load_scenario(*file);
-      for (const ScenarioCase& one : scenario.cases) {
-        for (const std::string& name : one.config.environment.not_acted_on())
-          fmt::print(stderr, "{}: not acted on yet\n", name);
-      }
+      say_what_does_not_act(scenario);
       ScenarioResult result;
       {
         Progress progress;
-        result = run_scenario(scenario, load_parts(), progress.callback());
+        result = run_scenario(scenario, load_parts(scenario.parts), progress.callback());
       }
       fmt::print("{}", scenario_text(result));
       return result.holds() ? kDone : kCheckFailed;

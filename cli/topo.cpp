@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/nccl_xml.hpp"
 #include "models/io/topo_text.hpp"
@@ -13,15 +15,15 @@ namespace fabricast {
 namespace {
 
 struct TopoOptions {
-  std::string topology, fabric, format = "text";
-  int nodes = 0;
+  std::string topology, parts, fabric, format = "text";
+  int nodes = 0;  ///< 0 = what the topology says
   bool matrix = false;
   std::vector<std::string> pair;
 };
 
 int show(const TopoOptions& options) {
   const Cluster cluster =
-      load_cluster({options.topology, options.nodes, options.fabric}, load_parts());
+      load_cluster({options.topology, options.nodes, options.fabric}, load_parts(options.parts));
   if (options.format == "xml") {
     fmt::print("{}", to_nccl_xml(cluster.node()));
   } else if (!options.pair.empty()) {
@@ -40,19 +42,26 @@ void add_topo(CLI::App& app, Action& action) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* command = app.add_subcommand("topo", "show a topology and check it");
   command->add_option("topology", options->topology, "preset name or YAML file")->required();
-  command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1");
+  command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
+      ->check(whole_number(1, std::numeric_limits<int>::max()));
   command->add_option("--fabric", options->fabric, "preset name or YAML file");
-  command->add_option("--pair", options->pair, "two devices, like gpu0 mlx5_1 or gpu0 node1/gpu3: path type, links, rate, latency")
-      ->expected(2);
-  command->add_flag("--matrix", options->matrix, "only the matrix of nvidia-smi topo -m");
-  command->add_option("--format", options->format, "text, or xml: the node as NCCL_TOPO_DUMP_FILE writes it")
-      ->check(CLI::IsMember({"text", "xml"}))
-      ->capture_default_str();
-  command->callback([options, command, &action] {
-    if (command->get_option("--nodes")->count() > 0 && options->nodes < 1)
-      throw CLI::ValidationError("--nodes", "must be at least 1");
-    action = [options] { return show(*options); };
-  });
+  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  CLI::Option* pair =
+      command
+          ->add_option(
+              "--pair", options->pair,
+              "two devices, like gpu0 mlx5_1 or gpu0 node1/gpu3: path type, links, rate, latency")
+          ->expected(2);
+  CLI::Option* matrix =
+      command->add_flag("--matrix", options->matrix, "only the matrix of nvidia-smi topo -m");
+  CLI::Option* format = command
+                            ->add_option("--format", options->format,
+                                         "text, or xml: the node as NCCL_TOPO_DUMP_FILE writes it")
+                            ->check(one_of({"text", "xml"}))
+                            ->capture_default_str();
+  matrix->excludes(pair)->excludes(format);
+  pair->excludes(format);
+  command->callback([options, &action] { action = [options] { return show(*options); }; });
 }
 
 }  // namespace fabricast

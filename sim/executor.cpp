@@ -253,6 +253,26 @@ void Executor<Stamp>::drain(Connection& connection, Stamp at) {
   if (connection.sender_waits) arm(connection.from);
 }
 
+/// Books a link for bytes that arrive at `arrival`; when the first of them enters it.
+template <class Stamp>
+Stamp Executor<Stamp>::book(Link& link, Stamp arrival, Duration occupancy) {
+  const Stamp early = later(arrival, link.gap_begin);
+  if (early.ps + occupancy.ps <= link.gap_end_ps) {
+    link.gap_begin = early.plus(occupancy, Cause::link);
+    return early;
+  }
+  if (arrival.ps > link.free.ps) {
+    const bool is_over = link.gap_end_ps <= queue_.now().ps;
+    if (is_over || arrival.ps - link.free.ps > link.gap_end_ps - link.gap_begin.ps) {
+      link.gap_begin = link.free;
+      link.gap_end_ps = arrival.ps;
+    }
+  }
+  const Stamp start = later(arrival, link.free);
+  link.free = start.plus(occupancy, Cause::link);
+  return start;
+}
+
 /// Sends wire bytes down the path: the first byte enters at `first`, the last not before `last`.
 /// Returns when the last one arrives at the far end.
 template <class Stamp>
@@ -263,10 +283,10 @@ Stamp Executor<Stamp>::carry(const Connection& connection, Stamp first, Stamp la
     Link& link = links_[*hop];
     LinkKind& kind = link_kinds_[link.kind];
     if (wire.count > 0) {
-      first = later(first, link.free);
-      link.free = first.plus(kind.occupancy(wire), Cause::link);
+      const Duration occupancy = kind.occupancy(wire);
+      first = book(link, first, occupancy);
+      last = later(last, first.plus(occupancy, Cause::link));
       link.carried += wire;
-      last = later(last, link.free);
     }
     first = first.plus(kind.spec.latency, Cause::latency);
     last = last.plus(kind.spec.latency, Cause::latency);
@@ -409,8 +429,7 @@ std::string Executor<Stamp>::stuck() {
       return true;
     });
     all_outputs<false>(worker, [&](const Connection& output) {
-      if (output.in_flight == output.slots)
-        out += " a slot of worker " + std::to_string(output.to);
+      if (output.in_flight == output.slots) out += " a slot of worker " + std::to_string(output.to);
       return true;
     });
     out += "; ";

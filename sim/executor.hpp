@@ -7,7 +7,9 @@
 //     overhead(connection) + payload / copy_rate(worker class)
 // Its bytes enter the first link of the path after the overhead. A link is a server with a queue in
 // order of arrival: it is booked for wire_bytes / rate from max(arrival of the first byte,
-// busy_until), and bytes pass cut-through. The slot is full at the receiver at
+// busy_until), and bytes pass cut-through. All links of a path are booked when the slice starts;
+// what is booked later but arrives earlier goes into the link's longest idle time ahead, if it fits
+// there whole. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
 // and an input slot is free again at the sender one credit latency after the worker's end. A
 // primitive without outputs books no link.
@@ -106,6 +108,7 @@ class Executor {
  private:
   struct Worker;
   struct Connection;
+  struct Link;
 
   void seal();
   void prefetch_round() const;
@@ -126,6 +129,7 @@ class Executor {
   void act_worker(Worker& worker, Stamp start);
   void act_relay(Worker& relay, Stamp start);
   Stamp carry(const Connection& connection, Stamp first, Stamp last, Bytes wire);
+  Stamp book(Link& link, Stamp arrival, Duration occupancy);
   void fill(Connection& connection, Stamp at);
   void drain(Connection& connection, Stamp at);
   std::string stuck();
@@ -151,7 +155,9 @@ class Executor {
   };
 
   struct Link {
-    Stamp free;  ///< busy until
+    Stamp free;       ///< busy until
+    Stamp gap_begin;  ///< the longest idle time ahead, before a booking made early
+    std::int64_t gap_end_ps = 0;
     Bytes carried;
     std::uint32_t kind = 0;
   };
@@ -198,7 +204,7 @@ class Executor {
     std::uint16_t program = 0;
     std::uint8_t ins = 0, outs = 0;
     bool relay = false;
-    bool single = false;       ///< at most one input and one output
+    bool single = false;  ///< at most one input and one output
     bool done = false;
   };
 

@@ -24,9 +24,9 @@ struct Event {
 /// The order never depends on insertion order, so equal parts of a symmetric system are served
 /// equally wherever they stand.
 ///
-/// Time is read as digits of kDigitBits bits. An event waits in the bucket (level, digit): level is the
-/// highest digit in which its time differs from the running instant, digit its value there. It only
-/// ever moves to lower levels: two or three times in practice.
+/// Time is read as digits of kDigitBits bits. An event waits in the bucket (level, digit): level is
+/// the highest digit in which its time differs from the running instant, digit its value there. It
+/// only ever moves to lower levels: two or three times in practice.
 class RadixHeap {
  public:
   bool empty() const { return size_ == 0; }
@@ -92,8 +92,9 @@ class RadixHeap {
     spread_.clear();
   }
 
-  /// Small rounds: each actor's place is the number of smaller ones, counted without a branch. Larger
-  /// ones: a bit per number between the smallest and the largest actor, if that is not too sparse.
+  /// Small rounds: each actor's place is the number of smaller ones, counted without a branch.
+  /// Larger ones: a bit per number between the smallest and the largest actor, if that is not too
+  /// sparse.
   void sort_round() {
     const auto [low, high] = std::minmax_element(round_.begin(), round_.end());
     const std::uint32_t first = *low / 64;

@@ -33,7 +33,8 @@ auto parsed(Reader& in, std::string_view key, Parse parse) {
 /// A path is meant relative to the scenario's folder, a preset's name is not.
 std::string resolved(const std::string& name, const std::string& scenario_file) {
   const std::filesystem::path beside = std::filesystem::path(scenario_file).parent_path() / name;
-  return std::filesystem::is_regular_file(beside) ? beside.string() : name;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name;
 }
 
 void read_environment(Reader& in, Environment& environment) {
@@ -177,6 +178,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   out.file = file;
   out.name = in.text("name");
   out.question = in.text("question");
+  if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   BenchConfig config;
   read_case(in, file, config);
   for (Reader& child : in.children("cases")) {

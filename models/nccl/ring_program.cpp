@@ -10,6 +10,7 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
     : config_(config),
       element_bytes_(partition.element_bytes),
       shape_(partition.shape),
+      slices_per_chunk_(static_cast<std::uint32_t>(partition.shape.slices_per_chunk())),
       ops_per_loop_(ring_ops_per_loop(config.collective, config.ranks)) {
   for (std::size_t i = 0; i < partition.parts.size(); ++i) {
     const ChannelPart& part = partition.parts[i];
@@ -24,6 +25,7 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
     lane.last_chunk = last.chunk_elements;
     lane.last_count = last.left_elements;
     lane.root_index = root_index.empty() ? 0 : root_index[i];
+    lane.full_chunk = {lane.chunk * element_bytes_};
     lane.full_slice = slice_size(lane.chunk);
     lanes_.push_back(lane);
   }
@@ -49,14 +51,23 @@ std::int64_t RingProgram::chunk_elements(const Lane& lane, bool last_loop,
 bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   const Lane& lane = lanes_[role.lane];
   if (cursor.major == lane.loops) return false;
-  const RingOp op = ring_op(config_.collective, role.position, config_.ranks, cursor.minor,
-                            lane.root_index, config_.in_place);
-  const std::int64_t elements = chunk_elements(lane, cursor.major + 1 == lane.loops, op.chunk);
-  primitive.in = receives(op.kind) ? 1 : 0;
-  primitive.out = sends(op.kind) ? 1 : 0;
-  primitive.slices = static_cast<std::uint32_t>(shape_.slices_per_chunk());
-  primitive.chunk = {elements * element_bytes_};
-  primitive.slice = elements == lane.chunk ? lane.full_slice : slice_size(elements);
+  primitive.slices = slices_per_chunk_;
+  if (ops_per_loop_ > 1 && cursor.major + 1 < lane.loops) {
+    // All but the last loop: chunks are equal, the first primitive only sends, the last only
+    // receives.
+    primitive.in = cursor.minor > 0 ? 1 : 0;
+    primitive.out = cursor.minor + 1 < ops_per_loop_ ? 1 : 0;
+    primitive.chunk = lane.full_chunk;
+    primitive.slice = lane.full_slice;
+  } else {
+    const RingOp op = ring_op(config_.collective, role.position, config_.ranks, cursor.minor,
+                              lane.root_index, config_.in_place);
+    const std::int64_t elements = chunk_elements(lane, cursor.major + 1 == lane.loops, op.chunk);
+    primitive.in = receives(op.kind) ? 1 : 0;
+    primitive.out = sends(op.kind) ? 1 : 0;
+    primitive.chunk = {elements * element_bytes_};
+    primitive.slice = elements == lane.chunk ? lane.full_slice : slice_size(elements);
+  }
   if (++cursor.minor == ops_per_loop_) {
     cursor.minor = 0;
     ++cursor.major;
@@ -65,8 +76,7 @@ bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
 }
 
 std::uint64_t RingProgram::slices(std::uint32_t lane) const {
-  return std::uint64_t{lanes_[lane].loops} * ops_per_loop_ *
-         static_cast<std::uint64_t>(shape_.slices_per_chunk());
+  return std::uint64_t{lanes_[lane].loops} * ops_per_loop_ * slices_per_chunk_;
 }
 
 }  // namespace fabricast

@@ -38,7 +38,8 @@ class RingProgram final : public Program {
     std::int64_t last_count = 0;  ///< all elements of the last loop
     std::uint32_t loops = 0;
     std::uint32_t root_index = 0;
-    Bytes full_slice;  ///< of a chunk of `chunk` elements
+    Bytes full_chunk;  ///< `chunk` in bytes,
+    Bytes full_slice;  ///< and its slices
   };
 
   std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;
@@ -47,6 +48,7 @@ class RingProgram final : public Program {
   Config config_;
   int element_bytes_;
   StepShape shape_;
+  std::uint32_t slices_per_chunk_;
   std::uint32_t ops_per_loop_;
   std::vector<Lane> lanes_;
 };

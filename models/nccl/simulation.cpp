@@ -60,8 +60,10 @@ class Assembly {
   const std::vector<std::uint32_t>& workers(int rank) const {
     return workers_of_rank_[static_cast<std::size_t>(rank)];
   }
-  /// Slices that all GPU workers handle, for progress and reports.
+  /// Slices that all GPU workers handle.
   std::uint64_t slices() const { return slices_; }
+  /// With those that proxies forward: one event each.
+  std::uint64_t events() const { return slices_ + forwarded_; }
 
  private:
   const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
@@ -72,8 +74,9 @@ class Assembly {
   std::vector<std::uint32_t> worker_classes(double share) {
     std::vector<std::uint32_t> out;
     for (int gpu = 0; gpu < gpus_; ++gpu) {
-      const Bandwidth whole =
-          cluster_.node().gpus()[static_cast<std::size_t>(gpu)].part.copy_rate[index_of(run_.protocol)];
+      const Bandwidth whole = cluster_.node()
+                                  .gpus()[static_cast<std::size_t>(gpu)]
+                                  .part.copy_rate[index_of(run_.protocol)];
       const auto rate = static_cast<std::int64_t>(static_cast<double>(whole.bytes_per_s) * share);
       out.push_back(executor_.add_worker_class({{rate}, wire_format(run_.protocol)}));
     }
@@ -94,8 +97,8 @@ class Assembly {
     for (const ChannelPart& part : partition_.parts) {
       rings.push_back(global_ring(run_.graph, cluster_.nodes(), part.channel, run_.version));
       const std::vector<int>& order = rings.back().ranks;
-      root_index.push_back(
-          static_cast<std::uint32_t>(std::find(order.begin(), order.end(), run_.root) - order.begin()));
+      root_index.push_back(static_cast<std::uint32_t>(
+          std::find(order.begin(), order.end(), run_.root) - order.begin()));
     }
     const RingProgram::Config config{run_.collective, run_.protocol,
                                      static_cast<std::uint32_t>(ranks_),
@@ -109,11 +112,14 @@ class Assembly {
         add_worker(classes, *program, {lane, i}, rings[lane].ranks[i]);
       slices_ += program->slices(lane) * static_cast<std::uint64_t>(ranks_);
     }
-    for (std::uint32_t lane = 0; lane < rings.size(); ++lane) connect_ring(rings[lane], first[lane]);
+    const std::uint64_t ops = ring_ops_per_loop(run_.collective, config.ranks);
+    const std::uint64_t sends = ring_sends_per_loop(run_.collective, config.ranks);
+    for (std::uint32_t lane = 0; lane < rings.size(); ++lane)
+      connect_ring(rings[lane], first[lane], program->slices(lane) / ops * sends);
     program_ = std::move(program);
   }
 
-  void connect_ring(const GlobalRing& ring, std::uint32_t first_worker) {
+  void connect_ring(const GlobalRing& ring, std::uint32_t first_worker, std::uint64_t slices) {
     const auto n = static_cast<std::uint32_t>(ranks_);
     for (std::uint32_t i = 0; i < n; ++i) {
       const int from = ring.ranks[i], to = ring.ranks[(i + 1) % n];
@@ -123,7 +129,7 @@ class Assembly {
         a.nic = crossing.from_nic;
         b.nic = crossing.to_nic;
       }
-      connect(first_worker + i, first_worker + (i + 1) % n, a, b);
+      connect(first_worker + i, first_worker + (i + 1) % n, a, b, slices);
     }
   }
 
@@ -139,8 +145,8 @@ class Assembly {
       for (int rank = 0; rank < ranks_; ++rank) {
         const auto r = static_cast<std::size_t>(rank);
         links[r] = tree_links(run_.graph, cluster_.nodes(), channel, rank);
-        const auto children = static_cast<std::uint32_t>(
-            std::count_if(links[r].down.begin(), links[r].down.end(), [](int c) { return c >= 0; }));
+        const auto children = static_cast<std::uint32_t>(std::count_if(
+            links[r].down.begin(), links[r].down.end(), [](int c) { return c >= 0; }));
         if (links[r].up < 0) {
           up[r] = down[r] =
               add_worker(whole, *program, TreeProgram::role(lane, children, children), rank);
@@ -156,8 +162,8 @@ class Assembly {
           const Endpoint parent_end = endpoint(rank, nic_of(run_.graph, channel, rank % gpus_));
           const Endpoint child_end = endpoint(child, nic_of(run_.graph, channel, child % gpus_));
           const auto p = static_cast<std::size_t>(rank), c = static_cast<std::size_t>(child);
-          connect(up[c], up[p], child_end, parent_end);
-          connect(down[p], down[c], parent_end, child_end);
+          connect(up[c], up[p], child_end, parent_end, program->slices(lane));
+          connect(down[p], down[c], parent_end, child_end, program->slices(lane));
         }
       }
     }
@@ -176,8 +182,9 @@ class Assembly {
     return out;
   }
 
-  /// Slots between two workers. Through the network there are slots on both sides and a proxy between.
-  void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b) {
+  /// Slots between two workers, for so many slices. Through the network there are slots on both
+  /// sides and a proxy between.
+  void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices) {
     const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b);
     const auto kind = static_cast<std::size_t>(way.kind);
     ConnectionSpec slots;
@@ -196,6 +203,7 @@ class Assembly {
     }
     const std::uint32_t proxy = executor_.add_relay(
         relay_class_, static_cast<std::uint32_t>(a.node * gpus_ + way.proxy_gpu));
+    forwarded_ += slices;
     // The flag follows the data: where both go to host memory it adds nothing.
     slots.to = proxy;
     slots.sync = std::max(Duration{}, way.sender_flag - near_latency);
@@ -223,7 +231,7 @@ class Assembly {
   std::unique_ptr<Program> program_;
   std::uint32_t relay_class_ = 0;
   std::vector<std::vector<std::uint32_t>> workers_of_rank_;
-  std::uint64_t slices_ = 0;
+  std::uint64_t slices_ = 0, forwarded_ = 0;
 };
 
 std::vector<LinkLoad> loads(const Cluster& cluster, Duration makespan, auto& executor) {
@@ -233,7 +241,8 @@ std::vector<LinkLoad> loads(const Cluster& cluster, Duration makespan, auto& exe
     if (carried.count == 0) continue;
     const Duration busy = transfer_time(carried, cluster.link(LinkId{i}).rate);
     out.push_back({LinkId{i}, carried,
-                   static_cast<double>(busy.ps) / static_cast<double>(std::max<std::int64_t>(makespan.ps, 1))});
+                   static_cast<double>(busy.ps) /
+                       static_cast<double>(std::max<std::int64_t>(makespan.ps, 1))});
   }
   std::stable_sort(out.begin(), out.end(), [](const LinkLoad& a, const LinkLoad& b) {
     return a.utilisation > b.utilisation;
@@ -252,7 +261,7 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   std::function<void(std::uint64_t)> progress;
   if (options.progress) {
     progress = [&](std::uint64_t events) {
-      const double share = static_cast<double>(events) / static_cast<double>(assembly.slices());
+      const double share = static_cast<double>(events) / static_cast<double>(assembly.events());
       options.progress(std::min(share, 1.0));
     };
   }

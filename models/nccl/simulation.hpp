@@ -34,7 +34,7 @@ struct CollectiveRun {
 };
 
 struct SimulationOptions {
-  bool explain = false;                  ///< follow the critical path: about twice the time
+  bool explain = false;                  ///< follow the critical path: two to three times the time
   std::function<void(double)> progress;  ///< called now and then with the share done, 0..1
 };
 
@@ -48,7 +48,7 @@ struct LinkLoad {
 struct SimulationResult {
   Duration time;    ///< launch included: what nccl-tests prints
   Duration launch;  ///< of `time`: NCCL's software start, or the wait for serialised launches
-  std::array<Duration, kCauses> causes{};  ///< of `time`, by Cause; zero unless explained
+  std::array<Duration, kCauses> causes{};  ///< of `time` - `launch`, by Cause; 0 unless explained
   std::vector<Duration> rank_finish;       ///< after the launch, by rank
   std::vector<LinkLoad> links;             ///< every link that carried anything, busiest first
   Partition partition;

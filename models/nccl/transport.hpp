@@ -1,6 +1,7 @@
 #pragma once
 // How the bytes of a channel get from one rank to the next: over NVLink, over PCIe, or through the
-// network by a proxy (src/transport/{p2p,shm,net}.cc). Says which links they cross, nothing of time.
+// network by a proxy (src/transport/{p2p,shm,net}.cc). Says which links they cross, nothing of
+// time.
 
 #include <vector>
 
@@ -17,8 +18,8 @@ struct Endpoint {
 
 struct Transport {
   HopKind kind{};
-  /// What the sending GPU's stores cross into the slots: the peer's memory, or, for the network, the
-  /// memory from which the proxy sends (the GPU's own: nothing to cross).
+  /// What the sending GPU's stores cross into the slots: the peer's memory, or, for the network,
+  /// the memory from which the proxy sends (the GPU's own: nothing to cross).
   std::vector<LinkId> into_slots;
   /// Network only: from there through both NICs to where the receiver reads.
   std::vector<LinkId> network;
@@ -28,11 +29,11 @@ struct Transport {
   Duration sender_flag, receiver_flag;
 };
 
-/// Inside a node NVLink where there is any, else PCIe. Between nodes: GPUDirect RDMA where NIC and GPU
-/// allow it and are at most several PCIe switches apart (PXB, NCCL's default NET_GDR_LEVEL), else
-/// through pinned host memory; LL always through host memory. A sender further away than that uses
-/// PXN when a GPU with NVLink to it stands next to the NIC and belongs to the job: `gpus_used`, the
-/// first so many of each node. REQUIRES: two different GPUs of the job.
+/// Inside a node NVLink where there is any, else PCIe. Between nodes: GPUDirect RDMA where NIC and
+/// GPU allow it and are at most several PCIe switches apart (PXB, NCCL's default NET_GDR_LEVEL),
+/// else through pinned host memory; LL always through host memory. A sender further away than that
+/// uses PXN when a GPU with NVLink to it stands next to the NIC and belongs to the job:
+/// `gpus_used`, the first so many of each node. REQUIRES: two different GPUs of the job.
 Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
                          Endpoint to);
 

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/io/words.hpp"
+#include "models/io/unit_text.hpp"
 
 namespace fabricast {
 
 namespace {
 
 constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and reduce_scatter.cu
+constexpr Bytes kSizeMax{std::int64_t{1} << 40};  // no GPU holds more
+constexpr std::int64_t kBlocksMax = 10'000'000;   // about 1 kB of executor each
 
 /// Elements of a message of `size` bytes, as nccl-tests rounds them.
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
@@ -29,6 +31,12 @@ void check(const BenchConfig& config) {
                   "now: all_reduce, all_gather, reduce_scatter, broadcast, reduce");
     }
   }
+  for (const Bytes size : config.sizes) {
+    if (size > kSizeMax) {
+      throw Error(fmt::format("a message of {} is too large: at most {}", to_text(size),
+                              to_text(kSizeMax)));
+    }
+  }
 }
 
 void check_ranks(const BenchConfig& config, const Communicator& communicator) {
@@ -37,10 +45,31 @@ void check_ranks(const BenchConfig& config, const Communicator& communicator) {
                             communicator.ranks, communicator.ranks - 1));
   }
   if (communicator.gpus_per_node % config.gpus_per_process != 0) {
-    throw Error(fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
-                            config.gpus_per_process, communicator.gpus_per_node),
-                "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+    throw Error(
+        fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
+                    config.gpus_per_process, communicator.gpus_per_node),
+        "a process runs on one node: lower -t or -g, or change --gpus-per-node");
   }
+}
+
+/// Might NCCL take what is not executed here? NVLS knows Simple only; over several nodes, without
+/// CollNet, it becomes NVLSTree, for all_reduce only (src/graph/tuning.cc).
+bool nvls_in_race(const TunerInput& input, Collective c) {
+  const auto listed = [&](Algorithm a) { return input.settings.algorithms.allows(c, index_of(a)); };
+  if (!input.nvls || !input.settings.protocols.allows(c, index_of(Protocol::simple))) return false;
+  if (c == Collective::all_reduce)
+    return listed(input.nodes == 1 ? Algorithm::nvls : Algorithm::nvls_tree);
+  return (c == Collective::all_gather || c == Collective::reduce_scatter) && input.nodes == 1 &&
+         listed(Algorithm::nvls);
+}
+
+/// Every rank is simulated, so what is too large for memory is refused before it is built.
+void check_blocks(int ranks, int channels) {
+  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
+  throw Error(
+      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
+                  ranks, channels, kBlocksMax),
+      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -72,10 +101,12 @@ class Bench {
     const Communicator communicator = make_communicator(
         block.cluster, {config.version, config.environment, config.gpus_per_node});
     check_ranks(config, communicator);
-    for (const std::string& warning : communicator.settings.warnings) note_once(result_.notes, warning);
-    if (communicator.model.input.nvls)
-      note_once(result_.notes, "NVLS is not executed yet: where NCCL would take it, this is Ring or Tree.");
+    for (const std::string& warning : communicator.settings.warnings)
+      note_once(result_.notes, warning);
     for (const Collective collective : config.collectives) {
+      if (nvls_in_race(communicator.model.input, collective))
+        note_once(result_.notes,
+                  "NVLS is not executed yet: where NCCL would take it, this is Ring or Tree.");
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
     result_.blocks.push_back(std::move(block));
@@ -97,8 +128,8 @@ class Bench {
       return;
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
-    row.decided =
-        decide_call(communicator, {collective, row.count, element_bytes_, config.root});
+    row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
+    check_blocks(row.ranks, row.decided.run.channels);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     SimulationOptions options;
     options.explain = config.explain;
@@ -124,14 +155,32 @@ class Bench {
 int datatype_bytes(const std::string& name) {
   // nccl-tests' names (src/common.cu).
   static constexpr std::pair<const char*, int> kKnown[] = {
-      {"int8", 1},   {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
-      {"half", 2},   {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1}};
+      {"int8", 1}, {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
+      {"half", 2}, {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1}};
   std::vector<std::string> names;
   for (const auto& [known, bytes] : kKnown) {
     if (name == known) return bytes;
     names.emplace_back(known);
   }
   throw Error(fmt::format("unknown datatype \"{}\"", name), hint_nearest(name, names));
+}
+
+std::vector<Collective> parse_collectives(std::string_view text) {
+  std::vector<std::string> known;
+  for (const Collective c : kAllCollectives) known.emplace_back(to_text(c));
+  std::vector<Collective> out;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = trimmed(rest.substr(0, comma));
+    const auto collective = collective_from_text(name);
+    if (!collective)
+      throw Error(fmt::format("unknown collective \"{}\"", name), hint_nearest(name, known));
+    if (std::find(out.begin(), out.end(), *collective) != out.end())
+      throw Error(fmt::format("{} is listed twice", name));
+    out.push_back(*collective);
+    if (comma == std::string_view::npos) return out;
+    rest.remove_prefix(comma + 1);
+  }
 }
 
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,

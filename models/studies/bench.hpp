@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/io/load.hpp"
@@ -11,24 +12,30 @@
 
 namespace fabricast {
 
+/// Of --nodes and `nodes`.
+inline constexpr int kNodesMax = 1 << 20;
+
 /// The question. Defaults are those of `fabricast bench`.
 struct BenchConfig {
   std::string topology;
-  std::string fabric;             ///< "" = the topology's own, else the default
-  std::vector<int> nodes;         ///< empty = what the topology says, else 1
-  int gpus_per_node = 0;          ///< 0 = all
-  int gpus_per_process = 1;       ///< nccl-tests' -t times -g: their launches serialise
+  std::string fabric;        ///< "" = the topology's own, else the default
+  std::vector<int> nodes;    ///< empty = what the topology says, else 1
+  int gpus_per_node = 0;     ///< 0 = all
+  int gpus_per_process = 1;  ///< nccl-tests' -t times -g: their launches serialise
   NcclVersion version = kNccl2_21_5;
   Environment environment;
   std::vector<Collective> collectives = {Collective::all_reduce};
-  std::vector<Bytes> sizes;       ///< as nccl-tests counts them
+  std::vector<Bytes> sizes;        ///< as nccl-tests counts them
   std::string datatype = "float";  ///< nccl-tests' name
-  int root = 0;                   ///< rank
+  std::string op = "sum";          ///< nccl-tests' name; all take equal time
+  int root = 0;                    ///< rank
   bool explain = false;
 };
 
 /// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
 int datatype_bytes(const std::string& name);
+/// "all_reduce,all_gather": nccl-tests' names, each once; throws Error with the nearest name.
+std::vector<Collective> parse_collectives(std::string_view text);
 
 struct BenchRow {
   Collective collective{};

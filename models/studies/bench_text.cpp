@@ -34,7 +34,7 @@ bool has_root(Collective collective) {
   return collective == Collective::broadcast || collective == Collective::reduce;
 }
 
-std::string devices(const BenchBlock& block, int ranks) {
+std::string devices(const BenchBlock& block, int ranks, int gpus_per_process) {
   const NodeGraph& node = block.cluster.node();
   const int per_node = ranks / block.nodes;
   if (ranks > kRanksListed) {
@@ -45,14 +45,26 @@ std::string devices(const BenchBlock& block, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     const GpuInfo& gpu = node.gpus()[static_cast<std::size_t>(rank % per_node)];
     const std::string& busid = node.vertex(gpu.vertex).busid;
-    out += fmt::format("#  Rank {:2d} Group  0 Pid {:6d} on {:>10} device {:2d} [{}] {}\n", rank, rank,
-                       fmt::format("node{}", rank / per_node), rank % per_node,
-                       busid.substr(0, busid.rfind('.')), gpu.part.name);
+    out += fmt::format("#  Rank {:2d} Group  0 Pid {:6d} on {:>10} device {:2d} [{}] {}\n", rank,
+                       rank / gpus_per_process, fmt::format("node{}", rank / per_node),
+                       rank % per_node, busid.substr(0, busid.rfind('.')), gpu.part.name);
   }
   return out;
 }
 
-std::string head(const BenchResult& result, const BenchBlock& block, Collective collective, int ranks) {
+/// nccl-tests knows a factor or a step in bytes; of any other list this is its first step.
+std::string step_text(const std::vector<Bytes>& sizes) {
+  if (sizes.size() < 2) return "1048576(bytes)";
+  const std::int64_t first = sizes[0].count, factor = sizes[1].count / first;
+  bool by_factor = true;
+  for (std::size_t i = 1; i < sizes.size(); ++i)
+    by_factor = by_factor && sizes[i].count == sizes[i - 1].count * factor;
+  return by_factor ? fmt::format("{}(factor)", factor)
+                   : fmt::format("{}(bytes)", sizes[1].count - first);
+}
+
+std::string head(const BenchResult& result, const BenchBlock& block, Collective collective,
+                 int ranks) {
   const BenchConfig& config = result.config;
   std::string out = fmt::format(
       "# fabricast bench: predicted, nothing was measured. {} on {} x {}, NCCL {}\n",
@@ -63,29 +75,30 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
   out += fmt::format(
       "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "
       "validation: 0 graph: 0\n#\n# Using devices\n",
-      config.gpus_per_process, config.sizes.front().count, config.sizes.back().count,
-      config.sizes.size() > 1 ? fmt::format("{}(factor)", config.sizes[1].count / std::max<std::int64_t>(
-                                                                      config.sizes[0].count, 1))
-                              : "1048576(bytes)");
-  out += devices(block, ranks);
+      config.gpus_per_process, std::ranges::min(config.sizes).count,
+      std::ranges::max(config.sizes).count, step_text(config.sizes));
+  out += devices(block, ranks, config.gpus_per_process);
   return out;
 }
 
 // Widths of nccl-tests 2.13 and later.
 constexpr const char* kColumns =
     "#\n"
-    "#                                                              out-of-place                       "
+    "#                                                              out-of-place                   "
+    "    "
     "in-place          \n"
-    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   "
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time "
+    "  "
     "algbw   busbw #wrong\n"
-    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  "
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us) "
+    " "
     "(GB/s)  (GB/s)       \n";
 
 std::string line(const BenchRow& row, const BenchConfig& config) {
-  const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_column(row.result.time),
-                                       row.algbw(), row.busbw());
+  const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}    N/A",
+                                       time_column(row.result.time), row.algbw(), row.busbw());
   return fmt::format("{:12d}  {:12d}  {:>8}  {:>6}  {:6d}{}{}\n", row.size.count, row.count,
-                     config.datatype, reduces(row.collective) ? "sum" : "none",
+                     config.datatype, reduces(row.collective) ? config.op : "none",
                      has_root(row.collective) ? config.root : -1, half, half);
 }
 
@@ -105,7 +118,8 @@ std::string choices(const std::vector<const BenchRow*>& rows) {
     const std::string range =
         j - i == 1 ? to_text(rows[i]->size)
                    : fmt::format("{} .. {}", to_text(rows[i]->size), to_text(rows[j - 1]->size));
-    const std::string channels = low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
+    const std::string channels =
+        low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
     out += fmt::format("#   {:<22} {:<4} {:<6}  {} channel{}\n", range, to_text(first.algorithm),
                        to_text(first.protocol), channels, high == 1 ? "" : "s");
     i = j;
@@ -141,7 +155,10 @@ std::vector<LinkGroup> busiest(const BenchBlock& block, const BenchRow& row) {
     const std::string name = without_node_numbers(block.cluster.link_name(load.link));
     const auto [at, is_new] = known.try_emplace(name, out.size());
     if (is_new) {
-      if (out.size() == kLinksNamed) break;
+      if (out.size() == kLinksNamed) {
+        known.erase(at);
+        continue;
+      }
       out.push_back({name, load.utilisation, 0});
     }
     ++out[at->second].members;
@@ -157,12 +174,13 @@ std::string verdict(const BenchBlock& block, const BenchRow& row) {
     return static_cast<double>(result.causes[static_cast<std::size_t>(cause)].ps) / total;
   };
   const double launch = static_cast<double>(result.launch.ps) / total;
-  const double most = std::max({launch, share(Cause::latency), share(Cause::link), share(Cause::worker),
-                                share(Cause::slots)});
+  const double most = std::max({launch, share(Cause::latency), share(Cause::link),
+                                share(Cause::worker), share(Cause::slots)});
   if (most == launch) return "launching is most of it: larger messages cost little more";
   if (most == share(Cause::link)) {
     const std::vector<LinkGroup> links = busiest(block, row);
-    return fmt::format("link-bound: {} sets the pace", links.empty() ? "a link" : links.front().name);
+    return fmt::format("link-bound: {} sets the pace",
+                       links.empty() ? "a link" : links.front().name);
   }
   if (most == share(Cause::latency)) return "latency-bound: hops, flags and proxies set the pace";
   if (most == share(Cause::worker)) return "worker-bound: more channels or threads would help";
@@ -204,7 +222,8 @@ std::string bench_text(const BenchResult& result) {
     }
   }
   for (const std::string& note : result.notes) out += fmt::format("# note: {}\n", note);
-  out += "# note: in-place and out-of-place are not told apart; nothing is validated (#wrong N/A).\n";
+  out +=
+      "# note: in-place and out-of-place are not told apart; nothing is validated (#wrong N/A).\n";
   out += fmt::format("# Avg bus bandwidth    : {:g}\n",
                      rows_in_all > 0 ? busbw_sum / static_cast<double>(rows_in_all) : 0.0);
   out += fmt::format("# digest {:016x}\n", bench_digest(result));
@@ -225,11 +244,11 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  std::string out = fmt::format("#\n# {} {} on {} ranks: {} {}, {} channels x {} threads, {} us\n",
-                                to_text(row.size), to_text(row.collective), row.ranks,
-                                to_text(run.algorithm), to_text(run.protocol),
-                                result.partition.parts.size(), run.threads,
-                                fmt::format("{:.2f}", microseconds_of(result.time)));
+  std::string out =
+      fmt::format("#\n# {} {} on {} ranks: {} {}, {} channels x {} threads, {} us\n",
+                  to_text(row.size), to_text(row.collective), row.ranks, to_text(run.algorithm),
+                  to_text(run.protocol), result.partition.parts.size(), run.threads,
+                  fmt::format("{:.2f}", microseconds_of(result.time)));
   const auto part = [&](const char* name, Duration time) {
     out += fmt::format("#   {:<18} {:12.2f} us {:6.1f} %\n", name, microseconds_of(time),
                        100 * static_cast<double>(time.ps) / total);

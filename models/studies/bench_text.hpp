@@ -7,12 +7,13 @@
 
 namespace fabricast {
 
-/// nccl-tests' table, readable by whatever reads nccl-tests: data lines have its 13 columns, all else
-/// is behind '#'.
+/// nccl-tests' table, readable by whatever reads nccl-tests: data lines have its 13 columns, all
+/// else is behind '#'.
 std::string bench_text(const BenchResult& result);
-/// `collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,busbw_GBps`
+/// A stable contract: collective, size_bytes, nodes, ranks, algorithm, protocol, nchannels,
+/// nthreads, time_us, algbw_GBps, busbw_GBps.
 std::string bench_csv(const BenchResult& result);
-/// Inputs, digest and rows; keys in docs/results.md.
+/// Inputs, digest and rows; keys in docs/commands.md.
 std::string bench_json(const BenchResult& result);
 /// Where the time of one row went, and its busiest links. REQUIRES: the bench was asked to explain.
 std::string explain_text(const BenchBlock& block, const BenchRow& row);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
@@ -21,9 +22,9 @@ class Judge {
   Verdict judge(const Expectation& expected) {
     verdict_ = {true, {}};
     const BenchRow& row = find(expected, expected.in_case);
-    const std::string where = fmt::format(
-        "{}{} {}: ", expected.in_case.empty() ? "" : expected.in_case + ", ", to_text(expected.size),
-        to_text(row.collective));
+    const std::string where =
+        fmt::format("{}{} {}: ", expected.in_case.empty() ? "" : expected.in_case + ", ",
+                    to_text(expected.size), to_text(row.collective));
     if (expected.busbw_at_least || expected.busbw_at_most) {
       between("busbw", row.busbw(), "GB/s", in_GB(expected.busbw_at_least),
               in_GB(expected.busbw_at_most));
@@ -71,8 +72,9 @@ class Judge {
           return row;
       }
     }
-    throw Error(expected.place, fmt::format("nothing was simulated at {}", to_text(expected.size)),
-                "expect a size, a collective and a node count that the scenario asks for");
+    throw Error(expected.place,
+                fmt::format("nothing was run at {}{}", to_text(expected.size),
+                            expected.nodes ? fmt::format(" on {} nodes", *expected.nodes) : ""));
   }
 
   void add(bool holds, const std::string& text) {
@@ -97,12 +99,17 @@ class Judge {
   void limiting(const Expectation& expected, const BenchRow& row) {
     const BenchResult& result = result_of(expected, expected.in_case);
     for (const BenchBlock& block : result.blocks) {
-      if (block.nodes != row.nodes || row.result.links.empty()) continue;
-      const std::string name = block.cluster.link_name(row.result.links.front().link);
-      const bool named = name.find(expected.limiting_link) != std::string::npos;
-      add(named, fmt::format("busiest link {}{}", name,
-                             named ? "" : fmt::format(", not \"{}\"", expected.limiting_link)));
-      return;
+      const std::vector<LinkLoad>& links = row.result.links;  // busiest first
+      if (block.nodes != row.nodes || links.empty()) continue;
+      for (const LinkLoad& load : links) {
+        const std::string name = block.cluster.link_name(load.link);
+        if (load.utilisation < links.front().utilisation) break;
+        if (name.find(expected.limiting_link) == std::string::npos) continue;
+        return add(true, fmt::format("busiest link {}", name));
+      }
+      return add(false,
+                 fmt::format("busiest link {}, not \"{}\"",
+                             block.cluster.link_name(links.front().link), expected.limiting_link));
     }
     add(false, "no link carried anything");
   }
@@ -111,6 +118,14 @@ class Judge {
   const std::vector<BenchResult>& results_;
   Verdict verdict_;
 };
+
+/// Every line behind '#'.
+std::string commented(const std::string& text) {
+  std::string out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out += fmt::format("# {}\n", line);
+  return out;
+}
 
 }  // namespace
 
@@ -138,9 +153,10 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
 }
 
 std::string scenario_text(const ScenarioResult& result) {
-  std::string out = fmt::format("# {}\n", result.scenario.question);
+  std::string out = commented(result.scenario.question);
   for (std::size_t i = 0; i < result.results.size(); ++i) {
-    if (result.results.size() > 1) out += fmt::format("#\n# == {} ==\n", result.scenario.cases[i].name);
+    if (result.results.size() > 1)
+      out += fmt::format("#\n# == {} ==\n", result.scenario.cases[i].name);
     out += bench_text(result.results[i]);
   }
   if (!result.verdicts.empty()) out += "#\n# Expectations:\n";

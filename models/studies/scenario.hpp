@@ -14,8 +14,8 @@ namespace fabricast {
 /// One line of `expect`. What is not set is not checked.
 struct Expectation {
   Place place;
-  std::string in_case;             ///< "" = the first case
-  std::string over;                ///< set: ratios are in_case / over
+  std::string in_case;  ///< "" = the only case
+  std::string over;     ///< set: ratios are in_case / over
   std::optional<Collective> collective;
   std::optional<int> nodes;
   Bytes size;
@@ -24,8 +24,8 @@ struct Expectation {
   std::optional<double> busbw_ratio_at_least, busbw_ratio_at_most;
   std::optional<Algorithm> algorithm;
   std::optional<Protocol> protocol;
-  std::string limiting_link;       ///< the busiest link's name contains this
-  std::string because;             ///< where the bound comes from
+  std::string limiting_link;  ///< the busiest link's name contains this
+  std::string because;        ///< where the bound comes from
 };
 
 struct ScenarioCase {
@@ -35,11 +35,13 @@ struct ScenarioCase {
 
 struct Scenario {
   std::string file, name, question;
+  std::string parts;                ///< file of own parts; "" = none
   std::vector<ScenarioCase> cases;  ///< at least one
   std::vector<Expectation> expectations;
 };
 
-/// models/io/read_scenario.cpp. A topology or fabric path is relative to the scenario's folder.
+/// models/io/read_scenario.cpp. Throws Error, also when an expectation speaks of what is not run or
+/// of more than one row. A topology or fabric path is relative to the scenario's folder.
 Scenario load_scenario(const std::string& file);
 Scenario parse_scenario(const std::string& text, const std::string& file);
 
@@ -56,7 +58,7 @@ struct ScenarioResult {
   bool holds() const;
 };
 
-/// Throws Error, also when an expectation names a case, size or node count that is not there.
+/// Throws Error, also when nothing was run at the size or node count of an expectation.
 ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& parts,
                             const std::function<void(double)>& progress = {});
 

@@ -1,6 +1,6 @@
 // Goal: the timing rule of executor.hpp, to the picosecond.
-// Method: rings and chains small enough to be derived by hand; then properties that must hold on any
-// seeded random ring: bytes conserved, no link above its rate, both stamp types equal.
+// Method: rings and chains small enough to be derived by hand; then properties that must hold on
+// any seeded random ring: bytes conserved, no link above its rate, both stamp types equal.
 
 #include <doctest/doctest.h>
 
@@ -24,7 +24,10 @@ struct RingOfOnes final : Program {
   bool next(Role, Cursor& cursor, Primitive& primitive) const override {
     const std::uint32_t last = 2 * (ranks - 1);
     if (cursor.minor > last) return false;
-    primitive = {cursor.minor != 0 ? 1u : 0u, cursor.minor != last ? 1u : 0u, slices, chunk,
+    primitive = {cursor.minor != 0 ? 1u : 0u,
+                 cursor.minor != last ? 1u : 0u,
+                 slices,
+                 chunk,
                  {chunk.count / slices}};
     ++cursor.minor;
     return true;
@@ -39,7 +42,8 @@ struct Chain final : Program {
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override {
     if (cursor.minor == count) return false;
     ++cursor.minor;
-    primitive = {role.position > 0 ? 1u : 0u, role.position + 1 < length ? 1u : 0u, 1, chunk, chunk};
+    primitive = {role.position > 0 ? 1u : 0u, role.position + 1 < length ? 1u : 0u, 1, chunk,
+                 chunk};
     return true;
   }
 };
@@ -89,8 +93,9 @@ TEST_CASE("uncongested ring: 2(n-1)(latency + chunk/bandwidth), exactly") {
 }
 
 TEST_CASE("overhead, copying, sync: every term of the rule in its place") {
-  // A step costs overhead + max(copy, link) + latency + sync before the next rank can start; the last
-  // receive costs overhead + copy. Copy-bound: 1 MB at 20 GB/s = 50 us > 1 MB at 50 GB/s = 20 us.
+  // A step costs overhead + max(copy, link) + latency + sync before the next rank can start; the
+  // last receive costs overhead + copy. Copy-bound: 1 MB at 20 GB/s = 50 us > 1 MB at 50 GB/s = 20
+  // us.
   Hop hop;
   hop.rate = {50'000'000'000};
   hop.copy_rate = {20'000'000'000};
@@ -118,9 +123,9 @@ TEST_CASE("overhead, copying, sync: every term of the rule in its place") {
 }
 
 TEST_CASE("two slices per chunk pipeline: the second one follows one slice time behind") {
-  // Slices of 1 MB, 10 us each on the link, latency 1 us. A rank forwards slice 1 while slice 2 arrives,
-  // so a step is max(slice + latency, 2 slices) behind the one before: link-bound when 2 * 10 > 10 + 1.
-  // First slice of step k starts at k * 20 us; the last step's second slice arrives at
+  // Slices of 1 MB, 10 us each on the link, latency 1 us. A rank forwards slice 1 while slice 2
+  // arrives, so a step is max(slice + latency, 2 slices) behind the one before: link-bound when 2 *
+  // 10 > 10 + 1. First slice of step k starts at k * 20 us; the last step's second slice arrives at
   // (2(n-1) - 1) * 20 + 20 + 1 us.
   Executor<PlainStamp> executor;
   RingOfOnes program;
@@ -154,8 +159,8 @@ TEST_CASE("chain: fill once, then one slice per bottleneck time") {
 }
 
 TEST_CASE("one slot: stop and wait") {
-  // A slice takes 10 us + 1 us to arrive; the receiver frees the slot at once, and that takes 3 us to be
-  // known. So slices start every 14 us: the last of 5 arrives at 4 * 14 + 11.
+  // A slice takes 10 us + 1 us to arrive; the receiver frees the slot at once, and that takes 3 us
+  // to be known. So slices start every 14 us: the last of 5 arrives at 4 * 14 + 11.
   Chain program;
   program.length = 2;
   program.count = 5;
@@ -175,7 +180,8 @@ TEST_CASE("one slot: stop and wait") {
 }
 
 TEST_CASE("a shared link serves in order of arrival, ties by worker") {
-  // Two senders, one link: equal start, so worker 0 goes first and worker 1's slice arrives 10 us later.
+  // Two senders, one link: equal start, so worker 0 goes first and worker 1's slice arrives 10 us
+  // later.
   Chain program;
   program.length = 2;
   program.count = 1;
@@ -201,9 +207,9 @@ TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
 
 TEST_CASE("relay: post, cut through, acknowledge") {
   // Sender -> relay (flag 1 us) -> receiver over two links of 100 and 50 GB/s, 1 us latency each.
-  // Slice of 1 MB, post 2 us. Cut-through: the first byte enters link 2 one latency after link 1, so it
-  // is there for 20 us from 1 + 2 + 1 us; arrival at 24 + 1 us. Ack 2 us and flag 1 us later the sender's
-  // only slot is free: slices start every 28 us.
+  // Slice of 1 MB, post 2 us. Cut-through: the first byte enters link 2 one latency after link 1,
+  // so it is there for 20 us from 1 + 2 + 1 us; arrival at 24 + 1 us. Ack 2 us and flag 1 us later
+  // the sender's only slot is free: slices start every 28 us.
   Chain program;
   program.length = 2;
   program.count = 3;
@@ -224,7 +230,8 @@ TEST_CASE("relay: post, cut through, acknowledge") {
 }
 
 TEST_CASE("relays of one thread post one after another, reading wire bytes at the check rate") {
-  // Two slices ready at once, post 2 us each plus 16 B per 8 B at 4 GB/s: 8,000 B -> 16,000 B -> 4 us.
+  // Two slices ready at once, post 2 us each plus 16 B per 8 B at 4 GB/s: 8,000 B -> 16,000 B -> 4
+  // us.
   Chain program;
   program.length = 2;
   program.count = 1;
@@ -232,8 +239,7 @@ TEST_CASE("relays of one thread post one after another, reading wire bytes at th
   Executor<PlainStamp> executor;
   const std::uint32_t kind = executor.add_worker_class({{0}, {8, 16}});
   for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i % 2});
-  const std::uint32_t posts =
-      executor.add_relay_class({microseconds(2), {4'000'000'000}, {8, 16}});
+  const std::uint32_t posts = executor.add_relay_class({microseconds(2), {4'000'000'000}, {8, 16}});
   const std::uint32_t thread = executor.add_thread();
   for (const std::uint32_t sender : {0u, 2u}) {
     const std::uint32_t relay = executor.add_relay(posts, thread);
@@ -259,10 +265,11 @@ TEST_CASE("a schedule that cannot go on is an error that names who waits for wha
   executor.add_worker(kind, program, {0, 1});
   executor.connect({0, 1, 1, {}, {}, {}, {}, {}});
   executor.connect({1, 0, 1, {}, {}, {}, {}, {}});
-  CHECK_THROWS_WITH_AS(executor.run(),
-                       "the schedule came to a halt: worker 0 (lane 0, position 0) waits for a slice "
-                       "of worker 1; worker 1 (lane 0, position 1) waits for a slice of worker 0; ",
-                       std::logic_error);
+  CHECK_THROWS_WITH_AS(
+      executor.run(),
+      "the schedule came to a halt: worker 0 (lane 0, position 0) waits for a slice "
+      "of worker 1; worker 1 (lane 0, position 1) waits for a slice of worker 0; ",
+      std::logic_error);
 }
 
 TEST_CASE("random rings: bytes conserved, no link above its rate, causes sum up, runs repeat") {
@@ -282,7 +289,8 @@ TEST_CASE("random rings: bytes conserved, no link above its rate, causes sum up,
     hop.overhead = {pick(0, 3'000'000)};
     hop.sync = {pick(0, 3'000'000)};
     hop.credit = {pick(0, 3'000'000)};
-    // With no more slots than slices in a chunk every rank would fill its own and wait for the next.
+    // With no more slots than slices in a chunk every rank would fill its own and wait for the
+    // next.
     hop.slots = static_cast<std::uint32_t>(pick(program.slices + 1, 8));
     Executor<PlainStamp> plain, again;
     Executor<CausalStamp> causal;
@@ -303,4 +311,34 @@ TEST_CASE("random rings: bytes conserved, no link above its rate, causes sum up,
       CHECK(transfer_time(plain.carried(r), hop.rate).ps <= plain.makespan().ps);
     }
   }
+}
+
+TEST_CASE("a link booked ahead of time still serves what arrives before") {
+  // Path A crosses link X (no time to speak of, 10 us latency) and then Y, so Y is booked at time 0
+  // for 10 us .. 20 us. A second slice, started by a later worker at the same instant, arrives at Y
+  // at once and takes 5 us: it fits before and is not held up. A third one of 8 us does not fit
+  // into the 5 us that are left and waits until 20 us.
+  struct Once final : Program {
+    bool next(Role role, Cursor& cursor, Primitive& primitive) const override {
+      if (cursor.minor++ > 0) return false;
+      const Bytes chunk{role.position};
+      primitive = {role.lane, 1 - role.lane, 1, chunk, chunk};
+      return true;
+    }
+  } program;
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  const std::uint32_t x = executor.add_link({{1'000'000'000'000}, microseconds(10)});
+  const std::uint32_t y = executor.add_link({{100'000'000'000}, {}});
+  const std::uint32_t sizes[] = {1'000'000, 500'000, 800'000};  // 10, 5 and 8 us on Y, 1 us on X
+  for (const std::uint32_t size : sizes) executor.add_worker(kind, program, {0, size});
+  for (const std::uint32_t size : sizes) executor.add_worker(kind, program, {1, size});
+  const std::uint32_t far[] = {x, y};
+  executor.connect({0, 3, 1, far, {}, {}, {}, {}});
+  executor.connect({1, 4, 1, {&y, 1}, {}, {}, {}, {}});
+  executor.connect({2, 5, 1, {&y, 1}, {}, {}, {}, {}});
+  executor.run();
+  CHECK(executor.finished(3).ps == microseconds(20).ps);
+  CHECK(executor.finished(4).ps == microseconds(5).ps);
+  CHECK(executor.finished(5).ps == microseconds(28).ps);
 }

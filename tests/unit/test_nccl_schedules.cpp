@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,22 +12,13 @@
 #include "models/nccl/partition.hpp"
 #include "models/nccl/ring_ops.hpp"
 #include "models/nccl/slices.hpp"
+#include "nccl_vectors.hpp"
 
 using namespace fabricast;
+using fabricast::testing::vectors_of;
 using nlohmann::json;
 
 namespace {
-
-std::vector<json> vectors_of(const std::string& kind) {
-  std::ifstream file(std::string(FABRICAST_TEST_DATA) + "/nccl/schedule-vectors.json");
-  REQUIRE(file.good());
-  const json all = json::parse(file);
-  std::vector<json> cases;
-  for (const json& v : all.at("vectors")) {
-    if (v.at("kind") == kind) cases.push_back(v);
-  }
-  return cases;
-}
 
 NcclVersion version_of(const std::string& text) {
   if (text == "2.21.5") return kNccl2_21_5;

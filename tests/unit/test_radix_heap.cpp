@@ -1,5 +1,5 @@
-// Goal: the event queue hands out events in the documented total order, whatever the insertion order.
-// Method: hand-made cases, then seeded random schedules against a sorted multiset.
+// Goal: the event queue hands out events in the documented total order, whatever the insertion
+// order. Method: hand-made cases, then seeded random schedules against a sorted multiset.
 
 #include <doctest/doctest.h>
 
@@ -23,8 +23,8 @@ TEST_CASE("events come in order of time, then of actor") {
     const Event event = heap.pop();
     seen.emplace_back(event.at.ps, event.actor);
   }
-  CHECK(seen == std::vector<std::pair<std::int64_t, std::uint32_t>>{
-                    {20, 1}, {20, 9}, {500, 3}, {500, 7}});
+  CHECK(seen ==
+        std::vector<std::pair<std::int64_t, std::uint32_t>>{{20, 1}, {20, 9}, {500, 3}, {500, 7}});
 }
 
 TEST_CASE("what is scheduled for the running instant forms the next round") {
@@ -39,8 +39,8 @@ TEST_CASE("what is scheduled for the running instant forms the next round") {
 }
 
 TEST_CASE("a random schedule pops like a sorted set") {
-  // The reference holds (time, round, actor). Rounds: an event pushed for the running instant gets the
-  // running round + 1, any other one round 0 of its instant.
+  // The reference holds (time, round, actor). Rounds: an event pushed for the running instant gets
+  // the running round + 1, any other one round 0 of its instant.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
     RadixHeap heap;
@@ -55,7 +55,8 @@ TEST_CASE("a random schedule pops like a sorted set") {
     };
     // More than 256 at one instant: the byte-wise sort of large rounds is used as well.
     for (int i = 0; i < 600; ++i) push(1000, 0);
-    for (int i = 0; i < 400; ++i) push(static_cast<std::int64_t>(random() >> (1 + random() % 60)), 0);
+    for (int i = 0; i < 400; ++i)
+      push(static_cast<std::int64_t>(random() >> (1 + random() % 60)), 0);
     for (int step = 0; !heap.empty(); ++step) {
       const Event event = heap.pop();
       const auto [at, in_round, actor] = *reference.begin();

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "models/io/embedded.hpp"
 #include "models/io/load.hpp"
 #include "models/io/nccl_xml.hpp"
 #include "tests/unit/error_text.hpp"
@@ -68,6 +69,17 @@ TEST_CASE("every preset loads, in a cluster of two nodes, too") {
   for (const std::string& name : preset_names()) {
     CAPTURE(name);
     CHECK(load_cluster({name, 2, ""}, parts).nodes() == 2);
+  }
+}
+
+TEST_CASE("every source of the catalogue backs at least one figure") {
+  for (const EmbeddedFile& file : embedded_topologies()) {
+    if (file.name != "parts") continue;
+    const PartsCatalogue parts = load_parts();
+    for (const auto& source : parts.sources) {
+      CAPTURE(source.first);
+      CHECK(file.text.find("source: " + source.first + ",") != std::string_view::npos);
+    }
   }
 }
 

@@ -188,7 +188,7 @@ TEST_CASE("text that is no YAML mapping") {
   CHECK(message("just words\n") ==
         "n.yaml:1: a mapping (key: value) is expected here, not a single value");
   CHECK(message("<system version=\"1\">\n</system>\n") ==
-        "n.yaml:1: a mapping (key: value) is expected here, not a single value");
+        "n.yaml:1: this is XML\nhint: a YAML file is expected");
   CHECK(message("- a\n- b\n") == "n.yaml:1: a mapping (key: value) is expected here, not a list");
   CHECK(message("kind: [node\n") == "n.yaml:2: not valid YAML: end of sequence flow not found");
   CHECK(message("kind: node\n---\nkind: node\n") ==
@@ -196,11 +196,13 @@ TEST_CASE("text that is no YAML mapping") {
   CHECK(message("kind: !secret node\n") ==
         "n.yaml:1: the tag \"!secret\" is not allowed here\nhint: write the value alone");
   CHECK(message("? [a, b]\n: c\n") == "n.yaml:1: a key must be a word, not a list or a mapping");
-  CHECK(message(std::string((4u << 20) + 1, ' ')) == "n.yaml: larger than 4 MiB");
+  CHECK(message(std::string((16u << 20) + 1, ' ')) == "n.yaml: larger than 16 MiB");
+  CHECK(message("kind: " + std::string(1u << 20, 'x')) ==
+        "n.yaml:1: the line is longer than 1 MiB");
   std::string values = "kind: [", keys = "kind: node\n";
-  for (int i = 0; i < 1'000'001; ++i) values += "1,";
+  for (int i = 0; i < 1'000'001; ++i) values += "\n 1,";
   for (int i = 0; i < 10'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
-  CHECK(message(values + "]\n") == "n.yaml:1: more than 1000000 values");
+  CHECK(message(values + "]\n") == "n.yaml:999999: more than 1000000 values");
   CHECK(message(keys) == "n.yaml:10001: more than 10000 keys");
 }
 

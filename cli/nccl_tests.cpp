@@ -1,0 +1,114 @@
+#include "cli/nccl_tests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/values.hpp"
+#include "models/io/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kProcessGpusMax = 1024;
+constexpr std::size_t kSizesMax = 10'000;
+
+struct IgnoredOption {
+  const char* names;
+  const char* why;
+};
+constexpr IgnoredOption kIgnored[] = {
+    {"-n,--iters", "one simulated iteration equals every other"},
+    {"-w,--warmup_iters", "there is nothing to warm up"},
+    {"-N,--run_cycles", "one cycle equals every other"},
+    {"-m,--agg_iters", "calls are not aggregated"},
+    {"-p,--parallel_init", "initialisation is not simulated"},
+    {"-c,--check", "data are not computed"},
+    {"-z,--blocking", "the host does not wait between calls"},
+    {"-y,--stream_null", "streams are not told apart"},
+    {"-T,--timeout", "nothing can hang"},
+    {"-G,--cudagraph", "graph launches are not simulated"},
+    {"-C,--report_cputime", "GPU time is reported"},
+    {"-a,--average", "the slowest rank counts"},
+    {"-R,--local_register", "user buffers are not registered"},
+    {"-x,--cta_policy", "CTA policies are not simulated"},
+    {"-M,--memory_report", "memory is not reported"},
+    {"-J,--output_file", "use --format json"},
+    {"-S,--report_timestamps", "there is no wall clock"},
+    {"-I,--per_iter", "one simulated iteration equals every other"}};
+
+Bytes size_of(const char* option, const std::string& text) {
+  return of_option(option, [&] {
+    const Bytes size = parse_nccl_tests_size(text);
+    if (size.count < 1) throw Error("must be at least 1 byte");
+    return size;
+  });
+}
+
+}  // namespace
+
+bool NcclTestsOptions::asks_for_sizes(const CLI::App& command) const {
+  return given(command, "-b") || given(command, "-e") || given(command, "-f") ||
+         given(command, "-i");
+}
+
+std::vector<Bytes> NcclTestsOptions::sizes() const {
+  // nccl-tests' defaults (src/common.cu): 32 MiB to 32 MiB, steps of 1 MiB.
+  const Bytes usual = parse_nccl_tests_size("32M");
+  const Bytes low = minbytes.empty() ? usual : size_of("-b", minbytes);
+  const Bytes high = maxbytes.empty() ? std::max(low, usual) : size_of("-e", maxbytes);
+  if (high < low) {
+    throw Error(fmt::format("-e {} is below -b {}", to_text(high), to_text(low)),
+                "-b is the smallest size (default 32M), -e the largest");
+  }
+  const Bytes step = stepbytes.empty() ? Bytes{1 << 20} : size_of("-i", stepbytes);
+  std::vector<Bytes> out;
+  for (Bytes size = low;; size = stepfactor > 1 ? size * stepfactor : size + step) {
+    if (out.size() == kSizesMax)
+      throw Error(fmt::format("more than {} sizes", kSizesMax), "raise -i or use -f 2");
+    out.push_back(size);
+    const bool last = stepfactor > 1 ? size.count > high.count / stepfactor : step > high - size;
+    if (last) return out;
+  }
+}
+
+void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
+  const auto add = [&](const char* names, auto& value, const char* what) {
+    return command.add_option(names, value, what)->group("nccl-tests");
+  };
+  add("-b,--minbytes", options.minbytes, "smallest size; K, M, G are powers of 1024");
+  add("-e,--maxbytes", options.maxbytes, "largest size");
+  add("-f,--stepfactor", options.stepfactor, "factor between sizes; 1: steps of -i")
+      ->check(whole_number(1, 1 << 20));
+  add("-i,--stepbytes", options.stepbytes, "step between sizes, default 1M");
+  add("-t,--nthreads", options.threads, "threads per process")
+      ->check(whole_number(1, kProcessGpusMax));
+  add("-g,--ngpus", options.gpus,
+      "GPUs per thread: -t times -g GPUs share a process, whose launches serialise")
+      ->check(whole_number(1, kProcessGpusMax));
+  add("-d,--datatype", options.datatype, "element type")->capture_default_str();
+  add("-o,--op", options.op, "reduction")->capture_default_str();
+  add("-r,--root", options.root, "root rank of broadcast and reduce")
+      ->check(whole_number(0, 1 << 30));
+  for (const IgnoredOption& ignored : kIgnored) {
+    command
+        .add_option(
+            ignored.names, [](const CLI::results_t&) { return true; },
+            fmt::format("accepted, no effect: {}", ignored.why))
+        ->type_name("VALUE")
+        ->group("nccl-tests");
+  }
+}
+
+void say_what_is_ignored(const CLI::App& command, const NcclTestsOptions& options) {
+  for (const IgnoredOption& ignored : kIgnored) {
+    const std::string names = ignored.names;
+    if (given(command, names.substr(names.find(',') + 1).c_str()))
+      fmt::print(stderr, "{}: accepted, no effect: {}\n", names, ignored.why);
+  }
+  if (options.op != "sum") fmt::print(stderr, "-o,--op: accepted, all operators take equal time\n");
+}
+
+}  // namespace fabricast

@@ -1,0 +1,37 @@
+#include "cli/values.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "models/io/words.hpp"
+
+namespace fabricast {
+
+bool given(const CLI::App& command, const char* option) {
+  return command.get_option(option)->count() > 0;
+}
+
+CLI::Validator whole_number(int min, int max) {
+  const auto check = [=](const std::string& text) -> std::string {
+    int value = 0;
+    const char* end = text.data() + text.size();
+    const auto [at, problem] = std::from_chars(text.data(), end, value);
+    if (at == end && problem == std::errc() && value >= min && value <= max) return {};
+    return fmt::format("\"{}\" is not a whole number from {} to {}", text, min, max);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string known = fmt::format("{{{}}}", fmt::join(words, ","));
+  const auto check = [words = std::move(words)](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+    return fmt::format("unknown word \"{}\"\nhint: {}", text, hint_nearest(text, words));
+  };
+  return CLI::Validator(check, known);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,29 @@
+#pragma once
+// Values of options: checked where they are read, with a message that names the option.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/error.hpp"
+
+namespace fabricast {
+
+bool given(const CLI::App& command, const char* option);
+
+CLI::Validator whole_number(int min, int max);
+/// The hint is the nearest word.
+CLI::Validator one_of(std::vector<std::string> words);
+
+/// What `parse` throws, said of the option. What has a place in a file keeps it.
+template <class Parse>
+auto of_option(const char* option, Parse parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    if (!error.place().file.empty()) throw;
+    throw Error(Place{{}, 0, option}, error.what());
+  }
+}
+
+}  // namespace fabricast

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""run.py PROGRAM: the command line as users and scripts meet it.
+
+transcript.txt holds commands, what they say and their exit codes, word by word; UPDATE_GOLDEN=1
+rewrites it, to be reviewed as a diff. Checks whose figures may change stand below."""
+
+import csv
+import difflib
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TRANSCRIPT = HERE / "transcript.txt"
+CSV_HEADER = ["collective", "size_bytes", "nodes", "ranks", "algorithm", "protocol", "nchannels",
+              "nthreads", "time_us", "algbw_GBps", "busbw_GBps"]
+SMALL = "bench --topology dgx-h100 --sizes 1MiB"
+
+
+def run(arguments, **options):
+    return subprocess.run([sys.argv[1], *shlex.split(arguments)], cwd=HERE / "files", text=True,
+                          **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+
+
+def rendered(arguments):
+    ran = run(arguments)
+    out = [f"1> {line}" for line in ran.stdout.splitlines()]
+    out += [f"2> {line}" for line in ran.stderr.splitlines()]
+    if ran.returncode != 0:
+        out.append(f"exit {ran.returncode}")
+    if ran.returncode > 1 and ran.stdout:
+        out.append("(a failing command must print nothing on stdout)")
+    return out
+
+
+def transcript():
+    expected = TRANSCRIPT.read_text().splitlines()
+    actual = []
+    for line in expected:
+        if line.startswith("$ fabricast"):
+            actual += [line, *rendered(line.removeprefix("$ fabricast"))]
+        elif line.startswith("#") or not line:
+            actual.append(line)
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        TRANSCRIPT.write_text("\n".join(actual) + "\n")
+        return
+    diff = "\n".join(difflib.unified_diff(expected, actual, str(TRANSCRIPT), "now", lineterm=""))
+    assert not diff, diff
+
+
+def help_goes_to_stdout():
+    for arguments in ["--help", "bench --help", "run --help", "topo --help"]:
+        ran = run(arguments)
+        assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
+
+
+def csv_is_a_contract():
+    ran = run(SMALL + " --nodes 1,2 --collective all_reduce,all_gather --format csv -w 5")
+    rows = list(csv.reader(ran.stdout.splitlines()))
+    assert ran.returncode == 0 and rows[0] == CSV_HEADER, ran
+    assert len(rows) == 5 and all(len(row) == len(CSV_HEADER) for row in rows), rows
+    assert [row[:4] for row in rows[1:]] == [
+        ["all_reduce", "1048576", "1", "8"], ["all_gather", "1048576", "1", "8"],
+        ["all_reduce", "1048576", "2", "16"], ["all_gather", "1048576", "2", "16"]], rows
+
+
+def json_is_json():
+    result = json.loads(run(SMALL + " --format json --explain --env NCCL_ALGO=Ring").stdout)
+    row = result["rows"][0]
+    assert result["environment"] == {"NCCL_ALGO": "Ring"} and row["algorithm"] == "Ring", result
+    path = row["critical_path"]
+    assert abs(sum(path.values()) + row["launch_us"] - row["time_us"]) < 1e-3, row
+
+
+def text_is_read_like_nccl_tests():
+    rows = [line for line in run(SMALL).stdout.splitlines() if not line.startswith("#")]
+    assert len(rows) == 1 and len(rows[0].split()) == 13, rows
+
+
+def variables_act():
+    asked = SMALL + " --format csv"
+    by_option = run(asked + " --env NCCL_ALGO=Tree --env NCCL_PROTO=LL").stdout
+    by_file = run(asked + " --env-file tree-ll.env").stdout
+    assert by_option == by_file and ",Tree,LL," in by_option, by_option + by_file
+    later_wins = run(asked + " --env-file tree-ll.env --env NCCL_ALGO=Ring").stdout
+    assert ",Ring,LL," in later_wins, later_wins
+
+
+def nccl_tests_sizes():
+    def sizes(options):
+        ran = run(f"bench --topology dgx-h100 --format csv {options}")
+        return [int(row[1]) for row in list(csv.reader(ran.stdout.splitlines()))[1:]]
+    assert sizes("-b 8 -e 64 -f 2") == [8, 16, 32, 64]
+    assert sizes("-b 1K -e 3K -i 1K") == [1024, 2048, 3072]
+    assert sizes("-b 1K -e 3K -i 1K -f 1") == [1024, 2048, 3072]
+    assert sizes("-b 1M") == [(1 << 20) * i for i in range(1, 33)]  # -e 32M, -i 1M
+
+
+def failed_expectation():
+    ran = run("run failed-expectation.yaml")
+    assert ran.returncode == 1 and not ran.stderr, ran
+    assert "# FAILED  1 MiB all_reduce: busbw" in ran.stdout, ran.stdout
+
+
+def full_disk():
+    with open("/dev/full", "w") as full:
+        for arguments in [SMALL, SMALL + " --format csv"]:
+            ran = run(arguments, stdout=full)
+            assert ran.returncode == 3, ran
+            assert ran.stderr.endswith("fabricast: the output could not be written\n"), ran
+
+
+def main():
+    failed = 0
+    for check in [transcript, help_goes_to_stdout, csv_is_a_contract, json_is_json,
+                  text_is_read_like_nccl_tests, variables_act, nccl_tests_sizes,
+                  failed_expectation, full_disk]:
+        try:
+            check()
+            print(f"ok      {check.__name__}")
+        except (AssertionError, ValueError, LookupError) as problem:
+            failed += 1
+            print(f"FAILED  {check.__name__}: {problem!r}" if check is not transcript
+                  else f"FAILED  transcript:\n{problem}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+"""format.py CLANG_FORMAT: every source as .clang-format says. Mend with clang-format -i."""
+
+import subprocess
+import sys
+
+from tidy import FOLDERS, ROOT
+
+
+def main():
+    files = [str(file.relative_to(ROOT)) for folder in FOLDERS
+             for file in sorted((ROOT / folder).rglob("*")) if file.suffix in (".cpp", ".hpp")]
+    return subprocess.run([sys.argv[1], "--dry-run", "--Werror", *files], cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Checks what a compiler does not: which folder may know which, what would make a run depend on
+chance, lists of files, headers, lines. Prints file:line: what, and fails if there was anything."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ["sim", "models", "cli", "tests", "bench", "cmake", ".ci"]
+COLUMNS_MAX = 100
+
+# What files of a folder may include: folders, or single files. The first match counts.
+TEXT_HELPERS = ["models/io/unit_text.hpp", "models/io/words.hpp"]
+MAY_INCLUDE = {
+    "sim": ["sim"],
+    "models/hardware": ["sim", "models/hardware", *TEXT_HELPERS],
+    "models/nccl": ["sim", "models/hardware", "models/nccl", *TEXT_HELPERS],
+    "models/io": ["sim", "models"],
+    "models/studies": ["sim", "models"],
+    "cli": ["sim", "models", "cli"],
+    "bench": ["sim", "models"],
+    "tests": ["sim", "models", "tests"],
+}
+# Where a library (the first part of what is included) may be used.
+LIBRARIES = {
+    "fmt": r"models/|cli/|tests/|bench/",
+    "yaml-cpp": r"models/io/",
+    "pugixml.hpp": r"models/io/|tests/",
+    "nlohmann": r"models/io/|models/studies/\w+_json\.cpp|tests/",
+    "CLI": r"cli/",
+    "unistd.h": r"cli/",
+    "doctest": r"tests/",
+    "benchmark": r"bench/",
+    "Eigen": r"models/",  # one file only: see check_eigen
+}
+# What must not stand in the code (comments and literals aside) of sim and models.
+BANNED = {
+    r"unordered_\w+|\bhash_map\b": "order of iteration differs between libraries: use std::map",
+    r"\b(shared|weak)_ptr\b": "values in vectors and indices across them instead",
+    r"\bs?rand\s*\(|\brandom_device\b|\b\w+_distribution\b|\bmt19937\w*|<random>":
+        "own generators only: the standard's differ between libraries",
+    r"\b(time|clock|gettimeofday|clock_gettime|sleep)\s*\(|\bchrono\b|<ctime>|<thread>":
+        "no wall clock",
+    r"\bgetenv\b": "the environment comes in as config",
+}
+UNFINISHED = re.compile("TO" + r"DO|FIX" + "ME|X" + "XX")
+LITERALS = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<tag>\w*~*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
+
+
+def blanked(text, pattern):
+    """The text with everything that matches made empty, lines kept."""
+    return pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
+
+
+def lines(text):
+    return enumerate(text.split("\n"), 1)
+
+
+def may(name, allowed):
+    return any(name == entry or name.startswith(entry + "/") for entry in allowed)
+
+
+def check_columns(path, text):
+    raw = re.compile(r'R"(?P<tag>\w*~*)\(.*?\)(?P=tag)"', re.S)
+    for number, line in lines(blanked(text, raw)):
+        if len(line) > COLUMNS_MAX:
+            yield path, number, f"{len(line)} columns, at most {COLUMNS_MAX}"
+
+
+def check_unfinished(path, text):
+    for number, line in lines(text):
+        if UNFINISHED.search(line):
+            yield path, number, "finish it, or say in a comment what is not modelled"
+
+
+def check_includes(path, text):
+    folder = next((f for f in MAY_INCLUDE if path.startswith(f + "/")), None)
+    if folder is None:
+        yield path, 1, "tests/tidy/tidy.py does not know what this folder may include"
+        return
+    for number, line in lines(text):
+        own = re.match(r'\s*#\s*include\s+"(.+)"', line)
+        other = re.match(r"\s*#\s*include\s+<(.+)>", line)
+        if own and "/" in own[1] and not may(own[1], MAY_INCLUDE[folder]):
+            yield path, number, f"{folder}/ must not know {own[1]}"
+        if other and re.search(r"[./]", other[1]):
+            library = other[1].split("/")[0]
+            if not re.match(LIBRARIES.get(library, "$"), path):
+                yield path, number, f"<{other[1]}> does not belong here"
+
+
+def check_banned(path, text):
+    if not path.startswith(("sim/", "models/")):
+        return
+    for number, line in lines(blanked(text, LITERALS)):
+        for pattern, why in BANNED.items():
+            if found := re.search(pattern, line):
+                yield path, number, f"{found.group().strip()}: {why}"
+
+
+def check_header(path, text):
+    if path.endswith(".hpp") and not re.match(r"#pragma once\n// \w", text):
+        yield path, 1, "a header begins with #pragma once and a comment that says what it is"
+
+
+def check_lists(sources):
+    """Every .cpp stands in a CMakeLists.txt, and everything that stands there exists."""
+    listed = set()
+    for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt")]:
+        for number, line in lines(cmake.read_text()):
+            for name in re.findall(r"(?<![\w/.}])[\w/]+\.cpp\b", line.split("#")[0]):
+                file = (cmake.parent / name).relative_to(ROOT).as_posix()
+                listed.add(file)
+                if file not in sources:
+                    yield cmake.relative_to(ROOT), number, f"{name} does not exist"
+    for path in sorted(sources):
+        if path.endswith(".cpp") and path not in listed:
+            yield path, 1, "stands in no CMakeLists.txt"
+
+
+def check_eigen(sources):
+    users = [path for path, text in sorted(sources.items()) if "#include <Eigen/" in text]
+    for path in users[1:]:
+        yield path, 1, f"Eigen is used in one file only: {users[0]}"
+
+
+def main():
+    files = [file for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*"))]
+    files = [ROOT / "CMakeLists.txt"] + [file for file in files if file.is_file()]
+    scripts, sources = {}, {}
+    for file in files:
+        path = file.relative_to(ROOT).as_posix()
+        if file.suffix in (".cpp", ".hpp"):
+            sources[path] = file.read_text()
+        elif file.suffix in (".py", ".cmake") or file.name == "CMakeLists.txt" or ".ci/" in path:
+            scripts[path] = file.read_text()
+    found = []
+    for path, text in {**scripts, **sources}.items():
+        found += [*check_columns(path, text), *check_unfinished(path, text)]
+    for path, text in sources.items():
+        found += [*check_includes(path, text), *check_banned(path, text),
+                  *check_header(path, text)]
+    found += [*check_lists(sources), *check_eigen(sources)]
+    for path, number, what in found:
+        print(f"{path}:{number}: {what}")
+    print(f"{len(sources)} sources and {len(scripts)} scripts read, {len(found)} complaints")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+// Goal: `fabricast bench` asks and prints what nccl-tests asks and prints.
+// Method: sizes and times small enough to derive by hand; the algebra stands beside each check.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "models/studies/bench.hpp"
+#include "models/studies/bench_text.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+BenchConfig config_of(const std::string& topology, Bytes size) {
+  BenchConfig config;
+  config.topology = topology;
+  config.sizes = {size};
+  return config;
+}
+
+BenchRow only_row(const BenchConfig& config) {
+  const BenchResult result = run_bench(config, load_parts());
+  REQUIRE(result.blocks.size() == 1);
+  REQUIRE(result.blocks.front().rows.size() == 1);
+  return result.blocks.front().rows.front();
+}
+
+BenchRow row_of(Collective collective, Bytes size, const std::string& datatype) {
+  BenchConfig config = config_of("dgx-h100", size);
+  config.collectives = {collective};
+  config.datatype = datatype;
+  return only_row(config);
+}
+
+}  // namespace
+
+TEST_CASE("the count is whole elements, in steps of 16 bytes where ranks get shares") {
+  // 1001 B are 250 floats and one byte.
+  const BenchRow reduce = row_of(Collective::all_reduce, Bytes{1001}, "float");
+  CHECK(reduce.count == 250);
+  CHECK(reduce.size == Bytes{1000});
+  CHECK(reduce.requested == Bytes{1001});
+  // 250 floats / 8 ranks = 31, down to a multiple of 16 / 4: 28 each, 8 x 28 x 4 B in all.
+  const BenchRow gather = row_of(Collective::all_gather, Bytes{1001}, "float");
+  CHECK(gather.count == 28);
+  CHECK(gather.size == Bytes{896});
+  // 500 halves / 8 = 62, down to a multiple of 16 / 2: 56 each.
+  const BenchRow scatter = row_of(Collective::reduce_scatter, Bytes{1001}, "half");
+  CHECK(scatter.count == 56);
+  CHECK(scatter.size == Bytes{896});
+  // 125 doubles / 8 = 15, down to a multiple of 16 / 8: 14 each.
+  CHECK(row_of(Collective::all_gather, Bytes{1001}, "double").count == 14);
+  // 1001 int8 / 8 = 125, down to a multiple of 16: 112 each.
+  CHECK(row_of(Collective::all_gather, Bytes{1001}, "int8").count == 112);
+}
+
+TEST_CASE("what rounds down to nothing is left out, and said") {
+  BenchConfig config = config_of("dgx-h100", Bytes{8});
+  config.collectives = {Collective::all_gather, Collective::all_reduce};
+  const BenchResult result = run_bench(config, load_parts());
+  REQUIRE(result.blocks.front().rows.size() == 1);
+  CHECK(result.blocks.front().rows.front().collective == Collective::all_reduce);
+  CHECK(std::find(result.notes.begin(), result.notes.end(),
+                  "all_gather of 8 B over 8 ranks rounds down to no element: left out.") !=
+        result.notes.end());
+}
+
+TEST_CASE("NVLS is spoken of where NCCL could take it") {
+  const auto noted = [](int nodes, Collective collective, const char* variable) {
+    BenchConfig config = config_of("dgx-h100", Bytes{1 << 20});
+    config.nodes = {nodes};
+    config.collectives = {collective};
+    if (*variable != '\0') config.environment.set(variable);
+    const BenchResult result = run_bench(config, load_parts());
+    return std::any_of(result.notes.begin(), result.notes.end(),
+                       [](const std::string& note) { return note.starts_with("NVLS"); });
+  };
+  CHECK(noted(1, Collective::all_reduce, ""));
+  CHECK(noted(2, Collective::all_reduce, ""));
+  CHECK(noted(1, Collective::all_gather, ""));
+  CHECK(!noted(2, Collective::all_gather, ""));
+  CHECK(!noted(1, Collective::broadcast, ""));
+  CHECK(!noted(1, Collective::all_reduce, "NCCL_ALGO=Ring"));
+  CHECK(!noted(1, Collective::all_reduce, "NCCL_PROTO=LL"));
+}
+
+TEST_CASE("launches of one process come one after the other") {
+  // T = max(T, GPUs x launch): eight launches of 4.4 us take 35.2 us, a small collective less.
+  BenchConfig config = config_of("dgx-h100", Bytes{1024});
+  const BenchRow alone = only_row(config);
+  const Duration launch = load_parts().software.launch_per_gpu;
+  CHECK(alone.result.time < launch * 8);
+  config.gpus_per_process = 8;
+  CHECK(only_row(config).result.time == launch * 8);
+  // A large one hides them all.
+  config.sizes = {Bytes{1 << 28}};
+  const BenchRow hidden = only_row(config);
+  config.gpus_per_process = 1;
+  CHECK(hidden.result.time > launch * 8);
+  CHECK(hidden.result.time == only_row(config).result.time);
+}
+
+TEST_CASE("one GPU alone has nothing to send") {
+  BenchConfig config = config_of("dgx-h100", Bytes{1 << 20});
+  config.gpus_per_node = 1;
+  const BenchRow row = only_row(config);
+  CHECK(row.ranks == 1);
+  CHECK(row.result.time == row.result.launch);
+  CHECK(row.busbw() == 0);  // factor 2 (n - 1) / n
+}
+
+TEST_CASE("the same question has the same digest, another size another one") {
+  BenchConfig config = config_of("hgx-h200-2nic", Bytes{1 << 20});
+  config.nodes = {2};
+  const std::uint64_t digest = bench_digest(run_bench(config, load_parts()));
+  CHECK(bench_digest(run_bench(config, load_parts())) == digest);
+  config.explain = true;  // follows the critical path, changes nothing
+  CHECK(bench_digest(run_bench(config, load_parts())) == digest);
+  config.sizes = {Bytes{1 << 19}};
+  CHECK(bench_digest(run_bench(config, load_parts())) != digest);
+}
+
+TEST_CASE("csv is a contract") {
+  BenchConfig config = config_of("pcie-2gpu", Bytes{1 << 20});
+  config.environment.set("NCCL_ALGO=Ring");
+  config.environment.set("NCCL_PROTO=LL");
+  const std::string csv = bench_csv(run_bench(config, load_parts()));
+  const std::string header =
+      "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,"
+      "busbw_GBps\n";
+  CHECK(csv.starts_with(header + "all_reduce,1048576,1,2,Ring,LL,"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 2);
+  CHECK(std::count(csv.begin(), csv.end(), ',') == 2 * 10);
+}
+
+TEST_CASE("the head of the table names range and step as nccl-tests does") {
+  BenchConfig config = config_of("pcie-2gpu", Bytes{8});
+  const auto head = [&](std::vector<Bytes> sizes) {
+    config.sizes = std::move(sizes);
+    const std::string text = bench_text(run_bench(config, load_parts()));
+    const std::size_t at = text.find("minBytes");
+    return text.substr(at, text.find(" warmup") - at);
+  };
+  CHECK(head({{8}, {32}, {128}}) == "minBytes 8 maxBytes 128 step: 4(factor)");
+  CHECK(head({{1024}, {2048}, {3072}}) == "minBytes 1024 maxBytes 3072 step: 1024(bytes)");
+  CHECK(head({{1024}}) == "minBytes 1024 maxBytes 1024 step: 1048576(bytes)");
+}
+
+TEST_CASE("questions that cannot be answered") {
+  const auto error = [](auto change) {
+    BenchConfig config = config_of("dgx-h100", Bytes{1 << 20});
+    change(config);
+    return error_text([&] { run_bench(config, load_parts()); });
+  };
+  CHECK(error([](BenchConfig& c) { c.collectives = {Collective::alltoall}; }) ==
+        "alltoall is not simulated yet\n"
+        "hint: now: all_reduce, all_gather, reduce_scatter, broadcast, reduce");
+  CHECK(error([](BenchConfig& c) { c.sizes = {Bytes{std::int64_t{1} << 41}}; }) ==
+        "a message of 2 TiB is too large: at most 1 TiB");
+  CHECK(error([](BenchConfig& c) { c.root = 8; }) == "root 8 is not a rank: there are 8 (0..7)");
+  CHECK(error([](BenchConfig& c) { c.gpus_per_node = 9; }) ==
+        "9 GPUs per node asked for, but dgx-h100 has 8\n"
+        "hint: lower --gpus-per-node, or raise --nodes");
+  CHECK(error([](BenchConfig& c) { c.gpus_per_process = 3; }) ==
+        "3 GPUs per process (-t times -g) do not divide the 8 GPUs used per node\n"
+        "hint: a process runs on one node: lower -t or -g, or change --gpus-per-node");
+}
+
+TEST_CASE("names of datatypes and collectives") {
+  CHECK(datatype_bytes("bfloat16") == 2);
+  CHECK(datatype_bytes("f8e4m3") == 1);
+  CHECK(error_text([] { datatype_bytes("flot"); }) ==
+        "unknown datatype \"flot\"\nhint: did you mean \"float\"?");
+  CHECK(parse_collectives("all_reduce, broadcast") ==
+        std::vector{Collective::all_reduce, Collective::broadcast});
+  const auto error = [](const char* text) { return error_text([&] { parse_collectives(text); }); };
+  CHECK(error("all_reduce,all_gathr") ==
+        "unknown collective \"all_gathr\"\nhint: did you mean \"all_gather\"?");
+  CHECK(error("reduce,reduce") == "reduce is listed twice");
+  CHECK(error("reduce,").starts_with("unknown collective \"\"\nhint: known: all_reduce, "));
+}

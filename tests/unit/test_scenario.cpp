@@ -1,0 +1,199 @@
+// Goal: a scenario says where it is wrong before anything is run, and judges what was run.
+// Method: small texts with one mistake each, whole messages compared; bounds on both sides of a
+// time that is known exactly: eight serialised launches of 4.4 us are 35.2 us.
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "models/studies/scenario.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+/// Lines 1 to 6; what a test adds starts at line 7.
+const std::string kHead =
+    "kind: scenario\n"
+    "study: bench\n"
+    "name: s\n"
+    "question: Why?\n"
+    "topology: dgx-h100\n"
+    "sizes: 1KiB,1MiB\n";
+
+Scenario parsed(const std::string& added) { return parse_scenario(kHead + added, "s.yaml"); }
+
+std::string mistake(const std::string& added) {
+  return error_text([&] { parsed(added); });
+}
+
+ScenarioResult result_of(const std::string& added) {
+  return run_scenario(parsed(added), load_parts());
+}
+
+const std::string kTwoCases =
+    "cases:\n"                                         // 7
+    "  - {name: a, environment: {NCCL_ALGO: Ring}}\n"  // 8
+    "  - {name: b, environment: {NCCL_ALGO: Tree}}\n"  // 9
+    "expect:\n";                                       // 10
+
+}  // namespace
+
+TEST_CASE("a case says what differs from the scenario") {
+  const Scenario s = parsed(
+      "nodes: 2\n"
+      "environment: {NCCL_PROTO: Simple}\n"
+      "cases:\n"
+      "  - {name: a}\n"
+      "  - {name: b, nodes: 4, environment: {NCCL_ALGO: Tree}, explain: true}\n");
+  REQUIRE(s.cases.size() == 2);
+  CHECK(s.question == "Why?");
+  CHECK(s.cases[0].config.nodes == std::vector{2});
+  CHECK(s.cases[1].config.nodes == std::vector{4});
+  CHECK(s.cases[1].config.environment.get("NCCL_PROTO") == "Simple");
+  CHECK(s.cases[1].config.environment.get("NCCL_ALGO") == "Tree");
+  CHECK(!s.cases[0].config.environment.get("NCCL_ALGO"));
+  CHECK(!s.cases[0].config.explain);
+  CHECK(s.cases[1].config.explain);
+  CHECK(parsed("").cases.at(0).name == "s");
+}
+
+TEST_CASE("mistakes in what is asked") {
+  CHECK(mistake("enviroment: {NCCL_ALGO: Ring}\n") ==
+        "s.yaml:7: unknown key \"enviroment\"\nhint: did you mean \"environment\"?");
+  CHECK(mistake("expct: []\n") ==
+        "s.yaml:7: unknown key \"expct\"\nhint: did you mean \"expect\"?");
+  CHECK(mistake("nodes: 0\n") == "s.yaml:7: nodes: nodes must be at least 1");
+  CHECK(mistake("nodes: [1, 2]\n") ==
+        "s.yaml:7: nodes: a single value is expected here, not a list");
+  CHECK(mistake("nccl: 2.20\n") ==
+        "s.yaml:7: nccl: NCCL version \"2.20\" is not modelled\n"
+        "hint: modelled versions: 2.21.5, 2.27.7, 2.30.7");
+  CHECK(mistake("collective: allreduce\n") ==
+        "s.yaml:7: collective: unknown collective \"allreduce\"\n"
+        "hint: did you mean \"all_reduce\"?");
+  CHECK(mistake("datatype: flot\n") ==
+        "s.yaml:7: datatype: unknown datatype \"flot\"\nhint: did you mean \"float\"?");
+  CHECK(mistake("gpus_per_node: 0\n") == "s.yaml:7: gpus_per_node: 0 is too small: at least 1");
+  CHECK(mistake("environment: NCCL_ALGO=Ring\n") ==
+        "s.yaml:7: environment: a mapping (key: value) is expected here, not a single value");
+  CHECK(mistake("cases: [{name: a}, {name: a}]\n") ==
+        "s.yaml:7: cases[1].name: two cases are named \"a\"");
+  CHECK(error_text([] { parse_scenario("kind: node\n", "s.yaml"); }) ==
+        "s.yaml:1: kind: unknown word \"node\"\nhint: known: scenario");
+  const std::string headless = "kind: scenario\nstudy: bench\nname: s\nquestion: Why?\n";
+  CHECK(error_text([&] { parse_scenario(headless, "s.yaml"); }) ==
+        "s.yaml:1: missing key \"topology\"\nhint: name a preset or a YAML file");
+  CHECK(error_text([&] { parse_scenario(headless + "topology: dgx-h100\n", "s.yaml"); }) ==
+        "s.yaml:1: missing key \"sizes\"\nhint: write sizes like 8B..1GiB or 1MiB,64MiB");
+  CHECK(error_text([] { load_scenario("no/such.yaml"); }) ==
+        "no/such.yaml: cannot be read\nhint: give the path of a scenario file");
+}
+
+TEST_CASE("a name too long for the file system is no preset") {
+  const std::string name(5000, 'x');
+  const Scenario s = parse_scenario(
+      "kind: scenario\nstudy: bench\nname: s\nquestion: Why?\n"
+      "sizes: 8B\ntopology: " +
+          name + "\n",
+      "s.yaml");
+  CHECK(error_text([&] { run_scenario(s, load_parts()); }).starts_with("unknown topology \"xxx"));
+}
+
+TEST_CASE("mistakes in what is expected") {
+  const auto expect = [](const std::string& line) {
+    return mistake("expect:\n  - {" + line + "}\n");
+  };
+  CHECK(expect("busbw_at_most: 1 GB/s") == "s.yaml:8: expect[0]: missing key \"size\"");
+  CHECK(expect("size: 1 MiB") ==
+        "s.yaml:8: expect[0]: nothing is expected\nhint: add a bound like busbw_at_most: 48 GB/s");
+  CHECK(expect("size: 1 MiB, busbw_at_mots: 1 GB/s") ==
+        "s.yaml:8: expect[0]: unknown key \"busbw_at_mots\"\n"
+        "hint: did you mean \"busbw_at_most\"?");
+  CHECK(expect("size: 1 MiB, busbw_at_most: 1 GBs") ==
+        "s.yaml:8: expect[0].busbw_at_most: unknown unit \"GBs\"\nhint: did you mean \"GB/s\"?");
+  CHECK(expect("size: 2 MiB, time_at_most: 1 s") ==
+        "s.yaml:8: expect[0].size: 2 MiB is not run\nhint: name one of the sizes");
+  CHECK(expect("size: 1 MiB, time_at_least: 2 s, time_at_most: 1 s") ==
+        "s.yaml:8: expect[0]: at_least is above at_most: this can never hold");
+  CHECK(expect("size: 1 MiB, collective: reduce, time_at_most: 1 s") ==
+        "s.yaml:8: expect[0].collective: reduce is not run");
+  CHECK(expect("size: 1 MiB, algorithm: Rnig") ==
+        "s.yaml:8: expect[0].algorithm: unknown word \"Rnig\"\nhint: known: Ring, Tree");
+  CHECK(expect("size: 1 MiB, protocol: LL182") ==
+        "s.yaml:8: expect[0].protocol: unknown word \"LL182\"\nhint: known: LL, LL128, Simple");
+  CHECK(expect("size: 1 MiB, busbw_ratio_at_most: 2") ==
+        "s.yaml:8: expect[0]: a ratio needs \"over\": the case to compare with");
+}
+
+TEST_CASE("an expectation speaks of one thing that is run") {
+  const auto of_case = [](const std::string& line) { return mistake(kTwoCases + line); };
+  CHECK(of_case("  - {size: 1 MiB, time_at_most: 1 s}\n") ==
+        "s.yaml:11: expect[0]: 2 cases are run: say which\nhint: known: a, b");
+  CHECK(of_case("  - {case: c, size: 1 MiB, time_at_most: 1 s}\n") ==
+        "s.yaml:11: expect[0].case: no case is named \"c\"\nhint: known: a, b");
+  CHECK(of_case("  - {case: a, over: c, size: 1 MiB, busbw_ratio_at_most: 2}\n") ==
+        "s.yaml:11: expect[0].over: no case is named \"c\"\nhint: known: a, b");
+  CHECK(of_case("  - {case: a, over: b, size: 1 MiB, time_at_most: 1 s}\n") ==
+        "s.yaml:11: expect[0].over: compares nothing\n"
+        "hint: add busbw_ratio_at_least or busbw_ratio_at_most");
+  const std::string many = "nodes: 1,2\ncollective: reduce,broadcast\nexpect:\n";
+  CHECK(mistake(many + "  - {size: 1 MiB, nodes: 1, time_at_most: 1 s}\n") ==
+        "s.yaml:10: expect[0]: 2 collectives are run: say which");
+  CHECK(mistake(many + "  - {size: 1 MiB, collective: reduce, time_at_most: 1 s}\n") ==
+        "s.yaml:10: expect[0]: 2 numbers of nodes are run: say which");
+  CHECK(mistake(many + "  - {size: 1 MiB, collective: reduce, nodes: 4, time_at_most: 1 s}\n") ==
+        "s.yaml:10: expect[0].nodes: 4 nodes are not run");
+}
+
+TEST_CASE("bounds on both sides of a known time") {
+  const std::string launches = "gpus_per_process: 8\nexpect:\n";
+  const ScenarioResult holds = result_of(
+      launches +
+      "  - {size: 1 KiB, time_at_least: 35.2 us, time_at_most: 35.2 us, because: exact}\n");
+  CHECK(holds.holds());
+  CHECK(holds.verdicts.at(0).text ==
+        "1 KiB all_reduce: time 35.2 us, at least 35.2, at most 35.2 (exact)");
+  const ScenarioResult fails = result_of(launches +
+                                         "  - {size: 1 KiB, time_at_most: 35.1 us}\n"
+                                         "  - {size: 1 KiB, time_at_least: 35.3 us}\n");
+  CHECK(!fails.holds());
+  CHECK(!fails.verdicts.at(0).holds);
+  CHECK(!fails.verdicts.at(1).holds);
+  CHECK(fails.verdicts.at(0).text == "1 KiB all_reduce: time 35.2 us, at most 35.1");
+  const std::string text = scenario_text(fails);
+  CHECK(text.starts_with("# Why?\n"));
+  CHECK(text.find("# FAILED  1 KiB all_reduce: time 35.2 us, at most 35.1\n") != std::string::npos);
+}
+
+TEST_CASE("algorithm, protocol, ratio and limiting link") {
+  const ScenarioResult r = result_of(
+      kTwoCases +
+      "  - {case: b, size: 1 MiB, algorithm: Tree}\n"
+      "  - {case: b, size: 1 MiB, algorithm: Ring}\n"
+      "  - {case: a, size: 1 MiB, limiting_link: NVLink x18}\n"
+      "  - {case: a, size: 1 MiB, limiting_link: mlx5_0}\n"
+      "  - {case: a, over: a, size: 1 MiB, busbw_ratio_at_least: 1, busbw_ratio_at_most: 1}\n"
+      "  - {case: a, over: b, size: 1 MiB, busbw_ratio_at_least: 1000}\n");
+  const auto verdict = [&](std::size_t i) { return r.verdicts.at(i); };
+  CHECK(verdict(0).holds);
+  CHECK(verdict(0).text == "b, 1 MiB all_reduce: algorithm Tree");
+  CHECK(!verdict(1).holds);
+  CHECK(verdict(1).text == "b, 1 MiB all_reduce: algorithm Tree, not Ring");
+  CHECK(verdict(2).holds);
+  CHECK(!verdict(3).holds);
+  CHECK(verdict(3).text.ends_with(", not \"mlx5_0\""));
+  CHECK(verdict(4).holds);
+  CHECK(verdict(4).text == "a, 1 MiB all_reduce: busbw over that of a 1, at least 1, at most 1");
+  CHECK(!verdict(5).holds);
+}
+
+TEST_CASE("what rounds down to nothing cannot be judged") {
+  const Scenario s = parse_scenario(
+      "kind: scenario\nstudy: bench\nname: s\nquestion: Why?\ntopology: dgx-h100\nsizes: 8B\n"
+      "collective: all_gather\nexpect: [{size: 8 B, time_at_most: 1 s}]\n",
+      "s.yaml");
+  CHECK(error_text([&] { run_scenario(s, load_parts()); }) ==
+        "s.yaml:8: expect[0]: nothing was run at 8 B");
+}
