@@ -256,10 +256,12 @@ void Executor<Stamp>::drain(Connection& connection, Stamp at) {
 /// Books a link for bytes that arrive at `arrival`; when the first of them enters it.
 template <class Stamp>
 Stamp Executor<Stamp>::book(Link& link, Stamp arrival, Duration occupancy) {
-  const Stamp early = later(arrival, link.gap_begin);
-  if (early.ps + occupancy.ps <= link.gap_end_ps) {
-    link.gap_begin = early.plus(occupancy, Cause::link);
-    return early;
+  if (arrival.ps < link.gap_end_ps) [[unlikely]] {
+    const Stamp early = later(arrival, link.gap_begin);
+    if (early.ps + occupancy.ps <= link.gap_end_ps) {
+      link.gap_begin = early.plus(occupancy, Cause::link);
+      return early;
+    }
   }
   if (arrival.ps > link.free.ps) {
     const bool is_over = link.gap_end_ps <= queue_.now().ps;

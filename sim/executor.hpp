@@ -149,9 +149,12 @@ class Executor {
     std::array<Cost, 1u << kBits> entries{};
 
     Cost& entry(std::int64_t bytes) {
-      const auto hash = static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15u;
-      return entries[hash >> (64 - kBits)];
+      if (entries[recent].bytes != bytes) {
+        recent = static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15u >> (64 - kBits);
+      }
+      return entries[recent];
     }
+    std::uint64_t recent = 0;
   };
 
   struct Link {

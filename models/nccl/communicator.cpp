@@ -53,8 +53,8 @@ TunerInput tuner_input(const NodeGraph& node, const Communicator& made) {
   const CpuPart& cpu = node.cpus()[0].part;
   input.cpu = host_cpu(cpu.arch, cpu.vendor);
   // Multicast groups need three GPUs up to 2.27, then two (src/transport/nvls.cc).
-  input.nvls = graphs.nvls.channel_count() > 0 &&
-               made.gpus_per_node >= (made.version >= kNccl2_30 ? 2 : 3);
+  input.nvls =
+      graphs.nvls.channel_count() > 0 && made.gpus_per_node >= (made.version >= kNccl2_30 ? 2 : 3);
   input.settings = made.settings;
   ChannelCountInput counts;
   counts.version = made.version;

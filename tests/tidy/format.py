@@ -4,7 +4,8 @@
 import subprocess
 import sys
 
-from tidy import FOLDERS, ROOT
+sys.dont_write_bytecode = True
+from tidy import FOLDERS, ROOT  # noqa: E402
 
 
 def main():
