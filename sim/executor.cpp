@@ -74,12 +74,13 @@ std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_
 template <class Stamp>
 void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   assert(spec.from < workers_.size() && spec.to < workers_.size());
-  assert(spec.slots >= 1 && spec.slots < 65536 && spec.path.size() < 65536);
+  assert(spec.slots >= 1 && spec.slots < 256);
   Connection connection;
   connection.from = spec.from;
   connection.to = spec.to;
-  connection.slots = static_cast<std::uint16_t>(spec.slots);
+  connection.slots = static_cast<std::uint8_t>(spec.slots);
   connection.sized = workers_[spec.to].relay;
+  connection.from_relay = workers_[spec.from].relay;
   const auto [path, is_new] = paths_.try_emplace({spec.path.begin(), spec.path.end()},
                                                  static_cast<std::uint32_t>(hops_.size()));
   if (is_new) {
@@ -139,8 +140,64 @@ void Executor<Stamp>::seal() {
   }
   connections_ = std::move(sorted);
   paths_.clear();
+  lay_legs();
   far_slots_.assign(far_slots, Stamp{});
   slot_payload_.assign(payloads, 0);
+}
+
+/// Finds the links that slices reach with different lead times (latency between the event that
+/// books the link and the arrival), and begins a leg there: a new event, so that the lead is 0.
+/// That can make leads further on differ, so it goes round until nothing changes.
+template <class Stamp>
+std::vector<bool> Executor<Stamp>::joints() const {
+  constexpr std::int64_t unknown = -1;
+  std::vector<bool> joins(links_.size());
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::vector<std::int64_t> leads(links_.size(), unknown);
+    for (const Connection& connection : connections_) {
+      const bool from_worker = !workers_[connection.from].relay;
+      std::int64_t lead = from_worker ? connection_kinds_[connection.kind].overhead.ps : 0;
+      const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+      for (std::uint32_t hop = begin; hop != end; ++hop) {
+        const std::uint32_t link = hops_[hop];
+        if (joins[link]) {
+          lead = 0;
+        } else if (leads[link] == unknown) {
+          leads[link] = lead;
+        } else if (leads[link] != lead) {
+          joins[link] = changed = true;
+          lead = 0;
+        }
+        lead += link_kinds_[links_[link].kind].spec.latency.ps;
+      }
+    }
+  }
+  return joins;
+}
+
+/// Cuts paths into legs at the joints.
+template <class Stamp>
+void Executor<Stamp>::lay_legs() {
+  const std::vector<bool> joins = joints();
+  for (std::uint32_t c = 0; c < connections_.size(); ++c) {
+    Connection& connection = connections_[c];
+    const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+    for (std::uint32_t hop = begin; hop != end; ++hop) {
+      if (!joins[hops_[hop]]) continue;
+      if (connection.legged) {
+        legs_.back().hop_end = hop;
+        legs_.back().last = false;
+      } else {
+        first_leg_.resize(connections_.size());
+        first_leg_[c] = static_cast<std::uint32_t>(legs_.size());
+        connection.legged = true;
+      }
+      const auto flights = static_cast<std::uint32_t>(flights_.size());
+      legs_.push_back({c, hop, end, flights, 0, 0, true});
+      flights_.resize(flights_.size() + connection.slots);
+    }
+  }
 }
 
 template <class Stamp>
@@ -216,7 +273,7 @@ bool Executor<Stamp>::ready(const Worker& worker, Stamp& at) {
   at = worker.free;
   return all_inputs<kSingle>(worker,
                              [&](Connection& input) {
-                               input.receiver_waits = input.in_flight == 0;
+                               input.receiver_waits = input.full == 0;
                                if (input.receiver_waits) return false;
                                at = later(at, slot(input, input.next_drain));
                                return true;
@@ -242,6 +299,7 @@ void Executor<Stamp>::fill(Connection& connection, Stamp at) {
   slot(connection, connection.next_fill) = at;
   if (++connection.next_fill == connection.slots) connection.next_fill = 0;
   ++connection.in_flight;
+  ++connection.full;
   if (connection.receiver_waits) arm(connection.to);
 }
 
@@ -250,50 +308,88 @@ void Executor<Stamp>::drain(Connection& connection, Stamp at) {
   slot(connection, connection.next_drain) = at;
   if (++connection.next_drain == connection.slots) connection.next_drain = 0;
   --connection.in_flight;
+  --connection.full;
   if (connection.sender_waits) arm(connection.from);
 }
 
-/// Books a link for bytes that arrive at `arrival`; when the first of them enters it.
+/// Frees the slot that has been in use longest; the receiver has drained it before.
 template <class Stamp>
-Stamp Executor<Stamp>::book(Link& link, Stamp arrival, Duration occupancy) {
-  if (arrival.ps < link.gap_end_ps) [[unlikely]] {
-    const Stamp early = later(arrival, link.gap_begin);
-    if (early.ps + occupancy.ps <= link.gap_end_ps) {
-      link.gap_begin = early.plus(occupancy, Cause::link);
-      return early;
-    }
-  }
-  if (arrival.ps > link.free.ps) {
-    const bool is_over = link.gap_end_ps <= queue_.now().ps;
-    if (is_over || arrival.ps - link.free.ps > link.gap_end_ps - link.gap_begin.ps) {
-      link.gap_begin = link.free;
-      link.gap_end_ps = arrival.ps;
-    }
-  }
-  const Stamp start = later(arrival, link.free);
-  link.free = start.plus(occupancy, Cause::link);
-  return start;
+void Executor<Stamp>::release(Connection& connection, Stamp at) {
+  std::uint32_t oldest = std::uint32_t{connection.next_fill} + connection.slots;
+  oldest -= connection.in_flight;
+  slot(connection, oldest < connection.slots ? oldest : oldest - connection.slots) = at;
+  --connection.in_flight;
+  if (connection.sender_waits) arm(connection.from);
 }
 
-/// Sends wire bytes down the path: the first byte enters at `first`, the last not before `last`.
-/// Returns when the last one arrives at the far end.
+/// Books the links from `hop` on for wire bytes: the first byte comes to the first link at `first`,
+/// the last is not there before `last`. Returns when the last one arrives behind the links; `first`
+/// becomes when the first one does.
 template <class Stamp>
-Stamp Executor<Stamp>::carry(const Connection& connection, Stamp first, Stamp last, Bytes wire) {
-  const std::uint32_t* hop = hops_.data() + connection.path;
-  const std::uint32_t* const end = hop + 1 + *hop;
-  for (++hop; hop != end; ++hop) {
-    Link& link = links_[*hop];
-    LinkKind& kind = link_kinds_[link.kind];
+Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last,
+                             Bytes wire) {
+  const std::uint32_t* at = hops_.data() + hop;
+  const std::uint32_t* const behind = hops_.data() + end;
+  Link* const links = links_.data();
+  LinkKind* const kinds = link_kinds_.data();
+  for (; at != behind; ++at) {
+    Link& link = links[*at];
+    LinkKind& kind = kinds[link.kind];
     if (wire.count > 0) {
-      const Duration occupancy = kind.occupancy(wire);
-      first = book(link, first, occupancy);
-      last = later(last, first.plus(occupancy, Cause::link));
+      first = later(first, link.free);
+      link.free = first.plus(kind.occupancy(wire), Cause::link);
       link.carried += wire;
+      last = later(last, link.free);
     }
     first = first.plus(kind.spec.latency, Cause::latency);
     last = last.plus(kind.spec.latency, Cause::latency);
   }
   return last;
+}
+
+/// Sends a slice down a path with legs. Its slot is the sender's no more, but not yet full.
+template <class Stamp>
+void Executor<Stamp>::depart(Connection& connection, Stamp first, Stamp last, Bytes wire) {
+  const std::uint32_t leg = first_leg_[static_cast<std::size_t>(&connection - connections_.data())];
+  const std::uint32_t slot = connection.next_fill;
+  if (++connection.next_fill == connection.slots) connection.next_fill = 0;
+  ++connection.in_flight;
+  last = carry(connection.path + 1, legs_[leg].hop, first, last, wire);
+  enqueue(leg, {first, last, wire, slot});
+}
+
+template <class Stamp>
+void Executor<Stamp>::enqueue(std::uint32_t id, const Flight& flight) {
+  Leg& leg = legs_[id];
+  const std::uint32_t slots = connections_[leg.connection].slots;
+  const std::uint32_t at = std::uint32_t{leg.head} + leg.waiting;
+  flights_[leg.flights + (at < slots ? at : at - slots)] = flight;
+  if (leg.waiting++ > 0) return;
+  queue_.push({std::max(flight.first.ps, queue_.now().ps)},
+              static_cast<std::uint32_t>(workers_.size()) + id);
+}
+
+/// The foremost slice has come to where its leg begins.
+template <class Stamp>
+void Executor<Stamp>::act_leg(std::uint32_t id) {
+  Leg& leg = legs_[id];
+  Connection& connection = connections_[leg.connection];
+  Flight flight = flights_[leg.flights + leg.head];
+  if (++leg.head == connection.slots) leg.head = 0;
+  if (--leg.waiting > 0) {
+    const Stamp& next = flights_[leg.flights + leg.head].first;
+    queue_.push({std::max(next.ps, queue_.now().ps)},
+                static_cast<std::uint32_t>(workers_.size()) + id);
+  }
+  flight.last = carry(leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
+  if (!leg.last) return enqueue(id + 1, flight);
+  const ConnectionKind& kind = connection_kinds_[connection.kind];
+  slot(connection, flight.slot) = flight.last.plus(kind.sync, Cause::latency);
+  ++connection.full;
+  if (connection.receiver_waits) arm(connection.to);
+  if (!connection.from_relay) return;
+  Connection& input = connections_[workers_[connection.from].first_in];
+  release(input, flight.last.plus(kind.ack + connection_kinds_[input.kind].credit, Cause::slots));
 }
 
 template <class Stamp>
@@ -314,8 +410,14 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   worker.free = end;
   all_outputs<kSingle>(worker, [&](Connection& output) {
-    const Stamp arrived = carry(output, begin, end, cost.wire);
     if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+    if (output.legged) {
+      depart(output, begin, end, cost.wire);
+      return true;
+    }
+    Stamp first = begin;
+    const std::uint32_t path = output.path + 1;
+    const Stamp arrived = carry(path, path + hops_[output.path], first, end, cost.wire);
     fill(output, arrived.plus(connection_kinds_[output.kind].sync, Cause::latency));
     return true;
   });
@@ -343,12 +445,17 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   const Stamp posted = later(start, thread.free).plus(cost.busy, Cause::latency);
   thread.free = posted;
   relay.free = start;
-  const Stamp arrived = carry(output, posted, posted, cost.wire);
   if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+  if (++input.next_drain == input.slots) input.next_drain = 0;
+  --input.full;
+  if (output.legged) return depart(output, posted, posted, cost.wire);
+  Stamp first = posted;
+  const std::uint32_t path = output.path + 1;
+  const Stamp arrived = carry(path, path + hops_[output.path], first, posted, cost.wire);
   const ConnectionKind& out_kind = connection_kinds_[output.kind];
   fill(output, arrived.plus(out_kind.sync, Cause::latency));
   const Duration freed = out_kind.ack + connection_kinds_[input.kind].credit;
-  drain(input, arrived.plus(freed, Cause::slots));
+  release(input, arrived.plus(freed, Cause::slots));
 }
 
 template <class Stamp>
@@ -382,8 +489,11 @@ void Executor<Stamp>::mix(std::uint64_t& hash, std::uint64_t value) {
 /// soon, in two steps, the second of which reads what the first asked for.
 template <class Stamp>
 void Executor<Stamp>::prefetch_round() const {
-  if (const std::uint32_t* id = queue_.upcoming(kFarAhead)) __builtin_prefetch(&workers_[*id], 1);
-  if (const std::uint32_t* id = queue_.upcoming(kAhead)) {
+  // A leg's id is that of no worker: asking for what lies behind them does no harm.
+  if (const std::uint32_t* id = queue_.upcoming(kFarAhead))
+    __builtin_prefetch(workers_.data() + *id, 1);
+  const std::uint32_t* const id = queue_.upcoming(kAhead);
+  if (id != nullptr && *id < workers_.size()) {
     const Worker& worker = workers_[*id];
     __builtin_prefetch(&connections_[worker.first_in], 1);
     if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
@@ -408,6 +518,10 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
     const Event event = queue_.pop();
     prefetch_round();
     mix(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
+    if (event.actor >= workers_.size()) {
+      act_leg(event.actor - static_cast<std::uint32_t>(workers_.size()));
+      continue;
+    }
     act(event.actor, event.at);
     if (++events_ % events_per_report == 0 && progress) progress(events_);
   }
@@ -427,7 +541,7 @@ std::string Executor<Stamp>::stuck() {
     out += "worker " + std::to_string(id) + " (lane " + std::to_string(worker.role.lane) +
            ", position " + std::to_string(worker.role.position) + ") waits for";
     all_inputs<false>(worker, [&](const Connection& input) {
-      if (input.in_flight == 0) out += " a slice of worker " + std::to_string(input.from);
+      if (input.full == 0) out += " a slice of worker " + std::to_string(input.from);
       return true;
     });
     all_outputs<false>(worker, [&](const Connection& output) {
@@ -452,8 +566,10 @@ Stamp Executor<Stamp>::makespan() const {
 template <class Stamp>
 std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + connections_.capacity() * sizeof(Connection) +
-         far_slots_.capacity() * sizeof(Stamp) + slot_payload_.capacity() * sizeof(std::int64_t) +
-         links_.capacity() * sizeof(Link) + connections_.capacity() * sizeof(std::uint32_t) +
+         legs_.capacity() * sizeof(Leg) + flights_.capacity() * sizeof(Flight) +
+         first_leg_.capacity() * sizeof(std::uint32_t) + far_slots_.capacity() * sizeof(Stamp) +
+         slot_payload_.capacity() * sizeof(std::int64_t) + links_.capacity() * sizeof(Link) +
+         connections_.capacity() * sizeof(std::uint32_t) +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }
 

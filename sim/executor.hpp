@@ -7,9 +7,9 @@
 //     overhead(connection) + payload / copy_rate(worker class)
 // Its bytes enter the first link of the path after the overhead. A link is a server with a queue in
 // order of arrival: it is booked for wire_bytes / rate from max(arrival of the first byte,
-// busy_until), and bytes pass cut-through. All links of a path are booked when the slice starts;
-// what is booked later but arrives earlier goes into the link's longest idle time ahead, if it fits
-// there whole. The slot is full at the receiver at
+// busy_until), and bytes pass cut-through. Where ways of different latency join, a link is booked
+// when the first byte comes, by an event that counts for nobody; elsewhere links are booked ahead
+// when the slice starts. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
 // and an input slot is free again at the sender one credit latency after the worker's end. A
 // primitive without outputs books no link.
@@ -88,7 +88,7 @@ class Executor {
   std::uint32_t add_worker_class(const WorkerClass& worker_class);
   std::uint32_t add_relay_class(const RelayClass& relay_class);
   /// A worker's inputs and outputs are numbered in the order of these calls, from 0. A relay has
-  /// exactly one of each. At most 32 of each; chunks below 4 GiB.
+  /// exactly one of each. At most 32 of each, 255 slots, chunks below 4 GiB.
   void connect(const ConnectionSpec& spec);
   /// @}
 
@@ -108,7 +108,6 @@ class Executor {
  private:
   struct Worker;
   struct Connection;
-  struct Link;
 
   void seal();
   void prefetch_round() const;
@@ -128,10 +127,17 @@ class Executor {
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
   void act_relay(Worker& relay, Stamp start);
-  Stamp carry(const Connection& connection, Stamp first, Stamp last, Bytes wire);
-  Stamp book(Link& link, Stamp arrival, Duration occupancy);
+  struct Flight;
+  struct Leg;
+  std::vector<bool> joints() const;
+  void lay_legs();
+  Stamp carry(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
+  void depart(Connection& connection, Stamp first, Stamp last, Bytes wire);
+  void enqueue(std::uint32_t leg, const Flight& flight);
+  void act_leg(std::uint32_t leg);
   void fill(Connection& connection, Stamp at);
   void drain(Connection& connection, Stamp at);
+  void release(Connection& connection, Stamp at);
   std::string stuck();
   static void mix(std::uint64_t& hash, std::uint64_t value);
 
@@ -147,6 +153,7 @@ class Executor {
   struct CostTable {
     static constexpr unsigned kBits = 4;
     std::array<Cost, 1u << kBits> entries{};
+    std::uint64_t recent = 0;
 
     Cost& entry(std::int64_t bytes) {
       if (entries[recent].bytes != bytes) {
@@ -154,13 +161,10 @@ class Executor {
       }
       return entries[recent];
     }
-    std::uint64_t recent = 0;
   };
 
   struct Link {
-    Stamp free;       ///< busy until
-    Stamp gap_begin;  ///< the longest idle time ahead, before a booking made early
-    std::int64_t gap_end_ps = 0;
+    Stamp free;  ///< busy until
     Bytes carried;
     std::uint32_t kind = 0;
   };
@@ -177,6 +181,25 @@ class Executor {
 
   static constexpr std::uint32_t kNearSlots = 4;
 
+  /// A slice on its way.
+  struct Flight {
+    Stamp first;  ///< when its first byte comes to the next link
+    Stamp last;   ///< when its last byte can be there at the earliest
+    Bytes wire;
+    std::uint32_t slot = 0;
+  };
+
+  /// The rest of a path from a link on where ways join: there a slice books links when it arrives,
+  /// by an event of its own. What follows one link in another's wake arrives in the order of
+  /// departure, so links up to the next joint are booked at once.
+  struct Leg {
+    std::uint32_t connection = 0;
+    std::uint32_t hop = 0, hop_end = 0;  ///< in hops_
+    std::uint32_t flights = 0;  ///< index in flights_ of a ring of as many as there are slots
+    std::uint16_t head = 0, waiting = 0;
+    bool last = false;  ///< of its path; the next leg has the next number
+  };
+
   /// A slot holds one stamp: while full, since when; while free, since when.
   struct alignas(64) Connection {
     std::array<Stamp, kNearSlots> near_slots{};
@@ -184,9 +207,13 @@ class Executor {
     std::uint32_t far_slots = 0;  ///< index in far_slots_ of slot number kNearSlots
     std::uint32_t payload = 0;    ///< index in slot_payload_ of slot 0, when sized
     std::uint32_t path = 0;       ///< index in hops_: the number of links, then the links
-    std::uint16_t slots = 0, in_flight = 0, next_fill = 0, next_drain = 0;
+    std::uint8_t slots = 0, next_fill = 0, next_drain = 0;
+    std::uint8_t in_flight = 0;  ///< slots that the sender may not fill
+    std::uint8_t full = 0;       ///< of these, slots that the receiver may drain
     std::uint8_t kind = 0;
-    bool sized = false;  ///< slots remember their payload: a relay reads it
+    bool sized = false;   ///< slots remember their payload: a relay reads it
+    bool legged = false;  ///< its path has legs, see first_leg_
+    bool from_relay = false;
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
   };
   struct ConnectionKind {
@@ -221,6 +248,9 @@ class Executor {
   std::vector<Stamp> far_slots_;
   std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
   std::vector<std::uint32_t> hops_;
+  std::vector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
+  std::vector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
+  std::vector<Flight> flights_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> paths_;  ///< equal paths stand in hops_ once
   std::vector<ConnectionKind> connection_kinds_;
   std::vector<Link> links_;

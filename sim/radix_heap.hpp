@@ -56,7 +56,7 @@ class RadixHeap {
   }
 
  private:
-  void place(Event event) {
+  [[gnu::always_inline]] void place(Event event) {
     const auto difference = static_cast<std::uint64_t>(event.at.ps ^ last_);
     if (difference == 0) {
       next_round_.push_back(event.actor);

@@ -313,11 +313,10 @@ TEST_CASE("random rings: bytes conserved, no link above its rate, causes sum up,
   }
 }
 
-TEST_CASE("a link booked ahead of time still serves what arrives before") {
-  // Path A crosses link X (no time to speak of, 10 us latency) and then Y, so Y is booked at time 0
-  // for 10 us .. 20 us. A second slice, started by a later worker at the same instant, arrives at Y
-  // at once and takes 5 us: it fits before and is not held up. A third one of 8 us does not fit
-  // into the 5 us that are left and waits until 20 us.
+TEST_CASE("where ways join, slices are served in the order of their arrival") {
+  // Path A crosses link X (10 us latency) and then Y, where it arrives at 10 us. Two others start
+  // at the same instant, later workers, and arrive at Y at once: they take 5 and 8 us, and the
+  // slice of path A waits 3 us for the second one. It is done 10 us after that, at 23 us.
   struct Once final : Program {
     bool next(Role role, Cursor& cursor, Primitive& primitive) const override {
       if (cursor.minor++ > 0) return false;
@@ -338,7 +337,7 @@ TEST_CASE("a link booked ahead of time still serves what arrives before") {
   executor.connect({1, 4, 1, {&y, 1}, {}, {}, {}, {}});
   executor.connect({2, 5, 1, {&y, 1}, {}, {}, {}, {}});
   executor.run();
-  CHECK(executor.finished(3).ps == microseconds(20).ps);
+  CHECK(executor.finished(3).ps == microseconds(23).ps);
   CHECK(executor.finished(4).ps == microseconds(5).ps);
-  CHECK(executor.finished(5).ps == microseconds(28).ps);
+  CHECK(executor.finished(5).ps == microseconds(13).ps);
 }
