@@ -14,7 +14,6 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
       ops_per_loop_(ring_ops_per_loop(config.collective, config.ranks)) {
   for (std::size_t i = 0; i < partition.parts.size(); ++i) {
     const ChannelPart& part = partition.parts[i];
-
     assert(part.count_elements > 0 && part.chunk_elements > 0);
     const std::int64_t loops = loop_count(part, Algorithm::ring, config.collective, config.ranks);
     const ChunkLoop last =
@@ -27,6 +26,11 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
     lane.root_index = root_index.empty() ? 0 : root_index[i];
     lane.full_chunk = {lane.chunk * element_bytes_};
     lane.full_slice = slice_size(lane.chunk);
+    const std::int64_t chunks =
+        config.collective == Collective::all_reduce ? std::int64_t{config.ranks} : 1;
+    lane.even_loops = lane.loops - (lane.last_count == lane.last_chunk * chunks ? 0 : 1);
+    lane.last_full_chunk = {lane.last_chunk * element_bytes_};
+    lane.last_full_slice = slice_size(lane.last_chunk);
     lanes_.push_back(lane);
   }
 }
@@ -52,13 +56,13 @@ bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   const Lane& lane = lanes_[role.lane];
   if (cursor.major == lane.loops) return false;
   primitive.slices = slices_per_chunk_;
-  if (ops_per_loop_ > 1 && cursor.major + 1 < lane.loops) {
-    // All but the last loop: chunks are equal, the first primitive only sends, the last only
-    // receives.
+  if (ops_per_loop_ > 1 && cursor.major < lane.even_loops) {
+    // Chunks are equal; the first primitive only sends, the last only receives.
+    const bool last = cursor.major + 1 == lane.loops;
     primitive.in = cursor.minor > 0 ? 1 : 0;
     primitive.out = cursor.minor + 1 < ops_per_loop_ ? 1 : 0;
-    primitive.chunk = lane.full_chunk;
-    primitive.slice = lane.full_slice;
+    primitive.chunk = last ? lane.last_full_chunk : lane.full_chunk;
+    primitive.slice = last ? lane.last_full_slice : lane.full_slice;
   } else {
     const RingOp op = ring_op(config_.collective, role.position, config_.ranks, cursor.minor,
                               lane.root_index, config_.in_place);

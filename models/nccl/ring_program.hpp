@@ -38,8 +38,9 @@ class RingProgram final : public Program {
     std::int64_t last_count = 0;  ///< all elements of the last loop
     std::uint32_t loops = 0;
     std::uint32_t root_index = 0;
-    Bytes full_chunk;  ///< `chunk` in bytes,
-    Bytes full_slice;  ///< and its slices
+    Bytes full_chunk, full_slice;            ///< of the loops before the last
+    Bytes last_full_chunk, last_full_slice;  ///< of the last loop, if its chunks are equal
+    std::uint32_t even_loops = 0;            ///< loops from the start whose chunks are equal
   };
 
   std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;
