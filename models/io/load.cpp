@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "models/io/embedded.hpp"
 #include "models/io/read_fabric.hpp"
 #include "models/io/reader.hpp"
+#include "models/io/text_file.hpp"
 #include "models/io/words.hpp"
 
 namespace fabricast {
@@ -42,17 +42,6 @@ std::vector<std::string> embedded_of_kind(const std::vector<std::string>& kinds)
   return names;
 }
 
-std::string read_file(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path))
-    throw Error(Place{path.string(), 0, {}}, "is a directory");
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw Error(Place{path.string(), 0, {}}, "cannot be read");
-  std::string text(kReadMax, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return text;
-}
-
 /// A preset by name, else a file. `folder` is where relative paths start.
 File find_file(const std::string& name, const std::vector<std::string>& kinds,
                std::string_view what, const std::filesystem::path& folder = {}) {
@@ -62,7 +51,7 @@ File find_file(const std::string& name, const std::vector<std::string>& kinds,
   const std::filesystem::path path = folder / name;
   std::error_code ignored;
   if (!name.empty() && std::filesystem::exists(path, ignored)) {
-    return {path.string(), read_file(path)};
+    return {path.string(), read_text_file(path.string(), {}, kReadMax)};
   }
   if (name.find_first_of("/.") != std::string::npos) {
     throw Error(Place{path.string(), 0, {}}, "no such file");
@@ -116,7 +105,8 @@ ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_give
 PartsCatalogue load_parts(const std::string& own_file) {
   const EmbeddedFile* file = find_embedded("parts");
   PartsCatalogue parts = parse_parts(std::string(file->text), "topologies/parts.yaml");
-  return own_file.empty() ? parts : parse_parts(read_file(own_file), own_file, &parts);
+  return own_file.empty() ? parts
+                          : parse_parts(read_text_file(own_file, {}, kReadMax), own_file, &parts);
 }
 
 std::vector<std::string> preset_names() {

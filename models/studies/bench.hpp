@@ -50,6 +50,9 @@ struct BenchRow {
   double busbw() const { return busbw_GBps(collective, ranks, size, result.time); }
 };
 
+/// For people and files: times are shown in microseconds.
+constexpr double microseconds_of(Duration time) { return static_cast<double>(time.ps) / 1e6; }
+
 /// What was asked on how many nodes, and the cluster it ran on.
 struct BenchBlock {
   int nodes = 1;

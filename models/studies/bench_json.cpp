@@ -10,8 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double microseconds_of(Duration time) { return static_cast<double>(time.ps) / 1e6; }
-
 Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
   const CollectiveRun& run = row.decided.run;
   Json out = {{"collective", to_text(row.collective)},

@@ -15,8 +15,6 @@ namespace {
 constexpr int kRanksListed = 64;
 constexpr std::size_t kLinksNamed = 5;
 
-double microseconds_of(Duration time) { return static_cast<double>(time.ps) / 1e6; }
-
 /// Seven characters, as nccl-tests prints a time in microseconds.
 std::string time_column(Duration time) {
   const double us = microseconds_of(time);

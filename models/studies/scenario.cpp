@@ -49,7 +49,6 @@ class Judge {
   }
 
  private:
-  static double microseconds_of(Duration time) { return static_cast<double>(time.ps) / 1e6; }
   static std::optional<double> in_GB(std::optional<Bandwidth> rate) {
     return rate ? std::optional(static_cast<double>(rate->bytes_per_s) / kGB) : std::nullopt;
   }
