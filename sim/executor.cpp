@@ -19,6 +19,7 @@ std::uint32_t Executor<Stamp>::add_link(LinkSpec spec) {
   const auto known = std::find_if(link_kinds_.begin(), link_kinds_.end(),
                                   [&](const LinkKind& kind) { return kind.spec == spec; });
   Link link;
+  link.latency = spec.latency;
   link.kind = static_cast<std::uint32_t>(known - link_kinds_.begin());
   if (known == link_kinds_.end()) link_kinds_.push_back({spec, {}});
   links_.push_back(link);
@@ -169,7 +170,7 @@ std::vector<bool> Executor<Stamp>::joints() const {
           joins[link] = changed = true;
           lead = 0;
         }
-        lead += link_kinds_[links_[link].kind].spec.latency.ps;
+        lead += links_[link].latency.ps;
       }
     }
   }
@@ -265,33 +266,33 @@ Duration Executor<Stamp>::overhead(const Worker& worker) {
   return most;
 }
 
-/// When the next slice can start. False while a neighbour has yet to act first: then the connection
+/// When the next slice can start. Null while a neighbour has yet to act first: then the connection
 /// that it has to act on knows who waits.
 template <class Stamp>
 template <bool kSingle>
-bool Executor<Stamp>::ready(const Worker& worker, Stamp& at) {
-  at = worker.free;
-  return all_inputs<kSingle>(worker,
-                             [&](Connection& input) {
-                               input.receiver_waits = input.full == 0;
-                               if (input.receiver_waits) return false;
-                               at = later(at, slot(input, input.next_drain));
-                               return true;
-                             }) &&
-         all_outputs<kSingle>(worker, [&](Connection& output) {
-           output.sender_waits = output.in_flight == output.slots;
-           if (output.sender_waits) return false;
-           at = later(at, slot(output, output.next_fill));
-           return true;
-         });
+const Stamp* Executor<Stamp>::ready(const Worker& worker) {
+  const Stamp* at = &worker.free;
+  const bool is_ready = all_inputs<kSingle>(worker,
+                                            [&](Connection& input) {
+                                              input.receiver_waits = input.full == 0;
+                                              if (input.receiver_waits) return false;
+                                              at = &later(*at, slot(input, input.next_drain));
+                                              return true;
+                                            }) &&
+                        all_outputs<kSingle>(worker, [&](Connection& output) {
+                          output.sender_waits = output.in_flight == output.slots;
+                          if (output.sender_waits) return false;
+                          at = &later(*at, slot(output, output.next_fill));
+                          return true;
+                        });
+  return is_ready ? at : nullptr;
 }
 
 template <class Stamp>
 void Executor<Stamp>::arm(std::uint32_t id) {
   const Worker& worker = workers_[id];
-  Stamp at;
-  if (worker.single ? ready<true>(worker, at) : ready<false>(worker, at))
-    queue_.push({std::max(at.ps, queue_.now().ps)}, id);
+  const Stamp* const at = worker.single ? ready<true>(worker) : ready<false>(worker);
+  if (at != nullptr) queue_.push({std::max(at->ps, queue_.now().ps)}, id);
 }
 
 template <class Stamp>
@@ -328,22 +329,23 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
 template <class Stamp>
 Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last,
                              Bytes wire) {
-  const std::uint32_t* at = hops_.data() + hop;
-  const std::uint32_t* const behind = hops_.data() + end;
-  Link* const links = links_.data();
-  LinkKind* const kinds = link_kinds_.data();
-  for (; at != behind; ++at) {
-    Link& link = links[*at];
-    LinkKind& kind = kinds[link.kind];
+  Stamp head = first;
+  for (; hop != end; ++hop) {
+    Link& link = links_[hops_[hop]];
     if (wire.count > 0) {
-      first = later(first, link.free);
-      link.free = first.plus(kind.occupancy(wire), Cause::link);
+      if (link.recent != wire) {
+        link.recent = wire;
+        link.occupied = link_kinds_[link.kind].occupancy(wire);
+      }
+      head = later(head, link.free);
+      link.free = head.plus(link.occupied, Cause::link);
       link.carried += wire;
       last = later(last, link.free);
     }
-    first = first.plus(kind.spec.latency, Cause::latency);
-    last = last.plus(kind.spec.latency, Cause::latency);
+    head = head.plus(link.latency, Cause::latency);
+    last = last.plus(link.latency, Cause::latency);
   }
+  first = head;
   return last;
 }
 
@@ -393,19 +395,29 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
 }
 
 template <class Stamp>
+void Executor<Stamp>::price(Cost& cost, const WorkerClass& kind, std::int64_t payload) {
+  const bool copies = kind.copy_rate.bytes_per_s > 0;
+  cost.bytes = payload;
+  cost.busy = copies ? transfer_time({payload}, kind.copy_rate) : Duration{};
+  cost.wire = kind.wire.on_wire({payload});
+}
+
+template <class Stamp>
+void Executor<Stamp>::price(Cost& cost, const RelayClass& kind, std::int64_t payload) {
+  cost.bytes = payload;
+  cost.wire = kind.wire.on_wire({payload});
+  cost.busy = kind.post;
+  if (kind.check_rate.bytes_per_s > 0) cost.busy += transfer_time(cost.wire, kind.check_rate);
+}
+
+template <class Stamp>
 template <bool kSingle>
 void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const std::uint32_t payload = std::min(worker.left, worker.slice);
   worker.left -= payload;
   --worker.slices_left;
   Cost& cost = worker_costs_[worker.kind].entry(payload);
-  if (cost.bytes != payload) {
-    const WorkerClass& kind = worker_classes_[worker.kind];
-    const bool copies = kind.copy_rate.bytes_per_s > 0;
-    cost.bytes = payload;
-    cost.busy = copies ? transfer_time({payload}, kind.copy_rate) : Duration{};
-    cost.wire = kind.wire.on_wire({payload});
-  }
+  if (cost.bytes != payload) price(cost, worker_classes_[worker.kind], payload);
   const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   worker.free = end;
@@ -433,14 +445,8 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   Connection& input = connections_[relay.first_in];
   Connection& output = connections_[relay.first_out];
   const std::int64_t payload = slot_payload_[input.payload + input.next_drain];
-  const RelayClass& kind = relay_classes_[relay.kind];
   Cost& cost = relay_costs_[relay.kind].entry(payload);
-  if (cost.bytes != payload) {
-    cost.bytes = payload;
-    cost.wire = kind.wire.on_wire({payload});
-    cost.busy = kind.post;
-    if (kind.check_rate.bytes_per_s > 0) cost.busy += transfer_time(cost.wire, kind.check_rate);
-  }
+  if (cost.bytes != payload) price(cost, relay_classes_[relay.kind], payload);
   Thread& thread = threads_[relay.role.lane];
   const Stamp posted = later(start, thread.free).plus(cost.busy, Cause::latency);
   thread.free = posted;
@@ -463,9 +469,7 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
   Worker& worker = workers_[id];
   Stamp start;
   if constexpr (Stamp::kCausal) {
-    [[maybe_unused]] const bool is_ready =
-        worker.single ? ready<true>(worker, start) : ready<false>(worker, start);
-    assert(is_ready);
+    start = *(worker.single ? ready<true>(worker) : ready<false>(worker));
   } else {
     start = {now.ps};
   }

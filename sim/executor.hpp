@@ -115,7 +115,7 @@ class Executor {
   bool fetch(Worker& worker);
   // Most workers have one input and one output: they get a version of the hot path of their own.
   template <bool kSingle>
-  bool ready(const Worker& worker, Stamp& at);
+  const Stamp* ready(const Worker& worker);
   template <bool kSingle, class Visit>
   bool all_inputs(const Worker& worker, Visit visit);
   template <bool kSingle, class Visit>
@@ -131,12 +131,13 @@ class Executor {
   struct Leg;
   std::vector<bool> joints() const;
   void lay_legs();
-  Stamp carry(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
+  [[gnu::always_inline]] inline Stamp carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
+                                            Stamp last, Bytes wire);
   void depart(Connection& connection, Stamp first, Stamp last, Bytes wire);
   void enqueue(std::uint32_t leg, const Flight& flight);
   void act_leg(std::uint32_t leg);
-  void fill(Connection& connection, Stamp at);
-  void drain(Connection& connection, Stamp at);
+  [[gnu::always_inline]] inline void fill(Connection& connection, Stamp at);
+  [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
   std::string stuck();
   static void mix(std::uint64_t& hash, std::uint64_t value);
@@ -163,16 +164,22 @@ class Executor {
     }
   };
 
+  [[gnu::noinline]] static void price(Cost& cost, const WorkerClass& kind, std::int64_t payload);
+  [[gnu::noinline]] static void price(Cost& cost, const RelayClass& kind, std::int64_t payload);
+
   struct Link {
     Stamp free;  ///< busy until
     Bytes carried;
+    Bytes recent;       ///< the wire bytes it carried last,
+    Duration occupied;  ///< and for how long they occupied it
+    Duration latency;
     std::uint32_t kind = 0;
   };
   struct LinkKind {
     LinkSpec spec;
     CostTable costs;
 
-    Duration occupancy(Bytes wire) {
+    [[gnu::noinline]] Duration occupancy(Bytes wire) {
       Cost& cost = costs.entry(wire.count);
       if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), wire};
       return cost.busy;

@@ -26,7 +26,9 @@ struct Event {
 ///
 /// Time is read as digits of kDigitBits bits. An event waits in the bucket (level, digit): level is
 /// the highest digit in which its time differs from the running instant, digit its value there. It
-/// only ever moves to lower levels: two or three times in practice.
+/// only ever moves to lower levels: two or three times in practice. Actors that are scheduled for
+/// one instant travel together, as a list behind the first of them: equal parts of a system mostly
+/// act at equal times.
 class RadixHeap {
  public:
   bool empty() const { return size_ == 0; }
@@ -40,11 +42,21 @@ class RadixHeap {
     return i < round_.size() ? &round_[i] : nullptr;
   }
 
-  /// REQUIRES: at >= now(), at >= 0; an actor has at most one event per (instant, round).
+  /// REQUIRES: at >= now(), at >= 0; an actor waits for at most one event.
   void push(Instant at, std::uint32_t actor) {
     assert(at.ps >= last_);
     ++size_;
-    place({at, actor});
+    if (at.ps == last_) return join(actor);
+    if (actor >= followers_.size()) grow(actor);
+    followers_[actor] = kNobody;
+    Recent& recent = recent_[static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kRecentBits)];
+    if (recent.at == at) {
+      followers_[recent.last] = actor;
+      recent.last = actor;
+    } else {
+      recent = {at, actor};
+      place({at, actor});
+    }
   }
 
   /// REQUIRES: !empty().
@@ -56,15 +68,27 @@ class RadixHeap {
   }
 
  private:
-  [[gnu::always_inline]] void place(Event event) {
-    const auto difference = static_cast<std::uint64_t>(event.at.ps ^ last_);
-    if (difference == 0) {
-      next_round_.push_back(event.actor);
-      return;
-    }
+  /// The last actor scheduled for an instant, to find lists that are under way: a cache by hash of
+  /// the time. What is pushed out of it only makes two lists of one.
+  struct Recent {
+    Instant at{-1};
+    std::uint32_t last = 0;
+  };
+
+  // Out of line: what is rare would cost the rest its registers.
+
+  [[gnu::noinline]] void join(std::uint32_t actor) { next_round_.push_back(actor); }
+
+  [[gnu::noinline]] void grow(std::uint32_t actor) {
+    followers_.resize(std::bit_ceil(std::size_t{actor} + 1));
+  }
+
+  /// `first`: with the list behind it. REQUIRES: later than the running instant.
+  [[gnu::noinline]] void place(Event first) {
+    const auto difference = static_cast<std::uint64_t>(first.at.ps ^ last_);
     const unsigned level = static_cast<unsigned>(63 - std::countl_zero(difference)) / kDigitBits;
-    const auto digit = static_cast<unsigned>(event.at.ps >> (level * kDigitBits)) % kDigits;
-    buckets_[level * kDigits + digit].push_back(event);
+    const auto digit = static_cast<unsigned>(first.at.ps >> (level * kDigitBits)) % kDigits;
+    buckets_[level * kDigits + digit].push_back(first);
     digits_[level] |= std::uint64_t{1} << digit;
     levels_ |= 1u << level;
   }
@@ -88,7 +112,14 @@ class RadixHeap {
     std::int64_t earliest = spread_.front().at.ps;
     for (const Event& event : spread_) earliest = std::min(earliest, event.at.ps);
     last_ = earliest;
-    for (const Event& event : spread_) place(event);
+    for (const Event& event : spread_) {
+      if (event.at.ps != last_) {
+        place(event);
+        continue;
+      }
+      for (std::uint32_t actor = event.actor; actor != kNobody; actor = followers_[actor])
+        next_round_.push_back(actor);
+    }
     spread_.clear();
   }
 
@@ -124,6 +155,9 @@ class RadixHeap {
     }
   }
 
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+  static constexpr unsigned kRecentBits = 7;
+  static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
   static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
 
   static constexpr unsigned kDigitBits = 4;
@@ -134,6 +168,8 @@ class RadixHeap {
   std::array<std::uint64_t, kLevels> digits_{};  ///< bit d of level l: bucket (l, d) is not empty
   std::uint32_t levels_ = 0;                     ///< bit l: digits_[l] is not 0
   std::vector<Event> spread_;
+  std::vector<std::uint32_t> followers_;  ///< by actor: the next one of its instant
+  std::array<Recent, 1u << kRecentBits> recent_{};
   std::vector<std::uint32_t> round_, next_round_;
   std::vector<std::uint64_t> bits_;
   std::size_t round_next_ = 0;
