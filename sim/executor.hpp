@@ -35,17 +35,9 @@
 #include "sim/radix_heap.hpp"
 #include "sim/stamp.hpp"
 #include "sim/units.hpp"
+#include "sim/wire_format.hpp"
 
 namespace fabricast {
-
-/// `payload` bytes travel as `wire` bytes, in whole units: LL is 8 -> 16. {1, 1} adds nothing.
-struct WireFormat {
-  std::int64_t payload = 1, wire = 1;
-
-  constexpr Bytes on_wire(Bytes data) const {
-    return {(data.count + payload - 1) / payload * wire};
-  }
-};
 
 /// What workers of one kind have in common.
 struct WorkerClass {

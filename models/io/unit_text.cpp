@@ -102,7 +102,7 @@ const Unit& unit_of(const Parts& parts, const Quantity& kind) {
   std::vector<std::string> names;
   for (const Unit& unit : kind.units) {
     if (unit.name == parts.unit) return unit;
-    names.emplace_back(unit.name);
+    if (!unit.name.empty()) names.emplace_back(unit.name);
   }
   if (parts.unit.empty()) {
     throw Error(

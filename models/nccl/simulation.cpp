@@ -7,6 +7,7 @@
 
 #include "models/nccl/ring_links.hpp"
 #include "models/nccl/ring_program.hpp"
+#include "models/nccl/slices.hpp"
 #include "models/nccl/transport.hpp"
 #include "models/nccl/tree_links.hpp"
 #include "models/nccl/tree_program.hpp"
@@ -15,18 +16,6 @@
 namespace fabricast {
 
 namespace {
-
-WireFormat wire_format(Protocol protocol) {
-  switch (protocol) {
-    case Protocol::ll:
-      return {8, 16};
-    case Protocol::ll128:
-      return {1920, 2048};
-    case Protocol::simple:
-      return {1, 1};
-  }
-  return {};
-}
 
 /// Builds one executor for one run.
 template <class Stamp>

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "models/nccl/types.hpp"
+#include "sim/wire_format.hpp"
 
 namespace fabricast {
 
@@ -90,18 +91,18 @@ constexpr Slicing slices_of_chunk(std::int64_t chunk_elements, int element_bytes
   return {chunk_elements, even > least ? even : least, slices};
 }
 
-/// Bytes that cross the wire for `data` bytes of payload. LL: a line of 16 bytes carries 8. LL128:
-/// a warp writes 2048 bytes for 1920 of payload, and the last group of lines is written whole.
-constexpr Bytes wire_bytes(Protocol protocol, Bytes data) {
+/// How payload becomes bytes on the wire. LL: a line of 16 bytes carries 8. LL128: a warp writes
+/// 2048 bytes for 1920 of payload, and the last group of lines is written whole.
+constexpr WireFormat wire_format(Protocol protocol) {
   switch (protocol) {
     case Protocol::ll:
-      return {(data.count + 7) / 8 * 16};
+      return {8, 16};
     case Protocol::ll128:
-      return {(data.count + 1919) / 1920 * 2048};
+      return {1920, 2048};
     case Protocol::simple:
-      return data;
+      return {1, 1};
   }
-  return data;
+  return {};
 }
 
 }  // namespace fabricast

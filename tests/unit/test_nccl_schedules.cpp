@@ -196,16 +196,17 @@ TEST_CASE("double tree: one root, and children know their parents, for 1..200 no
 }
 
 TEST_CASE("wire bytes: lines and flags of each protocol") {
-  CHECK(wire_bytes(Protocol::simple, Bytes{1001}).count == 1001);
-  CHECK(wire_bytes(Protocol::ll, Bytes{0}).count == 0);
-  CHECK(wire_bytes(Protocol::ll, Bytes{1}).count == 16);  // a line carries 8 of its 16 bytes
-  CHECK(wire_bytes(Protocol::ll, Bytes{32'768}).count == 65'536);
-  CHECK(wire_bytes(Protocol::ll128, Bytes{1}).count == 2048);  // one warp's lines, whole
-  CHECK(wire_bytes(Protocol::ll128, Bytes{1921}).count == 2 * 2048);
+  CHECK(wire_format(Protocol::simple).on_wire(Bytes{1001}).count == 1001);
+  CHECK(wire_format(Protocol::ll).on_wire(Bytes{0}).count == 0);
+  CHECK(wire_format(Protocol::ll).on_wire(Bytes{1}).count ==
+        16);  // a line carries 8 of its 16 bytes
+  CHECK(wire_format(Protocol::ll).on_wire(Bytes{32'768}).count == 65'536);
+  CHECK(wire_format(Protocol::ll128).on_wire(Bytes{1}).count == 2048);  // one warp's lines, whole
+  CHECK(wire_format(Protocol::ll128).on_wire(Bytes{1921}).count == 2 * 2048);
   // A full step of data fills the step.
   for (const Protocol p : kAllProtocols) {
     const Bytes data = step_payload(p, BufferSizes{});
-    CHECK(wire_bytes(p, data) == step_size(p, BufferSizes{}));
+    CHECK(wire_format(p).on_wire(data) == step_size(p, BufferSizes{}));
   }
 }
 
