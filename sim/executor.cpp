@@ -89,6 +89,8 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
     hops_.insert(hops_.end(), spec.path.begin(), spec.path.end());
   }
   connection.path = path->second;
+  connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
+                                [](std::uint32_t link) { return (link & kBeside) != 0; });
   const ConnectionKind kind{spec.overhead, spec.sync, spec.credit, spec.ack};
   const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
   connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
@@ -146,6 +148,22 @@ void Executor<Stamp>::seal() {
   slot_payload_.assign(payloads, 0);
 }
 
+/// Where the step of a way that begins at `hop` ends: behind the links crossed beside the first.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::step_end(std::uint32_t hop, std::uint32_t end) const {
+  do {
+    ++hop;
+  } while (hop != end && (hops_[hop] & kBeside) != 0);
+  return hop;
+}
+
+template <class Stamp>
+bool Executor<Stamp>::joins_at(const std::vector<bool>& joins, std::uint32_t hop,
+                               std::uint32_t end) const {
+  return std::any_of(&hops_[hop], hops_.data() + end,
+                     [&](std::uint32_t link) { return joins[link & ~kBeside]; });
+}
+
 /// Finds the links that slices reach with different lead times (latency between the event that
 /// books the link and the arrival), and begins a leg there: a new event, so that the lead is 0.
 /// That can make leads further on differ, so it goes round until nothing changes.
@@ -160,17 +178,18 @@ std::vector<bool> Executor<Stamp>::joints() const {
       const bool from_worker = !workers_[connection.from].relay;
       std::int64_t lead = from_worker ? connection_kinds_[connection.kind].overhead.ps : 0;
       const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-      for (std::uint32_t hop = begin; hop != end; ++hop) {
-        const std::uint32_t link = hops_[hop];
-        if (joins[link]) {
-          lead = 0;
-        } else if (leads[link] == unknown) {
-          leads[link] = lead;
-        } else if (leads[link] != lead) {
-          joins[link] = changed = true;
-          lead = 0;
+      for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
+        next = step_end(hop, end);
+        if (joins_at(joins, hop, next)) lead = 0;
+        std::int64_t latency = 0;
+        for (std::uint32_t i = hop; i != next; ++i) {
+          const std::uint32_t link = hops_[i] & ~kBeside;
+          latency = std::max(latency, links_[link].latency.ps);
+          if (joins[link]) continue;
+          if (leads[link] == unknown) leads[link] = lead;
+          if (leads[link] != lead) joins[link] = changed = true;
         }
-        lead += links_[link].latency.ps;
+        lead = (joins_at(joins, hop, next) ? 0 : lead) + latency;
       }
     }
   }
@@ -184,8 +203,9 @@ void Executor<Stamp>::lay_legs() {
   for (std::uint32_t c = 0; c < connections_.size(); ++c) {
     Connection& connection = connections_[c];
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-    for (std::uint32_t hop = begin; hop != end; ++hop) {
-      if (!joins[hops_[hop]]) continue;
+    for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
+      next = step_end(hop, end);
+      if (!joins_at(joins, hop, next)) continue;
       if (connection.legged) {
         legs_.back().hop_end = hop;
         legs_.back().last = false;
@@ -323,6 +343,21 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   if (connection.sender_waits) arm(connection.from);
 }
 
+/// A link's own server: the first byte comes at `head`, the last is not there before `last`; both
+/// become when they leave it, its latency not yet passed.
+template <class Stamp>
+void Executor<Stamp>::cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
+  if (wire.count == 0) return;
+  if (link.recent != wire) {
+    link.recent = wire;
+    link.occupied = link_kinds_[link.kind].occupancy(wire);
+  }
+  head = later(head, link.free);
+  link.free = head.plus(link.occupied, Cause::link);
+  link.carried += wire;
+  last = later(last, link.free);
+}
+
 /// Books the links from `hop` on for wire bytes: the first byte comes to the first link at `first`,
 /// the last is not there before `last`. Returns when the last one arrives behind the links; `first`
 /// becomes when the first one does.
@@ -332,21 +367,39 @@ Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
   Stamp head = first;
   for (; hop != end; ++hop) {
     Link& link = links_[hops_[hop]];
-    if (wire.count > 0) {
-      if (link.recent != wire) {
-        link.recent = wire;
-        link.occupied = link_kinds_[link.kind].occupancy(wire);
-      }
-      head = later(head, link.free);
-      link.free = head.plus(link.occupied, Cause::link);
-      link.carried += wire;
-      last = later(last, link.free);
-    }
+    cross(link, head, last, wire);
     head = head.plus(link.latency, Cause::latency);
     last = last.plus(link.latency, Cause::latency);
   }
   first = head;
   return last;
+}
+
+/// The same where a step may be several links wide: the slowest of them counts.
+template <class Stamp>
+Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last,
+                                  Bytes wire) {
+  while (hop != end) {
+    const std::uint32_t next = step_end(hop, end);
+    Stamp all_first, all_last;
+    for (; hop != next; ++hop) {
+      Link& link = links_[hops_[hop] & ~kBeside];
+      Stamp one_first = first, one_last = last;
+      cross(link, one_first, one_last, wire);
+      all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
+      all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
+    }
+    first = all_first;
+    last = all_last;
+  }
+  return last;
+}
+
+template <class Stamp>
+Stamp Executor<Stamp>::carry(const Connection& connection, std::uint32_t hop, std::uint32_t end,
+                             Stamp& first, Stamp last, Bytes wire) {
+  return connection.wide ? carry_wide(hop, end, first, last, wire)
+                         : carry(hop, end, first, last, wire);
 }
 
 /// Sends a slice down a path with legs. Its slot is the sender's no more, but not yet full.
@@ -356,7 +409,7 @@ void Executor<Stamp>::depart(Connection& connection, Stamp first, Stamp last, By
   const std::uint32_t slot = connection.next_fill;
   if (++connection.next_fill == connection.slots) connection.next_fill = 0;
   ++connection.in_flight;
-  last = carry(connection.path + 1, legs_[leg].hop, first, last, wire);
+  last = carry(connection, connection.path + 1, legs_[leg].hop, first, last, wire);
   enqueue(leg, {first, last, wire, slot});
 }
 
@@ -383,7 +436,7 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
     queue_.push({std::max(next.ps, queue_.now().ps)},
                 static_cast<std::uint32_t>(workers_.size()) + id);
   }
-  flight.last = carry(leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
+  flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
   if (!leg.last) return enqueue(id + 1, flight);
   const ConnectionKind& kind = connection_kinds_[connection.kind];
   slot(connection, flight.slot) = flight.last.plus(kind.sync, Cause::latency);
@@ -429,7 +482,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     }
     Stamp first = begin;
     const std::uint32_t path = output.path + 1;
-    const Stamp arrived = carry(path, path + hops_[output.path], first, end, cost.wire);
+    const Stamp arrived = carry(output, path, path + hops_[output.path], first, end, cost.wire);
     fill(output, arrived.plus(connection_kinds_[output.kind].sync, Cause::latency));
     return true;
   });
@@ -457,7 +510,7 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   if (output.legged) return depart(output, posted, posted, cost.wire);
   Stamp first = posted;
   const std::uint32_t path = output.path + 1;
-  const Stamp arrived = carry(path, path + hops_[output.path], first, posted, cost.wire);
+  const Stamp arrived = carry(output, path, path + hops_[output.path], first, posted, cost.wire);
   const ConnectionKind& out_kind = connection_kinds_[output.kind];
   fill(output, arrived.plus(out_kind.sync, Cause::latency));
   const Duration freed = out_kind.ack + connection_kinds_[input.kind].credit;
