@@ -29,17 +29,19 @@ std::string nic_names(const NodeGraph& node) {
   return out;
 }
 
-SearchResult find_channels(const NodeGraph& node, const Communicator& made) {
+SearchResult find_channels(const NodeDescription& node, const Communicator& made) {
   SearchInput input;
   input.version = made.version;
   input.nodes = made.nodes;
-  for (int g = 0; g < made.gpus_per_node; ++g) input.gpus.push_back(g);
+  input.gpus = gpu_devs(node);
+  input.gpus.resize(static_cast<std::size_t>(made.gpus_per_node));
   input.nics = made.nics;
-  return search(describe(node), input);
+  return search(node, input);
 }
 
-TunerInput tuner_input(const NodeGraph& node, const Communicator& made) {
-  SearchResult graphs = find_channels(node, made);
+TunerInput tuner_input(const NodeGraph& node, const NodeDescription& described,
+                       const Communicator& made) {
+  SearchResult graphs = find_channels(described, made);
   TunerInput input;
   input.version = made.version;
   input.nodes = made.nodes;
@@ -92,7 +94,8 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
     throw Error("NCCL_IB_HCA selects none of the node's HCAs: " + nic_names(node),
                 "without an HCA NCCL would fall back to sockets, which are not simulated yet");
   }
-  made.model = tuning_model(tuner_input(node, made));
+  made.model = tuning_model(
+      tuner_input(node, config.description ? *config.description : describe(node), made));
   return made;
 }
 

@@ -2,11 +2,13 @@
 // A communicator on a cluster: what NCCL settles once, when it is created (channels, settings,
 // tuning model), and then for each call.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/env.hpp"
+#include "models/nccl/node_description.hpp"
 #include "models/nccl/simulation.hpp"
 #include "models/nccl/tuner.hpp"
 
@@ -16,6 +18,9 @@ struct CommunicatorConfig {
   NcclVersion version = kNccl2_21_5;
   Environment environment;
   int gpus_per_node = 0;  ///< 0 = all
+  /// What NCCL is told of each node, if it is not describe() of the cluster's: GPUs and nets in the
+  /// order of the node's.
+  std::optional<NodeDescription> description;
 };
 
 struct Communicator {

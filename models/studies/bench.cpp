@@ -98,8 +98,9 @@ class Bench {
     const BenchConfig& config = result_.config;
     BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
     block.nodes = block.cluster.nodes();
-    const Communicator communicator = make_communicator(
-        block.cluster, {config.version, config.environment, config.gpus_per_node});
+    const Communicator communicator =
+        make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
+                                          load_description(config.topology, parts_)});
     check_ranks(config, communicator);
     for (const std::string& warning : communicator.settings.warnings)
       note_once(result_.notes, warning);
