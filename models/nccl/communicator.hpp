@@ -2,11 +2,9 @@
 // A communicator on a cluster: what NCCL settles once, when it is created (channels, settings,
 // tuning model), and then for each call.
 
-#include <string>
-#include <vector>
-
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/env.hpp"
+#include "models/nccl/nccl_communicator.hpp"
 #include "models/nccl/simulation.hpp"
 #include "models/nccl/tuner.hpp"
 
@@ -16,15 +14,10 @@ struct CommunicatorConfig {
   NcclVersion version = kNccl2_21_5;
   Environment environment;
   int gpus_per_node = 0;  ///< 0 = all
+  bool sharp = false;     ///< a CollNet plugin serves all NICs
 };
 
-struct Communicator {
-  NcclVersion version;
-  NcclSettings settings;
-  int nodes = 1, gpus_per_node = 1, ranks = 1;
-  std::vector<int> nics;  ///< of each node, that NCCL may use
-  TuningModel model;      ///< its input holds the ring and tree graphs and the channel counts
-};
+using Communicator = NcclCommunicator;
 
 /// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more
 /// GPUs than a node has, values NCCL refuses).

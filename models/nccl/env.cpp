@@ -8,11 +8,21 @@
 namespace fabricast {
 namespace {
 
-constexpr std::array<std::string_view, 13> kActing = {
-    "NCCL_ALGO",     "NCCL_PROTO",       "NCCL_MIN_NCHANNELS",  "NCCL_MAX_NCHANNELS",
-    "NCCL_MIN_CTAS", "NCCL_MAX_CTAS",    "NCCL_NTHREADS",       "NCCL_LL128_NTHREADS",
-    "NCCL_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_NET_OVERHEAD",
-    "NCCL_IB_HCA"};
+constexpr std::array<std::string_view, 27> kActing = {
+    "NCCL_ALGO",           "NCCL_PROTO",
+    "NCCL_MIN_NCHANNELS",  "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_CTAS",       "NCCL_MAX_CTAS",
+    "NCCL_NTHREADS",       "NCCL_LL128_NTHREADS",
+    "NCCL_BUFFSIZE",       "NCCL_LL_BUFFSIZE",
+    "NCCL_LL128_BUFFSIZE", "NCCL_NET_OVERHEAD",
+    "NCCL_IB_HCA",         "NCCL_NVLS_ENABLE",
+    "NCCL_COLLNET_ENABLE", "NCCL_CROSS_NIC",
+    "NCCL_P2P_DISABLE",    "NCCL_P2P_LEVEL",
+    "NCCL_SHM_DISABLE",    "NCCL_NET_GDR_LEVEL",
+    "NCCL_NET_GDR_READ",   "NCCL_NET_GDR_C2C",
+    "NCCL_PXN_DISABLE",    "NCCL_PXN_C2C",
+    "NCCL_NVB_DISABLE",    "NCCL_NET_DISABLE_INTRA",
+    "NCCL_NETDEVS_POLICY"};
 
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -21,11 +21,14 @@ struct NcclSettings {
   Choices algorithms = Choices::all();  ///< NCCL_ALGO
   Choices protocols = Choices::all();   ///< NCCL_PROTO
   int channels_min = 1;                 ///< the larger of NCCL_MIN_NCHANNELS and NCCL_MIN_CTAS
-  int channels_max = 64;       ///< the smaller of NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS, max_channels()
-  std::optional<int> threads;  ///< NCCL_NTHREADS: Ring and Tree, LL and Simple
+  int channels_max = 64;  ///< the smaller of NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS, max_channels()
+  int ctas_min = 1, ctas_max = 64;   ///< NCCL_MIN_CTAS and NCCL_MAX_CTAS alone: NVLS channels
+  std::optional<int> threads;        ///< NCCL_NTHREADS: Ring and Tree, LL and Simple
   std::optional<int> threads_ll128;  ///< NCCL_LL128_NTHREADS
   BufferSizes buffers{};
   std::optional<float> net_overhead_us;  ///< NCCL_NET_OVERHEAD
+  bool nvls = true;                      ///< NCCL_NVLS_ENABLE
+  bool collnet = false;                  ///< NCCL_COLLNET_ENABLE
   IbHcaFilter ib_hca;
   std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
 };

@@ -101,7 +101,7 @@ class Bench {
     const Communicator communicator = make_communicator(
         block.cluster, {config.version, config.environment, config.gpus_per_node});
     check_ranks(config, communicator);
-    for (const std::string& warning : communicator.settings.warnings)
+    for (const std::string& warning : communicator.warnings)
       note_once(result_.notes, warning);
     for (const Collective collective : config.collectives) {
       if (nvls_in_race(communicator.model.input, collective))
