@@ -108,6 +108,7 @@ struct SoftwareCosts {
   std::array<ProtocolCosts, kProtocols> protocol{};
   Duration launch_per_gpu;     ///< launches of one process serialise: T >= GPUs * this
   double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
+  double nvls_copy_share = 1;  ///< that of scatter and of gather, each
 };
 
 struct Cable {

@@ -19,7 +19,7 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
       software_(software),
       run_(run),
       partition_(partition),
-      gpus_(run.graph.gpus()),
+      gpus_(gpus_of(run)),
       ranks_(cluster.nodes() * gpus_) {
   for (std::uint32_t link = 0; link < cluster.links(); ++link) {
     const ClusterLink spec = cluster.link(LinkId{link});
@@ -60,25 +60,15 @@ Duration Assembly::latency(const std::vector<LinkId>& links) const {
 }
 
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
-                       std::uint64_t slices) {
-  const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b);
-  connect(from, to, way, a.node, slices, link_ids(way.into_slots));
-}
-
-void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
-                       std::uint64_t slices, const std::vector<std::uint32_t>& into_slots) {
-  const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b);
-  connect(from, to, way, a.node, slices, into_slots);
-}
-
-void Assembly::connect(std::uint32_t from, std::uint32_t to, const Transport& way, int sender_node,
-                       std::uint64_t slices, const std::vector<std::uint32_t>& into_slots) {
+                       std::uint64_t slices, std::vector<std::uint32_t> path) {
+  const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b, run_.transport);
+  for (const LinkId link : way.into_slots) path.push_back(index_of(link));
   const auto kind = static_cast<std::size_t>(way.kind);
   ConnectionSpec slots;
   slots.from = from;
   slots.slots = static_cast<std::uint32_t>(partition_.shape.slices_in_flight());
   slots.overhead = costs().overhead[kind];
-  slots.path = into_slots;
+  slots.path = path;
   const Duration near_latency = latency(way.into_slots);
   if (way.kind != HopKind::net) {
     slots.to = to;
@@ -87,8 +77,8 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, const Transport& wa
     machine_.connect(slots);
     return;
   }
-  const std::uint32_t proxy = machine_.add_relay(
-      relay_class_, static_cast<std::uint32_t>(sender_node * gpus_ + way.proxy_gpu));
+  const std::uint32_t proxy =
+      machine_.add_relay(relay_class_, static_cast<std::uint32_t>(a.node * gpus_ + way.proxy_gpu));
   forwarded_ += slices;
   // The flag follows the data: where both go to host memory it adds nothing.
   slots.to = proxy;

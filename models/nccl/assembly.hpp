@@ -40,11 +40,9 @@ class Assembly {
 
   /// Slots between two workers, for so many slices. Through the network there are slots on both
   /// sides and a proxy between.
-  void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices);
-  /// The same when bytes take another way into the slots than the stores of GPU `a` to GPU `b` (to
-  /// the proxy's memory, through the network) would: `into_slots` as in ConnectionSpec::path.
+  /// `before`: what bytes cross before they get to GPU `a` (ConnectionSpec::path).
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
-               const std::vector<std::uint32_t>& into_slots);
+               std::vector<std::uint32_t> before = {});
 
   /// Keeps a program for as long as the machine may run it.
   template <class P>
@@ -66,8 +64,6 @@ class Assembly {
   void add_forwarded(std::uint64_t slices) { forwarded_ += slices; }
 
  private:
-  void connect(std::uint32_t from, std::uint32_t to, const Transport& way, int sender_node,
-               std::uint64_t slices, const std::vector<std::uint32_t>& into_slots);
   Duration latency(const std::vector<LinkId>& links) const;
 
   Machine& machine_;
@@ -89,5 +85,6 @@ std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
 // One per algorithm, each in its own file. REQUIRES: the run's algorithm.
 void add_rings(Assembly& assembly);
 void add_trees(Assembly& assembly);
+void add_nvls(Assembly& assembly);  ///< NVLS and NVLSTree
 
 }  // namespace fabricast

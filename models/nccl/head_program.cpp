@@ -34,10 +34,9 @@ std::int64_t HeadProgram::chunk_elements(std::uint32_t lane, std::uint32_t head,
   const std::int64_t turn = strided ? loop * lanes + part.channel : std::int64_t{loop};
   const std::int64_t left = part.count_elements - turn * heads * part.chunk_elements;
   const bool last = left < heads * part.chunk_elements;
-  const std::int64_t chunk =
-      last && per_head && !strided && part.last_loop_chunk_elements > 0
-          ? part.last_loop_chunk_elements
-          : part.chunk_elements;
+  const std::int64_t chunk = last && per_head && !strided && part.last_loop_chunk_elements > 0
+                                 ? part.last_loop_chunk_elements
+                                 : part.chunk_elements;
   return std::clamp<std::int64_t>(left - (per_head ? head * chunk : 0), 0, chunk);
 }
 

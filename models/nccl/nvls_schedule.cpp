@@ -119,14 +119,13 @@ class NvlsSchedule {
     const int channel = assembly_.partition().parts[lane].channel;
     return nvls_links(run().graph, nodes(), assembly_.gpus(), channel, rank);
   }
-  int rank_of(int node, std::uint32_t head) const {
-    return node * assembly_.gpus() + heads_[head];
-  }
+  int rank_of(int node, std::uint32_t head) const { return node * assembly_.gpus() + heads_[head]; }
 
   void add_lane(std::uint32_t lane) {
     std::vector<NodeWorkers> all;
     for (int node = 0; node < nodes(); ++node) all.push_back(add_node(lane, node));
-    for (int node = 0; node < nodes(); ++node) connect_node(all[static_cast<std::size_t>(node)], node);
+    for (int node = 0; node < nodes(); ++node)
+      connect_node(all[static_cast<std::size_t>(node)], node);
     if (nodes() > 1) {
       for (std::uint32_t head = 0; head < heads(); ++head) connect_tree(all, lane, head);
     }
@@ -137,9 +136,11 @@ class NvlsSchedule {
     for (std::uint32_t g = 0; g < gpus(); ++g) {
       const int rank = node * assembly_.gpus() + static_cast<int>(g);
       if (reduces())
-        out.scatter.push_back(add_worker(copy_classes_, HeadShare::all_chunks, 0, heads(), {lane, 0}, rank));
+        out.scatter.push_back(
+            add_worker(copy_classes_, HeadShare::all_chunks, 0, heads(), {lane, 0}, rank));
       if (gathers())
-        out.gather.push_back(add_worker(copy_classes_, HeadShare::all_chunks, heads(), 0, {lane, 0}, rank));
+        out.gather.push_back(
+            add_worker(copy_classes_, HeadShare::all_chunks, heads(), 0, {lane, 0}, rank));
     }
     for (std::uint32_t head = 0; head < heads(); ++head) add_head(out, lane, node, head);
     return out;
@@ -162,7 +163,8 @@ class NvlsSchedule {
           add_worker(reduce_classes_, HeadShare::one_chunk, inputs, 1 + children, role, rank));
       out.bcast.push_back(out.reduce.back());
     } else {
-      out.reduce.push_back(add_worker(reduce_classes_, HeadShare::one_chunk, inputs, 1, role, rank));
+      out.reduce.push_back(
+          add_worker(reduce_classes_, HeadShare::one_chunk, inputs, 1, role, rank));
       out.bcast.push_back(
           add_worker(bcast_classes_, HeadShare::one_chunk, 1, 1 + children, role, rank));
     }
@@ -185,7 +187,8 @@ class NvlsSchedule {
 
   void connect_node(const NodeWorkers& workers, int node) {
     const auto nvlink = static_cast<std::size_t>(HopKind::nvlink);
-    const Duration overhead = assembly_.costs().overhead[nvlink], sync = assembly_.costs().sync[nvlink];
+    const Duration overhead = assembly_.costs().overhead[nvlink],
+                   sync = assembly_.costs().sync[nvlink];
     for (std::uint32_t head = 0; head < heads(); ++head) {
       for (const std::uint32_t scatter : workers.scatter)
         connect_local(scatter, workers.reduce[head], {}, kConnectionSlots, overhead, sync);

@@ -12,8 +12,20 @@ namespace fabricast {
 namespace {
 
 void add_schedule(Assembly& assembly) {
-  if (assembly.run().algorithm == Algorithm::ring) return add_rings(assembly);
-  add_trees(assembly);
+  switch (assembly.run().algorithm) {
+    case Algorithm::ring:
+      return add_rings(assembly);
+    case Algorithm::tree:
+      return add_trees(assembly);
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return add_nvls(assembly);
+    case Algorithm::collnet_direct:
+    case Algorithm::collnet_chain:
+    case Algorithm::pat:
+      break;
+  }
+  assert(false && "not executed yet, see is_executed()");
 }
 
 std::vector<LinkLoad> loads(const Cluster& cluster, Duration makespan, auto& executor) {
@@ -76,21 +88,43 @@ Partition split(const Cluster& cluster, const CollectiveRun& run) {
   input.count = run.count;
   input.element_bytes = run.element_bytes;
   input.nodes = cluster.nodes();
-  input.ranks = cluster.nodes() * run.graph.gpus();
+  input.ranks = cluster.nodes() * gpus_of(run);
   input.channels = run.channels;
   input.communicator_channels = run.communicator_channels;
   input.threads = run.threads;
   input.buffers = run.buffers;
+  input.heads = run.heads;
   return partition(input);
 }
 
 }  // namespace
 
+int gpus_of(const CollectiveRun& run) {
+  return run.gpus_per_node > 0 ? run.gpus_per_node : run.graph.gpus();
+}
+
+bool is_executed(Algorithm algorithm, Collective collective, int nodes) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return true;
+    case Algorithm::tree:
+    case Algorithm::nvls_tree:
+      return collective == Collective::all_reduce;
+    case Algorithm::nvls:
+      return nodes == 1;
+    case Algorithm::collnet_direct:
+    case Algorithm::collnet_chain:
+    case Algorithm::pat:
+      return false;
+  }
+  return false;
+}
+
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
-  assert(run.algorithm == Algorithm::ring || run.algorithm == Algorithm::tree);
+  assert(is_executed(run.algorithm, run.collective, cluster.nodes()));
   assert(run.count > 0);
-  const int ranks = cluster.nodes() * run.graph.gpus();
+  const int ranks = cluster.nodes() * gpus_of(run);
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);

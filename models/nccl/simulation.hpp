@@ -11,6 +11,7 @@
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
 #include "models/nccl/partition.hpp"
+#include "models/nccl/transport.hpp"
 #include "sim/stamp.hpp"
 
 namespace fabricast {
@@ -29,7 +30,10 @@ struct CollectiveRun {
   int communicator_channels = 1;
   int threads = 512;  ///< per block
   BufferSizes buffers;
-  ChannelGraph graph;        ///< ring or tree, as the algorithm needs
+  ChannelGraph graph;        ///< ring, tree or NVLS, as the algorithm needs
+  int gpus_per_node = 0;     ///< 0 = as many as the graph's chains hold
+  HeadRules heads;           ///< NVLS, CollNet
+  TransportRules transport;  ///< as the environment has it
   int gpus_per_process = 1;  ///< launches of one process serialise
 };
 
@@ -57,8 +61,13 @@ struct SimulationResult {
   std::uint64_t digest = 0;
 };
 
-/// Ranks = nodes x GPUs of the graph's channels, node by node. One rank: a copy, no links.
-/// REQUIRES: Ring or Tree (Tree: all_reduce), count > 0, root < ranks.
+int gpus_of(const CollectiveRun& run);  ///< per node
+
+/// What of NCCL's choices has a schedule here.
+bool is_executed(Algorithm algorithm, Collective collective, int nodes);
+
+/// Ranks = nodes x GPUs of a node, node by node. One rank: a copy, no links.
+/// REQUIRES: is_executed(), count > 0, root < ranks.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});
 
