@@ -5,21 +5,36 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/job_options.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/nccl_xml.hpp"
 #include "models/io/topo_text.hpp"
+#include "models/studies/graph_text.hpp"
 
 namespace fabricast {
 
 namespace {
 
 struct TopoOptions {
+  JobOptions job;  ///< the environment, for the graphs
   std::string topology, parts, fabric, format = "text";
   int nodes = 0;  ///< 0 = what the topology says
-  bool matrix = false;
+  bool matrix = false, graphs = false, sharp = false;
   std::vector<std::string> pair;
 };
+
+std::string graphs(const Cluster& cluster, const TopoOptions& options) {
+  const NodeDescription node = describe(cluster.node());
+  NcclCommunicatorConfig config;
+  config.version = options.job.version();
+  config.environment = options.job.environment();
+  config.nodes = cluster.nodes();
+  config.sharp = options.sharp;
+  const NcclCommunicator made = make_nccl_communicator(node, config);
+  for (const std::string& warning : made.warnings) fmt::print(stderr, "note: {}\n", warning);
+  return graphs_text(made, node);
+}
 
 int show(const TopoOptions& options) {
   const Cluster cluster =
@@ -28,6 +43,8 @@ int show(const TopoOptions& options) {
     fmt::print("{}", to_nccl_xml(cluster.node()));
   } else if (!options.pair.empty()) {
     fmt::print("{}", topo_pair(cluster, options.pair[0], options.pair[1]));
+  } else if (options.graphs) {
+    fmt::print("{}", graphs(cluster, options));
   } else if (options.matrix) {
     fmt::print("{}", topo_matrix(cluster.node()));
   } else {
@@ -54,12 +71,20 @@ void add_topo(CLI::App& app, Action& action) {
           ->expected(2);
   CLI::Option* matrix =
       command->add_flag("--matrix", options->matrix, "only the matrix of nvidia-smi topo -m");
+  CLI::Option* graphs = command->add_flag("--graphs", options->graphs,
+                                          "NCCL's rings and trees on it, in the words of its log");
+  command->add_flag("--sharp", options->sharp, "with --graphs: a CollNet plugin serves all NICs")
+      ->needs(graphs);
+  add_environment_options(*command, options->job);
+  for (const char* name : {"--nccl", "--env", "--env-file"})
+    command->get_option(name)->needs(graphs);
   CLI::Option* format = command
                             ->add_option("--format", options->format,
                                          "text, or xml: the node as NCCL_TOPO_DUMP_FILE writes it")
                             ->check(one_of({"text", "xml"}))
                             ->capture_default_str();
   matrix->excludes(pair)->excludes(format);
+  graphs->excludes(pair)->excludes(format)->excludes(matrix);
   pair->excludes(format);
   command->callback([options, &action] { action = [options] { return show(*options); }; });
 }

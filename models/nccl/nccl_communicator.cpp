@@ -25,14 +25,6 @@ void for_each_pci(const NodeDescription& node, Visit&& visit) {
   for (const NodeDescription::Cpu& cpu : node.cpus) for_each_pci(cpu.children, visit);
 }
 
-std::vector<NodeDescription::Net> nets_of(const NodeDescription& node) {
-  std::vector<NodeDescription::Net> out;
-  for_each_pci(node, [&](const Pci& pci) {
-    if (pci.nic) out.insert(out.end(), pci.nic->nets.begin(), pci.nic->nets.end());
-  });
-  return out;
-}
-
 /// The indices of the nets that NCCL_IB_HCA leaves.
 std::vector<int> usable_nets(const NodeDescription& node, const IbHcaFilter& filter, int nodes) {
   std::vector<int> out;

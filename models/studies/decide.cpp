@@ -1,0 +1,140 @@
+#include "models/studies/decide.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "models/io/load.hpp"
+#include "models/io/unit_text.hpp"
+#include "models/nccl/partition.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kElementBytes = 4;  // float32
+
+void check_tuned(const std::vector<Collective>& collectives) {
+  for (const Collective collective : collectives) {
+    if (is_tuned(collective)) continue;
+    throw Error(fmt::format("NCCL makes no choice for {}: it is a group of sends and receives",
+                            to_text(collective)),
+                "it chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
+  }
+}
+
+/// Channels and chunk of what was decided.
+void add_plan(const NcclCommunicator& communicator, DecideRow& row) {
+  const TunerInput& in = communicator.model.input;
+  PartitionInput split;
+  split.version = in.version;
+  split.collective = row.collective;
+  split.algorithm = *row.decision.algorithm;
+  split.protocol = row.decision.protocol;
+  split.count = row.count;
+  split.element_bytes = kElementBytes;
+  split.ranks = in.ranks;
+  split.nodes = in.nodes;
+  split.channels = row.decision.channels;
+  split.communicator_channels = in.channels.communicator;
+  split.threads = row.decision.threads;
+  split.buffers = in.settings.buffers;
+  const Partition partition = fabricast::partition(split);
+  const ChannelPart& part = partition.parts[partition.parts.size() > 2 ? 1 : 0];
+  row.channels = static_cast<int>(partition.parts.size());
+  row.threads = row.decision.threads;
+  row.chunk_bytes = part.chunk_elements * partition.element_bytes;
+}
+
+bool is_same_choice(const TunerDecision& a, const TunerDecision& b) {
+  return a.algorithm == b.algorithm && (!a.algorithm || a.protocol == b.protocol);
+}
+
+TunerDecision decide_count(const NcclCommunicator& communicator, Collective collective,
+                           std::int64_t count) {
+  return decide(communicator.model, collective,
+                message_size(collective, count, kElementBytes, communicator.ranks));
+}
+
+void note_once(std::vector<std::string>& notes, const std::string& note) {
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+}
+
+}  // namespace
+
+std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collective collective,
+                                    Bytes size) {
+  const int ranks = communicator.ranks;
+  DecideRow row;
+  row.collective = collective;
+  row.requested = size;
+  row.count = size.count / message_size(collective, 1, kElementBytes, ranks).count;
+  if (row.count == 0) return std::nullopt;
+  row.size = message_size(collective, row.count, kElementBytes, ranks);
+  row.decision = decide(communicator.model, collective, row.size);
+  if (row.decision.algorithm) add_plan(communicator, row);
+  return row;
+}
+
+DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts) {
+  check_tuned(config.collectives);
+  DecideResult result;
+  result.config = config;
+  result.topology = std::filesystem::path(config.topology).stem().string();
+  const Cluster cluster = load_cluster({config.topology, 0, {}}, parts);
+  result.node = describe(cluster.node());
+  std::vector<int> nodes = config.nodes;
+  if (nodes.empty()) nodes = {cluster.nodes()};
+  for (const int count : nodes) {
+    DecideBlock block{
+        make_nccl_communicator(result.node, {config.version, config.environment, count,
+                                             config.gpus_per_node, config.sharp}),
+        {}};
+    for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) {
+        if (std::optional<DecideRow> row = decide_row(block.communicator, collective, size)) {
+          block.rows.push_back(std::move(*row));
+        } else {
+          note_once(result.notes,
+                    fmt::format("{} of {} on {} ranks: not one float32 for each rank, so NCCL "
+                                "does nothing; left out.",
+                                to_text(collective), to_text(size), block.communicator.ranks));
+        }
+      }
+    }
+    result.blocks.push_back(std::move(block));
+  }
+  return result;
+}
+
+std::vector<DecideSegment> decide_segments(const NcclCommunicator& communicator,
+                                           const std::vector<const DecideRow*>& rows) {
+  const Collective collective = rows.front()->collective;
+  std::vector<DecideSegment> out;
+  const auto add = [&](std::int64_t count, const TunerDecision& decision) {
+    out.push_back({message_size(collective, count, kElementBytes, communicator.ranks),
+                   decision.algorithm, decision.protocol});
+  };
+  add(rows.front()->count, rows.front()->decision);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    TunerDecision current = rows[i - 1]->decision;
+    std::int64_t low = rows[i - 1]->count;
+    while (!is_same_choice(current, rows[i]->decision)) {
+      std::int64_t high = rows[i]->count;  // `current` holds at low and no longer at high
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        const bool holds = is_same_choice(current, decide_count(communicator, collective, middle));
+        (holds ? low : high) = middle;
+      }
+      low = high;
+      current = decide_count(communicator, collective, high);
+      add(high, current);
+    }
+  }
+  return out;
+}
+
+}  // namespace fabricast
