@@ -8,6 +8,7 @@
 
 #include "models/io/embedded.hpp"
 #include "models/io/read_fabric.hpp"
+#include "models/io/read_nccl_xml.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/words.hpp"
@@ -118,6 +119,14 @@ std::vector<std::string> preset_names() {
 NodeType load_node_type(const std::string& topology) {
   const File file = find_file(topology, {"node"}, "node type");
   return parse_node_type(file.text, file.name);
+}
+
+NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
+  const File file = find_file(topology, kTopologyKinds, "topology");
+  if (!is_xml(file.text)) return describe(parse_cluster(file.text, file.name, {}, parts).node());
+  NodeDescription node = parse_nccl_xml(file.text, file.name);
+  check_is_detected(node);
+  return node;
 }
 
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts) {

@@ -7,6 +7,7 @@
 #include "models/hardware/cluster.hpp"
 #include "models/hardware/node_type.hpp"
 #include "models/hardware/parts.hpp"
+#include "models/nccl/node_description.hpp"
 
 namespace fabricast {
 
@@ -25,6 +26,9 @@ struct TopologyRequest {
 std::vector<std::string> preset_names();
 
 NodeType load_node_type(const std::string& topology);
+/// What NCCL is told of one node of a --topology: a preset, a YAML file, or NCCL's own XML, which
+/// may hold what no part of the catalogue is like. Throws Error.
+NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts);
 /// Reads, builds, validates. Throws Error.
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts);
 
