@@ -24,12 +24,12 @@ struct TopoOptions {
   std::vector<std::string> pair;
 };
 
-std::string graphs(const Cluster& cluster, const TopoOptions& options) {
-  const NodeDescription node = describe(cluster.node());
+std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
+  const NodeDescription node = load_description(options.topology, parts);
   NcclCommunicatorConfig config;
   config.version = options.job.version();
   config.environment = options.job.environment();
-  config.nodes = cluster.nodes();
+  config.nodes = options.nodes > 0 ? options.nodes : load_nodes(options.topology, parts);
   config.sharp = options.sharp;
   const NcclCommunicator made = make_nccl_communicator(node, config);
   for (const std::string& warning : made.warnings) fmt::print(stderr, "note: {}\n", warning);
@@ -37,14 +37,16 @@ std::string graphs(const Cluster& cluster, const TopoOptions& options) {
 }
 
 int show(const TopoOptions& options) {
-  const Cluster cluster =
-      load_cluster({options.topology, options.nodes, options.fabric}, load_parts(options.parts));
+  const PartsCatalogue parts = load_parts(options.parts);
+  if (options.graphs) {
+    fmt::print("{}", graphs(options, parts));
+    return kDone;
+  }
+  const Cluster cluster = load_cluster({options.topology, options.nodes, options.fabric}, parts);
   if (options.format == "xml") {
     fmt::print("{}", to_nccl_xml(cluster.node()));
   } else if (!options.pair.empty()) {
     fmt::print("{}", topo_pair(cluster, options.pair[0], options.pair[1]));
-  } else if (options.graphs) {
-    fmt::print("{}", graphs(cluster, options));
   } else if (options.matrix) {
     fmt::print("{}", topo_matrix(cluster.node()));
   } else {
@@ -61,7 +63,8 @@ void add_topo(CLI::App& app, Action& action) {
   command->add_option("topology", options->topology, "preset name or YAML file")->required();
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
       ->check(whole_number(1, std::numeric_limits<int>::max()));
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  CLI::Option* fabric =
+      command->add_option("--fabric", options->fabric, "preset name or YAML file");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   CLI::Option* pair =
       command
@@ -84,7 +87,7 @@ void add_topo(CLI::App& app, Action& action) {
                             ->check(one_of({"text", "xml"}))
                             ->capture_default_str();
   matrix->excludes(pair)->excludes(format);
-  graphs->excludes(pair)->excludes(format)->excludes(matrix);
+  graphs->excludes(pair)->excludes(format)->excludes(matrix)->excludes(fabric);
   pair->excludes(format);
   command->callback([options, &action] { action = [options] { return show(*options); }; });
 }

@@ -83,10 +83,9 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
   DecideResult result;
   result.config = config;
   result.topology = std::filesystem::path(config.topology).stem().string();
-  const Cluster cluster = load_cluster({config.topology, 0, {}}, parts);
-  result.node = describe(cluster.node());
+  result.node = load_description(config.topology, parts);
   std::vector<int> nodes = config.nodes;
-  if (nodes.empty()) nodes = {cluster.nodes()};
+  if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
   for (const int count : nodes) {
     DecideBlock block{
         make_nccl_communicator(result.node, {config.version, config.environment, count,

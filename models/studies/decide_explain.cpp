@@ -116,7 +116,7 @@ std::string plan_text(const NcclCommunicator& made, const DecideRow& row) {
 }
 
 std::string summary(const DecideRow& row) {
-  if (!row.decision.algorithm) return "NCCL would refuse the call";
+  if (!row.decision.algorithm) return "NCCL refuses the call";
   return fmt::format("{}, {} channels x {} threads, chunk {}, {} us",
                      choice_text(row.decision.algorithm, row.decision.protocol), row.channels,
                      row.threads, to_text(Bytes{row.chunk_bytes}),

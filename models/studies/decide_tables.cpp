@@ -136,7 +136,7 @@ class Rows {
   }
 
   void rings() {
-    for (int c = 0; c < in_.channels.collective; ++c) {
+    for (int c = 0; c < in_.channels.communicator; ++c) {
       const GlobalRing ring = global_ring(made_.graphs.ring, in_.nodes, c, made_.version);
       row(c, joined(ring.ranks, " "));
     }
@@ -144,7 +144,7 @@ class Rows {
 
   void trees() {
     const auto ranks = static_cast<std::size_t>(in_.ranks);
-    const auto channels = static_cast<std::size_t>(in_.channels.collective);
+    const auto channels = static_cast<std::size_t>(in_.channels.communicator);
     std::vector<std::vector<int>> next(channels, std::vector<int>(ranks)), previous = next;
     for (std::size_t c = 0; c < channels; ++c) {
       const GlobalRing ring =
@@ -170,8 +170,10 @@ class Rows {
   std::string nvls_cells(int channel, int rank) const {
     if (!in_.nvls) return ",,,,";
     const NvlsLinks links = nvls_links(made_.graphs.nvls, in_.nodes, gpus(), channel, rank);
-    const int own_switch = in_.nodes > 1 ? in_.ranks + 1 + links.head : -1;
-    return fmt::format("{},{},{},{}", links.head, links.up, own_switch, fmt::join(links.down, ","));
+    // Since 2.30 what NVLS does not use stays as it was allocated.
+    if (made_.version >= kNccl2_30 && channel >= in_.channels.nvls)
+      return fmt::format("{},0,0,0,0", links.head);
+    return fmt::format("{},{},{}", links.head, links.up, joined(links.down, ","));
   }
 
   void paths() {
