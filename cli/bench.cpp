@@ -19,7 +19,7 @@ struct BenchOptions {
   JobOptions job;
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
-  bool explain = false, no_fold = false;
+  bool explain = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
 };
 
@@ -48,6 +48,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   of_option("-d", [&] { datatype_bytes(out.datatype); });
   out.root = options.nccl_tests.root;
   out.explain = options.explain;
+  out.sharp = options.sharp;
   return out;
 }
 
@@ -90,6 +91,8 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--format", options->format)
       ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
+  command->add_flag("--sharp", options->sharp,
+                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
   command->add_flag("--explain", options->explain,
                     "say where the time went and name the busiest links");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank (always so at present)");

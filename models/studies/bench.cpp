@@ -99,10 +99,9 @@ class Bench {
     BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
     block.nodes = block.cluster.nodes();
     const Communicator communicator = make_communicator(
-        block.cluster, {config.version, config.environment, config.gpus_per_node});
+        block.cluster, {config.version, config.environment, config.gpus_per_node, config.sharp});
     check_ranks(config, communicator);
-    for (const std::string& warning : communicator.warnings)
-      note_once(result_.notes, warning);
+    for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
     for (const Collective collective : config.collectives) {
       if (nvls_in_race(communicator.model.input, collective))
         note_once(result_.notes,

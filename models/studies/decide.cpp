@@ -7,7 +7,7 @@
 
 #include "models/io/load.hpp"
 #include "models/io/unit_text.hpp"
-#include "models/nccl/partition.hpp"
+#include "models/nccl/call_plan.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -23,29 +23,6 @@ void check_tuned(const std::vector<Collective>& collectives) {
                             to_text(collective)),
                 "it chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
   }
-}
-
-/// Channels and chunk of what was decided.
-void add_plan(const NcclCommunicator& communicator, DecideRow& row) {
-  const TunerInput& in = communicator.model.input;
-  PartitionInput split;
-  split.version = in.version;
-  split.collective = row.collective;
-  split.algorithm = *row.decision.algorithm;
-  split.protocol = row.decision.protocol;
-  split.count = row.count;
-  split.element_bytes = kElementBytes;
-  split.ranks = in.ranks;
-  split.nodes = in.nodes;
-  split.channels = row.decision.channels;
-  split.communicator_channels = in.channels.communicator;
-  split.threads = row.decision.threads;
-  split.buffers = in.settings.buffers;
-  const Partition partition = fabricast::partition(split);
-  const ChannelPart& part = partition.parts[partition.parts.size() > 2 ? 1 : 0];
-  row.channels = static_cast<int>(partition.parts.size());
-  row.threads = row.decision.threads;
-  row.chunk_bytes = part.chunk_elements * partition.element_bytes;
 }
 
 bool is_same_choice(const TunerDecision& a, const TunerDecision& b) {
@@ -74,7 +51,12 @@ std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collec
   if (row.count == 0) return std::nullopt;
   row.size = message_size(collective, row.count, kElementBytes, ranks);
   row.decision = decide(communicator.model, collective, row.size);
-  if (row.decision.algorithm) add_plan(communicator, row);
+  if (!row.decision.algorithm) return row;
+  const CallPlan plan =
+      call_plan(split_of(communicator.model, collective, row.count, kElementBytes, row.decision));
+  row.channels = plan.channels;
+  row.threads = row.decision.threads;
+  row.chunk_bytes = plan.chunk.count;
   return row;
 }
 

@@ -91,22 +91,23 @@ const ChannelGraph& graph_of(const NcclGraphs& graphs, Algorithm algorithm) {
 
 std::string graph_text(const NcclCommunicator& made, Algorithm algorithm) {
   const ChannelGraph& graph = graph_of(made.graphs, algorithm);
-  return fmt::format(
-      "Its graph in each node ({} to a communicator channel in turn):\n  {}\n{}",
-      graph.channel_count() == 1 ? "the one below is given" : "these channels are given",
-      pattern_text(graph), channels_text(graph, "  "));
+  return fmt::format("Ways in each node, which the communicator's channels take in turn:\n  {}\n{}",
+                     pattern_text(graph), channels_text(graph, "  "));
 }
 
 /// How channels, threads and chunk follow from the size.
 std::string plan_text(const NcclCommunicator& made, const DecideRow& row) {
   const TuningModel& model = made.model;
   const std::size_t a = index_of(*row.decision.algorithm), p = index_of(row.decision.protocol);
-  std::string out = fmt::format(
-      "channels  {} of the communicator's {}: as many as give each thread {} B or more; {} get "
-      "work\n",
-      row.decision.channels, model.input.channels.communicator, model.bytes_per_thread[a][p],
-      row.channels);
-  out += fmt::format("threads   {} a channel, at most {} that move data\n", row.threads,
+  const bool is_nvls =
+      row.decision.algorithm == Algorithm::nvls || row.decision.algorithm == Algorithm::nvls_tree;
+  std::string out = fmt::format("channels  {} ", row.decision.channels);
+  out += is_nvls ? "of NVLS's own, whatever the size"
+                 : fmt::format("of {}: as many as give each thread {} B or more",
+                               model.input.channels.of_ring_and_tree(model.input.version),
+                               model.bytes_per_thread[a][p]);
+  out += fmt::format("; {} get work\n", row.channels);
+  out += fmt::format("threads   {} a channel; no more than {} move data\n", row.threads,
                      model.threads_max[a][p]);
   const BufferSizes& buffers = model.input.settings.buffers;
   out += fmt::format("chunk     {} of data; a buffer of {} is {} slots\n",

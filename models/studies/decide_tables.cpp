@@ -9,7 +9,6 @@
 
 #include "models/io/words.hpp"
 #include "models/nccl/nvls_links.hpp"
-#include "models/nccl/p2p_channels.hpp"
 #include "models/nccl/ring_links.hpp"
 #include "models/nccl/tree_links.hpp"
 #include "sim/error.hpp"
@@ -171,7 +170,7 @@ class Rows {
     if (!in_.nvls) return ",,,,";
     const NvlsLinks links = nvls_links(made_.graphs.nvls, in_.nodes, gpus(), channel, rank);
     // Since 2.30 what NVLS does not use stays as it was allocated.
-    if (made_.version >= kNccl2_30 && channel >= in_.channels.nvls)
+    if (made_.version >= kNccl2_30 && channel >= in_.nvls_setup.channels)
       return fmt::format("{},0,0,0,0", links.head);
     return fmt::format("{},{},{}", links.head, links.up, joined(links.down, ","));
   }
@@ -196,13 +195,10 @@ class Rows {
 
   void comms() {
     const BufferSizes& buffers = in_.settings.buffers;
-    const P2pChannels p2p =
-        p2p_channels(made_.graphs.topology, {in_.ranks, in_.channels.communicator, buffers.simple});
-    row(in_.ranks, in_.channels.communicator, in_.channels.collective, (in_.nvls ? 16 : 0), p2p.all,
-        p2p.per_peer, in_.collnet ? 1 : 0, in_.nvls ? 1 : 0,
-        in_.collnet ? channel_heads(made_.graphs.collnet_direct).size() : 0,
-        channel_heads(made_.graphs.nvls).size(), buffers.ll.count, buffers.ll128.count,
-        buffers.simple.count, p2p.chunk.count, in_.nodes);
+    row(in_.ranks, in_.channels.communicator, in_.channels.collective, in_.nvls_setup.channels,
+        made_.p2p.channels, made_.p2p.per_peer, in_.collnet ? 1 : 0, in_.nvls ? 1 : 0,
+        in_.collnet_heads, in_.nvls_heads, buffers.ll.count, buffers.ll128.count,
+        buffers.simple.count, made_.p2p.chunk.count, in_.nodes);
   }
 
   void model() {

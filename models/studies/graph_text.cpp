@@ -6,7 +6,6 @@
 #include <span>
 
 #include "models/nccl/nvls_links.hpp"
-#include "models/nccl/p2p_channels.hpp"
 #include "models/nccl/ring_links.hpp"
 #include "models/nccl/tree_links.hpp"
 
@@ -66,7 +65,7 @@ std::string nvls_text(const NcclCommunicator& made) {
   const TunerInput& in = made.model.input;
   const int gpus = in.ranks / in.nodes;
   std::string out;
-  const std::vector<int> heads = channel_heads(made.graphs.nvls);
+  const std::vector<int> heads = distinct_heads(made.graphs.nvls);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     std::vector<int> ranks;
     for (int node = 0; node < in.nodes; ++node) ranks.push_back(node * gpus + heads[h]);
@@ -78,7 +77,8 @@ std::string nvls_text(const NcclCommunicator& made) {
     out += fmt::format("rank {} NVLS", head);
     for (const auto& [name, channel] : {std::pair{"even", 0}, std::pair{"odd", 1}}) {
       const NvlsLinks links = nvls_links(made.graphs.nvls, in.nodes, gpus, channel, head);
-      out += fmt::format(" [{}] {}->{}->{}", name, fmt::join(links.down, "/"), head, links.up);
+      out += fmt::format(" [{}] {}->{}->{}", name, fmt::join(std::span(links.down).last<2>(), "/"),
+                         head, links.up);
     }
     out += '\n';
   }
@@ -127,11 +127,9 @@ std::string graphs_text(const NcclCommunicator& made, const NodeDescription& nod
     if (!one) out += searched("CollNet direct", found.collnet_direct);
   }
   if (found.is_nvls_searched) out += searched("NVLS, GPU/n is the head", found.nvls);
-  const P2pChannels p2p = p2p_channels(
-      made.graphs.topology, {in.ranks, in.channels.communicator, in.settings.buffers.simple});
   out += fmt::format(
       "\n{} coll channels, {} nvls channels, {} p2p channels, {} p2p channels per peer\n\n",
-      in.channels.collective, (in.nvls ? 16 : 0), p2p.all, p2p.per_peer);
+      in.channels.collective, in.nvls_setup.channels, made.p2p.channels, made.p2p.per_peer);
   out += rings_text(made) + "\n" + trees_text(made);
   return in.nvls ? out + "\n" + nvls_text(made) : out;
 }

@@ -113,8 +113,7 @@ TEST_CASE("decide: a refused call is none, none and nothing more") {
         "nccl,topology,nodes,collective,size_bytes,algorithm,protocol,nchannels,nthreads,"
         "chunk_bytes,predicted_us");
   CHECK(line(csv, 1) == "2.27.7,dgx-a100,2,all_gather,1048576,none,none,,,,");
-  CHECK(decide_text(result).find("NCCL refuses the call at every size here.") !=
-        std::string::npos);
+  CHECK(decide_text(result).find("NCCL refuses the call at every size here.") != std::string::npos);
   CHECK(line(explain_text(result), 1) == "NCCL refuses the call");
   const auto json = nlohmann::json::parse(decide_json(result));
   CHECK(json["rows"][0]["algorithm"] == "none");
