@@ -31,10 +31,11 @@ std::vector<const Candidate*> race(const TunerDecision& decision) {
 }
 
 std::string race_text(const DecideRow& row) {
+  const std::vector<const Candidate*> candidates = race(row.decision);
+  if (candidates.empty()) return {};
   TextTable table("  ");
   for (const std::size_t column : {1, 2, 3, 4}) table.align_right(column);
   table.add({"", "latency us", "bandwidth us", "total us", "algbw GB/s", "against the winner"});
-  const std::vector<const Candidate*> candidates = race(row.decision);
   for (const Candidate* one : candidates) {
     const bool wins = one == candidates.front();
     std::string against = percent_more(one->time_us, candidates.front()->time_us);

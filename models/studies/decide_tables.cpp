@@ -171,7 +171,7 @@ class Rows {
     const NvlsLinks links = nvls_links(made_.graphs.nvls, in_.nodes, gpus(), channel, rank);
     // Since 2.30 what NVLS does not use stays as it was allocated.
     if (made_.version >= kNccl2_30 && channel >= in_.nvls_setup.channels)
-      return fmt::format("{},0,0,0,0", links.head);
+      return "0,0,0,0,0";
     return fmt::format("{},{},{}", links.head, links.up, joined(links.down, ","));
   }
 

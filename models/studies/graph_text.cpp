@@ -39,9 +39,9 @@ std::string ranks_text(std::span<const int> ranks) {
 std::string rings_text(const NcclCommunicator& made) {
   const TunerInput& in = made.model.input;
   std::string out;
-  for (int c = 0; c < in.channels.collective; ++c) {
+  for (int c = 0; c < in.channels.communicator; ++c) {
     const GlobalRing ring = global_ring(made.graphs.ring, in.nodes, c, made.version);
-    out += fmt::format("Channel {:02}/{:02} : {}\n", c, in.channels.collective,
+    out += fmt::format("Channel {:02}/{:02} : {}\n", c, in.channels.communicator,
                        ranks_text(ring.ranks));
   }
   return out;
@@ -52,7 +52,7 @@ std::string trees_text(const NcclCommunicator& made) {
   std::string out = "Trees of the first node's ranks, [channel] down/down/down->rank->up:\n";
   for (int rank = 0; rank < in.ranks / in.nodes; ++rank) {
     out += fmt::format("rank {} Trees", rank);
-    for (int c = 0; c < in.channels.collective; ++c) {
+    for (int c = 0; c < in.channels.communicator; ++c) {
       const TreeLinks links = tree_links(made.graphs.tree, in.nodes, c, rank);
       out += fmt::format(" [{}] {}->{}->{}", c, fmt::join(links.down, "/"), rank, links.up);
     }
