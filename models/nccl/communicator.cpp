@@ -2,14 +2,59 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace fabricast {
+namespace {
+
+constexpr bool is_executed(Algorithm algorithm) {
+  return algorithm == Algorithm::ring || algorithm == Algorithm::tree;
+}
+
+template <class Wanted>
+std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
+  std::string out;
+  for (const Candidate& c : candidates) {
+    if (c.excluded.empty() || !wanted(c.algorithm)) continue;
+    out += fmt::format("\n  {} {}: {}", to_text(c.algorithm), to_text(c.protocol), c.excluded);
+  }
+  return out;
+}
+
+/// The best of what is executed stands in for what NCCL chose.
+void stand_in(const Communicator& communicator, const Call& call, Bytes size, DecidedCall& out) {
+  const Candidate* best = nullptr;
+  for (const Candidate& c : out.decision.candidates) {
+    if (!c.excluded.empty() || !is_executed(c.algorithm)) continue;
+    if (best == nullptr || c.time_us < best->time_us) best = &c;
+  }
+  out.not_executed = out.decision.algorithm;
+  const std::string_view chosen = to_text(*out.decision.algorithm);
+  if (best == nullptr) {
+    throw Error(fmt::format(
+        "{}: {} is what NCCL chooses; it is not executed yet, and neither Ring "
+        "nor Tree is in the race:{}",
+        to_text(call.collective), chosen, listed(out.decision.candidates, is_executed)));
+  }
+  take(communicator.model, *best, size, out.decision);
+}
+
+}  // namespace
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
-  return make_nccl_communicator(
+  Communicator made = make_nccl_communicator(
       describe(cluster.node()),
       {config.version, config.environment, cluster.nodes(), config.gpus_per_node, config.sharp});
+  const int groups = made.graphs.topology.domains();
+  if (groups > 1) {
+    throw Error(fmt::format("the GPUs of {} fall apart into {} groups that NCCL joins by the "
+                            "network; that is not simulated yet",
+                            cluster.node().name(), groups),
+                "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE do that; "
+                "NCCL_NET_DISABLE_INTRA=1 keeps a node together");
+  }
+  return made;
 }
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
@@ -19,15 +64,11 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   DecidedCall out;
   out.decision = decide(communicator.model, call.collective, size);
   if (!out.decision.algorithm) {
-    std::string why;
-    for (const Candidate& candidate : out.decision.candidates) {
-      if (candidate.excluded.empty()) continue;
-      why += fmt::format("\n  {} {}: {}", to_text(candidate.algorithm), to_text(candidate.protocol),
-                         candidate.excluded);
-    }
-    throw Error(fmt::format("{}: no algorithm is left that is executed here (Ring, Tree):{}",
-                            to_text(call.collective), why));
+    throw Error(fmt::format("{}: NCCL refuses the call, nothing is left to choose from:{}",
+                            to_text(call.collective),
+                            listed(out.decision.candidates, [](Algorithm) { return true; })));
   }
+  if (!is_executed(*out.decision.algorithm)) stand_in(communicator, call, size, out);
   const TunerInput& input = communicator.model.input;
   CollectiveRun& run = out.run;
   run.version = communicator.version;
@@ -41,6 +82,7 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   run.communicator_channels = input.channels.communicator;
   run.threads = out.decision.threads;
   run.buffers = communicator.settings.buffers;
+  run.transport = transport_rules(communicator.search_settings);
   run.graph = run.algorithm == Algorithm::ring ? input.ring : input.tree;
   return out;
 }

@@ -2,6 +2,8 @@
 // A communicator on a cluster: what NCCL settles once, when it is created (channels, settings,
 // tuning model), and then for each call.
 
+#include <optional>
+
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/env.hpp"
 #include "models/nccl/nccl_communicator.hpp"
@@ -30,12 +32,15 @@ struct Call {
   int root = 0;
 };
 
-/// What NCCL decides about a call, ready to be simulated. Throws Error when the environment leaves
-/// no algorithm that is executed here. REQUIRES: count > 0, root < ranks.
+/// What NCCL decides about a call, ready to be simulated.
 struct DecidedCall {
-  TunerDecision decision;
+  TunerDecision decision;  ///< of what is executed; its candidates are NCCL's
+  /// What NCCL itself chooses, where that is not executed yet: then the best that is stands in.
+  std::optional<Algorithm> not_executed;
   CollectiveRun run;
 };
+/// Throws Error when NCCL refuses the call, or nothing that is executed here could stand in.
+/// REQUIRES: count > 0, root < ranks.
 DecidedCall decide_call(const Communicator& communicator, const Call& call);
 
 }  // namespace fabricast

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/nccl/nvls_links.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -68,30 +69,93 @@ ComputeCapabilities compute_capabilities(const NodeDescription& node,
   return out;
 }
 
-TunerInput tuner_input(const NodeDescription& node, const std::vector<int>& gpus,
+/// CollNet is given up again where the search found nothing, or the communicator is too small.
+bool has_collnet(const SearchInput& searched, const NcclCommunicator& made, int nodes) {
+  constexpr int kGpusMax = 8;  // per node, 2.21
+  const bool fits = made.version >= kNccl2_22 || made.ranks / nodes <= kGpusMax;
+  return searched.collnet && made.graphs.collnet_chain.channel_count() > 0 && fits &&
+         nodes >= made.settings.collnet_nodes_min;
+}
+
+int head_count(const ChannelGraph& graph) { return static_cast<int>(distinct_heads(graph).size()); }
+
+/// The slowest NIC that a GPU uses, GB/s.
+float slowest_net(const NcclTopology& topology) {
+  float bw = 0;
+  for (const TopoVertexId gpu : topology.graph().all(TopoKind::gpu)) {
+    for (const TopoVertexId net : topology.nearest(gpu, TopoKind::net)) {
+      const float own = topology.graph().vertex(net).net.bw;
+      bw = bw == 0 ? own : std::min(bw, own);
+    }
+  }
+  return bw;
+}
+
+void set_nvls(TunerInput& input, const NcclTopology& topology) {
+  input.nvls_heads = head_count(input.nvls_graph);
+  input.nvls = input.nvls_heads > 0;
+  if (!input.nvls) return;
+  NvlsInput nvls;
+  nvls.version = input.version;
+  nvls.nodes = input.nodes;
+  nvls.ranks_per_node = input.ranks / input.nodes;
+  nvls.compute_capability_min = input.compute_capability_min;
+  nvls.net_bw = slowest_net(topology);
+  nvls.type_inter = input.nvls_graph.type_inter;
+  input.nvls_setup = nvls_setup(nvls, input.settings);
+}
+
+/// From 2.22 on CollNet works through the heads of NVLS where there are any, and a chain must start
+/// at one of them (checked since 2.30).
+void set_collnet(TunerInput& input) {
+  if (!input.collnet) return;
+  const bool old = input.version < kNccl2_22;
+  input.collnet_direct_heads = head_count(input.collnet_direct);
+  const std::vector<int> heads =
+      distinct_heads(!old && input.nvls ? input.nvls_graph : input.collnet_direct);
+  input.collnet_heads = static_cast<int>(heads.size());
+  if (input.version < kNccl2_30) return;
+  for (const int head : distinct_heads(input.collnet_chain)) {
+    if (std::ranges::find(heads, head) == heads.end()) input.collnet_chain_ok = false;
+  }
+}
+
+ChannelCounts channels_of(const TunerInput& input) {
+  ChannelCountInput counts;
+  counts.version = input.version;
+  counts.nodes = input.nodes;
+  counts.compute_capability_min = input.compute_capability_min;
+  counts.searched = input.ring.channel_count();
+  counts.ring_bw_intra = input.ring.bw_intra;
+  counts.nvls = input.nvls_setup.channels;
+  const ChannelGraph& chain = input.collnet_chain;
+  counts.collnet_widens =
+      input.collnet && chain.bw_intra > chain.bw_inter && input.ranks > input.nodes;
+  return channel_counts(counts, input.settings);
+}
+
+TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
                        const NcclCommunicator& made) {
+  const NcclTopology& topology = made.graphs.topology;
   TunerInput input;
   input.version = made.version;
   input.ranks = made.ranks;
-  input.nodes = made.nodes * made.graphs.topology.domains();
-  const auto [least, most] = compute_capabilities(node, gpus);
+  input.nodes = made.nodes * topology.domains();
+  const auto [least, most] = compute_capabilities(node, searched.gpus);
   input.compute_capability_min = least;
   input.compute_capability_max = most;
   input.cpu = host_cpu(node.cpus.front().arch, node.cpus.front().vendor);
+  input.nvswitch = topology.graph().count(TopoKind::nvs) > 0;
   input.settings = made.settings;
   input.ring = made.graphs.ring;
   input.tree = made.graphs.tree;
-  // NCCL_NVLS_NCHANNELS of Hopper (src/transport/nvls.cc): they widen the communicator.
-  constexpr int kNvlsChannels = 16;
-  input.nvls = made.graphs.nvls.channel_count() > 0;
-  ChannelCountInput counts;
-  counts.version = made.version;
-  counts.nodes = input.nodes;
-  counts.compute_capability_min = least;
-  counts.searched = input.ring.channel_count();
-  counts.ring_bw_intra = input.ring.bw_intra;
-  counts.nvls = input.nvls ? kNvlsChannels : 0;
-  input.channels = channel_counts(counts, made.settings);
+  input.collnet_chain = made.graphs.collnet_chain;
+  input.collnet_direct = made.graphs.collnet_direct;
+  input.nvls_graph = made.graphs.nvls;
+  input.collnet = has_collnet(searched, made, input.nodes);
+  set_nvls(input, topology);
+  set_collnet(input);
+  input.channels = channels_of(input);
   return input;
 }
 
@@ -99,29 +163,32 @@ TunerInput tuner_input(const NodeDescription& node, const std::vector<int>& gpus
 
 NcclCommunicator make_nccl_communicator(const NodeDescription& node,
                                         const NcclCommunicatorConfig& config) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
   SearchInput input;
   input.version = config.version;
   input.nodes = config.nodes;
   input.gpus = used_gpus(node, config.gpus_per_node);
   input.settings = read_search_settings(config.environment, config.version, warnings);
   NcclSettings settings = read_settings(config.environment, config.version);
-  warnings.insert(warnings.begin(), settings.warnings.begin(), settings.warnings.end());
+  warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
+  if (settings.collnet && !config.sharp) {
+    warnings.emplace_back(
+        "NCCL_COLLNET_ENABLE=1: there is no CollNet plugin; --sharp says that the fabric has one");
+  }
   input.nics = usable_nets(node, settings.ib_hca, config.nodes);
   input.collnet = config.sharp && settings.collnet;
-  input.nvls = settings.nvls;
+  input.nvls = settings.nvls.enabled;
   const auto gpus = static_cast<int>(input.gpus.size());
-  NcclCommunicator made{config.version,
-                        std::move(settings),
-                        input.settings,
-                        config.nodes,
-                        gpus,
-                        config.nodes * gpus,
-                        input.nics,
-                        search(node, input),
-                        {},
-                        std::move(warnings)};
-  made.model = tuning_model(tuner_input(node, input.gpus, made));
+  NcclCommunicator made{
+      config.version,      std::move(settings), input.settings,      config.nodes, gpus,
+      config.nodes * gpus, input.nics,          search(node, input), {},           {},
+      std::move(warnings)};
+  made.model = tuning_model(tuner_input(node, input, made));
+  const TunerInput& tuned = made.model.input;
+  made.p2p = p2p_channels(
+      made.graphs.topology,
+      {tuned.nodes, tuned.ranks, tuned.channels.communicator, tuned.compute_capability_min},
+      made.settings);
   return made;
 }
 

@@ -9,6 +9,7 @@
 #include "models/nccl/env.hpp"
 #include "models/nccl/nccl_search.hpp"
 #include "models/nccl/node_description.hpp"
+#include "models/nccl/p2p_channels.hpp"
 #include "models/nccl/tuner.hpp"
 
 namespace fabricast {
@@ -26,9 +27,10 @@ struct NcclCommunicator {
   NcclSettings settings;
   SearchSettings search_settings;
   int nodes = 1, gpus_per_node = 1, ranks = 1;
-  std::vector<int> nics;              ///< of each node, that NCCL may use
-  SearchResult graphs;                ///< as searched, and as after the exchange between ranks
-  TuningModel model;                  ///< its input holds the channel counts
+  std::vector<int> nics;  ///< of each node, that NCCL may use
+  SearchResult graphs;    ///< as searched, and as after the exchange between ranks
+  TuningModel model;  ///< its input holds the channel counts, the heads, and the nodes NCCL sees
+  P2pChannels p2p;
   std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
 };
 
