@@ -78,7 +78,8 @@ int run(const BenchOptions& options, const CLI::App& command) {
 void add_bench(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "nccl-tests for hardware you don't have");
-  command->add_option("--topology", options->topology, "preset name or YAML file")->required();
+  command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
+      ->required();
   command->add_option("--fabric", options->fabric,
                       "preset name or YAML file; default: non-blocking rails");
   add_job_options(*command, options->job);

@@ -17,9 +17,10 @@ PartsCatalogue load_parts(const std::string& own_file = {});
 
 /// What `--topology T --nodes N --fabric F` ask for.
 struct TopologyRequest {
-  std::string topology;  ///< preset name or path of a YAML file (node type or cluster)
-  int nodes = 0;         ///< 0 = what the file says, else 1
-  std::string fabric;    ///< preset name or path of a YAML fabric; "" = the file's, else default
+  std::string
+      topology;   ///< preset name, or path of a YAML file (node type or cluster) or of NCCL's XML
+  int nodes = 0;  ///< 0 = what the file says, else 1
+  std::string fabric;  ///< preset name or path of a YAML fabric; "" = the file's, else default
 };
 
 /// Names that --topology takes without a path, sorted.

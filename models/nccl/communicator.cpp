@@ -44,7 +44,7 @@ void stand_in(const Communicator& communicator, const Call& call, Bytes size, De
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
   Communicator made = make_nccl_communicator(
-      describe(cluster.node()),
+      config.description ? *config.description : describe(cluster.node()),
       {config.version, config.environment, cluster.nodes(), config.gpus_per_node, config.sharp});
   const int groups = made.graphs.topology.domains();
   if (groups > 1) {

@@ -17,6 +17,9 @@ struct CommunicatorConfig {
   Environment environment;
   int gpus_per_node = 0;  ///< 0 = all
   bool sharp = false;     ///< a CollNet plugin serves all NICs
+  /// What NCCL is told of each node, if it is not describe() of the cluster's: GPUs and nets in the
+  /// order of the node's.
+  std::optional<NodeDescription> description;
 };
 
 using Communicator = NcclCommunicator;

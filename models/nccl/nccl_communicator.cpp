@@ -159,10 +159,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
   return input;
 }
 
-}  // namespace
-
-NcclCommunicator make_nccl_communicator(const NodeDescription& node,
-                                        const NcclCommunicatorConfig& config) {
+NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig& config,
+                      const NcclCommunicator* other) {
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
   SearchInput input;
   input.version = config.version;
@@ -179,10 +177,18 @@ NcclCommunicator make_nccl_communicator(const NodeDescription& node,
   input.collnet = config.sharp && settings.collnet;
   input.nvls = settings.nvls.enabled;
   const auto gpus = static_cast<int>(input.gpus.size());
-  NcclCommunicator made{
-      config.version,      std::move(settings), input.settings,      config.nodes, gpus,
-      config.nodes * gpus, input.nics,          search(node, input), {},           {},
-      std::move(warnings)};
+  const bool is_known = other != nullptr && other->nodes > 1 && config.nodes > 1;
+  NcclCommunicator made{config.version,
+                        std::move(settings),
+                        input.settings,
+                        config.nodes,
+                        gpus,
+                        config.nodes * gpus,
+                        input.nics,
+                        is_known ? other->graphs : search(node, input),
+                        {},
+                        {},
+                        std::move(warnings)};
   made.model = tuning_model(tuner_input(node, input, made));
   const TunerInput& tuned = made.model.input;
   made.p2p = p2p_channels(
@@ -190,6 +196,19 @@ NcclCommunicator make_nccl_communicator(const NodeDescription& node,
       {tuned.nodes, tuned.ranks, tuned.channels.communicator, tuned.compute_capability_min},
       made.settings);
   return made;
+}
+
+}  // namespace
+
+NcclCommunicator make_nccl_communicator(const NodeDescription& node,
+                                        const NcclCommunicatorConfig& config) {
+  return make(node, config, nullptr);
+}
+
+NcclCommunicator make_nccl_communicator(const NodeDescription& node,
+                                        const NcclCommunicatorConfig& config,
+                                        const NcclCommunicator& other) {
+  return make(node, config, &other);
 }
 
 }  // namespace fabricast

@@ -87,8 +87,9 @@ class Bench {
     const BenchConfig& config = result_.config;
     BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
     block.nodes = block.cluster.nodes();
-    const Communicator communicator = make_communicator(
-        block.cluster, {config.version, config.environment, config.gpus_per_node, config.sharp});
+    const Communicator communicator =
+        make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
+                                          config.sharp, load_description(config.topology, parts_)});
     check_ranks(config, communicator);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
     for (const Collective collective : config.collectives) {

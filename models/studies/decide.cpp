@@ -69,10 +69,14 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
   for (const int count : nodes) {
-    DecideBlock block{
-        make_nccl_communicator(result.node, {config.version, config.environment, count,
-                                             config.gpus_per_node, config.sharp}),
-        {}};
+    const NcclCommunicatorConfig asked{config.version, config.environment, count,
+                                       config.gpus_per_node, config.sharp};
+    const auto known = std::ranges::find_if(
+        result.blocks, [](const DecideBlock& done) { return done.communicator.nodes > 1; });
+    DecideBlock block{known == result.blocks.end()
+                          ? make_nccl_communicator(result.node, asked)
+                          : make_nccl_communicator(result.node, asked, known->communicator),
+                      {}};
     for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) {

@@ -170,8 +170,7 @@ class Rows {
     if (!in_.nvls) return ",,,,";
     const NvlsLinks links = nvls_links(made_.graphs.nvls, in_.nodes, gpus(), channel, rank);
     // Since 2.30 what NVLS does not use stays as it was allocated.
-    if (made_.version >= kNccl2_30 && channel >= in_.nvls_setup.channels)
-      return "0,0,0,0,0";
+    if (made_.version >= kNccl2_30 && channel >= in_.nvls_setup.channels) return "0,0,0,0,0";
     return fmt::format("{},{},{}", links.head, links.up, joined(links.down, ","));
   }
 

@@ -102,6 +102,30 @@ TEST_CASE("decide: choices change exactly where segments say") {
   CHECK(borders > 30);
 }
 
+TEST_CASE("decide: one search serves all numbers of nodes, with the same result as its own") {
+  for (const NcclVersion version : kModelledVersions) {
+    for (const char* topology : {"dgx-h100", "hgx-h200-2nic"}) {
+      CAPTURE(to_text(version));
+      CAPTURE(topology);
+      DecideConfig config = question(topology, version, 1);
+      config.sizes = doubling(1024, 10);
+      config.collectives = {Collective::all_reduce, Collective::reduce_scatter};
+      config.nodes = {1, 2, 3, 64};
+      const DecideResult together = answer(config);
+      for (const DecideTable table : {DecideTable::graphs, DecideTable::comms, DecideTable::paths,
+                                      DecideTable::predictions}) {
+        std::string alone;
+        for (const int nodes : {1, 2, 3, 64}) {
+          config.nodes = {nodes};
+          const std::string one = decide_table(answer(config), table);
+          alone += alone.empty() ? one : one.substr(one.find('\n') + 1);
+        }
+        CHECK(decide_table(together, table) == alone);
+      }
+    }
+  }
+}
+
 TEST_CASE("decide: a refused call is none, none and nothing more") {
   DecideConfig config = question("dgx-a100", kNccl2_27_7, 2);
   config.collectives = {Collective::all_gather};
