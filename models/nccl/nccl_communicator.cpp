@@ -144,7 +144,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
   const auto [least, most] = compute_capabilities(node, searched.gpus);
   input.compute_capability_min = least;
   input.compute_capability_max = most;
-  input.cpu = host_cpu(node.cpus.front().arch, node.cpus.front().vendor);
+  const auto& cpu = topology.graph().first_cpu().cpu;
+  input.cpu = host_cpu(cpu.arch, cpu.vendor);
   input.nvswitch = topology.graph().count(TopoKind::nvs) > 0;
   input.settings = made.settings;
   input.ring = made.graphs.ring;
