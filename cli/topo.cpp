@@ -5,34 +5,54 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/job_options.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/nccl_xml.hpp"
+#include "models/io/topo_formats.hpp"
 #include "models/io/topo_text.hpp"
+#include "models/studies/graph_text.hpp"
 
 namespace fabricast {
 
 namespace {
 
 struct TopoOptions {
+  JobOptions job;  ///< the environment, for the graphs
   std::string topology, parts, fabric, format = "text";
   int nodes = 0;  ///< 0 = what the topology says
-  bool matrix = false;
+  bool matrix = false, graphs = false, sharp = false;
   std::vector<std::string> pair;
 };
 
+std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
+  const NodeDescription node = load_description(options.topology, parts);
+  NcclCommunicatorConfig config;
+  config.version = options.job.version();
+  config.environment = options.job.environment();
+  config.nodes = options.nodes > 0 ? options.nodes : load_nodes(options.topology, parts);
+  config.sharp = options.sharp;
+  const NcclCommunicator made = make_nccl_communicator(node, config);
+  for (const std::string& warning : made.warnings) fmt::print(stderr, "note: {}\n", warning);
+  return graphs_text(made, node);
+}
+
+std::string text_of(const TopoOptions& options) {
+  const PartsCatalogue parts = load_parts(options.parts);
+  // NCCL's view may hold what no part of the catalogue is like.
+  if (options.graphs) return graphs(options, parts);
+  if (options.format == "xml") return to_nccl_xml(load_description(options.topology, parts));
+  const Cluster cluster = load_cluster({options.topology, options.nodes, options.fabric}, parts);
+  if (options.format == "json") return topo_json(cluster);
+  if (options.format == "dot") return topo_dot(cluster.node());
+  if (options.format == "yaml") return topo_yaml(cluster.node(), parts);
+  if (!options.pair.empty()) return topo_pair(cluster, options.pair[0], options.pair[1]);
+  const std::string matrix = topo_matrix(cluster.node());
+  return options.matrix ? matrix : topo_tree(cluster) + "\n" + matrix;
+}
+
 int show(const TopoOptions& options) {
-  const Cluster cluster =
-      load_cluster({options.topology, options.nodes, options.fabric}, load_parts(options.parts));
-  if (options.format == "xml") {
-    fmt::print("{}", to_nccl_xml(cluster.node()));
-  } else if (!options.pair.empty()) {
-    fmt::print("{}", topo_pair(cluster, options.pair[0], options.pair[1]));
-  } else if (options.matrix) {
-    fmt::print("{}", topo_matrix(cluster.node()));
-  } else {
-    fmt::print("{}\n{}", topo_tree(cluster), topo_matrix(cluster.node()));
-  }
+  fmt::print("{}", text_of(options));
   return kDone;
 }
 
@@ -41,10 +61,12 @@ int show(const TopoOptions& options) {
 void add_topo(CLI::App& app, Action& action) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* command = app.add_subcommand("topo", "show a topology and check it");
-  command->add_option("topology", options->topology, "preset name or YAML file")->required();
+  command->add_option("topology", options->topology, "preset name, YAML file or NCCL's XML")
+      ->required();
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
       ->check(whole_number(1, std::numeric_limits<int>::max()));
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  CLI::Option* fabric =
+      command->add_option("--fabric", options->fabric, "preset name or YAML file");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   CLI::Option* pair =
       command
@@ -54,12 +76,22 @@ void add_topo(CLI::App& app, Action& action) {
           ->expected(2);
   CLI::Option* matrix =
       command->add_flag("--matrix", options->matrix, "only the matrix of nvidia-smi topo -m");
-  CLI::Option* format = command
-                            ->add_option("--format", options->format,
-                                         "text, or xml: the node as NCCL_TOPO_DUMP_FILE writes it")
-                            ->check(one_of({"text", "xml"}))
-                            ->capture_default_str();
+  CLI::Option* graphs = command->add_flag("--graphs", options->graphs,
+                                          "NCCL's rings and trees on it, in the words of its log");
+  command->add_flag("--sharp", options->sharp, "with --graphs: a CollNet plugin serves all NICs")
+      ->needs(graphs);
+  add_environment_options(*command, options->job);
+  for (const char* name : {"--nccl", "--env", "--env-file"})
+    command->get_option(name)->needs(graphs);
+  CLI::Option* format =
+      command
+          ->add_option("--format", options->format,
+                       "text; json; dot: for Graphviz; yaml: a node type; xml: the "
+                       "node as NCCL_TOPO_DUMP_FILE writes it")
+          ->check(one_of({"text", "json", "dot", "yaml", "xml"}))
+          ->capture_default_str();
   matrix->excludes(pair)->excludes(format);
+  graphs->excludes(pair)->excludes(format)->excludes(matrix)->excludes(fabric);
   pair->excludes(format);
   command->callback([options, &action] { action = [options] { return show(*options); }; });
 }

@@ -1,6 +1,7 @@
 #include "models/hardware/node_graph_builder.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace fabricast {
 namespace {
@@ -17,6 +18,7 @@ NodeGraph NodeGraphBuilder::build() {
   check_roots();
   for (const CpuConfig& cpu : type_.cpus) add_cpu(cpu);
   if (graph_.gpus_.empty()) throw Error(type_.place, "the node has no GPU");
+  number_gpus();
   add_nvswitches();
   for (std::size_t gpu = 0; gpu < gpu_configs_.size(); ++gpu) add_nvlinks(gpu);
   check_nvlink_pairs();
@@ -89,6 +91,7 @@ void NodeGraphBuilder::add_cpu(const CpuConfig& config) {
   vertex.name = config.name;
   const VertexId id = add_vertex(std::move(vertex), config.place);
   graph_.cpus_.push_back({id, part, config.numa, config.affinity, config.host_hash});
+  if (config.identity) static_cast<CpuIdentity&>(graph_.cpus_.back().part) = *config.identity;
 
   std::map<int, int> bridges;  // number in the file -> number in the graph
   for (const PciConfig& root : type_.pci) {
@@ -128,7 +131,7 @@ VertexId NodeGraphBuilder::add_pci_vertex(VertexKind kind, const char* stem, con
   vertex.has_parent = true;
   vertex.host_bridge = bridge;
   vertex.busid = config.busid;
-  vertex.ids = part.ids;
+  vertex.ids = config.ids.value_or(part.ids);
   vertex.pcie_width = config.pcie_width > 0 ? config.pcie_width : part.pcie_width;
   vertex.pcie_gen = config.pcie_gen > 0 ? config.pcie_gen : part.pcie_gen;
   const Vertex& above = graph_.vertex(parent);
@@ -182,6 +185,32 @@ void NodeGraphBuilder::add_gpu(const PciConfig& config, VertexId parent, int bri
   info.gdr = config.gdr;
   graph_.gpus_.push_back(std::move(info));
   gpu_configs_.push_back(&config);
+}
+
+void NodeGraphBuilder::number_gpus() {
+  std::vector<std::size_t> order(gpu_configs_.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto dev = [&](std::size_t gpu) { return gpu_configs_[gpu]->dev; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return dev(a) < dev(b); });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const int low = dev(order[i - 1]), high = dev(order[i]);
+    if (low < 0 && high < 0) continue;
+    const Place& place = gpu_configs_[order[low < 0 ? i - 1 : i]]->place;
+    if (low < 0) throw Error(place, "a GPU without \"dev\" beside GPUs that have one");
+    if (low == high) throw Error(place, fmt::format("dev {} twice", high));
+  }
+  std::vector<GpuInfo> gpus;
+  std::vector<const PciConfig*> configs;
+  for (const std::size_t gpu : order) {
+    Vertex& vertex = graph_.vertices_[index_of(graph_.gpus_[gpu].vertex)];
+    vertex.index = static_cast<int>(gpus.size());
+    if (gpu_configs_[gpu]->name.empty()) vertex.name = fmt::format("gpu{}", vertex.index);
+    gpus.push_back(std::move(graph_.gpus_[gpu]));
+    configs.push_back(gpu_configs_[gpu]);
+  }
+  graph_.gpus_ = std::move(gpus);
+  gpu_configs_ = std::move(configs);
 }
 
 void NodeGraphBuilder::add_nic(const PciConfig& config, VertexId parent, int bridge) {

@@ -44,6 +44,8 @@ class NodeGraphBuilder {
   Bandwidth pcie_rate(const Vertex& vertex, const Place& place) const;
   void add_pcie_switch(const PciConfig& config, VertexId parent, int bridge);
   void add_gpu(const PciConfig& config, VertexId parent, int bridge);
+  /// Where the file says dev, it gives the order of GPUs, and so their names.
+  void number_gpus();
   void add_nic(const PciConfig& config, VertexId parent, int bridge);
   /// Every CPU (NUMA node) reaches every other one directly.
   void add_sockets();

@@ -2,9 +2,11 @@
 // Typed config of one node type, as written in topologies/*.yaml. Filled by models/io, the only
 // input of NodeGraph::build. Every entry remembers its place, so that an error can name it.
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/hardware/parts.hpp"
 #include "sim/error.hpp"
 #include "sim/units.hpp"
 
@@ -12,7 +14,8 @@ namespace fabricast {
 
 struct CpuConfig {
   Place place;
-  std::string name, part;  ///< the name is never empty
+  std::string name, part;               ///< the name is never empty
+  std::optional<CpuIdentity> identity;  ///< where it is not the part's
   int numa = 0;
   std::string affinity, host_hash;
 };
@@ -28,12 +31,14 @@ struct PciConfig {
   Kind kind{};
   std::string name;  ///< unique in the node
   std::string part;
-  std::string busid;
+  std::string busid;                 ///< may be empty for a NIC directly under a CPU
+  std::optional<PciIds> ids;         ///< where they are not the part's
   std::string cpu;                   ///< set for elements directly under a CPU
   int host_bridge = -1;              ///< only there; -1 = one of its own
   int pcie_gen = 0, pcie_width = 0;  ///< 0 = the part's
   std::vector<PciConfig> children;   ///< switches only
   std::vector<Nvlink> nvlinks;       ///< GPUs only
+  int dev = -1;                      ///< GPUs only: rank among the node's; all or none have it
   bool gdr = true;                   ///< GPUs and NICs
   // NICs only
   int port = 1;

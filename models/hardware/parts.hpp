@@ -21,6 +21,14 @@ inline constexpr std::array<Protocol, kProtocols> kAllProtocols = {Protocol::ll,
 /// Identification of a PCI function, as text of NCCL's topology XML ("0x10de").
 struct PciIds {
   std::string device_class, vendor, device, subsystem_vendor, subsystem_device;
+  bool operator==(const PciIds&) const = default;
+};
+
+/// What a CPU says of itself, as NCCL's topology XML has it.
+struct CpuIdentity {
+  std::string arch, vendor;  ///< "x86_64", "GenuineIntel"
+  int family_id = 0, model_id = 0;
+  bool operator==(const CpuIdentity&) const = default;
 };
 
 /// One PCIe generation: raw rate of a lane after encoding, and what a large DMA reaches of it.
@@ -54,10 +62,8 @@ struct NicPart {
   PciIds ids;
 };
 
-struct CpuPart {
+struct CpuPart : CpuIdentity {
   std::string name;
-  std::string arch, vendor;  ///< "x86_64", "GenuineIntel"
-  int family_id = 0, model_id = 0;
   Bandwidth socket_rate;    ///< PCIe peer traffic over the socket link, one direction
   Duration socket_latency;  ///< extra one way latency of crossing it
   Duration root_latency;    ///< one way through the root complex

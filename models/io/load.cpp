@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "models/io/embedded.hpp"
+#include "models/io/import_node.hpp"
 #include "models/io/read_fabric.hpp"
+#include "models/io/read_nccl_xml.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/words.hpp"
@@ -75,10 +77,23 @@ FabricConfig load_fabric(const std::string& name, const std::filesystem::path& f
 /// What a cluster file says; a node type alone is a cluster of one node.
 struct ClusterConfig {
   NodeType node;
+  std::optional<NodeDescription> described;  ///< the node, where NCCL's XML says it
   int nodes = 1;
   std::optional<FabricConfig> fabric;
   int nodes_per_rack = 0;  ///< 0 = what the fabric says
 };
+
+/// A node type in YAML, or NCCL's XML.
+void read_node(const std::string& text, const std::string& file, const PartsCatalogue& parts,
+               ClusterConfig& config) {
+  if (is_xml(text)) {
+    config.described = parse_nccl_xml(text, file);
+    check_is_detected(*config.described);
+    config.node = import_node(*config.described, parts);
+  } else {
+    config.node = parse_node_type(text, file);
+  }
+}
 
 ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_given,
                            const PartsCatalogue& parts) {
@@ -87,7 +102,7 @@ ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_give
   in.text("name");
   in.text("title", "");
   const File node = find_file(in.text("node"), {"node"}, "node type", folder);
-  config.node = parse_node_type(node.text, node.name);
+  read_node(node.text, node.name, parts, config);
   config.nodes = in.whole("nodes", 1, kNodesMax);
   if (in.is_mapping("fabric")) {
     Reader fabric = in.child("fabric");
@@ -97,6 +112,23 @@ ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_give
   }
   config.nodes_per_rack = in.whole("nodes_per_rack", 1, kNodesMax, 0);
   in.finish();
+  return config;
+}
+
+/// A cluster in YAML, or one node.
+ClusterConfig read_config(const std::string& text, const std::string& file, bool fabric_given,
+                          const PartsCatalogue& parts) {
+  ClusterConfig config;
+  if (is_xml(text)) {
+    read_node(text, file, parts, config);
+    return config;
+  }
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  if (kTopologyKinds[in.choice("kind", kTopologyKinds)] == "cluster") {
+    return read_cluster(in, file, fabric_given, parts);
+  }
+  read_node(text, file, parts, config);
   return config;
 }
 
@@ -120,6 +152,23 @@ NodeType load_node_type(const std::string& topology) {
   return parse_node_type(file.text, file.name);
 }
 
+int load_nodes(const std::string& topology, const PartsCatalogue& parts) {
+  const File file = find_file(topology, kTopologyKinds, "topology");
+  return is_xml(file.text) ? 1 : parse_cluster(file.text, file.name, {}, parts).nodes();
+}
+
+NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
+  const File file = find_file(topology, kTopologyKinds, "topology");
+  if (is_xml(file.text)) {  // needs no part of the catalogue
+    NodeDescription node = parse_nccl_xml(file.text, file.name);
+    check_is_detected(node);
+    return node;
+  }
+  const ClusterConfig config = read_config(file.text, file.name, false, parts);
+  if (config.described) return *config.described;
+  return describe(NodeGraph::build(config.node, parts));
+}
+
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts) {
   const File file = find_file(request.topology, kTopologyKinds, "topology");
   return parse_cluster(file.text, file.name, request, parts);
@@ -127,14 +176,7 @@ Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts
 
 Cluster parse_cluster(const std::string& text, const std::string& file,
                       const TopologyRequest& request, const PartsCatalogue& parts) {
-  const YamlNode tree = parse_yaml(text, file);
-  Reader in(tree, file);
-  ClusterConfig config;
-  if (kTopologyKinds[in.choice("kind", kTopologyKinds)] == "cluster") {
-    config = read_cluster(in, file, !request.fabric.empty(), parts);
-  } else {
-    config.node = parse_node_type(text, file);
-  }
+  ClusterConfig config = read_config(text, file, !request.fabric.empty(), parts);
   if (!request.fabric.empty()) config.fabric = load_fabric(request.fabric, {}, parts);
   NodeGraph node = NodeGraph::build(config.node, parts);
   FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);

@@ -7,6 +7,7 @@
 #include "models/hardware/cluster.hpp"
 #include "models/hardware/node_type.hpp"
 #include "models/hardware/parts.hpp"
+#include "models/nccl/node_description.hpp"
 
 namespace fabricast {
 
@@ -16,15 +17,21 @@ PartsCatalogue load_parts(const std::string& own_file = {});
 
 /// What `--topology T --nodes N --fabric F` ask for.
 struct TopologyRequest {
-  std::string topology;  ///< preset name or path of a YAML file (node type or cluster)
-  int nodes = 0;         ///< 0 = what the file says, else 1
-  std::string fabric;    ///< preset name or path of a YAML fabric; "" = the file's, else default
+  std::string
+      topology;   ///< preset name, or path of a YAML file (node type or cluster) or of NCCL's XML
+  int nodes = 0;  ///< 0 = what the file says, else 1
+  std::string fabric;  ///< preset name or path of a YAML fabric; "" = the file's, else default
 };
 
 /// Names that --topology takes without a path, sorted.
 std::vector<std::string> preset_names();
 
 NodeType load_node_type(const std::string& topology);
+/// What NCCL is told of one node of a --topology: a preset, a YAML file, or NCCL's own XML, which
+/// may hold what no part of the catalogue is like. Throws Error.
+NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts);
+/// The number of nodes a --topology speaks of: that of a cluster, else 1. Throws Error.
+int load_nodes(const std::string& topology, const PartsCatalogue& parts);
 /// Reads, builds, validates. Throws Error.
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts);
 

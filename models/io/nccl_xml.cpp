@@ -5,9 +5,8 @@
 namespace fabricast {
 namespace {
 
-// PCI classes of NVLink's far ends (src/graph/xml.cc, ncclTopoGetXmlFromGpu): an NVSwitch is a
-// bridge of its own class, another GPU a 3D controller.
-constexpr const char* kNvSwitchClass = "0x068000";
+using Pci = NodeDescription::Pci;
+using Cpu = NodeDescription::Cpu;
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -36,14 +35,10 @@ std::string escaped(std::string_view text) {
 /// pugixml: it puts a blank before "/>", and NCCL does not.
 class XmlWriter {
  public:
-  explicit XmlWriter(const NodeGraph& node) : node_(node) {}
-
-  std::string write() {
-    line("<system version=\"1\">");
-    ++depth_;
-    for (const CpuInfo& cpu : node_.cpus()) write_cpu(cpu);
-    --depth_;
-    line("</system>");
+  std::string write(const NodeDescription& node) {
+    open("<system version=\"1\">");
+    for (const Cpu& cpu : node.cpus) write_cpu(cpu);
+    close("</system>");
     return std::move(out_);
   }
 
@@ -52,84 +47,77 @@ class XmlWriter {
     out_.append(2 * depth_, ' ');
     out_ += text + "\n";
   }
-
-  void write_cpu(const CpuInfo& cpu) {
-    line(
-        fmt::format("<cpu host_hash=\"{}\" numaid=\"{}\" affinity=\"{}\" arch=\"{}\" vendor=\"{}\" "
-                    "familyid=\"{}\" modelid=\"{}\">",
-                    escaped(cpu.host_hash), cpu.numa, escaped(cpu.affinity), escaped(cpu.part.arch),
-                    escaped(cpu.part.vendor), cpu.part.family_id, cpu.part.model_id));
-    write_children(cpu.vertex);
-    line("</cpu>");
-  }
-
-  void write_children(VertexId parent) {
+  void open(const std::string& text) {
+    line(text);
     ++depth_;
-    for (const VertexId child : node_.children(parent)) write_pci(child);
+  }
+  void close(const std::string& text) {
     --depth_;
+    line(text);
   }
 
-  void write_pci(VertexId id) {
-    const Vertex& vertex = node_.vertex(id);
-    line(fmt::format(
-        "<pci busid=\"{}\" class=\"{}\" vendor=\"{}\" device=\"{}\" "
-        "subsystem_vendor=\"{}\" subsystem_device=\"{}\" link_speed=\"{}\" "
-        "link_width=\"{}\">",
-        escaped(vertex.busid), escaped(vertex.ids.device_class), escaped(vertex.ids.vendor),
-        escaped(vertex.ids.device), escaped(vertex.ids.subsystem_vendor),
-        escaped(vertex.ids.subsystem_device), escaped(vertex.pcie_speed), vertex.pcie_width));
-    ++depth_;
-    if (vertex.kind == VertexKind::gpu) write_gpu(vertex);
-    if (vertex.kind == VertexKind::nic) write_nic(vertex);
-    --depth_;
-    write_children(id);
-    line("</pci>");
+  void write_cpu(const Cpu& cpu) {
+    const std::string host =
+        cpu.host_hash.empty() ? "" : fmt::format(" host_hash=\"{}\"", escaped(cpu.host_hash));
+    open(fmt::format(
+        "<cpu{} numaid=\"{}\" affinity=\"{}\" arch=\"{}\" vendor=\"{}\" familyid=\"{}\" "
+        "modelid=\"{}\">",
+        host, cpu.numa, escaped(cpu.affinity), escaped(cpu.arch), escaped(cpu.vendor), cpu.family,
+        cpu.model));
+    for (const Pci& child : cpu.children) write_pci(child);
+    close("</cpu>");
   }
 
-  void write_gpu(const Vertex& vertex) {
-    const GpuInfo& gpu = node_.gpus()[static_cast<std::size_t>(vertex.index)];
+  void write_pci(const Pci& pci) {
+    if (pci.busid.empty()) return write_nic(*pci.nic);
+    open(
+        fmt::format("<pci busid=\"{}\" class=\"{}\" vendor=\"{}\" device=\"{}\" "
+                    "subsystem_vendor=\"{}\" subsystem_device=\"{}\" link_speed=\"{}\" "
+                    "link_width=\"{}\">",
+                    escaped(pci.busid), escaped(pci.device_class), escaped(pci.vendor),
+                    escaped(pci.device), escaped(pci.subsystem_vendor),
+                    escaped(pci.subsystem_device), escaped(pci.link_speed), pci.link_width));
+    if (pci.gpu) write_gpu(*pci.gpu);
+    if (pci.nic) write_nic(*pci.nic);
+    for (const Pci& child : pci.children) write_pci(child);
+    close("</pci>");
+  }
+
+  void write_gpu(const NodeDescription::Gpu& gpu) {
     const std::string element = fmt::format("<gpu dev=\"{0}\" sm=\"{1}\" rank=\"{0}\" gdr=\"{2}\"",
-                                            vertex.index, gpu.part.sm, gpu.gdr ? 1 : 0);
-    if (gpu.nvlink_targets.empty()) return line(element + "/>");
-    line(element + ">");
-    ++depth_;
-    for (const auto& [target, count] : gpu.nvlink_targets) {
-      line(fmt::format("<nvlink target=\"{}\" count=\"{}\" tclass=\"{}\"/>", escaped(target), count,
-                       class_of(target)));
+                                            gpu.dev, gpu.sm, gpu.gdr ? 1 : 0);
+    if (gpu.nvlinks.empty() && gpu.c2c.empty()) return line(element + "/>");
+    open(element + ">");
+    for (const NodeDescription::Nvlink& link : gpu.nvlinks) {
+      line(fmt::format("<nvlink target=\"{}\" count=\"{}\" tclass=\"{}\"/>", escaped(link.target),
+                       link.count, escaped(link.tclass)));
     }
-    --depth_;
-    line("</gpu>");
-  }
-
-  std::string class_of(const std::string& busid) const {
-    for (const GpuInfo& gpu : node_.gpus()) {
-      const Vertex& vertex = node_.vertex(gpu.vertex);
-      if (vertex.busid == busid) return vertex.ids.device_class;
+    for (const NodeDescription::C2c& link : gpu.c2c) {
+      line(fmt::format("<c2c bw=\"{}\" count=\"{}\"/>", link.bw, link.count));
     }
-    return kNvSwitchClass;
+    close("</gpu>");
   }
 
-  void write_nic(const Vertex& vertex) {
-    const NicInfo& nic = node_.nics()[static_cast<std::size_t>(vertex.index)];
-    constexpr std::int64_t bytes_per_s_of_mbit = 1'000'000 / 8;
-    line("<nic>");
-    ++depth_;
-    line(
-        fmt::format("<net name=\"{}\" dev=\"{}\" speed=\"{}\" port=\"{}\" latency=\"0.000000\" "
-                    "guid=\"{}\" maxconn=\"{}\" gdr=\"{}\"/>",
-                    escaped(nic.name), vertex.index, nic.speed.bytes_per_s / bytes_per_s_of_mbit,
-                    nic.port, escaped(nic.guid), nic.max_connections, nic.gdr ? 1 : 0));
-    --depth_;
-    line("</nic>");
+  void write_nic(const NodeDescription::Nic& nic) {
+    open("<nic>");
+    for (const NodeDescription::Net& net : nic.nets) {
+      const std::string guid = net.guid ? fmt::format(" guid=\"0x{:x}\"", *net.guid) : "";
+      line(
+          fmt::format("<net name=\"{}\" dev=\"{}\" speed=\"{}\" port=\"{}\" latency=\"{:.6f}\"{} "
+                      "maxconn=\"{}\" gdr=\"{}\"{}/>",
+                      escaped(net.name), net.dev, net.speed_mbps, net.port, net.latency_us, guid,
+                      net.max_connections, net.gdr ? 1 : 0, net.collnet ? " coll=\"1\"" : ""));
+    }
+    close("</nic>");
   }
 
-  const NodeGraph& node_;
   std::string out_;
   std::size_t depth_ = 0;
 };
 
 }  // namespace
 
-std::string to_nccl_xml(const NodeGraph& node) { return XmlWriter(node).write(); }
+std::string to_nccl_xml(const NodeDescription& node) { return XmlWriter().write(node); }
+std::string to_nccl_xml(const NodeGraph& node) { return to_nccl_xml(describe(node)); }
 
 }  // namespace fabricast

@@ -3,11 +3,13 @@
 
 #include <string>
 
-#include "models/hardware/node_graph.hpp"
+#include "models/nccl/node_description.hpp"
 
 namespace fabricast {
 
-/// Elements and attributes in NCCL's order (src/graph/xml.cc), two blanks per level.
+/// Elements and attributes in NCCL's order (src/graph/xml.cc), two blanks per level. Read again, it
+/// gives the same description.
+std::string to_nccl_xml(const NodeDescription& node);
 std::string to_nccl_xml(const NodeGraph& node);
 
 }  // namespace fabricast

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/io/load.hpp"
+#include "models/io/read_node.hpp"
 #include "models/io/reader.hpp"
 
 namespace fabricast {
@@ -14,6 +15,8 @@ constexpr int kPcieWidthMax = 32;
 constexpr int kNumaMax = 65'535;
 constexpr int kNvlinksMax = 1'024;
 constexpr int kPortMax = 255;
+constexpr int kDevMax = 1'023;
+constexpr int kCpuidMax = 65'535;
 
 bool is_hex(std::string_view text) {
   return !text.empty() &&
@@ -37,27 +40,36 @@ std::string read_busid(Reader& in) {
   return busid;
 }
 
-std::string read_hex(Reader& in, const char* key, const char* otherwise) {
-  const std::string text = in.text(key, otherwise);
+std::string read_hex(Reader& in, const char* key) {
+  const std::string text = in.text(key);
   if (!text.starts_with("0x") || text.size() > 18 || !is_hex(text.substr(2))) {
     in.fail(key, fmt::format("\"{}\" is not a number like \"0x9a3f5e00030000\"", text));
   }
   return text;
 }
 
-/// NUMA node's cores as sysfs writes them: "00000000,00ffffff".
 std::string read_affinity(Reader& in) {
   const std::string text = in.text("affinity");
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view word = rest.substr(0, comma);
-    if (!is_hex(word) || word.size() > 8) {
-      in.fail("affinity", fmt::format("\"{}\" is not a CPU mask", text),
-              "write 32-bit words in hex, highest first, like \"00000000,00ffffff\"");
-    }
-    if (comma == std::string_view::npos) return text;
-    rest.remove_prefix(comma + 1);
+  if (!is_core_mask(text)) {
+    in.fail("affinity", fmt::format("\"{}\" is not a CPU mask", text),
+            "write 32-bit words in hex, highest first, like \"00000000,00ffffff\"");
   }
+  return text;
+}
+
+PciIds read_ids(Reader in) {
+  const PciIds ids{in.text("class", ""), in.text("vendor", ""), in.text("device", ""),
+                   in.text("subsystem_vendor", ""), in.text("subsystem_device", "")};
+  in.finish();
+  return ids;
+}
+
+CpuIdentity read_identity(Reader in) {
+  const CpuIdentity identity{in.text("arch", ""), in.text("vendor", ""),
+                             in.whole("family_id", 0, kCpuidMax, 0),
+                             in.whole("model_id", 0, kCpuidMax, 0)};
+  in.finish();
+  return identity;
 }
 
 PciConfig read_element(Reader& in);
@@ -70,6 +82,7 @@ void read_switch(Reader& in, PciConfig& config) {
 void read_gpu(Reader& in, PciConfig& config) {
   config.name = in.text("name", "");
   config.gdr = in.flag("gdr", true);
+  config.dev = in.whole("dev", 0, kDevMax, -1);
   if (!in.has("nvlink")) return;
   Reader nvlink = in.child("nvlink");
   for (const std::string& target : nvlink.keys()) {
@@ -81,7 +94,7 @@ void read_nic(Reader& in, PciConfig& config) {
   config.name = in.text("name");
   config.gdr = in.flag("gdr", true);
   config.port = in.whole("port", 0, kPortMax, 1);
-  config.guid = read_hex(in, "guid", "0x0");
+  if (in.has("guid")) config.guid = read_hex(in, "guid");
   if (in.has("speed")) config.speed = in.bandwidth("speed");
 }
 
@@ -105,7 +118,9 @@ PciConfig read_element(Reader& in) {
     config.part = in.text("nic");
     read_nic(in, config);
   }
-  config.busid = read_busid(in);
+  const bool needs_busid = config.kind != PciConfig::Kind::nic || in.has("busid");
+  if (needs_busid) config.busid = read_busid(in);
+  if (in.has("ids")) config.ids = read_ids(in.child("ids"));
   config.pcie_gen = in.whole("pcie_gen", 1, kPcieGenMax, 0);
   config.pcie_width = in.whole("pcie_width", 1, kPcieWidthMax, 0);
   config.host_bridge = in.whole("host_bridge", 0, kNumaMax, -1);
@@ -118,7 +133,8 @@ void read_cpu(Reader& in, const std::string& host_hash, NodeType& node) {
   cpu.place = in.place();
   cpu.part = in.text("cpu");
   cpu.name = in.text("name", fmt::format("cpu{}", node.cpus.size()));
-  cpu.numa = in.whole("numa", 0, kNumaMax);
+  if (in.has("identity")) cpu.identity = read_identity(in.child("identity"));
+  cpu.numa = in.whole("numa", -1, kNumaMax);
   cpu.affinity = read_affinity(in);
   cpu.host_hash = host_hash;
   for (Reader& child : in.children("pci")) {
@@ -131,6 +147,16 @@ void read_cpu(Reader& in, const std::string& host_hash, NodeType& node) {
 
 }  // namespace
 
+bool is_core_mask(std::string_view text) {
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view word = text.substr(0, comma);
+    if (!is_hex(word) || word.size() > 8) return false;
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 NodeType parse_node_type(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader root(tree, file);
@@ -139,7 +165,7 @@ NodeType parse_node_type(const std::string& text, const std::string& file) {
   node.place = {file, 0, {}};
   node.name = root.text("name");
   node.title = root.text("title", node.name);
-  const std::string host_hash = read_hex(root, "host_hash", "0x0");
+  const std::string host_hash = root.has("host_hash") ? read_hex(root, "host_hash") : "";
   for (Reader& in : root.children("nvswitches")) {
     NvSwitchConfig chip;
     chip.place = in.place();

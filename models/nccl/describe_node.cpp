@@ -46,6 +46,8 @@ class Describer {
   Pci pci(VertexId id) const {
     const Vertex& vertex = node_.vertex(id);
     Pci out;
+    if (vertex.kind == VertexKind::nic) out.nic = nic(vertex.index);
+    if (vertex.busid.empty()) return out;  // a NIC that is no PCI function
     out.busid = vertex.busid;
     out.device_class = vertex.ids.device_class;
     out.vendor = vertex.ids.vendor;
@@ -55,7 +57,6 @@ class Describer {
     out.link_speed = vertex.pcie_speed;
     out.link_width = vertex.pcie_width;
     if (vertex.kind == VertexKind::gpu) out.gpu = gpu(vertex.index);
-    if (vertex.kind == VertexKind::nic) out.nic = nic(vertex.index);
     for (const VertexId child : node_.children(id)) out.children.push_back(pci(child));
     return out;
   }

@@ -36,16 +36,18 @@ TopoKind kind_of_class(std::string_view device_class) {
   return TopoKind::pci;
 }
 
+// NCCL compares as many characters as its own word has: "ppc64le" is "ppc64".
 CpuArch arch_of(std::string_view text) {
-  if (text == "x86_64") return CpuArch::x86;
-  if (text == "arm64") return CpuArch::arm;
-  if (text == "ppc64") return CpuArch::power;
+  if (text.starts_with("x86_64")) return CpuArch::x86;
+  if (text.starts_with("arm64")) return CpuArch::arm;
+  if (text.starts_with("ppc64")) return CpuArch::power;
   return CpuArch::unknown;
 }
 CpuVendor vendor_of(std::string_view text) {
-  if (text == "GenuineIntel") return CpuVendor::intel;
-  if (text == "AuthenticAMD") return CpuVendor::amd;
-  if (text == "CentaurHauls" || text == "  Shanghai  ") return CpuVendor::zhaoxin;
+  if (text.starts_with("GenuineIntel")) return CpuVendor::intel;
+  if (text.starts_with("AuthenticAMD")) return CpuVendor::amd;
+  if (text.starts_with("CentaurHauls") || text.starts_with("  Shanghai  "))
+    return CpuVendor::zhaoxin;
   return CpuVendor::unknown;
 }
 

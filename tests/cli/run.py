@@ -11,6 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -52,7 +53,7 @@ def transcript():
 
 
 def help_goes_to_stdout():
-    for arguments in ["--help", "bench --help", "run --help", "topo --help"]:
+    for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
 
@@ -73,6 +74,19 @@ def json_is_json():
     assert result["environment"] == {"NCCL_ALGO": "Ring"} and row["algorithm"] == "Ring", result
     path = row["critical_path"]
     assert abs(sum(path.values()) + row["launch_us"] - row["time_us"]) < 1e-3, row
+
+
+def xml_is_a_topology():
+    """A preset and NCCL's XML of it are the same cluster."""
+    xml = run("topo hgx-h200-2nic --format xml").stdout
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "node.xml"
+        path.write_text(xml)
+        asked = "--nodes 1,2 --sizes 1MiB --format json"
+        of_preset = json.loads(run(f"bench --topology hgx-h200-2nic {asked}").stdout)
+        of_xml = json.loads(run(f"bench --topology {path} {asked}").stdout)
+        assert run(f"topo {path} --format xml").stdout == xml
+    assert of_preset["rows"] == of_xml["rows"], of_xml
 
 
 def text_is_read_like_nccl_tests():
@@ -116,8 +130,8 @@ def full_disk():
 def main():
     failed = 0
     for check in [transcript, help_goes_to_stdout, csv_is_a_contract, json_is_json,
-                  text_is_read_like_nccl_tests, variables_act, nccl_tests_sizes,
-                  failed_expectation, full_disk]:
+                  xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
+                  nccl_tests_sizes, failed_expectation, full_disk]:
         try:
             check()
             print(f"ok      {check.__name__}")

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "models/io/load.hpp"
+#include "models/io/read_nccl_xml.hpp"
 #include "models/nccl/nccl_paths.hpp"
 #include "models/nccl/search_speeds.hpp"
-#include "nccl_xml_reader.hpp"
 
 using namespace fabricast;
 
@@ -277,7 +277,7 @@ TEST_CASE("paths: types a version does not know are passed over") {
 TEST_CASE("nccl graph: since 2.22 GPUs beside a NIC come to the front") {
   // Each rank describes its GPU and all NICs; rank 0's description has the switch of GPU 3 already.
   const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/hgx-h200-2nic.xml";
-  const NodeDescription node = testing::NcclXmlReader().read(file);
+  const NodeDescription node = read_nccl_xml(file);
   const auto order = [&](NcclVersion version) {
     const NcclTopology t = topology_of(node, version);
     std::vector<int> out;
@@ -295,7 +295,7 @@ TEST_CASE("node description: a preset is described as the XML of its name") {
   for (const char* name : {"dgx-a100", "dgx-h100", "hgx-h200-2nic", "pcie-2gpu"}) {
     CAPTURE(name);
     const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + name + ".xml";
-    const NodeDescription read = testing::NcclXmlReader().read(file);
+    const NodeDescription read = read_nccl_xml(file);
     CHECK(describe(NodeGraph::build(load_node_type(name), parts)).cpus == read.cpus);
   }
 }

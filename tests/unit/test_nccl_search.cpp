@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "models/io/read_nccl_xml.hpp"
 #include "models/nccl/nccl_search.hpp"
 #include "nccl_tables.hpp"
-#include "nccl_xml_reader.hpp"
 #include "sim/error.hpp"
 
 using namespace fabricast;
@@ -26,7 +26,7 @@ using namespace fabricast::testing;
 namespace {
 
 NodeDescription read_node(const std::string& topology) {
-  return NcclXmlReader().read(std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + topology + ".xml");
+  return read_nccl_xml(std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + topology + ".xml");
 }
 
 /// What the variants of the tables set.

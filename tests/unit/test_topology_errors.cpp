@@ -72,7 +72,7 @@ TEST_CASE("keys: unknown, missing, duplicate, of the wrong type") {
         "n.yaml:7: cpus[0].numa: \"zero\" is not a whole number");
   CHECK(changed("numa: 0", "numa: 99999999999999999999") ==
         "n.yaml:7: cpus[0].numa: 99999999999999999999 is too large: at most 65535");
-  CHECK(changed("numa: 0", "numa: -1") == "n.yaml:7: cpus[0].numa: -1 is too small: at least 0");
+  CHECK(changed("numa: 0", "numa: -2") == "n.yaml:7: cpus[0].numa: -2 is too small: at least -1");
   CHECK(changed("numa: 0", "numa: [0]") ==
         "n.yaml:7: cpus[0].numa: a single value is expected here, not a list");
   CHECK(changed("nvlink: {nvs: 18}", "nvlink: 18") ==
@@ -262,7 +262,8 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
         "unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
   CHECK(load({"torus", 1, ""}) ==
         "unknown topology \"torus\"\nhint: known: dgx-a100, dgx-h100-su, dgx-h100, "
-        "hgx-h200-2nic-split, hgx-h200-2nic, pcie-2gpu");
+        "h100-pcie-nvl-4, hgx-b200, "
+        "hgx-h200-2nic-split, hgx-h200-2nic, pcie-2gpu, pcie-8");
   CHECK(load({"./nowhere.yaml", 1, ""}) == "./nowhere.yaml: no such file");
   CHECK(load({"/tmp", 1, ""}) == "/tmp: is a directory");
   CHECK(load({"dgx-h100", 1, "fabric-ndr-rial"}) ==
