@@ -130,6 +130,13 @@ TEST_CASE("nccl xml: what is odd or missing is taken as NCCL takes it") {
     CHECK(node.cpus[0].children[1].gpu->dev == 1);
     CHECK(node.cpus[0].children[2].gpu->dev == 0);
   }
+  SUBCASE("nothing is looked for below what is no PCIe switch") {
+    const NodeDescription node = parse(below_cpu(
+        kGpu +
+        R"(<pci busid="1:0:0.0" class="0x068000"><pci busid="2:0:0.0"><gpu sm="80"/></pci></pci>
+                  <pci busid="3:0:0.0"><gpu sm="80"/><pci busid="4:0:0.0"><gpu sm="80"/></pci></pci>)"));
+    CHECK(gpu_devs(node) == std::vector<int>{0, 1});
+  }
   SUBCASE("an NVLink end without class is the GPU of that bus id, else an NVSwitch") {
     const NodeDescription node = parse(below_cpu(
         R"(<pci busid="1:0:0.0" class="0x030200"><gpu sm="80"><nvlink target="2:0:0.0" count="2"/></gpu></pci>
