@@ -269,6 +269,26 @@ TEST_CASE("nccl xml: hostile text ends in an error") {
   }
 }
 
+TEST_CASE("nccl xml: 64 GPUs in one node are searched in bounded time") {
+  // Every try has a budget of steps, as NCCL's has: what grows is only the cost of one step.
+  const auto node_of = [](const std::string& nvlink) {
+    std::string out = "<system version=\"1\">";
+    for (int g = 0; g < 64; ++g) {
+      if (g % 8 == 0) {
+        out += (g == 0 ? "" : "</cpu>") + ("<cpu numaid=\"" + std::to_string(g / 8)) +
+               R"(" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="17">)";
+      }
+      out += "<pci busid=\"" + std::to_string(g) + R"(:0:0.0" link_speed="32.0 GT/s PCIe">)" +
+             "<gpu sm=\"90\">" + nvlink + "</gpu></pci>";
+    }
+    return parse(out + "</cpu></system>");
+  };
+  const NodeDescription switched =
+      node_of(R"(<nvlink target="99:0:0.0" count="18" tclass="0x068000"/>)");
+  CHECK(search_one_node(switched, kNccl2_27_7).ring.type_intra == PathType::nvl);
+  CHECK(search_one_node(node_of(""), kNccl2_21_5).ring.type_intra == PathType::sys);
+}
+
 TEST_CASE("load: a description comes from a preset or from NCCL's own file") {
   const PartsCatalogue parts = load_parts();
   const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/dgx-a100.xml";
