@@ -36,7 +36,14 @@ SearchResult find_channels(const NodeDescription& node, const Communicator& made
   input.gpus = gpu_devs(node);
   input.gpus.resize(static_cast<std::size_t>(made.gpus_per_node));
   input.nics = made.nics;
-  return search(node, input);
+  SearchResult graphs = search(node, input);
+  const int left = graphs.topology.graph().count(TopoKind::gpu);
+  if (left == made.gpus_per_node) return graphs;
+  throw Error(
+      fmt::format("NCCL would take the {} GPUs of a node for several nodes, the first of {}: "
+                  "their NICs are faster than the way between them",
+                  made.gpus_per_node, left),
+      "such a node is not simulated yet");
 }
 
 TunerInput tuner_input(const NodeGraph& node, const NodeDescription& described,
