@@ -109,7 +109,8 @@ def check_header(path, text):
 def check_lists(sources):
     """Every .cpp stands in a CMakeLists.txt, and everything that stands there exists."""
     listed = set()
-    for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt")]:
+    for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt"),
+                  *ROOT.glob("tests/*/CMakeLists.txt")]:
         for number, line in lines(cmake.read_text()):
             for name in re.findall(r"(?<![\w/.}])[\w/]+\.cpp\b", line.split("#")[0]):
                 file = (cmake.parent / name).relative_to(ROOT).as_posix()
