@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
   add_bench(app, action);
   add_run(app, action);
   add_topo(app, action);
+  add_lint(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

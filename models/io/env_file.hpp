@@ -74,6 +74,7 @@ struct EnvLaunch {
   Kind kind{};
   int group = 0;                   ///< of the settings given with it
   std::vector<std::string> names;  ///< -x NAME, --export=...,NAME: passed on by name
+  bool by_list = false;            ///< srun --export: nothing but what the list says
   bool passes_all = false;         ///< srun --export=ALL, mpich's -genvall
   bool passes_none = false;        ///< srun --export=NONE
 };

@@ -46,8 +46,10 @@ class LaunchReader {
     } else if (word.starts_with("--env=")) {
       list(words_[at_], 6);
     } else if (slurm && word.starts_with("--export=")) {
+      launch_.by_list = true;
       list(words_[at_], 9);
     } else if (slurm && word == "--export" && at_ + 1 < words_.size()) {
+      launch_.by_list = true;
       list(words_[++at_], 0);
     } else if (word.starts_with("-x") && mpi && !assigned_name(word.substr(2)).empty()) {
       ShellWord tail = words_[at_];
