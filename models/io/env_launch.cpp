@@ -109,7 +109,8 @@ bool add_assignment(const ShellWord& word, EnvScope scope, const Context& contex
   const std::string_view value = std::string_view(word.text).substr(word.text.find('=') + 1);
   EnvAssignment& a = add(out, context, name, value, word.line, word.column);
   a.scope = scope;
-  a.computed = word.computed || is_computed(value) || word.text[name.size()] == '+';
+  a.computed =
+      word.computed || value.find("{{") != std::string_view::npos || word.text[name.size()] == '+';
   return true;
 }
 

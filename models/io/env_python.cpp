@@ -58,6 +58,7 @@ class PythonReader {
   void subshell(const Line& line, std::string_view text) {
     Context inside = context_;
     inside.first_line = line.number;
+    inside.first_columns = static_cast<int>(text.data() - line.text.data());
     inside.depth = context_.depth + 1;
     inside.traps = {EnvTrap::lost_after_run};
     read_text(text, EnvKind::shell, inside, out_);

@@ -78,6 +78,16 @@ class ShellReader {
     return out;
   }
 
+  /// Of a text that is one word of the script.
+  Context inside_word(const ShellWord& word) const {
+    Context out = context();
+    out.first_columns = word.column - 1 + (word.quoted_name ? 1 : 0);
+    if (word.line == context_.first_line) out.first_columns += context_.first_columns;
+    out.first_line = word.line;
+    out.depth = context_.depth + 1;
+    return out;
+  }
+
   /// Words that open, continue or close a branch. Each branch is a group of its own.
   bool keyword(const ShellWord& word) {
     if (word.quoted_name) return false;
@@ -168,9 +178,7 @@ class ShellReader {
                          target.find("bashrc") != std::string_view::npos;
     if (!conf && !profile && target != "/etc/environment") return;
     for (std::size_t i = at + 1; i < words.size() && !is_redirection(words[i]); ++i) {
-      Context inside = context();
-      inside.first_line = words[i].line;
-      inside.depth = context_.depth + 1;
+      Context inside = inside_word(words[i]);
       inside.traps.clear();
       if (profile) inside.traps = {EnvTrap::login_shells_only};
       read_text(words[i].text, profile ? EnvKind::shell : EnvKind::nccl_conf, inside, out_);
@@ -181,9 +189,7 @@ class ShellReader {
   void script_in_words(const std::vector<ShellWord>& words, std::size_t at) {
     for (std::size_t i = at + 1; i < words.size(); ++i) {
       if (words[i].text.find_first_of(" \n") == std::string::npos) continue;
-      Context inside = context();
-      inside.first_line = words[i].line;
-      inside.depth = context_.depth + 1;
+      const Context inside = inside_word(words[i]);
       read_text(words[i].text, EnvKind::shell, inside, out_);
     }
   }

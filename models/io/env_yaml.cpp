@@ -225,6 +225,7 @@ class YamlReader {
       EnvAssignment& a = add(out_, in_group(), name, "", number, column);
       a.computed = true;
       a.traps.push_back(EnvTrap::value_elsewhere);
+      while (at_ + 1 < lines_.size() && indent_of(lines_[at_ + 1].text) > indent) ++at_;
     }
     if (out_.assignments.size() > before) out_.assignments.back().line = number;
     ++at_;

@@ -23,8 +23,9 @@ NcclVersion release_of(Reader& in, std::string_view key, std::string_view text) 
 }
 
 std::optional<NcclVersion> release(Reader& in, std::string_view key) {
-  if (!in.has(key)) return std::nullopt;
-  return release_of(in, key, in.text(key));
+  const std::string text = in.text(key, "");
+  if (text.empty()) return std::nullopt;
+  return release_of(in, key, text);
 }
 
 /// Of the words in `known`, as their indices.
@@ -80,7 +81,7 @@ Variable read_variable(const std::string& name, Reader& in) {
   v.note = in.text("note", "");
   v.evidence = in.text("evidence", "");
   if (v.evidence.empty() && v.reader != VariableReader::nobody)
-    in.fail("evidence", "is missing", "the file and release that read it");
+    in.fail("evidence", "evidence is missing", "the file and release that read it");
   in.finish();
   return v;
 }

@@ -70,20 +70,36 @@ Environment without(const Environment& environment, std::string_view name) {
   return out;
 }
 
+/// The collective to name first: all_reduce, if it loses at all.
+const Loss& headline(const std::vector<Loss>& losses) {
+  const auto first = std::ranges::find(losses, Collective::all_reduce, &Loss::collective);
+  return first != losses.end() ? *first : *std::ranges::max_element(losses, {}, &Loss::ratio);
+}
+
 void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
-  const Loss& worst = *std::ranges::max_element(losses, {}, &Loss::ratio);
   const Cluster& cluster = *sheet.input.cluster;
-  Finding& f =
-      sheet.add("FL040", Severity::warning, s,
-                fmt::format("{} is beaten by NCCL's own choice: {}", shown(s), in_words(worst)));
+  Finding& f = sheet.add(
+      "FL040", Severity::warning, s,
+      fmt::format("{} is beaten by NCCL's own choice: {}", shown(s), in_words(headline(losses))));
   for (const Loss& loss : losses) {
-    f.reason += fmt::format("{}{} loses from {} to {}", f.reason.empty() ? "" : "; ",
-                            to_text(loss.collective), to_text(loss.from), to_text(loss.to));
+    f.reason +=
+        fmt::format("{}{} loses from {} to {}, most at {} (+{:.0f} %)",
+                    f.reason.empty() ? "" : "; ", to_text(loss.collective), to_text(loss.from),
+                    to_text(loss.to), to_text(loss.worst), 100 * (loss.ratio - 1));
   }
   f.source = fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
                          nccl(modelled_version(sheet.input.version)), cluster.nodes(),
                          cluster.nodes() == 1 ? "node" : "nodes", cluster.node().name());
   f.suggestion = "leave it out, or measure that it wins for your sizes";
+}
+
+/// A prediction that cannot be made is said once; the mistake behind it has a finding of its own.
+void note_no_prediction(Sheet& sheet, const Error& error) {
+  const std::string what = error.what();
+  const std::string note = fmt::format("no prediction of what a choice costs (FL040): {}",
+                                       what.substr(0, what.find('\n')));
+  std::vector<std::string>& notes = sheet.result.notes;
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
 }
 
 void check_choice(Sheet& sheet, const Setting& s) {
@@ -99,8 +115,7 @@ void check_choice(Sheet& sheet, const Setting& s) {
       if (loss.ratio > 1) losses.push_back(loss);
     }
   } catch (const Error& error) {
-    sheet.result.notes.push_back(fmt::format("{}:{}: {}: no prediction: {}", s.file->path,
-                                             s.at->line, s.name(), error.what()));
+    note_no_prediction(sheet, error);
     return;
   }
   if (!losses.empty()) report(sheet, s, losses);

@@ -100,6 +100,20 @@ void check_p2p(Sheet& sheet, const Setting& s) {
   f.suggestion = "leave it out; it is for finding faults";
 }
 
+/// RDMA switched off although there are NICs for it.
+void check_rdma(Sheet& sheet, const Setting& s) {
+  const Cluster& cluster = *sheet.input.cluster;
+  const bool off = (s.name() == "NCCL_IB_DISABLE" && number_text(s.value()).value == 1) ||
+                   (s.name() == "NCCL_NET" && s.value() == "Socket");
+  if (!off || cluster.nodes() < 2 || cluster.node().nics().empty()) return;
+  const NicInfo& nic = cluster.node().nics()[0];
+  Finding& f = sheet.add("FL043", Severity::warning, s,
+                         fmt::format("{} leaves {} RDMA NICs of {} a node unused", shown(s),
+                                     cluster.node().nics().size(), to_bits_text(nic.speed)));
+  f.reason = "data between nodes then go through the sockets of the operating system";
+  f.source = "NCCL 2.21.5 src/transport/net_ib.cc:311";
+}
+
 /// The level a GPU and a NIC are apart, in NCCL's words.
 PathType level_of(SmiPath path) {
   switch (path) {
@@ -160,6 +174,7 @@ void check_hardware(Sheet& sheet) {
     if (!s.has_value() || s.value().empty() || !s.acts(sheet.input.version)) continue;
     check_needs(sheet, s);
     check_p2p(sheet, s);
+    check_rdma(sheet, s);
     check_gdr_level(sheet, s);
   }
 }

@@ -69,7 +69,9 @@ bool concerns_nccl(const EnvAssignment& a, const VariableCatalogue& catalogue) {
     return known->reader == VariableReader::libnccl || a.name.starts_with("NCCL_") ||
            a.name.starts_with("TORCH_NCCL_") || known->reader == VariableReader::pytorch;
   if (a.name.starts_with("NCCL_") || a.name.starts_with("TORCH_NCCL_")) return true;
-  constexpr std::size_t prefix = 5;  // "NCLL_DEBUG", "nccl_debug"
+  // Near a name of NCCL: "NCLL_DEBUG", "nccl_debug"; not a script's own "var_NCCL_IB_HCA".
+  if (a.scope == EnvScope::shell_only || a.name.find("NCCL_") != std::string::npos) return false;
+  constexpr std::size_t prefix = 5;
   const std::string near = catalogue.nearest_read(a.name);
   return near.starts_with("NCCL_") && a.name.size() > prefix && a.name.find('_') <= prefix;
 }

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "models/lint/rules.hpp"
 
 namespace fabricast::lint_rules_detail {
@@ -32,11 +35,21 @@ void unknown(Sheet& sheet, const Setting& s) {
   }
 }
 
+/// How many settings of a file belong to a family.
+std::size_t members(const Sheet& sheet, const Setting& s) {
+  return static_cast<std::size_t>(std::ranges::count_if(sheet.settings, [&](const Setting& other) {
+    return other.file == s.file && other.variable == s.variable;
+  }));
+}
+
 void of_others(Sheet& sheet, const Setting& s) {
   const Variable& v = *s.variable;
   const std::string reader = v.who.empty() ? std::string(to_text(v.reader)) : v.who;
+  const std::size_t others = v.is_family() ? members(sheet, s) : 1;
+  const std::string subject =
+      others > 1 ? fmt::format("{} ({} settings) are", v.name, others) : s.name() + " is";
   Finding& f = sheet.add("FL002", Severity::note, s,
-                         fmt::format("{} is read by {}, not by NCCL", s.name(), reader));
+                         fmt::format("{} read by {}, not by NCCL", subject, reader));
   f.reason = v.note.empty() ? v.effect : v.effect + ". " + v.note;
   f.source = v.evidence;
   if (!v.instead.empty()) f.suggestion = fmt::format("use {}", v.instead);
@@ -60,6 +73,7 @@ void of_another_release(Sheet& sheet, const Setting& s) {
 }  // namespace
 
 void check_names(Sheet& sheet) {
+  std::set<std::pair<const EnvFile*, const Variable*>> families;  // one finding each; not walked
   for (const Setting& s : sheet.settings) {
     if (s.at->scope == EnvScope::unset || s.at->has(EnvTrap::build_argument)) continue;
     const Variable* v = s.variable;
@@ -67,7 +81,8 @@ void check_names(Sheet& sheet) {
       unknown(sheet, s);
     } else if (v->reader != VariableReader::libnccl) {
       // TORCH_NCCL_* say themselves whose they are.
-      if (s.name().starts_with("NCCL_")) of_others(sheet, s);
+      const bool again = v->is_family() && !families.insert({s.file, v}).second;
+      if (s.name().starts_with("NCCL_") && !again) of_others(sheet, s);
     } else if (!v->read_in(sheet.input.version)) {
       of_another_release(sheet, s);
     } else if (v->effect.starts_with("Old ")) {

@@ -32,12 +32,27 @@ Finding& no_effect(Sheet& sheet, const Setting& s, Severity severity, std::strin
   return f;
 }
 
+/// The settings of a libfabric net plugin: it carries the data then.
+bool uses_libfabric(const Setting& s) {
+  return std::ranges::any_of(s.file->assignments, [](const EnvAssignment& a) {
+    return a.name.starts_with("FI_") || a.name.starts_with("EFA_") || a.name.starts_with("OFI_");
+  });
+}
+
 void sockets(Sheet& sheet, const Setting& s) {
+  if (s.name() != "NCCL_NSOCKS_PERTHREAD" && s.name() != "NCCL_SOCKET_NTHREADS") return;
+  if (sheet.input.cluster == nullptr && uses_libfabric(s)) {
+    no_effect(sheet, s, Severity::warning,
+              "the file sets up libfabric (FI_*, EFA), which carries the data",
+              "NCCL 2.21.5 src/net.cc (plugin before IB before Socket)");
+    return;
+  }
   if (s.name() != "NCCL_NSOCKS_PERTHREAD") return;
   constexpr std::string_view source = "NCCL 2.21.5 src/transport/net_socket.cc:246";
   const std::int64_t threads = sheet.number_beside(s, "NCCL_SOCKET_NTHREADS").value_or(0);
   if (threads <= 0) {
-    no_effect(sheet, s, Severity::warning, "there are no helper threads to have sockets", source)
+    no_effect(sheet, s, Severity::warning,
+              "without helper threads there is one socket (AWS and GCP excepted)", source)
         .suggestion = "set NCCL_SOCKET_NTHREADS, too";
     return;
   }
@@ -61,11 +76,11 @@ void queue_pairs(Sheet& sheet, const Setting& s) {
   if (s.name() == "NCCL_IB_QPS_PER_CONNECTION" && number_text(s.value()).value > 1) {
     const std::int64_t usual = sheet.input.version < NcclVersion{20, 0} ? 1 : 0;
     if (sheet.number_beside(s, "NCCL_IB_SPLIT_DATA_ON_QPS").value_or(usual) == 1) return;
-    no_effect(sheet, s, Severity::note,
-              "on a single message: messages take turns over the queue pairs, none is split",
-              "NCCL 2.21.5 src/transport/net_ib.cc:1514")
-        .suggestion =
-        "it spreads messages over ECMP paths; NCCL_IB_SPLIT_DATA_ON_QPS=1 splits each";
+    Finding& f =
+        sheet.add("FL031", Severity::note, s,
+                  fmt::format("{} makes no single message faster: messages take turns", shown(s)));
+    f.source = "NCCL 2.21.5 src/transport/net_ib.cc:1514";
+    f.suggestion = "it spreads messages over ECMP paths; NCCL_IB_SPLIT_DATA_ON_QPS=1 splits each";
   }
 }
 

@@ -79,7 +79,9 @@ const Variable* VariableCatalogue::find(std::string_view name) const {
 }
 
 std::string VariableCatalogue::nearest_read(std::string_view name) const {
-  return nearest(name, read_names_);
+  std::string upper(name);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return nearest(upper, read_names_);
 }
 
 std::string_view to_text(VariableReader reader) { return kReaderTexts[index(reader)]; }
