@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/io/shell_arithmetic.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -184,13 +186,23 @@ class Lexer {
     }
     const char open = peek();
     if (open == '(' || open == '{') {
-      word.computed = true;
+      const std::size_t begin = word.text.size() - 1;
       nested(word, open, open == '(' ? ')' : '}');
+      if (!constant(word, begin)) word.computed = true;
     } else if (open == '_' || open == '@' || open == '*' || open == '#' || open == '?' ||
                (open >= 'A' && open <= 'Z') || (open >= 'a' && open <= 'z') ||
                (open >= '0' && open <= '9')) {
       word.computed = true;
     }
+  }
+
+  /// $((2*2)) becomes 4.
+  static bool constant(ShellWord& word, std::size_t begin) {
+    const std::string_view text = std::string_view(word.text).substr(begin);
+    if (!text.starts_with("$((") || !text.ends_with("))")) return false;
+    const auto value = shell_arithmetic(text.substr(3, text.size() - 5));
+    if (value) word.text.replace(begin, std::string::npos, std::to_string(*value));
+    return value.has_value();
   }
 
   void nested(ShellWord& word, char open, char close) {

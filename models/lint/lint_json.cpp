@@ -52,13 +52,15 @@ std::string uri(const std::string& path) {
   return out;
 }
 
-Json location_json(const Finding& f) {
+/// Options of the command line are in no file.
+Json locations_json(const Finding& f) {
+  if (f.line == 0) return Json::array();
   Json physical = {{"artifactLocation", {{"uri", uri(f.file)}}}};
   if (f.line > 0) {
     physical["region"] = {{"startLine", f.line}};
     if (f.column > 0) physical["region"]["startColumn"] = f.column;
   }
-  return {{"physicalLocation", std::move(physical)}};
+  return Json::array({{{"physicalLocation", std::move(physical)}}});
 }
 
 Json result_json(const Finding& f) {
@@ -68,7 +70,7 @@ Json result_json(const Finding& f) {
           {"ruleIndex", index},
           {"level", to_text(f.severity)},
           {"message", {{"text", message_of(f)}}},
-          {"locations", Json::array({location_json(f)})}};
+          {"locations", locations_json(f)}};
 }
 
 }  // namespace

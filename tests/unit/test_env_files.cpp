@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "models/io/env_file.hpp"
+#include "models/io/shell_arithmetic.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
@@ -82,9 +83,20 @@ TEST_CASE("shell: exports, quotes, comments, continuation lines") {
 }
 
 TEST_CASE("shell: what only a run can tell") {
-  CHECK(read("export A=$X B=${Y:-1} C=$(id) D=`id` E=$((1+1)) F='$X' G=\"a$\"\n", "a.sh") ==
+  CHECK(read("export A=$X B=${Y:-1} C=$(id) D=`id` E=$((1+X)) F='$X' G=\"a$\"\n", "a.sh") ==
         "1:8 A=$X computed\n1:13 B=${Y:-1} computed\n1:23 C=$(id) computed\n1:31 D=`id` computed\n"
-        "1:38 E=$((1+1)) computed\n1:49 F=$X\n1:56 G=a$\n");
+        "1:38 E=$((1+X)) computed\n1:49 F=$X\n1:56 G=a$\n");
+}
+
+TEST_CASE("shell: arithmetic without variables is done") {
+  CHECK(read("export A=$((2 * 1024 * 1024)) B=x$(( (7-1)/2 ))y C=$((1<<20))\n", "a.sh") ==
+        "1:8 A=2097152\n1:31 B=x3y\n1:50 C=1048576\n");
+  for (const char* open :
+       {"", "1+", "1/0", "1 2", "9223372036854775807+1", "2**3", "X", "(1", "1<<99"}) {
+    CAPTURE(open);
+    CHECK_FALSE(shell_arithmetic(open).has_value());
+  }
+  CHECK_FALSE(shell_arithmetic(std::string(10000, '(')).has_value());
 }
 
 TEST_CASE("shell: branches, functions and here documents") {
