@@ -58,8 +58,10 @@ std::string in_words(const Loss& loss) {
                      100 * (loss.ratio - 1));
 }
 
-TuningModel model_of(const Cluster& cluster, const Environment& environment, NcclVersion version) {
-  return make_communicator(cluster, {modelled_version(version), environment, 0}).model;
+TuningModel model_of(const LintInput& input, const Environment& environment) {
+  return make_communicator(*input.cluster,
+                           {modelled_version(input.version), environment, 0, input.sharp})
+      .model;
 }
 
 Environment without(const Environment& environment, std::string_view name) {
@@ -106,9 +108,9 @@ void check_choice(Sheet& sheet, const Setting& s) {
   const Environment with = sheet.environment_of(s);
   std::vector<Loss> losses;
   try {
-    const Cluster& cluster = *sheet.input.cluster;
-    const TuningModel forced = model_of(cluster, with, sheet.input.version);
-    const TuningModel free = model_of(cluster, without(with, s.name()), sheet.input.version);
+    const TuningModel forced = model_of(sheet.input, with);
+    const TuningModel free = model_of(sheet.input, without(with, s.name()));
+    if (free.input.ranks < 2) return;
     for (const Collective c : kAllCollectives) {
       if (!is_tuned(c)) continue;
       const Loss loss = loss_of(forced, free, c);
@@ -132,7 +134,7 @@ void check_ll128(Sheet& sheet, const Setting& s) {
     constexpr Collective c = Collective::all_reduce;
     if (s.value().starts_with('^') || !choices.allows(c, index_of(Protocol::ll128))) return;
     if (cluster != nullptr) {
-      const TuningModel free = model_of(*cluster, {}, sheet.input.version);
+      const TuningModel free = model_of(sheet.input, {});
       const TunedPair& usual = free.pair(c, Algorithm::ring, Protocol::ll128);
       if (usual.excluded.empty()) return;
       severity = Severity::error;

@@ -5,94 +5,55 @@
 #include <algorithm>
 #include <cassert>
 
-#include "models/nccl/nccl_search.hpp"
-
 namespace fabricast {
-
 namespace {
 
-// NCCL_NVLS_NCHANNELS of Hopper (src/transport/nvls.cc): they widen the communicator.
-constexpr int kNvlsChannels = 16;
-
-std::vector<int> usable_nics(const NodeGraph& node, const IbHcaFilter& filter) {
-  std::vector<int> out;
-  for (std::size_t i = 0; i < node.nics().size(); ++i) {
-    const NicInfo& nic = node.nics()[i];
-    if (filter.selects(nic.name, nic.port)) out.push_back(static_cast<int>(i));
-  }
-  return out;
+constexpr bool is_executed(Algorithm algorithm) {
+  return algorithm == Algorithm::ring || algorithm == Algorithm::tree;
 }
 
-std::string nic_names(const NodeGraph& node) {
+template <class Wanted>
+std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
   std::string out;
-  for (const NicInfo& nic : node.nics()) out += (out.empty() ? "" : ", ") + nic.name;
+  for (const Candidate& c : candidates) {
+    if (c.excluded.empty() || !wanted(c.algorithm)) continue;
+    out += fmt::format("\n  {} {}: {}", to_text(c.algorithm), to_text(c.protocol), c.excluded);
+  }
   return out;
 }
 
-SearchResult find_channels(const NodeGraph& node, const Communicator& made) {
-  SearchInput input;
-  input.version = made.version;
-  input.nodes = made.nodes;
-  for (int g = 0; g < made.gpus_per_node; ++g) input.gpus.push_back(g);
-  input.nics = made.nics;
-  return search(describe(node), input);
-}
-
-TunerInput tuner_input(const NodeGraph& node, const Communicator& made) {
-  SearchResult graphs = find_channels(node, made);
-  TunerInput input;
-  input.version = made.version;
-  input.nodes = made.nodes;
-  input.ranks = made.ranks;
-  input.compute_capability_min = input.compute_capability_max = node.gpus()[0].part.sm;
-  for (int g = 1; g < made.gpus_per_node; ++g) {
-    const int sm = node.gpus()[static_cast<std::size_t>(g)].part.sm;
-    input.compute_capability_min = std::min(input.compute_capability_min, sm);
-    input.compute_capability_max = std::max(input.compute_capability_max, sm);
+/// The best of what is executed stands in for what NCCL chose.
+void stand_in(const Communicator& communicator, const Call& call, Bytes size, DecidedCall& out) {
+  const Candidate* best = nullptr;
+  for (const Candidate& c : out.decision.candidates) {
+    if (!c.excluded.empty() || !is_executed(c.algorithm)) continue;
+    if (best == nullptr || c.time_us < best->time_us) best = &c;
   }
-  const CpuPart& cpu = node.cpus()[0].part;
-  input.cpu = host_cpu(cpu.arch, cpu.vendor);
-  // Multicast groups need three GPUs up to 2.27, then two (src/transport/nvls.cc).
-  input.nvls =
-      graphs.nvls.channel_count() > 0 && made.gpus_per_node >= (made.version >= kNccl2_30 ? 2 : 3);
-  input.settings = made.settings;
-  ChannelCountInput counts;
-  counts.version = made.version;
-  counts.nodes = made.nodes;
-  counts.compute_capability_min = input.compute_capability_min;
-  counts.searched = std::min(graphs.ring.channel_count(), graphs.tree.channel_count());
-  counts.ring_bw_intra = graphs.ring.bw_intra;
-  counts.nvls = input.nvls ? kNvlsChannels : 0;
-  input.channels = channel_counts(counts, made.settings);
-  input.ring = std::move(graphs.ring);
-  input.tree = std::move(graphs.tree);
-  return input;
+  out.not_executed = out.decision.algorithm;
+  const std::string_view chosen = to_text(*out.decision.algorithm);
+  if (best == nullptr) {
+    throw Error(fmt::format(
+        "{}: {} is what NCCL chooses; it is not executed yet, and neither Ring "
+        "nor Tree is in the race:{}",
+        to_text(call.collective), chosen, listed(out.decision.candidates, is_executed)));
+  }
+  take(communicator.model, *best, size, out.decision);
 }
 
 }  // namespace
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
-  const NodeGraph& node = cluster.node();
-  const int gpus = static_cast<int>(node.gpus().size());
-  if (config.gpus_per_node > gpus) {
-    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", config.gpus_per_node,
-                            node.name(), gpus),
-                "lower --gpus-per-node, or raise --nodes");
+  Communicator made = make_nccl_communicator(
+      describe(cluster.node()),
+      {config.version, config.environment, cluster.nodes(), config.gpus_per_node, config.sharp});
+  const int groups = made.graphs.topology.domains();
+  if (groups > 1) {
+    throw Error(fmt::format("the GPUs of {} fall apart into {} groups that NCCL joins by the "
+                            "network; that is not simulated yet",
+                            cluster.node().name(), groups),
+                "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE do that; "
+                "NCCL_NET_DISABLE_INTRA=1 keeps a node together");
   }
-  Communicator made;
-  made.version = config.version;
-  made.settings = read_settings(config.environment, config.version);
-  made.nodes = cluster.nodes();
-  made.gpus_per_node = config.gpus_per_node > 0 ? config.gpus_per_node : gpus;
-  made.ranks = made.nodes * made.gpus_per_node;
-  made.nics = usable_nics(node, made.settings.ib_hca);
-  if (made.nodes > 1 && made.nics.empty()) {
-    if (node.nics().empty())
-      throw Error(fmt::format("{} has no NIC, so {} nodes cannot talk", node.name(), made.nodes));
-    throw Error("NCCL_IB_HCA selects none of the node's HCAs: " + nic_names(node),
-                "without an HCA NCCL would fall back to sockets, which are not simulated yet");
-  }
-  made.model = tuning_model(tuner_input(node, made));
   return made;
 }
 
@@ -103,15 +64,11 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   DecidedCall out;
   out.decision = decide(communicator.model, call.collective, size);
   if (!out.decision.algorithm) {
-    std::string why;
-    for (const Candidate& candidate : out.decision.candidates) {
-      if (candidate.excluded.empty()) continue;
-      why += fmt::format("\n  {} {}: {}", to_text(candidate.algorithm), to_text(candidate.protocol),
-                         candidate.excluded);
-    }
-    throw Error(fmt::format("{}: no algorithm is left that is executed here (Ring, Tree):{}",
-                            to_text(call.collective), why));
+    throw Error(fmt::format("{}: NCCL refuses the call, nothing is left to choose from:{}",
+                            to_text(call.collective),
+                            listed(out.decision.candidates, [](Algorithm) { return true; })));
   }
+  if (!is_executed(*out.decision.algorithm)) stand_in(communicator, call, size, out);
   const TunerInput& input = communicator.model.input;
   CollectiveRun& run = out.run;
   run.version = communicator.version;
@@ -125,6 +82,7 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   run.communicator_channels = input.channels.communicator;
   run.threads = out.decision.threads;
   run.buffers = communicator.settings.buffers;
+  run.transport = transport_rules(communicator.search_settings);
   run.graph = run.algorithm == Algorithm::ring ? input.ring : input.tree;
   return out;
 }

@@ -2,11 +2,11 @@
 // A communicator on a cluster: what NCCL settles once, when it is created (channels, settings,
 // tuning model), and then for each call.
 
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/env.hpp"
+#include "models/nccl/nccl_communicator.hpp"
 #include "models/nccl/simulation.hpp"
 #include "models/nccl/tuner.hpp"
 
@@ -16,15 +16,10 @@ struct CommunicatorConfig {
   NcclVersion version = kNccl2_21_5;
   Environment environment;
   int gpus_per_node = 0;  ///< 0 = all
+  bool sharp = false;     ///< a CollNet plugin serves all NICs
 };
 
-struct Communicator {
-  NcclVersion version;
-  NcclSettings settings;
-  int nodes = 1, gpus_per_node = 1, ranks = 1;
-  std::vector<int> nics;  ///< of each node, that NCCL may use
-  TuningModel model;      ///< its input holds the ring and tree graphs and the channel counts
-};
+using Communicator = NcclCommunicator;
 
 /// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more
 /// GPUs than a node has, values NCCL refuses).
@@ -37,12 +32,15 @@ struct Call {
   int root = 0;
 };
 
-/// What NCCL decides about a call, ready to be simulated. Throws Error when the environment leaves
-/// no algorithm that is executed here. REQUIRES: count > 0, root < ranks.
+/// What NCCL decides about a call, ready to be simulated.
 struct DecidedCall {
-  TunerDecision decision;
+  TunerDecision decision;  ///< of what is executed; its candidates are NCCL's
+  /// What NCCL itself chooses, where that is not executed yet: then the best that is stands in.
+  std::optional<Algorithm> not_executed;
   CollectiveRun run;
 };
+/// Throws Error when NCCL refuses the call, or nothing that is executed here could stand in.
+/// REQUIRES: count > 0, root < ranks.
 DecidedCall decide_call(const Communicator& communicator, const Call& call);
 
 }  // namespace fabricast

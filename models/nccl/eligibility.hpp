@@ -1,6 +1,6 @@
 #pragma once
 // What takes part in the tuner's race, and why the rest does not. Only the tuner includes this;
-// facts: src/graph/tuning.cc of NCCL 2.21.5, 2.27.7 and 2.30.7.
+// facts: src/graph/tuning.cc and src/enqueue.cc of NCCL 2.21.5, 2.27.7 and 2.30.7.
 
 #include <string>
 
@@ -8,16 +8,14 @@
 
 namespace fabricast {
 
-constexpr bool exists(Algorithm algorithm, Collective collective) {
-  return algorithm == Algorithm::ring || collective == Collective::all_reduce;
-}
+bool exists(Algorithm algorithm, Collective collective, NcclVersion version);
 
-/// Why Ring or Tree with this protocol is out for this collective, in a sentence; "" when it is in.
-std::string why_excluded(const TunerInput& input, Collective collective, Algorithm algorithm,
-                         Protocol protocol);
+/// Why an algorithm with this protocol has no bandwidth in the model of this collective, in a
+/// sentence; "" when it has. REQUIRES: speaks(algorithm, protocol).
+std::string why_not_in_model(const TunerInput& input, Collective collective, Algorithm algorithm,
+                             Protocol protocol);
 
-/// 2.19 to 2.23: a collective for which nothing is left runs on rings with every protocol, whatever
-/// the lists say; later versions refuse the call. Asked when neither Ring nor Tree is in.
-bool rings_return(const TunerInput& input, Collective collective);
+/// Why calls pass over what is in the model; "" when they do not.
+std::string why_passed_over(const TunerInput& input, Collective collective, Algorithm algorithm);
 
 }  // namespace fabricast

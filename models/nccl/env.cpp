@@ -1,18 +1,11 @@
 #include "models/nccl/env.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "sim/error.hpp"
 
 namespace fabricast {
 namespace {
-
-constexpr std::array<std::string_view, 13> kActing = {
-    "NCCL_ALGO",     "NCCL_PROTO",       "NCCL_MIN_NCHANNELS",  "NCCL_MAX_NCHANNELS",
-    "NCCL_MIN_CTAS", "NCCL_MAX_CTAS",    "NCCL_NTHREADS",       "NCCL_LL128_NTHREADS",
-    "NCCL_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_NET_OVERHEAD",
-    "NCCL_IB_HCA"};
 
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -125,12 +118,9 @@ std::optional<std::string_view> Environment::get(std::string_view name) const {
 std::vector<std::string> Environment::not_acted_on() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : variables_) {
-    if (!name.starts_with("NCCL_")) continue;
-    if (std::ranges::find(kActing, name) == kActing.end()) names.push_back(name);
+    if (name.starts_with("NCCL_") && !is_known(name)) names.push_back(name);
   }
   return names;
 }
-
-std::span<const std::string_view> acting_variables() { return kActing; }
 
 }  // namespace fabricast

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/nccl/types.hpp"
+
 namespace fabricast {
 
 /// Variables in the order in which they were first set; setting one again replaces its value.
@@ -28,7 +30,8 @@ class Environment {
   std::optional<std::string_view> get(std::string_view name) const;
   const std::vector<std::pair<std::string, std::string>>& variables() const { return variables_; }
 
-  /// Names that begin with NCCL_ and change nothing here yet: unknown ones too. In order.
+  /// Names that begin with NCCL_ and change nothing here yet, unknown ones too, in order. Without
+  /// those that environment_warnings() speaks of.
   std::vector<std::string> not_acted_on() const;
 
  private:
@@ -37,5 +40,12 @@ class Environment {
 
 /// The variables that act.
 std::span<const std::string_view> acting_variables();
+
+/// It acts, or environment_warnings() says what is missing.
+bool is_known(std::string_view name);
+
+/// One sentence each, beginning with the variable: what the version does not read, and what would
+/// change its decisions but is not modelled.
+std::vector<std::string> environment_warnings(const Environment& environment, NcclVersion version);
 
 }  // namespace fabricast

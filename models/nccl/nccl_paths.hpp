@@ -41,6 +41,9 @@ class NcclTopology {
 
   /// Whether the search goes over the network: several nodes, or one that fell apart.
   bool uses_net() const { return uses_net_; }
+  /// Groups of GPUs of the host that reach each other without the network. More than one: each is a
+  /// node of its own to NCCL, and the graph holds that of rank 0.
+  int domains() const { return domains_; }
   /// The nets that the search may use: none when it stays inside the node.
   int net_count() const { return uses_net_ ? graph_.count(TopoKind::net) : 0; }
 
@@ -87,6 +90,7 @@ class NcclTopology {
   NcclGraph graph_;
   SearchSettings settings_;
   bool uses_net_ = true;
+  int domains_ = 1;
   std::size_t stride_ = 0;
   std::vector<NcclPath> paths_;  ///< [from][to]
 };

@@ -1,7 +1,6 @@
 #include "models/nccl/partition.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 
 namespace fabricast {
@@ -26,7 +25,7 @@ PartitionInput in_scheduler_units(PartitionInput input) {
 Bytes chunk_of(const PartitionInput& input, std::int64_t count, int channels) {
   return chunk_size({input.algorithm, input.collective, input.protocol,
                      message_size(input.collective, count, input.element_bytes, input.ranks),
-                     channels, input.nodes, input.ranks, input.buffers});
+                     channels, input.nodes, input.ranks, input.buffers, input.heads});
 }
 
 bool is_ring_all_reduce(const PartitionInput& input) {
@@ -166,50 +165,37 @@ std::vector<ChannelPart> parts_2_22(const PartitionInput& input) {
   return parts;
 }
 
-Bytes tree_ll128_chunk(const ChunkInput& input, std::int64_t chunk) {
-  const float ranks_per_node = static_cast<float>(input.ranks) / static_cast<float>(input.nodes);
-  const int log2_nodes = static_cast<int>(std::bit_width(static_cast<unsigned>(input.nodes))) - 1;
-  // The depth of the tree, with a tenth of a step per rank of the chain inside a node.
-  const float steps = static_cast<float>(1 + log2_nodes + 0.1 * ranks_per_node);
-  auto chunks_below = [&](float factor) {
-    return static_cast<float>(input.size.count / (input.channels * chunk)) <
-           steps * factor / ranks_per_node;
-  };
-  while (chunks_below(64) && chunk > 131'072) chunk /= 2;
-  while (chunks_below(16) && chunk > 32'768) chunk /= 2;
-  return {chunk};
+/// Every channel walks the whole buffer.
+std::vector<ChannelPart> strided_parts(const PartitionInput& input) {
+  std::int64_t chunk = chunk_of(input, input.count, input.channels).count;
+  if (input.version >= kNccl2_22) {
+    const std::int64_t grain = chunk_grain(input.protocol).count;
+    chunk = chunk / grain * grain;
+  }
+  chunk /= input.element_bytes;
+  std::vector<ChannelPart> parts;
+  for (int c = 0; input.count > 0 && c < input.channels; ++c)
+    parts.push_back({c, 0, input.count, chunk, chunk});
+  return parts;
+}
+
+bool is_strided(const PartitionInput& input) {
+  return input.algorithm == Algorithm::collnet_direct ||
+         input.algorithm == Algorithm::collnet_chain ||
+         (input.algorithm == Algorithm::nvls && input.nodes > 1);
 }
 
 }  // namespace
 
-Bytes chunk_size(const ChunkInput& input) {
-  const StepShape shape = step_shape(input.algorithm, input.collective, input.protocol);
-  // The slots' bytes first, then the share of data in them: NCCL's order of truncation.
-  const std::int64_t slots = step_size(input.protocol, input.buffers).count * shape.per_chunk;
-  const std::int64_t chunk = input.protocol == Protocol::ll      ? slots / 2
-                             : input.protocol == Protocol::ll128 ? slots / 16 * 15
-                                                                 : slots;
-  switch (input.algorithm) {
-    case Algorithm::ring:
-      return {chunk};
-    case Algorithm::tree:
-      return input.protocol == Protocol::ll128 ? tree_ll128_chunk(input, chunk) : Bytes{chunk};
-    case Algorithm::collnet_direct:
-    case Algorithm::collnet_chain:
-    case Algorithm::nvls:
-    case Algorithm::nvls_tree:
-    case Algorithm::pat:
-      break;
-  }
-  assert(false && "chunk rules of this algorithm are not written yet");
-  return {chunk};
-}
-
 Partition partition(const PartitionInput& call) {
   assert(is_tuned(call.collective) && call.channels >= 1 && call.count >= 0);
   const PartitionInput input = in_scheduler_units(call);
+  const bool strided = is_strided(input);
   return {input.element_bytes, step_shape(input.algorithm, input.collective, input.protocol),
-          input.version < kNccl2_22 ? parts_2_21(input) : parts_2_22(input)};
+          strided                     ? strided_parts(input)
+          : input.version < kNccl2_22 ? parts_2_21(input)
+                                      : parts_2_22(input),
+          strided};
 }
 
 }  // namespace fabricast

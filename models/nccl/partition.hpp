@@ -10,6 +10,14 @@
 
 namespace fabricast {
 
+/// What algorithms with heads (NVLS, CollNet) need to know beside the call. A head is a GPU that
+/// owns a part of every message of its node.
+struct HeadRules {
+  int heads = 1;
+  Bytes nvls_chunk{128 << 10};
+  Bytes nvls_tree_chunk_max{128 << 10};
+};
+
 /// Where the rules of chunk size look.
 struct ChunkInput {
   Algorithm algorithm{};
@@ -20,11 +28,12 @@ struct ChunkInput {
   int nodes = 1;
   int ranks = 1;
   BufferSizes buffers{};
+  HeadRules heads{};
 };
 
 /// Payload bytes of a chunk, before rounding to elements or grains: all the slots of a chunk, which
-/// only Tree LL128 shrinks for small messages (src/enqueue.cc, getLoopInfo of 2.21 and
-/// calcCollChunking since). REQUIRES: Ring or Tree.
+/// all but Ring, and Tree with LL and Simple, shrink for small messages (src/enqueue.cc,
+/// computeCollChunkInfo of 2.21 and calcCollChunking since).
 Bytes chunk_size(const ChunkInput& input);
 
 /// 2.22+ rounds chunks down to a multiple of this (src/include/device.h).
@@ -42,9 +51,10 @@ struct PartitionInput {
   int ranks = 1;
   int nodes = 1;
   int channels = 1;               ///< what the tuner chose
-  int communicator_channels = 1;  ///< 2.22+: parts may use up to so many
+  int communicator_channels = 1;  ///< 2.22+: parts may use up to so many; NVLS has its own number
   int threads = 0;  ///< 2.21: per block, as the tuner chose; parts are aligned to them
   BufferSizes buffers{};
+  HeadRules heads{};
 };
 
 /// What one channel carries: a contiguous range, walked in loops of chunks. Offsets and counts are
@@ -66,11 +76,14 @@ struct Partition {
   int element_bytes = 4;  ///< 1 for all_gather and broadcast: NCCL turns them into bytes
   StepShape shape;
   std::vector<ChannelPart> parts;  ///< in channel order; channels without work are left out
+  /// CollNet, and NVLS over several nodes: every part is the whole buffer, of which the channels
+  /// take chunks in turn.
+  bool is_strided = false;
 };
 
 /// 2.21.5: addCBDCollToPlan and computeColl of src/enqueue.cc. 2.22+: scheduleCollTasksToPlan,
 /// cells of equal traffic, with the constants of 2.23, 2.26 (LL counts four times), 2.29 and 2.30.
-/// REQUIRES: Ring or Tree; channels >= 1; count >= 0; a tuned collective.
+/// REQUIRES: channels >= 1; count >= 0; a tuned collective.
 Partition partition(const PartitionInput& input);
 
 /// A range of elements of the buffer.

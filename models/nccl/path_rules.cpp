@@ -149,6 +149,8 @@ void NcclTopology::trim(int ranks) {
     }
     if (graph_.vertex(gpus[g]).gpu.rank == 0) mine = group[g];
   }
+  domains_ = 0;
+  for (std::size_t g = 0; g < gpus.size(); ++g) domains_ += group[g] == g ? 1 : 0;
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     if (group[g] != mine) graph_.remove(gpus[g]);
   }

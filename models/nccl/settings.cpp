@@ -1,33 +1,37 @@
 #include "models/nccl/settings.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "models/nccl/env_reader.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
 namespace {
 
-std::string quoted(std::string_view name, std::string_view value) {
-  return std::string(name) + "=" + std::string(value);
-}
-
 /// Reads one environment with one version's rules, collecting warnings.
 class Reader {
  public:
   Reader(const Environment& environment, NcclVersion version)
-      : environment_(environment), version_(version) {}
+      : env_(environment, version, s_.warnings) {}
 
   NcclSettings read() {
-    if (const auto list = text("NCCL_ALGO")) {
-      s_.algorithms = read_algorithm_choices(*list, version_, s_.warnings);
+    if (const auto list = env_.text("NCCL_ALGO")) {
+      s_.algorithms = read_algorithm_choices(*list, env_.version(), s_.warnings);
     }
-    if (const auto list = text("NCCL_PROTO")) {
-      s_.protocols = read_protocol_choices(*list, version_, s_.warnings);
+    if (const auto list = env_.text("NCCL_PROTO")) {
+      s_.protocols = read_protocol_choices(*list, env_.version(), s_.warnings);
     }
+    nvls();
+    p2p();
+    s_.collnet = collnet();
+    read_int("NCCL_COLLNET_NODE_THRESHOLD", s_.collnet_nodes_min);
+    read_int("NCCL_PAT_ENABLE", s_.pat);
+    s_.ll128_over_c2c = env_.integer("NCCL_LL128_C2C").value_or(1) != 0;
+    thread_thresholds();
     channels();
     s_.threads = thread_count("NCCL_NTHREADS", 64, 512);
     s_.threads_ll128 = thread_count("NCCL_LL128_NTHREADS", 160, 640);
@@ -35,10 +39,10 @@ class Reader {
     buffer("NCCL_LL_BUFFSIZE", s_.buffers.ll, 8 * 32);
     buffer("NCCL_LL128_BUFFSIZE", s_.buffers.ll128, 8 * 2048);
     buffer("NCCL_BUFFSIZE", s_.buffers.simple, 8 * 512);
-    if (const auto ns = integer("NCCL_NET_OVERHEAD"); ns && *ns != kUnset) {
+    if (const auto ns = env_.integer("NCCL_NET_OVERHEAD")) {
       s_.net_overhead_us = static_cast<float>(static_cast<double>(*ns) * .001);
     }
-    if (const auto value = environment_.get("NCCL_IB_HCA")) {
+    if (const auto value = env_.text("NCCL_IB_HCA")) {
       s_.ib_hca = IbHcaFilter(*value);
       for (const std::string& w : s_.ib_hca.warnings()) s_.warnings.push_back(w);
     }
@@ -46,47 +50,96 @@ class Reader {
   }
 
  private:
-  static constexpr std::int64_t kUnset = -2;  ///< NCCL's own "not set"
-
-  void warn(std::string_view name, const std::string& what) {
-    s_.warnings.push_back(quoted(name, *environment_.get(name)) + ": " + what);
+  void read_int(std::string_view name, int& value) {
+    constexpr std::int64_t low = std::numeric_limits<int>::min();
+    constexpr std::int64_t high = std::numeric_limits<int>::max();
+    if (const auto n = env_.integer_within(name, low, high)) value = static_cast<int>(*n);
   }
 
-  /// An empty value counts as none.
-  std::optional<std::string_view> text(std::string_view name) const {
-    const auto value = environment_.get(name);
-    return value && !value->empty() ? value : std::nullopt;
+  void read_bytes(std::string_view name, Bytes& value) {
+    if (const auto n = env_.integer(name)) value = Bytes{*n};
   }
 
-  /// src/misc/param.cc: strtoll with base 0 and nothing said about what follows the number.
-  std::optional<std::int64_t> integer(std::string_view name) {
-    const auto value = text(name);
-    if (!value) return std::nullopt;
-    const std::string digits(*value);
-    char* end = nullptr;
-    errno = 0;
-    const std::int64_t number = std::strtoll(digits.c_str(), &end, 0);
-    if (errno == ERANGE) {
-      warn(name, "out of range; NCCL keeps its default");
-      return std::nullopt;
+  /// src/transport/nvls.cc. NVLS needs the cuMem allocator.
+  void nvls() {
+    for (const std::string_view name : {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE"}) {
+      if (env_.integer(name) != 0) continue;
+      s_.nvls.enabled = false;
+      s_.nvls.why_off = env_.quoted(name) + " turns NVLS off";
     }
-    if (*end != '\0') warn(name, "NCCL reads " + std::to_string(number) + " and ignores the rest");
-    return number;
+    if (const auto n = env_.integer("NCCL_NVLS_NCHANNELS"); n && *n > 0) {
+      s_.nvls.channels = static_cast<int>(env_.bent(
+          "NCCL_NVLS_NCHANNELS", *n, std::min<std::int64_t>(*n, max_channels(env_.version()))));
+    }
+    if (const auto n = positive("NCCL_NVLS_CHUNKSIZE")) s_.nvls.chunk = Bytes{*n};
+    if (const auto n = positive("NCCL_NVLSTREE_MAX_CHUNKSIZE")) s_.nvls.tree_chunk_max = Bytes{*n};
+  }
+
+  /// What must be one or more for NCCL to work.
+  std::optional<std::int64_t> positive(std::string_view name) {
+    const auto n = env_.integer(name);
+    if (n && *n < 1) throw Error(env_.quoted(name) + ": NCCL cannot work with less than 1");
+    return n;
+  }
+
+  /// src/graph/paths.cc and src/init.cc.
+  void p2p() {
+    P2pSettings& p = s_.p2p;
+    p.channels_max = max_channels(env_.version());
+    read_int("NCCL_MAX_P2P_NCHANNELS", p.channels_max);
+    read_int("NCCL_MIN_P2P_NCHANNELS", p.channels_min);
+    if (const auto n = env_.integer("NCCL_NCHANNELS_PER_NET_PEER"); n && *n > 0)
+      p.channels_per_remote = static_cast<int>(std::min<std::int64_t>(*n, 1 << 20));
+    if (const auto n = positive("NCCL_P2P_PER_CHANNEL_NET_BW"))
+      p.net_bw_per_channel = static_cast<int>(*n);
+    if (const auto n = env_.integer("NCCL_P2P_MAX_PEERS"); n && *n > 0)
+      p.peers_max = static_cast<int>(*n);
+    read_bytes("NCCL_P2P_NET_CHUNKSIZE", p.net_chunk);
+    read_bytes("NCCL_P2P_NVL_CHUNKSIZE", p.nvlink_chunk);
+    read_bytes("NCCL_P2P_PCI_CHUNKSIZE", p.pcie_chunk);
+  }
+
+  /// Up to six numbers with blanks between: Tree, then Ring. What is no number ends the list.
+  void thread_thresholds() {
+    constexpr std::string_view name = "NCCL_THREAD_THRESHOLDS";
+    const auto value = env_.text(name);
+    if (!value) return;
+    const std::string list(*value);
+    const char* at = list.c_str();
+    int numbers = 0;
+    for (auto& of_algorithm : s_.bytes_per_thread) {
+      for (std::optional<std::int64_t>& threshold : of_algorithm) {
+        char* end = nullptr;
+        const std::int64_t n = std::strtoll(at, &end, 10);
+        if (end == at) break;
+        if (n >= 0) threshold = n;
+        at = end;
+        ++numbers;
+      }
+    }
+    if (numbers < 6) {
+      env_.warn(name, "NCCL reads " + std::to_string(numbers) +
+                          " numbers; it wants six with blanks between, not commas");
+    }
+  }
+
+  /// 2.21 compares the text with "1" (src/init.cc); later an integer.
+  bool collnet() {
+    constexpr std::string_view name = "NCCL_COLLNET_ENABLE";
+    if (env_.version() >= kNccl2_22) return env_.integer(name).value_or(0) == 1;
+    const auto value = env_.text(name);
+    if (value && *value != "1" && *value != "0")
+      env_.warn(name, "only the text 1 turns CollNet on");
+    return value == "1";
   }
 
   /// src/graph/connect.cc (NCHANNELS) and init.cc (CTAS).
   void channels() {
-    const std::int64_t most = max_channels(version_);
-    std::int64_t least = 0, top = most;
-    if (const auto n = integer("NCCL_MIN_NCHANNELS"); n && *n != kUnset) {
-      least = clamped("NCCL_MIN_NCHANNELS", *n, 0, most);
-    }
-    if (const auto n = integer("NCCL_MAX_NCHANNELS"); n && *n != kUnset) {
-      top = clamped("NCCL_MAX_NCHANNELS", *n, 1, most);
-    }
-    std::int64_t ctas_min = 1, ctas_max = most;
-    if (const auto n = ctas("NCCL_MIN_CTAS")) ctas_min = *n;
-    if (const auto n = ctas("NCCL_MAX_CTAS")) ctas_max = *n;
+    const std::int64_t most = max_channels(env_.version());
+    const std::int64_t least = renamed("NCCL_MIN_NCHANNELS", "NCCL_MIN_NRINGS", 0).value_or(0);
+    const std::int64_t top = renamed("NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS", 1).value_or(most);
+    std::int64_t ctas_min = ctas("NCCL_MIN_CTAS").value_or(1);
+    const std::int64_t ctas_max = ctas("NCCL_MAX_CTAS").value_or(most);
     if (ctas_min > ctas_max) ctas_min = ctas_max;
     if (least > top) {
       s_.warnings.push_back("NCCL_MIN_NCHANNELS is above NCCL_MAX_NCHANNELS: NCCL keeps " +
@@ -95,51 +148,55 @@ class Reader {
     }
     s_.channels_min = static_cast<int>(std::max(least, ctas_min));
     s_.channels_max = static_cast<int>(std::min(top, ctas_max));
+    s_.ctas_min = static_cast<int>(ctas_min);
+    s_.ctas_max = static_cast<int>(ctas_max);
   }
 
-  std::int64_t clamped(std::string_view name, std::int64_t n, std::int64_t low, std::int64_t high) {
-    const std::int64_t kept = std::clamp(n, low, high);
-    if (kept != n) warn(name, "NCCL takes " + std::to_string(kept));
-    return kept;
+  /// A number of channels, by its name or by that of old.
+  std::optional<std::int64_t> renamed(std::string_view name, std::string_view old_name,
+                                      std::int64_t low) {
+    const std::int64_t most = max_channels(env_.version());
+    const auto by_old = env_.integer_within(old_name, low, most);
+    const auto by_name = env_.integer_within(name, low, most);
+    return by_name ? by_name : by_old;
   }
 
   std::optional<std::int64_t> ctas(std::string_view name) {
-    const auto n = integer(name);
+    const auto n = env_.integer(name);
     if (!n) return std::nullopt;
     if (*n <= 0) {
-      warn(name, "below 1; NCCL ignores it");
+      env_.warn(name, "below 1; NCCL ignores it");
       return std::nullopt;
     }
-    return clamped(name, *n, 1, max_channels(version_));
+    return env_.bent(name, *n, std::min<std::int64_t>(*n, max_channels(env_.version())));
   }
 
   /// src/graph/tuning.cc, getNthreads. What is not a multiple of a warp becomes the maximum.
   std::optional<int> thread_count(std::string_view name, int low, int high) {
-    const auto n = integer(name);
+    const auto n = env_.integer(name);
     if (!n || *n <= 0) return std::nullopt;
     const std::int64_t kept = *n % 32 != 0 ? high : std::clamp<std::int64_t>(*n, low, high);
     if (kept != *n) {
-      warn(name, "must be a multiple of 32 between " + std::to_string(low) + " and " +
-                     std::to_string(high) + "; NCCL takes " + std::to_string(kept));
+      env_.warn(name, "must be a multiple of 32 between " + std::to_string(low) + " and " +
+                          std::to_string(high) + "; NCCL takes " + std::to_string(kept));
     }
     return static_cast<int>(kept);
   }
 
   void buffer(std::string_view name, Bytes& size, std::int64_t least) {
-    const auto n = integer(name);
-    if (!n || *n == kUnset) return;
+    const auto n = env_.integer(name);
+    if (!n) return;
     if (*n < least) {
       throw Error(
-          quoted(name, *environment_.get(name)) + ": NCCL reads " + std::to_string(*n) +
+          env_.quoted(name) + ": NCCL reads " + std::to_string(*n) +
               " bytes, too small for its 8 slots",
           "write bytes in digits, e.g. " + std::string(name) + "=" + std::to_string(size.count));
     }
     size = Bytes{*n};
   }
 
-  const Environment& environment_;
-  NcclVersion version_;
   NcclSettings s_;
+  EnvReader env_;
 };
 
 }  // namespace

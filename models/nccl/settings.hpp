@@ -3,6 +3,7 @@
 // as the version does it. A value that NCCL bends or ignores leaves a warning; one that makes NCCL
 // refuse to work is an Error.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,16 +17,45 @@
 
 namespace fabricast {
 
+struct NvlsSettings {
+  bool enabled = true;                  ///< NCCL_NVLS_ENABLE, and NCCL_CUMEM_ENABLE is not 0
+  std::string why_off;                  ///< in a sentence
+  std::optional<int> channels;          ///< NCCL_NVLS_NCHANNELS
+  std::optional<Bytes> chunk;           ///< NCCL_NVLS_CHUNKSIZE
+  std::optional<Bytes> tree_chunk_max;  ///< NCCL_NVLSTREE_MAX_CHUNKSIZE
+};
+
+/// Of sends and receives, and what is built on them.
+struct P2pSettings {
+  int channels_min = 1;                    ///< NCCL_MIN_P2P_NCHANNELS
+  int channels_max = 64;                   ///< NCCL_MAX_P2P_NCHANNELS, max_channels()
+  std::optional<int> channels_per_remote;  ///< NCCL_NCHANNELS_PER_NET_PEER
+  int net_bw_per_channel = 14;             ///< NCCL_P2P_PER_CHANNEL_NET_BW, GB/s
+  std::optional<int> peers_max;            ///< NCCL_P2P_MAX_PEERS
+  Bytes net_chunk{128 << 10};              ///< NCCL_P2P_NET_CHUNKSIZE
+  Bytes nvlink_chunk{512 << 10};           ///< NCCL_P2P_NVL_CHUNKSIZE
+  Bytes pcie_chunk{128 << 10};             ///< NCCL_P2P_PCI_CHUNKSIZE
+};
+
 /// As it is when nothing is set: what an empty environment gives.
 struct NcclSettings {
   Choices algorithms = Choices::all();  ///< NCCL_ALGO
   Choices protocols = Choices::all();   ///< NCCL_PROTO
   int channels_min = 1;                 ///< the larger of NCCL_MIN_NCHANNELS and NCCL_MIN_CTAS
-  int channels_max = 64;       ///< the smaller of NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS, max_channels()
-  std::optional<int> threads;  ///< NCCL_NTHREADS: Ring and Tree, LL and Simple
+  int channels_max = 64;  ///< the smaller of NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS, max_channels()
+  int ctas_min = 1, ctas_max = 64;   ///< NCCL_MIN_CTAS and NCCL_MAX_CTAS alone: NVLS channels
+  std::optional<int> threads;        ///< NCCL_NTHREADS: Ring and Tree, LL and Simple
   std::optional<int> threads_ll128;  ///< NCCL_LL128_NTHREADS
   BufferSizes buffers{};
   std::optional<float> net_overhead_us;  ///< NCCL_NET_OVERHEAD
+  /// NCCL_THREAD_THRESHOLDS: of Tree and Ring, by protocol.
+  std::array<std::array<std::optional<std::int64_t>, kProtocols>, 2> bytes_per_thread;
+  NvlsSettings nvls;
+  bool collnet = false;        ///< NCCL_COLLNET_ENABLE
+  int collnet_nodes_min = 2;   ///< NCCL_COLLNET_NODE_THRESHOLD
+  int pat = 2;                 ///< NCCL_PAT_ENABLE: 2 = where it fits
+  bool ll128_over_c2c = true;  ///< NCCL_LL128_C2C
+  P2pSettings p2p;
   IbHcaFilter ib_hca;
   std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
 };

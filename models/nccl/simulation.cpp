@@ -185,7 +185,7 @@ class Assembly {
   /// Slots between two workers, for so many slices. Through the network there are slots on both
   /// sides and a proxy between.
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices) {
-    const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b);
+    const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b, run_.transport);
     const auto kind = static_cast<std::size_t>(way.kind);
     ConnectionSpec slots;
     slots.from = from;

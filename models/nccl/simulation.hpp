@@ -11,6 +11,7 @@
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
 #include "models/nccl/partition.hpp"
+#include "models/nccl/transport.hpp"
 #include "sim/stamp.hpp"
 
 namespace fabricast {
@@ -30,6 +31,7 @@ struct CollectiveRun {
   int threads = 512;  ///< per block
   BufferSizes buffers;
   ChannelGraph graph;        ///< ring or tree, as the algorithm needs
+  TransportRules transport;  ///< as the environment has it
   int gpus_per_process = 1;  ///< launches of one process serialise
 };
 

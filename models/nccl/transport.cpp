@@ -18,13 +18,44 @@ Duration latency(const NodeGraph& graph, const std::vector<LinkId>& links) {
   return sum;
 }
 
-bool near(const NodeGraph& graph, VertexId gpu, VertexId nic) {
-  const SmiPath path = graph.smi_path(gpu, nic);
-  return path == SmiPath::pix || path == SmiPath::pxb;
+PathType path_type(const NodeGraph& graph, VertexId from, VertexId to) {
+  switch (graph.smi_path(from, to)) {
+    case SmiPath::self:
+      return PathType::loc;
+    case SmiPath::nvlink:
+      return PathType::nvl;
+    case SmiPath::pix:
+      return PathType::pix;
+    case SmiPath::pxb:
+      return PathType::pxb;
+    case SmiPath::phb:
+    case SmiPath::node:  // two host bridges of one CPU: NCCL has one
+      return PathType::phb;
+    case SmiPath::sys:
+      return PathType::sys;
+  }
+  return PathType::dis;
 }
 
-bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic) {
-  return gpu.gdr && nic.gdr && near(graph, gpu.vertex, nic.vertex);
+bool near(const NodeGraph& graph, VertexId gpu, VertexId nic) {
+  return path_type(graph, gpu, nic) <= PathType::pxb;
+}
+
+bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
+         const TransportRules& rules) {
+  return gpu.gdr && nic.gdr && path_type(graph, gpu.vertex, nic.vertex) <= rules.gdr_level;
+}
+
+/// Before Ampere the NIC reads from a GPU only if other traffic has NVLink (src/graph/paths.cc).
+bool gdr_read(const NodeGraph& graph, int gpus_used, const GpuInfo& gpu,
+              const TransportRules& rules) {
+  if (rules.gdr_read) return *rules.gdr_read;
+  if (gpu.part.sm >= 80 || gpus_used == 1) return true;
+  for (int i = 0; i < gpus_used; ++i) {
+    const VertexId other = graph.gpus()[static_cast<std::size_t>(i)].vertex;
+    if (other != gpu.vertex && !graph.nvlink_route(gpu.vertex, other).empty()) return true;
+  }
+  return false;
 }
 
 /// The GPU through which a far one sends: next to the NIC and joined by NVLink.
@@ -39,11 +70,19 @@ std::optional<int> pxn_gpu(const NodeGraph& graph, int gpus_used, const GpuInfo&
   return std::nullopt;
 }
 
-Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to) {
+Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
+                      const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
   const VertexId a = graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex;
   const VertexId b = graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex;
   Transport out;
+  if (rules.p2p_level && path_type(graph, a, b) > *rules.p2p_level) {
+    const VertexId host = graph.cpu_of(b);
+    out.kind = HopKind::pcie;
+    append(out.into_slots, cluster, from.node, graph.pcie_route(a, host));
+    append(out.into_slots, cluster, from.node, graph.pcie_route(host, b));
+    return out;
+  }
   std::vector<LinkId> route = graph.nvlink_route(a, b);
   out.kind = route.empty() ? HopKind::pcie : HopKind::nvlink;
   if (route.empty()) route = graph.pcie_route(a, b);
@@ -53,11 +92,21 @@ Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to) {
 
 }  // namespace
 
+TransportRules transport_rules(const SearchSettings& settings) {
+  TransportRules rules;
+  rules.gdr_level = settings.net_gdr_level.value_or(rules.gdr_level);
+  rules.gdr_read = settings.net_gdr_read;
+  rules.pxn = !settings.pxn_disable;
+  rules.p2p_level = settings.p2p_level;
+  if (settings.p2p_disable) rules.p2p_level = PathType::loc;
+  return rules;
+}
+
 Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to) {
+                         Endpoint to, const TransportRules& rules) {
   if (from.node == to.node) {
     assert(from.gpu != to.gpu);
-    return inside_node(cluster, from, to);
+    return inside_node(cluster, from, to, rules);
   }
   const NodeGraph& graph = cluster.node();
   const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
@@ -67,14 +116,16 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
 
   Transport out;
   out.kind = HopKind::net;
-  out.proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic).value_or(from.gpu);
+  out.proxy_gpu = from.gpu;
+  if (rules.pxn) out.proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic).value_or(from.gpu);
   const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
   const VertexId receiver_cpu = graph.cpu_of(receiver.vertex);
   out.sender_flag = latency(graph, graph.pcie_route(sender.vertex, proxy_cpu));
   out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
-  if (protocol != Protocol::ll && gdr(graph, proxy, out_nic)) {
+  if (protocol != Protocol::ll && gdr(graph, proxy, out_nic, rules) &&
+      gdr_read(graph, gpus_used, proxy, rules)) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
     append(out.network, cluster, from.node, graph.pcie_route(proxy.vertex, out_nic.vertex));
   } else {
@@ -84,7 +135,7 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
   const std::vector<LinkId> fabric =
       cluster.fabric_route(from.node, out_nic.vertex, to.node, in_nic.vertex);
   out.network.insert(out.network.end(), fabric.begin(), fabric.end());
-  if (protocol != Protocol::ll && gdr(graph, receiver, in_nic)) {
+  if (protocol != Protocol::ll && gdr(graph, receiver, in_nic, rules)) {
     append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, receiver.vertex));
   } else {
     append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, receiver_cpu));

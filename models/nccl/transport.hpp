@@ -3,9 +3,11 @@
 // network by a proxy (src/transport/{p2p,shm,net}.cc). Says which links they cross, nothing of
 // time.
 
+#include <optional>
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
+#include "models/nccl/search_settings.hpp"
 
 namespace fabricast {
 
@@ -29,12 +31,22 @@ struct Transport {
   Duration sender_flag, receiver_flag;
 };
 
-/// Inside a node NVLink where there is any, else PCIe. Between nodes: GPUDirect RDMA where NIC and
-/// GPU allow it and are at most several PCIe switches apart (PXB, NCCL's default NET_GDR_LEVEL),
-/// else through pinned host memory; LL always through host memory. A sender further away than that
-/// uses PXN when a GPU with NVLink to it stands next to the NIC and belongs to the job:
-/// `gpus_used`, the first so many of each node. REQUIRES: two different GPUs of the job.
+/// What the environment says of the ways; as it is when nothing is set.
+struct TransportRules {
+  PathType gdr_level = PathType::pxb;  ///< NCCL_NET_GDR_LEVEL: farthest NIC with GPUDirect RDMA
+  std::optional<bool> gdr_read;        ///< NCCL_NET_GDR_READ: GPUDirect for what is sent
+  bool pxn = true;                     ///< NCCL_PXN_DISABLE turns it off
+  std::optional<PathType> p2p_level;   ///< NCCL_P2P_LEVEL; LOC with NCCL_P2P_DISABLE
+};
+TransportRules transport_rules(const SearchSettings& settings);
+
+/// Inside a node NVLink where there is any, else PCIe; through the receiver's host memory where P2P
+/// is not allowed so far. Between nodes: GPUDirect RDMA where NIC and GPU allow it and are at most
+/// so far apart as the rules say, else through pinned host memory; LL always through host memory. A
+/// sender more than several PCIe switches (PXB) away uses PXN when a GPU with NVLink to it stands
+/// next to the NIC and belongs to the job: `gpus_used`, the first so many of each node. REQUIRES:
+/// two different GPUs of the job.
 Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to);
+                         Endpoint to, const TransportRules& rules = {});
 
 }  // namespace fabricast

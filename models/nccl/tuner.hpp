@@ -1,8 +1,8 @@
 #pragma once
-// NCCL's tuning model, as far as Ring and Tree go: what it predicts for every algorithm and
-// protocol of a call, which it takes, and with how many channels and threads. Floats are NCCL's
-// own: single precision where it stores one, so that times agree to the last digit. Facts:
-// src/graph/tuning.cc and src/enqueue.cc of 2.21.5, 2.27.7 and 2.30.7.
+// NCCL's tuning model: what it predicts for every algorithm and protocol of a call, which it takes,
+// and with how many channels and threads. Floats are NCCL's own: single precision where it stores
+// one, so that times agree to the last digit. Facts: src/graph/tuning.cc and src/enqueue.cc of
+// 2.21.5, 2.27.7 and 2.30.7.
 
 #include <array>
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "models/nccl/channel_counts.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/nvls_setup.hpp"
 #include "models/nccl/settings.hpp"
 #include "models/nccl/types.hpp"
 
@@ -32,25 +33,33 @@ struct TunerInput {
   int compute_capability_min = 0, compute_capability_max = 0;  ///< 10 * major + minor
   HostCpu cpu = HostCpu::intel;
   ChannelGraph ring, tree;
+  ChannelGraph collnet_direct, collnet_chain, nvls_graph;  ///< without channels: not to be had
   ChannelCounts channels;
-  bool nvls = false;     ///< the device and the node offer NVLS (not modelled, but see fallbacks)
-  bool collnet = false;  ///< a CollNet plugin is there
+  NvlsSetup nvls_setup;
+  bool nvls = false;             ///< the GPUs and the node offer NVLS
+  bool collnet = false;          ///< a CollNet plugin serves the NICs, and NCCL uses it
+  bool collnet_chain_ok = true;  ///< 2.30: its heads have CollNet resources
+  bool nvswitch = false;
+  int collnet_heads = 0;         ///< GPUs that speak with CollNet
+  int collnet_direct_heads = 0;  ///< those of its own graph
+  int nvls_heads = 0;
   NcclSettings settings;
 };
 
 /// A protocol of an algorithm for one collective, before any size is known.
 struct TunedPair {
   float latency_us = 0;
-  float bandwidth_GBps = 0;  ///< of the algorithm: message size over time; 0 = excluded
-  std::string excluded;      ///< why, in a sentence; empty when in the race
+  float bandwidth_GBps = 0;  ///< of the algorithm: message size over time; 0 = not in the model
+  std::string excluded;  ///< why, in a sentence; empty when in the race. Some have a bandwidth in
+                         ///< the model, but calls pass them over
+  float fallback_GBps = 0;  ///< Ring up to 2.23: what it has for calls that nothing is left for
 };
 
-/// Ring and Tree are modelled; the arrays have room for all.
 struct TuningModel {
   TunerInput input;
   std::array<std::array<std::array<TunedPair, kProtocols>, kAlgorithms>, kTunedCollectives> pairs;
   std::array<std::array<int, kProtocols>, kAlgorithms> threads_max{};  ///< per block
-  std::array<std::array<int, kProtocols>, kAlgorithms>
+  std::array<std::array<std::int64_t, kProtocols>, kAlgorithms>
       bytes_per_thread{};  ///< below: fewer of them
 
   const TunedPair& pair(Collective c, Algorithm a, Protocol p) const {
@@ -71,18 +80,29 @@ struct Candidate {
   std::string excluded;      ///< why it did not take part; empty when it did
 };
 
+/// One protocol or all three: LL and LL128 are for Ring and Tree.
+constexpr bool speaks(Algorithm algorithm, Protocol protocol) {
+  return protocol == Protocol::simple || algorithm == Algorithm::tree ||
+         algorithm == Algorithm::ring;
+}
+
 /// What NCCL does with a call, and what that beat.
 struct TunerDecision {
-  std::optional<Algorithm>
-      algorithm;  ///< nothing: 2.27+ refuses the call, or only NVLS etc. is left
+  std::optional<Algorithm> algorithm;  ///< nothing: 2.24+ refuses the call
   Protocol protocol{};
   float time_us = 0;
-  int channels = 0;  ///< from the size rule; the split may leave some without work (partition.hpp)
+  int channels = 0;  ///< from the size rule; the split may leave some without work (call_plan.hpp)
   int threads = 0;   ///< per block
-  std::vector<Candidate> candidates;  ///< every modelled one, in NCCL's order
+  std::vector<Candidate> candidates;  ///< every algorithm and protocol, in NCCL's order
 };
 
-/// `size` as message_size() counts it. REQUIRES: a tuned collective; size > 0.
+/// `size` as message_size() counts it; the data type is one that NVLS can sum (float32).
+/// REQUIRES: a tuned collective; size > 0; two ranks or more.
 TunerDecision decide(const TuningModel& model, Collective collective, Bytes size);
+
+/// Makes the candidate the one that is taken: `decision` as if it had won. REQUIRES: one of
+/// decision.candidates that is not excluded.
+void take(const TuningModel& model, const Candidate& candidate, Bytes size,
+          TunerDecision& decision);
 
 }  // namespace fabricast

@@ -1,6 +1,6 @@
 #pragma once
-// The measured figures of NCCL's tuning model for Ring and Tree: src/graph/tuning.cc at v2.21.5-1,
-// v2.27.7-1 and v2.30.7-1. Only the two files of the tuner include this.
+// The measured figures of NCCL's tuning model: src/graph/tuning.cc at v2.21.5-1, v2.27.7-1 and
+// v2.30.7-1. Only the files of the tuner include this.
 
 #include <array>
 
@@ -40,6 +40,11 @@ constexpr const Ceilings& ceilings(Generation g, NcclVersion version) {
   return kCeilings[index_of(g)];
 }
 
+/// 2.30: GB/s per channel of NVLSTree, and what NVLS reaches of the links inside a node.
+inline constexpr std::array<ByNodes, 4> kNvlsTreeCeilings = {
+    {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
+inline constexpr std::array<float, 4> kNvlsEfficiency = {0, 0, 0.85F, 0.74F};
+
 /// Microseconds of one algorithm, by protocol: once per operation, then per step over each kind of
 /// hop.
 struct Latencies {
@@ -52,19 +57,44 @@ inline constexpr Latencies kTree2_21 = {
     {6.8F, 14.0F, 0.0F}, {0.6F, 1.25F, 28.0F}, {1.0F, 1.9F, 28.0F}, {5.0F, 8.5F, 28.0F}};
 inline constexpr Latencies kTree2_27 = {
     {6.8F, 14.0F, 8.4F}, {0.6F, 1.25F, 4.0F}, {1.0F, 1.9F, 4.0F}, {5.0F, 8.5F, 14.0F}};
+inline constexpr Latencies kCollNetDirect = {{}, {0, 0, 3.7F}, {0, 0, 3.7F}, {0, 0, 31}};
+inline constexpr Latencies kCollNetChain = {{}, {0, 0, 2.8F}, {0, 0, 2.8F}, {0, 0, 30}};
+inline constexpr Latencies kNvls = {{}, {0, 0, 25}, {}, {0, 0, 18}};
+inline constexpr Latencies kNvlsTree = {{}, {0, 0, 25}, {}, {0, 0, 14}};
+inline constexpr Latencies kNvlsTree2_30 = {{}, {0, 0, 25}, {}, {0, 0, 20.9F}};
+inline constexpr Latencies kPat = {{8, 8, 8}, {0, 0, 4}, {0, 0, 4}, {0, 0, 14}};
 
-/// What is modelled, in NCCL's order.
-inline constexpr std::array<Algorithm, 2> kModelled = {Algorithm::tree, Algorithm::ring};
+constexpr const Latencies& latencies(Algorithm algorithm, NcclVersion version) {
+  switch (algorithm) {
+    case Algorithm::tree:
+      return version < kNccl2_22 ? kTree2_21 : kTree2_27;
+    case Algorithm::ring:
+      return kRing;
+    case Algorithm::collnet_direct:
+      return kCollNetDirect;
+    case Algorithm::collnet_chain:
+      return kCollNetChain;
+    case Algorithm::nvls:
+      return kNvls;
+    case Algorithm::nvls_tree:
+      return version < kNccl2_30 ? kNvlsTree : kNvlsTree2_30;
+    case Algorithm::pat:
+      return kPat;
+  }
+  return kRing;
+}
 
 /// What Tree reaches of its bandwidth at messages of 64 * 2^i bytes; from 2^23 on all of it.
 inline constexpr int kTreeCorrections = 23;
-inline constexpr ByProtocol<std::array<float, kTreeCorrections>> kTreeCorrection = {{
-    {1.0F, 1.0F, 1.0F, 1.0F, .9F, .8F, .7F, .7F,  .7F,  .7F,  .6F, .5F,
-     .4F,  .4F,  .5F,  .6F,  .7F, .8F, .9F, 1.0F, 1.0F, 1.0F, 1.0F},
-    {1.0F, 1.0F, 1.0F, 1.0F, 1.0F, .9F, .8F, .8F, .8F, .7F,  .6F, .6F,
-     .6F,  .6F,  .6F,  .6F,  .8F,  .9F, .9F, .9F, .9F, 1.0F, 1.0F},
+/// NVLSTree of 2.30 on Blackwell with x86 hosts takes those of Tree, one more of them.
+inline constexpr int kNvlsTreeCorrections = 24;
+inline constexpr ByProtocol<std::array<float, kNvlsTreeCorrections>> kTreeCorrection = {{
+    {1.0F, 1.0F, 1.0F, 1.0F, .9F, .8F, .7F, .7F,  .7F,  .7F,  .6F,  .5F,
+     .4F,  .4F,  .5F,  .6F,  .7F, .8F, .9F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F},
+    {1.0F, 1.0F, 1.0F, 1.0F, 1.0F, .9F, .8F, .8F, .8F, .7F,  .6F,  .6F,
+     .6F,  .6F,  .6F,  .6F,  .8F,  .9F, .9F, .9F, .9F, 1.0F, 1.0F, 1.0F},
     {.9F, .9F, .9F, .9F, .9F, .9F, .9F, .8F, .7F, .6F, .6F, .5F,
-     .5F, .5F, .5F, .6F, .7F, .8F, .7F, .7F, .8F, .9F, .9F},
+     .5F, .5F, .5F, .6F, .7F, .8F, .7F, .7F, .8F, .9F, .9F, .9F},
 }};
 
 }  // namespace fabricast::tuner_tables

@@ -52,17 +52,6 @@ void check_ranks(const BenchConfig& config, const Communicator& communicator) {
   }
 }
 
-/// Might NCCL take what is not executed here? NVLS knows Simple only; over several nodes, without
-/// CollNet, it becomes NVLSTree, for all_reduce only (src/graph/tuning.cc).
-bool nvls_in_race(const TunerInput& input, Collective c) {
-  const auto listed = [&](Algorithm a) { return input.settings.algorithms.allows(c, index_of(a)); };
-  if (!input.nvls || !input.settings.protocols.allows(c, index_of(Protocol::simple))) return false;
-  if (c == Collective::all_reduce)
-    return listed(input.nodes == 1 ? Algorithm::nvls : Algorithm::nvls_tree);
-  return (c == Collective::all_gather || c == Collective::reduce_scatter) && input.nodes == 1 &&
-         listed(Algorithm::nvls);
-}
-
 /// Every rank is simulated, so what is too large for memory is refused before it is built.
 void check_blocks(int ranks, int channels) {
   if (std::int64_t{ranks} * channels <= kBlocksMax) return;
@@ -101,12 +90,8 @@ class Bench {
     const Communicator communicator = make_communicator(
         block.cluster, {config.version, config.environment, config.gpus_per_node});
     check_ranks(config, communicator);
-    for (const std::string& warning : communicator.settings.warnings)
-      note_once(result_.notes, warning);
+    for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
     for (const Collective collective : config.collectives) {
-      if (nvls_in_race(communicator.model.input, collective))
-        note_once(result_.notes,
-                  "NVLS is not executed yet: where NCCL would take it, this is Ring or Tree.");
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
     result_.blocks.push_back(std::move(block));
@@ -129,6 +114,7 @@ class Bench {
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
+    if (row.decided.not_executed) note_stand_in(collective, *row.decided.not_executed);
     check_blocks(row.ranks, row.decided.run.channels);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     SimulationOptions options;
@@ -141,6 +127,13 @@ class Bench {
     }
     row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
     block.rows.push_back(std::move(row));
+  }
+
+  void note_stand_in(Collective collective, Algorithm chosen) {
+    note_once(result_.notes,
+              fmt::format("{} is what NCCL chooses for some sizes of {}; it is not executed yet: "
+                          "there this is the best of Ring and Tree.",
+                          to_text(chosen), to_text(collective)));
   }
 
   const PartsCatalogue& parts_;

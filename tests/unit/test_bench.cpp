@@ -69,9 +69,9 @@ TEST_CASE("what rounds down to nothing is left out, and said") {
         result.notes.end());
 }
 
-TEST_CASE("NVLS is spoken of where NCCL could take it") {
+TEST_CASE("NVLS is spoken of where NCCL takes it") {
   const auto noted = [](int nodes, Collective collective, const char* variable) {
-    BenchConfig config = config_of("dgx-h100", Bytes{1 << 20});
+    BenchConfig config = config_of("dgx-h100", Bytes{1 << 24});
     config.nodes = {nodes};
     config.collectives = {collective};
     if (*variable != '\0') config.environment.set(variable);
@@ -81,7 +81,7 @@ TEST_CASE("NVLS is spoken of where NCCL could take it") {
   };
   CHECK(noted(1, Collective::all_reduce, ""));
   CHECK(noted(2, Collective::all_reduce, ""));
-  CHECK(noted(1, Collective::all_gather, ""));
+  CHECK(!noted(1, Collective::all_gather, ""));  // in the race, but Ring is predicted faster
   CHECK(!noted(2, Collective::all_gather, ""));
   CHECK(!noted(1, Collective::broadcast, ""));
   CHECK(!noted(1, Collective::all_reduce, "NCCL_ALGO=Ring"));

@@ -1,0 +1,203 @@
+#include "models/nccl/nccl_communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/nccl/nvls_links.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast {
+namespace {
+
+using Pci = NodeDescription::Pci;
+
+/// Calls `visit` with every PCI function of a node.
+template <class Visit>
+void for_each_pci(const std::vector<Pci>& children, Visit&& visit) {
+  for (const Pci& pci : children) {
+    visit(pci);
+    for_each_pci(pci.children, visit);
+  }
+}
+template <class Visit>
+void for_each_pci(const NodeDescription& node, Visit&& visit) {
+  for (const NodeDescription::Cpu& cpu : node.cpus) for_each_pci(cpu.children, visit);
+}
+
+std::vector<NodeDescription::Net> nets_of(const NodeDescription& node) {
+  std::vector<NodeDescription::Net> out;
+  for_each_pci(node, [&](const Pci& pci) {
+    if (pci.nic) out.insert(out.end(), pci.nic->nets.begin(), pci.nic->nets.end());
+  });
+  return out;
+}
+
+/// The indices of the nets that NCCL_IB_HCA leaves.
+std::vector<int> usable_nets(const NodeDescription& node, const IbHcaFilter& filter, int nodes) {
+  std::vector<int> out;
+  std::string names;
+  const std::vector<NodeDescription::Net> nets = nets_of(node);
+  for (const NodeDescription::Net& net : nets) {
+    if (filter.selects(net.name, net.port)) out.push_back(net.dev);
+    names += (names.empty() ? "" : ", ") + net.name;
+  }
+  if (nodes > 1 && out.empty()) {
+    if (nets.empty())
+      throw Error(fmt::format("{} has no NIC, so {} nodes cannot talk", node.name, nodes));
+    throw Error("NCCL_IB_HCA selects none of the node's HCAs: " + names,
+                "without an HCA NCCL would fall back to sockets, which are not simulated yet");
+  }
+  return out;
+}
+
+std::vector<int> used_gpus(const NodeDescription& node, int wanted) {
+  std::vector<int> gpus = gpu_devs(node);
+  const auto known = static_cast<int>(gpus.size());
+  if (wanted > known) {
+    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", wanted, node.name, known),
+                "lower --gpus-per-node, or raise --nodes");
+  }
+  if (wanted > 0) gpus.resize(static_cast<std::size_t>(wanted));
+  return gpus;
+}
+
+struct ComputeCapabilities {
+  int least = 0, most = 0;
+};
+ComputeCapabilities compute_capabilities(const NodeDescription& node,
+                                         const std::vector<int>& gpus) {
+  ComputeCapabilities out;
+  for_each_pci(node, [&](const Pci& pci) {
+    if (!pci.gpu || std::ranges::find(gpus, pci.gpu->dev) == gpus.end()) return;
+    out.least = out.least == 0 ? pci.gpu->sm : std::min(out.least, pci.gpu->sm);
+    out.most = std::max(out.most, pci.gpu->sm);
+  });
+  return out;
+}
+
+/// CollNet is given up again where the search found nothing, or the communicator is too small.
+bool has_collnet(const SearchInput& searched, const NcclCommunicator& made, int nodes) {
+  constexpr int kGpusMax = 8;  // per node, 2.21
+  const bool fits = made.version >= kNccl2_22 || made.ranks / nodes <= kGpusMax;
+  return searched.collnet && made.graphs.collnet_chain.channel_count() > 0 && fits &&
+         nodes >= made.settings.collnet_nodes_min;
+}
+
+int head_count(const ChannelGraph& graph) { return static_cast<int>(distinct_heads(graph).size()); }
+
+/// The slowest NIC that a GPU uses, GB/s.
+float slowest_net(const NcclTopology& topology) {
+  float bw = 0;
+  for (const TopoVertexId gpu : topology.graph().all(TopoKind::gpu)) {
+    for (const TopoVertexId net : topology.nearest(gpu, TopoKind::net)) {
+      const float own = topology.graph().vertex(net).net.bw;
+      bw = bw == 0 ? own : std::min(bw, own);
+    }
+  }
+  return bw;
+}
+
+void set_nvls(TunerInput& input, const NcclTopology& topology) {
+  input.nvls_heads = head_count(input.nvls_graph);
+  input.nvls = input.nvls_heads > 0;
+  if (!input.nvls) return;
+  NvlsInput nvls;
+  nvls.version = input.version;
+  nvls.nodes = input.nodes;
+  nvls.ranks_per_node = input.ranks / input.nodes;
+  nvls.compute_capability_min = input.compute_capability_min;
+  nvls.net_bw = slowest_net(topology);
+  nvls.type_inter = input.nvls_graph.type_inter;
+  input.nvls_setup = nvls_setup(nvls, input.settings);
+}
+
+/// From 2.22 on CollNet works through the heads of NVLS where there are any, and a chain must start
+/// at one of them (checked since 2.30).
+void set_collnet(TunerInput& input) {
+  if (!input.collnet) return;
+  const bool old = input.version < kNccl2_22;
+  input.collnet_direct_heads = head_count(input.collnet_direct);
+  const std::vector<int> heads =
+      distinct_heads(!old && input.nvls ? input.nvls_graph : input.collnet_direct);
+  input.collnet_heads = static_cast<int>(heads.size());
+  if (input.version < kNccl2_30) return;
+  for (const int head : distinct_heads(input.collnet_chain)) {
+    if (std::ranges::find(heads, head) == heads.end()) input.collnet_chain_ok = false;
+  }
+}
+
+ChannelCounts channels_of(const TunerInput& input) {
+  ChannelCountInput counts;
+  counts.version = input.version;
+  counts.nodes = input.nodes;
+  counts.compute_capability_min = input.compute_capability_min;
+  counts.searched = input.ring.channel_count();
+  counts.ring_bw_intra = input.ring.bw_intra;
+  counts.nvls = input.nvls_setup.channels;
+  const ChannelGraph& chain = input.collnet_chain;
+  counts.collnet_widens =
+      input.collnet && chain.bw_intra > chain.bw_inter && input.ranks > input.nodes;
+  return channel_counts(counts, input.settings);
+}
+
+TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
+                       const NcclCommunicator& made) {
+  const NcclTopology& topology = made.graphs.topology;
+  TunerInput input;
+  input.version = made.version;
+  input.ranks = made.ranks;
+  input.nodes = made.nodes * topology.domains();
+  const auto [least, most] = compute_capabilities(node, searched.gpus);
+  input.compute_capability_min = least;
+  input.compute_capability_max = most;
+  input.cpu = host_cpu(node.cpus.front().arch, node.cpus.front().vendor);
+  input.nvswitch = topology.graph().count(TopoKind::nvs) > 0;
+  input.settings = made.settings;
+  input.ring = made.graphs.ring;
+  input.tree = made.graphs.tree;
+  input.collnet_chain = made.graphs.collnet_chain;
+  input.collnet_direct = made.graphs.collnet_direct;
+  input.nvls_graph = made.graphs.nvls;
+  input.collnet = has_collnet(searched, made, input.nodes);
+  set_nvls(input, topology);
+  set_collnet(input);
+  input.channels = channels_of(input);
+  return input;
+}
+
+}  // namespace
+
+NcclCommunicator make_nccl_communicator(const NodeDescription& node,
+                                        const NcclCommunicatorConfig& config) {
+  std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
+  SearchInput input;
+  input.version = config.version;
+  input.nodes = config.nodes;
+  input.gpus = used_gpus(node, config.gpus_per_node);
+  input.settings = read_search_settings(config.environment, config.version, warnings);
+  NcclSettings settings = read_settings(config.environment, config.version);
+  warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
+  if (settings.collnet && !config.sharp) {
+    warnings.emplace_back(
+        "NCCL_COLLNET_ENABLE=1: there is no CollNet plugin; --sharp says that the fabric has one");
+  }
+  input.nics = usable_nets(node, settings.ib_hca, config.nodes);
+  input.collnet = config.sharp && settings.collnet;
+  input.nvls = settings.nvls.enabled;
+  const auto gpus = static_cast<int>(input.gpus.size());
+  NcclCommunicator made{
+      config.version,      std::move(settings), input.settings,      config.nodes, gpus,
+      config.nodes * gpus, input.nics,          search(node, input), {},           {},
+      std::move(warnings)};
+  made.model = tuning_model(tuner_input(node, input, made));
+  const TunerInput& tuned = made.model.input;
+  made.p2p = p2p_channels(
+      made.graphs.topology,
+      {tuned.nodes, tuned.ranks, tuned.channels.communicator, tuned.compute_capability_min},
+      made.settings);
+  return made;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,42 @@
+#pragma once
+// A communicator as NCCL settles it when it is created, from the description of one node alone:
+// what the environment says, the graphs, the channel counts, the tuning model. Needs no hardware
+// model, so it serves any topology file of NCCL's.
+
+#include <string>
+#include <vector>
+
+#include "models/nccl/env.hpp"
+#include "models/nccl/nccl_search.hpp"
+#include "models/nccl/node_description.hpp"
+#include "models/nccl/p2p_channels.hpp"
+#include "models/nccl/tuner.hpp"
+
+namespace fabricast {
+
+struct NcclCommunicatorConfig {
+  NcclVersion version = kNccl2_21_5;
+  Environment environment;
+  int nodes = 1;
+  int gpus_per_node = 0;  ///< the first so many; 0 = all
+  bool sharp = false;     ///< a CollNet plugin serves all NICs; NCCL_COLLNET_ENABLE=1 uses it
+};
+
+struct NcclCommunicator {
+  NcclVersion version = kNccl2_21_5;
+  NcclSettings settings;
+  SearchSettings search_settings;
+  int nodes = 1, gpus_per_node = 1, ranks = 1;
+  std::vector<int> nics;  ///< of each node, that NCCL may use
+  SearchResult graphs;    ///< as searched, and as after the exchange between ranks
+  TuningModel model;  ///< its input holds the channel counts, the heads, and the nodes NCCL sees
+  P2pChannels p2p;
+  std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
+};
+
+/// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more
+/// GPUs than a node has, values NCCL refuses).
+NcclCommunicator make_nccl_communicator(const NodeDescription& node,
+                                        const NcclCommunicatorConfig& config);
+
+}  // namespace fabricast
