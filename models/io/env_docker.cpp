@@ -58,7 +58,7 @@ class DockerReader {
     } else if (same_word(verb, "CMD") || same_word(verb, "ENTRYPOINT")) {
       if (!trimmed(arguments).starts_with('[')) shell(arguments, instruction.line, {});
     } else if (same_word(verb, "FROM")) {
-      context_.group = new_group(out_, instruction.line);
+      context_.group = new_group(out_);
       if (stages_++ > 0) known_.clear();
     }
   }

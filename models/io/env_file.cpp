@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <iterator>
 
 #include "models/io/env_readers.hpp"
 #include "models/io/text_file.hpp"

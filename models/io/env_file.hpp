@@ -97,6 +97,7 @@ struct EnvFile {
   std::vector<EnvAssignment> assignments;  ///< in the order of the file
   std::vector<EnvLaunch> launches;
   std::vector<EnvRemark> remarks;
+  int groups = 0;  ///< made so far, besides those numbered by lines
 };
 
 /// From the name and, where that does not say it, from the content.

@@ -18,7 +18,7 @@ class LaunchReader {
   LaunchReader(const std::vector<ShellWord>& words, std::size_t program, const Context& context,
                EnvFile& out)
       : words_(words), program_(program), context_(context), out_(out) {
-    context_.group = new_group(out, words[program].line);
+    context_.group = new_group(out);
   }
 
   void run() {

@@ -50,11 +50,9 @@ std::vector<Line> lines_of(std::string_view text, int first_line) {
   return out;
 }
 
-int new_group(EnvFile& out, int line) {
-  int most = line;
-  for (const EnvAssignment& a : out.assignments) most = std::max(most, a.group + 1);
-  for (const EnvLaunch& l : out.launches) most = std::max(most, l.group + 1);
-  return most;
+int new_group(EnvFile& out) {
+  constexpr int first = 1 << 26;  // line numbers, which are groups too, stay below
+  return first + ++out.groups;
 }
 
 bool is_computed(std::string_view text) {

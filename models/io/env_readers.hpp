@@ -41,7 +41,7 @@ void read_python(std::string_view text, const Context& context, EnvFile& out);
 void read_text(std::string_view text, EnvKind kind, const Context& context, EnvFile& out);
 
 /// A group that no other setting of the file has.
-int new_group(EnvFile& out, int line);
+int new_group(EnvFile& out);
 
 /// Does the text hold what a shell or a template would replace? "${X}", "$(...)", "`", "{{ }}".
 bool is_computed(std::string_view text);

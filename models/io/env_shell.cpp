@@ -59,7 +59,7 @@ class ShellReader {
       ++at;
     const bool prefix = at < command.words.size() && !is_redirection(command.words[at]);
     Context here = context();
-    if (prefix && at > first) here.group = new_group(out_, command.words[first].line);
+    if (prefix && at > first) here.group = new_group(out_);
     for (std::size_t i = first; i < at; ++i)
       add_assignment(command.words[i], prefix ? EnvScope::command : EnvScope::shell_only, here,
                      out_);
@@ -109,7 +109,7 @@ class ShellReader {
   }
   void open(int line) {
     ++depth_;
-    branch_groups_.push_back(new_group(out_, line + depth_));
+    branch_groups_.push_back(new_group(out_));
   }
   void close() {
     if (depth_ == 0) return;
@@ -203,7 +203,7 @@ class ShellReader {
     for (std::size_t i = 0; i + 1 < command.words.size(); ++i) {
       if (is_redirection(command.words[i])) target = command.words[i + 1].text;
     }
-    inside.group = new_group(out_, command.here_line);
+    inside.group = new_group(out_);
     read_text(command.here_document, detect_env_kind(target, command.here_document), inside, out_);
   }
 

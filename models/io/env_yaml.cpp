@@ -171,7 +171,7 @@ class YamlReader {
     inside.first_line = first_line;
     inside.columns = context_.columns + columns;
     inside.depth = context_.depth + 1;
-    inside.group = new_group(out_, first_line);
+    inside.group = new_group(out_);
     read_text(text, kind, inside, out_);
   }
 
@@ -249,7 +249,9 @@ class YamlReader {
 
   /// Settings below the same parent line belong together.
   void group_of(std::size_t indent) {
-    for (std::size_t i = at_ + 1; i-- > 0;) {
+    constexpr std::size_t lines_max = 2000;  // bounds what a list without a parent costs
+    const std::size_t last = at_ > lines_max ? at_ - lines_max : 0;
+    for (std::size_t i = at_ + 1; i-- > last;) {
       const std::string_view text = trimmed(lines_[i].text);
       if (text.empty() || text.starts_with('#') || text.starts_with('-')) continue;
       const std::size_t there = indent_of(lines_[i].text);

@@ -72,6 +72,12 @@ Environment without(const Environment& environment, std::string_view name) {
   return out;
 }
 
+std::string sizes_of(const Loss& loss) {
+  if (loss.from == loss.to) return fmt::format("at {}", to_text(loss.worst));
+  return fmt::format("from {} to {}, most at {}", to_text(loss.from), to_text(loss.to),
+                     to_text(loss.worst));
+}
+
 /// The collective to name first: all_reduce, if it loses at all.
 const Loss& headline(const std::vector<Loss>& losses) {
   const auto first = std::ranges::find(losses, Collective::all_reduce, &Loss::collective);
@@ -84,10 +90,9 @@ void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
       "FL040", Severity::warning, s,
       fmt::format("{} is beaten by NCCL's own choice: {}", shown(s), in_words(headline(losses))));
   for (const Loss& loss : losses) {
-    f.reason +=
-        fmt::format("{}{} loses from {} to {}, most at {} (+{:.0f} %)",
-                    f.reason.empty() ? "" : "; ", to_text(loss.collective), to_text(loss.from),
-                    to_text(loss.to), to_text(loss.worst), 100 * (loss.ratio - 1));
+    if (!f.reason.empty()) f.reason += "; ";
+    f.reason += fmt::format("{} loses {} (+{:.0f} %)", to_text(loss.collective), sizes_of(loss),
+                            100 * (loss.ratio - 1));
   }
   f.source = fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
                          nccl(modelled_version(sheet.input.version)), cluster.nodes(),

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cerrno>
-#include <cstdlib>
 #include <tuple>
 
 #include "models/lint/rules.hpp"
@@ -62,6 +60,9 @@ constexpr LintRule kRules[] = {
     {"FL085", "open-quote", "A quote that is never closed."},
 };
 
+/// Rules compare settings with each other: bounds what hostile input can cost.
+constexpr std::size_t kSettingsMax = 2000;
+
 /// Is it ours to look at? Nothing else of a file may appear in the output: it may be a secret.
 bool concerns_nccl(const EnvAssignment& a, const VariableCatalogue& catalogue) {
   const Variable* known = catalogue.find(a.name);
@@ -71,9 +72,12 @@ bool concerns_nccl(const EnvAssignment& a, const VariableCatalogue& catalogue) {
   if (a.name.starts_with("NCCL_") || a.name.starts_with("TORCH_NCCL_")) return true;
   // Near a name of NCCL: "NCLL_DEBUG", "nccl_debug"; not a script's own "var_NCCL_IB_HCA".
   if (a.scope == EnvScope::shell_only || a.name.find("NCCL_") != std::string::npos) return false;
-  constexpr std::size_t prefix = 5;
-  const std::string near = catalogue.nearest_read(a.name);
-  return near.starts_with("NCCL_") && a.name.size() > prefix && a.name.find('_') <= prefix;
+  constexpr std::size_t prefix_max = 5;
+  const std::string_view prefix = std::string_view(a.name).substr(0, a.name.find('_'));
+  const bool alike = prefix.size() < a.name.size() && prefix.size() <= prefix_max &&
+                     prefix.find_first_of("Nn") == 0 &&
+                     prefix.find_first_of("Cc") != std::string_view::npos;
+  return alike && catalogue.nearest_read(a.name).starts_with("NCCL_");
 }
 
 bool before(const Finding& a, const Finding& b) {
@@ -116,6 +120,8 @@ LintResult lint(const LintInput& input, const VariableCatalogue& catalogue) {
     }
   }
   result.settings = static_cast<int>(sheet.settings.size());
+  if (sheet.settings.size() == kSettingsMax)
+    result.notes.push_back(fmt::format("only the first {} settings were checked", kSettingsMax));
   for (const auto check : {check_names, check_values, check_lists, check_defaults, check_pairs,
                            check_hardware, check_hcas, check_choices, check_reach, check_writing})
     check(sheet);

