@@ -43,18 +43,25 @@ void stand_in(const Communicator& communicator, const Call& call, Bytes size, De
 }  // namespace
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
-  Communicator made = make_nccl_communicator(
-      describe(cluster.node()),
-      {config.version, config.environment, cluster.nodes(), config.gpus_per_node, config.sharp});
+  NcclCommunicatorConfig wanted{config.version, config.environment, cluster.nodes(),
+                                config.gpus_per_node, config.sharp};
+  const NodeDescription node = describe(cluster.node());
+  Communicator made = make_nccl_communicator(node, wanted);
   const int groups = made.graphs.topology.domains();
-  if (groups > 1) {
-    throw Error(fmt::format("the GPUs of {} fall apart into {} groups that NCCL joins by the "
-                            "network; that is not simulated yet",
-                            cluster.node().name(), groups),
-                "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE do that; "
-                "NCCL_NET_DISABLE_INTRA=1 keeps a node together");
+  if (groups == 1) return made;
+  const std::string what = fmt::format(
+      "the GPUs of {} fall apart into {} groups that NCCL joins by the network", node.name, groups);
+  wanted.environment.set("NCCL_NET_DISABLE_INTRA", "1");
+  Communicator joined = make_nccl_communicator(node, wanted);
+  if (joined.graphs.topology.domains() > 1) {
+    throw Error(what + "; that is not simulated yet",
+                "NCCL_SHM_DISABLE and NCCL_P2P_DISABLE or NCCL_P2P_LEVEL together do that");
   }
-  return made;
+  joined.warnings.push_back(
+      what +
+      "; that is not simulated yet: this is with NCCL_NET_DISABLE_INTRA=1, host memory "
+      "between them.");
+  return joined;
 }
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
@@ -62,7 +69,7 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   const Bytes size =
       message_size(call.collective, call.count, call.element_bytes, communicator.ranks);
   DecidedCall out;
-  out.decision = decide(communicator.model, call.collective, size);
+  out.decision = decide(communicator.model, call.collective, size, call.element_bytes);
   if (!out.decision.algorithm) {
     throw Error(fmt::format("{}: NCCL refuses the call, nothing is left to choose from:{}",
                             to_text(call.collective),

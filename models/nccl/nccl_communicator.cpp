@@ -152,7 +152,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
   const auto [least, most] = compute_capabilities(node, searched.gpus);
   input.compute_capability_min = least;
   input.compute_capability_max = most;
-  input.cpu = host_cpu(node.cpus.front().arch, node.cpus.front().vendor);
+  const auto& cpu = topology.graph().first_cpu().cpu;
+  input.cpu = host_cpu(cpu.arch, cpu.vendor);
   input.nvswitch = topology.graph().count(TopoKind::nvs) > 0;
   input.settings = made.settings;
   input.ring = made.graphs.ring;
@@ -181,7 +182,7 @@ NcclCommunicator make_nccl_communicator(const NodeDescription& node,
   warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
   if (settings.collnet && !config.sharp) {
     warnings.emplace_back(
-        "NCCL_COLLNET_ENABLE=1: there is no CollNet plugin; --sharp says that the fabric has one");
+        "NCCL_COLLNET_ENABLE=1: no CollNet plugin is there (SHARP), so CollNet stays off");
   }
   input.nics = usable_nets(node, settings.ib_hca, config.nodes);
   input.collnet = config.sharp && settings.collnet;

@@ -13,6 +13,7 @@
 
 #include "models/nccl/channel_counts.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/nccl_graph.hpp"
 #include "models/nccl/nvls_setup.hpp"
 #include "models/nccl/settings.hpp"
 #include "models/nccl/types.hpp"
@@ -24,6 +25,7 @@ enum class HostCpu : std::uint8_t { intel, amd, mixed_x86, zhaoxin, arm, power }
 /// From the `arch` and `vendor` of NCCL's topology XML: "x86_64", "AuthenticAMD". Anything else
 /// counts as Intel, which is how the model treats it.
 HostCpu host_cpu(std::string_view arch, std::string_view vendor);
+HostCpu host_cpu(CpuArch arch, CpuVendor vendor);
 
 /// What the model sees of the communicator. Graphs are those after the exchange between ranks.
 struct TunerInput {
@@ -96,9 +98,10 @@ struct TunerDecision {
   std::vector<Candidate> candidates;  ///< every algorithm and protocol, in NCCL's order
 };
 
-/// `size` as message_size() counts it; the data type is one that NVLS can sum (float32).
-/// REQUIRES: a tuned collective; size > 0; two ranks or more.
-TunerDecision decide(const TuningModel& model, Collective collective, Bytes size);
+/// `size` as message_size() counts it, of elements that are summed (or only moved). Integers of a
+/// byte, and the floats of a byte, keep NVLS out. REQUIRES: a tuned collective; size > 0.
+TunerDecision decide(const TuningModel& model, Collective collective, Bytes size,
+                     int element_bytes = 4);
 
 /// Makes the candidate the one that is taken: `decision` as if it had won. REQUIRES: one of
 /// decision.candidates that is not excluded.
