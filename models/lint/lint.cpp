@@ -115,6 +115,7 @@ LintResult lint(const LintInput& input, const VariableCatalogue& catalogue) {
   Sheet sheet{input, catalogue, {}, result};
   for (const EnvFile& file : input.files) {
     for (const EnvAssignment& a : file.assignments) {
+      if (sheet.settings.size() == kSettingsMax) break;
       if (concerns_nccl(a, catalogue))
         sheet.settings.push_back({&file, &a, catalogue.find(a.name)});
     }

@@ -303,6 +303,15 @@ TEST_CASE("LL128 where NCCL would not use it") {
   CHECK(find(on(dgx, "export NCCL_PROTO=LL128\n"), "FL041") == nullptr);
 }
 
+TEST_CASE("hostile input is cut short, and that is said") {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "export NCCL_IB_TC=96\n";
+  const LintResult result = linted(text);
+  CHECK(result.settings == 2000);
+  CHECK(std::ranges::find(result.notes, "only the first 2000 settings were checked") !=
+        result.notes.end());
+}
+
 TEST_CASE("files are seen together") {
   LintInput input;
   input.files.push_back(parse_env_file("export NCCL_IB_TC=96\n", "a.sh"));
