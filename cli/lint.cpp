@@ -90,9 +90,10 @@ int check(const LintOptions& options, NcclVersion version) {
   input.sharp = options.sharp;
   std::optional<Cluster> cluster;
   if (!options.topology.empty()) {
-    cluster.emplace(
-        load_cluster({options.topology, options.nodes, options.fabric}, load_parts(options.parts)));
+    const PartsCatalogue parts = load_parts(options.parts);
+    cluster.emplace(load_cluster({options.topology, options.nodes, options.fabric}, parts));
     input.cluster = &*cluster;
+    input.description = load_description(options.topology, parts);
   }
   const LintResult result = lint(input, load_variables());
   if (options.format == "text") {

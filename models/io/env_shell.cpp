@@ -93,12 +93,12 @@ class ShellReader {
     if (word.quoted_name) return false;
     const std::string& w = word.text;
     if (is_one_of(w, {"if", "while", "until", "for", "case", "select", "{"})) {
-      open(word.line);
+      open();
       return is_one_of(w, {"if", "while", "until", "{"});
     }
     if (is_one_of(w, {"else", "elif"})) {
       close();
-      open(word.line);
+      open();
       return true;
     }
     if (is_one_of(w, {"fi", "done", "esac", "}"})) {
@@ -107,7 +107,7 @@ class ShellReader {
     }
     return is_one_of(w, {"then", "do", "!", "time", "function", "in", "sudo", "exec", "nohup"});
   }
-  void open(int line) {
+  void open() {
     ++depth_;
     branch_groups_.push_back(new_group(out_));
   }

@@ -59,8 +59,8 @@ std::string in_words(const Loss& loss) {
 }
 
 TuningModel model_of(const LintInput& input, const Environment& environment) {
-  return make_communicator(*input.cluster,
-                           {modelled_version(input.version), environment, 0, input.sharp})
+  return make_communicator(*input.cluster, {modelled_version(input.version), environment, 0,
+                                            input.sharp, input.description})
       .model;
 }
 

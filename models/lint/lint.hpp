@@ -12,6 +12,7 @@
 
 #include "models/hardware/cluster.hpp"
 #include "models/io/env_file.hpp"
+#include "models/nccl/node_description.hpp"
 #include "models/nccl/variables.hpp"
 
 namespace fabricast {
@@ -47,7 +48,9 @@ struct LintInput {
   std::vector<EnvFile> files;
   NcclVersion version = kNccl2_21_5;
   const Cluster* cluster = nullptr;  ///< nullptr: rules about hardware are skipped
-  bool sharp = false;                ///< the fabric offers SHARP
+  /// What NCCL is told of each node, as in CommunicatorConfig.
+  std::optional<NodeDescription> description;
+  bool sharp = false;  ///< the fabric offers SHARP
 };
 
 struct LintResult {
