@@ -166,7 +166,7 @@ void PacketNetwork::dispatch(const Event& event, const OnArrival& on_arrival) {
     case Kind::acknowledge:
       return acknowledge(event.a, static_cast<std::uint64_t>(event.value));
     case Kind::resend:
-      return rewind(event.a, static_cast<std::uint64_t>(event.value));
+      return refused(event.a, static_cast<std::uint64_t>(event.value));
     case Kind::notify:
       return notified(event.a);
     case Kind::reduce:
@@ -201,6 +201,13 @@ void PacketNetwork::run_until(Instant until, const OnArrival& on_arrival) {
 }
 
 void PacketNetwork::run(const OnArrival& on_arrival) { run_until({INT64_MAX}, on_arrival); }
+
+void PacketNetwork::set_rate(std::uint32_t pair, double bytes_per_s) {
+  seal();
+  assert(pairs_[pair].control);
+  pairs_[pair].control->set_rate(bytes_per_s);
+  after_cut(pair);
+}
 
 double PacketNetwork::rate(std::uint32_t pair) const {
   const Pair& asked = pairs_[pair];

@@ -51,6 +51,8 @@ class PacketNetwork {
 
   using OnArrival = std::function<void(std::uint32_t message)>;
   void run_until(Instant until, const OnArrival& on_arrival = {});
+  /// What its rate control allows from now on, B/s, as if the flow had run for a while.
+  void set_rate(std::uint32_t queue_pair, double bytes_per_s);
   /// Until nothing more happens.
   void run(const OnArrival& on_arrival = {});
 
@@ -158,7 +160,7 @@ class PacketNetwork {
     bool listed = false;
     // Retries:
     Instant deadline;
-    int tries = 0;
+    int tries = 0;  ///< without progress
     bool timer = false, failed = false;
     // Receiver:
     std::uint64_t expected = 0;
@@ -233,6 +235,8 @@ class PacketNetwork {
   void complete(Pair& pair);
   void acknowledge(std::uint32_t pair, std::uint64_t upto);
   void rewind(std::uint32_t pair, std::uint64_t to);
+  bool give_up(Pair& pair);
+  void refused(std::uint32_t pair, std::uint64_t to);
   void arm_timeout(std::uint32_t pair);
   void time_out(std::uint32_t pair);
   void notified(std::uint32_t pair);

@@ -76,7 +76,10 @@ struct PacketLinkSpec {
 /// Time and tries of a reliable connection.
 struct RetrySpec {
   Duration timeout;  ///< without an acknowledgement; 0 = none: losses are for ever
-  int retries = 7;
+  int retries = 7;   ///< after time-outs and refusals without progress in between
+  /// After a refusal it waits by lot up to so long: senders in step would lose to each other in
+  /// the same order for ever.
+  Duration hesitation;
   /// InfiniBand: 4.096 us x 2^exponent, exponent 1 .. 31.
   static constexpr Duration infiniband(int exponent) { return Duration{4'096'000LL << exponent}; }
 };

@@ -139,10 +139,35 @@ void PacketNetwork::rewind(std::uint32_t id, std::uint64_t to) {
 
 void PacketNetwork::arm_timeout(std::uint32_t id) {
   Pair& pair = pairs_[id];
-  if (pair.acked == pair.next) pair.deadline = now_ + pair.spec.retry.timeout;
+  if (pair.acked == pair.next && pair.tries == 0) pair.deadline = now_ + pair.spec.retry.timeout;
   if (pair.timer) return;
   pair.timer = true;
   schedule(pair.deadline, Kind::timeout, id);
+}
+
+/// Counts a try without progress since the last; true when that was one too many.
+bool PacketNetwork::give_up(Pair& pair) {
+  if (pair.tries++ < pair.spec.retry.retries) return false;
+  pair.failed = true;
+  pair.deadline = now_;
+  return true;
+}
+
+/// The receiver has everything before `to` and misses it.
+void PacketNetwork::refused(std::uint32_t id, std::uint64_t to) {
+  Pair& pair = pairs_[id];
+  if (pair.failed || to < pair.acked) return;
+  if (to > pair.acked) {
+    pair.acked = to;
+    pair.tries = 0;
+    pair.deadline = now_ + pair.spec.retry.timeout;
+  }
+  if (give_up(pair)) return;
+  if (const Duration most = pair.spec.retry.hesitation; most.ps > 0)
+    pair.not_before = later(
+        pair.not_before,
+        now_ + Duration{static_cast<std::int64_t>(lots_.unit() * static_cast<double>(most.ps))});
+  rewind(id, to);
 }
 
 void PacketNetwork::time_out(std::uint32_t id) {
@@ -150,11 +175,7 @@ void PacketNetwork::time_out(std::uint32_t id) {
   pair.timer = false;
   if (pair.failed || pair.acked == pair.next) return;
   if (now_ >= pair.deadline) {
-    if (pair.tries++ == pair.spec.retry.retries) {
-      pair.failed = true;
-      pair.deadline = now_;
-      return;
-    }
+    if (give_up(pair)) return;
     pair.deadline = now_ + pair.spec.retry.timeout;
     rewind(id, pair.acked);
     if (pair.timer) return;

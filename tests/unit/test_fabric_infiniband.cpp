@@ -174,7 +174,7 @@ TEST_CASE("T-81: ACK time-outs, and how long until a queue pair gives up") {
     if (gives_up == 0) continue;
     Star star(PacketConfig{}, 2, gigabits(400));
     QueuePairSpec spec = queue_pair(star.hosts[0], star.hosts[1]);
-    spec.retry = {timeout, 7};
+    spec.retry.timeout = timeout;
     const std::uint32_t pair = star.net.add_queue_pair(spec);
     star.net.set_link_up(star.up[0], {}, false);
     const std::uint32_t message = star.net.send(pair, {}, {4'096});
@@ -194,7 +194,7 @@ TEST_CASE("T-82: a link that is down for a while delays by whole retries") {
     CAPTURE(down_s);
     Star star(PacketConfig{}, 2, gigabits(400));
     QueuePairSpec spec = queue_pair(star.hosts[0], star.hosts[1]);
-    spec.retry = {RetrySpec::infiniband(20), 7};
+    spec.retry.timeout = RetrySpec::infiniband(20);
     const std::uint32_t pair = star.net.add_queue_pair(spec);
     const Instant down = Instant{} + microseconds(50);
     star.net.set_link_up(star.up[0], down, false);
