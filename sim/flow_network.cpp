@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/random.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -106,19 +108,17 @@ void FlowNetwork::share() {
 void FlowNetwork::take_part_in(Instant now, const OnEnd& on_end) {
   now_ = now;
   for (;;) {
-    std::uint32_t id = 0;
-    if (!ends_.empty() && ends_.earliest() == now) {
-      id = ends_.pop();
-      end(id);
-    } else if (!starts_.empty() && starts_.earliest() == now) {
-      id = starts_.pop();
-      start(id);
-      ++events_;
-      if (flows_[id].state != State::ended) continue;
-    } else {
-      break;
-    }
+    const bool ends = !ends_.empty() && ends_.earliest() == now;
+    if (!ends && (starts_.empty() || starts_.earliest() != now)) break;
+    const std::uint32_t id = ends ? ends_.pop() : starts_.pop();
     ++events_;
+    digest_ = mixed(digest_ + static_cast<std::uint64_t>(now.ps) + id);
+    if (ends) {
+      end(id);
+    } else {
+      start(id);
+      if (flows_[id].state != State::ended) continue;
+    }
     if (on_end) on_end(id);
   }
 }

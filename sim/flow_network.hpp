@@ -57,6 +57,7 @@ class FlowNetwork {
   Bytes sent(std::uint32_t flow) const;  ///< so far, rounded down
   Bandwidth load(std::uint32_t link) const { return shares_.load(link).whole(); }
   std::uint64_t events() const { return events_; }  ///< starts and ends
+  std::uint64_t digest() const { return digest_; }  ///< hash over every event, in order
   std::uint64_t shares_computed() const { return shares_.visits(); }
 
  private:
@@ -93,7 +94,7 @@ class FlowNetwork {
   std::vector<std::uint32_t> flow_of_share_;
   IndexedHeap starts_, ends_;
   Instant now_;
-  std::uint64_t events_ = 0;
+  std::uint64_t events_ = 0, digest_ = 0;
 };
 
 }  // namespace fabricast

@@ -145,6 +145,8 @@ void PacketNetwork::seal() {
 
 void PacketNetwork::dispatch(const Event& event, const OnArrival& on_arrival) {
   ++events_;
+  const auto who = (std::uint64_t{event.a} << 8) + static_cast<std::uint64_t>(event.kind);
+  digest_ = mixed(digest_ + static_cast<std::uint64_t>(now_.ps) + who);
   switch (event.kind) {
     case Kind::arrive:
       return arrive(event.a);

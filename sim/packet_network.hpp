@@ -79,6 +79,7 @@ class PacketNetwork {
   double mean_queue(std::uint32_t link) const;
   void reset_mean_queue();
   std::uint64_t events() const { return events_; }
+  std::uint64_t digest() const { return digest_; }         ///< hash over every event, in order
   std::uint64_t packets() const { return packets_sent_; }  ///< put on a link, all links together
 
  private:
@@ -242,6 +243,7 @@ class PacketNetwork {
   void notified(std::uint32_t pair);
   void after_cut(std::uint32_t pair);
   void increase(std::uint32_t pair);
+  void catch_up(std::uint32_t pair);
   Bytes next_payload(const Pair& pair) const;
 
   PacketConfig config_;
@@ -258,7 +260,7 @@ class PacketNetwork {
   bool sealed_ = false;
   int links_down_ = 0;
   std::vector<std::uint32_t> live_;
-  std::uint64_t events_ = 0, packets_sent_ = 0;
+  std::uint64_t events_ = 0, packets_sent_ = 0, digest_ = 0;
 };
 
 }  // namespace fabricast

@@ -41,7 +41,7 @@ struct MarkingSpec {
 struct PauseSpec {
   Bytes shared_buffer{32'000'000};  ///< of a switch
   Bytes ingress_limit;              ///< pauses above; 0 = dynamic: free buffer >> alpha_shift
-  unsigned alpha_shift = 4;
+  unsigned alpha_shift = 3;
   Bytes reserved{4'000};      ///< of each ingress queue, before it uses the shared buffer
   Bytes resume_below{3'000};  ///< resumes so far below the limit
   Duration response;          ///< of the paused sender, beyond the wire

@@ -17,6 +17,7 @@ void PacketNetwork::start(std::uint32_t id) {
 void PacketNetwork::offer(std::uint32_t id) {
   Pair& pair = pairs_[id];
   if (exhausted(pair)) return;
+  if (pair.control) catch_up(id);
   if (!pair.listed) {
     pair.listed = true;
     list(links_[pair.egress], pair.lane, id);
@@ -198,14 +199,23 @@ void PacketNetwork::after_cut(std::uint32_t id) {
   schedule(pair.increase_due, Kind::increase, id);
 }
 
+/// Nobody looks at the rate of a sender with nothing to send: its timer rests.
 void PacketNetwork::increase(std::uint32_t id) {
   Pair& pair = pairs_[id];
-  if (now_ >= pair.increase_due) {
+  pair.increase_armed = false;
+  if (!exhausted(pair)) catch_up(id);
+}
+
+/// Makes the increases that are due, and sets the timer for the next.
+void PacketNetwork::catch_up(std::uint32_t id) {
+  Pair& pair = pairs_[id];
+  const Duration period = pair.spec.dcqcn->increase_period;
+  for (; !pair.control->at_rest() && pair.increase_due <= now_;
+       pair.increase_due = pair.increase_due + period)
     pair.control->increase_by_time();
-    pair.increase_due = now_ + pair.spec.dcqcn->increase_period;
-  }
-  pair.increase_armed = !pair.control->at_rest();
-  if (pair.increase_armed) schedule(pair.increase_due, Kind::increase, id);
+  if (pair.increase_armed || pair.control->at_rest()) return;
+  pair.increase_armed = true;
+  schedule(pair.increase_due, Kind::increase, id);
 }
 
 }  // namespace fabricast

@@ -127,6 +127,7 @@ void Cluster::lay_out(int leaves_all) {
   if (fabric_.kind == FabricConfig::Kind::dragonfly) return lay_out_dragonfly();
   if (leaves_all > 1) uplinks_ = uplinks_of(fabric_, fastest_nic(node_));
   FatTreeSize size;
+  size.rails = fabric_.kind == FabricConfig::Kind::rail_optimised;
   size.planes = static_cast<std::uint32_t>(planes_);
   size.leaves_per_plane = static_cast<std::uint32_t>(leaves_per_plane_);
   size.spines_per_pod = static_cast<std::uint32_t>(uplinks_);

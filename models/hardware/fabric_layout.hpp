@@ -54,6 +54,7 @@ class FabricLayout {
 /// Folded Clos of two tiers or three. A leaf has one link to each spine of its pod; spine s of
 /// every pod has one link to each of its cores, s x core_links .. With one pod there are no cores.
 struct FatTreeSize {
+  bool rails = false;        ///< leaves are called by plane and index
   std::uint32_t planes = 1;  ///< leaf = plane x leaves_per_plane + index
   std::uint32_t leaves_per_plane = 0;
   std::uint32_t spines_per_pod = 0;  ///< 0 with a single leaf

@@ -56,7 +56,7 @@ class FatTree final : public FabricLayout {
   std::string name(FabricSwitch which) const override {
     switch (which.tier) {
       case SwitchTier::leaf:
-        if (size_.planes == 1) return fmt::format("leaf{}", which.index);
+        if (!size_.rails) return fmt::format("leaf{}", which.index);
         return fmt::format("leaf{}.{}", which.index / size_.leaves_per_plane,
                            which.index % size_.leaves_per_plane);
       case SwitchTier::spine:

@@ -221,21 +221,52 @@ TEST_CASE("T-141: two nodes exchange everything once over their NICs") {
   }
 }
 
-TEST_CASE("T-142: the NIC rate behind a bus bandwidth, hierarchical rings on rails") {
-  // 12 nodes x 8: each rail reduces and gathers S/8 over a ring of 12 in 2 x 11 steps of S/96.
+namespace {
+
+/// `steps` steps around a ring of `ranks` with ports of `rate`, each after the last has arrived.
+Instant ring(int ranks, int steps, Bytes step, Bandwidth rate) {
   FlowNetwork net;
-  constexpr int nodes = 12, gpus = 96;
-  const Bytes step{96'000'000};
-  const Hosts rail(net, nodes, {44'760'000'000});
+  const Hosts ports(net, ranks, rate);
   Instant when;
-  for (int i = 0; i < 2 * (nodes - 1); ++i) {
-    for (int node = 0; node < nodes; ++node)
-      send(net, step, {rail.out[at(node)], rail.in[at((node + 1) % nodes)]}, when);
+  for (int i = 0; i < steps; ++i) {
+    for (int rank = 0; rank < ranks; ++rank)
+      send(net, step, {ports.out[at(rank)], ports.in[at((rank + 1) % ranks)]}, when);
     when = makespan(net);
   }
-  const double algbw = static_cast<double>(step.count) * gpus / seconds(when) * 1e-9;
+  return when;
+}
+
+}  // namespace
+
+TEST_CASE("T-142: the NIC rate behind a bus bandwidth, hierarchical rings on rails") {
+  // 12 nodes x 8: each rail reduces and gathers S/8 over a ring of 12 in 2 x 11 steps of S/96.
+  constexpr int gpus = 96;
+  const Bytes step{96'000'000};
+  const Instant end = ring(12, 2 * 11, step, {44'760'000'000});
+  const double algbw = static_cast<double>(step.count) * gpus / seconds(end) * 1e-9;
   check_vector("T-142", "12 x 8 at 44.76 GB/s a NIC, busbw GB/s", "flow",
                algbw * 2 * (gpus - 1) / gpus, 386.56, 1e-4);
+}
+
+TEST_CASE("T-140: ring all-reduce without latency") {
+  const Instant end = ring(8, 2 * 7, mebibytes(1'024 / 8), gigabytes(370));
+  check_vector("T-140", "1 GiB, 8 ranks at 370 GB/s, ms", "flow", seconds(end) * 1e3, 5.0785, 1e-4);
+}
+
+TEST_CASE("T-90: bytes on the wire, aggregated in the network and in flat rings") {
+  // Each of 8 rails streams S/8 up and gets S/8 back at the same time, whatever the number of
+  // nodes.
+  FlowNetwork net;
+  const Hosts nics(net, 8, gigabytes(49));
+  for (int node = 0; node < 8; ++node) {
+    send(net, mebibytes(128), {nics.out[at(node)]});
+    send(net, mebibytes(128), {nics.in[at(node)]});
+  }
+  check_vector("T-90", "1 GiB over 8 rails at 49 GB/s, aggregated, ms", "flow",
+               seconds(makespan(net)) * 1e3, 2.739, 1e-3);
+  // 64 GPUs: 126 steps of S/64, an eighth of each over each rail.
+  check_vector("T-90", "1 GiB, 64 GPUs, flat rings over 8 rails, ms", "flow",
+               seconds(ring(64, 126, mebibytes(1'024 / 64 / 8), gigabytes(49))) * 1e3, 5.393, 1e-3);
 }
 
 TEST_CASE("T-143: shards of 4 GiB exchanged by four nodes") {
