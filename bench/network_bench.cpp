@@ -1,14 +1,16 @@
 // How fast the network rungs are. Flow: a ring of steps over nodes with NICs and shared trunks,
-// each flow starting when the one before it has arrived; counters: flows and shares per second.
-// Packet: an all-to-all through one switch and through two tiers; counters: packets put on links
-// and events per second.
+// each flow starting when the one before it has arrived, and the same at random; counters: flows
+// and shares per second. Packet: an all-to-all through one switch and through two tiers; counters:
+// packets put on links and events per second.
 
 #include <benchmark/benchmark.h>
 
+#include <utility>
 #include <vector>
 
 #include "models/hardware/fabric_nets.hpp"
 #include "models/io/load.hpp"
+#include "sim/random.hpp"
 
 namespace fabricast {
 namespace {
@@ -52,6 +54,40 @@ void flow_ring(benchmark::State& state) {
   rate_counter(state, "shares/s", shares);
 }
 BENCHMARK(flow_ring)->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+/// Argument: nodes. 20 rounds of every NIC to a random one by hashed ways: collisions tie flows
+/// together all over the fabric.
+void flow_random(benchmark::State& state) {
+  const int nodes = static_cast<int>(state.range(0));
+  const Cluster cluster = load_cluster({"dgx-h100", nodes, {}}, load_parts());
+  std::uint64_t flows = 0, shares = 0;
+  for (auto _ : state) {
+    FlowNetwork net = flow_network(cluster);
+    Random random(1);
+    std::vector<std::pair<int, VertexId>> from;
+    const auto add = [&](int node, VertexId nic, Instant start) {
+      const auto others = static_cast<std::uint32_t>(nodes - 1);
+      const int to = (node + 1 + static_cast<int>(random.below(others))) % nodes;
+      std::vector<std::uint32_t> links;
+      for (const LinkId link : cluster.hashed_route(node, nic, to, nic, random.below(1'000)))
+        links.push_back(index_of(link));
+      net.add_flow({start, Bytes{500'000 + random.below(1'000'000)}, links, 1, 0, {}});
+      from.emplace_back(node, nic);
+    };
+    for (int node = 0; node < nodes; ++node)
+      for (const NicInfo& nic : cluster.node().nics()) add(node, nic.vertex, {});
+    const std::size_t all = 20 * from.size();
+    net.run([&](std::uint32_t flow) {
+      const auto [node, nic] = from[flow];
+      if (from.size() < all) add(node, nic, net.arrived(flow));
+    });
+    flows += from.size();
+    shares += net.shares_computed();
+  }
+  rate_counter(state, "flows/s", flows);
+  rate_counter(state, "shares/s", shares);
+}
+BENCHMARK(flow_random)->Arg(128)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 /// Argument: hosts. Everybody sends to everybody at once: one component of hosts^2 flows.
 void flow_all_to_all(benchmark::State& state) {

@@ -77,6 +77,12 @@ void MaxMin::remove(std::uint32_t id) {
   free_flows_.push_back(id);
 }
 
+void MaxMin::touch(std::uint32_t id) {
+  if (links_[id].round == round_) return;
+  links_[id].round = round_;
+  touched_.push_back(id);
+}
+
 /// Takes the flow out of the books of its links: they will share what it had.
 void MaxMin::reach(std::uint32_t id) {
   Flow& flow = flows_[id];
@@ -84,37 +90,73 @@ void MaxMin::reach(std::uint32_t id) {
   flow.round = round_;
   reached_.push_back(id);
   for (const Hop& hop : hops_of(flow)) {
-    Link& link = links_[hop.link];
-    if (link.round != round_) {
-      link.round = round_;
-      link.whole = false;
-      touched_.push_back(hop.link);
-    }
-    link.load.count -= flow.rate.count;
+    touch(hop.link);
+    links_[hop.link].load.count -= flow.rate.count;
   }
 }
 
-/// All flows of the link take part from now on.
-void MaxMin::widen(std::uint32_t id) {
-  Link& link = links_[id];
-  if (link.round != round_) {
-    link.round = round_;
-    link.whole = false;
-    touched_.push_back(id);
-  }
-  if (link.whole) return;
-  link.whole = true;
-  for (const std::uint32_t hop : link.hops) reach(hops_[hop].flow);
-}
-
-void MaxMin::spread() {
-  for (; spread_ < reached_.size(); ++spread_) {
-    const Flow& flow = flows_[reached_[spread_]];
-    for (std::uint32_t i = 0; i < flow.hops; ++i) {
-      const std::uint32_t link = hops_[flow.first_hop + i].link;
-      if (links_[link].limited > 0) widen(link);
+/// New flows, those that a link limited which somebody left, and all on a link of new capacity.
+void MaxMin::reach_first() {
+  for (const std::uint32_t flow : new_flows_) reach(flow);
+  for (const std::uint32_t id : dirty_links_) {
+    const Link& link = links_[id];
+    if (link.limited == 0 && !link.changed) continue;
+    for (const std::uint32_t hop : link.hops) {
+      const std::uint32_t flow = hops_[hop].flow;
+      if (link.changed || flows_[flow].limit == id) reach(flow);
     }
   }
+}
+
+/// Adds the flows of a link that the rates just filled are not fair to, or that are not fair to
+/// them. False when there are none. Differences of rounding do not count.
+bool MaxMin::reach_wronged(std::uint32_t id) {
+  const Link& link = links_[id];
+  standings_.clear();
+  std::int64_t weight = 0;
+  bool limits = link.limited > 0;
+  std::size_t outside = 0;
+  for (const std::uint32_t hop : link.hops) {
+    const Flow& flow = flows_[hops_[hop].flow];
+    weight += flow.weight;
+    if (flow.round != round_) {
+      ++outside;
+      continue;
+    }
+    auto mine = std::find_if(standings_.begin(), standings_.end(), [&](const Standing& standing) {
+      return standing.priority == flow.priority;
+    });
+    if (mine == standings_.end()) {
+      standings_.push_back({flow.priority, -1, -1});
+      mine = standings_.end() - 1;
+    }
+    const std::int64_t level = flow.next.count / flow.weight;
+    mine->highest = std::max(mine->highest, level);
+    if (flow.next_limit != id) continue;
+    mine->limited = std::max(mine->limited, level);
+    limits = true;
+  }
+  if (outside == 0 || !limits) return false;
+  const bool full = link.left.count < weight;
+  const auto wronged = [&](const Flow& flow) {
+    const std::int64_t level = flow.rate.count / flow.weight;
+    const bool limited_here = flow.limit == id;
+    if (limited_here && !full) return true;
+    return std::any_of(standings_.begin(), standings_.end(), [&](const Standing& other) {
+      if (other.priority == flow.priority) {
+        return (other.limited >= 0 && level > other.limited + weight) ||
+               (limited_here && other.highest > level + weight);
+      }
+      return other.priority > flow.priority ? other.limited >= 0 && level > 0
+                                            : limited_here && other.highest > weight;
+    });
+  };
+  const std::size_t before = reached_.size();
+  for (const std::uint32_t hop : link.hops) {
+    const Flow& flow = flows_[hops_[hop].flow];
+    if (flow.round != round_ && wronged(flow)) reach(hops_[hop].flow);
+  }
+  return reached_.size() > before;
 }
 
 void MaxMin::push(std::int64_t level, std::uint32_t id) {
@@ -165,7 +207,6 @@ void MaxMin::fill(std::uint8_t priority) {
       push(now, id);
       continue;
     }
-    if (!link.whole) overrun_.push_back(id);
     for (const std::uint32_t hop : link.hops) {
       const Flow& flow = flows_[hops_[hop].flow];
       if (flow.round != round_ || flow.filled || flow.priority != priority) continue;
@@ -206,16 +247,13 @@ std::span<const MaxMin::Change> MaxMin::solve() {
   ++round_;
   reached_.clear();
   touched_.clear();
-  spread_ = 0;
-  for (const std::uint32_t flow : new_flows_) reach(flow);
-  for (const std::uint32_t link : dirty_links_)
-    if (links_[link].limited > 0 || links_[link].changed) widen(link);
-  do {
-    for (const std::uint32_t link : overrun_) widen(link);
-    overrun_.clear();
-    spread();
+  reach_first();
+  for (bool again = true; again;) {
     fill_all();
-  } while (!overrun_.empty());
+    again = false;
+    const std::size_t touched = touched_.size();
+    for (std::size_t i = 0; i < touched; ++i) again |= reach_wronged(touched_[i]);
+  }
   commit();
   for (const std::uint32_t link : dirty_links_) links_[link].dirty = links_[link].changed = false;
   dirty_links_.clear();

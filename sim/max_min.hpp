@@ -3,9 +3,9 @@
 // (Bertsekas, Gallager: Data Networks, 6.5.2). Knows neither time nor bytes.
 //
 // All flows of a priority are filled at equal rate per weight until a link is full or a flow
-// reaches its cap; flows of lower priority share what is left. A change recomputes only the flows
-// it can reach: from a link that limits somebody to all flows on it, through their links that limit
-// somebody, and so on. If a link that limited nobody turns out too small, its flows join in.
+// reaches its cap; flows of lower priority share what is left. A change fills only the flows it
+// concerns, around the rates of all others; whoever then has more than his share on a link they
+// fill up, or could have more on the link that limits him, joins in, until nobody does.
 //
 // Rates are integers of 2^-16 B/s, rounded down: no link is ever overbooked, and results are the
 // same from every compiler.
@@ -77,7 +77,6 @@ class MaxMin {
     bool changed = false;             ///< its capacity is a new one
     // While solving:
     std::uint64_t round = 0;  ///< == round_: in touched_
-    bool whole = false;       ///< all its flows take part
     FineRate left;
     std::int64_t weight = 0;  ///< of the flows still being filled
   };
@@ -95,9 +94,10 @@ class MaxMin {
 
   std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.first_hop, flow.hops}; }
   void mark(std::uint32_t link);
+  void touch(std::uint32_t link);
   void reach(std::uint32_t flow);
-  void widen(std::uint32_t link);
-  void spread();
+  void reach_first();
+  bool reach_wronged(std::uint32_t link);
   void fill_all();
   void fill(std::uint8_t priority);
   void freeze(std::uint32_t flow, FineRate rate, std::uint32_t limit);
@@ -113,8 +113,11 @@ class MaxMin {
 
   std::uint64_t round_ = 0, visits_ = 0;
   std::vector<std::uint32_t> reached_, touched_;  ///< flows and links that take part
-  std::size_t spread_ = 0;                        ///< flows of reached_ whose links were followed
-  std::vector<std::uint32_t> overrun_;            ///< links that limit but do not take part whole
+  struct Standing {  ///< of the flows of one priority that take part, on one link
+    std::uint8_t priority = 0;
+    std::int64_t highest = -1, limited = -1;  ///< levels: of all, and of those the link limits
+  };
+  std::vector<Standing> standings_;
   std::vector<Candidate> candidates_;
   std::vector<Change> changes_;
 };
