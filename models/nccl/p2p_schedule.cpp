@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace fabricast {
 namespace {
@@ -38,8 +39,10 @@ Warps warps(NcclVersion version, int rounds, int sends, int receives) {
   return {each, each};
 }
 
-Bandwidth share(Bandwidth block, int warps) {
-  return {block.bytes_per_s * std::min(warps, kRatedWarps) / kRatedWarps};
+/// What some warps copy of what the block does, at least the share `least`.
+Bandwidth share(Bandwidth block, int warps, double least = 0) {
+  const double part = std::min(1.0, static_cast<double>(warps) / kRatedWarps);
+  return {std::llround(static_cast<double>(block.bytes_per_s) * std::max(part, least))};
 }
 
 }  // namespace
@@ -73,10 +76,10 @@ std::uint32_t P2pSchedule::blocks() const {
   return static_cast<std::uint32_t>(config_.traffic.ranks() * channels());
 }
 
-std::vector<MessageKind> P2pSchedule::kinds(const SoftwareCosts& software) {
+std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
-    const ProtocolCosts& costs = software.protocol[index_of(protocol)];
+    const ProtocolCosts& costs = config_.software.protocol[index_of(protocol)];
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
       out.push_back({wire_format(protocol), costs.overhead[hop], costs.sync[hop], costs.proxy_post,
                      costs.proxy_check_rate});
@@ -165,8 +168,11 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const GpuPart& gpu =
       config_.cluster.node().gpus()[static_cast<std::size_t>(rank % config_.gpus)].part;
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
-    for (ExchangeLane& lane : lanes)
-      lane.rate = share(gpu.copy_rate[index_of(protocol_of(lane.kind))], share_of.lane);
+    for (ExchangeLane& lane : lanes) {
+      const Protocol protocol = protocol_of(lane.kind);
+      lane.rate = share(gpu.copy_rate[index_of(protocol)], share_of.lane,
+                        protocol == Protocol::ll ? config_.software.ll_lane_share : 0);
+    }
   };
   rate_lanes(batch.sends);
   rate_lanes(batch.receives);

@@ -18,6 +18,7 @@ class P2pSchedule final : public ExchangeSchedule {
  public:
   struct Config {
     const Cluster& cluster;
+    const SoftwareCosts& software;
     int gpus = 1;  ///< of each node, that take part
     const P2pPlan& plan;
     const P2pTraffic& traffic;
@@ -32,7 +33,7 @@ class P2pSchedule final : public ExchangeSchedule {
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
 
   /// The kinds of messages, in the order of their numbers.
-  static std::vector<MessageKind> kinds(const SoftwareCosts& software);
+  std::vector<MessageKind> kinds() const;
 
  private:
   bool add_round(int rank, int channel, int round, ExchangeBatch& batch) const;

@@ -7,7 +7,7 @@
 namespace fabricast {
 
 template <class Stamp>
-SimulationResult exchange(const P2pSchedule::Config& config, const SoftwareCosts& software,
+SimulationResult exchange(const P2pSchedule::Config& config,
                           const std::function<void(double)>& progress) {
   const Cluster& cluster = config.cluster;
   const auto ranks = static_cast<std::uint32_t>(config.traffic.ranks());
@@ -17,7 +17,7 @@ SimulationResult exchange(const P2pSchedule::Config& config, const SoftwareCosts
     const ClusterLink spec = cluster.link(LinkId{link});
     machine.add_link({spec.rate, spec.latency});
   }
-  for (const MessageKind& kind : P2pSchedule::kinds(software)) machine.add_kind(kind);
+  for (const MessageKind& kind : schedule.kinds()) machine.add_kind(kind);
   machine.run(progress);
 
   SimulationResult result;
@@ -39,9 +39,9 @@ SimulationResult exchange(const P2pSchedule::Config& config, const SoftwareCosts
   return result;
 }
 
-template SimulationResult exchange<PlainStamp>(const P2pSchedule::Config&, const SoftwareCosts&,
+template SimulationResult exchange<PlainStamp>(const P2pSchedule::Config&,
                                                const std::function<void(double)>&);
-template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&, const SoftwareCosts&,
+template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
                                                 const std::function<void(double)>&);
 
 SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
@@ -49,9 +49,10 @@ SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
   const int gpus = gpus_of(run);
   const P2pTraffic traffic(run.collective, cluster.nodes() * gpus,
                            Bytes{run.count * run.element_bytes}, run.root);
-  const P2pSchedule::Config config{cluster, gpus, run.p2p, traffic, run.transport, run.in_place};
-  return options.explain ? exchange<CausalStamp>(config, software, options.progress)
-                         : exchange<PlainStamp>(config, software, options.progress);
+  const P2pSchedule::Config config{cluster, software,      gpus,        run.p2p,
+                                   traffic, run.transport, run.in_place};
+  return options.explain ? exchange<CausalStamp>(config, options.progress)
+                         : exchange<PlainStamp>(config, options.progress);
 }
 
 }  // namespace fabricast

@@ -9,14 +9,12 @@ namespace fabricast {
 
 /// Without the launch; partition is empty, slices are chunks received.
 template <class Stamp>
-SimulationResult exchange(const P2pSchedule::Config& config, const SoftwareCosts& software,
+SimulationResult exchange(const P2pSchedule::Config& config,
                           const std::function<void(double)>& progress = {});
 
 extern template SimulationResult exchange<PlainStamp>(const P2pSchedule::Config&,
-                                                      const SoftwareCosts&,
                                                       const std::function<void(double)>&);
 extern template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
-                                                       const SoftwareCosts&,
                                                        const std::function<void(double)>&);
 
 /// The same for a call of nccl-tests. REQUIRES: no tuned collective.
