@@ -109,6 +109,7 @@ struct SoftwareCosts {
   Duration launch_per_gpu;     ///< launches of one process serialise: T >= GPUs * this
   double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
   double nvls_copy_share = 1;  ///< that of scatter and of gather, each
+  double ll_lane_share = 0;  ///< least share of a block's LL rate that one send or receive reaches
 };
 
 struct Cable {

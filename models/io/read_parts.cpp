@@ -174,6 +174,7 @@ class PartsReader {
     parts_.software.launch_per_gpu = figures_.duration(in, "launch_per_gpu");
     parts_.software.tree_copy_share = figures_.number(in, "tree_copy_share", 0.1, 1);
     parts_.software.nvls_copy_share = figures_.number(in, "nvls_copy_share", 0.1, 1);
+    parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0, 1);
     in.finish();
   }
 

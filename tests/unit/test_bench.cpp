@@ -155,9 +155,6 @@ TEST_CASE("questions that cannot be answered") {
     change(config);
     return error_text([&] { run_bench(config, load_parts()); });
   };
-  CHECK(error([](BenchConfig& c) { c.collectives = {Collective::alltoall}; }) ==
-        "alltoall is not simulated yet\n"
-        "hint: now: all_reduce, all_gather, reduce_scatter, broadcast, reduce");
   CHECK(error([](BenchConfig& c) { c.sizes = {Bytes{std::int64_t{1} << 41}}; }) ==
         "a message of 2 TiB is too large: at most 1 TiB");
   CHECK(error([](BenchConfig& c) { c.root = 8; }) == "root 8 is not a rank: there are 8 (0..7)");
