@@ -86,9 +86,9 @@ std::string nccl(NcclVersion version) {
 
 std::string shown(const Setting& setting) {
   constexpr std::size_t most = 60;
-  const std::string& value = setting.value();
-  return fmt::format("{}={}", setting.name(),
-                     value.size() > most ? value.substr(0, most) + "..." : value);
+  const std::string_view value = setting.value();
+  return fmt::format("{}={}{}", setting.name(), value.substr(0, most),
+                     value.size() > most ? "..." : "");
 }
 
 std::vector<std::string_view> comma_list(std::string_view text) {

@@ -34,7 +34,7 @@ std::string race_text(const DecideRow& row) {
   const std::vector<const Candidate*> candidates = race(row.decision);
   if (candidates.empty()) return {};
   TextTable table("  ");
-  for (const std::size_t column : {1, 2, 3, 4}) table.align_right(column);
+  for (std::size_t column = 1; column <= 4; ++column) table.align_right(column);
   table.add({"", "latency us", "bandwidth us", "total us", "algbw GB/s", "against the winner"});
   for (const Candidate* one : candidates) {
     const bool wins = one == candidates.front();
