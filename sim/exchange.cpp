@@ -61,6 +61,9 @@ void Exchange<Stamp>::survey() {
         for (const ExchangeLane& lane : batch_.sends) {
           schedule_.way(block, lane, way_);
           chunks_in_all_ += chunk_count(lane);
+          const std::size_t hops = way_.near.size() + way_.far.size();
+          assert(hops <= UINT8_MAX);
+          hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
           if (joins_differ(way_.near, leads)) changed = true;
           if (joins_differ(way_.far, leads)) changed = true;
         }
@@ -128,7 +131,7 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
   message.receives = true;
   message.receiver_free = at;
   message.receive_rate = lane.rate;
-  message.far_slots = lane.slots;
+  message.far_slots = static_cast<std::uint8_t>(lane.slots);
   if (message.relayed) {
     message.far.fill(at);
     arm_poster(id);
@@ -137,59 +140,84 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
   }
 }
 
-/// The message between two blocks: whoever comes first makes it.
+/// The message between two blocks: whoever comes first makes it, and leaves it to the other.
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane,
                                     bool sending) {
-  const auto [at, is_new] = open_.try_emplace(std::uint64_t{from} << 32 | to, 0);
-  if (is_new) at->second = new_message();
-  const std::uint32_t id = at->second;
+  std::uint32_t id = take_awaited(sending ? from : to, from, to);
+  const bool is_new = id == kNone;
+  if (is_new) id = new_message();
   Message& message = messages_[id];
   if (sending) {
-    message.send_rate = lane.rate;
-    message.near_slots = lane.slots;
     assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
+    message.send_rate = lane.rate;
+    message.near_slots = static_cast<std::uint8_t>(lane.slots);
   }
   if (!is_new) {
     assert(message.bytes == lane.bytes.count && message.chunk == lane.chunk.count);
     return id;
   }
+  message.open = true;
   message.from = from;
   message.to = to;
-  message.kind = lane.kind;
+  message.kind = static_cast<std::uint8_t>(lane.kind);
   message.bytes = lane.bytes.count;
   message.chunk = lane.chunk.count;
   message.chunks = chunk_count(lane);
+  std::uint32_t& list = blocks_[sending ? to : from].awaited;
+  message.next_awaited = list;
+  list = id;
   ExchangeLane sender = lane;
   sender.peer = to;
   schedule_.way(from, sender, way_);
+  lay_way(id);
+  return id;
+}
+
+/// The message that the peer has opened already, or kNone.
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::take_awaited(std::uint32_t block, std::uint32_t from,
+                                            std::uint32_t to) {
+  std::uint32_t* at = &blocks_[block].awaited;
+  while (*at != kNone && (messages_[*at].from != from || messages_[*at].to != to))
+    at = &messages_[*at].next_awaited;
+  const std::uint32_t id = *at;
+  if (id != kNone) *at = messages_[id].next_awaited;
+  return id;
+}
+
+/// Gives the message the way that was asked for last.
+template <class Stamp>
+void Exchange<Stamp>::lay_way(std::uint32_t id) {
+  Message& message = messages_[id];
   message.relayed = way_.relayed;
-  message.hops = way_.near;
-  message.near_hops = static_cast<std::uint32_t>(way_.near.size());
-  message.near_latency = message.far_latency = {};
-  for (const std::uint32_t link : way_.near) message.near_latency += links_[link].latency;
-  if (way_.relayed) {
-    message.hops.insert(message.hops.end(), way_.far.begin(), way_.far.end());
-    for (const std::uint32_t link : way_.far) message.far_latency += links_[link].latency;
-  }
   message.send_thread = way_.send_thread;
   message.receive_thread = way_.receive_thread;
   message.sender_flag = way_.sender_flag;
   message.receiver_flag = way_.receiver_flag;
-  return id;
+  std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
+  for (const std::uint32_t link : way_.near) {
+    *hop++ = link;
+    message.near_latency += links_[link].latency;
+  }
+  for (const std::uint32_t link : way_.far) {
+    *hop++ = link;
+    message.far_latency += links_[link].latency;
+  }
+  message.near_hops = static_cast<std::uint8_t>(way_.near.size());
+  message.hops = static_cast<std::uint8_t>(way_.near.size() + way_.far.size());
 }
 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::new_message() {
   if (free_messages_.empty()) {
     messages_.emplace_back();
+    hops_.resize(hops_.size() + hops_max_);
     return static_cast<std::uint32_t>(messages_.size() - 1);
   }
   const std::uint32_t id = free_messages_.back();
   free_messages_.pop_back();
-  std::vector<std::uint32_t> hops = std::move(messages_[id].hops);  // keeps its memory
   messages_[id] = Message{};
-  messages_[id].hops = std::move(hops);
   return id;
 }
 
@@ -348,9 +376,10 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
 template <class Stamp>
 void Exchange<Stamp>::travel(Flight flight) {
   const Message& m = messages_[flight.message];
-  const auto end = flight.far ? static_cast<std::uint32_t>(m.hops.size()) : m.near_hops;
+  const std::uint32_t end = flight.far ? m.hops : m.near_hops;
+  const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
   for (const std::uint32_t start = flight.hop; flight.hop != end; ++flight.hop) {
-    const std::uint32_t id = m.hops[flight.hop];
+    const std::uint32_t id = hops[flight.hop];
     if (joins_[id] && flight.hop != start) {
       if (free_flights_.empty()) {
         free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
@@ -416,7 +445,7 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
   }
   if (m.received == m.chunks) {
     lane_done(m.to, m.receiver_free);
-    open_.erase(std::uint64_t{m.from} << 32 | m.to);
+    m.open = false;
     free_messages_.push_back(id);
     ++messages_done_;
   } else if (m.relayed) {
@@ -444,6 +473,18 @@ void Exchange<Stamp>::act(std::uint32_t actor) {
   }
 }
 
+/// Asks for the messages of those who act soon. A flight's number is that of no message: asking for
+/// what lies behind them does no harm.
+template <class Stamp>
+void Exchange<Stamp>::prefetch() const {
+  constexpr std::size_t ahead = 4;  // measured on an all-to-all of 1,024 ranks
+  const std::uint32_t* const actor = queue_.upcoming(ahead);
+  if (actor == nullptr || *actor < first_part_) return;
+  const Message* const message = messages_.data() + (*actor - first_part_) / kParts;
+  __builtin_prefetch(message, 1);
+  __builtin_prefetch(&message->near, 1);
+}
+
 template <class Stamp>
 void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
   constexpr std::uint64_t events_per_report = 1 << 20;
@@ -451,17 +492,18 @@ void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
   for (std::uint32_t block = 0; block < blocks_.size(); ++block) begin(block, Stamp{});
   while (!queue_.empty()) {
     const Event event = queue_.pop();
+    prefetch();
     mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
     act(event.actor);
     if (++events_ % events_per_report == 0 && progress)
       progress(static_cast<double>(chunks_) / static_cast<double>(chunks_in_all_));
   }
-  if (open_.empty()) return;
-  const auto first = std::min_element(open_.begin(), open_.end());
-  throw std::logic_error("the exchange came to a halt: " + std::to_string(open_.size()) +
-                         " messages, among them that of block " +
-                         std::to_string(first->first >> 32) + " to block " +
-                         std::to_string(first->first & UINT32_MAX));
+  const auto stuck = std::find_if(messages_.begin(), messages_.end(),
+                                  [](const Message& message) { return message.open; });
+  if (stuck == messages_.end()) return;
+  throw std::logic_error("the exchange came to a halt: the message of block " +
+                         std::to_string(stuck->from) + " to block " + std::to_string(stuck->to) +
+                         " does not come to an end");
 }
 
 template <class Stamp>
@@ -474,8 +516,8 @@ Stamp Exchange<Stamp>::makespan() const {
 template <class Stamp>
 std::size_t Exchange<Stamp>::memory_bytes() const {
   std::size_t bytes = blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
+                      hops_.capacity() * sizeof(std::uint32_t) +
                       flights_.capacity() * sizeof(Flight) + links_.memory_bytes();
-  for (const Message& message : messages_) bytes += message.hops.capacity() * sizeof(std::uint32_t);
   for (const Thread& thread : threads_) bytes += thread.jobs.capacity() * sizeof(std::uint32_t);
   return bytes;
 }

@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/link_servers.hpp"
@@ -105,38 +104,40 @@ class Exchange {
 
  private:
   static constexpr std::uint32_t kSlotsMax = 8, kLanesMax = 8;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
 
   struct Block {
     Stamp end;   ///< of the batch, so far
     Stamp pool;  ///< when the send buffers are free again
     std::uint32_t cursor = 0;
-    std::uint32_t open = 0;     ///< lanes of the batch
-    std::uint32_t unacked = 0;  ///< relayed sends that still occupy the send buffers
-    std::uint32_t gated = 0;    ///< relayed sends that wait for them
+    std::uint32_t open = 0;         ///< lanes of the batch
+    std::uint32_t awaited = kNone;  ///< list of messages that only the peer has opened
+    std::uint32_t unacked = 0;      ///< relayed sends that still occupy the send buffers
+    std::uint32_t gated = 0;        ///< relayed sends that wait for them
     std::array<std::uint32_t, kLanesMax> gated_messages{};
   };
 
   /// A slot holds one stamp: while full, since when; while free, since when.
-  struct Message {
-    std::array<Stamp, kSlotsMax> near{}, far{};  ///< slots of the two sides; direct: near only
+  struct alignas(64) Message {
     Stamp sender_free, receiver_free;
+    // How many chunks have come so far. Relayed: all; direct: sent, arrived, received, released.
+    std::uint32_t sent = 0, filled = 0, queued = 0, posted = 0, arrived = 0, received = 0;
+    std::uint32_t released = 0;                ///< near slots
+    std::uint32_t requested = 0, allowed = 0;  ///< far slots: queued at the thread, at the sender
+    std::uint32_t chunks = 0;
+    std::uint8_t near_slots = 0, far_slots = 0, near_hops = 0, hops = 0;
+    std::uint8_t kind = 0;
+    bool relayed = false;
+    bool sends = false, receives = false;  ///< the batch of that end has begun
+    bool sender_armed = false, relay_armed = false, poster_armed = false;
+    bool open = false;
+    std::array<Stamp, kSlotsMax> near{}, far{};  ///< slots of the two sides; direct: near only
     std::int64_t bytes = 0, chunk = 0;
     Bandwidth send_rate, receive_rate;
     Duration near_latency, far_latency, sender_flag, receiver_flag;
     std::uint32_t from = 0, to = 0;
     std::uint32_t send_thread = 0, receive_thread = 0;
-    std::uint32_t kind = 0;
-    std::uint32_t chunks = 0;
-    // How many chunks have come so far. Relayed: all; direct: sent, arrived, received, released.
-    std::uint32_t sent = 0, filled = 0, queued = 0, posted = 0, arrived = 0, received = 0;
-    std::uint32_t released = 0;                ///< near slots
-    std::uint32_t requested = 0, allowed = 0;  ///< far slots: queued at the thread, at the sender
-    std::uint32_t near_slots = 0, far_slots = 0;
-    std::uint32_t near_hops = 0;
-    std::vector<std::uint32_t> hops;  ///< near, then far
-    bool relayed = false;
-    bool sends = false, receives = false;  ///< the batch of that end has begun
-    bool sender_armed = false, relay_armed = false, poster_armed = false;
+    std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
   };
 
   struct Flight {  ///< a chunk on its way
@@ -163,7 +164,10 @@ class Exchange {
   bool joins_differ(const std::vector<std::uint32_t>& links, std::vector<std::int64_t>& leads);
   void begin(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
+  std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to);
   std::uint32_t new_message();
+  void lay_way(std::uint32_t id);
+  void prefetch() const;
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
   void lane_done(std::uint32_t block, Stamp at);
@@ -195,7 +199,8 @@ class Exchange {
   std::vector<Thread> threads_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
-  std::unordered_map<std::uint64_t, std::uint32_t> open_;  ///< message by its blocks
+  std::vector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
+  std::uint32_t hops_max_ = 0;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_;
   std::vector<bool> joins_;  ///< by link: booked on arrival

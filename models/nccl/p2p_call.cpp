@@ -1,5 +1,7 @@
 #include "models/nccl/p2p_call.hpp"
 
+#include <fmt/format.h>
+
 #include <cassert>
 
 #include "sim/error.hpp"
@@ -19,6 +21,13 @@ P2pPlan p2p_plan(const Communicator& communicator) {
         "receives between them are not simulated yet",
         "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE do that; NCCL_NET_DISABLE_INTRA=1 "
         "keeps a node together");
+  }
+  constexpr std::int64_t kChunkMin = 512;  // an eighth of it still holds a line of LL
+  if (communicator.p2p.chunk.count < kChunkMin) {
+    throw Error(fmt::format("sends and receives in chunks of {} bytes: at least {} are needed",
+                            communicator.p2p.chunk.count, kChunkMin),
+                "NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE and NCCL_P2P_PCI_CHUNKSIZE set "
+                "them, NCCL_BUFFSIZE / 8 limits them");
   }
   const P2pSettings& settings = communicator.settings.p2p;
   P2pPlan plan;

@@ -8,7 +8,7 @@
 
 namespace fabricast {
 
-/// Throws Error when the hosts of the communicator fall apart.
+/// Throws Error when the hosts of the communicator fall apart, or chunks are next to nothing.
 P2pPlan p2p_plan(const Communicator& communicator);
 
 /// REQUIRES: no tuned collective.

@@ -248,7 +248,7 @@ TEST_CASE("a message with one end is named") {
   machine.add_link({kRate, {0}});
   machine.add_kind({});
   CHECK_THROWS_WITH_AS(machine.run(),
-                       "the exchange came to a halt: 1 messages, among them that of block 0 to "
-                       "block 1",
+                       "the exchange came to a halt: the message of block 0 to block 1 does not "
+                       "come to an end",
                        std::logic_error);
 }

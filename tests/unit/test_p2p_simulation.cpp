@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "error_text.hpp"
 #include "models/nccl/p2p_call.hpp"
 #include "models/nccl/p2p_simulation.hpp"
 #include "nccl_cases.hpp"
@@ -280,6 +281,18 @@ TEST_CASE("PXN: messages take the receiver's rail") {
   }
   CHECK_FALSE(crosses_spines({}));
   CHECK(crosses_spines({"NCCL_PXN_DISABLE=1"}));
+}
+
+TEST_CASE("chunks of next to nothing are refused") {
+  const PartsCatalogue parts = load_parts();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  const auto error = [&](const char* chunk) {
+    return error_text([&] { p2p_plan(communicator_on(cluster, kNccl2_21_5, {chunk})); });
+  };
+  CHECK(error("NCCL_P2P_NET_CHUNKSIZE=0").starts_with("sends and receives in chunks of 0 bytes"));
+  CHECK(error("NCCL_P2P_NET_CHUNKSIZE=511").starts_with("sends and receives in chunks of 511"));
+  CHECK(p2p_plan(communicator_on(cluster, kNccl2_21_5, {"NCCL_P2P_NET_CHUNKSIZE=512"}))
+            .rules.channels.chunk.count == 512);
 }
 
 TEST_CASE("gather fills the root's ports, scatter empties them; sendrecv loads all alike") {
