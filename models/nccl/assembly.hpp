@@ -86,5 +86,6 @@ std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
 void add_rings(Assembly& assembly);
 void add_trees(Assembly& assembly);
 void add_nvls(Assembly& assembly);  ///< NVLS and NVLSTree
+void add_pat(Assembly& assembly);
 
 }  // namespace fabricast

@@ -23,6 +23,7 @@ std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
 const ChannelGraph& graph_of(const TunerInput& input, Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::tree:
+    case Algorithm::pat:  // its connections are made like the tree's
       return input.tree;
     case Algorithm::nvls:
     case Algorithm::nvls_tree:
@@ -32,7 +33,6 @@ const ChannelGraph& graph_of(const TunerInput& input, Algorithm algorithm) {
     case Algorithm::collnet_chain:
       return input.collnet_chain;
     case Algorithm::ring:
-    case Algorithm::pat:
       break;
   }
   return input.ring;

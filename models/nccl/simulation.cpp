@@ -20,9 +20,10 @@ void add_schedule(Assembly& assembly) {
     case Algorithm::nvls:
     case Algorithm::nvls_tree:
       return add_nvls(assembly);
+    case Algorithm::pat:
+      return add_pat(assembly);
     case Algorithm::collnet_direct:
     case Algorithm::collnet_chain:
-    case Algorithm::pat:
       break;
   }
   assert(false && "not executed yet, see is_executed()");
@@ -112,9 +113,10 @@ bool is_executed(Algorithm algorithm, Collective collective, int nodes) {
       return collective == Collective::all_reduce;
     case Algorithm::nvls:
       return nodes == 1;
+    case Algorithm::pat:
+      return true;
     case Algorithm::collnet_direct:
     case Algorithm::collnet_chain:
-    case Algorithm::pat:
       return false;
   }
   return false;
