@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
 #include "cli/values.hpp"
-#include "models/io/text_file.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
 
@@ -15,15 +14,12 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kGpusPerNodeMax = 1024;
-
 /// What was typed, before it means anything.
 struct BenchOptions {
-  std::string topology, parts, fabric, nodes, env_file;
-  std::string nccl = "2.21.5", collective = "all_reduce", sizes = "8B..8GiB", format = "text";
-  std::vector<std::string> env;
-  int gpus_per_node = 0;
-  bool explain = false, no_fold = false;
+  JobOptions job;
+  std::string topology, fabric;
+  std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
+  bool explain = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
 };
 
@@ -39,19 +35,11 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   BenchConfig out;
   out.topology = options.topology;
   out.fabric = options.fabric;
-  if (given(command, "--nodes"))
-    out.nodes =
-        of_option("--nodes", [&] { return parse_counts(options.nodes, "nodes", kNodesMax); });
-  out.gpus_per_node = options.gpus_per_node;
+  out.nodes = options.job.node_counts();
+  out.gpus_per_node = options.job.gpus_per_node;
   out.gpus_per_process = options.nccl_tests.threads * options.nccl_tests.gpus;
-  out.version = of_option("--nccl", [&] { return nccl_version_from_text(options.nccl); });
-  if (!options.env_file.empty()) {
-    out.environment.read_text(
-        read_text_file(options.env_file, "--env-file takes a file of NAME=value lines"),
-        options.env_file);
-  }
-  for (const std::string& assignment : options.env)
-    of_option("--env", [&] { out.environment.set(assignment); });
+  out.version = options.job.version();
+  out.environment = options.job.environment();
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   out.sizes = sizes(options, command);
@@ -60,6 +48,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   of_option("-d", [&] { datatype_bytes(out.datatype); });
   out.root = options.nccl_tests.root;
   out.explain = options.explain;
+  out.sharp = options.sharp;
   return out;
 }
 
@@ -72,24 +61,13 @@ void print_result(const BenchResult& result, const std::string& format) {
   }
 }
 
-/// A prediction must not depend on the shell it is made in.
-void say_shell_is_not_read(const Environment& asked) {
-  for (const std::string_view name : acting_variables()) {
-    if (std::getenv(std::string(name).c_str()) == nullptr || asked.get(name)) continue;
-    fmt::print(stderr, "{0} is set in this shell but not read: give --env {0}=...\n", name);
-  }
-}
-
 int run(const BenchOptions& options, const CLI::App& command) {
   const BenchConfig asked = config(options, command);
-  for (const std::string& name : asked.environment.not_acted_on())
-    fmt::print(stderr, "{}: not acted on yet\n", name);
   say_what_is_ignored(command, options.nccl_tests);
-  say_shell_is_not_read(asked.environment);
   BenchResult result;
   {
     Progress progress;
-    result = run_bench(asked, load_parts(options.parts), progress.callback());
+    result = run_bench(asked, load_parts(options.job.parts), progress.callback());
   }
   print_result(result, options.format);
   return kDone;
@@ -102,28 +80,20 @@ void add_bench(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("bench", "nccl-tests for hardware you don't have");
   command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
       ->required();
-  command->add_option("--nodes", options->nodes,
-                      "1,2,4 or 1..64 (doubling); default: the topology's, else 1");
-  command
-      ->add_option("--gpus-per-node", options->gpus_per_node, "use only so many GPUs of each node")
-      ->check(whole_number(1, kGpusPerNodeMax));
   command->add_option("--fabric", options->fabric,
                       "preset name or YAML file; default: non-blocking rails");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->add_option("--nccl", options->nccl, "2.21.5, 2.27.7 or 2.30.7")->capture_default_str();
+  add_job_options(*command, options->job);
   command
       ->add_option("--collective", options->collective,
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce (list)")
       ->capture_default_str();
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
-  command->add_option("--env", options->env, "NAME=value, as the job would see it; may be repeated")
-      ->expected(1)
-      ->take_all();
-  command->add_option("--env-file", options->env_file, "file of NAME=value lines");
   command->add_option("--format", options->format)
       ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
+  command->add_flag("--sharp", options->sharp,
+                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
   command->add_flag("--explain", options->explain,
                     "say where the time went and name the busiest links");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank (always so at present)");

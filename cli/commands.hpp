@@ -14,6 +14,7 @@ enum ExitCode { kDone = 0, kCheckFailed = 1, kInputWrong = 2, kOwnFault = 3 };
 using Action = std::function<int()>;
 
 void add_bench(CLI::App& app, Action& action);
+void add_decide(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_topo(CLI::App& app, Action& action);
 

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("fabricast ") + FABRICAST_VERSION);
   Action action;
   add_bench(app, action);
+  add_decide(app, action);
   add_run(app, action);
   add_topo(app, action);
   try {

@@ -5,26 +5,42 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/job_options.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/nccl_xml.hpp"
 #include "models/io/topo_formats.hpp"
 #include "models/io/topo_text.hpp"
+#include "models/studies/graph_text.hpp"
 
 namespace fabricast {
 
 namespace {
 
 struct TopoOptions {
+  JobOptions job;  ///< the environment, for the graphs
   std::string topology, parts, fabric, format = "text";
   int nodes = 0;  ///< 0 = what the topology says
-  bool matrix = false;
+  bool matrix = false, graphs = false, sharp = false;
   std::vector<std::string> pair;
 };
+
+std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
+  const NodeDescription node = load_description(options.topology, parts);
+  NcclCommunicatorConfig config;
+  config.version = options.job.version();
+  config.environment = options.job.environment();
+  config.nodes = options.nodes > 0 ? options.nodes : load_nodes(options.topology, parts);
+  config.sharp = options.sharp;
+  const NcclCommunicator made = make_nccl_communicator(node, config);
+  for (const std::string& warning : made.warnings) fmt::print(stderr, "note: {}\n", warning);
+  return graphs_text(made, node);
+}
 
 std::string text_of(const TopoOptions& options) {
   const PartsCatalogue parts = load_parts(options.parts);
   // NCCL's view may hold what no part of the catalogue is like.
+  if (options.graphs) return graphs(options, parts);
   if (options.format == "xml") return to_nccl_xml(load_description(options.topology, parts));
   const Cluster cluster = load_cluster({options.topology, options.nodes, options.fabric}, parts);
   if (options.format == "json") return topo_json(cluster);
@@ -49,7 +65,8 @@ void add_topo(CLI::App& app, Action& action) {
       ->required();
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
       ->check(whole_number(1, std::numeric_limits<int>::max()));
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  CLI::Option* fabric =
+      command->add_option("--fabric", options->fabric, "preset name or YAML file");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   CLI::Option* pair =
       command
@@ -59,6 +76,13 @@ void add_topo(CLI::App& app, Action& action) {
           ->expected(2);
   CLI::Option* matrix =
       command->add_flag("--matrix", options->matrix, "only the matrix of nvidia-smi topo -m");
+  CLI::Option* graphs = command->add_flag("--graphs", options->graphs,
+                                          "NCCL's rings and trees on it, in the words of its log");
+  command->add_flag("--sharp", options->sharp, "with --graphs: a CollNet plugin serves all NICs")
+      ->needs(graphs);
+  add_environment_options(*command, options->job);
+  for (const char* name : {"--nccl", "--env", "--env-file"})
+    command->get_option(name)->needs(graphs);
   CLI::Option* format =
       command
           ->add_option("--format", options->format,
@@ -67,6 +91,7 @@ void add_topo(CLI::App& app, Action& action) {
           ->check(one_of({"text", "json", "dot", "yaml", "xml"}))
           ->capture_default_str();
   matrix->excludes(pair)->excludes(format);
+  graphs->excludes(pair)->excludes(format)->excludes(matrix)->excludes(fabric);
   pair->excludes(format);
   command->callback([options, &action] { action = [options] { return show(*options); }; });
 }

@@ -152,6 +152,11 @@ NodeType load_node_type(const std::string& topology) {
   return parse_node_type(file.text, file.name);
 }
 
+int load_nodes(const std::string& topology, const PartsCatalogue& parts) {
+  const File file = find_file(topology, kTopologyKinds, "topology");
+  return is_xml(file.text) ? 1 : parse_cluster(file.text, file.name, {}, parts).nodes();
+}
+
 NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
   const File file = find_file(topology, kTopologyKinds, "topology");
   if (is_xml(file.text)) {  // needs no part of the catalogue

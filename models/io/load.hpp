@@ -30,6 +30,8 @@ NodeType load_node_type(const std::string& topology);
 /// What NCCL is told of one node of a --topology: a preset, a YAML file, or NCCL's own XML, which
 /// may hold what no part of the catalogue is like. Throws Error.
 NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts);
+/// The number of nodes a --topology speaks of: that of a cluster, else 1. Throws Error.
+int load_nodes(const std::string& topology, const PartsCatalogue& parts);
 /// Reads, builds, validates. Throws Error.
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts);
 

@@ -46,13 +46,23 @@ void read_environment(Reader& in, Environment& environment) {
   for (const std::string& name : variables.keys()) environment.set(name, variables.text(name));
 }
 
+/// `decide` simulates nothing: keys that only a simulation heeds are mistakes there.
+void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (given(in, key)) in.fail(key, "means nothing to study decide, which simulates nothing");
+  }
+}
+
 /// What a case may say; what it does not say stays as in `config`.
-void read_case(Reader& in, const std::string& file, BenchConfig& config) {
+void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
+  if (study == Study::decide)
+    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain"});
   if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
   if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);
   if (given(in, "nodes"))
     config.nodes = parsed(in, "nodes", [](auto& t) { return parse_counts(t, "nodes", kNodesMax); });
   config.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax, config.gpus_per_node);
+  config.sharp = in.flag("sharp", config.sharp);
   config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, config.gpus_per_process);
   if (given(in, "nccl")) config.version = parsed(in, "nccl", nccl_version_from_text);
   if (given(in, "collective")) config.collectives = parsed(in, "collective", parse_collectives);
@@ -94,6 +104,8 @@ Expectation read_expectation(Reader& in) {
   out.over = in.text("over", "");
   std::vector<std::string> collectives;
   for (const Collective c : kAllCollectives) collectives.emplace_back(to_text(c));
+  std::vector<std::string> algorithms;
+  for (const Algorithm a : kAllAlgorithms) algorithms.emplace_back(to_text(a));
   out.collective = word(in, "collective", collective_from_text, collectives);
   if (given(in, "nodes")) out.nodes = in.whole("nodes", 1, kNodesMax);
   out.size = in.bytes("size");
@@ -103,7 +115,7 @@ Expectation read_expectation(Reader& in) {
   out.time_at_most = optional(in, "time_at_most", &Reader::duration);
   out.busbw_ratio_at_least = ratio(in, "busbw_ratio_at_least");
   out.busbw_ratio_at_most = ratio(in, "busbw_ratio_at_most");
-  out.algorithm = word(in, "algorithm", algorithm_from_text, {"Ring", "Tree"});
+  out.algorithm = word(in, "algorithm", algorithm_from_text, algorithms);
   out.protocol = word(in, "protocol", protocol_from_text, {"LL", "LL128", "Simple"});
   out.limiting_link = in.text("limiting_link", "");
   out.because = in.text("because", "");
@@ -159,6 +171,7 @@ void check_subject(const Reader& in, const Expectation& e, std::string_view key,
 
 void read_expectations(Reader& in, Scenario& scenario) {
   for (Reader& child : in.children("expect")) {
+    if (scenario.study == Study::decide) check_not_simulated(child, {"limiting_link"});
     const Expectation e = read_expectation(child);
     check_bounds(child, e);
     check_subject(child, e, "case", e.in_case, scenario.cases);
@@ -173,20 +186,20 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   in.choice("kind", {"scenario"});
-  in.choice("study", {"bench"});
   Scenario out;
+  out.study = in.choice("study", {"bench", "decide"}) == 0 ? Study::bench : Study::decide;
   out.file = file;
   out.name = in.text("name");
   out.question = in.text("question");
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   BenchConfig config;
-  read_case(in, file, config);
+  read_case(in, file, out.study, config);
   for (Reader& child : in.children("cases")) {
     ScenarioCase one{child.text("name"), config};
     for (const ScenarioCase& other : out.cases)
       if (other.name == one.name)
         child.fail("name", fmt::format("two cases are named \"{}\"", one.name));
-    read_case(child, file, one.config);
+    read_case(child, file, out.study, one.config);
     child.finish();
     out.cases.push_back(std::move(one));
   }

@@ -5,36 +5,11 @@
 #include <algorithm>
 #include <array>
 
+#include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
 
 namespace fabricast {
 namespace {
-
-/// Cells of one line; columns are as wide as their widest cell, no blanks at the end.
-class Table {
- public:
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-
-  std::string text() const {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows_) {
-      widths.resize(std::max(widths.size(), row.size()));
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string out;
-    for (const auto& row : rows_) {
-      std::string line;
-      for (std::size_t i = 0; i < row.size(); ++i)
-        line += fmt::format("{:<{}}  ", row[i], widths[i]);
-      line.erase(line.find_last_not_of(' ') + 1);
-      out += line + "\n";
-    }
-    return out;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 /// NVLinks of a GPU: "NVLink x18 to nvswitch 370.8 GB/s", or one per neighbour.
 std::string nvlink_text(const NodeGraph& node, VertexId gpu) {
@@ -63,7 +38,7 @@ std::string cpu_text(const NodeGraph& node, const CpuInfo& cpu) {
   return out;
 }
 
-void add_device(const NodeGraph& node, VertexId id, std::size_t depth, Table& table) {
+void add_device(const NodeGraph& node, VertexId id, std::size_t depth, TextTable& table) {
   const Vertex& vertex = node.vertex(id);
   const auto index = static_cast<std::size_t>(vertex.index);
   const std::string name = std::string(2 * depth, ' ') + vertex.name;
@@ -119,7 +94,7 @@ std::string topo_tree(const Cluster& cluster) {
   out += fmt::format("{}, each with {} and {}\n\n",
                      counted(static_cast<std::size_t>(cluster.nodes()), "node"),
                      counted(node.gpus().size(), "GPU"), counted(node.nics().size(), "NIC"));
-  Table table;
+  TextTable table;
   for (const CpuInfo& cpu : node.cpus()) add_device(node, cpu.vertex, 0, table);
   out += table.text();
   if (!node.nvswitches().empty()) {

@@ -11,23 +11,27 @@ namespace {
 /// One of the two variables: how its items are called.
 struct ListVariable {
   std::string_view name;
-  std::optional<std::size_t> (*item)(std::string_view text);
+  std::optional<std::size_t> (*item)(std::string_view text, NcclVersion version);
   std::string_view known;  ///< for hints
 };
 
-constexpr ListVariable kAlgo = {"NCCL_ALGO",
-                                [](std::string_view text) -> std::optional<std::size_t> {
-                                  if (const auto a = algorithm_from_text(text)) return index_of(*a);
-                                  return std::nullopt;
-                                },
-                                "Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT"};
+constexpr ListVariable kAlgo = {
+    "NCCL_ALGO",
+    [](std::string_view text, NcclVersion version) -> std::optional<std::size_t> {
+      const auto a = algorithm_from_text(text);
+      const bool is_new = a == Algorithm::pat && version < kNccl2_23_4;
+      if (a && !is_new) return index_of(*a);
+      return std::nullopt;
+    },
+    "Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT"};
 
-constexpr ListVariable kProto = {"NCCL_PROTO",
-                                 [](std::string_view text) -> std::optional<std::size_t> {
-                                   if (const auto p = protocol_from_text(text)) return index_of(*p);
-                                   return std::nullopt;
-                                 },
-                                 "LL, LL128, Simple"};
+constexpr ListVariable kProto = {
+    "NCCL_PROTO",
+    [](std::string_view text, NcclVersion) -> std::optional<std::size_t> {
+      if (const auto p = protocol_from_text(text)) return index_of(*p);
+      return std::nullopt;
+    },
+    "LL, LL128, Simple"};
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
@@ -56,8 +60,8 @@ std::optional<Collective> function_from_text(std::string_view text) {
 
 class ListReader {
  public:
-  ListReader(const ListVariable& variable, std::string_view value)
-      : variable_(variable), value_(value) {}
+  ListReader(const ListVariable& variable, std::string_view value, NcclVersion version)
+      : variable_(variable), value_(value), version_(version) {}
 
   Choices one_for_all(std::vector<std::string>& warnings) {
     set_all(mask_of(value_, [&](std::string_view item) {
@@ -116,7 +120,7 @@ class ListReader {
     std::uint32_t named = 0;
     for (const std::string_view item : split(list, ',')) {
       if (item.empty()) continue;
-      if (const auto index = variable_.item(item)) {
+      if (const auto index = variable_.item(item, version_)) {
         named |= 1U << *index;
       } else {
         unknown(item);
@@ -127,12 +131,13 @@ class ListReader {
 
   const ListVariable& variable_;
   std::string_view value_;
+  NcclVersion version_;
   Choices choices_ = Choices::all();
 };
 
 Choices read_choices(const ListVariable& variable, std::string_view value, NcclVersion version,
                      std::vector<std::string>& warnings) {
-  ListReader reader(variable, value);
+  ListReader reader(variable, value, version);
   return version >= kNccl2_24 ? reader.per_collective() : reader.one_for_all(warnings);
 }
 

@@ -62,18 +62,25 @@ void stand_in(const Communicator& communicator, const Call& call, Bytes size, De
 }  // namespace
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
-  Communicator made = make_nccl_communicator(
-      config.description ? *config.description : describe(cluster.node()),
-      {config.version, config.environment, cluster.nodes(), config.gpus_per_node, config.sharp});
+  NcclCommunicatorConfig wanted{config.version, config.environment, cluster.nodes(),
+                                config.gpus_per_node, config.sharp};
+  const NodeDescription node = config.description ? *config.description : describe(cluster.node());
+  Communicator made = make_nccl_communicator(node, wanted);
   const int groups = made.graphs.topology.domains();
-  if (groups > 1) {
-    throw Error(fmt::format("the GPUs of {} fall apart into {} groups that NCCL joins by the "
-                            "network; that is not simulated yet",
-                            cluster.node().name(), groups),
-                "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE do that; "
-                "NCCL_NET_DISABLE_INTRA=1 keeps a node together");
+  if (groups == 1) return made;
+  const std::string what = fmt::format(
+      "the GPUs of {} fall apart into {} groups that NCCL joins by the network", node.name, groups);
+  wanted.environment.set("NCCL_NET_DISABLE_INTRA", "1");
+  Communicator joined = make_nccl_communicator(node, wanted);
+  if (joined.graphs.topology.domains() > 1) {
+    throw Error(what + "; that is not simulated yet",
+                "NCCL_SHM_DISABLE and NCCL_P2P_DISABLE or NCCL_P2P_LEVEL together do that");
   }
-  return made;
+  joined.warnings.push_back(
+      what +
+      "; that is not simulated yet: this is with NCCL_NET_DISABLE_INTRA=1, host memory "
+      "between them.");
+  return joined;
 }
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {

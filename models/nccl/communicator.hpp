@@ -24,8 +24,9 @@ struct CommunicatorConfig {
 
 using Communicator = NcclCommunicator;
 
-/// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more
-/// GPUs than a node has, values NCCL refuses).
+/// Where a node's GPUs fall apart into groups that NCCL would join by the network, they are kept
+/// together, with a warning. Throws Error when the environment leaves nothing to work with (no HCA
+/// for several nodes, more GPUs than a node has, values NCCL refuses).
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);
 
 struct Call {

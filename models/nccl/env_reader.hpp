@@ -20,7 +20,11 @@ class EnvReader {
 
   NcclVersion version() const { return version_; }
 
-  /// As it is written; an empty value counts as none.
+  /// As it is written.
+  std::optional<std::string_view> raw(std::string_view name) const {
+    return environment_.get(name);
+  }
+  /// The same, but an empty value counts as none.
   std::optional<std::string_view> text(std::string_view name) const;
   /// strtoll with base 0, and nothing said about what follows the number. NCCL's own "not set" (-2
   /// for most, see `unset`) counts as none.

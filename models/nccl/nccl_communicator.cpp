@@ -26,14 +26,6 @@ void for_each_pci(const NodeDescription& node, Visit&& visit) {
   for (const NodeDescription::Cpu& cpu : node.cpus) for_each_pci(cpu.children, visit);
 }
 
-std::vector<NodeDescription::Net> nets_of(const NodeDescription& node) {
-  std::vector<NodeDescription::Net> out;
-  for_each_pci(node, [&](const Pci& pci) {
-    if (pci.nic) out.insert(out.end(), pci.nic->nets.begin(), pci.nic->nets.end());
-  });
-  return out;
-}
-
 /// The indices of the nets that NCCL_IB_HCA leaves.
 std::vector<int> usable_nets(const NodeDescription& node, const IbHcaFilter& filter, int nodes) {
   std::vector<int> out;
@@ -152,7 +144,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
   const auto [least, most] = compute_capabilities(node, searched.gpus);
   input.compute_capability_min = least;
   input.compute_capability_max = most;
-  input.cpu = host_cpu(node.cpus.front().arch, node.cpus.front().vendor);
+  const auto& cpu = topology.graph().first_cpu().cpu;
+  input.cpu = host_cpu(cpu.arch, cpu.vendor);
   input.nvswitch = topology.graph().count(TopoKind::nvs) > 0;
   input.settings = made.settings;
   input.ring = made.graphs.ring;
@@ -167,10 +160,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
   return input;
 }
 
-}  // namespace
-
-NcclCommunicator make_nccl_communicator(const NodeDescription& node,
-                                        const NcclCommunicatorConfig& config) {
+NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig& config,
+                      const NcclCommunicator* other) {
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
   SearchInput input;
   input.version = config.version;
@@ -187,10 +178,18 @@ NcclCommunicator make_nccl_communicator(const NodeDescription& node,
   input.collnet = config.sharp && settings.collnet;
   input.nvls = settings.nvls.enabled;
   const auto gpus = static_cast<int>(input.gpus.size());
-  NcclCommunicator made{
-      config.version,      std::move(settings), input.settings,      config.nodes, gpus,
-      config.nodes * gpus, input.nics,          search(node, input), {},           {},
-      std::move(warnings)};
+  const bool is_known = other != nullptr && other->nodes > 1 && config.nodes > 1;
+  NcclCommunicator made{config.version,
+                        std::move(settings),
+                        input.settings,
+                        config.nodes,
+                        gpus,
+                        config.nodes * gpus,
+                        input.nics,
+                        is_known ? other->graphs : search(node, input),
+                        {},
+                        {},
+                        std::move(warnings)};
   made.model = tuning_model(tuner_input(node, input, made));
   const TunerInput& tuned = made.model.input;
   made.p2p = p2p_channels(
@@ -198,6 +197,19 @@ NcclCommunicator make_nccl_communicator(const NodeDescription& node,
       {tuned.nodes, tuned.ranks, tuned.channels.communicator, tuned.compute_capability_min},
       made.settings);
   return made;
+}
+
+}  // namespace
+
+NcclCommunicator make_nccl_communicator(const NodeDescription& node,
+                                        const NcclCommunicatorConfig& config) {
+  return make(node, config, nullptr);
+}
+
+NcclCommunicator make_nccl_communicator(const NodeDescription& node,
+                                        const NcclCommunicatorConfig& config,
+                                        const NcclCommunicator& other) {
+  return make(node, config, &other);
 }
 
 }  // namespace fabricast

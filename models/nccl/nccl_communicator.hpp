@@ -38,5 +38,10 @@ struct NcclCommunicator {
 /// GPUs than a node has, values NCCL refuses).
 NcclCommunicator make_nccl_communicator(const NodeDescription& node,
                                         const NcclCommunicatorConfig& config);
+/// The same, with the search of `other` where it cannot differ: from several nodes to several, the
+/// search sees the same. REQUIRES: `other` was made of the same node and config but for `nodes`.
+NcclCommunicator make_nccl_communicator(const NodeDescription& node,
+                                        const NcclCommunicatorConfig& config,
+                                        const NcclCommunicator& other);
 
 }  // namespace fabricast

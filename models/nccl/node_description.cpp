@@ -67,14 +67,19 @@ std::vector<int> gpu_devs(const NodeDescription& node) {
   return out;
 }
 
-std::vector<int> net_devs(const NodeDescription& node) {
-  std::vector<int> out;
+std::vector<NodeDescription::Net> nets_of(const NodeDescription& node) {
+  std::vector<NodeDescription::Net> out;
   for (const Cpu& cpu : node.cpus) {
     for_each_pci(cpu.children, [&](const Pci& pci) {
-      if (!pci.nic) return;
-      for (const NodeDescription::Net& net : pci.nic->nets) out.push_back(net.dev);
+      if (pci.nic) out.insert(out.end(), pci.nic->nets.begin(), pci.nic->nets.end());
     });
   }
+  return out;
+}
+
+std::vector<int> net_devs(const NodeDescription& node) {
+  std::vector<int> out;
+  for (const NodeDescription::Net& net : nets_of(node)) out.push_back(net.dev);
   return out;
 }
 

@@ -92,7 +92,9 @@ NodeDescription describe(const NodeGraph& node);
 
 /// The indices (dev) of all GPUs, ascending: the ranks of a node if nothing is hidden from the job.
 std::vector<int> gpu_devs(const NodeDescription& node);
-/// The indices of all nets, in the order of the description.
+/// All nets, in the order of the description.
+std::vector<NodeDescription::Net> nets_of(const NodeDescription& node);
+/// Their indices.
 std::vector<int> net_devs(const NodeDescription& node);
 
 /// What is left when only these GPUs and nets take part: branches without any of them vanish.

@@ -19,12 +19,11 @@ class Reader {
       : env_(environment, version, s_.warnings) {}
 
   NcclSettings read() {
-    if (const auto list = env_.text("NCCL_ALGO")) {
-      s_.algorithms = read_algorithm_choices(*list, env_.version(), s_.warnings);
-    }
-    if (const auto list = env_.text("NCCL_PROTO")) {
-      s_.protocols = read_protocol_choices(*list, env_.version(), s_.warnings);
-    }
+    if (const auto value = list("NCCL_ALGO"))
+      s_.algorithms = read_algorithm_choices(*value, env_.version(), s_.warnings);
+    if (const auto value = list("NCCL_PROTO"))
+      s_.protocols = read_protocol_choices(*value, env_.version(), s_.warnings);
+    channels();
     nvls();
     p2p();
     s_.collnet = collnet();
@@ -32,7 +31,6 @@ class Reader {
     read_int("NCCL_PAT_ENABLE", s_.pat);
     s_.ll128_over_c2c = env_.integer("NCCL_LL128_C2C").value_or(1) != 0;
     thread_thresholds();
-    channels();
     s_.threads = thread_count("NCCL_NTHREADS", 64, 512);
     s_.threads_ll128 = thread_count("NCCL_LL128_NTHREADS", 160, 640);
     // A step must hold one grain of data (partition.hpp), or NCCL walks chunks of nothing.
@@ -50,6 +48,15 @@ class Reader {
   }
 
  private:
+  /// Up to 2.23 an empty value is a list, too: of nothing.
+  std::optional<std::string_view> list(std::string_view name) {
+    const auto value = env_.raw(name);
+    if (!value || !value->empty()) return value;
+    if (env_.version() >= kNccl2_24) return std::nullopt;
+    env_.warn(name, "NCCL reads a list of nothing");
+    return value;
+  }
+
   void read_int(std::string_view name, int& value) {
     constexpr std::int64_t low = std::numeric_limits<int>::min();
     constexpr std::int64_t high = std::numeric_limits<int>::max();

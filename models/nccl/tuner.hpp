@@ -13,6 +13,7 @@
 
 #include "models/nccl/channel_counts.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/nccl_graph.hpp"
 #include "models/nccl/nvls_setup.hpp"
 #include "models/nccl/settings.hpp"
 #include "models/nccl/types.hpp"
@@ -24,6 +25,7 @@ enum class HostCpu : std::uint8_t { intel, amd, mixed_x86, zhaoxin, arm, power }
 /// From the `arch` and `vendor` of NCCL's topology XML: "x86_64", "AuthenticAMD". Anything else
 /// counts as Intel, which is how the model treats it.
 HostCpu host_cpu(std::string_view arch, std::string_view vendor);
+HostCpu host_cpu(CpuArch arch, CpuVendor vendor);
 
 /// What the model sees of the communicator. Graphs are those after the exchange between ranks.
 struct TunerInput {

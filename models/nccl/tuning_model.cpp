@@ -88,6 +88,13 @@ HostCpu host_cpu(std::string_view arch, std::string_view vendor) {
   return HostCpu::intel;
 }
 
+HostCpu host_cpu(CpuArch arch, CpuVendor vendor) {
+  if (arch == CpuArch::arm) return HostCpu::arm;
+  if (arch == CpuArch::power) return HostCpu::power;
+  if (vendor == CpuVendor::amd) return HostCpu::amd;
+  return vendor == CpuVendor::zhaoxin ? HostCpu::zhaoxin : HostCpu::intel;
+}
+
 TuningModel tuning_model(const TunerInput& input) {
   assert(input.nodes >= 1 && input.ranks >= input.nodes);
   assert(input.ring.channel_count() > 0 && input.tree.channel_count() > 0);

@@ -89,7 +89,7 @@ class Bench {
     block.nodes = block.cluster.nodes();
     const Communicator communicator =
         make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
-                                          false, load_description(config.topology, parts_)});
+                                          config.sharp, load_description(config.topology, parts_)});
     check_ranks(config, communicator);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
     for (const Collective collective : config.collectives) {
@@ -133,7 +133,7 @@ class Bench {
   void note_stand_in(Collective collective, Algorithm chosen) {
     note_once(result_.notes,
               fmt::format("{} is what NCCL chooses for some sizes of {}; it is not executed yet: "
-                          "there this is the best of Ring and Tree.",
+                          "there this is the best of what is.",
                           to_text(chosen), to_text(collective)));
   }
 

@@ -21,6 +21,7 @@ struct BenchConfig {
   std::string fabric;        ///< "" = the topology's own, else the default
   std::vector<int> nodes;    ///< empty = what the topology says, else 1
   int gpus_per_node = 0;     ///< 0 = all
+  bool sharp = false;        ///< the fabric offers SHARP: a CollNet plugin serves all NICs
   int gpus_per_process = 1;  ///< nccl-tests' -t times -g: their launches serialise
   NcclVersion version = kNccl2_21_5;
   Environment environment;

@@ -102,7 +102,7 @@ std::string line(const BenchRow& row, const BenchConfig& config) {
 
 /// Runs of sizes with one algorithm and protocol, joined.
 std::string choices(const std::vector<const BenchRow*>& rows) {
-  std::string out = "# What NCCL chose (of Ring and Tree):\n";
+  std::string out = "# What NCCL chose:\n";
   for (std::size_t i = 0; i < rows.size();) {
     const CollectiveRun& first = rows[i]->decided.run;
     int low = first.channels, high = first.channels;

@@ -7,6 +7,7 @@
 
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
+#include "models/studies/decide_text.hpp"
 
 namespace fabricast {
 
@@ -14,34 +15,78 @@ namespace {
 
 constexpr double kGB = 1e9;
 
+/// What expectations speak of, whichever study gave it.
+struct Answer {
+  Collective collective{};
+  int nodes = 1;
+  Bytes requested;
+  std::optional<Algorithm> algorithm;  ///< nothing: NCCL refuses the call
+  Protocol protocol{};
+  double time_us = 0, busbw_GBps = 0;
+  const BenchBlock* block = nullptr;  ///< of a simulated one
+  const BenchRow* row = nullptr;
+};
+
+std::vector<Answer> answers(const BenchResult& result) {
+  std::vector<Answer> out;
+  for (const BenchBlock& block : result.blocks) {
+    for (const BenchRow& row : block.rows) {
+      out.push_back({row.collective, row.nodes, row.requested, row.decided.run.algorithm,
+                     row.decided.run.protocol, microseconds_of(row.result.time), row.busbw(),
+                     &block, &row});
+    }
+  }
+  return out;
+}
+
+std::vector<Answer> answers(const DecideResult& result) {
+  std::vector<Answer> out;
+  for (const DecideBlock& block : result.blocks) {
+    for (const DecideRow& row : block.rows) {
+      const double us = row.decision.time_us;
+      const double algbw = us > 0 ? static_cast<double>(row.size.count) / 1e3 / us : 0;
+      out.push_back({row.collective, block.communicator.nodes, row.requested,
+                     row.decision.algorithm, row.decision.protocol, us,
+                     algbw * busbw_factor(row.collective, block.communicator.ranks), nullptr,
+                     nullptr});
+    }
+  }
+  return out;
+}
+
 class Judge {
  public:
-  Judge(const Scenario& scenario, const std::vector<BenchResult>& results)
-      : scenario_(scenario), results_(results) {}
+  explicit Judge(const ScenarioResult& result) : scenario_(result.scenario) {
+    for (const BenchResult& one : result.results) answers_.push_back(answers(one));
+    for (const DecideResult& one : result.decisions) answers_.push_back(answers(one));
+  }
 
   Verdict judge(const Expectation& expected) {
     verdict_ = {true, {}};
-    const BenchRow& row = find(expected, expected.in_case);
+    const Answer& row = find(expected, expected.in_case);
     const std::string where =
         fmt::format("{}{} {}: ", expected.in_case.empty() ? "" : expected.in_case + ", ",
                     to_text(expected.size), to_text(row.collective));
     if (expected.busbw_at_least || expected.busbw_at_most) {
-      between("busbw", row.busbw(), "GB/s", in_GB(expected.busbw_at_least),
+      between("busbw", row.busbw_GBps, "GB/s", in_GB(expected.busbw_at_least),
               in_GB(expected.busbw_at_most));
     }
     if (expected.time_at_least || expected.time_at_most) {
-      between("time", microseconds_of(row.result.time), "us", in_us(expected.time_at_least),
+      between("time", row.time_us, "us", in_us(expected.time_at_least),
               in_us(expected.time_at_most));
     }
     if (!expected.over.empty()) {
       between(fmt::format("busbw over that of {}", expected.over),
-              row.busbw() / find(expected, expected.over).busbw(), "",
+              row.busbw_GBps / find(expected, expected.over).busbw_GBps, "",
               expected.busbw_ratio_at_least, expected.busbw_ratio_at_most);
     }
-    if (expected.algorithm)
-      equal("algorithm", to_text(row.decided.run.algorithm), to_text(*expected.algorithm));
+    if (expected.algorithm) {
+      equal("algorithm", row.algorithm ? to_text(*row.algorithm) : "none",
+            to_text(*expected.algorithm));
+    }
     if (expected.protocol)
-      equal("protocol", to_text(row.decided.run.protocol), to_text(*expected.protocol));
+      equal("protocol", row.algorithm ? to_text(row.protocol) : "none",
+            to_text(*expected.protocol));
     if (!expected.limiting_link.empty()) limiting(expected, row);
     verdict_.text = where + verdict_.text;
     if (!expected.because.empty()) verdict_.text += fmt::format(" ({})", expected.because);
@@ -56,20 +101,19 @@ class Judge {
     return time ? std::optional(microseconds_of(*time)) : std::nullopt;
   }
 
-  const BenchResult& result_of(const Expectation& expected, const std::string& name) const {
+  const std::vector<Answer>& answers_of(const Expectation& expected,
+                                        const std::string& name) const {
     for (std::size_t i = 0; i < scenario_.cases.size(); ++i) {
-      if (name.empty() || scenario_.cases[i].name == name) return results_[i];
+      if (name.empty() || scenario_.cases[i].name == name) return answers_[i];
     }
     throw Error(expected.place, fmt::format("no case is named \"{}\"", name));
   }
 
-  const BenchRow& find(const Expectation& expected, const std::string& name) const {
-    for (const BenchBlock& block : result_of(expected, name).blocks) {
-      for (const BenchRow& row : block.rows) {
-        if (row.requested == expected.size && (!expected.nodes || *expected.nodes == row.nodes) &&
-            (!expected.collective || *expected.collective == row.collective))
-          return row;
-      }
+  const Answer& find(const Expectation& expected, const std::string& name) const {
+    for (const Answer& row : answers_of(expected, name)) {
+      if (row.requested == expected.size && (!expected.nodes || *expected.nodes == row.nodes) &&
+          (!expected.collective || *expected.collective == row.collective))
+        return row;
     }
     throw Error(expected.place,
                 fmt::format("nothing was run at {}{}", to_text(expected.size),
@@ -95,28 +139,38 @@ class Judge {
                                              : fmt::format("{} {}, not {}", what, value, expected));
   }
 
-  void limiting(const Expectation& expected, const BenchRow& row) {
-    const BenchResult& result = result_of(expected, expected.in_case);
-    for (const BenchBlock& block : result.blocks) {
-      const std::vector<LinkLoad>& links = row.result.links;  // busiest first
-      if (block.nodes != row.nodes || links.empty()) continue;
-      for (const LinkLoad& load : links) {
-        const std::string name = block.cluster.link_name(load.link);
-        if (load.utilisation < links.front().utilisation) break;
-        if (name.find(expected.limiting_link) == std::string::npos) continue;
-        return add(true, fmt::format("busiest link {}", name));
-      }
-      return add(false,
-                 fmt::format("busiest link {}, not \"{}\"",
-                             block.cluster.link_name(links.front().link), expected.limiting_link));
+  void limiting(const Expectation& expected, const Answer& answer) {
+    if (answer.row == nullptr || answer.row->result.links.empty())
+      return add(false, "no link carried anything");
+    const std::vector<LinkLoad>& links = answer.row->result.links;  // busiest first
+    const Cluster& cluster = answer.block->cluster;
+    for (const LinkLoad& load : links) {
+      const std::string name = cluster.link_name(load.link);
+      if (load.utilisation < links.front().utilisation) break;
+      if (name.find(expected.limiting_link) == std::string::npos) continue;
+      return add(true, fmt::format("busiest link {}", name));
     }
-    add(false, "no link carried anything");
+    add(false, fmt::format("busiest link {}, not \"{}\"", cluster.link_name(links.front().link),
+                           expected.limiting_link));
   }
 
   const Scenario& scenario_;
-  const std::vector<BenchResult>& results_;
+  std::vector<std::vector<Answer>> answers_;  ///< by case
   Verdict verdict_;
 };
+
+DecideConfig decide_config(const BenchConfig& config) {
+  DecideConfig out;
+  out.topology = config.topology;
+  out.nodes = config.nodes;
+  out.gpus_per_node = config.gpus_per_node;
+  out.sharp = config.sharp;
+  out.version = config.version;
+  out.environment = config.environment;
+  out.collectives = config.collectives;
+  out.sizes = config.sizes;
+  return out;
+}
 
 /// Every line behind '#'.
 std::string commented(const std::string& text) {
@@ -143,9 +197,14 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
         progress((static_cast<double>(i) + share) / static_cast<double>(scenario.cases.size()));
       };
     }
-    out.results.push_back(run_bench(scenario.cases[i].config, parts, part));
+    const BenchConfig& config = scenario.cases[i].config;
+    if (scenario.study == Study::bench) {
+      out.results.push_back(run_bench(config, parts, part));
+    } else {
+      out.decisions.push_back(run_decide(decide_config(config), parts));
+    }
   }
-  Judge judge(scenario, out.results);
+  Judge judge(out);
   for (const Expectation& expected : scenario.expectations)
     out.verdicts.push_back(judge.judge(expected));
   return out;
@@ -153,10 +212,11 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
 
 std::string scenario_text(const ScenarioResult& result) {
   std::string out = commented(result.scenario.question);
-  for (std::size_t i = 0; i < result.results.size(); ++i) {
-    if (result.results.size() > 1)
-      out += fmt::format("#\n# == {} ==\n", result.scenario.cases[i].name);
-    out += bench_text(result.results[i]);
+  const std::vector<ScenarioCase>& cases = result.scenario.cases;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (cases.size() > 1) out += fmt::format("#\n# == {} ==\n", cases[i].name);
+    out += result.scenario.study == Study::bench ? bench_text(result.results[i])
+                                                 : decide_text(result.decisions[i]);
   }
   if (!result.verdicts.empty()) out += "#\n# Expectations:\n";
   for (const Verdict& verdict : result.verdicts)

@@ -7,9 +7,15 @@
 #include <vector>
 
 #include "models/studies/bench.hpp"
+#include "models/studies/decide.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
+
+enum class Study : std::uint8_t {
+  bench,  ///< simulates
+  decide  ///< asks NCCL's own tuning model
+};
 
 /// One line of `expect`. What is not set is not checked.
 struct Expectation {
@@ -30,11 +36,12 @@ struct Expectation {
 
 struct ScenarioCase {
   std::string name;
-  BenchConfig config;
+  BenchConfig config;  ///< `decide` uses what its own config has, too
 };
 
 struct Scenario {
   std::string file, name, question;
+  Study study = Study::bench;
   std::string parts;                ///< file of own parts; "" = none
   std::vector<ScenarioCase> cases;  ///< at least one
   std::vector<Expectation> expectations;
@@ -52,8 +59,9 @@ struct Verdict {
 
 struct ScenarioResult {
   Scenario scenario;
-  std::vector<BenchResult> results;  ///< by case
-  std::vector<Verdict> verdicts;     ///< by expectation
+  std::vector<BenchResult> results;     ///< by case, if the study is bench
+  std::vector<DecideResult> decisions;  ///< by case, if it is decide
+  std::vector<Verdict> verdicts;        ///< by expectation
 
   bool holds() const;
 };

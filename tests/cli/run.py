@@ -53,7 +53,7 @@ def transcript():
 
 
 def help_goes_to_stdout():
-    for arguments in ["--help", "bench --help", "run --help", "topo --help"]:
+    for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
 

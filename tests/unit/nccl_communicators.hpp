@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
+#include "models/io/read_nccl_xml.hpp"
 #include "models/nccl/nccl_communicator.hpp"
 #include "nccl_tables.hpp"
-#include "nccl_xml_reader.hpp"
 
 namespace fabricast::testing {
 
@@ -16,7 +16,7 @@ inline const NodeDescription& node_described(const std::string& topology) {
   const auto at = known.find(topology);
   if (at != known.end()) return at->second;
   const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + topology + ".xml";
-  return known.emplace(topology, NcclXmlReader().read(file)).first->second;
+  return known.emplace(topology, read_nccl_xml(file)).first->second;
 }
 
 /// `env` as in the tables: assignments with blanks between, '+' for ','. NCCL_COLLNET_ENABLE comes

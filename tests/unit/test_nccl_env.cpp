@@ -230,3 +230,46 @@ TEST_CASE("NCCL_IB_HCA: prefix, exact, exclusion, ports") {
         Warnings{
             "NCCL_IB_HCA: \"^mlx5_1\": ^ and = count only at the start of the list, ^ before ="});
 }
+
+TEST_CASE("variables a version does not read, and what is not modelled, are said") {
+  const auto said = [](const char* assignment, NcclVersion version) {
+    Environment e;
+    e.set(assignment);
+    return environment_warnings(e, version);
+  };
+  CHECK(said("NCCL_PAT_ENABLE=1", kNccl2_21_5) ==
+        Warnings{"NCCL_PAT_ENABLE=1: NCCL 2.21.5 does not read it; 2.23.4 is the first that does"});
+  CHECK(said("NCCL_PAT_ENABLE=1", kNccl2_27_7).empty());
+  CHECK(said("NCCL_GRAPH_FILE=/a.xml", kNccl2_27_7) ==
+        Warnings{"NCCL_GRAPH_FILE=/a.xml: it replaces the graph search; the search is made here"});
+  CHECK(said("NCCL_IB_DISABLE=0", kNccl2_27_7).empty());
+  CHECK(is_known("NCCL_P2P_LEVEL"));
+  CHECK_FALSE(is_known("NCCL_IB_TC"));
+}
+
+TEST_CASE("settings of NVLS, sends and receives, and thresholds") {
+  const NcclSettings s = read({"NCCL_NVLS_ENABLE=0", "NCCL_MAX_P2P_NCHANNELS=8",
+                               "NCCL_NCHANNELS_PER_NET_PEER=4", "NCCL_THREAD_THRESHOLDS=1 2 3 4",
+                               "NCCL_MIN_NRINGS=4", "NCCL_MAX_NRINGS=8", "NCCL_MAX_NCHANNELS=6"});
+  CHECK_FALSE(s.nvls.enabled);
+  CHECK(s.nvls.why_off == "NCCL_NVLS_ENABLE=0 turns NVLS off");
+  CHECK(s.p2p.channels_max == 8);
+  CHECK(s.p2p.channels_per_remote == 4);
+  CHECK(s.channels_min == 4);
+  CHECK(s.channels_max == 6);  // the new name counts
+  CHECK(s.bytes_per_thread[0][2] == 3);
+  CHECK(s.bytes_per_thread[1][0] == 4);
+  CHECK_FALSE(s.bytes_per_thread[1][1]);
+  CHECK(s.warnings == Warnings{"NCCL_THREAD_THRESHOLDS=1 2 3 4: NCCL reads 4 numbers; it wants six "
+                               "with blanks between, not commas"});
+  CHECK(read({"NCCL_NVLS_ENABLE=2"}).nvls.enabled);
+  CHECK_FALSE(read({"NCCL_CUMEM_ENABLE=0"}).nvls.enabled);
+}
+
+TEST_CASE("NCCL_ALGO: PAT is a name since 2.23, and nothing is a list up to 2.23") {
+  CHECK(read({"NCCL_ALGO=PAT"}).warnings.size() == 1);
+  CHECK(read({"NCCL_ALGO=PAT"}, kNccl2_27_7).warnings.empty());
+  const Collective ar = Collective::all_reduce;
+  CHECK_FALSE(read({"NCCL_ALGO="}).algorithms.allows(ar, index_of(Algorithm::nvls)));
+  CHECK(read({"NCCL_ALGO="}, kNccl2_27_7).algorithms.allows(ar, index_of(Algorithm::nvls)));
+}

@@ -120,7 +120,8 @@ TEST_CASE("mistakes in what is expected") {
   CHECK(expect("size: 1 MiB, collective: reduce, time_at_most: 1 s") ==
         "s.yaml:8: expect[0].collective: reduce is not run");
   CHECK(expect("size: 1 MiB, algorithm: Rnig") ==
-        "s.yaml:8: expect[0].algorithm: unknown word \"Rnig\"\nhint: known: Ring, Tree");
+        "s.yaml:8: expect[0].algorithm: unknown word \"Rnig\"\nhint: known: Tree, Ring, "
+        "CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT");
   CHECK(expect("size: 1 MiB, protocol: LL182") ==
         "s.yaml:8: expect[0].protocol: unknown word \"LL182\"\nhint: known: LL, LL128, Simple");
   CHECK(expect("size: 1 MiB, busbw_ratio_at_most: 2") ==
@@ -196,4 +197,50 @@ TEST_CASE("what rounds down to nothing cannot be judged") {
       "s.yaml");
   CHECK(error_text([&] { run_scenario(s, load_parts()); }) ==
         "s.yaml:8: expect[0]: nothing was run at 8 B");
+}
+
+namespace {
+
+const std::string kDecide =
+    "kind: scenario\n"
+    "study: decide\n"
+    "name: s\n"
+    "question: Which?\n"
+    "topology: dgx-h100\n"
+    "nodes: 2\n"
+    "nccl: 2.27.7\n"
+    "sizes: 1KiB,1GiB\n";
+
+std::string decide_mistake(const std::string& added) {
+  return error_text([&] { parse_scenario(kDecide + added, "s.yaml"); });
+}
+
+}  // namespace
+
+TEST_CASE("study decide: expectations speak of NCCL's own choice and prediction") {
+  // dgx-h100 x 2, 1 GiB: NVLSTree at 266.666656 GB/s after 53 us: 4079.53 us, busbw 493.5 GB/s.
+  const ScenarioResult result = run_scenario(
+      parse_scenario(
+          kDecide + "expect:\n"
+                    "  - {size: 1 KiB, algorithm: Tree, protocol: LL}\n"
+                    "  - {size: 1 GiB, algorithm: nvlstree, time_at_least: 4079 us,"
+                    " time_at_most: 4080 us, busbw_at_least: 493 GB/s, busbw_at_most: 494 GB/s}\n"
+                    "  - {size: 1 GiB, algorithm: Ring}\n",
+          "s.yaml"),
+      load_parts());
+  REQUIRE(result.verdicts.size() == 3);
+  CHECK(result.verdicts[0].holds);
+  CHECK(result.verdicts[1].holds);
+  CHECK_FALSE(result.verdicts[2].holds);
+  CHECK(result.verdicts[2].text == "1 GiB all_reduce: algorithm NVLSTree, not Ring");
+  CHECK(result.results.empty());  // nothing was simulated
+  CHECK(scenario_text(result).find("NVLSTree") != std::string::npos);
+}
+
+TEST_CASE("study decide: keys of a simulation are mistakes") {
+  CHECK(decide_mistake("root: 1\n") ==
+        "s.yaml:9: root: means nothing to study decide, which simulates nothing");
+  CHECK(decide_mistake("expect:\n  - {size: 1 KiB, limiting_link: mlx5}\n") ==
+        "s.yaml:10: expect[0].limiting_link: means nothing to study decide, which simulates "
+        "nothing");
 }

@@ -219,3 +219,40 @@ TEST_CASE("every way is a chain: GPU to slots, slots to the receiver") {
     }
   }
 }
+
+namespace {
+
+Transport way(const Cluster& cluster, Endpoint from, Endpoint to, const char* variable) {
+  Environment environment;
+  environment.set(variable);
+  std::vector<std::string> warnings;
+  const TransportRules rules =
+      transport_rules(read_search_settings(environment, kNccl2_21_5, warnings));
+  const int gpus = static_cast<int>(cluster.node().gpus().size());
+  return plan_transport(cluster, gpus, Protocol::simple, from, to, rules);
+}
+
+}  // namespace
+
+TEST_CASE("the environment moves the ways: GPUDirect, PXN and P2P off, or allowed farther") {
+  const Cluster dgx = preset("dgx-h100", 2);
+  CHECK(way(dgx, Protocol::simple, {0, 2, 2}, {1, 2, 2}).into_slots.empty());
+  // Without GPUDirect through host memory; reads only concern the sender.
+  const Transport no_gdr = way(dgx, {0, 2, 2}, {1, 2, 2}, "NCCL_NET_GDR_LEVEL=LOC");
+  CHECK(names(dgx, no_gdr.into_slots) == Names{"node0: gpu2 -> pcisw2", "node0: pcisw2 -> cpu0"});
+  CHECK(names(dgx, no_gdr.network).back() == "node1: pcisw2 -> gpu2");
+  CHECK(no_gdr.network.size() == 8);
+  const Transport no_read = way(dgx, {0, 2, 2}, {1, 2, 2}, "NCCL_NET_GDR_READ=0");
+  CHECK(no_read.into_slots == no_gdr.into_slots);
+  CHECK(no_read.network.size() == 6);
+  // Without PXN the far GPU's own proxy sends, from host memory.
+  CHECK(way(dgx, Protocol::simple, {0, 2, 5}, {1, 5, 5}).proxy_gpu == 5);
+  CHECK(way(dgx, {0, 2, 5}, {1, 5, 5}, "NCCL_PXN_DISABLE=1").proxy_gpu == 2);
+  // Without P2P through the receiver's host memory.
+  const Transport no_p2p = way(dgx, {0, 0, -1}, {0, 1, -1}, "NCCL_P2P_DISABLE=1");
+  CHECK(no_p2p.kind == HopKind::pcie);
+  CHECK(names(dgx, no_p2p.into_slots) == Names{"node0: gpu0 -> pcisw0", "node0: pcisw0 -> cpu0",
+                                               "node0: cpu0 -> pcisw1", "node0: pcisw1 -> gpu1"});
+  CHECK(way(dgx, {0, 0, -1}, {0, 1, -1}, "NCCL_P2P_LEVEL=NVL").kind == HopKind::nvlink);
+  CHECK(way(dgx, {0, 0, -1}, {0, 1, -1}, "NCCL_P2P_DISABLE=true").kind == HopKind::nvlink);
+}

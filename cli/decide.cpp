@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/job_options.hpp"
+#include "cli/values.hpp"
+#include "models/io/load.hpp"
+#include "models/io/unit_text.hpp"
+#include "models/studies/bench.hpp"
+#include "models/studies/decide_explain.hpp"
+#include "models/studies/decide_tables.hpp"
+#include "models/studies/decide_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// What was typed, before it means anything.
+struct DecideOptions {
+  JobOptions job;
+  std::string topology, collective = "all_reduce", sizes = "8B..8GiB", format = "text";
+  std::optional<std::string> explain, table;
+  bool sharp = false;
+};
+
+DecideConfig config(const DecideOptions& options) {
+  DecideConfig out;
+  out.topology = options.topology;
+  out.nodes = options.job.node_counts();
+  out.gpus_per_node = options.job.gpus_per_node;
+  out.sharp = options.sharp;
+  out.version = options.job.version();
+  out.environment = options.job.environment();
+  out.collectives =
+      of_option("--collective", [&] { return parse_collectives(options.collective); });
+  out.sizes = of_option("--sizes", [&] { return parse_sizes(options.sizes); });
+  return out;
+}
+
+/// With --explain one size is all there is.
+DecideConfig at_size(DecideConfig config, const std::string& size) {
+  config.sizes = {of_option("--explain", [&] { return parse_bytes(size); })};
+  return config;
+}
+
+std::string view(const DecideResult& result, const DecideOptions& options) {
+  if (options.table) {
+    return decide_table(
+        result, of_option("--table", [&] { return decide_table_from_text(*options.table); }));
+  }
+  if (options.explain) return explain_text(result);
+  if (options.format == "csv") return decide_csv(result);
+  return options.format == "json" ? decide_json(result) : decide_text(result);
+}
+
+int run(const DecideOptions& options) {
+  if (options.table) {
+    of_option("--table", [&] { decide_table_from_text(*options.table); });
+    if (options.format == "json") throw Error("--table is CSV", "leave --format out");
+  }
+  DecideConfig asked = config(options);
+  if (options.explain) asked = at_size(std::move(asked), *options.explain);
+  const DecideResult result = run_decide(asked, load_parts(options.job.parts));
+  if (options.table || options.format == "csv") {
+    for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
+  }
+  fmt::print("{}", view(result, options));
+  return kDone;
+}
+
+}  // namespace
+
+void add_decide(CLI::App& app, Action& action) {
+  auto options = std::make_shared<DecideOptions>();
+  CLI::App* command = app.add_subcommand("decide", "what NCCL would choose at each size, and why");
+  command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
+      ->required();
+  add_job_options(*command, options->job);
+  command
+      ->add_option("--collective", options->collective,
+                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce (list)")
+      ->capture_default_str();
+  CLI::Option* sizes = command
+                           ->add_option("--sizes", options->sizes,
+                                        "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
+                           ->capture_default_str();
+  command->add_flag("--sharp", options->sharp,
+                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  CLI::Option* format = command->add_option("--format", options->format)
+                            ->check(one_of({"text", "csv", "json"}))
+                            ->capture_default_str();
+  CLI::Option* explain =
+      command
+          ->add_option("--explain", options->explain,
+                       "a size: what every candidate would cost there, and what excluded the rest")
+          ->excludes(sizes)
+          ->excludes(format);
+  command
+      ->add_option("--table", options->table,
+                   "what was settled before any choice, as CSV: graphs, graph_channels, rings, "
+                   "trees, paths, comms, model, predictions or systems")
+      ->excludes(explain);
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fabricast

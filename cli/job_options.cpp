@@ -1,0 +1,64 @@
+#include "cli/job_options.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/values.hpp"
+#include "models/io/text_file.hpp"
+#include "models/io/unit_text.hpp"
+#include "models/studies/bench.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kGpusPerNodeMax = 1024;
+
+}  // namespace
+
+NcclVersion JobOptions::version() const {
+  return of_option("--nccl", [&] { return nccl_version_from_text(nccl); });
+}
+
+std::vector<int> JobOptions::node_counts() const {
+  if (!nodes) return {};
+  return of_option("--nodes", [&] { return parse_counts(*nodes, "nodes", kNodesMax); });
+}
+
+Environment JobOptions::environment() const {
+  Environment out;
+  if (!env_file.empty()) {
+    out.read_text(read_text_file(env_file, "--env-file takes a file of NAME=value lines"),
+                  env_file);
+  }
+  for (const std::string& assignment : env) of_option("--env", [&] { out.set(assignment); });
+  for (const std::string& name : out.not_acted_on())
+    fmt::print(stderr, "{}: not acted on yet\n", name);
+  for (const std::string_view name : acting_variables()) {
+    if (std::getenv(std::string(name).c_str()) == nullptr || out.get(name)) continue;
+    fmt::print(stderr, "{0} is set in this shell but not read: give --env {0}=...\n", name);
+  }
+  return out;
+}
+
+void add_environment_options(CLI::App& command, JobOptions& options) {
+  command.add_option("--nccl", options.nccl, "2.21.5, 2.27.7 or 2.30.7")->capture_default_str();
+  command.add_option("--env", options.env, "NAME=value, as the job would see it; may be repeated")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--env-file", options.env_file, "file of NAME=value lines");
+}
+
+void add_job_options(CLI::App& command, JobOptions& options) {
+  command.add_option("--nodes", options.nodes,
+                     "1,2,4 or 1..64 (doubling); default: the topology's, else 1");
+  command
+      .add_option("--gpus-per-node", options.gpus_per_node, "use only so many GPUs of each node")
+      ->check(whole_number(1, kGpusPerNodeMax));
+  command.add_option("--parts", options.parts, "YAML file of own parts, on top of the catalogue");
+  add_environment_options(command, options);
+}
+
+}  // namespace fabricast

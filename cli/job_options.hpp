@@ -1,0 +1,34 @@
+#pragma once
+// The options that say what job is asked about: the same in every command.
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/nccl/env.hpp"
+#include "models/nccl/types.hpp"
+
+namespace fabricast {
+
+/// What was typed, before it means anything.
+struct JobOptions {
+  std::optional<std::string> nodes;
+  std::string parts, env_file, nccl = "2.21.5";
+  std::vector<std::string> env;
+  int gpus_per_node = 0;
+
+  NcclVersion version() const;
+  /// Empty when not given.
+  std::vector<int> node_counts() const;
+  /// Names on stderr what does not act: variables not modelled yet, and those that only this shell
+  /// has, as a prediction must not depend on the shell it is made in.
+  Environment environment() const;
+};
+
+/// --nccl, --env, --env-file.
+void add_environment_options(CLI::App& command, JobOptions& options);
+/// These and --nodes, --gpus-per-node, --parts.
+void add_job_options(CLI::App& command, JobOptions& options);
+
+}  // namespace fabricast

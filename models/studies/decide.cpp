@@ -1,0 +1,125 @@
+#include "models/studies/decide.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "models/io/load.hpp"
+#include "models/io/unit_text.hpp"
+#include "models/nccl/call_plan.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kElementBytes = 4;  // float32
+
+void check_tuned(const std::vector<Collective>& collectives) {
+  for (const Collective collective : collectives) {
+    if (is_tuned(collective)) continue;
+    throw Error(fmt::format("NCCL makes no choice for {}: it is a group of sends and receives",
+                            to_text(collective)),
+                "it chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
+  }
+}
+
+bool is_same_choice(const TunerDecision& a, const TunerDecision& b) {
+  return a.algorithm == b.algorithm && (!a.algorithm || a.protocol == b.protocol);
+}
+
+TunerDecision decide_count(const NcclCommunicator& communicator, Collective collective,
+                           std::int64_t count) {
+  return decide(communicator.model, collective,
+                message_size(collective, count, kElementBytes, communicator.ranks));
+}
+
+void note_once(std::vector<std::string>& notes, const std::string& note) {
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+}
+
+}  // namespace
+
+std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collective collective,
+                                    Bytes size) {
+  const int ranks = communicator.ranks;
+  DecideRow row;
+  row.collective = collective;
+  row.requested = size;
+  row.count = size.count / message_size(collective, 1, kElementBytes, ranks).count;
+  if (row.count == 0) return std::nullopt;
+  row.size = message_size(collective, row.count, kElementBytes, ranks);
+  row.decision = decide(communicator.model, collective, row.size);
+  if (!row.decision.algorithm) return row;
+  const CallPlan plan =
+      call_plan(split_of(communicator.model, collective, row.count, kElementBytes, row.decision));
+  row.channels = plan.channels;
+  row.threads = row.decision.threads;
+  row.chunk_bytes = plan.chunk.count;
+  return row;
+}
+
+DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts) {
+  check_tuned(config.collectives);
+  DecideResult result;
+  result.config = config;
+  result.topology = std::filesystem::path(config.topology).stem().string();
+  result.node = load_description(config.topology, parts);
+  std::vector<int> nodes = config.nodes;
+  if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
+  for (const int count : nodes) {
+    const NcclCommunicatorConfig asked{config.version, config.environment, count,
+                                       config.gpus_per_node, config.sharp};
+    const auto known = std::ranges::find_if(
+        result.blocks, [](const DecideBlock& done) { return done.communicator.nodes > 1; });
+    DecideBlock block{known == result.blocks.end()
+                          ? make_nccl_communicator(result.node, asked)
+                          : make_nccl_communicator(result.node, asked, known->communicator),
+                      {}};
+    for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) {
+        if (std::optional<DecideRow> row = decide_row(block.communicator, collective, size)) {
+          block.rows.push_back(std::move(*row));
+        } else {
+          note_once(result.notes,
+                    fmt::format("{} of {} on {} ranks: not one float32 for each rank, so NCCL "
+                                "does nothing; left out.",
+                                to_text(collective), to_text(size), block.communicator.ranks));
+        }
+      }
+    }
+    result.blocks.push_back(std::move(block));
+  }
+  return result;
+}
+
+std::vector<DecideSegment> decide_segments(const NcclCommunicator& communicator,
+                                           const std::vector<const DecideRow*>& rows) {
+  const Collective collective = rows.front()->collective;
+  std::vector<DecideSegment> out;
+  const auto add = [&](std::int64_t count, const TunerDecision& decision) {
+    out.push_back({message_size(collective, count, kElementBytes, communicator.ranks),
+                   decision.algorithm, decision.protocol});
+  };
+  add(rows.front()->count, rows.front()->decision);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    TunerDecision current = rows[i - 1]->decision;
+    std::int64_t low = rows[i - 1]->count;
+    while (!is_same_choice(current, rows[i]->decision)) {
+      std::int64_t high = rows[i]->count;  // `current` holds at low and no longer at high
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        const bool holds = is_same_choice(current, decide_count(communicator, collective, middle));
+        (holds ? low : high) = middle;
+      }
+      low = high;
+      current = decide_count(communicator, collective, high);
+      add(high, current);
+    }
+  }
+  return out;
+}
+
+}  // namespace fabricast
