@@ -165,18 +165,40 @@ std::vector<LinkId> Cluster::fabric_route(int from_node, VertexId from_nic, int 
                                           VertexId to_nic) const {
   assert(from_node >= 0 && from_node < nodes_ && to_node >= 0 && to_node < nodes_);
   assert(from_node != to_node || from_nic != to_nic);
-  const auto from = static_cast<std::uint32_t>(from_node), to = static_cast<std::uint32_t>(to_node);
-  const std::uint32_t from_rail = rail_of(from_nic), to_rail = rail_of(to_nic);
-  const Port source = port_of(from, from_rail), target = port_of(to, to_rail);
-  std::vector<LinkId> route = {LinkId{nic_to_leaf_ + from * nics_per_node() + from_rail}};
-  if (source.leaf != target.leaf) {
-    const auto uplinks = static_cast<std::uint32_t>(uplinks_);
-    const std::uint32_t spine = target.port % uplinks;
-    route.push_back(LinkId{leaf_to_spine_ + source.leaf * uplinks + spine});
-    route.push_back(LinkId{spine_to_leaf_ + target.leaf * uplinks + spine});
+  const Port target = port_of(static_cast<std::uint32_t>(to_node), rail_of(to_nic));
+  const std::uint32_t from_leaf = leaf_of(from_node, from_nic);
+  std::vector<LinkId> route = {nic_to_leaf(from_node, from_nic)};
+  if (from_leaf != target.leaf) {
+    const std::uint32_t spine = target.port % static_cast<std::uint32_t>(uplinks_);
+    route.push_back(leaf_to_spine(from_leaf, spine));
+    route.push_back(spine_to_leaf(target.leaf, spine));
   }
-  route.push_back(LinkId{leaf_to_nic_ + to * nics_per_node() + to_rail});
+  route.push_back(leaf_to_nic(to_node, to_nic));
   return route;
+}
+
+std::uint32_t Cluster::port_number(int node, VertexId nic) const {
+  return static_cast<std::uint32_t>(node) * nics_per_node() + rail_of(nic);
+}
+
+std::uint32_t Cluster::leaf_of(int node, VertexId nic) const {
+  return port_of(static_cast<std::uint32_t>(node), rail_of(nic)).leaf;
+}
+
+LinkId Cluster::nic_to_leaf(int node, VertexId nic) const {
+  return LinkId{nic_to_leaf_ + port_number(node, nic)};
+}
+
+LinkId Cluster::leaf_to_nic(int node, VertexId nic) const {
+  return LinkId{leaf_to_nic_ + port_number(node, nic)};
+}
+
+LinkId Cluster::leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const {
+  return LinkId{leaf_to_spine_ + leaf * static_cast<std::uint32_t>(uplinks_) + spine};
+}
+
+LinkId Cluster::spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const {
+  return LinkId{spine_to_leaf_ + leaf * static_cast<std::uint32_t>(uplinks_) + spine};
 }
 
 Cluster::FabricLink Cluster::fabric_link(LinkId global) const {

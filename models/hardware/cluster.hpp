@@ -59,6 +59,13 @@ class Cluster {
   /// First link leaves the NIC's port, last one enters the other's.
   std::vector<LinkId> fabric_route(int from_node, VertexId from_nic, int to_node,
                                    VertexId to_nic) const;
+  // Single links of the fabric, for what is no route from NIC to NIC.
+  std::uint32_t leaf_of(int node, VertexId nic) const;
+  LinkId nic_to_leaf(int node, VertexId nic) const;
+  LinkId leaf_to_nic(int node, VertexId nic) const;
+  /// REQUIRES: spine < uplinks().
+  LinkId leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const;
+  LinkId spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const;
   /// One line for reports: kind, leaves, spines, oversubscription, and what was assumed.
   std::string fabric_summary() const;
 
@@ -77,6 +84,7 @@ class Cluster {
   void check_radix() const;
   Port port_of(std::uint32_t node, std::uint32_t rail) const;
   std::uint32_t rail_of(VertexId nic) const;
+  std::uint32_t port_number(int node, VertexId nic) const;
   FabricLink fabric_link(LinkId global) const;
   std::string leaf_name(std::uint32_t leaf) const;
 

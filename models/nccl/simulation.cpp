@@ -23,10 +23,10 @@ void add_schedule(Assembly& assembly) {
     case Algorithm::pat:
       return add_pat(assembly);
     case Algorithm::collnet_direct:
+      return add_collnet_direct(assembly);
     case Algorithm::collnet_chain:
-      break;
+      return add_collnet_chain(assembly);
   }
-  assert(false && "not executed yet, see is_executed()");
 }
 
 std::vector<LinkLoad> loads(const Cluster& cluster, Duration makespan, auto& executor) {
@@ -98,6 +98,12 @@ Partition split(const Cluster& cluster, const CollectiveRun& run) {
   return partition(input);
 }
 
+/// What heads do.
+bool is_shared_out(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::all_gather ||
+         collective == Collective::reduce_scatter;
+}
+
 }  // namespace
 
 int gpus_of(const CollectiveRun& run) {
@@ -111,13 +117,14 @@ bool is_executed(Algorithm algorithm, Collective collective, int nodes) {
     case Algorithm::tree:
     case Algorithm::nvls_tree:
       return collective == Collective::all_reduce;
-    case Algorithm::nvls:
-      return nodes == 1;
-    case Algorithm::pat:
-      return true;
-    case Algorithm::collnet_direct:
     case Algorithm::collnet_chain:
-      return false;
+      return collective == Collective::all_reduce && nodes > 1;
+    case Algorithm::collnet_direct:
+      return is_shared_out(collective) && nodes > 1;
+    case Algorithm::nvls:
+      return is_shared_out(collective);
+    case Algorithm::pat:
+      return collective == Collective::all_gather || collective == Collective::reduce_scatter;
   }
   return false;
 }
