@@ -64,9 +64,13 @@ class DirectSchedule {
     return assembly_.gpus() == 1 ? kAlone : kHead;
   }
   /// A role that has no threads has no workers.
-  Classes classes(const BlockShares& shares) {
-    return {assembly_.worker_classes(shares.scatter), assembly_.worker_classes(shares.reduce),
-            assembly_.worker_classes(shares.bcast), assembly_.worker_classes(shares.gather)};
+  Classes classes(const BlockShares& threads) {
+    // Half of a block copies at tree_copy_share of its rate.
+    const double faster = 2 * assembly_.software().tree_copy_share;
+    const auto of = [&](double share) {
+      return assembly_.worker_classes(std::min(1.0, faster * share));
+    };
+    return {of(threads.scatter), of(threads.reduce), of(threads.bcast), of(threads.gather)};
   }
 
   int head_number(int gpu) const {

@@ -146,7 +146,6 @@ CollnetWiring::Path CollnetWiring::up(const Tree& tree, const std::vector<NodeWa
     append_step(path, links);
   }
   append_step(path, tree.sharp.nic_up);
-  path.push_back(tree.stream | kBeside);
   append_step(path, tree.sharp.leaf_up);
   return path;
 }
@@ -156,7 +155,6 @@ CollnetWiring::Path CollnetWiring::down(const Tree& tree, const std::vector<Node
   Path path;
   append_step(path, tree.sharp.leaf_down);
   append_step(path, tree.sharp.nic_down);
-  path.push_back(tree.stream | kBeside);
   for (std::size_t step = 0; step < ways.front().in.size(); ++step) {
     std::vector<LinkId> links;
     for (const NodeWay& way : ways) links.push_back(way.in[step]);
@@ -204,6 +202,7 @@ void CollnetWiring::connect(Role role, const std::vector<CollnetEnd>& ends) {
     const Path back = down(tree, ways);
     path.insert(path.end(), back.begin(), back.end());
   }
+  path.push_back(tree.stream | kBeside);
   const Duration sync = sharp_latency(assembly_.cluster().fabric(), tree.sharp);
   const std::vector<std::uint32_t> feeds =
       fanned(role, joined(role, strands), ends.size(), path, sync);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "models/hardware/sharp.hpp"
 #include "models/nccl/call_plan.hpp"
 
 namespace fabricast {
@@ -66,6 +67,10 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
                                 config.gpus_per_node, config.sharp};
   const NodeDescription node = config.description ? *config.description : describe(cluster.node());
   Communicator made = make_nccl_communicator(node, wanted);
+  if (made.model.input.collnet) {
+    wanted.no_sharp = sharp_refusal(cluster, made.nics);
+    if (!wanted.no_sharp.empty()) made = make_nccl_communicator(node, wanted);
+  }
   const int groups = made.graphs.topology.domains();
   if (groups == 1) return made;
   const std::string what = fmt::format(
