@@ -1,5 +1,6 @@
 #pragma once
-// The files of topologies/ as they were when the program was built.
+// The data files as they were when the program was built: topologies/ and the catalogue of
+// environment variables.
 
 #include <span>
 #include <string_view>
@@ -13,5 +14,8 @@ struct EmbeddedFile {
 
 /// In the order of their file names.
 std::span<const EmbeddedFile> embedded_topologies();
+
+/// models/nccl/variables.yaml
+std::string_view embedded_variables();
 
 }  // namespace fabricast

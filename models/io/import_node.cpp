@@ -46,6 +46,13 @@ const Part* by_device(const std::map<std::string, Part>& parts, const Pci& pci) 
   return nullptr;
 }
 
+/// The function so many after the one a bus id ends with.
+char nth_function(char first, std::size_t n) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  const std::size_t from = digits.find(first);
+  return from == std::string_view::npos ? first : digits[(from + n) % digits.size()];
+}
+
 class Importer {
  public:
   Importer(const NodeDescription& node, const PartsCatalogue& parts) : node_(node), parts_(parts) {}
@@ -117,7 +124,9 @@ class Importer {
       for (PciConfig& below : elements(child)) config.children.push_back(std::move(below));
     }
     if (config.children.empty()) return {};
-    const PcieSwitchPart& part = pcie_switch(pci, config.pcie_gen);
+    int gen = config.pcie_gen;
+    for (const PciConfig& below : config.children) gen = std::max(gen, below.pcie_gen);
+    const PcieSwitchPart& part = pcie_switch(pci, gen);
     config.kind = PciConfig::Kind::pcie_switch;
     config.part = part.name;
     keep_ids(config, pci, part.ids);
@@ -128,7 +137,7 @@ class Importer {
     if (ids_of(pci) != ids) config.ids = ids_of(pci);
   }
 
-  /// An unknown switch is like the slowest one that reaches its speed.
+  /// An unknown switch is like the slowest one that reaches its speed and that of what is below it.
   const PcieSwitchPart& pcie_switch(const Pci& pci, int gen) const {
     if (const PcieSwitchPart* known = by_device(parts_.pcie_switches, pci)) return *known;
     const auto rank = [&](const PcieSwitchPart& part) {
@@ -202,9 +211,8 @@ class Importer {
     for (const NodeDescription::Net& net : pci.nic->nets) {
       PciConfig& config = out.emplace_back(base);
       config.kind = PciConfig::Kind::nic;
-      if (out.size() > 1 && !base.busid.empty()) {  // the next function of the same device
-        config.busid.back() = "0123456789abcdef"[(out.size() - 1) % 16];
-      }
+      if (!base.busid.empty())
+        config.busid.back() = nth_function(base.busid.back(), out.size() - 1);
       config.name = net.name.empty() ? fmt::format("mlx5_{}", net.dev) : net.name;
       config.port = std::max(net.port, 1);
       config.gdr = net.gdr;

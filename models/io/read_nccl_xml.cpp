@@ -27,7 +27,9 @@ constexpr const char* kDumpHint =
 // PCI classes by their first digits.
 constexpr std::string_view kDisplayClass = "0x03";  // VGA, 3D and other display controllers
 constexpr std::string_view kNetworkClass = "0x02";
+constexpr std::string_view kBridgeClass = "0x06800";  // NVSwitch, or the NVLink port of a CPU
 constexpr const char* kNvSwitchClass = "0x068000";
+constexpr const char* kGpuClass = "0x030200";
 
 class NcclXmlReader {
  public:
@@ -125,9 +127,10 @@ class NcclXmlReader {
       out.nic.emplace();
     }
     if (out.gpu) add_gpu(node, out.busid);
+    // NCCL looks below PCIe switches only, and takes for one what it cannot tell.
+    if (out.gpu || out.nic || out.device_class.starts_with(kBridgeClass)) return out;
     out.children = read_children(node, false);
-    const bool is_leaf = !out.gpu && !out.nic && out.children.empty();
-    if (is_leaf && out.device_class.empty()) ++unknown_;
+    if (out.children.empty() && out.device_class.empty()) ++unknown_;
     return out;
   }
 
@@ -217,7 +220,9 @@ class NcclXmlReader {
   /// virtual machine, an NVSwitch.
   void name_nvlink_ends() {
     std::map<std::string, std::string> classes;
-    for_each_gpu([&](const Pci& pci) { classes[pci.busid] = pci.device_class; });
+    for_each_gpu([&](const Pci& pci) {
+      classes[pci.busid] = pci.device_class.empty() ? kGpuClass : pci.device_class;
+    });
     for_each_gpu([&](Pci& pci) {
       for (NodeDescription::Nvlink& link : pci.gpu->nvlinks) {
         if (!link.tclass.empty()) continue;

@@ -159,6 +159,16 @@ std::vector<Reader> Reader::children(std::string_view key) {
   return out;
 }
 
+std::vector<std::string> Reader::texts(std::string_view key) {
+  std::vector<std::string> out;
+  if (!has(key)) return value(key), out;
+  for (const YamlNode& item : required(key, YamlNode::Kind::sequence).items) {
+    if (item.kind != YamlNode::Kind::scalar) fail(key, "a list of words is expected");
+    out.push_back(item.text);
+  }
+  return out;
+}
+
 std::vector<std::pair<std::string, Reader>> Reader::table(std::string_view key) {
   std::vector<std::pair<std::string, Reader>> out;
   if (!has(key)) return value(key), out;

@@ -33,7 +33,8 @@ class Reader {
   int whole(std::string_view key, int min, int max);
   int whole(std::string_view key, int min, int max, int otherwise);
   double number(std::string_view key, double min, double max);
-  Bandwidth bandwidth(std::string_view key);  ///< > 0
+  std::vector<std::string> texts(std::string_view key);  ///< key: [a, b]; absent = none
+  Bandwidth bandwidth(std::string_view key);             ///< > 0
   Duration duration(std::string_view key);
   Bytes bytes(std::string_view key);
   double metres(std::string_view key);

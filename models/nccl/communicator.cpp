@@ -93,7 +93,7 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   const Bytes size =
       message_size(call.collective, call.count, call.element_bytes, communicator.ranks);
   DecidedCall out;
-  out.decision = decide(communicator.model, call.collective, size);
+  out.decision = decide(communicator.model, call.collective, size, call.element_bytes);
   if (!out.decision.algorithm) {
     throw Error(fmt::format("{}: NCCL refuses the call, nothing is left to choose from:{}",
                             to_text(call.collective),

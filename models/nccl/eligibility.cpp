@@ -167,4 +167,9 @@ std::string why_passed_over(const TunerInput& in, Collective c, Algorithm a) {
   return {};
 }
 
+bool suits_type(const TunerInput& in, Collective c, Algorithm a, int element_bytes) {
+  if (a != Algorithm::nvls && a != Algorithm::nvls_tree) return true;
+  return element_bytes > 1 || (c == Collective::all_gather && in.version >= kNccl2_22);
+}
+
 }  // namespace fabricast

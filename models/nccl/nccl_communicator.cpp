@@ -172,7 +172,7 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
   warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
   if (settings.collnet && !config.sharp) {
     warnings.emplace_back(
-        "NCCL_COLLNET_ENABLE=1: there is no CollNet plugin; --sharp says that the fabric has one");
+        "NCCL_COLLNET_ENABLE=1: no CollNet plugin is there (SHARP), so CollNet stays off");
   }
   input.nics = usable_nets(node, settings.ib_hca, config.nodes);
   if (settings.collnet && config.sharp && !config.no_sharp.empty()) {

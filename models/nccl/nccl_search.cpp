@@ -120,6 +120,14 @@ void check(const NodeDescription& node, const SearchInput& input) {
   check_known(input.nics, net_devs(node), "NIC");
 }
 
+/// NCCL passes over what hangs below a GPU or a NIC.
+void check_found(const NodeDescription& node, const NcclGraph& graph, const SearchInput& input) {
+  if (static_cast<std::size_t>(graph.count(TopoKind::gpu)) < input.gpus.size())
+    throw Error(node.name + ": a GPU hangs below what is no PCIe switch");
+  if (input.nodes > 1 && graph.count(TopoKind::net) == 0)
+    throw Error(node.name + ": all NICs hang below what is no PCIe switch");
+}
+
 }  // namespace
 
 NcclGraphs exchanged(const NcclGraphs& searched) {
@@ -134,6 +142,7 @@ SearchResult search(const NodeDescription& node, const SearchInput& input) {
   check(node, input);
   NcclGraph graph = NcclGraph::build(input.collnet ? with_collnet(node) : node, input.version,
                                      input.gpus, input.nics);
+  check_found(node, graph, input);
   NcclTopology topology(std::move(graph), input.settings,
                         input.nodes * static_cast<int>(input.gpus.size()));
   const BandwidthLimits limits = bandwidth_limits(topology);

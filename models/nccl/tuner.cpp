@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "models/nccl/eligibility.hpp"
 #include "models/nccl/tuner_tables.hpp"
 
 namespace fabricast {
@@ -106,7 +107,8 @@ Width width(const TuningModel& model, Algorithm a, Protocol p, Bytes size) {
 
 }  // namespace
 
-TunerDecision decide(const TuningModel& model, Collective collective, Bytes size) {
+TunerDecision decide(const TuningModel& model, Collective collective, Bytes size,
+                     int element_bytes) {
   assert(is_tuned(collective) && size.count > 0);
   TunerDecision d;
   for (const bool is_last_resort : {false, true}) {
@@ -117,7 +119,9 @@ TunerDecision decide(const TuningModel& model, Collective collective, Bytes size
       for (const Protocol p : kAllProtocols) {
         if (!speaks(a, p)) continue;
         d.candidates.push_back(at_size(model, collective, a, p, size, is_last_resort));
-        const Candidate& c = d.candidates.back();
+        Candidate& c = d.candidates.back();
+        if (c.excluded.empty() && !suits_type(model.input, collective, a, element_bytes))
+          c = {a, p, c.latency_us, 0, 0, "NVLS does not sum elements of one byte"};
         if (c.excluded.empty() && (best == nullptr || c.time_us < best->time_us)) best = &c;
       }
     }

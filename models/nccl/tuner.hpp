@@ -98,9 +98,10 @@ struct TunerDecision {
   std::vector<Candidate> candidates;  ///< every algorithm and protocol, in NCCL's order
 };
 
-/// `size` as message_size() counts it; the data type is one that NVLS can sum (float32).
-/// REQUIRES: a tuned collective; size > 0; two ranks or more.
-TunerDecision decide(const TuningModel& model, Collective collective, Bytes size);
+/// `size` as message_size() counts it, of elements that are summed (or only moved). Integers of a
+/// byte, and the floats of a byte, keep NVLS out. REQUIRES: a tuned collective; size > 0.
+TunerDecision decide(const TuningModel& model, Collective collective, Bytes size,
+                     int element_bytes = 4);
 
 /// Makes the candidate the one that is taken: `decision` as if it had won. REQUIRES: one of
 /// decision.candidates that is not excluded.

@@ -53,7 +53,8 @@ def transcript():
 
 
 def help_goes_to_stdout():
-    for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help"]:
+    for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
+                      "lint --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
 
@@ -119,6 +120,40 @@ def failed_expectation():
     assert "# FAILED  1 MiB all_reduce: busbw" in ran.stdout, ran.stdout
 
 
+def sarif_is_sarif():
+    ran = run("lint job.sbatch --format sarif")
+    log = json.loads(ran.stdout)
+    results = log["runs"][0]["results"]
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    assert ran.returncode == 1 and log["version"] == "2.1.0" and results, ran
+    for result in results:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"], result
+        assert result["level"] in ("error", "warning", "note"), result
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "job.sbatch", place
+        assert place["region"]["startLine"] >= 1, place
+
+
+def lint_reads_stdin():
+    ran = run("lint - --format json", input="export NCCL_NTHREADS=100\n")
+    finding = json.loads(ran.stdout)["findings"][0]
+    assert ran.returncode == 0 and finding["file"] == "<stdin>", ran
+    assert (finding["rule"], finding["line"], finding["column"]) == ("FL018", 1, 8), finding
+
+
+def variables_are_listed():
+    rows = run("lint --list-variables").stdout.splitlines()
+    assert len(rows) > 424 and all(row.count(" | ") >= 4 for row in rows[2:]), rows[:5]
+    documented = (HERE.parents[1] / "docs" / "variables.md").read_text()
+    assert documented.endswith("\n".join(rows) + "\n"), "docs/variables.md is old"
+
+
+def rules_are_documented():
+    documented = (HERE.parents[1] / "docs" / "lint.md").read_text()
+    rules = [line.split()[0] for line in run("lint --list-rules").stdout.splitlines()]
+    assert len(rules) > 30 and not [rule for rule in rules if rule not in documented], rules
+
+
 def full_disk():
     with open("/dev/full", "w") as full:
         for arguments in [SMALL, SMALL + " --format csv"]:
@@ -131,7 +166,8 @@ def main():
     failed = 0
     for check in [transcript, help_goes_to_stdout, csv_is_a_contract, json_is_json,
                   xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
-                  nccl_tests_sizes, failed_expectation, full_disk]:
+                  nccl_tests_sizes, failed_expectation, sarif_is_sarif, lint_reads_stdin,
+                  variables_are_listed, rules_are_documented, full_disk]:
         try:
             check()
             print(f"ok      {check.__name__}")

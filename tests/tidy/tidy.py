@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "models/nccl": ["sim", "models/hardware", "models/nccl", *TEXT_HELPERS],
     "models/io": ["sim", "models"],
     "models/studies": ["sim", "models"],
+    "models/lint": ["sim", "models"],
     "cli": ["sim", "models", "cli"],
     "bench": ["sim", "models"],
     "tests": ["sim", "models", "tests"],
@@ -27,7 +28,7 @@ LIBRARIES = {
     "fmt": r"models/|cli/|tests/|bench/",
     "yaml-cpp": r"models/io/",
     "pugixml.hpp": r"models/io/|tests/",
-    "nlohmann": r"models/io/|models/studies/\w+_json\.cpp|tests/",
+    "nlohmann": r"models/io/|models/(studies|lint)/\w+_json\.cpp|tests/",
     "CLI": r"cli/",
     "unistd.h": r"cli/",
     "doctest": r"tests/",
@@ -109,7 +110,8 @@ def check_header(path, text):
 def check_lists(sources):
     """Every .cpp stands in a CMakeLists.txt, and everything that stands there exists."""
     listed = set()
-    for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt")]:
+    for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt"),
+                  *ROOT.glob("tests/*/CMakeLists.txt")]:
         for number, line in lines(cmake.read_text()):
             for name in re.findall(r"(?<![\w/.}])[\w/]+\.cpp\b", line.split("#")[0]):
                 file = (cmake.parent / name).relative_to(ROOT).as_posix()

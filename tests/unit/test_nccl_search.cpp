@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/load.hpp"
 #include "models/io/read_nccl_xml.hpp"
 #include "models/nccl/nccl_search.hpp"
 #include "nccl_tables.hpp"
@@ -352,4 +353,45 @@ TEST_CASE("graph search: environment variables") {
   CHECK(current.p2p_level == PathType::c2c);
   CHECK(current.nets_per_gpu == 2);
   CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("search: what NCCL finds on presets that have no table") {
+  const PartsCatalogue parts = load_parts();
+  const auto found = [&](const char* preset, NcclVersion version) {
+    const NodeDescription node = load_description(preset, parts);
+    SearchInput input;
+    input.version = version;
+    input.gpus = gpu_devs(node);
+    input.nics = net_devs(node);
+    return search(node, input);
+  };
+  SUBCASE("Blackwell: 8 channels of 90 GB/s fill 18 x 40.1 GB/s, and are doubled") {
+    for (const NcclVersion version : {kNccl2_27_7, kNccl2_30_7}) {
+      const SearchResult b200 = found("hgx-b200", version);
+      CHECK(b200.total_bw == doctest::Approx(721.8));
+      CHECK(b200.ring.channel_count() == 16);
+      CHECK(b200.ring.bw_intra == 45);
+      CHECK(b200.nvls.channel_count() == 8);
+    }
+  }
+  SUBCASE("Blackwell is Hopper to 2.21: 18 x 20.6 GB/s hold 12 channels of 30") {
+    const SearchResult b200 = found("hgx-b200", kNccl2_21_5);
+    CHECK(b200.total_bw == doctest::Approx(370.8));
+    CHECK(b200.ring.channel_count() == 12);
+    CHECK(b200.ring.bw_intra == 30);
+  }
+  SUBCASE("PCIe only: one ring as fast as a gen4 card") {
+    const SearchResult pcie = found("pcie-8", kNccl2_27_7);
+    CHECK(pcie.ring.channel_count() == 1);
+    CHECK(pcie.ring.bw_intra <= 24);
+    CHECK(pcie.ring.type_intra == PathType::sys);
+    CHECK(pcie.nvls.channel_count() == 0);
+  }
+  SUBCASE("bridged pairs: two islands make two channels at least, since 2.27") {
+    CHECK(found("h100-pcie-nvl-4", kNccl2_21_5).ring.channel_count() == 1);
+    const SearchResult pairs = found("h100-pcie-nvl-4", kNccl2_27_7);
+    CHECK(pairs.ring.channel_count() >= 2);
+    // All of them cross the 16 GB/s between AMD sockets.
+    CHECK(static_cast<float>(pairs.ring.channel_count()) * pairs.ring.bw_intra <= 16);
+  }
 }

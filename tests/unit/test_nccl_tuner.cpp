@@ -219,6 +219,41 @@ TEST_CASE("tuner: the chosen candidate is the first of the fastest, and 2.27 ask
   }
 }
 
+TEST_CASE("tuner: elements of one byte keep NVLS out of sums") {
+  const TuningModel model = tuning_model(h100_input("2.27.7", ""));
+  const Bytes size{64 << 20};
+  CHECK(decide(model, Collective::all_reduce, size).algorithm == Algorithm::nvls_tree);
+  const TunerDecision bytes = decide(model, Collective::all_reduce, size, 1);
+  CHECK(bytes.algorithm != Algorithm::nvls_tree);
+  CHECK(candidate(bytes, Algorithm::nvls_tree, Protocol::simple).excluded ==
+        "NVLS does not sum elements of one byte");
+}
+
+TEST_CASE("tuner: Blackwell in 2.30, by hand") {
+  TunerInput in = h100_input("2.30.7", "");
+  in.compute_capability_min = in.compute_capability_max = 100;
+  in.nodes = 4;
+  in.ranks = 32;
+  in.nvls_graph.bw_intra = 90;
+  in.nvls_graph.bw_inter = 96;
+  REQUIRE(in.nvls_graph.channel_count() == 8);
+  const auto nvls_tree = [&](Bytes size) {
+    return candidate(decide(tuning_model(in), Collective::all_reduce, size), Algorithm::nvls_tree,
+                     Protocol::simple);
+  };
+  // 90 x 0.74 x 7/8 x 2 = 116.55 inside, 96 between, 80 at most per channel; x 32/62.
+  CHECK(nvls_tree(Bytes{1 << 30}).bandwidth_GBps == doctest::Approx(8 * 80.0 * 32 / 62));
+  // 25 us inside, four hops of 20.9 us.
+  CHECK(nvls_tree(Bytes{1 << 30}).latency_us == doctest::Approx(25 + 4 * 20.9));
+  // At 1 MiB half of it, as Tree; not on Arm.
+  CHECK(nvls_tree(Bytes{1 << 20}).bandwidth_GBps == doctest::Approx(4 * 80.0 * 32 / 62));
+  in.cpu = HostCpu::arm;
+  CHECK(nvls_tree(Bytes{1 << 20}).bandwidth_GBps == doctest::Approx(8 * 80.0 * 32 / 62));
+  in.nvls_graph.channels.resize(1);
+  CHECK(nvls_tree(Bytes{1 << 20}).excluded ==
+        "NVLSTree needs two channels or more, the search found one");
+}
+
 TEST_CASE("host kinds: from the words of NCCL's topology XML") {
   CHECK(host_cpu("x86_64", "GenuineIntel") == HostCpu::intel);
   CHECK(host_cpu("x86_64", "AuthenticAMD") == HostCpu::amd);

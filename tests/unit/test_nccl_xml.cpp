@@ -130,6 +130,13 @@ TEST_CASE("nccl xml: what is odd or missing is taken as NCCL takes it") {
     CHECK(node.cpus[0].children[1].gpu->dev == 1);
     CHECK(node.cpus[0].children[2].gpu->dev == 0);
   }
+  SUBCASE("nothing is looked for below what is no PCIe switch") {
+    const NodeDescription node = parse(below_cpu(
+        kGpu +
+        R"(<pci busid="1:0:0.0" class="0x068000"><pci busid="2:0:0.0"><gpu sm="80"/></pci></pci>
+                  <pci busid="3:0:0.0"><gpu sm="80"/><pci busid="4:0:0.0"><gpu sm="80"/></pci></pci>)"));
+    CHECK(gpu_devs(node) == std::vector<int>{0, 1});
+  }
   SUBCASE("an NVLink end without class is the GPU of that bus id, else an NVSwitch") {
     const NodeDescription node = parse(below_cpu(
         R"(<pci busid="1:0:0.0" class="0x030200"><gpu sm="80"><nvlink target="2:0:0.0" count="2"/></gpu></pci>
@@ -260,6 +267,26 @@ TEST_CASE("nccl xml: hostile text ends in an error") {
     CHECK(error_of(std::string("<system\0>", 9)).starts_with("t.xml:1: not valid XML"));
     CHECK(error_of(below_cpu("<pci busid=\"\xff\xfe\"/>")).starts_with("t.xml:3: "));
   }
+}
+
+TEST_CASE("nccl xml: 64 GPUs in one node are searched in bounded time") {
+  // Every try has a budget of steps, as NCCL's has: what grows is only the cost of one step.
+  const auto node_of = [](const std::string& nvlink) {
+    std::string out = "<system version=\"1\">";
+    for (int g = 0; g < 64; ++g) {
+      if (g % 8 == 0) {
+        out += (g == 0 ? "" : "</cpu>") + ("<cpu numaid=\"" + std::to_string(g / 8)) +
+               R"(" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="17">)";
+      }
+      out += "<pci busid=\"" + std::to_string(g) + R"(:0:0.0" link_speed="32.0 GT/s PCIe">)" +
+             "<gpu sm=\"90\">" + nvlink + "</gpu></pci>";
+    }
+    return parse(out + "</cpu></system>");
+  };
+  const NodeDescription switched =
+      node_of(R"(<nvlink target="99:0:0.0" count="18" tclass="0x068000"/>)");
+  CHECK(search_one_node(switched, kNccl2_27_7).ring.type_intra == PathType::nvl);
+  CHECK(search_one_node(node_of(""), kNccl2_21_5).ring.type_intra == PathType::sys);
 }
 
 TEST_CASE("load: a description comes from a preset or from NCCL's own file") {

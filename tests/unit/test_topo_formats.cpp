@@ -138,6 +138,31 @@ TEST_CASE("import: NCCL decides on the XML itself") {
   CHECK(hardware.model.input.ring.bw_intra == 20);  // of 24
 }
 
+TEST_CASE("communicator: a node that NCCL splits is kept together, and says so") {
+  // 25 GB/s to each GPU's own NIC, 22 GB/s between the sockets.
+  std::string text = "<system version=\"1\">";
+  for (const char* numa : {"0", "1"}) {
+    text += std::string("<cpu numaid=\"") + numa +
+            R"(" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+            <pci busid="0000:1)" +
+            numa + R"(:00.0" class="0x060400" link_speed="32.0 GT/s PCIe">
+            <pci busid="0000:2)" +
+            numa + R"(:00.0" link_speed="32.0 GT/s PCIe"><gpu sm="90"/></pci>
+            <pci busid="0000:3)" +
+            numa + R"(:00.0" link_speed="32.0 GT/s PCIe">
+              <nic><net name="n)" +
+            numa + R"(" speed="200000" gdr="1" guid="0x)" + numa + R"("/></nic></pci></pci></cpu>)";
+  }
+  text += "</system>";
+  CommunicatorConfig config;
+  config.description = parse_nccl_xml(text, "t.xml");
+  const Communicator made = make_communicator(parse(text), config);
+  CHECK(made.model.input.ring.gpus() == 2);
+  REQUIRE(made.warnings.size() == 1);
+  CHECK(made.warnings[0].find("fall apart into 2 groups that NCCL joins by the network") !=
+        std::string::npos);
+}
+
 TEST_CASE("import: what has no part is refused") {
   const auto error = [](const std::string& device) {
     return error_text([&] { parse(below_cpu(device)); });

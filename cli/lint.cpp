@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "models/io/load.hpp"
+#include "models/io/load_variables.hpp"
+#include "models/io/words.hpp"
+#include "models/lint/lint_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+struct LintOptions {
+  std::vector<std::string> files, env, env_files;
+  std::string topology, fabric, parts, kind, explain;
+  std::string nccl = "2.21.5", format = "text", fail_on = "error";
+  int nodes = 0;  ///< 0 = what the topology says
+  bool sharp = false, list_rules = false, list_variables = false;
+};
+
+/// --env takes a file, or NAME=value where there is no file of that name.
+bool is_assignment(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  return equals != std::string::npos && is_env_name(text.substr(0, equals)) &&
+         !std::filesystem::exists(text);
+}
+
+std::vector<EnvFile> read_files(const LintOptions& options) {
+  std::optional<EnvKind> kind;
+  if (!options.kind.empty())
+    kind = of_option("--kind", [&] { return env_kind_from_text(options.kind); });
+  std::vector<EnvFile> out;
+  for (const std::string& file : options.files) out.push_back(read_env_file(file, kind));
+  for (const std::string& file : options.env_files) out.push_back(read_env_file(file, kind));
+  for (const std::string& text : options.env) {
+    out.push_back(is_assignment(text) ? of_option("--env", [&] { return env_option(text); })
+                                      : read_env_file(text, kind));
+  }
+  if (out.empty())
+    throw Error("nothing to look at", "give files, --env NAME=value, or - for standard input");
+  return out;
+}
+
+/// A modelled series by its name is the release that stands for it, so that "2.21" is 2.21.5.
+NcclVersion release(const std::string& text) {
+  for (const NcclVersion known : kModelledVersions) {
+    if (text == fmt::format("2.{}", known.series)) return known;
+  }
+  return nccl_release_from_text(text);
+}
+
+std::string rules_text() {
+  std::string out;
+  for (const LintRule& rule : lint_rules())
+    out += fmt::format("{}  {:<18} {}\n", rule.id, rule.name, rule.what);
+  return out;
+}
+
+std::string explanation(const std::string& name, NcclVersion version) {
+  const VariableCatalogue catalogue = load_variables();
+  const Variable* variable = catalogue.find(name);
+  if (variable != nullptr) return explain_variable(*variable, version);
+  std::vector<std::string> names;
+  for (const Variable& v : catalogue.all()) names.push_back(v.name);
+  const std::string near = nearest(name, names);
+  throw Error(fmt::format("nobody reads {}", name),
+              near.empty() ? "fabricast lint --list-variables lists all names"
+                           : fmt::format("did you mean {}?", near));
+}
+
+bool fails(const LintResult& result, const std::string& fail_on) {
+  const std::optional<Severity> found = worst(result);
+  if (!found || fail_on == "never") return false;
+  for (const Severity s : {Severity::note, Severity::warning, Severity::error}) {
+    if (fail_on == to_text(s)) return *found >= s;
+  }
+  return false;
+}
+
+int check(const LintOptions& options, NcclVersion version) {
+  LintInput input;
+  input.files = read_files(options);
+  input.version = version;
+  input.sharp = options.sharp;
+  std::optional<Cluster> cluster;
+  if (!options.topology.empty()) {
+    const PartsCatalogue parts = load_parts(options.parts);
+    cluster.emplace(load_cluster({options.topology, options.nodes, options.fabric}, parts));
+    input.cluster = &*cluster;
+    input.description = load_description(options.topology, parts);
+  }
+  const LintResult result = lint(input, load_variables());
+  if (options.format == "text") {
+    fmt::print("{}", lint_text(result, version));
+  } else if (options.format == "json") {
+    fmt::print("{}", lint_json(result, version));
+  } else {
+    fmt::print("{}", lint_sarif(result, FABRICAST_VERSION));
+  }
+  return fails(result, options.fail_on) ? kCheckFailed : kDone;
+}
+
+int run(const LintOptions& options) {
+  const NcclVersion version = of_option("--nccl", [&] { return release(options.nccl); });
+  if (options.list_rules) {
+    fmt::print("{}", rules_text());
+  } else if (options.list_variables) {
+    fmt::print("{}", variables_markdown(load_variables()));
+  } else if (!options.explain.empty()) {
+    fmt::print("{}", explanation(options.explain, version));
+  } else {
+    return check(options, version);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_lint(CLI::App& app, Action& action) {
+  auto options = std::make_shared<LintOptions>();
+  CLI::App* command = app.add_subcommand(
+      "lint", "what each environment variable really does, and what is wrong with it");
+  command->add_option("files", options->files,
+                      "scripts, job files, container specs, NAME=value lines; - is stdin");
+  command->add_option("--env", options->env, "a file as well, or NAME=value; may be repeated")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--env-file", options->env_files, "a file as well")->expected(1)->take_all();
+  command->add_option("--kind", options->kind,
+                      "plain, nccl_conf, shell, csh, dockerfile, yaml, toml or python; default: "
+                      "by name and content");
+  command->add_option("--topology", options->topology,
+                      "preset name or YAML file; without it nothing is said of hardware");
+  command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
+      ->check(whole_number(1, std::numeric_limits<int>::max()));
+  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  command->add_flag("--sharp", options->sharp, "the fabric offers SHARP, with its plugin");
+  command->add_option("--nccl", options->nccl, "any release of NCCL 2, like 2.18.3")
+      ->capture_default_str();
+  command->add_option("--format", options->format)
+      ->check(one_of({"text", "json", "sarif"}))
+      ->capture_default_str();
+  command->add_option("--fail-on", options->fail_on, "least severity for which the exit code is 1")
+      ->check(one_of({"error", "warning", "note", "never"}))
+      ->capture_default_str();
+  command->add_flag("--list-rules", options->list_rules, "print the rules");
+  command->add_flag("--list-variables", options->list_variables, "print the catalogue");
+  command->add_option("--explain", options->explain, "print all that is known of one variable");
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fabricast

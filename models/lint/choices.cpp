@@ -1,0 +1,173 @@
+// What a forced choice costs: the tuner's prediction with the variable against the one without.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "models/io/unit_text.hpp"
+#include "models/lint/rules.hpp"
+#include "models/nccl/communicator.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast::lint_rules_detail {
+
+namespace {
+
+/// Predictions nearer than this are no reason to change anything.
+constexpr double kLossMin = 1.05;
+constexpr std::int64_t kSizeMin = 8, kSizeMax = std::int64_t{8} << 30;
+constexpr std::int64_t kSizeFactor = 4;
+
+/// One collective: where the forced choice loses, and most.
+struct Loss {
+  Collective collective{};
+  Bytes from{}, to{};  ///< sizes at which it loses; there may be better ones between
+  Bytes worst{};
+  TunerDecision forced, free;  ///< at `worst`
+  double ratio = 1;
+};
+
+Loss loss_of(const TuningModel& forced, const TuningModel& free, Collective c) {
+  Loss out;
+  out.collective = c;
+  for (std::int64_t size = kSizeMin; size <= kSizeMax; size *= kSizeFactor) {
+    const TunerDecision a = decide(forced, c, Bytes{size}), b = decide(free, c, Bytes{size});
+    if (!a.algorithm || !b.algorithm || b.time_us <= 0) continue;
+    const double ratio = static_cast<double>(a.time_us) / static_cast<double>(b.time_us);
+    if (ratio < kLossMin) continue;
+    if (out.from.count == 0) out.from = Bytes{size};
+    out.to = Bytes{size};
+    if (ratio <= out.ratio) continue;
+    out.ratio = ratio;
+    out.worst = Bytes{size};
+    out.forced = a;
+    out.free = b;
+  }
+  return out;
+}
+
+std::string choice(const TunerDecision& d) {
+  return fmt::format("{} {}", to_text(*d.algorithm), to_text(d.protocol));
+}
+
+std::string in_words(const Loss& loss) {
+  return fmt::format("{} at {}: {:.1f} us with {}, {:.1f} us with {} (+{:.0f} %)",
+                     to_text(loss.collective), to_text(loss.worst), loss.forced.time_us,
+                     choice(loss.forced), loss.free.time_us, choice(loss.free),
+                     100 * (loss.ratio - 1));
+}
+
+TuningModel model_of(const LintInput& input, const Environment& environment) {
+  return make_communicator(*input.cluster, {modelled_version(input.version), environment, 0,
+                                            input.sharp, input.description})
+      .model;
+}
+
+Environment without(const Environment& environment, std::string_view name) {
+  Environment out;
+  for (const auto& [key, value] : environment.variables()) {
+    if (key != name) out.set(key, value);
+  }
+  return out;
+}
+
+std::string sizes_of(const Loss& loss) {
+  if (loss.from == loss.to) return fmt::format("at {}", to_text(loss.worst));
+  return fmt::format("from {} to {}, most at {}", to_text(loss.from), to_text(loss.to),
+                     to_text(loss.worst));
+}
+
+/// The collective to name first: all_reduce, if it loses at all.
+const Loss& headline(const std::vector<Loss>& losses) {
+  const auto first = std::ranges::find(losses, Collective::all_reduce, &Loss::collective);
+  return first != losses.end() ? *first : *std::ranges::max_element(losses, {}, &Loss::ratio);
+}
+
+void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
+  const Cluster& cluster = *sheet.input.cluster;
+  Finding& f = sheet.add(
+      "FL040", Severity::warning, s,
+      fmt::format("{} is beaten by NCCL's own choice: {}", shown(s), in_words(headline(losses))));
+  for (const Loss& loss : losses) {
+    if (!f.reason.empty()) f.reason += "; ";
+    f.reason += fmt::format("{} loses {} (+{:.0f} %)", to_text(loss.collective), sizes_of(loss),
+                            100 * (loss.ratio - 1));
+  }
+  f.source = fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
+                         nccl(modelled_version(sheet.input.version)), cluster.nodes(),
+                         cluster.nodes() == 1 ? "node" : "nodes", cluster.node().name());
+  f.suggestion = "leave it out, or measure that it wins for your sizes";
+}
+
+/// A prediction that cannot be made is said once; the mistake behind it has a finding of its own.
+void note_no_prediction(Sheet& sheet, const Error& error) {
+  const std::string what = error.what();
+  const std::string note = fmt::format("no prediction of what a choice costs (FL040): {}",
+                                       what.substr(0, what.find('\n')));
+  std::vector<std::string>& notes = sheet.result.notes;
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+}
+
+void check_choice(Sheet& sheet, const Setting& s) {
+  const Environment with = sheet.environment_of(s);
+  std::vector<Loss> losses;
+  try {
+    const TuningModel forced = model_of(sheet.input, with);
+    const TuningModel free = model_of(sheet.input, without(with, s.name()));
+    if (free.input.ranks < 2) return;
+    for (const Collective c : kAllCollectives) {
+      if (!is_tuned(c)) continue;
+      const Loss loss = loss_of(forced, free, c);
+      if (loss.ratio > 1) losses.push_back(loss);
+    }
+  } catch (const Error& error) {
+    note_no_prediction(sheet, error);
+    return;
+  }
+  if (!losses.empty()) report(sheet, s, losses);
+}
+
+/// Naming LL128 skips the check of src/graph/tuning.cc whether the path keeps stores in order.
+void check_ll128(Sheet& sheet, const Setting& s) {
+  std::vector<std::string> warnings;
+  const Cluster* cluster = sheet.input.cluster;
+  std::string message = fmt::format("{} uses LL128 unchecked", shown(s));
+  Severity severity = Severity::note;
+  try {
+    const Choices choices = read_protocol_choices(s.value(), sheet.input.version, warnings);
+    constexpr Collective c = Collective::all_reduce;
+    if (s.value().starts_with('^') || !choices.allows(c, index_of(Protocol::ll128))) return;
+    if (cluster != nullptr) {
+      const TuningModel free = model_of(sheet.input, {});
+      const TunedPair& usual = free.pair(c, Algorithm::ring, Protocol::ll128);
+      if (usual.excluded.empty()) return;
+      severity = Severity::error;
+      message += ": NCCL itself would not, because " + usual.excluded;
+    }
+  } catch (const Error&) {
+    return;  // FL016
+  }
+  Finding& f = sheet.add("FL041", severity, s, message);
+  f.reason =
+      "naming LL128 skips the test that GPUs, NVLink and NICs keep 128-byte stores whole; "
+      "where they do not, data are corrupted";
+  f.source = "NCCL 2.21.5 src/graph/tuning.cc:273";
+  f.suggestion = "exclude what you do not want instead, e.g. NCCL_PROTO=^LL";
+}
+
+}  // namespace
+
+void check_choices(Sheet& sheet) {
+  std::set<std::pair<std::string, std::string>> seen;  // two containers need no two predictions
+  const std::span<const std::string_view> acting = acting_variables();
+  for (const Setting& s : sheet.settings) {
+    if (!s.has_value() || s.value().empty() || !s.acts(sheet.input.version)) continue;
+    if (s.name() == "NCCL_PROTO") check_ll128(sheet, s);
+    if (sheet.input.cluster == nullptr || sheet.beside(s, s.name()) != &s) continue;
+    if (std::ranges::find(acting, s.name()) == acting.end()) continue;
+    if (seen.insert({s.file->path + ":" + s.name(), s.value()}).second) check_choice(sheet, s);
+  }
+}
+
+}  // namespace fabricast::lint_rules_detail

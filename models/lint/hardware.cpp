@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/io/unit_text.hpp"
+#include "models/lint/rules.hpp"
+#include "models/nccl/channel_graph.hpp"
+
+namespace fabricast::lint_rules_detail {
+
+namespace {
+
+bool has_nvlink(const NodeGraph& node) {
+  return std::ranges::any_of(node.gpus(), [](const GpuInfo& g) { return g.nvlink_count > 0; });
+}
+
+int capability(const NodeGraph& node) {
+  int most = 0;
+  for (const GpuInfo& gpu : node.gpus()) most = std::max(most, gpu.part.sm);
+  return most;
+}
+
+/// Grace: NVLink to the CPU, and between nodes.
+bool has_grace(const NodeGraph& node) {
+  return std::ranges::any_of(node.cpus(), [](const CpuInfo& cpu) {
+    return cpu.part.arch == "aarch64" || cpu.part.arch == "arm64";
+  });
+}
+
+bool uses_sockets(const Sheet& sheet, const Setting& s) {
+  const Setting* net = sheet.beside(s, "NCCL_NET");
+  return sheet.input.cluster->node().nics().empty() ||
+         (net != nullptr && net->value() == "Socket") ||
+         sheet.number_beside(s, "NCCL_IB_DISABLE").value_or(0) == 1;
+}
+
+/// What is missing, as the end of a sentence; "" when it is there.
+std::string missing(const Sheet& sheet, const Setting& s, Need need) {
+  const Cluster& cluster = *sheet.input.cluster;
+  const NodeGraph& node = cluster.node();
+  switch (need) {
+    case Need::nodes:
+      return cluster.nodes() > 1 ? "" : "there is one node";
+    case Need::single_node:
+      return cluster.nodes() == 1 ? "" : "it counts on a single node only";
+    case Need::nic:
+      return node.nics().empty() ? node.name() + " has no RDMA NIC" : "";
+    case Need::several_nics:
+      return node.nics().size() > 1 ? "" : node.name() + " has one NIC";
+    case Need::sockets:
+      return uses_sockets(sheet, s) ? "" : "data go over RDMA NICs, not over sockets";
+    case Need::nvlink:
+      return has_nvlink(node) ? "" : node.name() + " has no NVLink";
+    case Need::no_nvlink:
+      return has_nvlink(node) ? node.name() + " has NVLink" : "";
+    case Need::nvls:
+      if (capability(node) < 90) return "NVLS needs compute capability 9.0";
+      return node.nvswitches().empty() ? node.name() + " has no NVSwitch" : "";
+    case Need::sm90:
+      return capability(node) >= 90 ? "" : "it needs compute capability 9.0";
+    case Need::sm100:
+      return capability(node) >= 100 ? "" : "it needs compute capability 10.0";
+    case Need::sharp:
+      return sheet.input.sharp ? "" : "the fabric offers no SHARP (--sharp says that it does)";
+    case Need::mnnvl:
+      return has_grace(node) ? "" : "there is no NVLink between nodes";
+    case Need::c2c:
+      return has_grace(node) ? "" : "no CPU is on NVLink-C2C";
+  }
+  return "";
+}
+
+void check_needs(Sheet& sheet, const Setting& s) {
+  for (const Need need : s.variable->needs) {
+    const std::string why = missing(sheet, s, need);
+    if (why.empty()) continue;
+    const bool of_scale = need == Need::nodes || need == Need::single_node;
+    const bool off = number_text(s.value()).complete && number_text(s.value()).value == 0;
+    Finding& f = sheet.add("FL030", of_scale || off ? Severity::note : Severity::warning, s,
+                           fmt::format("{} has no effect here: {}", shown(s), why));
+    f.reason = s.variable->effect;
+    f.source = s.variable->evidence;
+    return;
+  }
+}
+
+/// NVLink switched off.
+void check_p2p(Sheet& sheet, const Setting& s) {
+  const NodeGraph& node = sheet.input.cluster->node();
+  const bool off = (s.name() == "NCCL_P2P_DISABLE" && number_text(s.value()).value == 1) ||
+                   (s.name() == "NCCL_P2P_LEVEL" && (s.value() == "LOC" || s.value() == "0"));
+  if (!off || !has_nvlink(node) || node.gpus().size() < 2) return;
+  const GpuInfo& gpu = node.gpus()[0];
+  const Bandwidth nvlink{gpu.part.nvlink_per_link.bytes_per_s * gpu.nvlink_count};
+  Finding& f =
+      sheet.add("FL043", Severity::warning, s,
+                fmt::format("{} leaves NVLink ({} per GPU) unused", shown(s), to_text(nvlink)));
+  f.reason = "GPUs of a node then exchange data through host memory, over PCIe and its sockets";
+  f.source = "NCCL 2.21.5 src/graph/paths.cc:283, src/transport/shm.cc";
+  f.suggestion = "leave it out; it is for finding faults";
+}
+
+/// RDMA switched off although there are NICs for it.
+void check_rdma(Sheet& sheet, const Setting& s) {
+  const Cluster& cluster = *sheet.input.cluster;
+  const bool off = (s.name() == "NCCL_IB_DISABLE" && number_text(s.value()).value == 1) ||
+                   (s.name() == "NCCL_NET" && s.value() == "Socket");
+  if (!off || cluster.nodes() < 2 || cluster.node().nics().empty()) return;
+  const NicInfo& nic = cluster.node().nics()[0];
+  Finding& f = sheet.add("FL043", Severity::warning, s,
+                         fmt::format("{} leaves {} RDMA NICs of {} a node unused", shown(s),
+                                     cluster.node().nics().size(), to_bits_text(nic.speed)));
+  f.reason = "data between nodes then go through the sockets of the operating system";
+  f.source = "NCCL 2.21.5 src/transport/net_ib.cc:311";
+}
+
+/// The level a GPU and a NIC are apart, in NCCL's words.
+PathType level_of(SmiPath path) {
+  switch (path) {
+    case SmiPath::self:
+    case SmiPath::nvlink:
+    case SmiPath::pix:
+      return PathType::pix;
+    case SmiPath::pxb:
+      return PathType::pxb;
+    case SmiPath::phb:
+    case SmiPath::node:
+      return PathType::phb;
+    case SmiPath::sys:
+      return PathType::sys;
+  }
+  return PathType::sys;
+}
+
+std::optional<PathType> level_from_text(std::string_view text) {
+  constexpr PathType old_numbers[] = {PathType::loc, PathType::pix, PathType::pxb, PathType::phb};
+  if (text.size() == 1 && text[0] >= '0' && text[0] <= '3')
+    return old_numbers[static_cast<std::size_t>(text[0] - '0')];
+  return path_type_from_text(text);
+}
+
+/// GPUDirect RDMA switched off for the nearest NIC of a GPU.
+void check_gdr_level(Sheet& sheet, const Setting& s) {
+  if (s.name() != "NCCL_NET_GDR_LEVEL") return;
+  const Cluster& cluster = *sheet.input.cluster;
+  const NodeGraph& node = cluster.node();
+  const std::optional<PathType> level = level_from_text(s.value());
+  if (!level || cluster.nodes() < 2 || node.nics().empty()) return;
+  std::vector<std::string> without;
+  for (const GpuInfo& gpu : node.gpus()) {
+    PathType nearest = PathType::sys;
+    for (const NicInfo& nic : node.nics())
+      nearest = std::min(nearest, level_of(node.smi_path(gpu.vertex, nic.vertex)));
+    if (nearest > *level) without.push_back(node.vertex(gpu.vertex).name);
+  }
+  if (without.empty()) return;
+  Finding& f = sheet.add("FL043", Severity::warning, s,
+                         fmt::format("{} switches GPUDirect RDMA off for {}: the nearest NIC is "
+                                     "farther away",
+                                     shown(s), joined(without)));
+  f.reason = "data are then copied through host memory on both sides";
+  f.source = s.variable->evidence;
+}
+
+}  // namespace
+
+void check_hardware(Sheet& sheet) {
+  if (sheet.input.cluster == nullptr) {
+    sheet.result.notes.emplace_back(
+        "no --topology: what depends on hardware was not checked (FL030, FL040, FL043, FL050..54)");
+    return;
+  }
+  for (const Setting& s : sheet.settings) {
+    if (!s.has_value() || s.value().empty() || !s.acts(sheet.input.version)) continue;
+    check_needs(sheet, s);
+    check_p2p(sheet, s);
+    check_rdma(sheet, s);
+    check_gdr_level(sheet, s);
+  }
+}
+
+}  // namespace fabricast::lint_rules_detail

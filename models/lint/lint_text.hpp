@@ -1,0 +1,22 @@
+#pragma once
+// Findings and the catalogue as people and machines read them.
+
+#include <string>
+
+#include "models/lint/lint.hpp"
+
+namespace fabricast {
+
+/// "file:line:col: severity: message [FL010]", indented reason, source and suggestion, a summary.
+std::string lint_text(const LintResult& result, NcclVersion version);
+/// One object: nccl, settings, notes, findings (docs/lint.md).
+std::string lint_json(const LintResult& result, NcclVersion version);
+/// SARIF 2.1.0, for code scanning.
+std::string lint_sarif(const LintResult& result, const std::string& program_version);
+
+/// The whole catalogue as a Markdown table of name, reader, releases, default and effect.
+std::string variables_markdown(const VariableCatalogue& catalogue);
+/// All that is known of one variable, and what its default is in `version`.
+std::string explain_variable(const Variable& variable, NcclVersion version);
+
+}  // namespace fabricast

@@ -1,0 +1,253 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/io/words.hpp"
+#include "models/lint/rules.hpp"
+#include "models/nccl/choices.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast::lint_rules_detail {
+
+namespace {
+
+constexpr NcclVersion k2_6{6, 0}, k2_14{14, 0}, k2_17{17, 0}, k2_18{18, 0}, k2_19{19, 0},
+    k2_23{23, 0}, k2_28{28, 0};
+
+bool same_in_any_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool is_known(std::string_view word, const std::vector<std::string>& known) {
+  return std::ranges::any_of(known,
+                             [&](const std::string& k) { return same_in_any_case(k, word); });
+}
+
+/// Names of NCCL_ALGO by release (src/graph/tuning.cc, ncclAlgoStr).
+std::vector<std::string> algorithm_names(NcclVersion version) {
+  std::vector<std::string> out = {"Tree", "Ring"};
+  if (version >= k2_6 && version < k2_14) out.emplace_back("CollNet");
+  if (version >= k2_14) {
+    out.emplace_back("CollNetDirect");
+    out.emplace_back("CollNetChain");
+  }
+  if (version >= k2_17) out.emplace_back("NVLS");
+  if (version >= k2_18) out.emplace_back("NVLSTree");
+  if (version >= k2_23) out.emplace_back("PAT");
+  return out;
+}
+
+bool has_blank(std::string_view text) {
+  return text.find_first_of(" \t") != std::string_view::npos;
+}
+
+/// True when it reported one.
+bool check_blanks(Sheet& sheet, const Setting& s) {
+  for (const std::string_view entry : comma_list(s.value())) {
+    if (!has_blank(entry)) continue;
+    Finding& f = sheet.add(
+        "FL015", Severity::error, s,
+        fmt::format("{}: the entry \"{}\" keeps its blank and matches nothing", shown(s), entry));
+    f.reason = "lists are split at ',' and not trimmed";
+    f.source = "NCCL 2.21.5 src/misc/utils.cc, parseStringList";
+    f.suggestion = "write the list without blanks";
+    return true;
+  }
+  return false;
+}
+
+/// Which collectives an algorithm exists for (src/graph/tuning.cc, ncclTopoTuneModel).
+bool serves(Algorithm a, Collective c) {
+  switch (a) {
+    case Algorithm::ring:
+      return true;
+    case Algorithm::tree:
+    case Algorithm::collnet_chain:
+    case Algorithm::nvls_tree:
+      return c == Collective::all_reduce;
+    case Algorithm::collnet_direct:
+    case Algorithm::nvls:
+      return c == Collective::all_reduce || c == Collective::all_gather ||
+             c == Collective::reduce_scatter;
+    case Algorithm::pat:
+      return c == Collective::all_gather || c == Collective::reduce_scatter;
+  }
+  return false;
+}
+
+/// Collectives that the list leaves without any algorithm.
+void check_left_out(Sheet& sheet, const Setting& s) {
+  const NcclVersion version = sheet.input.version;
+  if (version < k2_17) return;  // before, the list was for all_reduce, or a fallback caught it
+  std::vector<std::string> warnings;
+  const Choices choices = read_algorithm_choices(s.value(), version, warnings);
+  std::vector<std::string> empty;
+  for (const Collective c : kAllCollectives) {
+    if (!is_tuned(c)) continue;
+    const bool any = std::ranges::any_of(kAllAlgorithms, [&](Algorithm a) {
+      return serves(a, c) && choices.allows(c, index_of(a));
+    });
+    if (!any) empty.emplace_back(to_text(c));
+  }
+  if (empty.empty()) return;
+  const bool fails = version < k2_19 || version >= kNccl2_24;
+  Finding& f = sheet.add("FL016", fails ? Severity::warning : Severity::note, s,
+                         fmt::format("{} leaves no algorithm for {}: {}", shown(s), joined(empty),
+                                     fails ? "such a call fails" : "they run on rings"));
+  f.reason =
+      "Tree, CollNetChain and NVLSTree exist for all_reduce only; broadcast and reduce "
+      "always run on rings";
+  f.source = version >= kNccl2_24 ? "NCCL 2.27.7 src/graph/tuning.cc:43, src/enqueue.cc:1825"
+                                  : "NCCL 2.21.5 src/graph/tuning.cc:166";
+  f.suggestion = version >= kNccl2_24 ? "name the collective: allreduce:..." : "";
+}
+
+void unknown_choice(Sheet& sheet, const Setting& s, std::string_view item,
+                    const std::vector<std::string>& known, bool any_known) {
+  const bool refuses = sheet.input.version >= kNccl2_24;
+  Finding& f = sheet.add(
+      "FL016", refuses || !any_known ? Severity::error : Severity::warning, s,
+      fmt::format("{}: {} does not know \"{}\" and {}", shown(s), nccl(sheet.input.version), item,
+                  refuses     ? "refuses to start"
+                  : any_known ? "ignores it without a message"
+                              : "takes the list as if it were not there"));
+  f.source = refuses ? "NCCL 2.27.7 src/graph/tuning.cc:43" : "NCCL 2.21.5 src/graph/tuning.cc";
+  f.suggestion = item == "CollNet" ? "CollNetDirect,CollNetChain replaced CollNet in 2.14"
+                                   : hint_nearest(item, known);
+  if (!refuses && item.find_first_of(":;") != std::string_view::npos)
+    f.suggestion = "lists for single collectives exist since 2.24";
+}
+
+void check_choice_list(Sheet& sheet, const Setting& s) {
+  const bool algorithms = s.variable->type == VariableType::algorithms;
+  const NcclVersion version = sheet.input.version;
+  const std::vector<std::string> known =
+      algorithms ? algorithm_names(version) : std::vector<std::string>{"LL", "LL128", "Simple"};
+  std::vector<std::string_view> wrong;
+  bool any_known = false;
+  std::string_view rest = s.value();
+  while (!rest.empty()) {
+    const std::size_t end = version >= kNccl2_24 ? rest.find(';') : std::string_view::npos;
+    std::string_view list = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    if (version >= kNccl2_24 && list.find(':') != std::string_view::npos)
+      list.remove_prefix(list.find(':') + 1);
+    if (list.starts_with('^')) list.remove_prefix(1);
+    for (const std::string_view item : comma_list(list)) {
+      if (item.empty()) continue;
+      if (is_known(item, known)) {
+        any_known = true;
+      } else {
+        wrong.push_back(item);
+      }
+    }
+  }
+  for (const std::string_view item : wrong) unknown_choice(sheet, s, item, known, any_known);
+  if (!wrong.empty()) return;
+  try {
+    if (algorithms) {
+      check_left_out(sheet, s);
+    } else {
+      std::vector<std::string> warnings;
+      read_protocol_choices(s.value(), version, warnings);
+    }
+  } catch (const Error& error) {  // 2.24+: a list NCCL refuses for its order or its collective
+    Finding& f = sheet.add("FL016", Severity::error, s, error.what());
+    f.source = "NCCL 2.27.7 src/graph/tuning.cc:43";
+  }
+}
+
+void check_level(Sheet& sheet, const Setting& s) {
+  std::vector<std::string> known = {"LOC", "NVL", "NVB", "PIX", "PXB", "PXN", "PHB", "SYS"};
+  if (sheet.input.version >= kNccl2_27) known.emplace_back("C2C");
+  if (sheet.input.version >= k2_28) known.emplace_back("P2C");
+  if (s.name() == "NCCL_NET_MERGE_LEVEL") known.emplace_back("PORT");
+  const std::string& value = s.value();
+  if (std::ranges::find(known, value) != known.end()) return;
+  constexpr std::string_view source = "NCCL 2.21.5 src/graph/paths.cc:212 (levelsOldToNew)";
+  if (value.front() >= '0' && value.front() <= '9') {
+    static constexpr std::string_view levels[] = {"LOC", "PIX", "PXB", "PHB", "SYS"};
+    const std::int64_t number = std::clamp<std::int64_t>(number_text(value).value, 0, 4);
+    Finding& f = sheet.add("FL014", Severity::note, s,
+                           fmt::format("{} is an old number: it means {}", shown(s),
+                                       levels[static_cast<std::size_t>(number)]));
+    f.reason = "0 LOC, 1 PIX, 2 PXB, 3 PHB, 4 and above SYS";
+    f.source = source;
+    f.suggestion = fmt::format("{}={}", s.name(), levels[static_cast<std::size_t>(number)]);
+    return;
+  }
+  Finding& f = sheet.add("FL014", Severity::error, s,
+                         fmt::format("{}: no path level, NCCL keeps its default", shown(s)));
+  f.reason = "levels are compared in upper case, and other words are ignored without a message";
+  f.source = source;
+  std::string upper(value);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  f.suggestion = std::ranges::find(known, upper) != known.end()
+                     ? fmt::format("{}={}", s.name(), upper)
+                     : hint_nearest(value, known);
+}
+
+void check_words(Sheet& sheet, const Setting& s) {
+  std::string_view value = s.value();
+  const bool list = s.variable->type == VariableType::words;
+  if (list && value.starts_with('^')) value.remove_prefix(1);
+  const std::vector<std::string_view> items =
+      list ? comma_list(value) : std::vector<std::string_view>{value};
+  for (const std::string_view item : items) {
+    if (item.empty() || is_known(item, s.variable->words)) continue;
+    Finding& f = sheet.add("FL013", Severity::warning, s,
+                           fmt::format("{}: \"{}\" is unknown{}", shown(s), item,
+                                       s.name() == "NCCL_DEBUG" ? ", so nothing is logged" : ""));
+    f.source = s.variable->evidence;
+    f.suggestion = hint_nearest(item, s.variable->words);
+  }
+}
+
+/// A name of one character is passed over (src/misc/socket.cc).
+void check_interfaces(Sheet& sheet, const Setting& s) {
+  if (s.value().size() > 1) return;
+  Finding& f = sheet.add("FL013", Severity::warning, s,
+                         fmt::format("{}: one character is ignored", shown(s)));
+  f.source = "NCCL 2.21.5 src/misc/socket.cc:329";
+}
+
+void check_setting(Sheet& sheet, const Setting& s) {
+  switch (s.variable->type) {
+    case VariableType::algorithms:
+    case VariableType::protocols:
+      if (!check_blanks(sheet, s)) check_choice_list(sheet, s);
+      break;
+    case VariableType::hcas:
+      check_blanks(sheet, s);
+      break;
+    case VariableType::interfaces:
+      if (!check_blanks(sheet, s)) check_interfaces(sheet, s);
+      break;
+    case VariableType::level:
+      check_level(sheet, s);
+      break;
+    case VariableType::word:
+    case VariableType::words:
+      check_words(sheet, s);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+void check_lists(Sheet& sheet) {
+  for (const Setting& s : sheet.settings) {
+    if (!s.has_value() || s.value().empty() || s.variable == nullptr) continue;
+    const bool literal = s.file->kind == EnvKind::nccl_conf;
+    if (literal && (s.at->has(EnvTrap::quotes_in_value) || s.at->has(EnvTrap::comment_in_value) ||
+                    s.at->has(EnvTrap::blank_at_end) || s.at->has(EnvTrap::carriage_return)))
+      continue;  // reported by check_writing
+    const bool torch = s.variable->reader == VariableReader::pytorch;
+    if (torch || s.acts(sheet.input.version)) check_setting(sheet, s);
+  }
+}
+
+}  // namespace fabricast::lint_rules_detail

@@ -1,0 +1,113 @@
+#include "models/lint/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+namespace fabricast::lint_rules_detail {
+
+Finding& Sheet::add(std::string_view rule, Severity severity, const Setting& setting,
+                    std::string message) {
+  Finding& f = add(rule, severity, *setting.file, setting.at->line, std::move(message));
+  f.column = setting.at->column;
+  f.variable = setting.name();
+  return f;
+}
+
+Finding& Sheet::add(std::string_view rule, Severity severity, const EnvFile& file, int line,
+                    std::string message) {
+  Finding f;
+  f.rule = rule;
+  f.severity = severity;
+  f.file = file.path;
+  f.line = line;
+  f.message = std::move(message);
+  result.findings.push_back(std::move(f));
+  return result.findings.back();
+}
+
+bool Sheet::sees(const Setting& s, const Setting& other) {
+  if (other.at->has(EnvTrap::build_argument) || other.at->has(EnvTrap::lost_after_run))
+    return false;
+  const bool together = other.file == s.file && other.at->group == s.at->group;
+  const bool everywhere = other.at->scope != EnvScope::command && !other.at->conditional;
+  const bool one_process = other.file != s.file || other.file->kind != EnvKind::yaml;
+  return together || (everywhere && one_process);
+}
+
+const Setting* Sheet::beside(const Setting& s, std::string_view name) const {
+  const Setting* found = nullptr;
+  for (const Setting& other : settings) {
+    if (other.name() != name || !sees(s, other)) continue;
+    const bool first_counts = other.file->kind == EnvKind::nccl_conf;
+    if (found != nullptr && first_counts && found->file == other.file) continue;
+    found = &other;
+  }
+  return found != nullptr && found->has_value() ? found : nullptr;
+}
+
+std::optional<std::int64_t> Sheet::number_beside(const Setting& s, std::string_view name) const {
+  const Setting* other = beside(s, name);
+  if (other == nullptr || other->value().empty()) return std::nullopt;
+  return number_text(other->value()).value;
+}
+
+Environment Sheet::environment_of(const Setting& s) const {
+  Environment out;
+  for (const Setting& other : settings) {
+    if (const Setting* counts = beside(s, other.name())) out.set(counts->name(), counts->value());
+  }
+  return out;
+}
+
+NumberText number_text(std::string_view text) {
+  NumberText out;
+  const std::string copy(text);
+  char* end = nullptr;
+  errno = 0;
+  out.value = std::strtoll(copy.c_str(), &end, 0);
+  out.out_of_range = errno == ERANGE;
+  out.has_digits = end != copy.c_str();
+  out.complete = out.has_digits && *end == '\0';
+  std::string_view digits = text;
+  digits.remove_prefix(std::min(digits.find_first_not_of(" \t+-"), digits.size()));
+  out.octal = out.has_digits && digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' &&
+              digits[1] <= '9';
+  return out;
+}
+
+std::string nccl(NcclVersion version) {
+  constexpr std::int16_t last_patch = 99;
+  if (version.patch == last_patch) return fmt::format("NCCL 2.{}", version.series);
+  return "NCCL " + to_text(version);
+}
+
+std::string shown(const Setting& setting) {
+  constexpr std::size_t most = 60;
+  const std::string& value = setting.value();
+  return fmt::format("{}={}", setting.name(),
+                     value.size() > most ? value.substr(0, most) + "..." : value);
+}
+
+std::vector<std::string_view> comma_list(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    out.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return out;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? " and " : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
+}  // namespace fabricast::lint_rules_detail

@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "models/lint/rules.hpp"
+#include "models/nccl/settings.hpp"
+
+namespace fabricast::lint_rules_detail {
+
+namespace {
+
+constexpr std::string_view kParam = "NCCL 2.21.5 src/misc/param.cc (strtoll, base 0)";
+
+/// 2.30 reads these as booleans in words (src/include/param/parser_default.h).
+bool has_typed_parser(const Setting& s, NcclVersion version) {
+  constexpr std::array<std::string_view, 3> typed = {"NCCL_SET_THREAD_NAME", "NCCL_PARAM_DUMP_ALL",
+                                                     "NCCL_WARN_ENABLE_DEBUG_INFO"};
+  return version >= kNccl2_30 && std::ranges::find(typed, s.name()) != typed.end();
+}
+
+enum class Word { none, on, off };
+
+Word word_of(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  constexpr std::array<std::string_view, 6> on = {"true", "yes", "on", "enable", "enabled", "y"};
+  constexpr std::array<std::string_view, 6> off = {"false",   "no",       "off",
+                                                   "disable", "disabled", "n"};
+  if (std::ranges::find(on, lower) != on.end()) return Word::on;
+  return std::ranges::find(off, lower) != off.end() ? Word::off : Word::none;
+}
+
+void wrong_switch(Sheet& sheet, const Setting& s, Word word) {
+  const bool on = word == Word::on;
+  Finding& f =
+      sheet.add("FL011", on ? Severity::error : Severity::warning, s,
+                on ? fmt::format("{}: NCCL reads 0, the opposite", shown(s))
+                   : fmt::format("{}: NCCL reads 0, which is right by accident", shown(s)));
+  f.reason = "words are no numbers: true, yes and on are all 0, without a message";
+  f.source = kParam;
+  f.suggestion = fmt::format("{}={}", s.name(), on ? 1 : 0);
+}
+
+/// "4M" -> 4194304; 0 when the tail is no unit of bytes.
+std::int64_t with_unit(const NumberText& number, std::string_view text) {
+  const std::size_t tail = text.find_first_not_of("0123456789 ");
+  if (tail == std::string_view::npos || number.value <= 0 || number.value > 1 << 20) return 0;
+  switch (text[tail]) {
+    case 'k':
+    case 'K':
+      return number.value << 10;
+    case 'm':
+    case 'M':
+      return text.substr(tail).starts_with("ms") ? 0 : number.value << 20;
+    case 'g':
+    case 'G':
+      return number.value << 30;
+    default:
+      return 0;
+  }
+}
+
+void not_a_number(Sheet& sheet, const Setting& s, const NumberText& number) {
+  if (number.out_of_range) {
+    Finding& f = sheet.add("FL012", Severity::warning, s,
+                           fmt::format("{}: more than 64 bits, NCCL keeps its default", shown(s)));
+    f.source = kParam;
+    return;
+  }
+  Finding& f = sheet.add("FL010", Severity::error, s,
+                         fmt::format("{}: NCCL reads {}", shown(s), number.value));
+  f.reason = number.has_digits ? "what follows the digits is ignored, without a message"
+                               : "text without digits is 0, without a message";
+  f.source = kParam;
+  const std::int64_t meant = with_unit(number, s.value());
+  if (meant > 0) {
+    f.suggestion = fmt::format("{}={}", s.name(), meant);
+  } else if (number.has_digits) {
+    f.suggestion = fmt::format("{}={}", s.name(), number.value);
+  }
+}
+
+void check_range(Sheet& sheet, const Setting& s, std::int64_t value) {
+  const Variable& v = *s.variable;
+  std::optional<std::int64_t> max = v.max;
+  // 64 channels since 2.25 (MAXCHANNELS, src/include/device.h).
+  if (v.acts_on == ActsOn::channels && max == 64) max = max_channels(sheet.input.version);
+  const bool low = v.min && value < *v.min && value != -2;
+  const bool high = max && value > *max;
+  if (!low && !high) return;
+  const std::string limits = !max     ? fmt::format("at least {}", *v.min)
+                             : !v.min ? fmt::format("at most {}", *max)
+                                      : fmt::format("{} to {}", *v.min, *max);
+  Finding& f = sheet.add("FL012", low && v.unit == "bytes" ? Severity::error : Severity::warning, s,
+                         fmt::format("{}: {} is expected", shown(s), limits));
+  f.reason = v.note;
+  f.source = v.evidence;
+}
+
+void check_step(Sheet& sheet, const Setting& s, std::int64_t value) {
+  const bool threads = s.name() == "NCCL_NTHREADS" || s.name() == "NCCL_LL128_NTHREADS";
+  if (threads && value > 0 && value % 32 != 0) {
+    Finding& f = sheet.add(
+        "FL018", Severity::warning, s,
+        fmt::format("{}: no multiple of 32, NCCL takes {}", shown(s), s.variable->max.value_or(0)));
+    f.reason = "threads come in warps of 32";
+    f.source = "NCCL 2.21.5 src/graph/tuning.cc, getNthreads";
+  }
+  const bool power = value > 0 && (value & (value - 1)) == 0;
+  if (s.name() == "NCCL_BUFFSIZE" && value >= 4096 && !power) {
+    Finding& f =
+        sheet.add("FL018", Severity::note, s, fmt::format("{}: no power of two", shown(s)));
+    f.reason = "a slot is an eighth of it, and chunks are cut to whole grains";
+    f.source = s.variable->evidence;
+  }
+}
+
+void check_number(Sheet& sheet, const Setting& s) {
+  const NumberText number = number_text(s.value());
+  const Word word = s.variable->type == VariableType::boolean ? word_of(s.value()) : Word::none;
+  if (word != Word::none) return wrong_switch(sheet, s, word);
+  if (!number.complete || number.out_of_range) return not_a_number(sheet, s, number);
+  if (number.octal) {
+    Finding& f = sheet.add("FL017", Severity::warning, s,
+                           fmt::format("{}: octal, NCCL reads {}", shown(s), number.value));
+    f.source = kParam;
+    f.suggestion = "drop the leading 0";
+  }
+  if (s.variable->type == VariableType::boolean) {
+    if (number.value != 0 && number.value != 1 && number.value != -2) {
+      Finding& f =
+          sheet.add("FL012", Severity::warning, s, fmt::format("{}: 0 or 1 is expected", shown(s)));
+      f.source = s.variable->evidence;
+    }
+    return;
+  }
+  check_range(sheet, s, number.value);
+  check_step(sheet, s, number.value);
+}
+
+/// PyTorch's words (c10/util/env.h and ProcessGroupNCCL).
+void check_torch_bool(Sheet& sheet, const Setting& s) {
+  const std::string& v = s.value();
+  if (v == "0" || v == "1" || word_of(v) != Word::none) return;
+  Finding& f =
+      sheet.add("FL011", Severity::warning, s, fmt::format("{}: neither 0 nor 1", shown(s)));
+  f.source = s.variable->evidence;
+}
+
+/// The integer of CollNet is a text in the releases that are most in use.
+void check_exact_one(Sheet& sheet, const Setting& s) {
+  if (s.name() != "NCCL_COLLNET_ENABLE" || sheet.input.version >= kNccl2_27) return;
+  if (s.value() == "1" || s.value() == "0" || !number_text(s.value()).complete) return;
+  Finding& f = sheet.add("FL013", Severity::warning, s,
+                         fmt::format("{}: only the text 1 switches CollNet on", shown(s)));
+  f.source = "NCCL 2.21.5 src/init.cc:1034";
+}
+
+}  // namespace
+
+void check_values(Sheet& sheet) {
+  for (const Setting& s : sheet.settings) {
+    if (!s.has_value() || s.variable == nullptr) continue;
+    const bool torch = s.variable->reader == VariableReader::pytorch;
+    if (!torch && !s.acts(sheet.input.version)) continue;
+    if (s.at->has(EnvTrap::build_argument) || has_typed_parser(s, sheet.input.version)) continue;
+    // The text around the value is reported by check_writing.
+    if (s.file->kind == EnvKind::nccl_conf && s.at->has(EnvTrap::quotes_in_value)) continue;
+    if (s.at->has(EnvTrap::yaml_number) || s.at->has(EnvTrap::yaml_bool)) continue;
+    if (s.value().empty()) {
+      Finding& f = sheet.add("FL019", Severity::warning, s,
+                             fmt::format("{} is empty: as if it were not set", s.name()));
+      f.source = kParam;
+      continue;
+    }
+    switch (s.variable->type) {
+      case VariableType::integer:
+      case VariableType::boolean:
+        check_number(sheet, s);
+        check_exact_one(sheet, s);
+        break;
+      case VariableType::torch_bool:
+        check_torch_bool(sheet, s);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+/// Defaults are worth a note only where somebody may think that the setting does something.
+void check_defaults(Sheet& sheet) {
+  for (const Setting& s : sheet.settings) {
+    if (!s.has_value() || !s.acts(sheet.input.version) || s.value().empty()) continue;
+    const std::optional<std::string> usual = s.variable->default_in(sheet.input.version);
+    if (!usual) continue;
+    const bool number =
+        s.variable->type == VariableType::integer || s.variable->type == VariableType::boolean;
+    const NumberText mine = number_text(s.value()), theirs = number_text(*usual);
+    const bool same = number ? mine.complete && theirs.complete && mine.value == theirs.value
+                             : s.value() == *usual;
+    if (!same) continue;
+    Finding& f =
+        sheet.add("FL020", Severity::note, s,
+                  fmt::format("{} is the default of {}", shown(s), nccl(sheet.input.version)));
+    f.source = s.variable->evidence;
+  }
+}
+
+}  // namespace fabricast::lint_rules_detail

@@ -1,0 +1,355 @@
+// The linter's rules: for each, the smallest text that breaks it and one that does not. Expected
+// findings follow from NCCL's own reading of the values (see models/nccl/variables.yaml).
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "models/io/load.hpp"
+#include "models/io/load_variables.hpp"
+#include "models/lint/lint_text.hpp"
+#include "models/nccl/communicator.hpp"
+
+#include <nlohmann/json.hpp>
+
+using namespace fabricast;
+
+namespace {
+
+const VariableCatalogue& catalogue() {
+  static const VariableCatalogue loaded = load_variables();
+  return loaded;
+}
+
+LintResult linted(const std::string& text, const std::string& path = "a.sh",
+                  NcclVersion version = kNccl2_21_5, const Cluster* cluster = nullptr) {
+  LintInput input;
+  input.files.push_back(parse_env_file(text, path));
+  input.version = version;
+  input.cluster = cluster;
+  return lint(input, catalogue());
+}
+
+/// "line rule severity" of each finding, in order.
+std::string found(const LintResult& result) {
+  std::string out;
+  for (const Finding& f : result.findings)
+    out += fmt::format("{}{} {} {}", out.empty() ? "" : ", ", f.line, f.rule, to_text(f.severity));
+  return out;
+}
+std::string found(const std::string& text, const std::string& path = "a.sh",
+                  NcclVersion version = kNccl2_21_5) {
+  return found(linted(text, path, version));
+}
+std::string set(const std::string& assignment, NcclVersion version = kNccl2_21_5) {
+  return found("export " + assignment + "\n", "a.sh", version);
+}
+
+Cluster cluster(const char* topology, int nodes) {
+  return load_cluster({topology, nodes, ""}, load_parts());
+}
+/// Of the settings of one script on a cluster.
+LintResult on(const Cluster& hardware, const std::string& text, NcclVersion version = kNccl2_21_5) {
+  return linted(text, "a.sh", version, &hardware);
+}
+const Finding* find(const LintResult& result, std::string_view rule) {
+  const auto at = std::ranges::find(result.findings, rule, &Finding::rule);
+  return at == result.findings.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+TEST_CASE("names: nobody's, others', removed, not yet, old") {
+  CHECK(set("NCCL_IB_TIMOUT=22") == "1 FL001 warning");
+  CHECK(linted("export NCCL_IB_TIMOUT=22\n").findings[0].suggestion ==
+        "did you mean NCCL_IB_TIMEOUT?");
+  CHECK(linted("export NCCL_BUFFER_SIZE=1\n").findings[0].suggestion == "use NCCL_BUFFSIZE");
+  CHECK(set("nccl_debug=WARN") == "1 FL001 warning");
+  CHECK(set("NCCL_VERSION=2.21.5") == "1 FL001 note");  // a marker of images
+  CHECK(set("NCCL_ASYNC_ERROR_HANDLING=1") == "1 FL002 note");
+  CHECK(set("NCCL_TREE_THRESHOLD=0") == "1 FL003 warning");
+  CHECK(set("NCCL_TREE_THRESHOLD=0", {4, 8}).empty());
+  CHECK(set("NCCL_PAT_ENABLE=1") == "1 FL004 warning");
+  CHECK(set("NCCL_PAT_ENABLE=1", kNccl2_27_7).empty());
+  CHECK(set("NCCL_MAX_NRINGS=4") == "1 FL005 note");
+  CHECK(set("TORCH_NCCL_ASYNC_ERROR_HANDLING=1").empty());
+}
+
+TEST_CASE("a family of another program is told of once") {
+  const LintResult result = linted("export NCCL_FASTRAK_A=1\nexport NCCL_FASTRAK_B=2\n");
+  CHECK(found(result) == "1 FL002 note");
+  CHECK(result.findings[0].message.find("(2 settings)") != std::string::npos);
+}
+
+TEST_CASE("what is not NCCL's never appears") {
+  const LintResult result =
+      linted("export HF_TOKEN=hf_secret\nexport PASSWORD=x\nfoo_NCCL_X=1\nexport UCX_TLS=tcp\n");
+  CHECK(result.settings == 0);
+  CHECK(lint_text(result, kNccl2_21_5).find("secret") == std::string::npos);
+  CHECK(lint_json(result, kNccl2_21_5).find("secret") == std::string::npos);
+}
+
+TEST_CASE("numbers and switches") {
+  CHECK(set("NCCL_BUFFSIZE=4M") == "1 FL010 error");
+  CHECK(linted("export NCCL_BUFFSIZE=4M\n").findings[0].suggestion == "NCCL_BUFFSIZE=4194304");
+  CHECK(set("NCCL_IB_TIMEOUT=22ms") == "1 FL010 error");
+  CHECK(set("NCCL_CROSS_NIC=yes") == "1 FL010 error");
+  CHECK(set("NCCL_SHM_DISABLE=true") == "1 FL011 error");    // reads 0: stays on
+  CHECK(set("NCCL_IB_DISABLE=False") == "1 FL011 warning");  // right by accident
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=maybe") == "1 FL011 warning");
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=yes").empty());
+  CHECK(set("NCCL_IB_TIMEOUT=40") == "1 FL012 warning");
+  CHECK(set("NCCL_BUFFSIZE=512") == "1 FL012 error");
+  CHECK(set("NCCL_MAX_NCHANNELS=64") == "1 FL012 warning");  // 32 up to 2.24
+  CHECK(set("NCCL_MAX_NCHANNELS=64", kNccl2_27_7).empty());
+  CHECK(set("NCCL_IB_TC=99999999999999999999") == "1 FL012 warning");
+  CHECK(set("NCCL_IB_TC=0x60").empty());
+  CHECK(set("NCCL_IB_TC=010") == "1 FL017 warning");  // 8
+  CHECK(set("NCCL_NTHREADS=100") == "1 FL018 warning");
+  CHECK(set("NCCL_BUFFSIZE=5000000") == "1 FL018 note");
+  CHECK(set("NCCL_NTHREADS=") == "1 FL019 warning");
+  CHECK(set("NCCL_NTHREADS=$N").empty());  // only a run can tell
+  CHECK(set("NCCL_SET_THREAD_NAME=TRUE", kNccl2_30_7).empty());
+  CHECK(set("NCCL_SET_THREAD_NAME=TRUE") == "1 FL011 error");
+  CHECK(set("NCCL_COLLNET_ENABLE=2") == "1 FL012 warning, 1 FL013 warning");
+}
+
+TEST_CASE("words, lists and levels") {
+  CHECK(set("NCCL_DEBUG=debug") == "1 FL013 warning");
+  CHECK(set("NCCL_DEBUG=info").empty());  // any case
+  CHECK(set("NCCL_DEBUG_SUBSYS=^INIT,GRAPHS") == "1 FL013 warning");
+  CHECK(set("NCCL_SOCKET_IFNAME=e") == "1 FL013 warning");
+  CHECK(set("NCCL_NET_GDR_LEVEL=5") == "1 FL014 note");
+  CHECK(set("NCCL_NET_GDR_LEVEL=pxb") == "1 FL014 error");
+  CHECK(set("NCCL_NET_GDR_LEVEL=PXB").find("FL014") == std::string::npos);
+  CHECK(set("NCCL_P2P_LEVEL=C2C") == "1 FL014 error");  // since 2.27
+  CHECK(set("NCCL_P2P_LEVEL=C2C", kNccl2_27_7).empty());
+  CHECK(set("NCCL_IB_HCA='=mlx5_0, mlx5_2'") == "1 FL015 error");
+  CHECK(set("NCCL_ALGO='Ring, Tree'") == "1 FL015 error");
+}
+
+TEST_CASE("lists of algorithms and protocols follow the release") {
+  CHECK(set("NCCL_ALGO=ring,tree").empty());
+  CHECK(set("NCCL_ALGO=Rings") == "1 FL016 error");         // nothing is left of the list
+  CHECK(set("NCCL_ALGO=Ring,Trees") == "1 FL016 warning");  // ignored
+  CHECK(set("NCCL_ALGO=Ring,Trees", kNccl2_27_7) == "1 FL016 error");  // refused
+  CHECK(set("NCCL_ALGO=CollNet") == "1 FL016 error, 1 FL044 warning");
+  CHECK(set("NCCL_ALGO=Ring,CollNet", {10, 3}) == "1 FL044 warning");
+  CHECK(set("NCCL_ALGO=Ring,PAT") == "1 FL016 warning");
+  CHECK(set("NCCL_ALGO=Tree") == "1 FL016 note");                  // the others run on rings
+  CHECK(set("NCCL_ALGO=Tree", kNccl2_27_7) == "1 FL016 warning");  // the others fail
+  CHECK(set("NCCL_ALGO='allreduce:tree'", kNccl2_27_7).empty());
+  CHECK(set("NCCL_ALGO='allreduce:tree'") == "1 FL016 error");                    // since 2.24
+  CHECK(set("NCCL_ALGO='allreduce:tree;ring'", kNccl2_27_7) == "1 FL016 error");  // order
+  CHECK(set("NCCL_PROTO=^LL128").empty());
+  CHECK(set("NCCL_PROTO=LL256") == "1 FL016 error");
+}
+
+TEST_CASE("defaults are of the release") {
+  CHECK(set("NCCL_IB_TIMEOUT=18") == "1 FL020 note");
+  CHECK(set("NCCL_IB_TIMEOUT=18", kNccl2_27_7).empty());
+  CHECK(set("NCCL_BUFFSIZE=0x400000") == "1 FL020 note");
+}
+
+TEST_CASE("settings beside others") {
+  CHECK(set("NCCL_NSOCKS_PERTHREAD=4") == "1 FL031 warning");
+  CHECK(set("NCCL_NSOCKS_PERTHREAD=4 NCCL_SOCKET_NTHREADS=2").empty());
+  CHECK(set("NCCL_NSOCKS_PERTHREAD=16 NCCL_SOCKET_NTHREADS=8") == "1 FL012 warning");
+  CHECK(set("NCCL_SOCKET_NTHREADS=4 FI_PROVIDER=efa") == "1 FL031 warning");
+  CHECK(set("NCCL_IB_SPLIT_DATA_ON_QPS=1") == "1 FL031 warning");
+  CHECK(set("NCCL_IB_SPLIT_DATA_ON_QPS=1 NCCL_IB_QPS_PER_CONNECTION=4").empty());
+  CHECK(set("NCCL_IB_QPS_PER_CONNECTION=4") == "1 FL031 note");
+  CHECK(set("NCCL_P2P_NET_CHUNKSIZE=1048576") == "1 FL031 warning");
+  CHECK(set("NCCL_P2P_NET_CHUNKSIZE=1048576 NCCL_BUFFSIZE=8388608").empty());
+  CHECK(set("NCCL_IB_TC=96 NCCL_IB_DISABLE=1") == "1 FL031 warning");
+  CHECK(set("NCCL_P2P_LEVEL=SYS NCCL_P2P_DISABLE=1") == "1 FL031 warning");
+  CHECK(set("NCCL_DEBUG_SUBSYS=ALL NCCL_DEBUG=WARN") == "1 FL031 note");
+  CHECK(set("NCCL_IB_GID_INDEX=3") == "1 FL031 note");
+  CHECK(set("NCCL_IB_GID_INDEX=3", {20, 5}).empty());
+  CHECK(set("NCCL_COLLNET_ENABLE=1") == "1 FL031 note");
+  CHECK(set("NCCL_MIN_NCHANNELS=16 NCCL_MAX_NCHANNELS=8") == "1 FL042 warning");
+  CHECK(set("NCCL_MIN_CTAS=8 NCCL_MAX_CTAS=4") == "1 FL042 warning");
+  CHECK(set("NCCL_NET=IB NCCL_IB_DISABLE=1") == "1 FL044 error");
+  CHECK(set("NCCL_NVLS_ENABLE=1 NCCL_CUMEM_ENABLE=0") == "1 FL044 warning");
+  CHECK(set("NCCL_PROTO=LL,LL128") == "1 FL041 note");
+}
+
+TEST_CASE("another branch or container is not beside") {
+  CHECK(found("if a; then\nexport NCCL_IB_DISABLE=1\nelse\nexport NCCL_IB_TC=96\nfi\n").empty());
+  CHECK(found("export NCCL_IB_DISABLE=1\nif a; then\nexport NCCL_IB_TC=96\nfi\n") ==
+        "3 FL031 warning");
+  CHECK(found("a:\n  NCCL_IB_DISABLE: \"1\"\nb:\n  NCCL_IB_TC: \"96\"\n", "a.yaml").empty());
+}
+
+TEST_CASE("who sees a setting") {
+  CHECK(found("export NCCL_DEBUG=INFO\nexport NCCL_DEBUG=WARN\n") == "1 FL060 warning");
+  CHECK(found("export NCCL_DEBUG=INFO\nexport NCCL_DEBUG=INFO\n") == "1 FL060 note");
+  CHECK(found("export NCCL_DEBUG=INFO\nmpirun -x NCCL_DEBUG x\nexport NCCL_DEBUG=WARN\n").empty());
+  CHECK(found("NCCL_IB_TC=3\nNCCL_IB_TC=4\n", "nccl.conf") == "2 FL060 warning");  // first counts
+  CHECK(found("a:\n  NCCL_ALGO: Ring\nb:\n  NCCL_ALGO: Ring,Tree\n", "a.yaml") ==
+        "2 FL061 warning");
+  CHECK(found("export NCCL_ALGO=Ring\nsrun --export=ALL,NCCL_ALGO=Ring,x ./x\n").empty());
+  CHECK(found("os.environ['NCCL_DEBUG'] = 'INFO'\ndist.init_process_group()\n"
+              "os.environ['NCCL_IB_TC'] = '1'\n",
+              "a.py") == "3 FL070 error");
+  CHECK(found("NCCL_DEBUG=INFO\n./x\n") == "1 FL071 warning");
+  CHECK(found("NCCL_DEBUG=INFO\nmpirun -x NCCL_DEBUG ./x\n") == "1 FL071 error");
+  CHECK(found("export NCCL_DEBUG=INFO\nmpirun ./x\n") == "2 FL072 warning");
+  CHECK(found("export NCCL_DEBUG=INFO\nsrun ./x\n").empty());
+  CHECK(found("export NCCL_DEBUG=INFO\nsrun --export=NCCL_IB_TC=1 ./x\n") == "2 FL072 warning");
+  CHECK(found("#SBATCH --export=NONE\nexport NCCL_DEBUG=INFO\nsrun ./x\n") == "1 FL073 error");
+  CHECK(found("#SBATCH --export=NONE\nexport NCCL_DEBUG=INFO\nsrun --export=ALL ./x\n") ==
+        "1 FL073 note");
+  CHECK(found("source /etc/nccl.sh\nsource venv/bin/activate\n") == "1 FL074 note");
+  CHECK(found("FROM x\nRUN export NCCL_IB_TC=1\nARG NCCL_IB_SL=1\nENV NCCL_ALGO=$A\n",
+              "Dockerfile") == "2 FL075 warning, 3 FL075 warning, 4 FL075 warning");
+}
+
+TEST_CASE("how a setting is written") {
+  CHECK(found("NCCL_DEBUG=WARN # x\n", "nccl.conf") == "1 FL080 error");
+  CHECK(found("NCCL_DEBUG=WARN # x\n", "a.env") == "1 FL080 warning");
+  CHECK(found("NCCL_DEBUG=\"WARN\"\n", "nccl.conf") == "1 FL081 error");
+  CHECK(found("NCCL_DEBUG=WARN \n", "a.env") == "1 FL081 warning");
+  CHECK(found("export NCCL_DEBUG=WARN\n; NCCL_IB_TC=1\n", "nccl.conf") ==
+        "1 FL082 error, 2 FL082 note");
+  CHECK(found("export NCCL_DEBUG=WARN\r\n") == "1 FL083 error");
+  CHECK(found("NCCL_DEBUG=WARN\r\nNCCL_IB_TC=1\r\n", "nccl.conf") ==
+        "1 FL083 error, 2 FL010 error");
+  CHECK(found("env:\n- name: NCCL_IB_TC\n  value: 96\n- name: NCCL_IB_DISABLE\n  value: no\n",
+              "a.yaml") == "2 FL084 error, 4 FL084 error");
+  CHECK(found("export NCCL_DEBUG='WARN\n") == "1 FL085 note, 1 FL013 warning");
+}
+
+TEST_CASE("without a topology nothing is said of hardware, and that is said") {
+  const LintResult result = linted("export NCCL_IB_HCA==nix_0\n");
+  CHECK(result.findings.empty());
+  REQUIRE(result.notes.size() == 1);
+  CHECK(result.notes[0].starts_with("no --topology"));
+}
+
+TEST_CASE("hardware: what has no effect") {
+  const Cluster one = cluster("dgx-h100", 1), two = cluster("dgx-h100", 2);
+  const Cluster ampere = cluster("dgx-a100", 2), pcie = cluster("pcie-2gpu", 1);
+  CHECK(found(on(one, "export NCCL_IB_TC=96\n")) == "1 FL030 note");
+  CHECK(found(on(two, "export NCCL_IB_TC=96\n")).empty());
+  CHECK(found(on(two, "export NCCL_SOCKET_NTHREADS=4\n")) == "1 FL030 warning");
+  CHECK(found(on(ampere, "export NCCL_NVLS_ENABLE=1\n")) == "1 FL030 warning");
+  CHECK(found(on(two, "export NCCL_NVLS_ENABLE=1\n")).empty());
+  CHECK(found(on(pcie, "export NCCL_P2P_NVL_CHUNKSIZE=65536\n")) == "1 FL030 warning");
+  CHECK(found(on(two, "export NCCL_COLLNET_ENABLE=1\n")) == "1 FL030 warning");
+}
+
+TEST_CASE("hardware: fast paths that are switched off") {
+  const Cluster two = cluster("dgx-h100", 2), pcie = cluster("pcie-2gpu", 1);
+  CHECK(find(on(two, "export NCCL_P2P_DISABLE=1\n"), "FL043") != nullptr);
+  CHECK(find(on(pcie, "export NCCL_P2P_DISABLE=1\n"), "FL043") == nullptr);
+  CHECK(found(on(two, "export NCCL_IB_DISABLE=1\n")) == "1 FL043 warning");
+  CHECK(find(on(two, "export NCCL_NET_GDR_LEVEL=LOC\n"), "FL043") != nullptr);
+  CHECK(found(on(two, "export NCCL_NET_GDR_LEVEL=SYS\n")).empty());
+}
+
+TEST_CASE("hardware: lists of HCAs") {
+  // hgx-h200-2nic-split: mlx5_0 on socket 0, mlx5_1 on socket 1, four GPUs each.
+  const Cluster split = cluster("hgx-h200-2nic-split", 2);
+  const LintResult one = on(split, "export NCCL_IB_HCA==mlx5_0\n");
+  REQUIRE(find(one, "FL053") != nullptr);
+  CHECK(find(one, "FL053")->message.find("gpu4, gpu5, gpu6 and gpu7 reach mlx5_0") !=
+        std::string::npos);
+  CHECK(find(one, "FL054") != nullptr);
+  CHECK(found(on(split, "export NCCL_IB_HCA==mlx5_0,mlx5_1\n")).empty());
+  CHECK(found(on(split, "export NCCL_IB_HCA=mlx5\n")).empty());
+  CHECK(find(on(split, "export NCCL_IB_HCA==mlx5\n"), "FL050")->severity == Severity::error);
+  CHECK(find(on(split, "export NCCL_IB_HCA==mlx5_0,mlx5_7\n"), "FL051") != nullptr);
+  CHECK(find(on(split, "export NCCL_IB_HCA==mlx5_0:2,mlx5_1\n"), "FL051") != nullptr);
+  // dgx-h100 has mlx5_0, 3, 4, 5, 6, 9, 10 and 11: "mlx5_1" is a prefix of two and names none.
+  const Cluster dgx = cluster("dgx-h100", 2);
+  CHECK(find(on(dgx, "export NCCL_IB_HCA=mlx5_1\n"), "FL052") == nullptr);
+  CHECK(found("export NCCL_IB_HCA=mlx5_1\n") == "1 FL052 note");
+  CHECK(found("export NCCL_IB_HCA==mlx5_1\n").empty());
+}
+
+TEST_CASE("a forced choice is compared with NCCL's own at every size") {
+  const Cluster two = cluster("dgx-h100", 2);
+  const LintResult result = on(two, "export NCCL_PROTO=Simple\n");
+  const Finding* loss = find(result, "FL040");
+  REQUIRE(loss != nullptr);
+  // The same comparison by hand, at the size the finding names.
+  const auto time = [&](const char* proto, Bytes size) {
+    CommunicatorConfig config;
+    if (proto != nullptr) config.environment.set("NCCL_PROTO", proto);
+    return decide(make_communicator(two, config).model, Collective::all_reduce, size).time_us;
+  };
+  double worst = 0;
+  for (std::int64_t size = 8; size <= std::int64_t{8} << 30; size *= 4) {
+    const double ratio = static_cast<double>(time("Simple", Bytes{size})) /
+                         static_cast<double>(time(nullptr, Bytes{size}));
+    worst = std::max(worst, ratio);
+  }
+  CHECK(loss->message.find(fmt::format("(+{:.0f} %)", 100 * (worst - 1))) != std::string::npos);
+  CHECK(loss->message.find("all_reduce") != std::string::npos);
+  // A list of everything forbids nothing.
+  CHECK(find(on(two, "export NCCL_ALGO=^PAT\n"), "FL040") == nullptr);
+}
+
+TEST_CASE("LL128 where NCCL would not use it") {
+  // pcie-2gpu has no NVLink: 2.21.5 keeps LL128 out of the race.
+  const Cluster pcie = cluster("pcie-2gpu", 1), dgx = cluster("dgx-h100", 2);
+  const LintResult result = on(pcie, "export NCCL_PROTO=LL128\n");
+  REQUIRE(find(result, "FL041") != nullptr);
+  CHECK(find(result, "FL041")->severity == Severity::error);
+  CHECK(find(on(dgx, "export NCCL_PROTO=LL128\n"), "FL041") == nullptr);
+}
+
+TEST_CASE("hostile input is cut short, and that is said") {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "export NCCL_IB_TC=96\n";
+  const LintResult result = linted(text);
+  CHECK(result.settings == 2000);
+  CHECK(std::ranges::find(result.notes, "only the first 2000 settings were checked") !=
+        result.notes.end());
+}
+
+TEST_CASE("files are seen together") {
+  LintInput input;
+  input.files.push_back(parse_env_file("export NCCL_IB_TC=96\n", "a.sh"));
+  input.files.push_back(env_option("NCCL_IB_DISABLE=1"));
+  const LintResult result = lint(input, catalogue());
+  CHECK(found(result) == "1 FL031 warning");
+}
+
+TEST_CASE("SARIF names every rule once and points at lines") {
+  const LintResult result = linted("export NCCL_BUFFSIZE=4M\nexport NCCL_NTHREADS=100\n", "a b.sh");
+  const auto sarif = nlohmann::json::parse(lint_sarif(result, "1.2.3"));
+  CHECK(sarif["version"] == "2.1.0");
+  const auto& run = sarif["runs"][0];
+  const auto& rules = run["tool"]["driver"]["rules"];
+  std::set<std::string> ids;
+  for (const auto& rule : rules) CHECK(ids.insert(rule["id"]).second);
+  CHECK(ids.size() == lint_rules().size());
+  REQUIRE(run["results"].size() == 2);
+  const auto& first = run["results"][0];
+  CHECK(first["level"] == "error");
+  CHECK(rules[first["ruleIndex"].get<std::size_t>()]["id"] == first["ruleId"]);
+  const auto& place = first["locations"][0]["physicalLocation"];
+  CHECK(place["artifactLocation"]["uri"] == "a%20b.sh");
+  CHECK(place["region"]["startLine"] == 1);
+  CHECK(place["region"]["startColumn"] == 8);
+}
+
+TEST_CASE("output survives bytes that are no UTF-8") {
+  const LintResult result = linted("export NCCL_DEBUG=\xff\xfe\n");
+  CHECK_NOTHROW(nlohmann::json::parse(lint_json(result, kNccl2_21_5)));
+  CHECK_NOTHROW(nlohmann::json::parse(lint_sarif(result, "1")));
+}
+
+TEST_CASE("rules: ids ascend, and each is documented by a sentence") {
+  for (std::size_t i = 0; i < lint_rules().size(); ++i) {
+    const LintRule& rule = lint_rules()[i];
+    CHECK(rule.what.ends_with('.'));
+    if (i > 0) CHECK(lint_rules()[i - 1].id < rule.id);
+    CHECK(&lint_rule(rule.id) == &rule);
+  }
+}
