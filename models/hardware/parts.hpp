@@ -119,6 +119,7 @@ struct SoftwareCosts {
   double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
   double nvls_copy_share = 1;  ///< that of scatter and of gather, each
   Duration collnet_sync;       ///< from a result in the receiver's slot to the flag seen
+  double ll_lane_share = 0;  ///< least share of a block's LL rate that one send or receive reaches
 };
 
 struct Cable {

@@ -93,6 +93,7 @@ std::string SharpManager::refusal(const SharpTree& tree) const {
 
 std::string sharp_refusal(const Cluster& cluster, std::span<const int> nics) {
   if (cluster.nodes() < 2) return {};
+  if (!cluster.has_two_tiers()) return "trees over more than leaves and spines are not modelled";
   SharpManager manager(cluster.fabric());
   const std::vector<int> nodes = all_nodes(cluster);
   for (const int nic : nics) {

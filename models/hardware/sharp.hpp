@@ -25,7 +25,7 @@ struct SharpTree {
   constexpr int levels() const { return spine ? 2 : 1; }
 };
 
-/// Of NIC `nic` (its index) of all these nodes. REQUIRES: two nodes or more.
+/// Of NIC `nic` (its index) of all these nodes. REQUIRES: two nodes or more, a fabric of two tiers.
 SharpTree sharp_tree(const Cluster& cluster, std::span<const int> nodes, int nic);
 
 /// What aggregation adds to the latencies of the links, up and down together.

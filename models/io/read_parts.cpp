@@ -186,6 +186,7 @@ class PartsReader {
     parts_.software.tree_copy_share = figures_.number(in, "tree_copy_share", 0.1, 1);
     parts_.software.nvls_copy_share = figures_.number(in, "nvls_copy_share", 0.1, 1);
     parts_.software.collnet_sync = figures_.duration(in, "collnet_sync");
+    parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0, 1);
     in.finish();
   }
 

@@ -7,6 +7,7 @@
 
 #include "models/hardware/sharp.hpp"
 #include "models/nccl/call_plan.hpp"
+#include "models/nccl/p2p_call.hpp"
 
 namespace fabricast {
 namespace {
@@ -90,6 +91,7 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   assert(call.count > 0 && call.root < communicator.ranks);
+  if (!is_tuned(call.collective)) return decide_p2p_call(communicator, call);
   const Bytes size =
       message_size(call.collective, call.count, call.element_bytes, communicator.ranks);
   DecidedCall out;

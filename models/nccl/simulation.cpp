@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "models/nccl/assembly.hpp"
+#include "models/nccl/link_loads.hpp"
+#include "models/nccl/p2p_simulation.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -27,22 +29,6 @@ void add_schedule(Assembly& assembly) {
     case Algorithm::collnet_chain:
       return add_collnet_chain(assembly);
   }
-}
-
-std::vector<LinkLoad> loads(const Cluster& cluster, Duration makespan, auto& executor) {
-  std::vector<LinkLoad> out;
-  for (std::uint32_t i = 0; i < cluster.links(); ++i) {
-    const Bytes carried = executor.carried(i);
-    if (carried.count == 0) continue;
-    const Duration busy = transfer_time(carried, cluster.link(LinkId{i}).rate);
-    out.push_back({LinkId{i}, carried,
-                   static_cast<double>(busy.ps) /
-                       static_cast<double>(std::max<std::int64_t>(makespan.ps, 1))});
-  }
-  std::stable_sort(out.begin(), out.end(), [](const LinkLoad& a, const LinkLoad& b) {
-    return a.utilisation > b.utilisation;
-  });
-  return out;
 }
 
 template <class Stamp>
@@ -73,7 +59,8 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
       finish = std::max(finish, Duration{executor.finished(worker).ps});
     result.rank_finish.push_back(finish);
   }
-  result.links = loads(cluster, result.time, executor);
+  result.links =
+      link_loads(cluster, result.time, [&](std::uint32_t link) { return executor.carried(link); });
   result.events = executor.events();
   result.slices = assembly.slices();
   result.digest = executor.digest();
@@ -131,12 +118,14 @@ bool is_executed(Algorithm algorithm, Collective collective, int nodes) {
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
-  assert(is_executed(run.algorithm, run.collective, cluster.nodes()));
+  assert(!is_tuned(run.collective) || is_executed(run.algorithm, run.collective, cluster.nodes()));
   assert(run.count > 0);
   const int ranks = cluster.nodes() * gpus_of(run);
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);
+  } else if (!is_tuned(run.collective)) {
+    result = exchange(cluster, software, run, options);
   } else if (options.explain) {
     result = execute<CausalStamp>(cluster, software, run, options, split(cluster, run));
   } else {
