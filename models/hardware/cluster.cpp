@@ -235,6 +235,35 @@ Cluster::Joined Cluster::joined(int from_node, VertexId from_nic, int to_node,
           port_of(from, from_rail), port_of(to, to_rail)};
 }
 
+std::uint32_t Cluster::port_number(int node, VertexId nic) const {
+  return static_cast<std::uint32_t>(node) * nics_per_node() + rail_of(nic);
+}
+
+std::uint32_t Cluster::leaf_of(int node, VertexId nic) const {
+  return port_of(static_cast<std::uint32_t>(node), rail_of(nic)).leaf;
+}
+
+LinkId Cluster::nic_to_leaf(int node, VertexId nic) const {
+  return LinkId{nic_to_leaf_ + port_number(node, nic)};
+}
+
+LinkId Cluster::leaf_to_nic(int node, VertexId nic) const {
+  return LinkId{leaf_to_nic_ + port_number(node, nic)};
+}
+
+bool Cluster::has_two_tiers() const {
+  return fabric_.kind != FabricConfig::Kind::dragonfly && core_links() == 0;
+}
+
+/// Any other leaf will do: a way is its spine.
+LinkId Cluster::leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const {
+  return LinkId{trunks_ + layout_->trunks_of_way(leaf, leaf == 0 ? 1 : 0, spine).front()};
+}
+
+LinkId Cluster::spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const {
+  return LinkId{trunks_ + layout_->trunks_of_way(leaf == 0 ? 1 : 0, leaf, spine).back()};
+}
+
 std::vector<LinkId> Cluster::route(const Joined& ends, std::uint32_t way) const {
   std::vector<LinkId> route = {LinkId{nic_to_leaf_ + ends.from_nic}};
   if (ends.from.leaf != ends.to.leaf) {

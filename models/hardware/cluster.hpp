@@ -110,6 +110,15 @@ class Cluster {
   /// REQUIRES: the node has a NIC.
   const FabricLayout& layout() const { return *layout_; }
   const FabricSwitchPart& switch_part(SwitchTier tier) const;
+  // Single links, for what is no route from NIC to NIC.
+  std::uint32_t leaf_of(int node, VertexId nic) const;
+  LinkId nic_to_leaf(int node, VertexId nic) const;
+  LinkId leaf_to_nic(int node, VertexId nic) const;
+  /// A fat-tree without a third tier, or with a single pod.
+  bool has_two_tiers() const;
+  /// REQUIRES: two tiers, two leaves or more, spine < uplinks().
+  LinkId leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const;
+  LinkId spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const;
   /// One line for reports: kind, leaves, spines, oversubscription, and what was assumed.
   std::string fabric_summary() const;
 
@@ -128,6 +137,7 @@ class Cluster {
   void check_radix() const;
   FabricPort port_of(std::uint32_t node, std::uint32_t rail) const;
   std::uint32_t rail_of(VertexId nic) const;
+  std::uint32_t port_number(int node, VertexId nic) const;
   Joined joined(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;
   std::vector<LinkId> route(const Joined& ends, std::uint32_t way) const;
   FabricEnd nic_end(std::uint32_t id) const;

@@ -22,12 +22,13 @@ void add_schedule(Assembly& assembly) {
     case Algorithm::nvls:
     case Algorithm::nvls_tree:
       return add_nvls(assembly);
-    case Algorithm::collnet_direct:
-    case Algorithm::collnet_chain:
     case Algorithm::pat:
-      break;
+      return add_pat(assembly);
+    case Algorithm::collnet_direct:
+      return add_collnet_direct(assembly);
+    case Algorithm::collnet_chain:
+      return add_collnet_chain(assembly);
   }
-  assert(false && "not executed yet, see is_executed()");
 }
 
 template <class Stamp>
@@ -84,6 +85,12 @@ Partition split(const Cluster& cluster, const CollectiveRun& run) {
   return partition(input);
 }
 
+/// What heads do.
+bool is_shared_out(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::all_gather ||
+         collective == Collective::reduce_scatter;
+}
+
 }  // namespace
 
 int gpus_of(const CollectiveRun& run) {
@@ -97,12 +104,14 @@ bool is_executed(Algorithm algorithm, Collective collective, int nodes) {
     case Algorithm::tree:
     case Algorithm::nvls_tree:
       return collective == Collective::all_reduce;
-    case Algorithm::nvls:
-      return nodes == 1;
-    case Algorithm::collnet_direct:
     case Algorithm::collnet_chain:
+      return collective == Collective::all_reduce && nodes > 1;
+    case Algorithm::collnet_direct:
+      return is_shared_out(collective) && nodes > 1;
+    case Algorithm::nvls:
+      return is_shared_out(collective);
     case Algorithm::pat:
-      return false;
+      return collective == Collective::all_gather || collective == Collective::reduce_scatter;
   }
   return false;
 }

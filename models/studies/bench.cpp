@@ -86,6 +86,8 @@ class Bench {
                                           config.sharp, load_description(config.topology, parts_)});
     check_ranks(config, communicator);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    if (config.sharp && !communicator.settings.collnet)
+      note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
