@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
 
 namespace fabricast {
@@ -117,9 +118,9 @@ std::string choices(const std::vector<const BenchRow*>& rows) {
         j - i == 1 ? to_text(rows[i]->size)
                    : fmt::format("{} .. {}", to_text(rows[i]->size), to_text(rows[j - 1]->size));
     const std::string channels =
-        low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
-    out += fmt::format("#   {:<22} {:<4} {:<6}  {} channel{}\n", range, to_text(first.algorithm),
-                       to_text(first.protocol), channels, high == 1 ? "" : "s");
+        low == high ? counted(low, "channel") : fmt::format("{}..{} channels", low, high);
+    out += fmt::format("#   {:<22} {:<4} {:<6}  {}\n", range, to_text(first.algorithm),
+                       to_text(first.protocol), channels);
     i = j;
   }
   return out;
@@ -243,9 +244,9 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
   std::string out =
-      fmt::format("#\n# {} {} on {} ranks: {} {}, {} channels x {} threads, {} us\n",
-                  to_text(row.size), to_text(row.collective), row.ranks, to_text(run.algorithm),
-                  to_text(run.protocol), result.partition.parts.size(), run.threads,
+      fmt::format("#\n# {} {} on {} ranks: {} {}, {} x {} threads, {} us\n", to_text(row.size),
+                  to_text(row.collective), row.ranks, to_text(run.algorithm), to_text(run.protocol),
+                  counted(std::ssize(result.partition.parts), "channel"), run.threads,
                   fmt::format("{:.2f}", microseconds_of(result.time)));
   const auto part = [&](const char* name, Duration time) {
     out += fmt::format("#   {:<18} {:12.2f} us {:6.1f} %\n", name, microseconds_of(time),
