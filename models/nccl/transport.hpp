@@ -29,6 +29,8 @@ struct Transport {
   int proxy_gpu = 0;
   /// Network only: flags between a GPU and its proxy lie in host memory; one way, at either end.
   Duration sender_flag, receiver_flag;
+
+  bool operator==(const Transport&) const = default;
 };
 
 /// What the environment says of the ways; as it is when nothing is set.

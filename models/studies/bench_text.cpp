@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_p2p_text.hpp"
 
@@ -111,10 +112,9 @@ std::string choices(const std::vector<const BenchRow*>& rows) {
       high = std::max(high, other.channels);
     }
     const std::string channels =
-        low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
-    out += fmt::format("#   {:<22} {:<4} {:<6}  {} channel{}\n", size_range(*rows[i], *rows[j - 1]),
-                       to_text(first.algorithm), to_text(first.protocol), channels,
-                       high == 1 ? "" : "s");
+        low == high ? counted(low, "channel") : fmt::format("{}..{} channels", low, high);
+    out += fmt::format("#   {:<22} {:<4} {:<6}  {}\n", size_range(*rows[i], *rows[j - 1]),
+                       to_text(first.algorithm), to_text(first.protocol), channels);
     i = j;
   }
   return out;
@@ -237,11 +237,13 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  std::string out = fmt::format(
-      "#\n# {} {} on {} ranks: {} {}, {} channels x {} threads, {} us\n", to_text(row.size),
-      to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
-      is_tuned(row.collective) ? static_cast<int>(result.partition.parts.size()) : run.channels,
-      run.threads, fmt::format("{:.2f}", microseconds_of(result.time)));
+  const auto channels = is_tuned(row.collective) ? std::ssize(result.partition.parts)
+                                                 : static_cast<std::ptrdiff_t>(run.channels);
+  std::string out =
+      fmt::format("#\n# {} {} on {} ranks: {} {}, {} x {} threads, {} us\n", to_text(row.size),
+                  to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
+                  counted(channels, "channel"), run.threads,
+                  fmt::format("{:.2f}", microseconds_of(result.time)));
   const auto part = [&](const char* name, Duration time) {
     out += fmt::format("#   {:<18} {:12.2f} us {:6.1f} %\n", name, microseconds_of(time),
                        100 * static_cast<double>(time.ps) / total);
