@@ -5,6 +5,8 @@
 #include <cassert>
 #include <stdexcept>
 
+#include "sim/digest.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -16,14 +18,7 @@ constexpr std::size_t kFarAhead = 6, kAhead = 3;
 
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_link(LinkSpec spec) {
-  const auto known = std::find_if(link_kinds_.begin(), link_kinds_.end(),
-                                  [&](const LinkKind& kind) { return kind.spec == spec; });
-  Link link;
-  link.latency = spec.latency;
-  link.kind = static_cast<std::uint32_t>(known - link_kinds_.begin());
-  if (known == link_kinds_.end()) link_kinds_.push_back({spec, {}});
-  links_.push_back(link);
-  return static_cast<std::uint32_t>(links_.size() - 1);
+  return links_.add(spec);
 }
 
 template <class Stamp>
@@ -89,6 +84,8 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
     hops_.insert(hops_.end(), spec.path.begin(), spec.path.end());
   }
   connection.path = path->second;
+  connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
+                                [](std::uint32_t link) { return (link & kBeside) != 0; });
   const ConnectionKind kind{spec.overhead, spec.sync, spec.credit, spec.ack};
   const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
   connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
@@ -146,6 +143,22 @@ void Executor<Stamp>::seal() {
   slot_payload_.assign(payloads, 0);
 }
 
+/// Where the step of a way that begins at `hop` ends: behind the links crossed beside the first.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::step_end(std::uint32_t hop, std::uint32_t end) const {
+  do {
+    ++hop;
+  } while (hop != end && (hops_[hop] & kBeside) != 0);
+  return hop;
+}
+
+template <class Stamp>
+bool Executor<Stamp>::joins_at(const std::vector<bool>& joins, std::uint32_t hop,
+                               std::uint32_t end) const {
+  return std::any_of(&hops_[hop], hops_.data() + end,
+                     [&](std::uint32_t link) { return joins[link & ~kBeside]; });
+}
+
 /// Finds the links that slices reach with different lead times (latency between the event that
 /// books the link and the arrival), and begins a leg there: a new event, so that the lead is 0.
 /// That can make leads further on differ, so it goes round until nothing changes.
@@ -160,17 +173,18 @@ std::vector<bool> Executor<Stamp>::joints() const {
       const bool from_worker = !workers_[connection.from].relay;
       std::int64_t lead = from_worker ? connection_kinds_[connection.kind].overhead.ps : 0;
       const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-      for (std::uint32_t hop = begin; hop != end; ++hop) {
-        const std::uint32_t link = hops_[hop];
-        if (joins[link]) {
-          lead = 0;
-        } else if (leads[link] == unknown) {
-          leads[link] = lead;
-        } else if (leads[link] != lead) {
-          joins[link] = changed = true;
-          lead = 0;
+      for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
+        next = step_end(hop, end);
+        if (joins_at(joins, hop, next)) lead = 0;
+        std::int64_t latency = 0;
+        for (std::uint32_t i = hop; i != next; ++i) {
+          const std::uint32_t link = hops_[i] & ~kBeside;
+          latency = std::max(latency, links_[link].latency.ps);
+          if (joins[link]) continue;
+          if (leads[link] == unknown) leads[link] = lead;
+          if (leads[link] != lead) joins[link] = changed = true;
         }
-        lead += links_[link].latency.ps;
+        lead = (joins_at(joins, hop, next) ? 0 : lead) + latency;
       }
     }
   }
@@ -184,8 +198,9 @@ void Executor<Stamp>::lay_legs() {
   for (std::uint32_t c = 0; c < connections_.size(); ++c) {
     Connection& connection = connections_[c];
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-    for (std::uint32_t hop = begin; hop != end; ++hop) {
-      if (!joins[hops_[hop]]) continue;
+    for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
+      next = step_end(hop, end);
+      if (!joins_at(joins, hop, next)) continue;
       if (connection.legged) {
         legs_.back().hop_end = hop;
         legs_.back().last = false;
@@ -331,22 +346,40 @@ Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
                              Bytes wire) {
   Stamp head = first;
   for (; hop != end; ++hop) {
-    Link& link = links_[hops_[hop]];
-    if (wire.count > 0) {
-      if (link.recent != wire) {
-        link.recent = wire;
-        link.occupied = link_kinds_[link.kind].occupancy(wire);
-      }
-      head = later(head, link.free);
-      link.free = head.plus(link.occupied, Cause::link);
-      link.carried += wire;
-      last = later(last, link.free);
-    }
+    auto& link = links_[hops_[hop]];
+    links_.cross(link, head, last, wire);
     head = head.plus(link.latency, Cause::latency);
     last = last.plus(link.latency, Cause::latency);
   }
   first = head;
   return last;
+}
+
+/// The same where a step may be several links wide: the slowest of them counts.
+template <class Stamp>
+Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last,
+                                  Bytes wire) {
+  while (hop != end) {
+    const std::uint32_t next = step_end(hop, end);
+    Stamp all_first, all_last;
+    for (; hop != next; ++hop) {
+      auto& link = links_[hops_[hop] & ~kBeside];
+      Stamp one_first = first, one_last = last;
+      links_.cross(link, one_first, one_last, wire);
+      all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
+      all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
+    }
+    first = all_first;
+    last = all_last;
+  }
+  return last;
+}
+
+template <class Stamp>
+Stamp Executor<Stamp>::carry(const Connection& connection, std::uint32_t hop, std::uint32_t end,
+                             Stamp& first, Stamp last, Bytes wire) {
+  return connection.wide ? carry_wide(hop, end, first, last, wire)
+                         : carry(hop, end, first, last, wire);
 }
 
 /// Sends a slice down a path with legs. Its slot is the sender's no more, but not yet full.
@@ -356,7 +389,7 @@ void Executor<Stamp>::depart(Connection& connection, Stamp first, Stamp last, By
   const std::uint32_t slot = connection.next_fill;
   if (++connection.next_fill == connection.slots) connection.next_fill = 0;
   ++connection.in_flight;
-  last = carry(connection.path + 1, legs_[leg].hop, first, last, wire);
+  last = carry(connection, connection.path + 1, legs_[leg].hop, first, last, wire);
   enqueue(leg, {first, last, wire, slot});
 }
 
@@ -383,7 +416,7 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
     queue_.push({std::max(next.ps, queue_.now().ps)},
                 static_cast<std::uint32_t>(workers_.size()) + id);
   }
-  flight.last = carry(leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
+  flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
   if (!leg.last) return enqueue(id + 1, flight);
   const ConnectionKind& kind = connection_kinds_[connection.kind];
   slot(connection, flight.slot) = flight.last.plus(kind.sync, Cause::latency);
@@ -429,7 +462,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     }
     Stamp first = begin;
     const std::uint32_t path = output.path + 1;
-    const Stamp arrived = carry(path, path + hops_[output.path], first, end, cost.wire);
+    const Stamp arrived = carry(output, path, path + hops_[output.path], first, end, cost.wire);
     fill(output, arrived.plus(connection_kinds_[output.kind].sync, Cause::latency));
     return true;
   });
@@ -457,7 +490,7 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   if (output.legged) return depart(output, posted, posted, cost.wire);
   Stamp first = posted;
   const std::uint32_t path = output.path + 1;
-  const Stamp arrived = carry(path, path + hops_[output.path], first, posted, cost.wire);
+  const Stamp arrived = carry(output, path, path + hops_[output.path], first, posted, cost.wire);
   const ConnectionKind& out_kind = connection_kinds_[output.kind];
   fill(output, arrived.plus(out_kind.sync, Cause::latency));
   const Duration freed = out_kind.ack + connection_kinds_[input.kind].credit;
@@ -481,12 +514,6 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
     act_worker<false>(worker, start);
   }
   if (!worker.done) arm(id);
-}
-
-template <class Stamp>
-void Executor<Stamp>::mix(std::uint64_t& hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9FB21C651E98DF25u;
-  hash ^= hash >> 29;
 }
 
 /// Rounds of a large symmetric system walk far apart in memory: asks for the state of those who act
@@ -521,7 +548,7 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
   while (!queue_.empty()) {
     const Event event = queue_.pop();
     prefetch_round();
-    mix(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
+    mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
     if (event.actor >= workers_.size()) {
       act_leg(event.actor - static_cast<std::uint32_t>(workers_.size()));
       continue;
@@ -572,7 +599,7 @@ std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + connections_.capacity() * sizeof(Connection) +
          legs_.capacity() * sizeof(Leg) + flights_.capacity() * sizeof(Flight) +
          first_leg_.capacity() * sizeof(std::uint32_t) + far_slots_.capacity() * sizeof(Stamp) +
-         slot_payload_.capacity() * sizeof(std::int64_t) + links_.capacity() * sizeof(Link) +
+         slot_payload_.capacity() * sizeof(std::int64_t) + links_.memory_bytes() +
          connections_.capacity() * sizeof(std::uint32_t) +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }

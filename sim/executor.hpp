@@ -12,7 +12,8 @@
 // when the slice starts. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
 // and an input slot is free again at the sender one credit latency after the worker's end. A
-// primitive without outputs books no link.
+// primitive without outputs books no link. A step of a path can be several links wide (multicast,
+// in-switch reduction): they are booked side by side, and the slowest counts.
 //
 // A relay is a worker that copies nothing: it hands every slice on, unchanged, after its thread (a
 // server that many relays share, in order of arrival) has been busy for the post. Its input slot is
@@ -27,69 +28,36 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "sim/link_servers.hpp"
+#include "sim/machine.hpp"
 #include "sim/program.hpp"
 #include "sim/radix_heap.hpp"
 #include "sim/stamp.hpp"
 #include "sim/units.hpp"
-#include "sim/wire_format.hpp"
 
 namespace fabricast {
 
-/// What workers of one kind have in common.
-struct WorkerClass {
-  Bandwidth copy_rate;  ///< payload per second; 0 = takes no time
-  WireFormat wire;
-};
-
-/// What relays of one kind have in common.
-struct RelayClass {
-  Duration post;         ///< its thread is busy so long per slice
-  Bandwidth check_rate;  ///< and reads the wire bytes at this rate first; 0 = it does not
-  WireFormat wire;
-};
-
-struct LinkSpec {
-  Bandwidth rate;
-  Duration latency;
-
-  bool operator==(const LinkSpec&) const = default;
-};
-
-struct ConnectionSpec {
-  std::uint32_t from = 0, to = 0;       ///< workers or relays
-  std::uint32_t slots = 1;              ///< slices in flight
-  std::span<const std::uint32_t> path;  ///< links in order; copied; may be empty
-  Duration overhead;  ///< of a primitive that sends here, or that only receives from here
-  Duration sync;      ///< from the arrival of the last byte to the slot seen full
-  Duration credit;    ///< from the end of the receiving worker to the slot seen free
-  Duration ack;  ///< from a relay only: from the arrival of the last byte to the relay's knowing
-};
-
 template <class Stamp>
-class Executor {
+class Executor final : public Machine {
  public:
-  /// @{ Building. Ids count up from 0. Programs are not owned. REQUIRES: nothing runs yet.
-  std::uint32_t add_link(LinkSpec spec);
-  std::uint32_t add_thread();
-  std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role);
-  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread);
-  std::uint32_t add_worker_class(const WorkerClass& worker_class);
-  std::uint32_t add_relay_class(const RelayClass& relay_class);
-  /// A worker's inputs and outputs are numbered in the order of these calls, from 0. A relay has
-  /// exactly one of each. At most 32 of each, 255 slots, chunks below 4 GiB.
-  void connect(const ConnectionSpec& spec);
-  /// @}
+  // Building; see Machine. REQUIRES: nothing runs yet.
+  std::uint32_t add_link(LinkSpec spec) override;
+  std::uint32_t add_thread() override;
+  std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
+  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread) override;
+  std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
+  std::uint32_t add_relay_class(const RelayClass& relay_class) override;
+  void connect(const ConnectionSpec& spec) override;
+  std::uint32_t workers() const override { return static_cast<std::uint32_t>(workers_.size()); }
 
   /// Until nothing is left to do. `progress` is called now and then with the events so far.
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
   void run(const std::function<void(std::uint64_t)>& progress = {});
 
   // Results.
-  std::uint32_t workers() const { return static_cast<std::uint32_t>(workers_.size()); }
   Stamp finished(std::uint32_t worker) const { return workers_[worker].free; }
   Stamp makespan() const;  ///< the latest finish of any worker
   std::uint64_t events() const { return events_; }
@@ -123,6 +91,12 @@ class Executor {
   struct Leg;
   std::vector<bool> joints() const;
   void lay_legs();
+  std::uint32_t step_end(std::uint32_t hop, std::uint32_t end) const;
+  bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
+  [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
+                                            std::uint32_t end, Stamp& first, Stamp last,
+                                            Bytes wire);
+  Stamp carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
   [[gnu::always_inline]] inline Stamp carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
                                             Stamp last, Bytes wire);
   void depart(Connection& connection, Stamp first, Stamp last, Bytes wire);
@@ -132,51 +106,12 @@ class Executor {
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
   std::string stuck();
-  static void mix(std::uint64_t& hash, std::uint64_t value);
 
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
   // many of them have in common stands once in tables that stay in the nearest cache.
 
-  /// Class costs by bytes: few different sizes are under way at any time.
-  struct Cost {
-    std::int64_t bytes = -1;
-    Duration busy;
-    Bytes wire;
-  };
-  struct CostTable {
-    static constexpr unsigned kBits = 4;
-    std::array<Cost, 1u << kBits> entries{};
-    std::uint64_t recent = 0;
-
-    Cost& entry(std::int64_t bytes) {
-      if (entries[recent].bytes != bytes) {
-        recent = static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15u >> (64 - kBits);
-      }
-      return entries[recent];
-    }
-  };
-
   [[gnu::noinline]] static void price(Cost& cost, const WorkerClass& kind, std::int64_t payload);
   [[gnu::noinline]] static void price(Cost& cost, const RelayClass& kind, std::int64_t payload);
-
-  struct Link {
-    Stamp free;  ///< busy until
-    Bytes carried;
-    Bytes recent;       ///< the wire bytes it carried last,
-    Duration occupied;  ///< and for how long they occupied it
-    Duration latency;
-    std::uint32_t kind = 0;
-  };
-  struct LinkKind {
-    LinkSpec spec;
-    CostTable costs;
-
-    [[gnu::noinline]] Duration occupancy(Bytes wire) {
-      Cost& cost = costs.entry(wire.count);
-      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), wire};
-      return cost.busy;
-    }
-  };
 
   static constexpr std::uint32_t kNearSlots = 4;
 
@@ -212,6 +147,7 @@ class Executor {
     std::uint8_t kind = 0;
     bool sized = false;   ///< slots remember their payload: a relay reads it
     bool legged = false;  ///< its path has legs, see first_leg_
+    bool wide = false;    ///< its path has steps of several links
     bool from_relay = false;
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
   };
@@ -252,8 +188,7 @@ class Executor {
   std::vector<Flight> flights_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> paths_;  ///< equal paths stand in hops_ once
   std::vector<ConnectionKind> connection_kinds_;
-  std::vector<Link> links_;
-  std::vector<LinkKind> link_kinds_;
+  LinkServers<Stamp> links_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
   std::vector<WorkerClass> worker_classes_;

@@ -78,12 +78,6 @@ NumberText number_text(std::string_view text) {
   return out;
 }
 
-std::string nccl(NcclVersion version) {
-  constexpr std::int16_t last_patch = 99;
-  if (version.patch == last_patch) return fmt::format("NCCL 2.{}", version.series);
-  return "NCCL " + to_text(version);
-}
-
 std::string shown(const Setting& setting) {
   constexpr std::size_t most = 60;
   const std::string_view value = setting.value();

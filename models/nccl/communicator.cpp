@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cassert>
 
+#include "models/hardware/sharp.hpp"
+#include "models/nccl/call_plan.hpp"
+#include "models/nccl/p2p_call.hpp"
+
 namespace fabricast {
 namespace {
-
-constexpr bool is_executed(Algorithm algorithm) {
-  return algorithm == Algorithm::ring || algorithm == Algorithm::tree;
-}
 
 template <class Wanted>
 std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
@@ -24,18 +24,21 @@ std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
 
 /// The best of what is executed stands in for what NCCL chose.
 void stand_in(const Communicator& communicator, const Call& call, Bytes size, DecidedCall& out) {
+  const auto executed = [&](Algorithm algorithm) {
+    return is_executed(algorithm, call.collective, communicator.nodes);
+  };
   const Candidate* best = nullptr;
   for (const Candidate& c : out.decision.candidates) {
-    if (!c.excluded.empty() || !is_executed(c.algorithm)) continue;
+    if (!c.excluded.empty() || !executed(c.algorithm)) continue;
     if (best == nullptr || c.time_us < best->time_us) best = &c;
   }
   out.not_executed = out.decision.algorithm;
   const std::string_view chosen = to_text(*out.decision.algorithm);
   if (best == nullptr) {
     throw Error(fmt::format(
-        "{}: {} is what NCCL chooses; it is not executed yet, and neither Ring "
-        "nor Tree is in the race:{}",
-        to_text(call.collective), chosen, listed(out.decision.candidates, is_executed)));
+        "{}: {} is what NCCL chooses; it is not executed yet, and nothing that is takes part in "
+        "the race:{}",
+        to_text(call.collective), chosen, listed(out.decision.candidates, executed)));
   }
   take(communicator.model, *best, size, out.decision);
 }
@@ -47,6 +50,10 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
                                 config.gpus_per_node, config.sharp};
   const NodeDescription node = config.description ? *config.description : describe(cluster.node());
   Communicator made = make_nccl_communicator(node, wanted);
+  if (made.model.input.collnet) {
+    wanted.no_sharp = sharp_refusal(cluster, made.nics);
+    if (!wanted.no_sharp.empty()) made = make_nccl_communicator(node, wanted);
+  }
   const int groups = made.graphs.topology.domains();
   if (groups == 1) return made;
   const std::string what = fmt::format(
@@ -66,6 +73,7 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   assert(call.count > 0 && call.root < communicator.ranks);
+  if (!is_tuned(call.collective)) return decide_p2p_call(communicator, call);
   const Bytes size =
       message_size(call.collective, call.count, call.element_bytes, communicator.ranks);
   DecidedCall out;
@@ -75,7 +83,8 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
                             to_text(call.collective),
                             listed(out.decision.candidates, [](Algorithm) { return true; })));
   }
-  if (!is_executed(*out.decision.algorithm)) stand_in(communicator, call, size, out);
+  if (!is_executed(*out.decision.algorithm, call.collective, communicator.nodes))
+    stand_in(communicator, call, size, out);
   const TunerInput& input = communicator.model.input;
   CollectiveRun& run = out.run;
   run.version = communicator.version;
@@ -86,11 +95,15 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   run.element_bytes = call.element_bytes;
   run.root = call.root;
   run.channels = out.decision.channels;
-  run.communicator_channels = input.channels.communicator;
+  const PartitionInput split =
+      split_of(communicator.model, call.collective, call.count, call.element_bytes, out.decision);
+  run.communicator_channels = split.communicator_channels;
+  run.heads = split.heads;
+  run.gpus_per_node = communicator.gpus_per_node;
   run.threads = out.decision.threads;
   run.buffers = communicator.settings.buffers;
   run.transport = transport_rules(communicator.search_settings);
-  run.graph = run.algorithm == Algorithm::ring ? input.ring : input.tree;
+  run.graph = graph_of(input, run.algorithm);
   return out;
 }
 

@@ -10,6 +10,7 @@
 
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/p2p_plan.hpp"
 #include "models/nccl/partition.hpp"
 #include "models/nccl/transport.hpp"
 #include "sim/stamp.hpp"
@@ -24,14 +25,17 @@ struct CollectiveRun {
   Protocol protocol{};
   std::int64_t count = 0;  ///< elements, NCCL's meaning (message_size())
   int element_bytes = 4;
-  int root = 0;  ///< rank; broadcast and reduce
+  int root = 0;  ///< rank; where has_root()
   bool in_place = false;
   int channels = 1;  ///< what the tuner gave the call
   int communicator_channels = 1;
   int threads = 512;  ///< per block
   BufferSizes buffers;
-  ChannelGraph graph;        ///< ring or tree, as the algorithm needs
+  ChannelGraph graph;        ///< ring, tree or NVLS, as the algorithm needs
+  int gpus_per_node = 0;     ///< 0 = as many as the graph's chains hold
+  HeadRules heads;           ///< NVLS, CollNet
   TransportRules transport;  ///< as the environment has it
+  P2pPlan p2p;               ///< sends and receives only; these have no algorithm and no graph
   int gpus_per_process = 1;  ///< launches of one process serialise
 };
 
@@ -59,8 +63,13 @@ struct SimulationResult {
   std::uint64_t digest = 0;
 };
 
-/// Ranks = nodes x GPUs of the graph's channels, node by node. One rank: a copy, no links.
-/// REQUIRES: Ring or Tree (Tree: all_reduce), count > 0, root < ranks.
+int gpus_of(const CollectiveRun& run);  ///< per node
+
+/// What of NCCL's choices has a schedule here.
+bool is_executed(Algorithm algorithm, Collective collective, int nodes);
+
+/// Ranks = nodes x GPUs of a node, node by node. One rank: a copy, no links.
+/// REQUIRES: is_executed() if tuned, count > 0, root < ranks.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});
 

@@ -18,19 +18,13 @@ constexpr std::int64_t kBlocksMax = 10'000'000;   // about 1 kB of executor each
 /// Elements of a message of `size` bytes, as nccl-tests rounds them.
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
   const std::int64_t elements = size.count / element_bytes;
-  if (collective != Collective::all_gather && collective != Collective::reduce_scatter)
-    return elements;
+  if (!counts_per_rank(collective)) return elements;
+  if (!is_tuned(collective)) return elements / ranks;
   const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
   return elements / ranks / step * step;
 }
 
 void check(const BenchConfig& config) {
-  for (const Collective collective : config.collectives) {
-    if (!is_tuned(collective)) {
-      throw Error(fmt::format("{} is not simulated yet", to_text(collective)),
-                  "now: all_reduce, all_gather, reduce_scatter, broadcast, reduce");
-    }
-  }
   for (const Bytes size : config.sizes) {
     if (size > kSizeMax) {
       throw Error(fmt::format("a message of {} is too large: at most {}", to_text(size),
@@ -92,6 +86,8 @@ class Bench {
                                           config.sharp, load_description(config.topology, parts_)});
     check_ranks(config, communicator);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    if (config.sharp && !communicator.settings.collnet)
+      note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
@@ -133,7 +129,7 @@ class Bench {
   void note_stand_in(Collective collective, Algorithm chosen) {
     note_once(result_.notes,
               fmt::format("{} is what NCCL chooses for some sizes of {}; it is not executed yet: "
-                          "there this is the best of Ring and Tree.",
+                          "there this is the best of what is.",
                           to_text(chosen), to_text(collective)));
   }
 

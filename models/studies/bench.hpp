@@ -47,6 +47,10 @@ struct BenchRow {
   DecidedCall decided;
   SimulationResult result;
 
+  /// NCCL's spelling; "none" for groups of sends and receives, which have none.
+  std::string_view algorithm() const {
+    return is_tuned(collective) ? to_text(decided.run.algorithm) : "none";
+  }
   double algbw() const { return algbw_GBps(size, result.time); }
   double busbw() const { return busbw_GBps(collective, ranks, size, result.time); }
 };

@@ -1,0 +1,103 @@
+#include "models/nccl/assembly.hpp"
+
+#include <algorithm>
+
+#include "models/nccl/slices.hpp"
+
+namespace fabricast {
+
+std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
+  std::vector<std::uint32_t> out;
+  for (const LinkId link : links) out.push_back(index_of(link));
+  return out;
+}
+
+Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+                   const CollectiveRun& run, const Partition& partition)
+    : machine_(machine),
+      cluster_(cluster),
+      software_(software),
+      run_(run),
+      partition_(partition),
+      gpus_(gpus_of(run)),
+      ranks_(cluster.nodes() * gpus_) {
+  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
+    const ClusterLink spec = cluster.link(LinkId{link});
+    machine_.add_link({spec.rate, spec.latency});
+  }
+  for (int rank = 0; cluster.nodes() > 1 && rank < ranks_; ++rank) machine_.add_thread();
+  relay_class_ = machine_.add_relay_class(
+      {costs().proxy_post, costs().proxy_check_rate, wire_format(run.protocol)});
+  workers_of_rank_.resize(static_cast<std::size_t>(ranks_));
+}
+
+std::vector<std::uint32_t> Assembly::worker_classes(double share) {
+  std::vector<std::uint32_t> out;
+  for (int gpu = 0; gpu < gpus_; ++gpu) {
+    const Bandwidth whole = cluster_.node()
+                                .gpus()[static_cast<std::size_t>(gpu)]
+                                .part.copy_rate[index_of(run_.protocol)];
+    const auto rate = static_cast<std::int64_t>(static_cast<double>(whole.bytes_per_s) * share);
+    out.push_back(machine_.add_worker_class({{rate}, wire_format(run_.protocol)}));
+  }
+  return out;
+}
+
+std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
+                                   const Program& program, Role role, int rank,
+                                   std::uint64_t slices) {
+  const std::uint32_t id =
+      machine_.add_worker(classes[static_cast<std::size_t>(rank % gpus_)], program, role);
+  workers_of_rank_[static_cast<std::size_t>(rank)].push_back(id);
+  slices_ += slices;
+  return id;
+}
+
+Duration Assembly::latency(const std::vector<LinkId>& links) const {
+  Duration sum;
+  for (const LinkId link : links) sum += cluster_.link(link).latency;
+  return sum;
+}
+
+std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices) {
+  forwarded_ += slices;
+  return machine_.add_relay(relay_class_, static_cast<std::uint32_t>(node * gpus_ + gpu));
+}
+
+void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
+                       std::uint64_t slices, std::vector<std::uint32_t> path) {
+  const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b, run_.transport);
+  for (const LinkId link : way.into_slots) path.push_back(index_of(link));
+  const auto kind = static_cast<std::size_t>(way.kind);
+  ConnectionSpec slots;
+  slots.from = from;
+  slots.slots = static_cast<std::uint32_t>(partition_.shape.slices_in_flight());
+  slots.overhead = costs().overhead[kind];
+  slots.path = path;
+  const Duration near_latency = latency(way.into_slots);
+  if (way.kind != HopKind::net) {
+    slots.to = to;
+    slots.sync = costs().sync[kind];
+    slots.credit = near_latency + slots.sync;
+    machine_.connect(slots);
+    return;
+  }
+  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices);
+  // The flag follows the data: where both go to host memory it adds nothing.
+  slots.to = proxy;
+  slots.sync = std::max(Duration{}, way.sender_flag - near_latency);
+  slots.credit = way.sender_flag;
+  machine_.connect(slots);
+  // The receiver's freed slot becomes a clear-to-send that crosses the network the other way.
+  const std::vector<std::uint32_t> far = link_ids(way.network);
+  const Duration far_latency = latency(way.network);
+  slots.from = proxy;
+  slots.to = to;
+  slots.path = far;
+  slots.sync = costs().sync[kind];
+  slots.credit = way.receiver_flag + far_latency;
+  slots.ack = far_latency;
+  machine_.connect(slots);
+}
+
+}  // namespace fabricast

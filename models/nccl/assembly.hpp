@@ -1,0 +1,96 @@
+#pragma once
+// Builds the workers, proxies and connections of one collective on a machine. Each algorithm adds
+// what it needs (add_rings(), add_trees(), add_nvls(), ...); what they share stands here.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/hardware/cluster.hpp"
+#include "models/nccl/simulation.hpp"
+#include "models/nccl/transport.hpp"
+#include "sim/machine.hpp"
+
+namespace fabricast {
+
+class Assembly {
+ public:
+  /// Adds the cluster's links and every rank's proxy thread. All arguments outlive the assembly.
+  Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+           const CollectiveRun& run, const Partition& partition);
+
+  const Cluster& cluster() const { return cluster_; }
+  const SoftwareCosts& software() const { return software_; }
+  const CollectiveRun& run() const { return run_; }
+  const Partition& partition() const { return partition_; }
+  const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
+  int gpus() const { return gpus_; }  ///< per node
+  int ranks() const { return ranks_; }
+  Machine& machine() { return machine_; }
+
+  Endpoint endpoint(int rank, int nic) const { return {rank / gpus_, rank % gpus_, nic}; }
+
+  /// One worker class per GPU of a node, as they may differ: `share` of the copy rate that the GPU
+  /// gives a block of the protocol.
+  std::vector<std::uint32_t> worker_classes(double share);
+
+  /// A worker that is some of the threads of `rank`'s block. It handles `slices` in all.
+  std::uint32_t add_worker(const std::vector<std::uint32_t>& classes, const Program& program,
+                           Role role, int rank, std::uint64_t slices);
+
+  /// Slots between two workers, for so many slices. Through the network there are slots on both
+  /// sides and a proxy between.
+  /// `before`: what bytes cross before they get to GPU `a` (ConnectionSpec::path).
+  void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
+               std::vector<std::uint32_t> before = {});
+
+  /// A proxy that posts messages on the thread of this GPU's process.
+  std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices);
+
+  Duration latency(const std::vector<LinkId>& links) const;
+
+  /// Keeps a program for as long as the machine may run it.
+  template <class P>
+  const P& keep(std::unique_ptr<P> program) {
+    const P& kept = *program;
+    programs_.push_back(std::move(program));
+    return kept;
+  }
+
+  // Results.
+  const std::vector<std::uint32_t>& workers(int rank) const {
+    return workers_of_rank_[static_cast<std::size_t>(rank)];
+  }
+  /// Slices that all GPU workers handle.
+  std::uint64_t slices() const { return slices_; }
+  /// With those that proxies forward and the fabric passes on: one event each.
+  std::uint64_t events() const { return slices_ + forwarded_; }
+  /// Slices handled by what is no GPU: counted as events only.
+  void add_forwarded(std::uint64_t slices) { forwarded_ += slices; }
+
+ private:
+  Machine& machine_;
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  const CollectiveRun& run_;
+  const Partition& partition_;
+  int gpus_;
+  int ranks_;
+  std::uint32_t relay_class_ = 0;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::vector<std::vector<std::uint32_t>> workers_of_rank_;
+  std::uint64_t slices_ = 0, forwarded_ = 0;
+};
+
+/// Ids of links as the machine knows them.
+std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
+
+// One per algorithm, each in its own file. REQUIRES: the run's algorithm.
+void add_rings(Assembly& assembly);
+void add_trees(Assembly& assembly);
+void add_nvls(Assembly& assembly);  ///< NVLS and NVLSTree
+void add_collnet_direct(Assembly& assembly);
+void add_collnet_chain(Assembly& assembly);
+void add_pat(Assembly& assembly);
+
+}  // namespace fabricast

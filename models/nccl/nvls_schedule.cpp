@@ -1,0 +1,259 @@
+// NVLS and NVLSTree. Every rank copies its data into a buffer that the switch can read (scatter)
+// and out of one that it can write (gather); the head of a chunk has the switch read and add up
+// all ranks' buffers (multimem load-reduce) and write the sum to all of them (multimem store).
+// Between nodes, heads of the same number form a double binary tree (NVLSTree), or SHARP adds up
+// what they have (NVLS).
+// Facts: src/device/all_reduce.h and siblings, src/transport/nvls.cc, NCCL 2.21 to 2.30.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "models/nccl/collnet_wiring.hpp"
+#include "models/nccl/nvls_links.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast {
+namespace {
+
+/// Each role's threads of a block's 20 warps: reduce 5, bcast 4; with SHARP 3 and 2
+/// (src/device/all_reduce.h). Scatter and gather copy at a rate of their own
+/// (SoftwareCosts::nvls_copy_share).
+constexpr double kReduceShare = 5.0 / 20, kBcastShare = 4.0 / 20;
+constexpr double kSharpReduceShare = 3.0 / 20, kSharpBcastShare = 2.0 / 20;
+
+class NvlsSchedule {
+ public:
+  explicit NvlsSchedule(Assembly& assembly)
+      : assembly_(assembly),
+        heads_(distinct_heads(assembly.run().graph)),
+        reduce_classes_(assembly.worker_classes(is_sharp() ? kSharpReduceShare : kReduceShare)),
+        bcast_classes_(assembly.worker_classes(is_sharp() ? kSharpBcastShare : kBcastShare)),
+        copy_classes_(assembly.worker_classes(assembly.software().nvls_copy_share /
+                                              static_cast<double>(heads_.size()))),
+        programs_(assembly, heads()) {
+    if (is_sharp()) sharp_.emplace(assembly, programs_);
+    for (int gpu = 0; gpu < assembly.gpus(); ++gpu) {
+      to_switch_.push_back(switch_links(gpu).front());
+      from_switch_.push_back(switch_links(gpu).back());
+    }
+  }
+
+  void add() {
+    for (std::uint32_t lane = 0; lane < assembly_.partition().parts.size(); ++lane) add_lane(lane);
+  }
+
+ private:
+  using Path = std::vector<std::uint32_t>;
+
+  /// The workers of one channel on one node.
+  struct NodeWorkers {
+    std::vector<std::uint32_t> scatter, gather;     ///< by local rank
+    std::vector<std::uint32_t> reduce, bcast, fan;  ///< by head; bcast: the root's is its reduce
+  };
+
+  const CollectiveRun& run() const { return assembly_.run(); }
+  std::uint32_t gpus() const { return static_cast<std::uint32_t>(assembly_.gpus()); }
+  std::uint32_t heads() const { return static_cast<std::uint32_t>(heads_.size()); }
+  int nodes() const { return assembly_.cluster().nodes(); }
+  bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
+  bool reduces() const { return run().collective != Collective::all_gather; }
+  bool gathers() const { return run().collective != Collective::reduce_scatter; }
+
+  /// A GPU's links to and from the NVSwitches: the way to its neighbour and the way back.
+  std::array<LinkId, 2> switch_links(int gpu) const {
+    const NodeGraph& node = assembly_.cluster().node();
+    const int other = gpu == 0 ? 1 : 0;
+    const VertexId a = node.gpus()[static_cast<std::size_t>(gpu)].vertex;
+    const VertexId b = node.gpus()[static_cast<std::size_t>(other)].vertex;
+    const std::vector<LinkId> there = node.nvlink_route(a, b), back = node.nvlink_route(b, a);
+    if (there.size() != 2 || back.size() != 2)
+      throw Error(fmt::format("{}: NVLS needs an NVSwitch between all GPUs", node.name()));
+    return {there.front(), back.back()};
+  }
+
+  /// One step as wide as a node.
+  void append_all(Path& path, int node, const std::vector<LinkId>& local) const {
+    for (std::size_t gpu = 0; gpu < local.size(); ++gpu) {
+      const std::uint32_t link = index_of(assembly_.cluster().global(node, local[gpu]));
+      path.push_back(gpu == 0 ? link : link | kBeside);
+    }
+  }
+  void append_one(Path& path, int node, LinkId local) const {
+    path.push_back(index_of(assembly_.cluster().global(node, local)));
+  }
+  /// multimem load-reduce: every rank's memory to the switch, the sum to the head.
+  Path load_reduce(int node, std::uint32_t head) const {
+    Path path;
+    append_all(path, node, to_switch_);
+    append_one(path, node, from_switch_[static_cast<std::size_t>(heads_[head])]);
+    return path;
+  }
+  /// multimem store: the head to the switch, the switch to every rank's memory.
+  void append_store(Path& path, int node, std::uint32_t head) const {
+    append_one(path, node, to_switch_[static_cast<std::size_t>(heads_[head])]);
+    append_all(path, node, from_switch_);
+  }
+
+  NvlsLinks links(std::uint32_t lane, int rank) const {
+    const int channel = assembly_.partition().parts[lane].channel;
+    return nvls_links(run().graph, nodes(), assembly_.gpus(), channel, rank);
+  }
+  int rank_of(int node, std::uint32_t head) const { return node * assembly_.gpus() + heads_[head]; }
+
+  void add_lane(std::uint32_t lane) {
+    std::vector<NodeWorkers> all;
+    for (int node = 0; node < nodes(); ++node) all.push_back(add_node(lane, node));
+    for (int node = 0; node < nodes(); ++node)
+      connect_node(all[static_cast<std::size_t>(node)], node);
+    for (std::uint32_t head = 0; nodes() > 1 && head < heads(); ++head)
+      is_sharp() ? connect_sharp(all, lane, head) : connect_tree(all, lane, head);
+  }
+
+  NodeWorkers add_node(std::uint32_t lane, int node) {
+    NodeWorkers out;
+    for (std::uint32_t g = 0; g < gpus(); ++g) {
+      const int rank = node * assembly_.gpus() + static_cast<int>(g);
+      if (reduces())
+        out.scatter.push_back(programs_.add_worker(copy_classes_, HeadShare::all_chunks, 0, heads(),
+                                                   {lane, 0}, rank));
+      if (gathers())
+        out.gather.push_back(programs_.add_worker(copy_classes_, HeadShare::all_chunks, heads(), 0,
+                                                  {lane, 0}, rank));
+    }
+    for (std::uint32_t head = 0; head < heads(); ++head) add_head(out, lane, node, head);
+    return out;
+  }
+
+  void add_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
+    if (is_sharp()) {
+      add_sharp_head(out, lane, node, head);
+    } else {
+      add_tree_head(out, lane, node, head);
+    }
+    const Role role{lane, head};
+    if (!is_sharp() || gathers())
+      out.fan.push_back(
+          programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? gpus() : 0, role));
+  }
+
+  void add_tree_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
+    const int rank = rank_of(node, head);
+    const Role role{lane, head};
+    std::uint32_t children = 0;
+    bool root = true;
+    if (nodes() > 1) {
+      const NvlsLinks tree = links(lane, rank);
+      root = tree.up < 0;
+      children = static_cast<std::uint32_t>(
+          std::count_if(tree.down.begin() + 1, tree.down.end(), [](int c) { return c >= 0; }));
+    }
+    const std::uint32_t inputs = (reduces() ? gpus() : 0) + children;
+    const std::uint32_t outputs = root ? 1 + children : 1;
+    out.reduce.push_back(
+        programs_.add_worker(reduce_classes_, HeadShare::one_chunk, inputs, outputs, role, rank));
+    out.bcast.push_back(root ? out.reduce.back()
+                             : programs_.add_worker(bcast_classes_, HeadShare::one_chunk, 1,
+                                                    1 + children, role, rank));
+  }
+
+  /// One worker into the network and one out of it. What only its own rank has or gets is the
+  /// node's share.
+  void add_sharp_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
+    const int rank = rank_of(node, head);
+    const Role role{lane, head}, share{lane, static_cast<std::uint32_t>(node)};
+    out.reduce.push_back(
+        reduces()
+            ? programs_.add_worker(reduce_classes_, HeadShare::one_chunk, gpus(), 1, role, rank)
+            : programs_.add_worker(reduce_classes_, HeadShare::of_node, 0, 1, share, rank));
+    out.bcast.push_back(
+        gathers() ? programs_.add_worker(bcast_classes_, HeadShare::one_chunk, 1, 1, role, rank)
+                  : programs_.add_worker(bcast_classes_, HeadShare::of_node, 1, 0, share, rank));
+  }
+
+  /// Eight chunks between two workers of a node, over `path`.
+  void connect_local(std::uint32_t from, std::uint32_t to, const Path& path, std::uint32_t slots,
+                     Duration overhead, Duration sync) {
+    ConnectionSpec spec;
+    spec.from = from;
+    spec.to = to;
+    spec.slots = slots;
+    spec.path = path;
+    spec.overhead = overhead;
+    spec.sync = sync;
+    spec.credit = assembly_.costs().sync[static_cast<std::size_t>(HopKind::nvlink)];
+    assembly_.machine().connect(spec);
+  }
+
+  void connect_node(const NodeWorkers& workers, int node) {
+    const auto nvlink = static_cast<std::size_t>(HopKind::nvlink);
+    const Duration overhead = assembly_.costs().overhead[nvlink],
+                   sync = assembly_.costs().sync[nvlink];
+    for (std::uint32_t head = 0; head < heads(); ++head) {
+      for (const std::uint32_t scatter : workers.scatter)
+        connect_local(scatter, workers.reduce[head], {}, kConnectionSlots, overhead, sync);
+      if (workers.fan.empty()) continue;
+      // One of the eight slots is the fan's; the gatherers' fixed cost is a latency here, as what
+      // they receive from is no thread.
+      Path path;
+      if (reduces() && workers.bcast[head] == workers.reduce[head]) path = load_reduce(node, head);
+      if (gathers()) append_store(path, node, head);
+      connect_local(workers.bcast[head], workers.fan[head], path, kConnectionSlots - 1, overhead,
+                    gathers() ? sync + overhead : sync);
+      for (const std::uint32_t gather : workers.gather)
+        connect_local(workers.fan[head], gather, {}, 1, {}, {});
+    }
+  }
+
+  void connect_tree(const std::vector<NodeWorkers>& all, std::uint32_t lane, std::uint32_t head) {
+    const std::uint64_t slices = programs_.get(HeadShare::one_chunk, 1, 1).slices(lane);
+    for (int node = 0; node < nodes(); ++node) {
+      const NvlsLinks tree = links(lane, rank_of(node, head));
+      const Endpoint here = endpoint(lane, node, head);
+      for (std::size_t i = 1; i < tree.down.size(); ++i) {
+        if (tree.down[i] < 0) continue;
+        const int child = tree.down[i] / assembly_.gpus();
+        const Endpoint there = endpoint(lane, child, head);
+        const NodeWorkers& mine = all[static_cast<std::size_t>(node)];
+        const NodeWorkers& its = all[static_cast<std::size_t>(child)];
+        assembly_.connect(its.reduce[head], mine.reduce[head], there, here, slices,
+                          load_reduce(child, head));
+        assembly_.connect(mine.bcast[head], its.bcast[head], here, there, slices);
+      }
+    }
+  }
+
+  void connect_sharp(const std::vector<NodeWorkers>& all, std::uint32_t lane, std::uint32_t head) {
+    std::vector<CollnetEnd> ends;
+    for (int node = 0; node < nodes(); ++node) {
+      const NodeWorkers& workers = all[static_cast<std::size_t>(node)];
+      ends.push_back({workers.reduce[head], workers.bcast[head], endpoint(lane, node, head),
+                      reduces() ? load_reduce(node, head) : Path{}});
+    }
+    sharp_->connect({lane, head}, ends);
+  }
+
+  Endpoint endpoint(std::uint32_t lane, int node, std::uint32_t head) const {
+    const int channel = assembly_.partition().parts[lane].channel;
+    return assembly_.endpoint(rank_of(node, head), nic_of_head(run().graph, heads_[head], channel));
+  }
+
+  Assembly& assembly_;
+  std::vector<int> heads_;  ///< local ranks
+  std::vector<std::uint32_t> reduce_classes_, bcast_classes_, copy_classes_;
+  std::vector<LinkId> to_switch_, from_switch_;  ///< of a node, by local rank
+  HeadPrograms programs_;
+  std::optional<CollnetWiring> sharp_;  ///< NVLS over several nodes
+};
+
+}  // namespace
+
+void add_nvls(Assembly& assembly) {
+  if (assembly.gpus() > 31)
+    throw Error(fmt::format("NVLS over {} GPUs of one node is not executed yet, 31 at most",
+                            assembly.gpus()));
+  NvlsSchedule(assembly).add();
+}
+
+}  // namespace fabricast
