@@ -231,6 +231,7 @@ Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
 template <class Stamp>
 bool Executor<Stamp>::fetch(Worker& worker) {
   Primitive primitive;
+  if constexpr (Stamp::kObserved) observer_->takes_up(id_of(worker), worker.cursor);
   if (!programs_[worker.program]->next(worker.role, worker.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
   assert(std::bit_width(primitive.in) <= worker.ins &&
@@ -368,6 +369,9 @@ Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
   for (; hop != end; ++hop) {
     Link& link = links_[hops_[hop]];
     cross(link, head, last, wire);
+    if constexpr (Stamp::kObserved) {
+      if (wire.count > 0) observer_->books(hops_[hop], {head.ps}, {link.free.ps});
+    }
     head = head.plus(link.latency, Cause::latency);
     last = last.plus(link.latency, Cause::latency);
   }
@@ -386,6 +390,9 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
       Link& link = links_[hops_[hop] & ~kBeside];
       Stamp one_first = first, one_last = last;
       cross(link, one_first, one_last, wire);
+      if constexpr (Stamp::kObserved) {
+        if (wire.count > 0) observer_->books(hops_[hop] & ~kBeside, {one_first.ps}, {link.free.ps});
+      }
       all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
       all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
     }
@@ -439,6 +446,8 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
   if (!leg.last) return enqueue(id + 1, flight);
   const ConnectionKind& kind = connection_kinds_[connection.kind];
+  if constexpr (Stamp::kObserved)
+    observer_->arrives(id_of(connection), flight.slot, {flight.last.ps});
   slot(connection, flight.slot) = flight.last.plus(kind.sync, Cause::latency);
   ++connection.full;
   if (connection.receiver_waits) arm(connection.to);
@@ -473,9 +482,11 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   if (cost.bytes != payload) price(cost, worker_classes_[worker.kind], payload);
   const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
+  if constexpr (Stamp::kObserved) show_slice(worker, start, end, payload);
   worker.free = end;
   all_outputs<kSingle>(worker, [&](Connection& output) {
     if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+    if constexpr (Stamp::kObserved) show_departure(output, end);
     if (output.legged) {
       depart(output, begin, end, cost.wire);
       return true;
@@ -483,6 +494,8 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     Stamp first = begin;
     const std::uint32_t path = output.path + 1;
     const Stamp arrived = carry(output, path, path + hops_[output.path], first, end, cost.wire);
+    if constexpr (Stamp::kObserved)
+      observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
     fill(output, arrived.plus(connection_kinds_[output.kind].sync, Cause::latency));
     return true;
   });
@@ -504,6 +517,11 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   const Stamp posted = later(start, thread.free).plus(cost.busy, Cause::latency);
   thread.free = posted;
   relay.free = start;
+  if constexpr (Stamp::kObserved) {
+    const Instant end{posted.ps}, begin{posted.ps - cost.busy.ps};
+    observer_->relays(id_of(relay), relay.role.lane, begin, end, {payload});
+    show_departure(output, posted);
+  }
   if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
@@ -511,6 +529,7 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   Stamp first = posted;
   const std::uint32_t path = output.path + 1;
   const Stamp arrived = carry(output, path, path + hops_[output.path], first, posted, cost.wire);
+  if constexpr (Stamp::kObserved) observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
   const ConnectionKind& out_kind = connection_kinds_[output.kind];
   fill(output, arrived.plus(out_kind.sync, Cause::latency));
   const Duration freed = out_kind.ack + connection_kinds_[input.kind].credit;
@@ -534,6 +553,54 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
     act_worker<false>(worker, start);
   }
   if (!worker.done) arm(id);
+}
+
+/// What the worker's slice at `start` waited for. REQUIRES: its slots are as they were then.
+template <class Stamp>
+ObservedWait Executor<Stamp>::wait_of(Worker& worker, Stamp start) {
+  ObservedWait wait;
+  if (start.ps == worker.free.ps) return wait;
+  all_inputs<false>(worker, [&](Connection& input) {
+    const std::uint32_t i = input.next_drain;
+    if (slot(input, i).ps != start.ps) return true;
+    wait = {ObservedWait::For::full_slot, id_of(input), i, input.from};
+    return false;
+  });
+  if (wait.what != ObservedWait::For::nothing) return wait;
+  all_outputs<false>(worker, [&](Connection& output) {
+    const std::uint32_t i = output.next_fill;
+    if (slot(output, i).ps != start.ps) return true;
+    wait = {ObservedWait::For::free_slot, id_of(output), i, output.to};
+    return false;
+  });
+  return wait;
+}
+
+template <class Stamp>
+void Executor<Stamp>::show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload) {
+  observer_->handles(
+      {id_of(worker), {worker.free.ps}, {start.ps}, {end.ps}, {payload}, wait_of(worker, start)});
+}
+
+template <class Stamp>
+void Executor<Stamp>::show_departure(const Connection& connection, Stamp end) const {
+  observer_->departs(id_of(connection), connection.next_fill,
+                     Instant{end.ps} + latency(connection));
+}
+
+/// Of its links alone.
+template <class Stamp>
+Duration Executor<Stamp>::latency(const Connection& connection) const {
+  const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+  Duration sum;
+  for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
+    next = step_end(hop, end);
+    Duration step;
+    for (std::uint32_t i = hop; i != next; ++i)
+      step = std::max(step, links_[hops_[i] & ~kBeside].latency);
+    sum += step;
+  }
+  return sum;
 }
 
 template <class Stamp>
@@ -632,5 +699,6 @@ std::size_t Executor<Stamp>::memory_bytes() const {
 
 template class Executor<PlainStamp>;
 template class Executor<CausalStamp>;
+template class Executor<ObservedStamp>;
 
 }  // namespace fabricast

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "sim/machine.hpp"
+#include "sim/observer.hpp"
 #include "sim/program.hpp"
 #include "sim/radix_heap.hpp"
 #include "sim/stamp.hpp"
@@ -51,6 +52,9 @@ class Executor final : public Machine {
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
   void connect(const ConnectionSpec& spec) override;
   std::uint32_t workers() const override { return static_cast<std::uint32_t>(workers_.size()); }
+
+  /// Tells `observer`, who outlives the run, of everything. REQUIRES: an ObservedStamp.
+  void watch(Observer& observer) requires(Stamp::kObserved) { observer_ = &observer; }
 
   /// Until nothing is left to do. `progress` is called now and then with the events so far.
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
@@ -106,6 +110,16 @@ class Executor final : public Machine {
   [[gnu::always_inline]] inline void fill(Connection& connection, Stamp at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
+  void show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload);
+  ObservedWait wait_of(Worker& worker, Stamp start);
+  void show_departure(const Connection& connection, Stamp end) const;
+  Duration latency(const Connection& connection) const;
+  std::uint32_t id_of(const Worker& worker) const {
+    return static_cast<std::uint32_t>(&worker - workers_.data());
+  }
+  std::uint32_t id_of(const Connection& connection) const {
+    return static_cast<std::uint32_t>(&connection - connections_.data());
+  }
   std::string stuck();
   static void mix(std::uint64_t& hash, std::uint64_t value);
 
@@ -238,9 +252,11 @@ class Executor final : public Machine {
   RadixHeap queue_;
   std::uint64_t events_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
+  Observer* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
 };
 
 extern template class Executor<PlainStamp>;
 extern template class Executor<CausalStamp>;
+extern template class Executor<ObservedStamp>;
 
 }  // namespace fabricast

@@ -1,6 +1,6 @@
 #pragma once
-// Two kinds of time stamps for one executor: a plain instant, and an instant that knows where its
-// time went along the critical path that led to it.
+// Kinds of time stamps for one executor: a plain instant, an instant that knows where its time went
+// along the critical path that led to it, and one for an executor that is watched.
 
 #include <array>
 #include <cstdint>
@@ -23,6 +23,7 @@ struct PlainStamp {
   std::int64_t ps = 0;
 
   static constexpr bool kCausal = false;
+  static constexpr bool kObserved = false;
   PlainStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };
@@ -33,6 +34,7 @@ struct CausalStamp {
   std::array<std::int64_t, kCauses> parts{};
 
   static constexpr bool kCausal = true;
+  static constexpr bool kObserved = false;
   CausalStamp plus(Duration d, Cause cause) const {
     CausalStamp out = *this;
     out.ps += d.ps;
@@ -40,6 +42,16 @@ struct CausalStamp {
     return out;
   }
   Duration of(Cause cause) const { return {parts[static_cast<std::size_t>(cause)]}; }
+};
+
+/// An instant of an executor that tells an Observer what it does.
+struct ObservedStamp {
+  std::int64_t ps = 0;
+
+  static constexpr bool kCausal = false;
+  static constexpr bool kObserved = true;
+  ObservedStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
+  Duration of(Cause) const { return {}; }
 };
 
 /// The later one decides; the first on a tie.

@@ -1,6 +1,7 @@
 #include "models/nccl/head_program.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace fabricast {
@@ -56,6 +57,15 @@ bool HeadProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   primitive.chunk = primitive.slice = {elements * partition_.element_bytes};
   ++cursor.major;
   return true;
+}
+
+std::string_view HeadProgram::part(Role) const {
+  if (config_.share == HeadShare::all_chunks) return in_ == 0 ? "scatter" : "gather";
+  return std::popcount(in_) > 1 ? "reduce" : "bcast";  // a head that reduces hears several ranks
+}
+
+PrimitiveLabel HeadProgram::label(Role role, Cursor cursor) const {
+  return {part(role), cursor.major, 0};
 }
 
 std::uint64_t HeadProgram::slices(std::uint32_t lane) const {

@@ -33,6 +33,8 @@ class HeadProgram final : public Program {
   HeadProgram(const Config& config, const Partition& partition);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  PrimitiveLabel label(Role role, Cursor cursor) const override;
+  std::string_view part(Role role) const override;
 
   /// Loops of a part: the slices of each of its workers.
   std::uint64_t slices(std::uint32_t lane) const;

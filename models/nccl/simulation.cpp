@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/nccl/assembly.hpp"
+#include "models/nccl/timeline_recorder.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -79,6 +80,23 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   return result;
 }
 
+/// The same run again, watched.
+Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+               const TimelineFilter& shown, const SimulationResult& seen) {
+  Executor<ObservedStamp> executor;
+  TimelineRecorder recorder(executor, shown, cluster.nodes() * gpus_of(run), seen.time);
+  Assembly assembly(recorder, cluster, software, run, seen.partition);
+  add_schedule(assembly);
+  std::vector<int> channels;
+  for (const ChannelPart& part : seen.partition.parts) channels.push_back(part.channel);
+  for (int rank = 0; rank < assembly.ranks(); ++rank)
+    recorder.show(rank, assembly.workers(rank), channels);
+  executor.watch(recorder);
+  executor.run();
+  assert(executor.digest() == seen.digest);
+  return recorder.take();
+}
+
 Partition split(const Cluster& cluster, const CollectiveRun& run) {
   PartitionInput input;
   input.version = run.version;
@@ -133,10 +151,13 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   } else {
     result = execute<PlainStamp>(cluster, software, run, options, split(cluster, run));
   }
+  if (options.timeline != nullptr && ranks > 1)
+    *options.timeline = watch(cluster, software, run, options.shown, result);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.gpus_per_process;
   result.time = std::max(makespan + software.protocol[index_of(run.protocol)].launch, serialised);
   result.launch = result.time - makespan;
+  if (options.timeline != nullptr) options.timeline->launch = result.launch;
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
 #include "models/nccl/partition.hpp"
+#include "models/nccl/timeline.hpp"
 #include "models/nccl/transport.hpp"
 #include "sim/stamp.hpp"
 
@@ -40,6 +41,8 @@ struct CollectiveRun {
 struct SimulationOptions {
   bool explain = false;                  ///< follow the critical path: two to three times the time
   std::function<void(double)> progress;  ///< called now and then with the share done, 0..1
+  Timeline* timeline = nullptr;          ///< filled by a second, equal run, if there is one
+  TimelineFilter shown;                  ///< in the timeline
 };
 
 /// How much one link of the cluster carried. Utilisation is of the time the collective ran.

@@ -39,6 +39,26 @@ void check(const BenchConfig& config) {
   }
 }
 
+/// A timeline shows one run.
+void check_trace(const BenchConfig& config) {
+  if (!config.trace) return;
+  if (config.collectives.size() == 1 && config.sizes.size() == 1 && config.nodes.size() <= 1)
+    return;
+  throw Error(fmt::format("a trace shows one run, not {} ({} collectives, {} sizes, {} numbers of "
+                          "nodes)",
+                          config.collectives.size() * config.sizes.size() *
+                              std::max<std::size_t>(config.nodes.size(), 1),
+                          config.collectives.size(), config.sizes.size(),
+                          std::max<std::size_t>(config.nodes.size(), 1)),
+              "name one collective, one size and one number of nodes, like --sizes 1MiB");
+}
+
+void check_trace_ranks(const BenchConfig& config, int ranks) {
+  if (!config.trace || config.trace->first < ranks) return;
+  throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
+                          ranks, ranks - 1));
+}
+
 void check_ranks(const BenchConfig& config, const Communicator& communicator) {
   if (config.root >= communicator.ranks) {
     throw Error(fmt::format("root {} is not a rank: there are {} (0..{})", config.root,
@@ -75,6 +95,7 @@ class Bench {
 
   BenchResult run() {
     check(result_.config);
+    check_trace(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
@@ -91,6 +112,7 @@ class Bench {
         make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
                                           config.sharp, load_description(config.topology, parts_)});
     check_ranks(config, communicator);
+    check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
@@ -108,6 +130,8 @@ class Bench {
     row.count = element_count(collective, size, element_bytes_, row.ranks);
     ++rows_done_;
     if (row.count == 0) {
+      if (config.trace)
+        throw Error("this size rounds down to no element: there is nothing to trace");
       note_once(result_.notes,
                 fmt::format("{} of {} B over {} ranks rounds down to no element: left out.",
                             to_text(collective), size.count, row.ranks));
@@ -120,6 +144,10 @@ class Bench {
     row.decided.run.gpus_per_process = config.gpus_per_process;
     SimulationOptions options;
     options.explain = config.explain;
+    if (config.trace) {
+      options.timeline = &row.timeline.emplace();
+      options.shown = *config.trace;
+    }
     if (progress_) {
       const auto before = static_cast<double>(rows_done_ - 1);
       options.progress = [this, before](double share) {

@@ -3,6 +3,7 @@
 // result; the text of it is bench_text.hpp.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct BenchConfig {
   std::string op = "sum";          ///< nccl-tests' name; all take equal time
   int root = 0;                    ///< rank
   bool explain = false;
+  std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
 
 /// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
@@ -46,6 +48,7 @@ struct BenchRow {
   std::int64_t count = 0;  ///< NCCL's meaning
   DecidedCall decided;
   SimulationResult result;
+  std::optional<Timeline> timeline;  ///< with BenchConfig::trace
 
   double algbw() const { return algbw_GBps(size, result.time); }
   double busbw() const { return busbw_GBps(collective, ranks, size, result.time); }
