@@ -23,6 +23,7 @@ struct BenchOptions {
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
   std::string trace, trace_ranks;
+  std::vector<std::string> faults;
   bool explain = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
 };
@@ -85,6 +86,8 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   out.root = options.nccl_tests.root;
   out.explain = options.explain;
   out.trace = traced(options);
+  for (const std::string& fault : options.faults)
+    out.faults.push_back(of_option("--fault", [&] { return parse_fault(fault); }));
   out.sharp = options.sharp;
   return out;
 }
@@ -135,6 +138,12 @@ void add_bench(CLI::App& app, Action& action) {
                     "the fabric offers SHARP: a CollNet plugin serves all NICs");
   command->add_flag("--explain", options->explain,
                     "say where the time went and name the busiest links");
+  command
+      ->add_option("--fault", options->faults,
+                   "what is broken or slow: \"nic node3:mlx5_0 rate 50%\", \"gpu node0:gpu3 slow "
+                   "80%\", \"link NAME down 2s\", \"link NAME flap 10s 90%\"; may be repeated")
+      ->expected(1)
+      ->take_all();
   command->add_option("--trace", options->trace,
                       "write a timeline of the one run to this file, for ui.perfetto.dev");
   command->add_option("--trace-ranks", options->trace_ranks, "only these ranks: 0-7, or 3");

@@ -164,6 +164,20 @@ bool Executor<Stamp>::joins_at(const std::vector<bool>& joins, std::uint32_t hop
                      [&](std::uint32_t link) { return joins[link & ~kBeside]; });
 }
 
+/// What is lost reaches the links that follow far later than what is not.
+template <class Stamp>
+void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
+  for (const Connection& connection : connections_) {
+    const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+    bool is_behind = false;
+    for (std::uint32_t hop = begin; hop != end; ++hop) {
+      const std::uint32_t link = hops_[hop] & ~kBeside;
+      if (is_behind) joins[link] = true;
+      is_behind = is_behind || outages_.contains(link);
+    }
+  }
+}
+
 /// Finds the links that slices reach with different lead times (latency between the event that
 /// books the link and the arrival), and begins a leg there: a new event, so that the lead is 0.
 /// That can make leads further on differ, so it goes round until nothing changes.
@@ -171,6 +185,7 @@ template <class Stamp>
 std::vector<bool> Executor<Stamp>::joints() const {
   constexpr std::int64_t unknown = -1;
   std::vector<bool> joins(links_.size());
+  if constexpr (Stamp::kLossy) mark_behind_outages(joins);
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<std::int64_t> leads(links_.size(), unknown);
@@ -359,6 +374,58 @@ void Executor<Stamp>::cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
   last = later(last, link.free);
 }
 
+/// The same, unless the link is down then: the slice is lost and sent again, from here.
+template <class Stamp>
+void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
+  if constexpr (Stamp::kLossy) {
+    if (send_again(id, head, last, wire)) return;
+  }
+  Link& link = links_[id];
+  cross(link, head, last, wire);
+  if constexpr (Stamp::kObserved) {
+    if (wire.count > 0) observer_->books(id, {head.ps}, {link.free.ps});
+  }
+}
+
+/// False when the slice is not lost. What is sent again does not make others on the link wait.
+template <class Stamp>
+bool Executor<Stamp>::send_again(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
+  const auto failing = outages_.find(id);
+  if (failing == outages_.end()) return false;
+  Link& link = links_[id];
+  const Stamp start = wire.count == 0 ? head : later(head, link.free);
+  const Duration busy = transfer_time(wire, failing->second.rate);
+  const Instant sent{start.ps};
+  Instant at = sent;
+  int retries = 0;
+  while (at < kNever && failing->second.outage.hits(at, busy)) {
+    ++losses_.lost;
+    if (retries == retry_.count || retry_.timeout.ps == 0) {
+      const Instant end = retry_.timeout.ps == 0 ? kNever : sent + retry_.patience();
+      if (!losses_.gave_up || end < losses_.given_up || (end == kNever && sent < losses_.sent)) {
+        losses_.link = id;
+        losses_.sent = sent;
+        losses_.given_up = end;
+      }
+      losses_.gave_up = true;
+      at = kNever;
+    } else {
+      at = at + retry_.timeout;
+      ++retries;
+    }
+  }
+  if (at == sent) return false;
+  if (at < kNever) losses_.retries_most = std::max(losses_.retries_most, retries);
+  head = start.plus(at - sent, Cause::link);
+  const Stamp through = head.plus(busy, Cause::link);
+  last = later(last, through);
+  link.carried += wire;
+  if constexpr (Stamp::kObserved) {
+    if (wire.count > 0) observer_->books(id, {head.ps}, {through.ps});
+  }
+  return true;
+}
+
 /// Books the links from `hop` on for wire bytes: the first byte comes to the first link at `first`,
 /// the last is not there before `last`. Returns when the last one arrives behind the links; `first`
 /// becomes when the first one does.
@@ -368,10 +435,7 @@ Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
   Stamp head = first;
   for (; hop != end; ++hop) {
     Link& link = links_[hops_[hop]];
-    cross(link, head, last, wire);
-    if constexpr (Stamp::kObserved) {
-      if (wire.count > 0) observer_->books(hops_[hop], {head.ps}, {link.free.ps});
-    }
+    pass(hops_[hop], head, last, wire);
     head = head.plus(link.latency, Cause::latency);
     last = last.plus(link.latency, Cause::latency);
   }
@@ -389,10 +453,7 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
     for (; hop != next; ++hop) {
       Link& link = links_[hops_[hop] & ~kBeside];
       Stamp one_first = first, one_last = last;
-      cross(link, one_first, one_last, wire);
-      if constexpr (Stamp::kObserved) {
-        if (wire.count > 0) observer_->books(hops_[hop] & ~kBeside, {one_first.ps}, {link.free.ps});
-      }
+      pass(hops_[hop] & ~kBeside, one_first, one_last, wire);
       all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
       all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
     }
@@ -483,6 +544,10 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   if constexpr (Stamp::kObserved) show_slice(worker, start, end, payload);
+  if constexpr (Stamp::kLossy) {
+    ++losses_.handled;
+    if (Instant{end.ps} < kNever) ++losses_.done;
+  }
   worker.free = end;
   all_outputs<kSingle>(worker, [&](Connection& output) {
     if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
@@ -699,6 +764,7 @@ std::size_t Executor<Stamp>::memory_bytes() const {
 
 template class Executor<PlainStamp>;
 template class Executor<CausalStamp>;
+template class Executor<LossyStamp>;
 template class Executor<ObservedStamp>;
 
 }  // namespace fabricast

@@ -45,6 +45,12 @@ std::vector<LinkLoad> loads(const Cluster& cluster, Duration makespan, auto& exe
   return out;
 }
 
+void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
+  for (const auto& [link, outage] : faults.outages)
+    executor.set_outage(index_of(link), cluster.link(link).rate, outage);
+  executor.set_retry(faults.retry);
+}
+
 template <class Stamp>
 SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          const CollectiveRun& run, const SimulationOptions& options,
@@ -61,17 +67,19 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
       options.progress(std::min(share, 1.0));
     };
   }
+  if constexpr (Stamp::kLossy) add_outages(executor, cluster, run.faults);
   executor.run(progress);
+  if constexpr (Stamp::kLossy) result.losses = executor.losses();
 
   const Stamp end = executor.makespan();
-  result.time = {end.ps};
-  for (int i = 0; i < kCauses; ++i)
+  result.time = {result.losses.gave_up ? result.losses.given_up.ps : end.ps};
+  for (int i = 0; options.explain && !result.losses.gave_up && i < kCauses; ++i)
     result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
   for (int rank = 0; rank < assembly.ranks(); ++rank) {
     Duration finish;
     for (const std::uint32_t worker : assembly.workers(rank))
       finish = std::max(finish, Duration{executor.finished(worker).ps});
-    result.rank_finish.push_back(finish);
+    result.rank_finish.push_back(std::min(finish, result.time));
   }
   result.links = loads(cluster, result.time, executor);
   result.events = executor.events();
@@ -92,6 +100,7 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const Coll
   for (int rank = 0; rank < assembly.ranks(); ++rank)
     recorder.show(rank, assembly.workers(rank), channels);
   executor.watch(recorder);
+  add_outages(executor, cluster, run.faults);
   executor.run();
   assert(executor.digest() == seen.digest);
   return recorder.take();
@@ -146,12 +155,14 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);
+  } else if (!run.faults.outages.empty()) {
+    result = execute<LossyStamp>(cluster, software, run, options, split(cluster, run));
   } else if (options.explain) {
     result = execute<CausalStamp>(cluster, software, run, options, split(cluster, run));
   } else {
     result = execute<PlainStamp>(cluster, software, run, options, split(cluster, run));
   }
-  if (options.timeline != nullptr && ranks > 1)
+  if (options.timeline != nullptr && ranks > 1 && !result.losses.gave_up)
     *options.timeline = watch(cluster, software, run, options.shown, result);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.gpus_per_process;

@@ -10,6 +10,7 @@
 
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/faults.hpp"
 #include "models/nccl/partition.hpp"
 #include "models/nccl/timeline.hpp"
 #include "models/nccl/transport.hpp"
@@ -36,6 +37,7 @@ struct CollectiveRun {
   HeadRules heads;           ///< NVLS, CollNet
   TransportRules transport;  ///< as the environment has it
   int gpus_per_process = 1;  ///< launches of one process serialise
+  Faults faults;
 };
 
 struct SimulationOptions {
@@ -62,6 +64,7 @@ struct SimulationResult {
   std::uint64_t events = 0;
   std::uint64_t slices = 0;  ///< handled by GPU workers, empty ones included
   std::uint64_t digest = 0;
+  Losses losses;  ///< where links go down; if a message is given up, `time` is until then
 };
 
 int gpus_of(const CollectiveRun& run);  ///< per node

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
+#include "models/studies/fault_text.hpp"
 
 namespace fabricast {
 
@@ -114,6 +115,7 @@ class Bench {
     check_ranks(config, communicator);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    if (!config.faults.empty()) break_parts(block, communicator);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
@@ -142,6 +144,7 @@ class Bench {
     if (row.decided.not_executed) note_stand_in(collective, *row.decided.not_executed);
     check_blocks(row.ranks, row.decided.run.channels);
     row.decided.run.gpus_per_process = config.gpus_per_process;
+    row.decided.run.faults = faults_;
     SimulationOptions options;
     options.explain = config.explain;
     if (config.trace) {
@@ -155,7 +158,29 @@ class Bench {
       };
     }
     row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
+    if (config.trace && !row.completes())
+      throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
+    if (!config.faults.empty()) compare(block, row);
     block.rows.push_back(std::move(row));
+  }
+
+  /// After NCCL has made its decisions, which know nothing of it.
+  void break_parts(BenchBlock& block, const Communicator& communicator) {
+    const BenchConfig& config = result_.config;
+    std::vector<std::string> warnings;
+    faults_ = {};
+    faults_.retry = ib_retry(config.environment, config.version, warnings);
+    for (const std::string& warning : warnings) note_once(result_.notes, warning);
+    healthy_.emplace(block.cluster);
+    apply_faults(config.faults, communicator.gpus_per_node, block.cluster, faults_);
+  }
+
+  void compare(const BenchBlock& block, BenchRow& row) {
+    CollectiveRun run = row.decided.run;
+    run.faults = {};
+    row.healthy = simulate(*healthy_, parts_.software, run, {}).time;
+    for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
+      note_once(result_.notes, note);
   }
 
   void note_stand_in(Collective collective, Algorithm chosen) {
@@ -170,6 +195,8 @@ class Bench {
   int element_bytes_;
   std::size_t rows_done_ = 0, rows_in_all_ = 0;
   BenchResult result_;
+  std::optional<Cluster> healthy_;
+  Faults faults_;
 };
 
 }  // namespace

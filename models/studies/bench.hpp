@@ -10,6 +10,7 @@
 
 #include "models/io/load.hpp"
 #include "models/nccl/communicator.hpp"
+#include "models/studies/fault.hpp"
 
 namespace fabricast {
 
@@ -32,6 +33,7 @@ struct BenchConfig {
   std::string op = "sum";          ///< nccl-tests' name; all take equal time
   int root = 0;                    ///< rank
   bool explain = false;
+  std::vector<FaultSpec> faults;        ///< what is broken or slow; NCCL does not know
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
 
@@ -49,9 +51,14 @@ struct BenchRow {
   DecidedCall decided;
   SimulationResult result;
   std::optional<Timeline> timeline;  ///< with BenchConfig::trace
+  std::optional<Duration> healthy;   ///< with BenchConfig::faults: the time without them
 
-  double algbw() const { return algbw_GBps(size, result.time); }
-  double busbw() const { return busbw_GBps(collective, ranks, size, result.time); }
+  bool completes() const { return !result.losses.gave_up; }
+
+  double algbw() const { return completes() ? algbw_GBps(size, result.time) : 0; }
+  double busbw() const {
+    return completes() ? busbw_GBps(collective, ranks, size, result.time) : 0;
+  }
 };
 
 /// For people and files: times are shown in microseconds.
