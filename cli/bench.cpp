@@ -127,7 +127,8 @@ void add_bench(CLI::App& app, Action& action) {
   add_job_options(*command, options->job);
   command
       ->add_option("--collective", options->collective,
-                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce (list)")
+                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv, "
+                   "gather, scatter (list)")
       ->capture_default_str();
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();

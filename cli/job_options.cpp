@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cli/values.hpp"
+#include "models/io/load_variables.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench.hpp"
@@ -17,6 +18,20 @@ namespace {
 constexpr int kGpusPerNodeMax = 1024;
 
 }  // namespace
+
+std::vector<std::string> idle_variables(const Environment& environment, NcclVersion version) {
+  const std::vector<std::string> names = environment.not_acted_on();
+  if (names.empty()) return {};
+  const VariableCatalogue catalogue = load_variables();
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    const std::optional<UnreadName> unread = unread_name(catalogue, name, version);
+    std::string line = name + ": " + (unread ? unread->why : "not acted on yet");
+    if (unread && !unread->instead.empty()) line += "; " + unread->instead;
+    out.push_back(std::move(line));
+  }
+  return out;
+}
 
 NcclVersion JobOptions::version() const {
   return of_option("--nccl", [&] { return nccl_version_from_text(nccl); });
@@ -34,8 +49,7 @@ Environment JobOptions::environment() const {
                   env_file);
   }
   for (const std::string& assignment : env) of_option("--env", [&] { out.set(assignment); });
-  for (const std::string& name : out.not_acted_on())
-    fmt::print(stderr, "{}: not acted on yet\n", name);
+  for (const std::string& line : idle_variables(out, version())) fmt::print(stderr, "{}\n", line);
   for (const std::string_view name : acting_variables()) {
     if (std::getenv(std::string(name).c_str()) == nullptr || out.get(name)) continue;
     fmt::print(stderr, "{0} is set in this shell but not read: give --env {0}=...\n", name);

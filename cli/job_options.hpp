@@ -21,10 +21,14 @@ struct JobOptions {
   NcclVersion version() const;
   /// Empty when not given.
   std::vector<int> node_counts() const;
-  /// Names on stderr what does not act: variables not modelled yet, and those that only this shell
-  /// has, as a prediction must not depend on the shell it is made in.
+  /// Names on stderr what does not act: what idle_variables() says, and variables that only this
+  /// shell has, as a prediction must not depend on the shell it is made in.
   Environment environment() const;
 };
+
+/// One line for each NCCL_ name that changes nothing here: by whom it is read, if not by NCCL of
+/// this release, and what may have been meant.
+std::vector<std::string> idle_variables(const Environment& environment, NcclVersion version);
 
 /// --nccl, --env, --env-file.
 void add_environment_options(CLI::App& command, JobOptions& options);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -38,9 +39,13 @@ std::vector<EnvFile> read_files(const LintOptions& options) {
   std::vector<EnvFile> out;
   for (const std::string& file : options.files) out.push_back(read_env_file(file, kind));
   for (const std::string& file : options.env_files) out.push_back(read_env_file(file, kind));
+  const bool several = std::ranges::count_if(options.env, is_assignment) > 1;
+  int number = 0;  // of the option, as given
   for (const std::string& text : options.env) {
-    out.push_back(is_assignment(text) ? of_option("--env", [&] { return env_option(text); })
-                                      : read_env_file(text, kind));
+    ++number;
+    out.push_back(is_assignment(text)
+                      ? of_option("--env", [&] { return env_option(text, several ? number : 0); })
+                      : read_env_file(text, kind));
   }
   if (out.empty())
     throw Error("nothing to look at", "give files, --env NAME=value, or - for standard input");

@@ -90,7 +90,7 @@ void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
       ->check(whole_number(1, kProcessGpusMax));
   add("-d,--datatype", options.datatype, "element type")->capture_default_str();
   add("-o,--op", options.op, "reduction")->capture_default_str();
-  add("-r,--root", options.root, "root rank of broadcast and reduce")
+  add("-r,--root", options.root, "root rank of broadcast, reduce, gather and scatter")
       ->check(whole_number(0, 1 << 30));
   for (const IgnoredOption& ignored : kIgnored) {
     command

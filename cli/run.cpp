@@ -5,18 +5,19 @@
 #include <string>
 
 #include "cli/commands.hpp"
+#include "cli/job_options.hpp"
 #include "models/studies/scenario.hpp"
 
 namespace fabricast {
 
 namespace {
 
-/// Each variable once, however many cases set it.
+/// Each line once, however many cases set the variable.
 void say_what_does_not_act(const Scenario& scenario) {
   std::set<std::string> said;
   for (const ScenarioCase& one : scenario.cases) {
-    for (const std::string& name : one.config.environment.not_acted_on()) {
-      if (said.insert(name).second) fmt::print(stderr, "{}: not acted on yet\n", name);
+    for (const std::string& line : idle_variables(one.config.environment, one.config.version)) {
+      if (said.insert(line).second) fmt::print(stderr, "{}\n", line);
     }
   }
 }

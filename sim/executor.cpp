@@ -5,6 +5,8 @@
 #include <cassert>
 #include <stdexcept>
 
+#include "sim/digest.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -16,14 +18,7 @@ constexpr std::size_t kFarAhead = 6, kAhead = 3;
 
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_link(LinkSpec spec) {
-  const auto known = std::find_if(link_kinds_.begin(), link_kinds_.end(),
-                                  [&](const LinkKind& kind) { return kind.spec == spec; });
-  Link link;
-  link.latency = spec.latency;
-  link.kind = static_cast<std::uint32_t>(known - link_kinds_.begin());
-  if (known == link_kinds_.end()) link_kinds_.push_back({spec, {}});
-  links_.push_back(link);
-  return static_cast<std::uint32_t>(links_.size() - 1);
+  return links_.add(spec);
 }
 
 template <class Stamp>
@@ -359,29 +354,14 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   if (connection.sender_waits) arm(connection.from);
 }
 
-/// A link's own server: the first byte comes at `head`, the last is not there before `last`; both
-/// become when they leave it, its latency not yet passed.
-template <class Stamp>
-void Executor<Stamp>::cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
-  if (wire.count == 0) return;
-  if (link.recent != wire) {
-    link.recent = wire;
-    link.occupied = link_kinds_[link.kind].occupancy(wire);
-  }
-  head = later(head, link.free);
-  link.free = head.plus(link.occupied, Cause::link);
-  link.carried += wire;
-  last = later(last, link.free);
-}
-
-/// The same, unless the link is down then: the slice is lost and sent again, from here.
+/// A link carries the slice, unless it is down then: the slice is lost and sent again, from here.
 template <class Stamp>
 void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
   if constexpr (Stamp::kLossy) {
     if (send_again(id, head, last, wire)) return;
   }
-  Link& link = links_[id];
-  cross(link, head, last, wire);
+  auto& link = links_[id];
+  links_.cross(link, head, last, wire);
   if constexpr (Stamp::kObserved) {
     if (wire.count > 0) observer_->books(id, {head.ps}, {link.free.ps});
   }
@@ -392,7 +372,7 @@ template <class Stamp>
 bool Executor<Stamp>::send_again(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
   const auto failing = outages_.find(id);
   if (failing == outages_.end()) return false;
-  Link& link = links_[id];
+  auto& link = links_[id];
   const Stamp start = wire.count == 0 ? head : later(head, link.free);
   const Duration busy = transfer_time(wire, failing->second.rate);
   const Instant sent{start.ps};
@@ -434,7 +414,7 @@ Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
                              Bytes wire) {
   Stamp head = first;
   for (; hop != end; ++hop) {
-    Link& link = links_[hops_[hop]];
+    const auto& link = links_[hops_[hop]];
     pass(hops_[hop], head, last, wire);
     head = head.plus(link.latency, Cause::latency);
     last = last.plus(link.latency, Cause::latency);
@@ -451,7 +431,7 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
     const std::uint32_t next = step_end(hop, end);
     Stamp all_first, all_last;
     for (; hop != next; ++hop) {
-      Link& link = links_[hops_[hop] & ~kBeside];
+      auto& link = links_[hops_[hop] & ~kBeside];
       Stamp one_first = first, one_last = last;
       pass(hops_[hop] & ~kBeside, one_first, one_last, wire);
       all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
@@ -668,12 +648,6 @@ Duration Executor<Stamp>::latency(const Connection& connection) const {
   return sum;
 }
 
-template <class Stamp>
-void Executor<Stamp>::mix(std::uint64_t& hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9FB21C651E98DF25u;
-  hash ^= hash >> 29;
-}
-
 /// Rounds of a large symmetric system walk far apart in memory: asks for the state of those who act
 /// soon, in two steps, the second of which reads what the first asked for.
 template <class Stamp>
@@ -706,7 +680,7 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
   while (!queue_.empty()) {
     const Event event = queue_.pop();
     prefetch_round();
-    mix(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
+    mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
     if (event.actor >= workers_.size()) {
       act_leg(event.actor - static_cast<std::uint32_t>(workers_.size()));
       continue;
@@ -757,7 +731,7 @@ std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + connections_.capacity() * sizeof(Connection) +
          legs_.capacity() * sizeof(Leg) + flights_.capacity() * sizeof(Flight) +
          first_leg_.capacity() * sizeof(std::uint32_t) + far_slots_.capacity() * sizeof(Stamp) +
-         slot_payload_.capacity() * sizeof(std::int64_t) + links_.capacity() * sizeof(Link) +
+         slot_payload_.capacity() * sizeof(std::int64_t) + links_.memory_bytes() +
          connections_.capacity() * sizeof(std::uint32_t) +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }

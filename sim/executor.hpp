@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/link_servers.hpp"
 #include "sim/machine.hpp"
 #include "sim/observer.hpp"
 #include "sim/outage.hpp"
@@ -103,7 +104,6 @@ class Executor final : public Machine {
   void act_relay(Worker& relay, Stamp start);
   struct Flight;
   struct Leg;
-  struct Link;
   std::vector<bool> joints() const;
   void lay_legs();
   std::uint32_t step_end(std::uint32_t hop, std::uint32_t end) const;
@@ -111,7 +111,6 @@ class Executor final : public Machine {
   [[gnu::always_inline]] inline void pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
   [[gnu::noinline]] bool send_again(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
   void mark_behind_outages(std::vector<bool>& joins) const;
-  [[gnu::always_inline]] inline void cross(Link& link, Stamp& head, Stamp& last, Bytes wire);
   [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
                                             std::uint32_t end, Stamp& first, Stamp last,
                                             Bytes wire);
@@ -135,51 +134,12 @@ class Executor final : public Machine {
     return static_cast<std::uint32_t>(&connection - connections_.data());
   }
   std::string stuck();
-  static void mix(std::uint64_t& hash, std::uint64_t value);
 
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
   // many of them have in common stands once in tables that stay in the nearest cache.
 
-  /// Class costs by bytes: few different sizes are under way at any time.
-  struct Cost {
-    std::int64_t bytes = -1;
-    Duration busy;
-    Bytes wire;
-  };
-  struct CostTable {
-    static constexpr unsigned kBits = 4;
-    std::array<Cost, 1u << kBits> entries{};
-    std::uint64_t recent = 0;
-
-    Cost& entry(std::int64_t bytes) {
-      if (entries[recent].bytes != bytes) {
-        recent = static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15u >> (64 - kBits);
-      }
-      return entries[recent];
-    }
-  };
-
   [[gnu::noinline]] static void price(Cost& cost, const WorkerClass& kind, std::int64_t payload);
   [[gnu::noinline]] static void price(Cost& cost, const RelayClass& kind, std::int64_t payload);
-
-  struct Link {
-    Stamp free;  ///< busy until
-    Bytes carried;
-    Bytes recent;       ///< the wire bytes it carried last,
-    Duration occupied;  ///< and for how long they occupied it
-    Duration latency;
-    std::uint32_t kind = 0;
-  };
-  struct LinkKind {
-    LinkSpec spec;
-    CostTable costs;
-
-    [[gnu::noinline]] Duration occupancy(Bytes wire) {
-      Cost& cost = costs.entry(wire.count);
-      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), wire};
-      return cost.busy;
-    }
-  };
 
   static constexpr std::uint32_t kNearSlots = 4;
 
@@ -256,8 +216,7 @@ class Executor final : public Machine {
   std::vector<Flight> flights_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> paths_;  ///< equal paths stand in hops_ once
   std::vector<ConnectionKind> connection_kinds_;
-  std::vector<Link> links_;
-  std::vector<LinkKind> link_kinds_;
+  LinkServers<Stamp> links_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
   std::vector<WorkerClass> worker_classes_;

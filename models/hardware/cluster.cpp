@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
-#include "models/io/unit_text.hpp"
+#include "sim/ecmp.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -15,34 +16,25 @@ namespace {
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-Duration cable_delay(const Cable& cable, double metres) {
-  const auto wire = std::llround(static_cast<double>(cable.delay_per_metre.ps) * metres);
-  return Duration{wire} + cable.optics * 2;
-}
-
 Bandwidth fastest_nic(const NodeGraph& node) {
   Bandwidth fastest{};
   for (const NicInfo& nic : node.nics()) fastest = std::max(fastest, nic.speed);
   return fastest;
 }
 
-/// What a port carries beside packet headers.
-Bandwidth payload_rate(const FabricSwitchPart& part) {
-  const std::int64_t payload = part.packet_payload.count;
-  const double share =
-      static_cast<double>(payload) / static_cast<double>(payload + part.packet_headers.count);
-  return {std::llround(static_cast<double>(part.port_rate.bytes_per_s) * share)};
+/// Links that carry up what comes from `ports` ports: down capacity / up capacity is at most
+/// `oversubscription`.
+int links_up(int ports, Bandwidth down, Bandwidth up, double oversubscription) {
+  const double wanted = static_cast<double>(ports) * static_cast<double>(down.bytes_per_s) /
+                        (static_cast<double>(up.bytes_per_s) * oversubscription);
+  constexpr double rounding = 1e-9;  // 32 / 1.0 must not become 33
+  return std::max(1, static_cast<int>(std::ceil(wanted - rounding)));
 }
 
-/// Spines = uplinks of a leaf: enough that down capacity / up capacity <= oversubscription.
 int uplinks_of(const FabricConfig& fabric, Bandwidth nic_speed) {
   const Bandwidth down = std::min(nic_speed, fabric.leaf.port_rate);
   const Bandwidth up = std::min(fabric.leaf.port_rate, fabric.spine.port_rate);
-  const double wanted = static_cast<double>(fabric.leaf_down) *
-                        static_cast<double>(down.bytes_per_s) /
-                        (static_cast<double>(up.bytes_per_s) * fabric.oversubscription);
-  constexpr double rounding = 1e-9;  // 32 / 1.0 must not become 33
-  return std::max(1, static_cast<int>(std::ceil(wanted - rounding)));
+  return links_up(fabric.leaf_down, down, up, fabric.oversubscription);
 }
 
 }  // namespace
@@ -73,13 +65,17 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) 
   return fabric;
 }
 
-/// Which of the four kinds a fabric link is, and its ends.
-struct Cluster::FabricLink {
-  enum class Kind { nic_to_leaf, leaf_to_nic, leaf_to_spine, spine_to_leaf };
-  Kind kind;
-  std::uint32_t node, rail;   ///< host links
-  std::uint32_t leaf, spine;  ///< leaf links
+/// The ports of two NICs.
+struct Cluster::Joined {
+  std::uint32_t from_nic, to_nic;  ///< node x NICs of a node + rail
+  FabricPort from, to;
 };
+
+double RackPlan::metres(std::int64_t rack_a, std::int64_t rack_b) const {
+  const std::int64_t row = racks_per_row > 0 ? racks_per_row : INT64_MAX;
+  return pitch_metres * static_cast<double>(std::abs(rack_a % row - rack_b % row)) +
+         row_pitch_metres * static_cast<double>(std::abs(rack_a / row - rack_b / row));
+}
 
 Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
     : node_(std::move(node)), nodes_(nodes), fabric_(std::move(fabric)) {
@@ -89,11 +85,11 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
   }
   links_per_node_ = static_cast<std::uint32_t>(node_.links().size());
   const std::int64_t ports = std::int64_t{nodes_} * nics_per_node();
-  const std::int64_t leaves_all = ports > 0 ? spread_leaves() : 0;
-  if (leaves_all > 1) uplinks_ = uplinks_of(fabric_, fastest_nic(node_));
+  if (ports > 0) lay_out(spread_leaves());
 
   const std::int64_t node_links = std::int64_t{nodes_} * links_per_node_;
-  const std::int64_t total = node_links + 2 * ports + 2 * leaves_all * uplinks_;
+  const std::int64_t trunks = layout_ ? static_cast<std::int64_t>(layout_->trunks()) : 0;
+  const std::int64_t total = node_links + 2 * ports + trunks;
   if (total > std::numeric_limits<std::uint32_t>::max()) {
     throw Error(
         fmt::format("{} nodes of {} are too many: they have {} links, at most {} can be "
@@ -102,10 +98,8 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
   }
   nic_to_leaf_ = static_cast<std::uint32_t>(node_links);
   leaf_to_nic_ = nic_to_leaf_ + static_cast<std::uint32_t>(ports);
-  leaf_to_spine_ = leaf_to_nic_ + static_cast<std::uint32_t>(ports);
-  spine_to_leaf_ = leaf_to_spine_ + static_cast<std::uint32_t>(leaves_all * uplinks_);
+  trunks_ = leaf_to_nic_ + static_cast<std::uint32_t>(ports);
   links_ = static_cast<std::uint32_t>(total);
-  if (!fabric_.is_default) check_radix();
 }
 
 /// Sets planes_ and leaves_per_plane_; returns how many leaves there are in total.
@@ -113,7 +107,7 @@ int Cluster::spread_leaves() {
   const int nics = static_cast<int>(nics_per_node());
   int nodes_per_leaf = fabric_.leaf_down;
   planes_ = nics;
-  if (fabric_.kind == FabricConfig::Kind::fat_tree) {
+  if (fabric_.kind != FabricConfig::Kind::rail_optimised) {
     planes_ = 1;
     nodes_per_leaf = fabric_.leaf_down / nics;
     if (nodes_per_leaf == 0) {
@@ -129,6 +123,57 @@ int Cluster::spread_leaves() {
   return static_cast<int>(total);
 }
 
+void Cluster::lay_out(int leaves_all) {
+  if (fabric_.kind == FabricConfig::Kind::dragonfly) return lay_out_dragonfly();
+  if (leaves_all > 1) uplinks_ = uplinks_of(fabric_, fastest_nic(node_));
+  FatTreeSize size;
+  size.rails = fabric_.kind == FabricConfig::Kind::rail_optimised;
+  size.planes = static_cast<std::uint32_t>(planes_);
+  size.leaves_per_plane = static_cast<std::uint32_t>(leaves_per_plane_);
+  size.spines_per_pod = static_cast<std::uint32_t>(uplinks_);
+  size.pod_leaves = static_cast<std::uint32_t>(fabric_.pod_leaves);
+  size.core_links = core_links();
+  layout_ = make_fat_tree(size);
+  if (!fabric_.is_default) check_radix();
+}
+
+/// Uplinks of a spine; 0 without a third tier, or with a single pod.
+std::uint32_t Cluster::core_links() const {
+  if (fabric_.pod_leaves == 0 || leaves_per_plane_ <= fabric_.pod_leaves) return 0;
+  const Bandwidth down = std::min(fabric_.leaf.port_rate, fabric_.spine.port_rate);
+  const Bandwidth up = std::min(fabric_.spine.port_rate, fabric_.core.port_rate);
+  return static_cast<std::uint32_t>(
+      links_up(planes_ * fabric_.pod_leaves, down, up, fabric_.core_oversubscription));
+}
+
+void Cluster::lay_out_dragonfly() {
+  const std::int64_t switches = fabric_.group_switches;
+  const std::int64_t groups = divided_up(leaves_per_plane_, switches);
+  const std::int64_t ports = switches * fabric_.global_ports;
+  if (groups - 1 > ports) {
+    throw Error(fabric_.place,
+                fmt::format("{} nodes need {} groups, a group has {} cables to other groups",
+                            nodes_, groups, ports),
+                "more global_ports or larger groups");
+  }
+  DragonflySize size;
+  size.groups = static_cast<std::uint32_t>(groups);
+  size.group_switches = static_cast<std::uint32_t>(switches);
+  size.global_ports = static_cast<std::uint32_t>(fabric_.global_ports);
+  size.cables_per_pair = groups > 1 ? static_cast<std::uint32_t>(ports / (groups - 1)) : 0;
+  layout_ = make_dragonfly(size);
+  leaves_per_plane_ = static_cast<int>(groups * switches);
+  const std::int64_t used = fabric_.leaf_down + switches - 1 + fabric_.global_ports;
+  if (used > fabric_.leaf.radix) {
+    throw Error(fabric_.place,
+                fmt::format("a switch needs {} ports ({} for NICs, {} in its group, {} to others), "
+                            "{} has {}",
+                            used, fabric_.leaf_down, switches - 1, fabric_.global_ports,
+                            fabric_.leaf.name, fabric_.leaf.radix),
+                "fewer leaf_down, group_switches or global_ports");
+  }
+}
+
 void Cluster::check_radix() const {
   const int ports = fabric_.leaf_down + uplinks_;
   if (ports > fabric_.leaf.radix) {
@@ -137,15 +182,34 @@ void Cluster::check_radix() const {
                             fabric_.leaf_down, uplinks_, fabric_.leaf.name, fabric_.leaf.radix),
                 "fewer leaf_down or more oversubscription");
   }
-  if (uplinks_ > 0 && leaves() > static_cast<std::uint32_t>(fabric_.spine.radix)) {
+  if (uplinks_ == 0) return;
+  const std::uint32_t up = core_links();
+  if (up == 0) {
+    if (leaves() <= static_cast<std::uint32_t>(fabric_.spine.radix)) return;
     throw Error(fabric_.place,
                 fmt::format("{} nodes need {} leaves, the spine {} has {} ports", nodes_, leaves(),
                             fabric_.spine.name, fabric_.spine.radix),
-                "two tiers hold no more: fewer nodes, or a switch with more ports");
+                fabric_.pod_leaves > 0
+                    ? "smaller pods"
+                    : "two tiers hold no more: fewer nodes, or a switch with more ports");
+  }
+  const auto down = static_cast<std::uint32_t>(planes_ * fabric_.pod_leaves);
+  if (down + up > static_cast<std::uint32_t>(fabric_.spine.radix)) {
+    throw Error(fabric_.place,
+                fmt::format("a spine needs {} ports ({} down, {} up), {} has {}", down + up, down,
+                            up, fabric_.spine.name, fabric_.spine.radix),
+                "fewer pod_leaves or more core_oversubscription");
+  }
+  const std::int64_t pods = divided_up(leaves_per_plane_, fabric_.pod_leaves);
+  if (pods > fabric_.core.radix) {
+    throw Error(fabric_.place,
+                fmt::format("{} nodes need {} pods, the core switch {} has {} ports", nodes_, pods,
+                            fabric_.core.name, fabric_.core.radix),
+                "larger pods, or a switch with more ports");
   }
 }
 
-Cluster::Port Cluster::port_of(std::uint32_t node, std::uint32_t rail) const {
+FabricPort Cluster::port_of(std::uint32_t node, std::uint32_t rail) const {
   const auto down = static_cast<std::uint32_t>(fabric_.leaf_down);
   if (fabric_.kind == FabricConfig::Kind::rail_optimised) {
     return {rail * static_cast<std::uint32_t>(leaves_per_plane_) + node / down, node % down};
@@ -161,118 +225,92 @@ std::uint32_t Cluster::rail_of(VertexId nic) const {
   return static_cast<std::uint32_t>(found->rail);
 }
 
-std::vector<LinkId> Cluster::fabric_route(int from_node, VertexId from_nic, int to_node,
-                                          VertexId to_nic) const {
+Cluster::Joined Cluster::joined(int from_node, VertexId from_nic, int to_node,
+                                VertexId to_nic) const {
   assert(from_node >= 0 && from_node < nodes_ && to_node >= 0 && to_node < nodes_);
   assert(from_node != to_node || from_nic != to_nic);
   const auto from = static_cast<std::uint32_t>(from_node), to = static_cast<std::uint32_t>(to_node);
   const std::uint32_t from_rail = rail_of(from_nic), to_rail = rail_of(to_nic);
-  const Port source = port_of(from, from_rail), target = port_of(to, to_rail);
-  std::vector<LinkId> route = {LinkId{nic_to_leaf_ + from * nics_per_node() + from_rail}};
-  if (source.leaf != target.leaf) {
-    const auto uplinks = static_cast<std::uint32_t>(uplinks_);
-    const std::uint32_t spine = target.port % uplinks;
-    route.push_back(LinkId{leaf_to_spine_ + source.leaf * uplinks + spine});
-    route.push_back(LinkId{spine_to_leaf_ + target.leaf * uplinks + spine});
+  return {from * nics_per_node() + from_rail, to * nics_per_node() + to_rail,
+          port_of(from, from_rail), port_of(to, to_rail)};
+}
+
+std::uint32_t Cluster::port_number(int node, VertexId nic) const {
+  return static_cast<std::uint32_t>(node) * nics_per_node() + rail_of(nic);
+}
+
+std::uint32_t Cluster::leaf_of(int node, VertexId nic) const {
+  return port_of(static_cast<std::uint32_t>(node), rail_of(nic)).leaf;
+}
+
+LinkId Cluster::nic_to_leaf(int node, VertexId nic) const {
+  return LinkId{nic_to_leaf_ + port_number(node, nic)};
+}
+
+LinkId Cluster::leaf_to_nic(int node, VertexId nic) const {
+  return LinkId{leaf_to_nic_ + port_number(node, nic)};
+}
+
+bool Cluster::has_two_tiers() const {
+  return fabric_.kind != FabricConfig::Kind::dragonfly && core_links() == 0;
+}
+
+/// Any other leaf will do: a way is its spine.
+LinkId Cluster::leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const {
+  return LinkId{trunks_ + layout_->trunks_of_way(leaf, leaf == 0 ? 1 : 0, spine).front()};
+}
+
+LinkId Cluster::spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const {
+  return LinkId{trunks_ + layout_->trunks_of_way(leaf == 0 ? 1 : 0, leaf, spine).back()};
+}
+
+std::vector<LinkId> Cluster::route(const Joined& ends, std::uint32_t way) const {
+  std::vector<LinkId> route = {LinkId{nic_to_leaf_ + ends.from_nic}};
+  if (ends.from.leaf != ends.to.leaf) {
+    for (const std::uint32_t trunk : layout_->trunks_of_way(ends.from.leaf, ends.to.leaf, way))
+      route.push_back(LinkId{trunks_ + trunk});
   }
-  route.push_back(LinkId{leaf_to_nic_ + to * nics_per_node() + to_rail});
+  route.push_back(LinkId{leaf_to_nic_ + ends.to_nic});
   return route;
 }
 
-Cluster::FabricLink Cluster::fabric_link(LinkId global) const {
-  using Kind = FabricLink::Kind;
-  const std::uint32_t id = index_of(global);
-  assert(id >= nic_to_leaf_ && id < links_);
-  if (id < leaf_to_spine_) {
-    const bool up = id < leaf_to_nic_;
-    const std::uint32_t port = id - (up ? nic_to_leaf_ : leaf_to_nic_);
-    const std::uint32_t node = port / nics_per_node(), rail = port % nics_per_node();
-    return {up ? Kind::nic_to_leaf : Kind::leaf_to_nic, node, rail, port_of(node, rail).leaf, 0};
-  }
-  const bool up = id < spine_to_leaf_;
-  const std::uint32_t cable = id - (up ? leaf_to_spine_ : spine_to_leaf_);
-  const auto uplinks = static_cast<std::uint32_t>(uplinks_);
-  return {up ? Kind::leaf_to_spine : Kind::spine_to_leaf, 0, 0, cable / uplinks, cable % uplinks};
+std::vector<LinkId> Cluster::fabric_route(int from_node, VertexId from_nic, int to_node,
+                                          VertexId to_nic) const {
+  const Joined ends = joined(from_node, from_nic, to_node, to_nic);
+  const bool near = ends.from.leaf == ends.to.leaf;
+  return route(ends, near ? 0 : layout_->static_way(ends.from.leaf, ends.to));
 }
 
-ClusterLink Cluster::link(LinkId global) const {
-  ClusterLink out = healthy_link(global);
-  const auto changed = rates_.find(index_of(global));
-  if (changed != rates_.end()) out.rate = changed->second;
-  return out;
+std::uint32_t Cluster::fabric_ways(int from_node, VertexId from_nic, int to_node,
+                                   VertexId to_nic) const {
+  const Joined ends = joined(from_node, from_nic, to_node, to_nic);
+  std::uint32_t ways = 1;
+  if (ends.from.leaf == ends.to.leaf) return ways;
+  for (const std::uint32_t choices : layout_->choices(ends.from.leaf, ends.to.leaf))
+    ways *= choices;
+  return ways;
 }
 
-ClusterLink Cluster::healthy_link(LinkId global) const {
-  if (index_of(global) < nic_to_leaf_) {
-    const NodeLink& link = node_.link(LinkId{index_of(global) % links_per_node_});
-    return {link.rate, link.latency};
-  }
-  const FabricLink link = fabric_link(global);
-  const Duration node_leaf = cable_delay(fabric_.node_leaf_cable, fabric_.node_leaf_metres);
-  const Duration leaf_spine = cable_delay(fabric_.leaf_spine_cable, fabric_.leaf_spine_metres);
-  switch (link.kind) {
-    case FabricLink::Kind::nic_to_leaf:
-    case FabricLink::Kind::leaf_to_nic: {
-      const NicInfo& nic = node_.nics()[link.rail];
-      const Bandwidth port = std::min(nic.speed, fabric_.leaf.port_rate);
-      const Bandwidth rate{std::llround(static_cast<double>(port.bytes_per_s) * nic.part.goodput)};
-      const bool up = link.kind == FabricLink::Kind::nic_to_leaf;
-      return {rate, (up ? nic.part.latency : fabric_.leaf.latency) + node_leaf};
-    }
-    case FabricLink::Kind::leaf_to_spine:
-    case FabricLink::Kind::spine_to_leaf: {
-      const bool up = link.kind == FabricLink::Kind::leaf_to_spine;
-      return {std::min(payload_rate(fabric_.leaf), payload_rate(fabric_.spine)),
-              (up ? fabric_.leaf.latency : fabric_.spine.latency) + leaf_spine};
-    }
-  }
-  return {};
+std::vector<LinkId> Cluster::fabric_way(int from_node, VertexId from_nic, int to_node,
+                                        VertexId to_nic, std::uint32_t way) const {
+  assert(way < fabric_ways(from_node, from_nic, to_node, to_nic));
+  return route(joined(from_node, from_nic, to_node, to_nic), way);
 }
 
-std::string Cluster::leaf_name(std::uint32_t leaf) const {
-  if (fabric_.kind == FabricConfig::Kind::fat_tree) return fmt::format("leaf{}", leaf);
-  const auto per_plane = static_cast<std::uint32_t>(leaves_per_plane_);
-  return fmt::format("leaf{}.{}", leaf / per_plane, leaf % per_plane);
-}
-
-std::string Cluster::link_name(LinkId global) const {
-  if (index_of(global) < nic_to_leaf_) {
-    return fmt::format("node{}: {}", index_of(global) / links_per_node_,
-                       node_.link_name(LinkId{index_of(global) % links_per_node_}));
+std::vector<LinkId> Cluster::hashed_route(int from_node, VertexId from_nic, int to_node,
+                                          VertexId to_nic, std::uint32_t queue_pair,
+                                          const EcmpSeeds& seeds) const {
+  const Joined ends = joined(from_node, from_nic, to_node, to_nic);
+  if (ends.from.leaf == ends.to.leaf) return route(ends, 0);
+  const FlowKey key{ends.from_nic, ends.to_nic, queue_pair};
+  std::uint32_t way = 0, stride = 1;
+  std::uint64_t seed = seeds.first;
+  for (const std::uint32_t choices : layout_->choices(ends.from.leaf, ends.to.leaf)) {
+    way += stride * ecmp_choice(key, seed, choices);
+    stride *= choices;
+    seed = seeds.second;
   }
-  const FabricLink link = fabric_link(global);
-  const std::string leaf = leaf_name(link.leaf);
-  const Bandwidth trunk = std::min(fabric_.leaf.port_rate, fabric_.spine.port_rate);
-  switch (link.kind) {
-    case FabricLink::Kind::nic_to_leaf:
-    case FabricLink::Kind::leaf_to_nic: {
-      const NicInfo& nic = node_.nics()[link.rail];
-      const std::string rate = to_bits_text(std::min(nic.speed, fabric_.leaf.port_rate));
-      return link.kind == FabricLink::Kind::nic_to_leaf
-                 ? fmt::format("node{}: {} -> {} ({})", link.node, nic.name, leaf, rate)
-                 : fmt::format("{} -> node{}: {} ({})", leaf, link.node, nic.name, rate);
-    }
-    case FabricLink::Kind::leaf_to_spine:
-      return fmt::format("{} -> spine{} ({})", leaf, link.spine, to_bits_text(trunk));
-    case FabricLink::Kind::spine_to_leaf:
-      return fmt::format("spine{} -> {} ({})", link.spine, leaf, to_bits_text(trunk));
-  }
-  return {};
-}
-
-std::string Cluster::fabric_summary() const {
-  if (planes_ == 0) return "no fabric: the node has no NIC";
-  const bool rails = fabric_.kind == FabricConfig::Kind::rail_optimised;
-  const std::string blocking = fabric_.oversubscription > 1 ? fmt::format("{:.4g}:1 oversubscribed",
-                                                                          fabric_.oversubscription)
-                                                            : "non-blocking";
-  std::string text =
-      fmt::format("{} two-tier fat-tree, {}, {} {} ({} at {})", rails ? "rail-optimised" : "plain",
-                  blocking, leaves(), leaves() == 1 ? "leaf" : "leaves", fabric_.leaf.name,
-                  to_bits_text(fabric_.leaf.port_rate));
-  if (uplinks_ > 0) text += fmt::format(", {} spines", uplinks_);
-  if (fabric_.is_default) text += "; assumed (no fabric named), switch radix not checked";
-  return text;
+  return route(ends, way);
 }
 
 }  // namespace fabricast

@@ -7,24 +7,54 @@
 #include <string>
 #include <vector>
 
+#include "models/hardware/fabric_layout.hpp"
 #include "models/hardware/node_graph.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
 
+/// A kind of cable and its length without what racks add.
+struct CableRun {
+  Cable cable;
+  double metres = 0;
+};
+
+/// Where racks stand: cables between racks grow by the way along the row and across rows. Nodes
+/// fill racks in order. A switch stands in the rack of the middle one of the nodes below it.
+struct RackPlan {
+  double pitch_metres = 0;      ///< from a rack to the next in its row; 0 = distance does not count
+  int racks_per_row = 0;        ///< 0 = one row
+  double row_pitch_metres = 0;  ///< from a row to the next
+
+  /// Along the row and across the rows.
+  double metres(std::int64_t rack_a, std::int64_t rack_b) const;
+};
+
 /// Typed config of a fabric. Defaults: non-blocking rail-optimised two-tier fat-tree at NIC rate.
 struct FabricConfig {
-  enum class Kind : std::uint8_t { rail_optimised, fat_tree };
+  enum class Kind : std::uint8_t { rail_optimised, fat_tree, dragonfly };
   Place place;
   std::string name = "default";
   Kind kind = Kind::rail_optimised;
-  FabricSwitchPart leaf, spine;
-  int leaf_down = 0;            ///< NIC ports per leaf
-  double oversubscription = 1;  ///< leaf down capacity / up capacity, >= 1
+  FabricSwitchPart leaf, spine, core;  ///< a dragonfly has leaves only
+  int leaf_down = 0;                   ///< NIC ports per leaf
+  double oversubscription = 1;         ///< leaf down capacity / up capacity, >= 1
+  int pod_leaves = 0;                  ///< leaves of one plane in a pod; 0 = two tiers
+  double core_oversubscription = 1;    ///< spine down capacity / up capacity, >= 1
+  int group_switches = 0;              ///< dragonfly: switches in a group
+  int global_ports = 0;                ///< dragonfly: of a switch, to other groups
   int nodes_per_rack = 0;
+  RackPlan racks;
   double node_leaf_metres = 0, leaf_spine_metres = 0;
   Cable node_leaf_cable, leaf_spine_cable;
+  CableRun spine_core;      ///< three tiers
+  CableRun local, global;   ///< dragonfly: inside a group, between groups
   bool is_default = false;  ///< nobody asked for it: reports say so
+};
+
+/// Seeds of the hash by tier of the switch that picks. With equal ones the tiers pick alike.
+struct EcmpSeeds {
+  std::uint64_t first = 1, second = 2;
 };
 
 /// The fabric of a cluster that names none: rail-optimised two-tier fat-tree, non-blocking, ports
@@ -64,27 +94,61 @@ class Cluster {
   /// First link leaves the NIC's port, last one enters the other's.
   std::vector<LinkId> fabric_route(int from_node, VertexId from_nic, int to_node,
                                    VertexId to_nic) const;
+  /// Between the leaves of two NICs: how many shortest ways there are, and each of them. 1 when
+  /// both hang on one leaf.
+  std::uint32_t fabric_ways(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;
+  std::vector<LinkId> fabric_way(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
+                                 std::uint32_t way) const;
+  /// The way that ECMP picks for a queue pair: each tier hashes (NIC, NIC, queue pair).
+  std::vector<LinkId> hashed_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
+                                   std::uint32_t queue_pair, const EcmpSeeds& seeds = {}) const;
+  /// The ends of a fabric link: a NIC (by node and rail) or a switch.
+  struct FabricEnd {
+    bool is_switch = false;
+    std::uint32_t node = 0, rail = 0;
+    FabricSwitch which;
+  };
+  FabricEnd link_from(LinkId global) const;
+  FabricEnd link_to(LinkId global) const;
+  /// Links from here on belong to the fabric, not to a node.
+  LinkId first_fabric_link() const { return LinkId{nic_to_leaf_}; }
+  /// REQUIRES: the node has a NIC.
+  const FabricLayout& layout() const { return *layout_; }
+  const FabricSwitchPart& switch_part(SwitchTier tier) const;
+  // Single links, for what is no route from NIC to NIC.
+  std::uint32_t leaf_of(int node, VertexId nic) const;
+  LinkId nic_to_leaf(int node, VertexId nic) const;
+  LinkId leaf_to_nic(int node, VertexId nic) const;
+  /// A fat-tree without a third tier, or with a single pod.
+  bool has_two_tiers() const;
+  /// REQUIRES: two tiers, two leaves or more, spine < uplinks().
+  LinkId leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const;
+  LinkId spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const;
   /// One line for reports: kind, leaves, spines, oversubscription, and what was assumed.
   std::string fabric_summary() const;
 
   int planes() const { return planes_; }  ///< rails, or 1; 0 without NICs
   int leaves_per_plane() const { return leaves_per_plane_; }
-  int uplinks() const { return uplinks_; }  ///< per leaf = spines; 0 = one leaf
+  int uplinks() const { return uplinks_; }  ///< of a leaf; 0 = one leaf, or a dragonfly
 
  private:
-  struct Port {  ///< where a NIC is plugged in
-    std::uint32_t leaf, port;
-  };
-  struct FabricLink;  ///< a fabric link taken apart
+  struct Joined;  ///< two ports that are to be joined
   std::uint32_t nics_per_node() const { return static_cast<std::uint32_t>(node_.nics().size()); }
   std::uint32_t leaves() const { return static_cast<std::uint32_t>(planes_ * leaves_per_plane_); }
   int spread_leaves();
+  void lay_out(int leaves_all);
+  void lay_out_dragonfly();
+  std::uint32_t core_links() const;
   void check_radix() const;
-  Port port_of(std::uint32_t node, std::uint32_t rail) const;
+  FabricPort port_of(std::uint32_t node, std::uint32_t rail) const;
   std::uint32_t rail_of(VertexId nic) const;
-  FabricLink fabric_link(LinkId global) const;
   ClusterLink healthy_link(LinkId global) const;
-  std::string leaf_name(std::uint32_t leaf) const;
+  std::uint32_t port_number(int node, VertexId nic) const;
+  Joined joined(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;
+  std::vector<LinkId> route(const Joined& ends, std::uint32_t way) const;
+  FabricEnd nic_end(std::uint32_t id) const;
+  std::int64_t rack_of(const FabricEnd& end) const;
+  Bandwidth port_rate(const FabricEnd& nic) const;
 
   NodeGraph node_;
   int nodes_;
@@ -92,9 +156,9 @@ class Cluster {
   std::uint32_t links_per_node_ = 0;
   std::map<std::uint32_t, Bandwidth> rates_;  ///< of links that are not as they should be
   int leaves_per_plane_ = 0, planes_ = 0, uplinks_ = 0;
+  LayoutHolder layout_;
   // Numbers of the first links of each kind; node links come before them.
-  std::uint32_t nic_to_leaf_ = 0, leaf_to_nic_ = 0, leaf_to_spine_ = 0, spine_to_leaf_ = 0,
-                links_ = 0;
+  std::uint32_t nic_to_leaf_ = 0, leaf_to_nic_ = 0, trunks_ = 0, links_ = 0;
 };
 
 }  // namespace fabricast

@@ -82,12 +82,21 @@ struct NvSwitchPart {
   Duration latency;  ///< GPU egress port to GPU ingress port, links included
 };
 
+/// In-network aggregation of a switch (SHARP), streaming trees only.
+struct SharpPart {
+  int trees_per_subnet = 0;  ///< 0 = the switch cannot do it
+  int trees_per_switch = 0;  ///< active at the same time
+  Duration level_latency;    ///< aggregate and forward, one way
+  double line_rate = 0;      ///< share of a port's rate that a tree reaches
+};
+
 struct FabricSwitchPart {
   std::string name;
   int radix = 0;
   Bandwidth port_rate;
   Duration latency;                      ///< port to port, ingress FEC included
   Bytes packet_payload, packet_headers;  ///< of a full packet: what headers leave of a port's rate
+  SharpPart sharp;
 };
 
 /// Kinds of hop between two workers, as NCCL's tuner distinguishes them (src/graph/tuning.cc).
@@ -109,6 +118,8 @@ struct SoftwareCosts {
   Duration launch_per_gpu;     ///< launches of one process serialise: T >= GPUs * this
   double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
   double nvls_copy_share = 1;  ///< that of scatter and of gather, each
+  Duration collnet_sync;       ///< from a result in the receiver's slot to the flag seen
+  double ll_lane_share = 0;  ///< least share of a block's LL rate that one send or receive reaches
 };
 
 struct Cable {

@@ -163,14 +163,14 @@ EnvFile read_env_file(const std::string& path, std::optional<EnvKind> kind) {
   return parse_env_file(read_text_file(path, hint, kSizeMax), path, kind);
 }
 
-EnvFile env_option(std::string_view assignment) {
+EnvFile env_option(std::string_view assignment, int number) {
   const std::size_t equals = assignment.find('=');
   const std::string_view name = assignment.substr(0, equals);
   if (equals == std::string_view::npos || !is_env_name(name))
     throw Error("\"" + std::string(assignment) + "\" is not an assignment",
                 "write NAME=value, e.g. NCCL_ALGO=Ring");
   EnvFile out;
-  out.path = "--env";
+  out.path = number == 0 ? "--env" : "--env #" + std::to_string(number);
   out.kind = EnvKind::option;
   EnvAssignment a;
   a.name = name;

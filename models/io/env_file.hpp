@@ -108,8 +108,9 @@ EnvFile parse_env_file(std::string_view text, const std::string& path,
                        std::optional<EnvKind> kind = {});
 /// "-" is standard input. Throws Error with the path when it cannot be read or is not text.
 EnvFile read_env_file(const std::string& path, std::optional<EnvKind> kind = {});
-/// `NAME=value` of a command line. Throws Error when it is no assignment.
-EnvFile env_option(std::string_view assignment);
+/// `NAME=value` of a command line; `number` tells several --env apart, 0 where there is one. Throws
+/// Error when it is no assignment.
+EnvFile env_option(std::string_view assignment, int number = 0);
 
 /// A letter or '_', then letters, digits and '_'.
 bool is_env_name(std::string_view text);

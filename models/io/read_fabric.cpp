@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "models/io/words.hpp"
 
 namespace fabricast {
@@ -21,11 +23,48 @@ const Part& read_part(Reader& in, std::string_view key, std::string_view what,
   in.fail(key, fmt::format("unknown {} \"{}\"", what, name), hint_nearest(name, known));
 }
 
-void read_cable(Reader in, const Figures& figures, const PartsCatalogue& parts, Cable& cable,
-                double& metres) {
-  cable = read_part(in, "cable", "cable", parts.cables);
-  metres = figures.metres(in, "length");
+CableRun read_cable(Reader in, const Figures& figures, const PartsCatalogue& parts) {
+  CableRun run;
+  run.cable = read_part(in, "cable", "cable", parts.cables);
+  run.metres = figures.metres(in, "length");
   in.finish();
+  return run;
+}
+
+/// Racks in rows; without a pitch, distance does not count.
+RackPlan read_racks(Reader& in, const Figures& figures) {
+  RackPlan racks;
+  if (in.has("rack_pitch")) racks.pitch_metres = figures.metres(in, "rack_pitch");
+  if (in.has("racks_per_row")) {
+    racks.racks_per_row = figures.whole(in, "racks_per_row", 1, kPortsMax);
+    racks.row_pitch_metres = figures.metres(in, "row_pitch");
+  }
+  return racks;
+}
+
+void read_dragonfly(Reader& in, const Figures& figures, const PartsCatalogue& parts,
+                    FabricConfig& fabric) {
+  fabric.group_switches = figures.whole(in, "group_switches", 1, kPortsMax);
+  fabric.global_ports = figures.whole(in, "global_ports", 0, kPortsMax);
+  fabric.local = read_cable(in.child("local"), figures, parts);
+  fabric.global = read_cable(in.child("global"), figures, parts);
+}
+
+void read_tree(Reader& in, const Figures& figures, const PartsCatalogue& parts,
+               FabricConfig& fabric) {
+  fabric.spine = in.has("spine") ? read_part(in, "spine", "fabric switch", parts.fabric_switches)
+                                 : fabric.leaf;
+  fabric.oversubscription = figures.number(in, "oversubscription", 1, kOversubscriptionMax);
+  const CableRun run = read_cable(in.child("leaf_spine"), figures, parts);
+  fabric.leaf_spine_cable = run.cable;
+  fabric.leaf_spine_metres = run.metres;
+  if (!in.has("pod_leaves")) return;
+  fabric.pod_leaves = figures.whole(in, "pod_leaves", 1, kPortsMax);
+  fabric.core =
+      in.has("core") ? read_part(in, "core", "fabric switch", parts.fabric_switches) : fabric.spine;
+  fabric.core_oversubscription =
+      figures.number(in, "core_oversubscription", 1, kOversubscriptionMax);
+  fabric.spine_core = read_cable(in.child("spine_core"), figures, parts);
 }
 
 }  // namespace
@@ -37,19 +76,21 @@ FabricConfig read_fabric(Reader& in, const PartsCatalogue& parts) {
   FabricConfig fabric;
   fabric.place = in.place();
   fabric.name = in.text("name", "inline");
-  fabric.kind = in.choice("shape", {"rail_optimised", "fat_tree"}) == 0
-                    ? FabricConfig::Kind::rail_optimised
-                    : FabricConfig::Kind::fat_tree;
+  constexpr std::array kinds = {FabricConfig::Kind::rail_optimised, FabricConfig::Kind::fat_tree,
+                                FabricConfig::Kind::dragonfly};
+  fabric.kind = kinds[in.choice("shape", {"rail_optimised", "fat_tree", "dragonfly"})];
   fabric.leaf = read_part(in, "leaf", "fabric switch", parts.fabric_switches);
-  fabric.spine = in.has("spine") ? read_part(in, "spine", "fabric switch", parts.fabric_switches)
-                                 : fabric.leaf;
   fabric.leaf_down = figures.whole(in, "leaf_down", 1, kPortsMax);
-  fabric.oversubscription = figures.number(in, "oversubscription", 1, kOversubscriptionMax);
   fabric.nodes_per_rack = figures.whole(in, "nodes_per_rack", 1, kPortsMax);
-  read_cable(in.child("node_leaf"), figures, parts, fabric.node_leaf_cable,
-             fabric.node_leaf_metres);
-  read_cable(in.child("leaf_spine"), figures, parts, fabric.leaf_spine_cable,
-             fabric.leaf_spine_metres);
+  fabric.racks = read_racks(in, figures);
+  const CableRun run = read_cable(in.child("node_leaf"), figures, parts);
+  fabric.node_leaf_cable = run.cable;
+  fabric.node_leaf_metres = run.metres;
+  if (fabric.kind == FabricConfig::Kind::dragonfly) {
+    read_dragonfly(in, figures, parts, fabric);
+  } else {
+    read_tree(in, figures, parts, fabric);
+  }
   in.finish();
   return fabric;
 }

@@ -143,6 +143,17 @@ class PartsReader {
     part.packet_payload = figures_.bytes(in, "packet_payload");
     part.packet_headers = figures_.bytes(in, "packet_headers");
     if (part.packet_payload.count < 1) in.fail("packet_payload", "must be at least 1 B");
+    if (in.has("sharp")) part.sharp = sharp(in.child("sharp"));
+    in.finish();
+    return part;
+  }
+
+  SharpPart sharp(Reader in) {
+    SharpPart part;
+    part.trees_per_subnet = figures_.whole(in, "trees_per_subnet", 1, 100'000);
+    part.trees_per_switch = figures_.whole(in, "trees_per_switch", 1, 100'000);
+    part.level_latency = figures_.duration(in, "level_latency");
+    part.line_rate = figures_.number(in, "line_rate", 0.01, 1);
     in.finish();
     return part;
   }
@@ -174,6 +185,8 @@ class PartsReader {
     parts_.software.launch_per_gpu = figures_.duration(in, "launch_per_gpu");
     parts_.software.tree_copy_share = figures_.number(in, "tree_copy_share", 0.1, 1);
     parts_.software.nvls_copy_share = figures_.number(in, "nvls_copy_share", 0.1, 1);
+    parts_.software.collnet_sync = figures_.duration(in, "collnet_sync");
+    parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0, 1);
     in.finish();
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/io/counted.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
 
@@ -88,12 +89,9 @@ std::string fabric_text(const Cluster& cluster) {
 std::string topo_tree(const Cluster& cluster) {
   const NodeGraph& node = cluster.node();
   std::string out = fmt::format("{}: {}\n", node.name(), node.title());
-  const auto counted = [](std::size_t count, std::string_view what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-  };
-  out += fmt::format("{}, each with {} and {}\n\n",
-                     counted(static_cast<std::size_t>(cluster.nodes()), "node"),
-                     counted(node.gpus().size(), "GPU"), counted(node.nics().size(), "NIC"));
+  out +=
+      fmt::format("{}, each with {} and {}\n\n", counted(cluster.nodes(), "node"),
+                  counted(std::ssize(node.gpus()), "GPU"), counted(std::ssize(node.nics()), "NIC"));
   TextTable table;
   for (const CpuInfo& cpu : node.cpus()) add_device(node, cpu.vertex, 0, table);
   out += table.text();

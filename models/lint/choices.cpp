@@ -19,10 +19,15 @@ constexpr double kLossMin = 1.05;
 constexpr std::int64_t kSizeMin = 8, kSizeMax = std::int64_t{8} << 30;
 constexpr std::int64_t kSizeFactor = 4;
 
+/// Neighbouring sizes at all of which the forced choice loses.
+struct Stretch {
+  Bytes first, last;
+};
+
 /// One collective: where the forced choice loses, and most.
 struct Loss {
   Collective collective{};
-  Bytes from{}, to{};  ///< sizes at which it loses; there may be better ones between
+  std::vector<Stretch> stretches;  ///< ascending
   Bytes worst{};
   TunerDecision forced, free;  ///< at `worst`
   double ratio = 1;
@@ -31,13 +36,17 @@ struct Loss {
 Loss loss_of(const TuningModel& forced, const TuningModel& free, Collective c) {
   Loss out;
   out.collective = c;
+  bool lost = false;  // at the size before
   for (std::int64_t size = kSizeMin; size <= kSizeMax; size *= kSizeFactor) {
     const TunerDecision a = decide(forced, c, Bytes{size}), b = decide(free, c, Bytes{size});
-    if (!a.algorithm || !b.algorithm || b.time_us <= 0) continue;
-    const double ratio = static_cast<double>(a.time_us) / static_cast<double>(b.time_us);
-    if (ratio < kLossMin) continue;
-    if (out.from.count == 0) out.from = Bytes{size};
-    out.to = Bytes{size};
+    const bool comparable = a.algorithm && b.algorithm && b.time_us > 0;
+    const double ratio =
+        comparable ? static_cast<double>(a.time_us) / static_cast<double>(b.time_us) : 1;
+    const bool goes_on = lost;
+    lost = ratio >= kLossMin;
+    if (!lost) continue;
+    if (!goes_on) out.stretches.push_back({Bytes{size}, Bytes{size}});
+    out.stretches.back().last = Bytes{size};
     if (ratio <= out.ratio) continue;
     out.ratio = ratio;
     out.worst = Bytes{size};
@@ -72,10 +81,17 @@ Environment without(const Environment& environment, std::string_view name) {
   return out;
 }
 
+/// "at 8 B .. 2 MiB and 32 MiB .. 8 GiB, most at 8 GiB"
 std::string sizes_of(const Loss& loss) {
-  if (loss.from == loss.to) return fmt::format("at {}", to_text(loss.worst));
-  return fmt::format("from {} to {}, most at {}", to_text(loss.from), to_text(loss.to),
-                     to_text(loss.worst));
+  std::vector<std::string> words;
+  for (const Stretch& s : loss.stretches) {
+    words.push_back(s.first == s.last ? to_text(s.first)
+                                      : fmt::format("{} .. {}", to_text(s.first), to_text(s.last)));
+  }
+  const bool one_size = words.size() == 1 && loss.worst == loss.stretches[0].first &&
+                        loss.worst == loss.stretches[0].last;
+  return fmt::format("at {}{}", joined(words),
+                     one_size ? "" : fmt::format(", most at {}", to_text(loss.worst)));
 }
 
 /// The collective to name first: all_reduce, if it loses at all.
@@ -95,21 +111,36 @@ void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
                             100 * (loss.ratio - 1));
   }
   f.source = fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
-                         nccl(modelled_version(sheet.input.version)), cluster.nodes(),
+                         nccl_release_text(modelled_version(sheet.input.version)), cluster.nodes(),
                          cluster.nodes() == 1 ? "node" : "nodes", cluster.node().name());
   f.suggestion = "leave it out, or measure that it wins for your sizes";
 }
 
 /// A prediction that cannot be made is said once; the mistake behind it has a finding of its own.
-void note_no_prediction(Sheet& sheet, const Error& error) {
-  const std::string what = error.what();
-  const std::string note = fmt::format("no prediction of what a choice costs (FL040): {}",
-                                       what.substr(0, what.find('\n')));
+void note_no_prediction(Sheet& sheet, const std::string& why) {
+  const std::string note = fmt::format("no prediction of what a choice costs (FL040): {}", why);
   std::vector<std::string>& notes = sheet.result.notes;
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
 }
 
+/// Another setting that counts together with `s` and is not what its author meant: what it does to
+/// the choice is not to be blamed on `s`. REQUIRES: lists are checked.
+const Setting* wrong_list_beside(const Sheet& sheet, const Setting& s) {
+  for (const Finding& f : sheet.result.findings) {
+    if (f.rule != "FL016" || f.severity != Severity::error || f.variable == s.name()) continue;
+    const Setting* other = sheet.beside(s, f.variable);
+    if (other != nullptr && other->file->path == f.file && other->at->line == f.line &&
+        other->at->column == f.column)
+      return other;
+  }
+  return nullptr;
+}
+
 void check_choice(Sheet& sheet, const Setting& s) {
+  if (const Setting* wrong = wrong_list_beside(sheet, s)) {
+    note_no_prediction(sheet, fmt::format("{} is not what it should be (FL016)", shown(*wrong)));
+    return;
+  }
   const Environment with = sheet.environment_of(s);
   std::vector<Loss> losses;
   try {
@@ -122,7 +153,8 @@ void check_choice(Sheet& sheet, const Setting& s) {
       if (loss.ratio > 1) losses.push_back(loss);
     }
   } catch (const Error& error) {
-    note_no_prediction(sheet, error);
+    const std::string what = error.what();
+    note_no_prediction(sheet, what.substr(0, what.find('\n')));
     return;
   }
   if (!losses.empty()) report(sheet, s, losses);
@@ -165,6 +197,7 @@ void check_choices(Sheet& sheet) {
     if (!s.has_value() || s.value().empty() || !s.acts(sheet.input.version)) continue;
     if (s.name() == "NCCL_PROTO") check_ll128(sheet, s);
     if (sheet.input.cluster == nullptr || sheet.beside(s, s.name()) != &s) continue;
+    if (s.at->has(EnvTrap::after_init)) continue;  // FL070
     if (std::ranges::find(acting, s.name()) == acting.end()) continue;
     if (seen.insert({s.file->path + ":" + s.name(), s.value()}).second) check_choice(sheet, s);
   }

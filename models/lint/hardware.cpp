@@ -172,6 +172,7 @@ void check_hardware(Sheet& sheet) {
   }
   for (const Setting& s : sheet.settings) {
     if (!s.has_value() || s.value().empty() || !s.acts(sheet.input.version)) continue;
+    if (s.at->has(EnvTrap::after_init)) continue;  // FL070
     check_needs(sheet, s);
     check_p2p(sheet, s);
     check_rdma(sheet, s);

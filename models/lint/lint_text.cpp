@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/lint/rules.hpp"
+#include "models/io/counted.hpp"
 
 namespace fabricast {
 
@@ -14,10 +14,6 @@ std::string place(const Finding& f) {
   if (f.line == 0) return f.file;
   if (f.column == 0) return fmt::format("{}:{}", f.file, f.line);
   return fmt::format("{}:{}:{}", f.file, f.line, f.column);
-}
-
-std::string count(int n, std::string_view what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 /// "since 2.14.3, until 2.30.4", or PyTorch's releases.
@@ -32,10 +28,6 @@ std::string cell(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
     text.insert(at, "\\");
   return text;
-}
-
-std::string reader_of(const Variable& v) {
-  return v.who.empty() ? std::string(to_text(v.reader)) : v.who;
 }
 
 void line(std::string& out, std::string_view label, const std::string& text) {
@@ -65,9 +57,9 @@ std::string lint_text(const LintResult& result, NcclVersion version) {
   }
   if (!result.findings.empty()) out += '\n';
   for (const std::string& note : result.notes) out += fmt::format("# {}\n", note);
-  out += fmt::format("# {} for {}: {}, {}, {}\n", count(result.settings, "setting"),
-                     lint_rules_detail::nccl(version), count(counts[2], "error"),
-                     count(counts[1], "warning"), count(counts[0], "note"));
+  out += fmt::format("# {} for {}: {}, {}, {}\n", counted(result.settings, "setting"),
+                     nccl_release_text(version), counted(counts[2], "error"),
+                     counted(counts[1], "warning"), counted(counts[0], "note"));
   return out;
 }
 
@@ -78,7 +70,7 @@ std::string variables_markdown(const VariableCatalogue& catalogue) {
   for (const Variable& v : catalogue.all()) {
     std::string effect = v.effect;
     if (v.reader == VariableReader::nobody && !v.instead.empty()) effect += "; see " + v.instead;
-    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", v.name, reader_of(v), releases(v),
+    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", v.name, v.reader_text(), releases(v),
                        cell(v.default_text), cell(effect));
   }
   return out;
@@ -87,7 +79,7 @@ std::string variables_markdown(const VariableCatalogue& catalogue) {
 std::string explain_variable(const Variable& v, NcclVersion version) {
   std::string out = v.name + "\n";
   line(out, "effect", v.effect);
-  line(out, "read by", reader_of(v));
+  line(out, "read by", v.reader_text());
   line(out, "releases", releases(v));
   if (v.reader != VariableReader::nobody) line(out, "takes", accepted(v));
   line(out, "default", v.default_text);
@@ -96,9 +88,9 @@ std::string explain_variable(const Variable& v, NcclVersion version) {
     history += fmt::format("{}{} since {}", history.empty() ? "" : ", ", d.value, to_text(d.since));
   line(out, "history", history);
   if (const auto value = v.default_in(version); value && v.read_in(version))
-    line(out, "here", fmt::format("{} in {}", *value, lint_rules_detail::nccl(version)));
+    line(out, "here", fmt::format("{} in {}", *value, nccl_release_text(version)));
   if (v.reader == VariableReader::libnccl && !v.read_in(version))
-    line(out, "here", "not read by " + lint_rules_detail::nccl(version));
+    line(out, "here", "not read by " + nccl_release_text(version));
   if (v.acts_on != ActsOn::none) line(out, "acts on", std::string(to_text(v.acts_on)));
   std::string needs;
   for (const Need need : v.needs)

@@ -106,12 +106,12 @@ void check_left_out(Sheet& sheet, const Setting& s) {
 void unknown_choice(Sheet& sheet, const Setting& s, std::string_view item,
                     const std::vector<std::string>& known, bool any_known) {
   const bool refuses = sheet.input.version >= kNccl2_24;
-  Finding& f = sheet.add(
-      "FL016", refuses || !any_known ? Severity::error : Severity::warning, s,
-      fmt::format("{}: {} does not know \"{}\" and {}", shown(s), nccl(sheet.input.version), item,
-                  refuses     ? "refuses to start"
-                  : any_known ? "ignores it without a message"
-                              : "takes the list as if it were not there"));
+  Finding& f = sheet.add("FL016", refuses || !any_known ? Severity::error : Severity::warning, s,
+                         fmt::format("{}: {} does not know \"{}\" and {}", shown(s),
+                                     nccl_release_text(sheet.input.version), item,
+                                     refuses     ? "refuses to start"
+                                     : any_known ? "ignores it without a message"
+                                                 : "takes the list as if it were not there"));
   f.source = refuses ? "NCCL 2.27.7 src/graph/tuning.cc:43" : "NCCL 2.21.5 src/graph/tuning.cc";
   f.suggestion = item == "CollNet" ? "CollNetDirect,CollNetChain replaced CollNet in 2.14"
                                    : hint_nearest(item, known);

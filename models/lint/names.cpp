@@ -11,19 +11,10 @@ namespace {
 
 constexpr std::string_view kAllTags = "all release tags v2.3.5-5 .. v2.30.7-1 of NCCL";
 
-std::string suggestion_for(const Sheet& sheet, const Setting& s) {
-  if (s.variable != nullptr && !s.variable->instead.empty())
-    return fmt::format("use {}", s.variable->instead);
-  if (s.variable != nullptr) return "remove it";
-  const std::string near = sheet.catalogue.nearest_read(s.name());
-  if (near.empty()) return "remove it";
-  return fmt::format("did you mean {}?", near);
-}
-
-void unknown(Sheet& sheet, const Setting& s) {
+void unknown(Sheet& sheet, const Setting& s, const UnreadName& unread) {
   Finding& f = sheet.add("FL001", Severity::warning, s, fmt::format("nobody reads {}", s.name()));
   f.source = kAllTags;
-  f.suggestion = suggestion_for(sheet, s);
+  f.suggestion = unread.instead.empty() ? "remove it" : unread.instead;
   if (s.variable == nullptr) return;
   f.reason = s.variable->effect;
   if (!s.variable->note.empty()) f.reason += "; " + s.variable->note;
@@ -42,32 +33,25 @@ std::size_t members(const Sheet& sheet, const Setting& s) {
   }));
 }
 
-void of_others(Sheet& sheet, const Setting& s) {
+void of_others(Sheet& sheet, const Setting& s, const UnreadName& unread) {
   const Variable& v = *s.variable;
-  const std::string reader = v.who.empty() ? std::string(to_text(v.reader)) : v.who;
   const std::size_t others = v.is_family() ? members(sheet, s) : 1;
   const std::string subject =
       others > 1 ? fmt::format("{} ({} settings) are", v.name, others) : s.name() + " is";
-  Finding& f = sheet.add("FL002", Severity::note, s,
-                         fmt::format("{} read by {}, not by NCCL", subject, reader));
+  Finding& f = sheet.add("FL002", Severity::note, s, fmt::format("{} {}", subject, unread.why));
   f.reason = v.note.empty() ? v.effect : v.effect + ". " + v.note;
   f.source = v.evidence;
-  if (!v.instead.empty()) f.suggestion = fmt::format("use {}", v.instead);
+  f.suggestion = unread.instead;
 }
 
-void of_another_release(Sheet& sheet, const Setting& s) {
+void of_another_release(Sheet& sheet, const Setting& s, const UnreadName& unread) {
   const Variable& v = *s.variable;
-  const NcclVersion version = sheet.input.version;
-  const bool gone = v.until && *v.until < version;
-  const std::string message = gone ? fmt::format("{} is not read by {}: {} was the last", s.name(),
-                                                 nccl(version), nccl(*v.until))
-                                   : fmt::format("{} is not read by {}: {} is the first", s.name(),
-                                                 nccl(version), nccl(*v.since));
-  Finding& f = sheet.add(gone ? "FL003" : "FL004", Severity::warning, s, message);
+  const bool gone = v.until && *v.until < sheet.input.version;
+  Finding& f = sheet.add(gone ? "FL003" : "FL004", Severity::warning, s,
+                         fmt::format("{} is {}", s.name(), unread.why));
   f.reason = v.note.empty() ? v.effect : v.note;
   f.source = v.evidence;
-  f.suggestion =
-      v.instead.empty() ? "remove it, or change the release" : fmt::format("use {}", v.instead);
+  f.suggestion = unread.instead.empty() ? "remove it, or change the release" : unread.instead;
 }
 
 }  // namespace
@@ -77,14 +61,16 @@ void check_names(Sheet& sheet) {
   for (const Setting& s : sheet.settings) {
     if (s.at->scope == EnvScope::unset || s.at->has(EnvTrap::build_argument)) continue;
     const Variable* v = s.variable;
+    const std::optional<UnreadName> unread =
+        unread_name(sheet.catalogue, s.name(), sheet.input.version);
     if (v == nullptr || v->reader == VariableReader::nobody) {
-      unknown(sheet, s);
+      unknown(sheet, s, *unread);
     } else if (v->reader != VariableReader::libnccl) {
       // TORCH_NCCL_* say themselves whose they are.
       const bool again = v->is_family() && !families.insert({s.file, v}).second;
-      if (s.name().starts_with("NCCL_") && !again) of_others(sheet, s);
-    } else if (!v->read_in(sheet.input.version)) {
-      of_another_release(sheet, s);
+      if (s.name().starts_with("NCCL_") && !again) of_others(sheet, s, *unread);
+    } else if (unread) {
+      of_another_release(sheet, s, *unread);
     } else if (v->effect.starts_with("Old ")) {
       Finding& f = sheet.add("FL005", Severity::note, s,
                              fmt::format("{} is an old name that still works", s.name()));

@@ -169,6 +169,23 @@ void contradictions(Sheet& sheet, const Setting& s) {
   f.source = "NCCL 2.21.5 src/init.cc:1034";
 }
 
+/// PyTorch's blocking wait switches its asynchronous error handling off. New names win over old.
+void blocking_wait(Sheet& sheet, const Setting& s) {
+  constexpr std::string_view torch = "TORCH_";
+  std::string_view name = s.name();
+  if (name.starts_with(torch)) name.remove_prefix(torch.size());
+  if (name != "NCCL_ASYNC_ERROR_HANDLING" || number_text(s.value()).value == 0) return;
+  const Setting* wait = sheet.beside(s, "TORCH_NCCL_BLOCKING_WAIT");
+  if (wait == nullptr) wait = sheet.beside(s, "NCCL_BLOCKING_WAIT");
+  if (wait == nullptr || !is_torch_on(wait->value())) return;
+  Finding& f =
+      sheet.add("FL044", Severity::warning, s,
+                fmt::format("{} beside {}: PyTorch then takes it for 0", shown(s), shown(*wait)));
+  f.reason = "with blocking wait, wait() raises on a time-out and the watchdog tears nothing down";
+  f.source = "PyTorch ProcessGroupNCCL.cpp, constructor";
+  f.suggestion = fmt::format("leave {} out, unless the job handles the exception", wait->name());
+}
+
 /// Of CollNet the variable is only the switch.
 void collnet_plugin(Sheet& sheet, const Setting& s) {
   const bool on = s.name() == "NCCL_COLLNET_ENABLE" && s.value() == "1";
@@ -197,8 +214,10 @@ void fixed_gid(Sheet& sheet, const Setting& s) {
 void check_pairs(Sheet& sheet) {
   // Findings are added while settings are walked: both are in sheet, in different vectors.
   for (const Setting& s : sheet.settings) {
-    if (!s.has_value() || s.value().empty() || !s.acts(sheet.input.version)) continue;
-    if (s.at->has(EnvTrap::lost_after_run)) continue;
+    if (!s.has_value() || s.value().empty() || s.at->has(EnvTrap::lost_after_run)) continue;
+    if (s.variable != nullptr && s.variable->reader == VariableReader::pytorch)
+      blocking_wait(sheet, s);
+    if (!s.acts(sheet.input.version)) continue;
     for (const auto rule : {channel_bounds, sockets, queue_pairs, send_chunks, switched_off,
                             contradictions, fixed_gid, collnet_plugin})
       rule(sheet, s);

@@ -126,15 +126,41 @@ void check_exports(Sheet& sheet, const Setting& s) {
   f.suggestion = fmt::format("export {}", shown(s));
 }
 
+/// PyTorch reads its own variables in the constructor of the process group, but for these two: they
+/// are read when a communicator is made (torch/csrc/distributed/c10d/NCCLUtils.cpp).
+bool is_read_at_init(const Setting& s) {
+  return s.variable->reader == VariableReader::pytorch &&
+         s.name() != "TORCH_NCCL_USE_COMM_NONBLOCKING" &&
+         s.name() != "TORCH_NCCL_NONBLOCKING_TIMEOUT";
+}
+
+/// Set after init_process_group or the like: too late for PyTorch's variables. NCCL reads its own
+/// when a communicator is made, and whether there is one by then only a run can tell.
+void check_after_init(Sheet& sheet, const Setting& s) {
+  if (!s.at->has(EnvTrap::after_init)) return;
+  const bool too_late = is_read_at_init(s);
+  Finding& f = sheet.add("FL070", too_late ? Severity::error : Severity::warning, s,
+                         fmt::format("{} is set after the process group was made{}", s.name(),
+                                     too_late ? "" : ", which may be too late"));
+  f.suggestion = "set it before init_process_group, or in the job's environment";
+  if (too_late) {
+    f.reason = "PyTorch reads it once, when the process group is made";
+    f.source = "PyTorch ProcessGroupNCCL.cpp";
+    return;
+  }
+  const bool each = s.name() == "NCCL_ALGO" || s.name() == "NCCL_PROTO";
+  f.reason = fmt::format(
+      "{}; PyTorch makes the first communicator at the first collective, or within "
+      "init_process_group if that is given device_id",
+      each ? "it is read for each communicator, and those that are there keep what they have"
+           : "it is read once in a process, when the first communicator is made or before");
+  f.source = fmt::format("NCCL 2.21.5 {}; PyTorch ProcessGroupNCCL.cpp",
+                         each ? "src/graph/tuning.cc" : "src/misc/param.cc");
+}
+
 void check_trapped(Sheet& sheet, const Setting& s) {
   if (!is_of_nccl(s) && !s.at->has(EnvTrap::build_argument)) return;
-  if (s.at->has(EnvTrap::after_init)) {
-    Finding& f = sheet.add("FL070", Severity::error, s,
-                           fmt::format("{} is set after the process group was made", s.name()));
-    f.reason = "NCCL and PyTorch read their variables once, when the first communicator is made";
-    f.source = "NCCL 2.21.5 src/misc/param.cc; PyTorch ProcessGroupNCCL.cpp";
-    f.suggestion = "set it before init_process_group, or in the job's environment";
-  }
+  check_after_init(sheet, s);
   if (s.at->has(EnvTrap::lost_after_run)) {
     Finding& f = sheet.add("FL075", Severity::warning, s,
                            fmt::format("{} is gone after this line", shown(s)));

@@ -78,17 +78,11 @@ NumberText number_text(std::string_view text) {
   return out;
 }
 
-std::string nccl(NcclVersion version) {
-  constexpr std::int16_t last_patch = 99;
-  if (version.patch == last_patch) return fmt::format("NCCL 2.{}", version.series);
-  return "NCCL " + to_text(version);
-}
-
 std::string shown(const Setting& setting) {
   constexpr std::size_t most = 60;
-  const std::string& value = setting.value();
-  return fmt::format("{}={}", setting.name(),
-                     value.size() > most ? value.substr(0, most) + "..." : value);
+  const std::string_view value = setting.value();
+  return fmt::format("{}={}{}", setting.name(), value.substr(0, most),
+                     value.size() > most ? "..." : "");
 }
 
 std::vector<std::string_view> comma_list(std::string_view text) {

@@ -60,8 +60,8 @@ struct NumberText {
 };
 NumberText number_text(std::string_view text);
 
-/// "NCCL 2.21.5"
-std::string nccl(NcclVersion version);
+/// One of PyTorch's words for true.
+bool is_torch_on(std::string_view text);
 /// `NAME=value`, cut when it is long.
 std::string shown(const Setting& setting);
 /// At ',' without trimming, as NCCL does.

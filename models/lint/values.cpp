@@ -159,6 +159,8 @@ void check_exact_one(Sheet& sheet, const Setting& s) {
 
 }  // namespace
 
+bool is_torch_on(std::string_view text) { return text == "1" || word_of(text) == Word::on; }
+
 void check_values(Sheet& sheet) {
   for (const Setting& s : sheet.settings) {
     if (!s.has_value() || s.variable == nullptr) continue;
@@ -201,10 +203,13 @@ void check_defaults(Sheet& sheet) {
     const bool same = number ? mine.complete && theirs.complete && mine.value == theirs.value
                              : s.value() == *usual;
     if (!same) continue;
-    Finding& f =
-        sheet.add("FL020", Severity::note, s,
-                  fmt::format("{} is the default of {}", shown(s), nccl(sheet.input.version)));
+    Finding& f = sheet.add(
+        "FL020", Severity::note, s,
+        fmt::format("{} is the default of {}", shown(s), nccl_release_text(sheet.input.version)));
     f.source = s.variable->evidence;
+    // "512 (256 for ...)": what a value that is set takes away.
+    const std::string& in_words = s.variable->default_text;
+    if (in_words.starts_with(*usual + " (")) f.reason = "unset, it is " + in_words;
   }
 }
 

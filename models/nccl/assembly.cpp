@@ -83,6 +83,11 @@ Duration Assembly::latency(const std::vector<LinkId>& links) const {
   return sum;
 }
 
+std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices) {
+  forwarded_ += slices;
+  return machine_.add_relay(relay_class_, static_cast<std::uint32_t>(node * gpus_ + gpu));
+}
+
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
                        std::uint64_t slices, std::vector<std::uint32_t> path) {
   const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b, run_.transport);
@@ -101,9 +106,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
     machine_.connect(slots);
     return;
   }
-  const std::uint32_t proxy =
-      machine_.add_relay(relay_class_, static_cast<std::uint32_t>(a.node * gpus_ + way.proxy_gpu));
-  forwarded_ += slices;
+  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices);
   // The flag follows the data: where both go to host memory it adds nothing.
   slots.to = proxy;
   slots.sync = std::max(Duration{}, way.sender_flag - near_latency);

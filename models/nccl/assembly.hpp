@@ -48,6 +48,11 @@ class Assembly {
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
                std::vector<std::uint32_t> before = {});
 
+  /// A proxy that posts messages on the thread of this GPU's process.
+  std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices);
+
+  Duration latency(const std::vector<LinkId>& links) const;
+
   /// Keeps a program for as long as the machine may run it.
   template <class P>
   const P& keep(std::unique_ptr<P> program) {
@@ -68,7 +73,6 @@ class Assembly {
   void add_forwarded(std::uint64_t slices) { forwarded_ += slices; }
 
  private:
-  Duration latency(const std::vector<LinkId>& links) const;
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
   Machine& machine_;
@@ -94,5 +98,8 @@ std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
 void add_rings(Assembly& assembly);
 void add_trees(Assembly& assembly);
 void add_nvls(Assembly& assembly);  ///< NVLS and NVLSTree
+void add_collnet_direct(Assembly& assembly);
+void add_collnet_chain(Assembly& assembly);
+void add_pat(Assembly& assembly);
 
 }  // namespace fabricast

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "models/hardware/sharp.hpp"
 #include "models/nccl/call_plan.hpp"
+#include "models/nccl/p2p_call.hpp"
 
 namespace fabricast {
 namespace {
@@ -23,6 +25,7 @@ std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
 const ChannelGraph& graph_of(const TunerInput& input, Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::tree:
+    case Algorithm::pat:  // its connections are made like the tree's
       return input.tree;
     case Algorithm::nvls:
     case Algorithm::nvls_tree:
@@ -32,7 +35,6 @@ const ChannelGraph& graph_of(const TunerInput& input, Algorithm algorithm) {
     case Algorithm::collnet_chain:
       return input.collnet_chain;
     case Algorithm::ring:
-    case Algorithm::pat:
       break;
   }
   return input.ring;
@@ -66,6 +68,10 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
                                 config.gpus_per_node, config.sharp};
   const NodeDescription node = config.description ? *config.description : describe(cluster.node());
   Communicator made = make_nccl_communicator(node, wanted);
+  if (made.model.input.collnet) {
+    wanted.no_sharp = sharp_refusal(cluster, made.nics);
+    if (!wanted.no_sharp.empty()) made = make_nccl_communicator(node, wanted);
+  }
   const int groups = made.graphs.topology.domains();
   if (groups == 1) return made;
   const std::string what = fmt::format(
@@ -85,6 +91,7 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   assert(call.count > 0 && call.root < communicator.ranks);
+  if (!is_tuned(call.collective)) return decide_p2p_call(communicator, call);
   const Bytes size =
       message_size(call.collective, call.count, call.element_bytes, communicator.ranks);
   DecidedCall out;

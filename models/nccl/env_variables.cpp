@@ -62,6 +62,11 @@ constexpr std::array kActing = {
     ActingVariable{"NCCL_P2P_NET_CHUNKSIZE"},
     ActingVariable{"NCCL_P2P_NVL_CHUNKSIZE"},
     ActingVariable{"NCCL_P2P_PCI_CHUNKSIZE"},
+    ActingVariable{"NCCL_P2P_LL_THRESHOLD"},
+    ActingVariable{"NCCL_ALLOC_P2P_NET_LL_BUFFERS"},
+    ActingVariable{"NCCL_NET_SHARED_BUFFERS"},
+    ActingVariable{"NCCL_P2P_PXN_LEVEL"},
+    ActingVariable{"NCCL_P2P_SCHEDULE_GROUP_SIZE", {28, 7}},
 };
 
 constexpr auto kActingNames = [] {

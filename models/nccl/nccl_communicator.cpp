@@ -175,7 +175,11 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
         "NCCL_COLLNET_ENABLE=1: no CollNet plugin is there (SHARP), so CollNet stays off");
   }
   input.nics = usable_nets(node, settings.ib_hca, config.nodes);
-  input.collnet = config.sharp && settings.collnet;
+  if (settings.collnet && config.sharp && !config.no_sharp.empty()) {
+    warnings.push_back(fmt::format("SHARP: {}; NCCL goes on without CollNet and does not say so",
+                                   config.no_sharp));
+  }
+  input.collnet = config.sharp && settings.collnet && config.no_sharp.empty();
   input.nvls = settings.nvls.enabled;
   const auto gpus = static_cast<int>(input.gpus.size());
   const bool is_known = other != nullptr && other->nodes > 1 && config.nodes > 1;

@@ -18,8 +18,9 @@ struct NcclCommunicatorConfig {
   NcclVersion version = kNccl2_21_5;
   Environment environment;
   int nodes = 1;
-  int gpus_per_node = 0;  ///< the first so many; 0 = all
-  bool sharp = false;     ///< a CollNet plugin serves all NICs; NCCL_COLLNET_ENABLE=1 uses it
+  int gpus_per_node = 0;      ///< the first so many; 0 = all
+  bool sharp = false;         ///< a CollNet plugin serves all NICs; NCCL_COLLNET_ENABLE=1 uses it
+  std::string no_sharp = {};  ///< why its fabric gives no trees, if so; NCCL does not say
 };
 
 struct NcclCommunicator {

@@ -16,6 +16,13 @@ std::vector<int> distinct_heads(const ChannelGraph& graph) {
   return out;
 }
 
+int nic_of_head(const ChannelGraph& graph, int head, int channel) {
+  std::vector<int> nics;
+  for (const GraphChannel& led : graph.channels)
+    if (led.gpu_order.front() == head) nics.push_back(led.net_in);
+  return nics[static_cast<std::size_t>(channel) % nics.size()];
+}
+
 NvlsLinks nvls_links(const ChannelGraph& nvls, int nodes, int gpus, int channel, int rank) {
   assert(rank >= 0 && rank < nodes * gpus);
   const std::vector<int> heads = distinct_heads(nvls);

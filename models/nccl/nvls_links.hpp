@@ -15,6 +15,9 @@ namespace fabricast {
 /// once.
 std::vector<int> distinct_heads(const ChannelGraph& graph);
 
+/// The NIC of the graph channel that a head leads; of the channels that it leads, they take turns.
+int nic_of_head(const ChannelGraph& graph, int head, int channel);
+
 /// A rank's links. NCCL numbers the NVLS object of head h as rank (number of ranks) + 1 + h.
 struct NvlsLinks {
   int head = -1;                           ///< number of the head that this rank is; -1 = none

@@ -1,37 +1,39 @@
 // NVLS and NVLSTree. Every rank copies its data into a buffer that the switch can read (scatter)
 // and out of one that it can write (gather); the head of a chunk has the switch read and add up
 // all ranks' buffers (multimem load-reduce) and write the sum to all of them (multimem store).
-// Between nodes, heads of the same number form a double binary tree.
+// Between nodes, heads of the same number form a double binary tree (NVLSTree), or SHARP adds up
+// what they have (NVLS).
 // Facts: src/device/all_reduce.h and siblings, src/transport/nvls.cc, NCCL 2.21 to 2.30.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <optional>
 
-#include "models/nccl/assembly.hpp"
-#include "models/nccl/head_program.hpp"
+#include "models/nccl/collnet_wiring.hpp"
 #include "models/nccl/nvls_links.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
 namespace {
 
-/// Each role's threads of a block's 20 warps: reduce 5, bcast 4 (src/device/all_reduce.h). Scatter
-/// and gather copy at a rate of their own (SoftwareCosts::nvls_copy_share).
+/// Each role's threads of a block's 20 warps: reduce 5, bcast 4; with SHARP 3 and 2
+/// (src/device/all_reduce.h). Scatter and gather copy at a rate of their own
+/// (SoftwareCosts::nvls_copy_share).
 constexpr double kReduceShare = 5.0 / 20, kBcastShare = 4.0 / 20;
+constexpr double kSharpReduceShare = 3.0 / 20, kSharpBcastShare = 2.0 / 20;
 
 class NvlsSchedule {
  public:
   explicit NvlsSchedule(Assembly& assembly)
       : assembly_(assembly),
         heads_(distinct_heads(assembly.run().graph)),
-        reduce_classes_(assembly.worker_classes(kReduceShare)),
-        bcast_classes_(assembly.worker_classes(kBcastShare)),
+        reduce_classes_(assembly.worker_classes(is_sharp() ? kSharpReduceShare : kReduceShare)),
+        bcast_classes_(assembly.worker_classes(is_sharp() ? kSharpBcastShare : kBcastShare)),
         copy_classes_(assembly.worker_classes(assembly.software().nvls_copy_share /
                                               static_cast<double>(heads_.size()))),
-        wire_class_(assembly.machine().add_worker_class({{}, {}})) {
+        programs_(assembly, heads()) {
+    if (is_sharp()) sharp_.emplace(assembly, programs_);
     for (int gpu = 0; gpu < assembly.gpus(); ++gpu) {
       to_switch_.push_back(switch_links(gpu).front());
       from_switch_.push_back(switch_links(gpu).back());
@@ -55,6 +57,7 @@ class NvlsSchedule {
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(assembly_.gpus()); }
   std::uint32_t heads() const { return static_cast<std::uint32_t>(heads_.size()); }
   int nodes() const { return assembly_.cluster().nodes(); }
+  bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
   bool reduces() const { return run().collective != Collective::all_gather; }
   bool gathers() const { return run().collective != Collective::reduce_scatter; }
 
@@ -93,28 +96,6 @@ class NvlsSchedule {
     append_all(path, node, from_switch_);
   }
 
-  const HeadProgram& program(HeadShare share, std::uint32_t inputs, std::uint32_t outputs) {
-    const HeadProgram*& known = programs_[{share, inputs, outputs}];
-    if (known == nullptr) {
-      const HeadProgram::Config config{run().collective, share, heads(), inputs, outputs};
-      known = &assembly_.keep(std::make_unique<HeadProgram>(config, assembly_.partition()));
-    }
-    return *known;
-  }
-
-  std::uint32_t add_worker(const std::vector<std::uint32_t>& classes, HeadShare share,
-                           std::uint32_t inputs, std::uint32_t outputs, Role role, int rank) {
-    const HeadProgram& runs = program(share, inputs, outputs);
-    return assembly_.add_worker(classes, runs, role, rank, runs.slices(role.lane));
-  }
-
-  /// Hands what a multimem store wrote on to the ranks: no thread, takes no time.
-  std::uint32_t add_fan(std::uint32_t outputs, Role role) {
-    const HeadProgram& runs = program(HeadShare::one_chunk, 1, outputs);
-    assembly_.add_forwarded(runs.slices(role.lane));
-    return assembly_.machine().add_worker(wire_class_, runs, role);
-  }
-
   NvlsLinks links(std::uint32_t lane, int rank) const {
     const int channel = assembly_.partition().parts[lane].channel;
     return nvls_links(run().graph, nodes(), assembly_.gpus(), channel, rank);
@@ -126,9 +107,8 @@ class NvlsSchedule {
     for (int node = 0; node < nodes(); ++node) all.push_back(add_node(lane, node));
     for (int node = 0; node < nodes(); ++node)
       connect_node(all[static_cast<std::size_t>(node)], node);
-    if (nodes() > 1) {
-      for (std::uint32_t head = 0; head < heads(); ++head) connect_tree(all, lane, head);
-    }
+    for (std::uint32_t head = 0; nodes() > 1 && head < heads(); ++head)
+      is_sharp() ? connect_sharp(all, lane, head) : connect_tree(all, lane, head);
   }
 
   NodeWorkers add_node(std::uint32_t lane, int node) {
@@ -136,17 +116,29 @@ class NvlsSchedule {
     for (std::uint32_t g = 0; g < gpus(); ++g) {
       const int rank = node * assembly_.gpus() + static_cast<int>(g);
       if (reduces())
-        out.scatter.push_back(
-            add_worker(copy_classes_, HeadShare::all_chunks, 0, heads(), {lane, 0}, rank));
+        out.scatter.push_back(programs_.add_worker(copy_classes_, HeadShare::all_chunks, 0, heads(),
+                                                   {lane, 0}, rank));
       if (gathers())
-        out.gather.push_back(
-            add_worker(copy_classes_, HeadShare::all_chunks, heads(), 0, {lane, 0}, rank));
+        out.gather.push_back(programs_.add_worker(copy_classes_, HeadShare::all_chunks, heads(), 0,
+                                                  {lane, 0}, rank));
     }
     for (std::uint32_t head = 0; head < heads(); ++head) add_head(out, lane, node, head);
     return out;
   }
 
   void add_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
+    if (is_sharp()) {
+      add_sharp_head(out, lane, node, head);
+    } else {
+      add_tree_head(out, lane, node, head);
+    }
+    const Role role{lane, head};
+    if (!is_sharp() || gathers())
+      out.fan.push_back(
+          programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? gpus() : 0, role));
+  }
+
+  void add_tree_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
     const int rank = rank_of(node, head);
     const Role role{lane, head};
     std::uint32_t children = 0;
@@ -158,17 +150,26 @@ class NvlsSchedule {
           std::count_if(tree.down.begin() + 1, tree.down.end(), [](int c) { return c >= 0; }));
     }
     const std::uint32_t inputs = (reduces() ? gpus() : 0) + children;
-    if (root) {
-      out.reduce.push_back(
-          add_worker(reduce_classes_, HeadShare::one_chunk, inputs, 1 + children, role, rank));
-      out.bcast.push_back(out.reduce.back());
-    } else {
-      out.reduce.push_back(
-          add_worker(reduce_classes_, HeadShare::one_chunk, inputs, 1, role, rank));
-      out.bcast.push_back(
-          add_worker(bcast_classes_, HeadShare::one_chunk, 1, 1 + children, role, rank));
-    }
-    out.fan.push_back(add_fan(gathers() ? gpus() : 0, role));
+    const std::uint32_t outputs = root ? 1 + children : 1;
+    out.reduce.push_back(
+        programs_.add_worker(reduce_classes_, HeadShare::one_chunk, inputs, outputs, role, rank));
+    out.bcast.push_back(root ? out.reduce.back()
+                             : programs_.add_worker(bcast_classes_, HeadShare::one_chunk, 1,
+                                                    1 + children, role, rank));
+  }
+
+  /// One worker into the network and one out of it. What only its own rank has or gets is the
+  /// node's share.
+  void add_sharp_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
+    const int rank = rank_of(node, head);
+    const Role role{lane, head}, share{lane, static_cast<std::uint32_t>(node)};
+    out.reduce.push_back(
+        reduces()
+            ? programs_.add_worker(reduce_classes_, HeadShare::one_chunk, gpus(), 1, role, rank)
+            : programs_.add_worker(reduce_classes_, HeadShare::of_node, 0, 1, share, rank));
+    out.bcast.push_back(
+        gathers() ? programs_.add_worker(bcast_classes_, HeadShare::one_chunk, 1, 1, role, rank)
+                  : programs_.add_worker(bcast_classes_, HeadShare::of_node, 1, 0, share, rank));
   }
 
   /// Eight chunks between two workers of a node, over `path`.
@@ -192,6 +193,7 @@ class NvlsSchedule {
     for (std::uint32_t head = 0; head < heads(); ++head) {
       for (const std::uint32_t scatter : workers.scatter)
         connect_local(scatter, workers.reduce[head], {}, kConnectionSlots, overhead, sync);
+      if (workers.fan.empty()) continue;
       // One of the eight slots is the fan's; the gatherers' fixed cost is a latency here, as what
       // they receive from is no thread.
       Path path;
@@ -205,7 +207,7 @@ class NvlsSchedule {
   }
 
   void connect_tree(const std::vector<NodeWorkers>& all, std::uint32_t lane, std::uint32_t head) {
-    const std::uint64_t slices = program(HeadShare::one_chunk, 1, 1).slices(lane);
+    const std::uint64_t slices = programs_.get(HeadShare::one_chunk, 1, 1).slices(lane);
     for (int node = 0; node < nodes(); ++node) {
       const NvlsLinks tree = links(lane, rank_of(node, head));
       const Endpoint here = endpoint(lane, node, head);
@@ -222,26 +224,27 @@ class NvlsSchedule {
     }
   }
 
+  void connect_sharp(const std::vector<NodeWorkers>& all, std::uint32_t lane, std::uint32_t head) {
+    std::vector<CollnetEnd> ends;
+    for (int node = 0; node < nodes(); ++node) {
+      const NodeWorkers& workers = all[static_cast<std::size_t>(node)];
+      ends.push_back({workers.reduce[head], workers.bcast[head], endpoint(lane, node, head),
+                      reduces() ? load_reduce(node, head) : Path{}});
+    }
+    sharp_->connect({lane, head}, ends);
+  }
+
   Endpoint endpoint(std::uint32_t lane, int node, std::uint32_t head) const {
     const int channel = assembly_.partition().parts[lane].channel;
-    return assembly_.endpoint(rank_of(node, head), nic_of_head(channel, head));
-  }
-  /// The NIC of the graph channel that the head leads.
-  int nic_of_head(int channel, std::uint32_t head) const {
-    const std::vector<GraphChannel>& channels = run().graph.channels;
-    std::vector<int> nics;
-    for (const GraphChannel& c : channels) {
-      if (c.gpu_order.front() == heads_[head]) nics.push_back(c.net_in);
-    }
-    return nics[static_cast<std::size_t>(channel) % nics.size()];
+    return assembly_.endpoint(rank_of(node, head), nic_of_head(run().graph, heads_[head], channel));
   }
 
   Assembly& assembly_;
   std::vector<int> heads_;  ///< local ranks
   std::vector<std::uint32_t> reduce_classes_, bcast_classes_, copy_classes_;
-  std::uint32_t wire_class_;
   std::vector<LinkId> to_switch_, from_switch_;  ///< of a node, by local rank
-  std::map<std::tuple<HeadShare, std::uint32_t, std::uint32_t>, const HeadProgram*> programs_;
+  HeadPrograms programs_;
+  std::optional<CollnetWiring> sharp_;  ///< NVLS over several nodes
 };
 
 }  // namespace

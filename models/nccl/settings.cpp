@@ -104,6 +104,12 @@ class Reader {
     read_bytes("NCCL_P2P_NET_CHUNKSIZE", p.net_chunk);
     read_bytes("NCCL_P2P_NVL_CHUNKSIZE", p.nvlink_chunk);
     read_bytes("NCCL_P2P_PCI_CHUNKSIZE", p.pcie_chunk);
+    if (const auto n = env_.integer("NCCL_P2P_LL_THRESHOLD")) p.ll_threshold = Bytes{*n};
+    p.ll_over_net = env_.integer("NCCL_ALLOC_P2P_NET_LL_BUFFERS").value_or(0) == 1;
+    p.shared_buffers = env_.integer("NCCL_NET_SHARED_BUFFERS").value_or(1) != 0;
+    read_int("NCCL_P2P_PXN_LEVEL", p.pxn_level);
+    if (const auto n = positive("NCCL_P2P_SCHEDULE_GROUP_SIZE"))
+      p.group_size = static_cast<int>(std::min<std::int64_t>(*n, 1 << 20));
   }
 
   /// Up to six numbers with blanks between: Tree, then Ring. What is no number ends the list.

@@ -35,6 +35,11 @@ struct P2pSettings {
   Bytes net_chunk{128 << 10};              ///< NCCL_P2P_NET_CHUNKSIZE
   Bytes nvlink_chunk{512 << 10};           ///< NCCL_P2P_NVL_CHUNKSIZE
   Bytes pcie_chunk{128 << 10};             ///< NCCL_P2P_PCI_CHUNKSIZE
+  Bytes ll_threshold{16 << 10};            ///< NCCL_P2P_LL_THRESHOLD
+  bool ll_over_net = false;                ///< NCCL_ALLOC_P2P_NET_LL_BUFFERS
+  bool shared_buffers = true;              ///< NCCL_NET_SHARED_BUFFERS
+  int pxn_level = 2;                       ///< NCCL_P2P_PXN_LEVEL
+  int group_size = 8;                      ///< NCCL_P2P_SCHEDULE_GROUP_SIZE
 };
 
 /// As it is when nothing is set: what an empty environment gives.

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "models/nccl/assembly.hpp"
+#include "models/nccl/link_loads.hpp"
+#include "models/nccl/p2p_simulation.hpp"
 #include "models/nccl/timeline_recorder.hpp"
 #include "sim/executor.hpp"
 
@@ -21,28 +23,13 @@ void add_schedule(Assembly& assembly) {
     case Algorithm::nvls:
     case Algorithm::nvls_tree:
       return add_nvls(assembly);
-    case Algorithm::collnet_direct:
-    case Algorithm::collnet_chain:
     case Algorithm::pat:
-      break;
+      return add_pat(assembly);
+    case Algorithm::collnet_direct:
+      return add_collnet_direct(assembly);
+    case Algorithm::collnet_chain:
+      return add_collnet_chain(assembly);
   }
-  assert(false && "not executed yet, see is_executed()");
-}
-
-std::vector<LinkLoad> loads(const Cluster& cluster, Duration makespan, auto& executor) {
-  std::vector<LinkLoad> out;
-  for (std::uint32_t i = 0; i < cluster.links(); ++i) {
-    const Bytes carried = executor.carried(i);
-    if (carried.count == 0) continue;
-    const Duration busy = transfer_time(carried, cluster.link(LinkId{i}).rate);
-    out.push_back({LinkId{i}, carried,
-                   static_cast<double>(busy.ps) /
-                       static_cast<double>(std::max<std::int64_t>(makespan.ps, 1))});
-  }
-  std::stable_sort(out.begin(), out.end(), [](const LinkLoad& a, const LinkLoad& b) {
-    return a.utilisation > b.utilisation;
-  });
-  return out;
 }
 
 void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
@@ -81,7 +68,8 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
       finish = std::max(finish, Duration{executor.finished(worker).ps});
     result.rank_finish.push_back(std::min(finish, result.time));
   }
-  result.links = loads(cluster, result.time, executor);
+  result.links =
+      link_loads(cluster, result.time, [&](std::uint32_t link) { return executor.carried(link); });
   result.events = executor.events();
   result.slices = assembly.slices();
   result.digest = executor.digest();
@@ -103,7 +91,11 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const Coll
   add_outages(executor, cluster, run.faults);
   executor.run();
   assert(executor.digest() == seen.digest);
-  return recorder.take();
+  Timeline timeline = recorder.take();
+  // Schedules may have links of their own, which stand for what trees in the network share.
+  std::erase_if(timeline.links,
+                [&](const TimelineLink& link) { return index_of(link.link) >= cluster.links(); });
+  return timeline;
 }
 
 Partition split(const Cluster& cluster, const CollectiveRun& run) {
@@ -124,6 +116,12 @@ Partition split(const Cluster& cluster, const CollectiveRun& run) {
   return partition(input);
 }
 
+/// What heads do.
+bool is_shared_out(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::all_gather ||
+         collective == Collective::reduce_scatter;
+}
+
 }  // namespace
 
 int gpus_of(const CollectiveRun& run) {
@@ -137,24 +135,28 @@ bool is_executed(Algorithm algorithm, Collective collective, int nodes) {
     case Algorithm::tree:
     case Algorithm::nvls_tree:
       return collective == Collective::all_reduce;
-    case Algorithm::nvls:
-      return nodes == 1;
-    case Algorithm::collnet_direct:
     case Algorithm::collnet_chain:
+      return collective == Collective::all_reduce && nodes > 1;
+    case Algorithm::collnet_direct:
+      return is_shared_out(collective) && nodes > 1;
+    case Algorithm::nvls:
+      return is_shared_out(collective);
     case Algorithm::pat:
-      return false;
+      return collective == Collective::all_gather || collective == Collective::reduce_scatter;
   }
   return false;
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
-  assert(is_executed(run.algorithm, run.collective, cluster.nodes()));
+  assert(!is_tuned(run.collective) || is_executed(run.algorithm, run.collective, cluster.nodes()));
   assert(run.count > 0);
   const int ranks = cluster.nodes() * gpus_of(run);
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);
+  } else if (!is_tuned(run.collective)) {
+    result = exchange(cluster, software, run, options);
   } else if (!run.faults.outages.empty()) {
     result = execute<LossyStamp>(cluster, software, run, options, split(cluster, run));
   } else if (options.explain) {
@@ -162,7 +164,8 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   } else {
     result = execute<PlainStamp>(cluster, software, run, options, split(cluster, run));
   }
-  if (options.timeline != nullptr && ranks > 1 && !result.losses.gave_up)
+  if (options.timeline != nullptr && is_tuned(run.collective) && ranks > 1 &&
+      !result.losses.gave_up)
     *options.timeline = watch(cluster, software, run, options.shown, result);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.gpus_per_process;

@@ -11,6 +11,7 @@
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
 #include "models/nccl/faults.hpp"
+#include "models/nccl/p2p_plan.hpp"
 #include "models/nccl/partition.hpp"
 #include "models/nccl/timeline.hpp"
 #include "models/nccl/transport.hpp"
@@ -26,7 +27,7 @@ struct CollectiveRun {
   Protocol protocol{};
   std::int64_t count = 0;  ///< elements, NCCL's meaning (message_size())
   int element_bytes = 4;
-  int root = 0;  ///< rank; broadcast and reduce
+  int root = 0;  ///< rank; where has_root()
   bool in_place = false;
   int channels = 1;  ///< what the tuner gave the call
   int communicator_channels = 1;
@@ -36,6 +37,7 @@ struct CollectiveRun {
   int gpus_per_node = 0;     ///< 0 = as many as the graph's chains hold
   HeadRules heads;           ///< NVLS, CollNet
   TransportRules transport;  ///< as the environment has it
+  P2pPlan p2p;               ///< sends and receives only; these have no algorithm and no graph
   int gpus_per_process = 1;  ///< launches of one process serialise
   Faults faults;
 };
@@ -73,7 +75,7 @@ int gpus_of(const CollectiveRun& run);  ///< per node
 bool is_executed(Algorithm algorithm, Collective collective, int nodes);
 
 /// Ranks = nodes x GPUs of a node, node by node. One rank: a copy, no links.
-/// REQUIRES: is_executed(), count > 0, root < ranks.
+/// REQUIRES: is_executed() if tuned, count > 0, root < ranks.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});
 

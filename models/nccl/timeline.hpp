@@ -12,11 +12,13 @@
 
 namespace fabricast {
 
-/// Whose ranks are shown. A link is shown when a shown rank sends or receives over it.
+/// Which ranks are shown. A link is shown when a shown rank sends or receives over it; links of
+/// what is no rank's (in-network trees) with all ranks only.
 struct TimelineFilter {
   int first = 0, last = INT32_MAX;  ///< inclusive
 
   bool shows(int rank) const { return first <= rank && rank <= last; }
+  bool shows_all() const { return first == 0 && last == INT32_MAX; }
 };
 
 /// Viewers get slow beyond this.

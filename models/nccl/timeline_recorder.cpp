@@ -77,7 +77,7 @@ void TimelineRecorder::show_ways() {
   const auto is_shown = [&](std::uint32_t id) {
     const Actor& actor = actors_[id];
     const int rank = actor.program != nullptr ? actor.rank : static_cast<int>(actor.role.lane);
-    return rank >= 0 && filter_.shows(rank);
+    return filter_.shows_all() || (rank >= 0 && filter_.shows(rank));
   };
   for (const Way& way : ways_) {
     if (!is_shown(way.from) && !is_shown(way.to)) continue;

@@ -103,7 +103,7 @@ TransportRules transport_rules(const SearchSettings& settings) {
 }
 
 Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to, const TransportRules& rules) {
+                         Endpoint to, const TransportRules& rules, std::optional<int> proxy_gpu) {
   if (from.node == to.node) {
     assert(from.gpu != to.gpu);
     return inside_node(cluster, from, to, rules);
@@ -116,8 +116,8 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
 
   Transport out;
   out.kind = HopKind::net;
-  out.proxy_gpu = from.gpu;
-  if (rules.pxn) out.proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic).value_or(from.gpu);
+  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic);
+  out.proxy_gpu = proxy_gpu.value_or(from.gpu);
   const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
   const VertexId receiver_cpu = graph.cpu_of(receiver.vertex);

@@ -29,6 +29,8 @@ struct Transport {
   int proxy_gpu = 0;
   /// Network only: flags between a GPU and its proxy lie in host memory; one way, at either end.
   Duration sender_flag, receiver_flag;
+
+  bool operator==(const Transport&) const = default;
 };
 
 /// What the environment says of the ways; as it is when nothing is set.
@@ -44,9 +46,10 @@ TransportRules transport_rules(const SearchSettings& settings);
 /// is not allowed so far. Between nodes: GPUDirect RDMA where NIC and GPU allow it and are at most
 /// so far apart as the rules say, else through pinned host memory; LL always through host memory. A
 /// sender more than several PCIe switches (PXB) away uses PXN when a GPU with NVLink to it stands
-/// next to the NIC and belongs to the job: `gpus_used`, the first so many of each node. REQUIRES:
-/// two different GPUs of the job.
+/// next to the NIC and belongs to the job: `gpus_used`, the first so many of each node.
+/// `proxy_gpu`: through whom to send is settled already. REQUIRES: two different GPUs of the job.
 Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to, const TransportRules& rules = {});
+                         Endpoint to, const TransportRules& rules = {},
+                         std::optional<int> proxy_gpu = std::nullopt);
 
 }  // namespace fabricast

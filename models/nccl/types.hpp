@@ -38,6 +38,12 @@ constexpr bool is_tuned(Collective collective) {
   return static_cast<int>(collective) < kTunedCollectives;
 }
 
+/// Whether one rank plays a part of its own.
+constexpr bool has_root(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce ||
+         collective == Collective::gather || collective == Collective::scatter;
+}
+
 /// In NCCL's order (src/include/nccl_common.h): ties in predicted time go to the earlier one.
 enum class Algorithm : std::uint8_t {
   tree,
@@ -101,13 +107,30 @@ NcclVersion nccl_version_from_text(std::string_view text);
 /// those of 2.27.7, else those of 2.30.7.
 NcclVersion modelled_version(NcclVersion version);
 
+/// Whether the larger buffer of a call holds its count once for every rank.
+constexpr bool counts_per_rank(Collective collective) {
+  switch (collective) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::alltoall:
+    case Collective::gather:
+    case Collective::scatter:
+      return true;
+    case Collective::all_reduce:
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::sendrecv:
+      return false;
+  }
+  return false;
+}
+
 /// Bytes of the larger of send and receive buffer: what nccl-tests prints as size and what NCCL's
-/// tuner works with. `count` is NCCL's: per rank for all_gather and reduce_scatter, else the total.
+/// tuner works with. `count` is NCCL's: per rank or per peer where counts_per_rank(), else the
+/// total.
 constexpr Bytes message_size(Collective collective, std::int64_t count, int element_bytes,
                              int ranks) {
-  const bool per_rank =
-      collective == Collective::all_gather || collective == Collective::reduce_scatter;
-  return Bytes{count * element_bytes * (per_rank ? ranks : 1)};
+  return Bytes{count * element_bytes * (counts_per_rank(collective) ? ranks : 1)};
 }
 
 /// busbw = algbw x this: the share of the message that must pass the busiest port of a rank

@@ -31,6 +31,8 @@ constexpr std::size_t index(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
+constexpr std::int16_t kLastPatch = 99;
+
 std::optional<std::int16_t> number(std::string_view text) {
   std::int16_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -43,6 +45,10 @@ std::optional<std::int16_t> number(std::string_view text) {
 bool Variable::read_in(NcclVersion version) const {
   if (reader != VariableReader::libnccl) return false;
   return (!since || *since <= version) && (!until || version <= *until);
+}
+
+std::string Variable::reader_text() const {
+  return who.empty() ? std::string(to_text(reader)) : who;
 }
 
 std::optional<std::string> Variable::default_in(NcclVersion version) const {
@@ -84,6 +90,30 @@ std::string VariableCatalogue::nearest_read(std::string_view name) const {
   return nearest(upper, read_names_);
 }
 
+std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::string_view name,
+                                      NcclVersion version) {
+  const Variable* v = catalogue.find(name);
+  if (v != nullptr && v->read_in(version)) return std::nullopt;
+  UnreadName out;
+  if (v != nullptr && !v->instead.empty()) {
+    out.instead = "use " + v->instead;
+  } else if (v == nullptr) {
+    const std::string near = catalogue.nearest_read(name);
+    if (!near.empty()) out.instead = "did you mean " + near + "?";
+  }
+  if (v == nullptr || v->reader == VariableReader::nobody) {
+    out.why = "read by nobody";
+  } else if (v->reader != VariableReader::libnccl) {
+    out.why = "read by " + v->reader_text() + ", not by NCCL";
+  } else {
+    const bool gone = v->until && *v->until < version;
+    out.why = "not read by " + nccl_release_text(version) + ": " +
+              nccl_release_text(gone ? *v->until : *v->since) +
+              (gone ? " was the last" : " is the first");
+  }
+  return out;
+}
+
 std::string_view to_text(VariableReader reader) { return kReaderTexts[index(reader)]; }
 std::string_view to_text(ActsOn acts_on) { return kActsOnWords[index(acts_on)]; }
 std::string_view to_text(VariableType type) { return kTypeWords[index(type)]; }
@@ -93,7 +123,6 @@ std::span<const std::string_view> need_words() { return kNeedWords; }
 std::span<const std::string_view> acts_on_words() { return kActsOnWords; }
 
 NcclVersion nccl_release_from_text(std::string_view text) {
-  constexpr std::int16_t last_patch = 99;
   const auto wrong = [&] {
     return Error("\"" + std::string(text) + "\" is not a release of NCCL 2",
                  "write it like 2.21.5, or 2.21 for the last of a series");
@@ -102,10 +131,15 @@ NcclVersion nccl_release_from_text(std::string_view text) {
   const std::string_view rest = text.substr(2);
   const std::size_t dot = rest.find('.');
   const auto series = number(rest.substr(0, dot));
-  const auto patch = dot == std::string_view::npos ? std::optional<std::int16_t>(last_patch)
+  const auto patch = dot == std::string_view::npos ? std::optional<std::int16_t>(kLastPatch)
                                                    : number(rest.substr(dot + 1));
   if (!series || !patch) throw wrong();
   return {*series, *patch};
+}
+
+std::string nccl_release_text(NcclVersion version) {
+  if (version.patch == kLastPatch) return "NCCL 2." + std::to_string(version.series);
+  return "NCCL " + to_text(version);
 }
 
 }  // namespace fabricast

@@ -102,6 +102,8 @@ struct Variable {
   bool is_family() const { return name.ends_with('*'); }
   /// Is it read by NCCL of this release? False for what others read.
   bool read_in(NcclVersion version) const;
+  /// The reader in words.
+  std::string reader_text() const;
   /// Its default in this release as a value one could set; nothing when NCCL decides.
   std::optional<std::string> default_in(NcclVersion version) const;
 };
@@ -123,6 +125,15 @@ class VariableCatalogue {
   std::vector<std::string> read_names_;
 };
 
+/// What somebody should know who sets a name that NCCL of his release does not read.
+struct UnreadName {
+  std::string why;      ///< "not read by NCCL 2.21.5: NCCL 2.4.8 was the last", "read by nobody"
+  std::string instead;  ///< "use NCCL_ALGO", "did you mean NCCL_ALGO?"; may be empty
+};
+/// Nothing when NCCL of the release reads it.
+std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::string_view name,
+                                      NcclVersion version);
+
 /// "libnccl", "net plugin", "PyTorch", ...
 std::string_view to_text(VariableReader reader);
 /// "algorithm", "channels", ...
@@ -136,5 +147,7 @@ std::span<const std::string_view> acts_on_words();
 
 /// Any release of NCCL 2: "2.18.3", or "2.18" for its last patch. Throws Error otherwise.
 NcclVersion nccl_release_from_text(std::string_view text);
+/// "NCCL 2.18.3", "NCCL 2.18" for its last patch.
+std::string nccl_release_text(NcclVersion version);
 
 }  // namespace fabricast

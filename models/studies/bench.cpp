@@ -19,19 +19,13 @@ constexpr std::int64_t kBlocksMax = 10'000'000;   // about 1 kB of executor each
 /// Elements of a message of `size` bytes, as nccl-tests rounds them.
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
   const std::int64_t elements = size.count / element_bytes;
-  if (collective != Collective::all_gather && collective != Collective::reduce_scatter)
-    return elements;
+  if (!counts_per_rank(collective)) return elements;
+  if (!is_tuned(collective)) return elements / ranks;
   const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
   return elements / ranks / step * step;
 }
 
 void check(const BenchConfig& config) {
-  for (const Collective collective : config.collectives) {
-    if (!is_tuned(collective)) {
-      throw Error(fmt::format("{} is not simulated yet", to_text(collective)),
-                  "now: all_reduce, all_gather, reduce_scatter, broadcast, reduce");
-    }
-  }
   for (const Bytes size : config.sizes) {
     if (size > kSizeMax) {
       throw Error(fmt::format("a message of {} is too large: at most {}", to_text(size),
@@ -52,6 +46,20 @@ void check_trace(const BenchConfig& config) {
                           config.collectives.size(), config.sizes.size(),
                           std::max<std::size_t>(config.nodes.size(), 1)),
               "name one collective, one size and one number of nodes, like --sizes 1MiB");
+}
+
+/// Groups of sends and receives run on a machine of their own.
+void check_tuned(const BenchConfig& config) {
+  for (const Collective collective : config.collectives) {
+    if (is_tuned(collective)) continue;
+    if (config.trace) throw Error(fmt::format("{} cannot be traced yet", to_text(collective)));
+    for (const FaultSpec& fault : config.faults) {
+      if (fault.effect != FaultSpec::Effect::rate)
+        throw Error(
+            fmt::format("\"{}\" is not simulated with {} yet", fault.text, to_text(collective)),
+            "a link or a NIC with a lower rate is");
+    }
+  }
 }
 
 void check_trace_ranks(const BenchConfig& config, int ranks) {
@@ -97,6 +105,7 @@ class Bench {
   BenchResult run() {
     check(result_.config);
     check_trace(result_.config);
+    check_tuned(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
@@ -116,6 +125,8 @@ class Bench {
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
     if (!config.faults.empty()) break_parts(block, communicator);
+    if (config.sharp && !communicator.settings.collnet)
+      note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }

@@ -53,6 +53,10 @@ struct BenchRow {
   std::optional<Timeline> timeline;  ///< with BenchConfig::trace
   std::optional<Duration> healthy;   ///< with BenchConfig::faults: the time without them
 
+  /// NCCL's spelling; "none" for groups of sends and receives, which have none.
+  std::string_view algorithm() const {
+    return is_tuned(collective) ? to_text(decided.run.algorithm) : "none";
+  }
   bool completes() const { return !result.losses.gave_up; }
 
   double algbw() const { return completes() ? algbw_GBps(size, result.time) : 0; }

@@ -17,7 +17,7 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"count", row.count},
               {"nodes", row.nodes},
               {"ranks", row.ranks},
-              {"algorithm", to_text(run.algorithm)},
+              {"algorithm", row.algorithm()},
               {"protocol", to_text(run.protocol)},
               {"nchannels", run.channels},
               {"nthreads", run.threads},

@@ -6,7 +6,9 @@
 #include <cctype>
 #include <map>
 
+#include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
+#include "models/studies/bench_p2p_text.hpp"
 
 namespace fabricast {
 
@@ -26,10 +28,6 @@ std::string time_column(Duration time) {
 bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
          collective == Collective::reduce;
-}
-
-bool has_root(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::reduce;
 }
 
 std::string devices(const BenchBlock& block, int ranks, int gpus_per_process) {
@@ -114,13 +112,10 @@ std::string choices(const std::vector<const BenchRow*>& rows) {
       low = std::min(low, other.channels);
       high = std::max(high, other.channels);
     }
-    const std::string range =
-        j - i == 1 ? to_text(rows[i]->size)
-                   : fmt::format("{} .. {}", to_text(rows[i]->size), to_text(rows[j - 1]->size));
     const std::string channels =
-        low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
-    out += fmt::format("#   {:<22} {:<4} {:<6}  {} channel{}\n", range, to_text(first.algorithm),
-                       to_text(first.protocol), channels, high == 1 ? "" : "s");
+        low == high ? counted(low, "channel") : fmt::format("{}..{} channels", low, high);
+    out += fmt::format("#   {:<22} {:<4} {:<6}  {}\n", size_range(*rows[i], *rows[j - 1]),
+                       to_text(first.algorithm), to_text(first.protocol), channels);
     i = j;
   }
   return out;
@@ -188,7 +183,7 @@ std::string verdict(const BenchBlock& block, const BenchRow& row) {
 
 std::string csv_line(const BenchRow& row) {
   return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}\n", to_text(row.collective),
-                     row.requested.count, row.nodes, row.ranks, to_text(row.decided.run.algorithm),
+                     row.requested.count, row.nodes, row.ranks, row.algorithm(),
                      to_text(row.decided.run.protocol), row.decided.run.channels,
                      row.decided.run.threads, microseconds_of(row.result.time), row.algbw(),
                      row.busbw());
@@ -213,7 +208,7 @@ std::string bench_text(const BenchResult& result) {
         busbw_sum += row->busbw();
         ++rows_in_all;
       }
-      out += "#\n" + choices(rows);
+      out += "#\n" + (is_tuned(collective) ? choices(rows) : p2p_choices(rows));
       if (result.config.explain) {
         for (const BenchRow* row : rows) out += explain_text(block, *row);
       }
@@ -243,10 +238,12 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
+  const auto channels = is_tuned(row.collective) ? std::ssize(result.partition.parts)
+                                                 : static_cast<std::ptrdiff_t>(run.channels);
   std::string out =
-      fmt::format("#\n# {} {} on {} ranks: {} {}, {} channels x {} threads, {} us\n",
-                  to_text(row.size), to_text(row.collective), row.ranks, to_text(run.algorithm),
-                  to_text(run.protocol), result.partition.parts.size(), run.threads,
+      fmt::format("#\n# {} {} on {} ranks: {} {}, {} x {} threads, {} us\n", to_text(row.size),
+                  to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
+                  counted(channels, "channel"), run.threads,
                   fmt::format("{:.2f}", microseconds_of(result.time)));
   const auto part = [&](const char* name, Duration time) {
     out += fmt::format("#   {:<18} {:12.2f} us {:6.1f} %\n", name, microseconds_of(time),

@@ -35,6 +35,17 @@ TunerDecision decide_count(const NcclCommunicator& communicator, Collective coll
                 message_size(collective, count, kElementBytes, communicator.ranks));
 }
 
+/// Four nodes have every kind of node of a ring and of a double tree.
+std::optional<Cluster> sample_of(const std::string& topology, const std::vector<int>& nodes,
+                                 const PartsCatalogue& parts) {
+  constexpr int most = 4;
+  try {
+    return load_cluster({topology, std::min(std::ranges::max(nodes), most), ""}, parts);
+  } catch (const Error&) {
+    return std::nullopt;  // NCCL's XML may hold what no part is like
+  }
+}
+
 void note_once(std::vector<std::string>& notes, const std::string& note) {
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
 }
@@ -68,6 +79,7 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
   result.node = load_description(config.topology, parts);
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
+  result.sample = sample_of(config.topology, nodes, parts);
   for (const int count : nodes) {
     const NcclCommunicatorConfig asked{config.version, config.environment, count,
                                        config.gpus_per_node, config.sharp};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/hardware/cluster.hpp"
 #include "models/hardware/parts.hpp"
 #include "models/nccl/nccl_communicator.hpp"
 
@@ -49,6 +50,9 @@ struct DecideResult {
   DecideConfig config;
   std::string topology;  ///< the preset's name, or the file's without folder and ending
   NodeDescription node;
+  /// A few of the nodes on their fabric, to ask what would be simulated; nothing where the topology
+  /// says too little for that.
+  std::optional<Cluster> sample;
   std::vector<DecideBlock> blocks;  ///< by number of nodes, as asked for
   std::vector<std::string> notes;   ///< what the reader should know; one sentence each
 };

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "models/io/counted.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
+#include "models/nccl/communicator.hpp"
+#include "models/nccl/run_ways.hpp"
 #include "models/studies/decide_text.hpp"
 #include "models/studies/graph_text.hpp"
 #include "sim/error.hpp"
@@ -34,7 +37,7 @@ std::string race_text(const DecideRow& row) {
   const std::vector<const Candidate*> candidates = race(row.decision);
   if (candidates.empty()) return {};
   TextTable table("  ");
-  for (const std::size_t column : {1, 2, 3, 4}) table.align_right(column);
+  for (std::size_t column = 1; column <= 4; ++column) table.align_right(column);
   table.add({"", "latency us", "bandwidth us", "total us", "algbw GB/s", "against the winner"});
   for (const Candidate* one : candidates) {
     const bool wins = one == candidates.front();
@@ -107,32 +110,60 @@ std::string plan_text(const NcclCommunicator& made, const DecideRow& row) {
                  : fmt::format("of {}: as many as give each thread {} B or more",
                                model.input.channels.of_ring_and_tree(model.input.version),
                                model.bytes_per_thread[a][p]);
-  out += fmt::format("; {} get work\n", row.channels);
+  out += fmt::format("; {} {} work\n", row.channels, row.channels == 1 ? "gets" : "get");
   out += fmt::format("threads   {} a channel; no more than {} move data\n", row.threads,
                      model.threads_max[a][p]);
   const BufferSizes& buffers = model.input.settings.buffers;
-  out += fmt::format("chunk     {} of data; a buffer of {} is {} slots\n",
-                     to_text(Bytes{row.chunk_bytes}), to_text(buffers.of(row.decision.protocol)),
-                     kConnectionSlots);
+  out += fmt::format("chunk     {} ({} B) of data; a buffer of {} is {} slots\n",
+                     chunk_text(Bytes{row.chunk_bytes}), row.chunk_bytes,
+                     to_text(buffers.of(row.decision.protocol)), kConnectionSlots);
   return out;
 }
 
 std::string summary(const DecideRow& row) {
   if (!row.decision.algorithm) return "NCCL refuses the call";
-  return fmt::format("{}, {} channels x {} threads, chunk {}, {} us",
-                     choice_text(row.decision.algorithm, row.decision.protocol), row.channels,
-                     row.threads, to_text(Bytes{row.chunk_bytes}),
-                     two_digits(row.decision.time_us));
+  return fmt::format("{}, {} x {} threads, chunk {}, {} us",
+                     choice_text(row.decision.algorithm, row.decision.protocol),
+                     counted(row.channels, "channel"), row.threads,
+                     chunk_text(Bytes{row.chunk_bytes}), two_digits(row.decision.time_us));
+}
+
+/// What `bench` would simulate of a call; nothing where it would not.
+std::optional<CollectiveRun> simulated(const NcclCommunicator& made, const DecideRow& row) {
+  if (made.ranks < 2 || made.graphs.topology.domains() > 1) return std::nullopt;
+  try {
+    return decide_call(made, {row.collective, row.count}).run;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// Would the same run take other ways in a communicator that was made without a variable? Where it
+/// stands in for what is not executed, its graph is not the choice's.
+bool takes_other_ways(const Cluster& sample, const CollectiveRun& run, const DecideRow& row,
+                      const NcclCommunicator& made) {
+  CollectiveRun other = run;
+  other.transport = transport_rules(made.search_settings);
+  if (row.decision.algorithm == run.algorithm) {
+    const TunerInput& input = made.model.input;
+    other.graph = run.algorithm == Algorithm::ring ? input.ring : input.tree;
+    if (other.graph.gpus() != run.graph.gpus()) return true;
+  }
+  const int nodes = std::min(made.nodes, sample.nodes());
+  return ways_of(sample, nodes, run) != ways_of(sample, nodes, other);
+}
+
+std::string effect_text(const VariableEffect& effect, const DecideRow& row) {
+  if (effect.acts_on(row))
+    return "acts; without it: " + (effect.without ? summary(*effect.without) : effect.problem);
+  if (effect.changes_ways) return "acts on the simulated time, not on the choice";
+  return "changes nothing for this call";
 }
 
 std::string effects_text(const std::vector<VariableEffect>& effects, const DecideRow& row) {
   std::string out;
-  for (const VariableEffect& effect : effects) {
-    const std::string without = effect.without ? summary(*effect.without) : effect.problem;
-    out += fmt::format(
-        "{}={}  {}\n", effect.name, effect.value,
-        effect.acts_on(row) ? "acts; without it: " + without : "changes nothing for this call");
-  }
+  for (const VariableEffect& effect : effects)
+    out += fmt::format("{}={}  {}\n", effect.name, effect.value, effect_text(effect, row));
   return out;
 }
 
@@ -152,19 +183,21 @@ std::vector<VariableEffect> variable_effects(const DecideResult& result, const D
   std::vector<VariableEffect> out;
   const auto& variables = result.config.environment.variables();
   const std::span<const std::string_view> acting = acting_variables();
+  const std::optional<CollectiveRun> run = simulated(block.communicator, row);
   for (const auto& [name, value] : variables) {
     if (std::ranges::find(acting, name) == acting.end()) continue;
-    VariableEffect effect{name, value, {}, {}};
+    VariableEffect effect{name, value, {}, {}, false};
     Environment rest;
     for (const auto& [other, set] : variables) {
       if (other != name) rest.set(other, set);
     }
     try {
-      effect.without =
-          decide_row(make_nccl_communicator(result.node,
-                                            {result.config.version, rest, block.communicator.nodes,
-                                             result.config.gpus_per_node, result.config.sharp}),
-                     row.collective, row.requested);
+      const NcclCommunicator made = make_nccl_communicator(
+          result.node, {result.config.version, rest, block.communicator.nodes,
+                        result.config.gpus_per_node, result.config.sharp});
+      effect.without = decide_row(made, row.collective, row.requested);
+      effect.changes_ways =
+          result.sample && run && takes_other_ways(*result.sample, *run, row, made);
     } catch (const Error& error) {
       effect.problem = error.what();
     }

@@ -15,6 +15,7 @@ struct VariableEffect {
   std::string name, value;
   std::optional<DecideRow> without;  ///< nothing: it could not be decided; `problem` says why
   std::string problem;
+  bool changes_ways = false;  ///< what is simulated of the row's call takes others
 
   bool acts_on(const DecideRow& row) const;
 };

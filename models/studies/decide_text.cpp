@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
@@ -12,13 +13,24 @@ namespace fabricast {
 
 namespace {
 
-/// Of a size that is no round number.
-std::string about(Bytes size) {
+struct BinarySize {
+  double value;
+  const char* unit;
+};
+
+/// In the largest of B, KiB, MiB... of which it has one or more.
+BinarySize binary_size(Bytes size) {
   constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(size.count);
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return fmt::format("{:.4g} {}", value, units[unit]);
+  return {value, units[unit]};
+}
+
+/// Of a size that is no round number.
+std::string about(Bytes size) {
+  const BinarySize in = binary_size(size);
+  return fmt::format("{:.4g} {}", in.value, in.unit);
 }
 
 /// "4" or "1..16".
@@ -58,7 +70,7 @@ void add_run(const std::vector<const DecideRow*>& rows, std::size_t first, std::
              span_text(rows, first, end, &DecideRow::channels, number),
              span_text(rows, first, end, &DecideRow::threads, number),
              span_text(rows, first, end, &DecideRow::chunk_bytes,
-                       [](std::int64_t bytes) { return to_text(Bytes{bytes}); }),
+                       [](std::int64_t bytes) { return chunk_text(Bytes{bytes}); }),
              ends_text(time_text(low.decision.time_us), time_text(high.decision.time_us))});
 }
 
@@ -100,6 +112,12 @@ std::string csv_line(const DecideResult& result, const DecideBlock& block, const
 }
 
 }  // namespace
+
+std::string chunk_text(Bytes size) {
+  const BinarySize in = binary_size(size);
+  const bool whole = in.value == std::floor(in.value);
+  return fmt::format("{:.{}f} {}", in.value, whole ? 0 : 1, in.unit);
+}
 
 std::string choice_text(std::optional<Algorithm> algorithm, Protocol protocol) {
   if (!algorithm) return "none";

@@ -16,6 +16,8 @@ std::string decide_csv(const DecideResult& result);
 /// Inputs, rows with all candidates, and where choices change; keys in docs/commands.md.
 std::string decide_json(const DecideResult& result);
 
+/// "17.6 KiB", "2 MiB": binary units, one decimal where it is not whole.
+std::string chunk_text(Bytes size);
 /// "Tree LL128", or "none".
 std::string choice_text(std::optional<Algorithm> algorithm, Protocol protocol);
 /// "all_reduce on 2 x dgx-h100 (16 ranks), NCCL 2.27.7, float32", with what is set.

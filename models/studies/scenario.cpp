@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
 #include "models/studies/decide_text.hpp"
@@ -65,8 +66,9 @@ class Judge {
     verdict_ = {true, {}};
     const Answer& row = find(expected, expected.in_case);
     const std::string where =
-        fmt::format("{}{} {}: ", expected.in_case.empty() ? "" : expected.in_case + ", ",
-                    to_text(expected.size), to_text(row.collective));
+        fmt::format("{}{} {}{}: ", expected.in_case.empty() ? "" : expected.in_case + ", ",
+                    to_text(expected.size), to_text(row.collective),
+                    has_several_nodes(expected) ? " on " + counted(row.nodes, "node") : "");
     if (expected.busbw_at_least || expected.busbw_at_most) {
       between("busbw", row.busbw_GBps, "GB/s", in_GB(expected.busbw_at_least),
               in_GB(expected.busbw_at_most));
@@ -118,6 +120,13 @@ class Judge {
     throw Error(expected.place,
                 fmt::format("nothing was run at {}{}", to_text(expected.size),
                             expected.nodes ? fmt::format(" on {} nodes", *expected.nodes) : ""));
+  }
+
+  /// Does its case run several numbers of nodes?
+  bool has_several_nodes(const Expectation& expected) const {
+    const std::vector<Answer>& of_case = answers_of(expected, expected.in_case);
+    return std::ranges::any_of(of_case,
+                               [&](const Answer& a) { return a.nodes != of_case.front().nodes; });
   }
 
   void add(bool holds, const std::string& text) {

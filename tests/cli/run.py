@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """run.py PROGRAM: the command line as users and scripts meet it.
 
-transcript.txt holds commands, what they say and their exit codes, word by word; UPDATE_GOLDEN=1
-rewrites it, to be reviewed as a diff. Checks whose figures may change stand below."""
+transcript.txt holds commands, what they say and their exit codes, word by word; docs/claims.md
+quotes lines of what commands say. UPDATE_GOLDEN=1 rewrites both, to be reviewed as a diff. Checks
+whose figures may change stand below."""
 
 import csv
 import difflib
@@ -167,6 +168,29 @@ def rules_are_documented():
     assert len(rules) > 30 and not [rule for rule in rules if rule not in documented], rules
 
 
+def claims_are_quoted():
+    """Each line quoted in docs/claims.md is printed by the command above it, in this order."""
+    path = HERE.parents[1] / "docs" / "claims.md"
+    quoted, blocks = [], False
+    for line in path.read_text().splitlines():
+        if line.startswith("```"):
+            blocks = line == "```console"
+        elif blocks and line.startswith("$ fabricast "):
+            left = run(line.removeprefix("$ fabricast ")).stdout.splitlines()
+            command = line
+        elif blocks and line != "…":
+            found = line
+            if line not in left and os.environ.get("UPDATE_GOLDEN") == "1":
+                found = next(iter(difflib.get_close_matches(line, left, 1)), line)
+            assert found in left, f"{path}: {command} does not print: {line}"
+            left = left[left.index(found) + 1:]
+            line = found
+        quoted.append(line)
+    assert len(quoted) > 300, len(quoted)
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        path.write_text("\n".join(quoted) + "\n")
+
+
 def full_disk():
     with open("/dev/full", "w") as full:
         for arguments in [SMALL, SMALL + " --format csv"]:
@@ -180,7 +204,8 @@ def main():
     for check in [transcript, help_goes_to_stdout, csv_is_a_contract, json_is_json,
                   xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
                   nccl_tests_sizes, trace_is_a_timeline, failed_expectation, sarif_is_sarif,
-                  lint_reads_stdin, variables_are_listed, rules_are_documented, full_disk]:
+                  lint_reads_stdin, variables_are_listed, rules_are_documented,
+                  claims_are_quoted, full_disk]:
         try:
             check()
             print(f"ok      {check.__name__}")

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/studies/bench.hpp"
+#include "tests/digest/networks.hpp"
 
 namespace fabricast {
 
@@ -82,6 +84,14 @@ int run() {
     const Outcome first = outcome(c);
     all_equal &= equal(name + ", run twice", first, outcome(c));
     fmt::print("{}: {:016x} {} ps\n", name, first.digest, first.time.ps);
+  }
+  const std::pair<const char*, NetworkOutcome (*)()> networks[] = {
+      {"flow rung", flow_outcome},
+      {"RoCE packets", roce_outcome},
+      {"IB packets", infiniband_outcome}};
+  for (const auto& [name, network] : networks) {
+    const NetworkOutcome result = network();
+    fmt::print("{}: {:016x} {} ps\n", name, result.digest, result.time.ps);
   }
   // One node type written down twice, keys in another order: not even the digest may notice.
   const char* const node = FABRICAST_TEST_DATA "/digest/node.yaml";

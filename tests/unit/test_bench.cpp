@@ -69,23 +69,22 @@ TEST_CASE("what rounds down to nothing is left out, and said") {
         result.notes.end());
 }
 
-TEST_CASE("NVLS is spoken of where NCCL takes it") {
-  const auto noted = [](int nodes, Collective collective, const char* variable) {
+TEST_CASE("what NCCL chooses is what runs") {
+  const auto ran = [](int nodes, Collective collective, const char* variable) {
     BenchConfig config = config_of("dgx-h100", Bytes{1 << 24});
     config.nodes = {nodes};
     config.collectives = {collective};
     if (*variable != '\0') config.environment.set(variable);
-    const BenchResult result = run_bench(config, load_parts());
-    return std::any_of(result.notes.begin(), result.notes.end(),
-                       [](const std::string& note) { return note.starts_with("NVLS"); });
+    return only_row(config).decided.run.algorithm;
   };
-  CHECK(noted(1, Collective::all_reduce, ""));
-  CHECK(noted(2, Collective::all_reduce, ""));
-  CHECK(!noted(1, Collective::all_gather, ""));  // in the race, but Ring is predicted faster
-  CHECK(!noted(2, Collective::all_gather, ""));
-  CHECK(!noted(1, Collective::broadcast, ""));
-  CHECK(!noted(1, Collective::all_reduce, "NCCL_ALGO=Ring"));
-  CHECK(!noted(1, Collective::all_reduce, "NCCL_PROTO=LL"));
+  CHECK(ran(1, Collective::all_reduce, "") == Algorithm::nvls);
+  CHECK(ran(2, Collective::all_reduce, "") == Algorithm::nvls_tree);
+  CHECK(ran(1, Collective::all_gather, "") == Algorithm::ring);  // NVLS is predicted slower
+  CHECK(ran(1, Collective::all_gather, "NCCL_ALGO=NVLS") == Algorithm::nvls);
+  CHECK(ran(1, Collective::reduce_scatter, "NCCL_ALGO=NVLS") == Algorithm::nvls);
+  CHECK(ran(1, Collective::broadcast, "") == Algorithm::ring);
+  CHECK(ran(1, Collective::all_reduce, "NCCL_ALGO=Ring") == Algorithm::ring);
+  CHECK(ran(1, Collective::all_reduce, "NCCL_PROTO=LL") == Algorithm::ring);
 }
 
 TEST_CASE("launches of one process come one after the other") {
@@ -156,9 +155,6 @@ TEST_CASE("questions that cannot be answered") {
     change(config);
     return error_text([&] { run_bench(config, load_parts()); });
   };
-  CHECK(error([](BenchConfig& c) { c.collectives = {Collective::alltoall}; }) ==
-        "alltoall is not simulated yet\n"
-        "hint: now: all_reduce, all_gather, reduce_scatter, broadcast, reduce");
   CHECK(error([](BenchConfig& c) { c.sizes = {Bytes{std::int64_t{1} << 41}}; }) ==
         "a message of 2 TiB is too large: at most 1 TiB");
   CHECK(error([](BenchConfig& c) { c.root = 8; }) == "root 8 is not a rank: there are 8 (0..7)");

@@ -9,6 +9,7 @@
 
 #include "error_text.hpp"
 #include "models/io/load.hpp"
+#include "models/studies/bench.hpp"
 #include "models/studies/decide_explain.hpp"
 #include "models/studies/decide_tables.hpp"
 #include "models/studies/decide_text.hpp"
@@ -161,6 +162,69 @@ TEST_CASE("decide: a variable is credited with what the call would be without it
   CHECK(effects[0].without->decision.algorithm != Algorithm::ring);
   CHECK(effects[1].name == "NCCL_PROTO");
   CHECK_FALSE(effects[1].acts_on(row));
+}
+
+TEST_CASE("decide: a variable that only the simulation feels is credited with that") {
+  DecideConfig config = question("dgx-h100", kNccl2_21_5, 2);
+  config.sizes = {Bytes{1 << 30}};
+  for (const char* set : {"NCCL_ALGO=Ring", "NCCL_NET_GDR_READ=0", "NCCL_NET_GDR_LEVEL=SYS",
+                          "NCCL_P2P_LEVEL=SYS", "NCCL_P2P_NET_CHUNKSIZE=65536"})
+    config.environment.set(set);
+  const DecideResult result = answer(config);
+  const DecideBlock& block = result.blocks.front();
+  const std::vector<VariableEffect> effects = variable_effects(result, block, block.rows.front());
+  REQUIRE(effects.size() == 5);
+  for (const VariableEffect& effect : effects) {
+    CAPTURE(effect.name);
+    CHECK(effect.acts_on(block.rows.front()) == (effect.name == "NCCL_ALGO"));
+    // GPUs send from host memory then; each has its NIC at PIX and its peers on NVLink.
+    if (effect.name != "NCCL_ALGO")
+      CHECK(effect.changes_ways == (effect.name == "NCCL_NET_GDR_READ"));
+  }
+  const std::string text = explain_text(result);
+  CHECK(text.find("NCCL_NET_GDR_READ=0  acts on the simulated time, not on the choice\n") !=
+        std::string::npos);
+  CHECK(text.find("NCCL_P2P_LEVEL=SYS  changes nothing for this call\n") != std::string::npos);
+}
+
+TEST_CASE("decide: what is credited to the simulation is what changes its time") {
+  for (const char* variable : {"NCCL_NET_GDR_LEVEL=LOC", "NCCL_NET_GDR_READ=0",
+                               "NCCL_NET_GDR_READ=1", "NCCL_P2P_DISABLE=1", "NCCL_PXN_DISABLE=1"}) {
+    CAPTURE(variable);
+    DecideConfig config = question("dgx-a100", kNccl2_21_5, 3);
+    config.sizes = {Bytes{1 << 20}};
+    config.environment.set("NCCL_ALGO=Ring");
+    config.environment.set("NCCL_PROTO=Simple");
+    BenchConfig simulated;
+    simulated.topology = config.topology;
+    simulated.nodes = config.nodes;
+    simulated.sizes = config.sizes;
+    simulated.environment = config.environment;
+    const auto time = [&] {
+      return run_bench(simulated, load_parts()).blocks[0].rows[0].result.time;
+    };
+    const Duration without = time();
+    simulated.environment.set(variable);
+    config.environment.set(variable);
+    const DecideResult result = answer(config);
+    const DecideRow& row = result.blocks.front().rows.front();
+    const VariableEffect effect = variable_effects(result, result.blocks.front(), row).back();
+    CHECK((effect.acts_on(row) || effect.changes_ways) == (time() != without));
+  }
+}
+
+TEST_CASE("decide: chunks have binary units with one decimal, and one channel is no channels") {
+  CHECK(chunk_text(Bytes{512}) == "512 B");
+  CHECK(chunk_text(Bytes{17280}) == "16.9 KiB");
+  CHECK(chunk_text(Bytes{18000}) == "17.6 KiB");
+  CHECK(chunk_text(Bytes{32768}) == "32 KiB");
+  CHECK(chunk_text(Bytes{576000}) == "562.5 KiB");
+  CHECK(chunk_text(Bytes{2 << 20}) == "2 MiB");
+  DecideConfig config = question("dgx-h100", kNccl2_21_5, 2);
+  config.sizes = {Bytes{8}};
+  const std::string text = explain_text(answer(config));
+  CHECK(text.find("Tree LL, 1 channel x ") != std::string::npos);
+  CHECK(text.find("; 1 gets work\n") != std::string::npos);
 }
 
 TEST_CASE("decide: tables by name, with the variables as their variant") {

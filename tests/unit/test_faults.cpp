@@ -292,6 +292,13 @@ TEST_CASE("faults that are none") {
         "no link is named \"node1: mlx5_0 -> leaf0.7\"\n"
         "hint: did you mean \"node1: mlx5_0 -> leaf0.0\"?");
   CHECK(error("link node0: gpu0 -> nvswitch down").find("is inside a node") != std::string::npos);
+  BenchConfig exchange = config_of(2, {1 << 24}, {"nic node0:mlx5_0 down"});
+  exchange.collectives = {Collective::alltoall};
+  CHECK(error_text([&] { run(exchange); }) ==
+        "\"nic node0:mlx5_0 down\" is not simulated with alltoall yet\n"
+        "hint: a link or a NIC with a lower rate is");
+  exchange.faults = {parse_fault("nic node0:mlx5_0 rate 50%")};
+  CHECK(slowdown(row_of(exchange)) > 1.2);
   CHECK(error("nic node0:mlx5_0 down", 1) ==
         "\"nic node0:mlx5_0 down\": one node alone does not use its NICs\n"
         "hint: ask for more --nodes");

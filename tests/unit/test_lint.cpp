@@ -152,6 +152,9 @@ TEST_CASE("defaults are of the release") {
   CHECK(set("NCCL_IB_TIMEOUT=18") == "1 FL020 note");
   CHECK(set("NCCL_IB_TIMEOUT=18", kNccl2_27_7).empty());
   CHECK(set("NCCL_BUFFSIZE=0x400000") == "1 FL020 note");
+  CHECK(set("NCCL_NTHREADS=512") == "1 FL020 note");
+  CHECK(linted("export NCCL_NTHREADS=512\n").findings[0].reason ==
+        "unset, it is 512 (256 for Ring Simple on slow PCIe graphs)");
 }
 
 TEST_CASE("settings beside others") {
@@ -177,6 +180,19 @@ TEST_CASE("settings beside others") {
   CHECK(set("NCCL_PROTO=LL,LL128") == "1 FL041 note");
 }
 
+TEST_CASE("PyTorch's blocking wait leaves its error handling inactive, under old and new names") {
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=1 TORCH_NCCL_ASYNC_ERROR_HANDLING=1") == "1 FL044 warning");
+  CHECK(set("NCCL_BLOCKING_WAIT=true TORCH_NCCL_ASYNC_ERROR_HANDLING=3") ==
+        "1 FL002 note, 1 FL044 warning");
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=1 NCCL_ASYNC_ERROR_HANDLING=1") ==
+        "1 FL002 note, 1 FL044 warning");
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=0 TORCH_NCCL_ASYNC_ERROR_HANDLING=1").empty());
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=1 TORCH_NCCL_ASYNC_ERROR_HANDLING=0").empty());
+  // The new name wins over the old one.
+  CHECK(set("NCCL_BLOCKING_WAIT=1 TORCH_NCCL_BLOCKING_WAIT=0 TORCH_NCCL_ASYNC_ERROR_HANDLING=1") ==
+        "1 FL002 note");
+}
+
 TEST_CASE("another branch or container is not beside") {
   CHECK(found("if a; then\nexport NCCL_IB_DISABLE=1\nelse\nexport NCCL_IB_TC=96\nfi\n").empty());
   CHECK(found("export NCCL_IB_DISABLE=1\nif a; then\nexport NCCL_IB_TC=96\nfi\n") ==
@@ -193,7 +209,7 @@ TEST_CASE("who sees a setting") {
         "2 FL061 warning");
   CHECK(found("export NCCL_ALGO=Ring\nsrun --export=ALL,NCCL_ALGO=Ring,x ./x\n").empty());
   CHECK(found("os.environ['NCCL_DEBUG'] = 'INFO'\ndist.init_process_group()\n"
-              "os.environ['NCCL_IB_TC'] = '1'\n",
+              "os.environ['TORCH_NCCL_BLOCKING_WAIT'] = '1'\n",
               "a.py") == "3 FL070 error");
   CHECK(found("NCCL_DEBUG=INFO\n./x\n") == "1 FL071 warning");
   CHECK(found("NCCL_DEBUG=INFO\nmpirun -x NCCL_DEBUG ./x\n") == "1 FL071 error");
@@ -206,6 +222,33 @@ TEST_CASE("who sees a setting") {
   CHECK(found("source /etc/nccl.sh\nsource venv/bin/activate\n") == "1 FL074 note");
   CHECK(found("FROM x\nRUN export NCCL_IB_TC=1\nARG NCCL_IB_SL=1\nENV NCCL_ALGO=$A\n",
               "Dockerfile") == "2 FL075 warning, 3 FL075 warning, 4 FL075 warning");
+}
+
+TEST_CASE("after the process group: too late for PyTorch's own, perhaps for NCCL's") {
+  const auto after = [](const std::string& name) {
+    return linted("dist.init_process_group()\nos.environ['" + name + "'] = '2'\n", "a.py");
+  };
+  for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
+    CHECK(found(after(name)) == "2 FL070 error");
+  for (const char* name : {"NCCL_IB_TC", "TORCH_NCCL_NONBLOCKING_TIMEOUT"})
+    CHECK(found(after(name)) == "2 FL070 warning");
+  const auto reason = [&](const char* name) { return find(after(name), "FL070")->reason; };
+  CHECK(reason("NCCL_PROTO").starts_with("it is read for each communicator"));
+  CHECK(reason("NCCL_IB_TC").starts_with("it is read once in a process"));
+  CHECK(reason("TORCH_NCCL_ASYNC_ERROR_HANDLING").starts_with("PyTorch reads it once"));
+}
+
+TEST_CASE("what is set too late is judged by FL070 alone") {
+  const Cluster two = cluster("dgx-h100", 2);
+  const std::string init = "dist.init_process_group()\n";
+  for (const std::string set :
+       {"os.environ['NCCL_ALGO'] = 'Ring'\n", "os.environ['NCCL_SOCKET_NTHREADS'] = '4'\n"}) {
+    CHECK(found(linted(set + init, "a.py", kNccl2_21_5, &two)) !=
+          found(linted(set, "a.sh", kNccl2_21_5, &two)));
+    const std::string before = found(linted(set + init, "a.py", kNccl2_21_5, &two));
+    CHECK((before == "1 FL040 warning" || before == "1 FL030 warning"));
+    CHECK(found(linted(init + set, "a.py", kNccl2_21_5, &two)) == "2 FL070 warning");
+  }
 }
 
 TEST_CASE("how a setting is written") {
@@ -294,6 +337,52 @@ TEST_CASE("a forced choice is compared with NCCL's own at every size") {
   CHECK(find(on(two, "export NCCL_ALGO=^PAT\n"), "FL040") == nullptr);
 }
 
+TEST_CASE("sizes at which a forced choice loses are listed by stretches") {
+  const Cluster two = cluster("hgx-h200-2nic", 2);
+  CommunicatorConfig forced, free;
+  forced.environment.set("NCCL_ALGO", "Ring");
+  const TuningModel a = make_communicator(two, forced).model;
+  const TuningModel b = make_communicator(two, free).model;
+  const auto time = [](const TuningModel& model, std::int64_t size) {
+    return static_cast<double>(decide(model, Collective::all_reduce, Bytes{size}).time_us);
+  };
+  // Each size in turn, by hand: 'x' where the ring alone takes more than 5 % longer.
+  std::string losing;
+  for (std::int64_t size = 8; size <= std::int64_t{8} << 30; size *= 4)
+    losing += time(a, size) >= 1.05 * time(b, size) ? 'x' : '.';
+  CHECK(losing == "xxxxxxx.xxxxxxxx");  // the eighth is 128 KiB
+  const LintResult result = on(two, "export NCCL_ALGO=Ring\n");
+  REQUIRE(find(result, "FL040") != nullptr);
+  CHECK(find(result, "FL040")
+            ->reason.starts_with(
+                "all_reduce loses at 8 B .. 32 KiB and 512 KiB .. 8 GiB, most at 8 B (+"));
+}
+
+TEST_CASE("a mistake in NCCL_ALGO is not blamed on the settings beside it") {
+  const Cluster many = cluster("dgx-h100", 16);
+  const auto with = [&](const std::string& algorithms) {
+    LintInput input;
+    input.files.push_back(parse_env_file(
+        "export NCCL_ALGO=" + algorithms + "\nexport NCCL_COLLNET_ENABLE=1\n", "a.sh"));
+    input.cluster = &many;
+    input.sharp = true;
+    return lint(input, catalogue());
+  };
+  const auto blamed = [](const LintResult& result) {
+    return std::ranges::count_if(result.findings, [](const Finding& f) {
+      return f.rule == "FL040" && f.variable == "NCCL_COLLNET_ENABLE";
+    });
+  };
+  const LintResult wrong = with("CollNet");
+  CHECK(find(wrong, "FL016")->severity == Severity::error);
+  CHECK(blamed(wrong) == 0);
+  CHECK(std::ranges::find(wrong.notes,
+                          "no prediction of what a choice costs (FL040): NCCL_ALGO=CollNet is not "
+                          "what it should be (FL016)") != wrong.notes.end());
+  CHECK(blamed(with("Ring,Tree")) == 0);
+  CHECK(with("Ring,Tree").notes.empty());
+}
+
 TEST_CASE("LL128 where NCCL would not use it") {
   // pcie-2gpu has no NVLink: 2.21.5 keeps LL128 out of the race.
   const Cluster pcie = cluster("pcie-2gpu", 1), dgx = cluster("dgx-h100", 2);
@@ -318,6 +407,18 @@ TEST_CASE("files are seen together") {
   input.files.push_back(env_option("NCCL_IB_DISABLE=1"));
   const LintResult result = lint(input, catalogue());
   CHECK(found(result) == "1 FL031 warning");
+}
+
+TEST_CASE("several settings of the command line are told apart by their numbers") {
+  CHECK(env_option("NCCL_IB_TC=96").path == "--env");
+  LintInput input;
+  input.files.push_back(env_option("NCCL_IB_TC=x", 1));
+  input.files.push_back(env_option("NCCL_NTHREADS=100", 3));
+  const LintResult result = lint(input, catalogue());
+  REQUIRE(result.findings.size() == 2);
+  CHECK(result.findings[0].file == "--env #1");
+  CHECK(result.findings[1].file == "--env #3");
+  CHECK(lint_text(result, kNccl2_21_5).starts_with("--env #1: error: NCCL_IB_TC=x"));
 }
 
 TEST_CASE("SARIF names every rule once and points at lines") {

@@ -1,5 +1,5 @@
 // Goal: the pure rules of NCCL's schedules (split over channels, slices, ring primitives, double
-// tree) give what NCCL gives. Method: 76 vectors derived from its source or from running its
+// tree) give what NCCL gives. Method: vectors derived from its source or from running its
 // functions, then closed forms and invariants that hold for any number of ranks.
 
 #include <doctest/doctest.h>

@@ -57,11 +57,6 @@ Partition partition_of(const CollectiveRun& run, int nodes) {
   return partition(input);
 }
 
-bool holds_all_once(const Contributions& what, int ranks) {
-  return what.size() == static_cast<std::size_t>(ranks) &&
-         std::all_of(what.begin(), what.end(), [](const auto& one) { return one.second == 1; });
-}
-
 }  // namespace
 
 TEST_CASE("heads share out every element of the message once") {

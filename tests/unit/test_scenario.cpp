@@ -252,6 +252,29 @@ TEST_CASE("study decide: expectations speak of NCCL's own choice and prediction"
   CHECK(scenario_text(result).find("NVLSTree") != std::string::npos);
 }
 
+TEST_CASE("an expectation names the nodes where its case runs several numbers of them") {
+  const ScenarioResult result =
+      run_scenario(parse_scenario("kind: scenario\n"
+                                  "study: decide\n"
+                                  "name: s\n"
+                                  "question: Why?\n"
+                                  "topology: dgx-h100\n"
+                                  "sizes: 1KiB\n"
+                                  "cases:\n"
+                                  "  - {name: few, nodes: 2}\n"
+                                  "  - {name: more, nodes: \"1,4\"}\n"
+                                  "expect:\n"
+                                  "  - {case: few, size: 1 KiB, protocol: LL}\n"
+                                  "  - {case: more, nodes: 1, size: 1 KiB, protocol: LL}\n"
+                                  "  - {case: more, nodes: 4, size: 1 KiB, protocol: LL}\n",
+                                  "s.yaml"),
+                   load_parts());
+  REQUIRE(result.verdicts.size() == 3);
+  CHECK(result.verdicts[0].text == "few, 1 KiB all_reduce: protocol LL");
+  CHECK(result.verdicts[1].text == "more, 1 KiB all_reduce on 1 node: protocol LL");
+  CHECK(result.verdicts[2].text == "more, 1 KiB all_reduce on 4 nodes: protocol LL");
+}
+
 TEST_CASE("study decide: keys of a simulation are mistakes") {
   CHECK(decide_mistake("root: 1\n") ==
         "s.yaml:9: root: means nothing to study decide, which simulates nothing");

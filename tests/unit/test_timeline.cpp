@@ -52,6 +52,20 @@ BenchConfig config_of(const Asked& asked) {
   return config;
 }
 
+BenchConfig config_of_sharp(const char* algorithm) {
+  BenchConfig config = config_of({"dgx-h100", 2, {4 << 20}, {"NCCL_COLLNET_ENABLE=1", algorithm}});
+  config.sharp = true;
+  return config;
+}
+
+BenchConfig config_of_pat() {
+  BenchConfig config = config_of({"dgx-h100", 5, {1 << 20}, {"NCCL_ALGO=PAT"}});
+  config.version = kNccl2_27_7;
+  config.gpus_per_node = 1;
+  config.collectives = {Collective::reduce_scatter};
+  return config;
+}
+
 std::string file_of(const BenchResult& result) {
   const BenchBlock& block = result.blocks.front();
   std::ostringstream out;
@@ -68,6 +82,15 @@ const std::vector<Asked> kAsked = {
     {"dgx-h100", 2, {8 << 20}, {"NCCL_ALGO=Ring", "NCCL_PROTO=Simple"}},
     {"pcie-2gpu", 1, {1 << 20}, {}, Collective::all_gather},
     {"dgx-a100", 2, {1 << 20}, {}, Collective::broadcast}};
+
+std::vector<BenchConfig> all_configs() {
+  std::vector<BenchConfig> out;
+  for (const Asked& asked : kAsked) out.push_back(config_of(asked));
+  for (const char* algorithm : {"NCCL_ALGO=CollNetDirect", "NCCL_ALGO=CollNetChain"})
+    out.push_back(config_of_sharp(algorithm));
+  out.push_back(config_of_pat());
+  return out;
+}
 
 using Spans =
     std::vector<std::tuple<TimelineSpan::Kind, std::uint32_t, std::int64_t, std::int64_t>>;
@@ -123,12 +146,11 @@ TEST_CASE("two workers, one slot: every wait has its reason") {
 }
 
 TEST_CASE("every slice once, no gap, no overlap, ends as the ranks finish") {
-  for (const Asked& asked : kAsked) {
-    CAPTURE(asked.topology);
-    CAPTURE(asked.nodes);
-    if (!asked.variables.empty()) CAPTURE(asked.variables.front());
-    const BenchResult result = run_bench(config_of(asked), load_parts());
+  for (const BenchConfig& config : all_configs()) {
+    const BenchResult result = run_bench(config, load_parts());
     const BenchRow& row = result.blocks.front().rows.front();
+    CAPTURE(to_text(row.decided.run.algorithm));
+    CAPTURE(row.nodes);
     const nlohmann::json file = nlohmann::json::parse(file_of(result));
     const std::int64_t launch = row.result.launch.ps;
     std::map<std::pair<int, int>, std::int64_t> last_end;
@@ -155,18 +177,18 @@ TEST_CASE("every slice once, no gap, no overlap, ends as the ranks finish") {
     CHECK(gaps == 0);
     CHECK(inexact == 0);
     CHECK(counts["slice"] == static_cast<int>(row.result.slices));
-    CHECK((counts["message"] > 0) == (asked.nodes > 1));
+    CHECK((counts["message"] > 0) == (row.nodes > 1));
     REQUIRE(finish.size() == row.result.rank_finish.size());
     for (const auto& [rank, end] : finish)
       CHECK(end == row.result.rank_finish[static_cast<std::size_t>(rank)].ps);
     CHECK(file["otherData"]["time_ps"] == row.result.time.ps);
-    CHECK(file_of(run_bench(config_of(asked), load_parts())) == file_of(result));
+    CHECK(file_of(run_bench(config, load_parts())) == file_of(result));
   }
 }
 
 TEST_CASE("links are busy for as long as their bytes take") {
-  for (const Asked& asked : kAsked) {
-    const BenchResult result = run_bench(config_of(asked), load_parts());
+  for (const BenchConfig& config : all_configs()) {
+    const BenchResult result = run_bench(config, load_parts());
     const BenchBlock& block = result.blocks.front();
     const BenchRow& row = block.rows.front();
     REQUIRE(row.timeline->links.size() == row.result.links.size());
@@ -262,6 +284,8 @@ TEST_CASE("what cannot be traced") {
         }) ==
         "the timeline has more than 1000000 spans\n"
         "hint: a smaller size, or fewer ranks: --trace-ranks 0-7");
+  CHECK(error([](BenchConfig& c) { c.collectives = {Collective::alltoall}; }) ==
+        "alltoall cannot be traced yet");
   const auto range = [](const char* text) { return error_text([&] { parse_rank_range(text); }); };
   CHECK(parse_rank_range("3").last == 3);
   CHECK(range("a-3") == "\"a\" is not a rank\nhint: write ranks like 0-7, or 3");

@@ -284,5 +284,6 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
   CHECK(cluster(head + "node: dgx-h200\nnodes: 2\n") ==
         "unknown node type \"dgx-h200\"\nhint: did you mean \"dgx-h100\"?");
   CHECK(cluster(head + "node: dgx-h100\nnodes: 2\nfabric: {shape: torus}\n") ==
-        "c.yaml:5: fabric.shape: unknown word \"torus\"\nhint: known: rail_optimised, fat_tree");
+        "c.yaml:5: fabric.shape: unknown word \"torus\"\nhint: known: rail_optimised, fat_tree, "
+        "dragonfly");
 }

@@ -50,7 +50,8 @@ TEST_CASE("defaults follow the release") {
   CHECK(get(catalogue, "NCCL_BUFFSIZE").default_in(kNccl2_27_7) == "4194304");
   CHECK(get(catalogue, "NCCL_IB_GID_INDEX").default_in({20, 5}) == "0");
   CHECK(get(catalogue, "NCCL_IB_GID_INDEX").default_in(kNccl2_21_5) == "-1");
-  CHECK_FALSE(get(catalogue, "NCCL_NTHREADS").default_in(kNccl2_21_5).has_value());
+  CHECK(get(catalogue, "NCCL_NTHREADS").default_in(kNccl2_21_5) == "512");
+  CHECK_FALSE(get(catalogue, "NCCL_NET_GDR_READ").default_in(kNccl2_21_5).has_value());
 }
 
 TEST_CASE("every variable that acts here is in the catalogue") {
@@ -91,6 +92,32 @@ TEST_CASE("the name that was meant") {
   CHECK(catalogue.nearest_read("NCCL_IB_TIMOUT") == "NCCL_IB_TIMEOUT");
   CHECK(catalogue.nearest_read("nccl_debug") == "NCCL_DEBUG");
   CHECK(catalogue.nearest_read("HF_TOKEN").empty());
+}
+
+TEST_CASE("a name that a release does not read: by whom it is, and what to use instead") {
+  const VariableCatalogue catalogue = load_variables();
+  const auto said = [&](std::string_view name, NcclVersion version) {
+    const std::optional<UnreadName> unread = unread_name(catalogue, name, version);
+    return unread ? unread->why + "; " + unread->instead : "";
+  };
+  CHECK(said("NCCL_TREE_THRESHOLD", kNccl2_21_5) ==
+        "not read by NCCL 2.21.5: NCCL 2.4.8 was the last; use NCCL_ALGO");
+  CHECK(said("NCCL_TREE_THRESHOLD", {4, 8}).empty());
+  CHECK(said("NCCL_PAT_ENABLE", kNccl2_21_5) ==
+        "not read by NCCL 2.21.5: NCCL 2.23.4 is the first; ");
+  CHECK(said("NCCL_PAT_ENABLE", nccl_release_from_text("2.9")) ==
+        "not read by NCCL 2.9: NCCL 2.23.4 is the first; ");
+  CHECK(said("NCCL_BLOCKING_WAIT", kNccl2_21_5) ==
+        "read by PyTorch, not by NCCL; use TORCH_NCCL_BLOCKING_WAIT");
+  CHECK(said("NCCL_IB_TIMOUT", kNccl2_21_5) == "read by nobody; did you mean NCCL_IB_TIMEOUT?");
+  CHECK(said("NCCL_GDR_LEVEL", kNccl2_21_5) == "read by nobody; use NCCL_NET_GDR_LEVEL");
+  CHECK(said("NCCL_DEBUG", kNccl2_21_5).empty());
+}
+
+TEST_CASE("what a list of interfaces without a match does is told") {
+  const VariableCatalogue catalogue = load_variables();
+  CHECK(get(catalogue, "NCCL_SOCKET_IFNAME").note.find("matches no interface fails the init") !=
+        std::string::npos);
 }
 
 TEST_CASE("releases are read from text") {

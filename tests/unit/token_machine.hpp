@@ -2,6 +2,7 @@
 // A machine that moves symbolic data through a schedule's wiring: slices hold how often each rank's
 // contribution is in them. No time passes; slots and order count, so a deadlock shows.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -33,11 +34,19 @@ class TokenMachine final : public Machine {
   void connect(const ConnectionSpec& spec) override {
     workers_[spec.from].outputs.push_back(queues_.size());
     workers_[spec.to].inputs.push_back(queues_.size());
-    queues_.push_back({spec.slots, {}, {spec.path.begin(), spec.path.end()}});
+    queues_.push_back({spec.slots, {}, {spec.path.begin(), spec.path.end()}, spec.to});
   }
   std::uint32_t workers() const override { return static_cast<std::uint32_t>(workers_.size()); }
 
   bool has_inputs(std::uint32_t worker) const { return !workers_[worker].inputs.empty(); }
+  bool has_outputs(std::uint32_t worker) const { return !workers_[worker].outputs.empty(); }
+  /// Whether what the worker sends goes through a proxy sooner or later.
+  bool reaches_proxy(std::uint32_t worker) const {
+    return std::ranges::any_of(workers_[worker].outputs, [this](std::size_t queue) {
+      const std::uint32_t to = queues_[queue].to;
+      return workers_[to].is_relay || reaches_proxy(to);
+    });
+  }
 
   /// Until nothing moves. `own`: what a worker adds to every slice. `seen`: every slice that a
   /// worker has put together, and its payload. Returns the number of workers that are stuck.
@@ -69,6 +78,7 @@ class TokenMachine final : public Machine {
     std::size_t slots;
     std::deque<Slice> slices;
     std::vector<std::uint32_t> path;
+    std::uint32_t to;
   };
   struct Worker {
     const Program* program;

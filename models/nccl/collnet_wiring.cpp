@@ -1,0 +1,221 @@
+#include "models/nccl/collnet_wiring.hpp"
+
+#include <algorithm>
+
+namespace fabricast {
+namespace {
+
+/// What a worker can be joined to (Machine::connect).
+constexpr std::size_t kFan = 32;
+
+/// NCCL's eight slots of a connection are the sender's until the operation is done: given to the
+/// proxy, posted and waiting for the other nodes, under way.
+constexpr std::uint32_t kGiven = 2, kWaiting = 2, kUnderWay = 4;
+static_assert(kGiven + kWaiting + kUnderWay == kConnectionSlots);
+
+/// One step, all links side by side.
+void append_step(std::vector<std::uint32_t>& path, const std::vector<LinkId>& links) {
+  for (std::size_t i = 0; i < links.size(); ++i)
+    path.push_back(i == 0 ? index_of(links[i]) : index_of(links[i]) | kBeside);
+}
+
+std::size_t place_of(std::uint32_t leaf, const SharpTree& tree) {
+  return static_cast<std::size_t>(std::ranges::lower_bound(tree.leaves, leaf) -
+                                  tree.leaves.begin());
+}
+
+}  // namespace
+
+const CollnetWiring::Tree& CollnetWiring::tree_of(int nic) {
+  const auto [known, is_new] = trees_.try_emplace(nic);
+  if (is_new) {
+    const Cluster& cluster = assembly_.cluster();
+    known->second.sharp = sharp_tree(cluster, all_nodes(cluster), nic);
+    known->second.stream =
+        assembly_.machine().add_link({sharp_rate(cluster.fabric(), known->second.sharp), {}});
+  }
+  return known->second;
+}
+
+/// The parts of the ways to and from another node that lie inside this one.
+CollnetWiring::NodeWay CollnetWiring::way_of(const Endpoint& at) const {
+  const Cluster& cluster = assembly_.cluster();
+  const VertexId nic = cluster.node().nics()[static_cast<std::size_t>(at.nic)].vertex;
+  const Endpoint other{(at.node + 1) % cluster.nodes(), at.gpu, at.nic};
+  TransportRules rules = assembly_.run().transport;
+  rules.pxn = false;  // every head has its own proxy
+  const auto plan = [&](const Endpoint& from, const Endpoint& to) {
+    return plan_transport(cluster, assembly_.gpus(), assembly_.run().protocol, from, to, rules);
+  };
+  NodeWay way{plan(at, other), {}, {}, cluster.leaf_of(at.node, nic)};
+  const std::vector<LinkId>& out = way.transport.network;
+  const std::vector<LinkId> in = plan(other, at).network;
+  way.out = {out.begin(), std::ranges::find(out, cluster.nic_to_leaf(at.node, nic))};
+  way.in = {std::ranges::find(in, cluster.leaf_to_nic(at.node, nic)) + 1, in.end()};
+  return way;
+}
+
+/// GPU -> proxy.
+CollnetWiring::Strand CollnetWiring::give(const CollnetEnd& end, const NodeWay& way,
+                                          std::uint64_t slices) {
+  constexpr auto net = static_cast<std::size_t>(HopKind::net);
+  ConnectionSpec spec;
+  Path path = end.before;
+  for (const LinkId link : way.transport.into_slots) path.push_back(index_of(link));
+  spec.from = end.from;
+  spec.to = assembly_.add_proxy(end.at.node, end.at.gpu, slices);
+  spec.slots = kGiven;
+  spec.path = path;
+  spec.overhead = assembly_.fixed_cost(end.from, assembly_.costs().overhead[net]);
+  const Duration data = assembly_.latency(way.transport.into_slots);
+  spec.sync = std::max(Duration{}, way.transport.sender_flag - data);
+  spec.credit = way.transport.sender_flag;
+  assembly_.machine().connect(spec);
+  return {spec.to, {}};
+}
+
+/// The tree -> GPU.
+void CollnetWiring::take(std::uint32_t from, const Path& path, const CollnetEnd& end,
+                         const NodeWay& way) {
+  ConnectionSpec spec;
+  spec.from = from;
+  spec.to = end.to;
+  spec.slots = kConnectionSlots;
+  spec.path = path;
+  spec.sync = assembly_.software().collnet_sync;
+  spec.credit = way.transport.receiver_flag;
+  assembly_.machine().connect(spec);
+}
+
+void CollnetWiring::hand_on(std::uint32_t from, std::uint32_t to, std::uint32_t slots,
+                            const Path& path, Duration sync) {
+  ConnectionSpec spec;
+  spec.from = from;
+  spec.to = to;
+  spec.slots = slots;
+  spec.path = path;
+  spec.sync = sync;
+  assembly_.machine().connect(spec);
+}
+
+/// A junction that waits for all of them.
+std::uint32_t CollnetWiring::joined(Role role, std::vector<Strand> strands) {
+  while (true) {
+    std::vector<Strand> next;
+    for (std::size_t i = 0; i < strands.size(); i += kFan) {
+      const std::size_t inputs = std::min(kFan, strands.size() - i);
+      const std::uint32_t junction =
+          programs_.add_junction(HeadShare::one_chunk, static_cast<std::uint32_t>(inputs), 1, role);
+      for (std::size_t k = i; k < i + inputs; ++k)
+        hand_on(strands[k].worker, junction, kWaiting, strands[k].path, {});
+      next.push_back({junction, {}});
+    }
+    if (next.size() == 1) return next.front().worker;
+    strands = std::move(next);
+  }
+}
+
+/// Junctions behind `from` that feed so many ends, one after another. Only the way to the first one
+/// takes time.
+std::vector<std::uint32_t> CollnetWiring::fanned(Role role, std::uint32_t from, std::size_t ends,
+                                                 const Path& path, Duration sync) {
+  const auto junction = [&](std::size_t outputs) {
+    return programs_.add_junction(HeadShare::one_chunk, 1, static_cast<std::uint32_t>(outputs),
+                                  role);
+  };
+  if (ends <= kFan) {
+    const std::uint32_t last = junction(ends);
+    hand_on(from, last, kUnderWay, path, sync);
+    return std::vector<std::uint32_t>(ends, last);
+  }
+  std::vector<std::uint32_t> out;
+  for (const std::uint32_t above : fanned(role, from, (ends + kFan - 1) / kFan, path, sync)) {
+    const std::uint32_t last = junction(std::min(kFan, ends - out.size()));
+    hand_on(above, last, 1, {}, {});
+    out.insert(out.end(), std::min(kFan, ends - out.size()), last);
+  }
+  return out;
+}
+
+/// All nodes' chunks side by side to the root; the tree adds them up on the way.
+CollnetWiring::Path CollnetWiring::up(const Tree& tree, const std::vector<NodeWay>& ways) const {
+  Path path;
+  for (std::size_t step = 0; step < ways.front().out.size(); ++step) {
+    std::vector<LinkId> links;
+    for (const NodeWay& way : ways) links.push_back(way.out[step]);
+    append_step(path, links);
+  }
+  append_step(path, tree.sharp.nic_up);
+  append_step(path, tree.sharp.leaf_up);
+  return path;
+}
+
+/// One chunk from the root to all nodes.
+CollnetWiring::Path CollnetWiring::down(const Tree& tree, const std::vector<NodeWay>& ways) const {
+  Path path;
+  append_step(path, tree.sharp.leaf_down);
+  append_step(path, tree.sharp.nic_down);
+  for (std::size_t step = 0; step < ways.front().in.size(); ++step) {
+    std::vector<LinkId> links;
+    for (const NodeWay& way : ways) links.push_back(way.in[step]);
+    append_step(path, links);
+  }
+  return path;
+}
+
+/// What only one node has, to the root.
+CollnetWiring::Path CollnetWiring::up_alone(const Tree& tree, const NodeWay& way,
+                                            std::size_t node) const {
+  Path path = link_ids(way.out);
+  path.push_back(index_of(tree.sharp.nic_up[node]));
+  if (tree.sharp.spine)
+    path.push_back(index_of(tree.sharp.leaf_up[place_of(way.leaf, tree.sharp)]));
+  return path;
+}
+
+CollnetWiring::Path CollnetWiring::down_alone(const Tree& tree, const NodeWay& way,
+                                              std::size_t node) const {
+  Path path;
+  if (tree.sharp.spine)
+    path.push_back(index_of(tree.sharp.leaf_down[place_of(way.leaf, tree.sharp)]));
+  path.push_back(index_of(tree.sharp.nic_down[node]));
+  for (const LinkId link : way.in) path.push_back(index_of(link));
+  return path;
+}
+
+void CollnetWiring::connect(Role role, const std::vector<CollnetEnd>& ends) {
+  const Collective collective = assembly_.run().collective;
+  const bool gathers = collective == Collective::all_gather;
+  const bool scatters = collective == Collective::reduce_scatter;
+  const Tree& tree = tree_of(ends.front().at.nic);
+  const std::uint64_t slices = programs_.get(HeadShare::one_chunk, 1, 1).slices(role.lane);
+  std::vector<NodeWay> ways;
+  std::vector<Strand> strands;
+  for (std::size_t node = 0; node < ends.size(); ++node) {
+    ways.push_back(way_of(ends[node].at));
+    strands.push_back(give(ends[node], ways[node], slices));
+    if (gathers) strands[node].path = up_alone(tree, ways[node], node);
+  }
+  Path path;
+  if (!gathers) path = up(tree, ways);
+  if (!scatters) {
+    const Path back = down(tree, ways);
+    path.insert(path.end(), back.begin(), back.end());
+  }
+  path.push_back(tree.stream | kBeside);
+  const Duration sync = sharp_latency(assembly_.cluster().fabric(), tree.sharp);
+  const std::vector<std::uint32_t> feeds =
+      fanned(role, joined(role, strands), ends.size(), path, sync);
+  for (std::size_t node = 0; node < ends.size(); ++node) {
+    if (!scatters) {
+      take(feeds[node], {}, ends[node], ways[node]);
+      continue;
+    }
+    const Role share{role.lane, static_cast<std::uint32_t>(node)};
+    const std::uint32_t own = programs_.add_junction(HeadShare::of_node, 1, 1, share);
+    hand_on(feeds[node], own, 1, {}, {});
+    take(own, down_alone(tree, ways[node], node), ends[node], ways[node]);
+  }
+}
+
+}  // namespace fabricast

@@ -1,0 +1,52 @@
+#pragma once
+// What every block of a group of sends and receives does, and when: batches of at most eight rounds
+// on each channel of each rank (src/enqueue.cc, src/device/sendrecv.h). Block = rank * channels +
+// channel.
+
+#include <optional>
+#include <vector>
+
+#include "models/nccl/p2p_plan.hpp"
+#include "models/nccl/p2p_rounds.hpp"
+#include "models/nccl/p2p_traffic.hpp"
+#include "models/nccl/p2p_ways.hpp"
+#include "sim/exchange.hpp"
+
+namespace fabricast {
+
+class P2pSchedule final : public ExchangeSchedule {
+ public:
+  struct Config {
+    const Cluster& cluster;
+    const SoftwareCosts& software;
+    int gpus = 1;  ///< of each node, that take part
+    const P2pPlan& plan;
+    const P2pTraffic& traffic;
+    const TransportRules& transport;
+    bool in_place = false;  ///< what a rank keeps need not be copied
+  };
+
+  explicit P2pSchedule(const Config& config);
+
+  std::uint32_t blocks() const;
+  bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
+  void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
+
+  /// The kinds of messages, in the order of their numbers.
+  std::vector<MessageKind> kinds() const;
+
+ private:
+  bool add_round(int rank, int channel, int round, ExchangeBatch& batch) const;
+  std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
+  void share_block(int rank, int rounds, ExchangeBatch& batch) const;
+  void share_slots(std::vector<ExchangeLane>& lanes) const;
+  bool is_remote(int a, int b) const { return a / config_.gpus != b / config_.gpus; }
+  int channels() const { return config_.plan.rules.channels.channels; }
+
+  Config config_;
+  P2pRounds rounds_;
+  P2pWays ways_;
+  std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
+};
+
+}  // namespace fabricast

@@ -1,0 +1,58 @@
+#include "models/nccl/p2p_simulation.hpp"
+
+#include <algorithm>
+
+#include "models/nccl/link_loads.hpp"
+
+namespace fabricast {
+
+template <class Stamp>
+SimulationResult exchange(const P2pSchedule::Config& config,
+                          const std::function<void(double)>& progress) {
+  const Cluster& cluster = config.cluster;
+  const auto ranks = static_cast<std::uint32_t>(config.traffic.ranks());
+  const P2pSchedule schedule(config);
+  Exchange<Stamp> machine(schedule, schedule.blocks(), ranks);
+  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
+    const ClusterLink spec = cluster.link(LinkId{link});
+    machine.add_link({spec.rate, spec.latency});
+  }
+  for (const MessageKind& kind : schedule.kinds()) machine.add_kind(kind);
+  machine.run(progress);
+
+  SimulationResult result;
+  const Stamp end = machine.makespan();
+  result.time = {end.ps};
+  for (int i = 0; i < kCauses; ++i)
+    result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
+  const std::uint32_t channels = schedule.blocks() / ranks;
+  result.rank_finish.resize(ranks);
+  for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+    Duration& finish = result.rank_finish[block / channels];
+    finish = std::max(finish, Duration{machine.finished(block).ps});
+  }
+  result.links =
+      link_loads(cluster, result.time, [&](std::uint32_t link) { return machine.carried(link); });
+  result.events = machine.events();
+  result.slices = machine.chunks();
+  result.digest = machine.digest();
+  return result;
+}
+
+template SimulationResult exchange<PlainStamp>(const P2pSchedule::Config&,
+                                               const std::function<void(double)>&);
+template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
+                                                const std::function<void(double)>&);
+
+SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
+                          const CollectiveRun& run, const SimulationOptions& options) {
+  const int gpus = gpus_of(run);
+  const P2pTraffic traffic(run.collective, cluster.nodes() * gpus,
+                           Bytes{run.count * run.element_bytes}, run.root);
+  const P2pSchedule::Config config{cluster, software,      gpus,        run.p2p,
+                                   traffic, run.transport, run.in_place};
+  return options.explain ? exchange<CausalStamp>(config, options.progress)
+                         : exchange<PlainStamp>(config, options.progress);
+}
+
+}  // namespace fabricast

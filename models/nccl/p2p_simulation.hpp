@@ -1,0 +1,24 @@
+#pragma once
+// A group of sends and receives on a cluster: nccl-tests' alltoall, sendrecv, gather and scatter,
+// and all-to-all-v.
+
+#include "models/nccl/p2p_schedule.hpp"
+#include "models/nccl/simulation.hpp"
+
+namespace fabricast {
+
+/// Without the launch; partition is empty, slices are chunks received.
+template <class Stamp>
+SimulationResult exchange(const P2pSchedule::Config& config,
+                          const std::function<void(double)>& progress = {});
+
+extern template SimulationResult exchange<PlainStamp>(const P2pSchedule::Config&,
+                                                      const std::function<void(double)>&);
+extern template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
+                                                       const std::function<void(double)>&);
+
+/// The same for a call of nccl-tests. REQUIRES: no tuned collective.
+SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
+                          const CollectiveRun& run, const SimulationOptions& options);
+
+}  // namespace fabricast

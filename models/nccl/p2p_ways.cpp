@@ -1,0 +1,105 @@
+#include "models/nccl/p2p_ways.hpp"
+
+#include <cassert>
+
+namespace fabricast {
+namespace {
+
+void append(const Cluster& cluster, int node, const std::vector<LinkId>& local,
+            std::vector<std::uint32_t>& links) {
+  for (const LinkId link : local) links.push_back(index_of(cluster.global(node, link)));
+}
+
+}  // namespace
+
+P2pWays::P2pWays(const Cluster& cluster, int gpus, int channels, const P2pNics& nics,
+                 const TransportRules& rules)
+    : cluster_(cluster), gpus_(gpus), channels_(channels), nics_(nics), rules_(rules) {
+  const int places = 4 * gpus * gpus * channels;
+  by_place_.resize(static_cast<std::size_t>(places));
+  for (const bool remote : {false, true}) {
+    if (remote && cluster.nodes() == 1) continue;
+    for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
+      for (int i = 0; i < gpus * gpus * channels; ++i)
+        plan(i / channels / gpus, i / channels % gpus, i % channels, remote, protocol);
+    }
+  }
+}
+
+std::size_t P2pWays::place(int from_gpu, int to_gpu, int channel, bool remote,
+                           Protocol protocol) const {
+  const int kind = (remote ? 2 : 0) + (protocol == Protocol::ll ? 1 : 0);
+  return static_cast<std::size_t>(((kind * gpus_ + from_gpu) * gpus_ + to_gpu) * channels_ +
+                                  channel);
+}
+
+void P2pWays::plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol) {
+  if (!remote && from_gpu == to_gpu) return;
+  Endpoint from{0, from_gpu, 0}, to{remote ? 1 : 0, to_gpu, 0};
+  P2pExit exit{0, from_gpu};
+  if (remote) {
+    exit = nics_.exit(from_gpu, to_gpu, channel);
+    from.nic = exit.nic;
+    to.nic = nics_.entry(to_gpu, channel);
+  }
+  by_place_[place(from_gpu, to_gpu, channel, remote, protocol)] =
+      pattern(from, to, exit.proxy_gpu, protocol);
+}
+
+std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protocol protocol) {
+  const auto [at, is_new] =
+      known_.try_emplace({to.node, from.gpu, to.gpu, from.nic, to.nic, proxy_gpu, protocol},
+                         static_cast<std::uint32_t>(patterns_.size()));
+  if (!is_new) return at->second;
+  const Transport planned = plan_transport(cluster_, gpus_, protocol, from, to, rules_, proxy_gpu);
+  const auto links_per_node = static_cast<std::uint32_t>(cluster_.node().links().size());
+  Pattern pattern;
+  pattern.hop = planned.kind;
+  pattern.near = planned.into_slots;  // node 0: local numbers are global ones
+  for (const LinkId link : planned.network) {
+    const std::uint32_t id = index_of(link);
+    if (id < links_per_node) {
+      pattern.out.push_back(link);
+    } else if (id < 2 * links_per_node) {
+      pattern.in.push_back(LinkId{id - links_per_node});
+    }
+  }
+  if (planned.kind == HopKind::net) {
+    pattern.from_nic = cluster_.node().nics()[static_cast<std::size_t>(from.nic)].vertex;
+    pattern.to_nic = cluster_.node().nics()[static_cast<std::size_t>(to.nic)].vertex;
+  }
+  pattern.proxy_gpu = planned.proxy_gpu;
+  pattern.sender_flag = planned.sender_flag;
+  pattern.receiver_flag = planned.receiver_flag;
+  patterns_.push_back(std::move(pattern));
+  return at->second;
+}
+
+HopKind P2pWays::hop(int from, int to) const {
+  if (from / gpus_ != to / gpus_) return HopKind::net;
+  return patterns_[by_place_[place(from % gpus_, to % gpus_, 0, false, Protocol::simple)]].hop;
+}
+
+void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const {
+  assert(from != to);
+  const int from_node = from / gpus_, to_node = to / gpus_;
+  const bool remote = from_node != to_node;
+  const Pattern& pattern =
+      patterns_[by_place_[place(from % gpus_, to % gpus_, channel, remote, protocol)]];
+  way.near.clear();
+  way.far.clear();
+  way.relayed = remote;
+  append(cluster_, from_node, pattern.near, way.near);
+  if (!remote) return;
+  append(cluster_, from_node, pattern.out, way.far);
+  for (const LinkId link :
+       cluster_.fabric_route(from_node, pattern.from_nic, to_node, pattern.to_nic))
+    way.far.push_back(index_of(link));
+  append(cluster_, to_node, pattern.in, way.far);
+  way.send_thread = static_cast<std::uint32_t>(from_node * gpus_ + pattern.proxy_gpu);
+  way.receive_thread = static_cast<std::uint32_t>(to);
+  way.sender_flag = pattern.sender_flag;
+  way.receiver_flag = pattern.receiver_flag;
+}
+
+}  // namespace fabricast

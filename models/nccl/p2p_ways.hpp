@@ -1,0 +1,49 @@
+#pragma once
+// Which links the messages of sends and receives cross. Nodes are equal, so what lies inside them
+// is planned once per pair of GPUs.
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "models/nccl/p2p_nics.hpp"
+#include "models/nccl/transport.hpp"
+#include "sim/exchange.hpp"
+
+namespace fabricast {
+
+class P2pWays {
+ public:
+  /// The first `gpus` of each node take part. All arguments outlive the ways.
+  P2pWays(const Cluster& cluster, int gpus, int channels, const P2pNics& nics,
+          const TransportRules& rules);
+
+  HopKind hop(int from, int to) const;
+  /// REQUIRES: two different ranks; LL or Simple.
+  void way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const;
+
+ private:
+  /// A way between two equal nodes, or inside one: links are those of a NodeGraph.
+  struct Pattern {
+    HopKind hop{};
+    std::vector<LinkId> near, out, in;
+    VertexId from_nic{}, to_nic{};
+    int proxy_gpu = 0;
+    Duration sender_flag, receiver_flag;
+  };
+
+  void plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol);
+  std::size_t place(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol) const;
+  std::uint32_t pattern(Endpoint from, Endpoint to, int proxy_gpu, Protocol protocol);
+
+  const Cluster& cluster_;
+  int gpus_, channels_;
+  const P2pNics& nics_;
+  const TransportRules& rules_;
+  std::vector<Pattern> patterns_;
+  std::vector<std::uint32_t> by_place_;  ///< index in patterns_
+  /// By node of the receiver, GPUs, NICs, proxy and protocol.
+  std::map<std::tuple<int, int, int, int, int, int, Protocol>, std::uint32_t> known_;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,68 @@
+#include "models/nccl/run_ways.hpp"
+
+#include "models/nccl/ring_links.hpp"
+#include "models/nccl/tree_links.hpp"
+
+namespace fabricast {
+namespace {
+
+class Ways {
+ public:
+  Ways(const Cluster& cluster, int nodes, const CollectiveRun& run)
+      : cluster_(cluster), nodes_(nodes), gpus_(run.graph.gpus()), run_(run) {}
+
+  void add_ring(int channel) {
+    const GlobalRing ring = global_ring(run_.graph, nodes_, channel, run_.version);
+    for (std::size_t i = 0; i < ring.ranks.size(); ++i) {
+      const int from = ring.ranks[i], to = ring.ranks[(i + 1) % ring.ranks.size()];
+      int from_nic = 0, to_nic = 0;
+      if (from / gpus_ != to / gpus_) {
+        const NodeCrossing& crossing = ring.crossings[static_cast<std::size_t>(from / gpus_)];
+        from_nic = crossing.from_nic;
+        to_nic = crossing.to_nic;
+      }
+      add(end(from, from_nic), end(to, to_nic));
+    }
+  }
+
+  void add_tree(int channel) {
+    for (int rank = 0; rank < nodes_ * gpus_; ++rank) {
+      for (const int child : tree_links(run_.graph, nodes_, channel, rank).down) {
+        if (child < 0) continue;
+        const Endpoint above = end(rank, nic_of(run_.graph, channel, rank % gpus_));
+        const Endpoint below = end(child, nic_of(run_.graph, channel, child % gpus_));
+        add(below, above);
+        add(above, below);
+      }
+    }
+  }
+
+  std::vector<Transport> ways() && { return std::move(ways_); }
+
+ private:
+  Endpoint end(int rank, int nic) const { return {rank / gpus_, rank % gpus_, nic}; }
+  void add(Endpoint from, Endpoint to) {
+    ways_.push_back(plan_transport(cluster_, gpus_, run_.protocol, from, to, run_.transport));
+  }
+
+  const Cluster& cluster_;
+  int nodes_, gpus_;
+  const CollectiveRun& run_;
+  std::vector<Transport> ways_;
+};
+
+}  // namespace
+
+std::vector<Transport> ways_of(const Cluster& cluster, int nodes, const CollectiveRun& run) {
+  Ways out(cluster, nodes, run);
+  for (int channel = 0; channel < run.channels; ++channel) {
+    if (run.algorithm == Algorithm::ring) {
+      out.add_ring(channel);
+    } else {
+      out.add_tree(channel);
+    }
+  }
+  return std::move(out).ways();
+}
+
+}  // namespace fabricast

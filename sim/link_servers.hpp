@@ -1,0 +1,94 @@
+#pragma once
+// Links as servers with a queue in order of arrival: a link is booked for wire_bytes / rate from
+// max(arrival of the first byte, busy until), and bytes pass cut-through.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/machine.hpp"
+#include "sim/stamp.hpp"
+#include "sim/units.hpp"
+
+namespace fabricast {
+
+/// Costs by bytes: few different sizes are under way at any time.
+struct Cost {
+  std::int64_t bytes = -1;
+  Duration busy;
+  Bytes wire;
+};
+struct CostTable {
+  static constexpr unsigned kBits = 4;
+  std::array<Cost, 1u << kBits> entries{};
+  std::uint64_t recent = 0;
+
+  Cost& entry(std::int64_t bytes) {
+    if (entries[recent].bytes != bytes) {
+      recent = static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15u >> (64 - kBits);
+    }
+    return entries[recent];
+  }
+};
+
+template <class Stamp>
+class LinkServers {
+ public:
+  struct Link {
+    Stamp free;  ///< busy until
+    Bytes carried;
+    Bytes recent;       ///< the wire bytes it carried last,
+    Duration occupied;  ///< and for how long they occupied it
+    Duration latency;
+    std::uint32_t kind = 0;
+  };
+
+  /// Numbered from 0.
+  std::uint32_t add(LinkSpec spec) {
+    const auto known = std::find_if(kinds_.begin(), kinds_.end(),
+                                    [&](const Kind& kind) { return kind.spec == spec; });
+    Link link;
+    link.latency = spec.latency;
+    link.kind = static_cast<std::uint32_t>(known - kinds_.begin());
+    if (known == kinds_.end()) kinds_.push_back({spec, {}});
+    links_.push_back(link);
+    return static_cast<std::uint32_t>(links_.size() - 1);
+  }
+
+  std::size_t size() const { return links_.size(); }
+  std::size_t memory_bytes() const { return links_.capacity() * sizeof(Link); }
+  Link& operator[](std::uint32_t id) { return links_[id]; }
+  const Link& operator[](std::uint32_t id) const { return links_[id]; }
+
+  /// The first byte comes at `head`, the last is not there before `last`; both become when they
+  /// leave the link, its latency not yet passed.
+  [[gnu::always_inline]] void cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
+    if (wire.count == 0) return;
+    if (link.recent != wire) {
+      link.recent = wire;
+      link.occupied = kinds_[link.kind].occupancy(wire);
+    }
+    head = later(head, link.free);
+    link.free = head.plus(link.occupied, Cause::link);
+    link.carried += wire;
+    last = later(last, link.free);
+  }
+
+ private:
+  struct Kind {
+    LinkSpec spec;
+    CostTable costs;
+
+    [[gnu::noinline]] Duration occupancy(Bytes wire) {
+      Cost& cost = costs.entry(wire.count);
+      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), wire};
+      return cost.busy;
+    }
+  };
+
+  std::vector<Link> links_;
+  std::vector<Kind> kinds_;
+};
+
+}  // namespace fabricast

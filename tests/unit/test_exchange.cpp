@@ -1,0 +1,254 @@
+// Goal: the exchange keeps its timing rules to the picosecond. Method: hand-made schedules of a few
+// blocks with closed forms: slots, credits, clear-to-send, threads, batches, shared send buffers.
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "sim/exchange.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+constexpr std::int64_t kChunk = 1000;
+constexpr std::int64_t kChunkPs = 10'000;  // at kRate
+constexpr Bandwidth kRate{100'000'000'000};
+
+/// Batches by block, one way for all.
+struct HandMade final : ExchangeSchedule {
+  std::vector<std::vector<ExchangeBatch>> batches;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ExchangeWay> ways;
+
+  explicit HandMade(std::size_t blocks) : batches(blocks) {}
+
+  bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override {
+    if (cursor == batches[block].size()) return false;
+    batch = batches[block][cursor++];
+    return true;
+  }
+  void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override {
+    way = ways.at({from, lane.peer});
+  }
+  /// A message in batches of their own at both ends.
+  void add(std::uint32_t from, std::uint32_t to, std::int64_t bytes, std::uint32_t slots,
+           const ExchangeWay& way) {
+    ExchangeLane lane{to, {bytes}, {kChunk}, 0, slots, {}};
+    batches[from].push_back({{lane}, {}, {}, true});
+    lane.peer = from;
+    batches[to].push_back({{}, {lane}, {}, true});
+    ways[{from, to}] = way;
+  }
+};
+
+ExchangeWay direct(std::vector<std::uint32_t> links) {
+  ExchangeWay way;
+  way.near = std::move(links);
+  return way;
+}
+
+/// Through threads 0 and 1.
+ExchangeWay relayed(std::vector<std::uint32_t> links) {
+  ExchangeWay way;
+  way.relayed = true;
+  way.far = std::move(links);
+  way.send_thread = 0;
+  way.receive_thread = 1;
+  return way;
+}
+
+std::int64_t run_ps(Exchange<PlainStamp>& machine, const MessageKind& kind = {}) {
+  machine.add_kind(kind);
+  machine.run();
+  return machine.makespan().ps;
+}
+
+}  // namespace
+
+TEST_CASE("direct: chunks follow each other over the link") {
+  HandMade schedule(2);
+  schedule.add(0, 1, 10 * kChunk, 8, direct({0}));
+  Exchange<PlainStamp> machine(schedule, 2, 0);
+  machine.add_link({kRate, {500}});
+  CHECK(run_ps(machine) == 10 * kChunkPs + 500);
+  CHECK(machine.carried(0).count == 10 * kChunk);
+  CHECK(machine.messages() == 1);
+  CHECK(machine.chunks() == 10);
+}
+
+TEST_CASE("direct: one slot is one chunk per round trip") {
+  HandMade schedule(2);
+  schedule.add(0, 1, 5 * kChunk, 1, direct({0}));
+  Exchange<PlainStamp> machine(schedule, 2, 0);
+  machine.add_link({kRate, {70'000}});
+  CHECK(run_ps(machine) == 5 * (kChunkPs + 2 * 70'000) - 70'000);
+}
+
+TEST_CASE("direct: overhead and copying at both ends add up for one chunk") {
+  HandMade schedule(2);
+  ExchangeLane lane{1, {kChunk}, {kChunk}, 0, 8, {50'000'000'000}};  // 20 ns a chunk
+  schedule.batches[0].push_back({{lane}, {}, {}, true});
+  lane.peer = 0;
+  schedule.batches[1].push_back({{}, {lane}, {}, true});
+  schedule.ways[{0, 1}] = direct({0});
+  Exchange<PlainStamp> machine(schedule, 2, 0);
+  machine.add_link({kRate, {500}});
+  MessageKind kind;
+  kind.overhead = {3'000};
+  kind.sync = {70};
+  // The link (10 ns) hides behind the sender's copy (20 ns).
+  CHECK(run_ps(machine, kind) == 3'000 + 20'000 + 500 + 70 + 3'000 + 20'000);
+}
+
+TEST_CASE("relayed: a clear-to-send for every chunk, two posts, and the way back and forth") {
+  constexpr std::int64_t latency = 2'000, post = 300;
+  HandMade schedule(2);
+  schedule.add(0, 1, 6 * kChunk, 1, relayed({0}));
+  Exchange<PlainStamp> machine(schedule, 2, 2);
+  machine.add_link({kRate, {latency}});
+  MessageKind kind;
+  kind.post = {post};
+  CHECK(run_ps(machine, kind) == 6 * (2 * post + 2 * latency + kChunkPs));
+}
+
+TEST_CASE("relayed: with slots enough only the first chunk pays for the rendezvous") {
+  constexpr std::int64_t latency = 2'000, post = 300;
+  HandMade schedule(2);
+  schedule.add(0, 1, 6 * kChunk, 8, relayed({0}));
+  Exchange<PlainStamp> machine(schedule, 2, 2);
+  machine.add_link({kRate, {latency}});
+  MessageKind kind;
+  kind.post = {post};
+  CHECK(run_ps(machine, kind) == 2 * post + 2 * latency + 6 * kChunkPs);
+}
+
+TEST_CASE("relayed: flags are paid on both sides, and hide behind data that go the same way") {
+  HandMade schedule(2);
+  ExchangeWay way = relayed({1});
+  way.near = {0};
+  way.sender_flag = {900};
+  way.receiver_flag = {100};
+  schedule.add(0, 1, kChunk, 8, way);
+  Exchange<PlainStamp> machine(schedule, 2, 2);
+  machine.add_link({kRate, {400}});
+  machine.add_link({kRate, {2'000}});
+  CHECK(run_ps(machine) == kChunkPs + 900 + kChunkPs + 2'000);
+}
+
+TEST_CASE("an empty message synchronises, and occupies no link") {
+  HandMade schedule(2);
+  schedule.add(0, 1, 0, 8, relayed({0}));
+  Exchange<PlainStamp> machine(schedule, 2, 2);
+  machine.add_link({kRate, {2'000}});
+  CHECK(run_ps(machine) == 2 * 2'000);
+  CHECK(machine.carried(0).count == 0);
+  CHECK(machine.messages() == 1);
+}
+
+TEST_CASE("a thread serves one post after another") {
+  constexpr std::int64_t post = 50'000;
+  HandMade schedule(3);
+  schedule.add(0, 2, kChunk, 8, relayed({0}));
+  schedule.add(1, 2, kChunk, 8, relayed({1}));
+  // Both receives in one batch: their slots are posted one after the other.
+  schedule.batches[2] = {
+      {{}, {schedule.batches[2][0].receives[0], schedule.batches[2][1].receives[0]}, {}, true}};
+  schedule.ways[{1, 2}].send_thread = 2;
+  Exchange<PlainStamp> machine(schedule, 3, 3);
+  machine.add_link({kRate, {0}});
+  machine.add_link({kRate, {0}});
+  MessageKind kind;
+  kind.post = {post};
+  CHECK(run_ps(machine, kind) == 2 * post + post + kChunkPs);
+}
+
+TEST_CASE("batches run one after another, lanes side by side") {
+  HandMade schedule(3);
+  schedule.add(0, 1, kChunk, 8, direct({0}));
+  schedule.add(0, 2, kChunk, 8, direct({1}));
+  SUBCASE("two batches: the second begins when the lane of the first is free") {
+    schedule.batches[0][0].sends[0].rate = kRate;
+    schedule.batches[0][1].sends[0].rate = kRate;
+    Exchange<PlainStamp> machine(schedule, 3, 0);
+    machine.add_link({kRate, {0}});
+    machine.add_link({kRate, {0}});
+    CHECK(run_ps(machine) == 2 * kChunkPs);
+  }
+  SUBCASE("one batch") {
+    schedule.batches[0][0].sends.push_back(schedule.batches[0][1].sends[0]);
+    schedule.batches[0].pop_back();
+    Exchange<PlainStamp> machine(schedule, 3, 0);
+    machine.add_link({kRate, {0}});
+    machine.add_link({kRate, {0}});
+    CHECK(run_ps(machine) == kChunkPs);
+  }
+}
+
+TEST_CASE("the send buffers of a batch are free when all of it has been acknowledged") {
+  constexpr std::int64_t latency = 40'000;
+  for (const bool pooled : {true, false}) {
+    HandMade schedule(3);
+    schedule.add(0, 1, kChunk, 8, relayed({0}));
+    schedule.add(0, 2, kChunk, 8, relayed({1}));
+    for (ExchangeBatch& batch : schedule.batches[0]) batch.pooled = pooled;
+    Exchange<PlainStamp> machine(schedule, 3, 2);
+    machine.add_link({kRate, {latency}});
+    machine.add_link({kRate, {latency}});
+    const std::int64_t alone = 2 * latency + kChunkPs;
+    // Acknowledged one latency after the arrival; its own clear-to-send has long been there.
+    CHECK(run_ps(machine) == (pooled ? alone + latency + kChunkPs + latency : alone));
+  }
+}
+
+TEST_CASE("ways of different latency join in order of arrival") {
+  // Block 0 is far from the shared link 2, block 1 is near: its later chunk comes first.
+  HandMade schedule(4);
+  schedule.add(0, 2, kChunk, 8, direct({0, 2}));
+  schedule.add(1, 3, kChunk, 8, direct({1, 2}));
+  schedule.batches[1].insert(schedule.batches[1].begin(),
+                             {{}, {}, {{{kChunk}, kRate}}, true});  // starts 10 ns later
+  Exchange<PlainStamp> machine(schedule, 4, 0);
+  machine.add_link({kRate, {50'000}});
+  machine.add_link({kRate, {0}});
+  machine.add_link({kRate, {0}});
+  CHECK(run_ps(machine) == 50'000 + kChunkPs);
+  CHECK(machine.finished(3).ps == 2 * kChunkPs);
+}
+
+TEST_CASE("both kinds of stamps agree, and the parts sum up") {
+  HandMade schedule(2);
+  schedule.add(0, 1, 20 * kChunk, 2, relayed({0}));
+  schedule.batches[0][0].sends[0].rate = kRate;
+  Exchange<PlainStamp> plain(schedule, 2, 2);
+  Exchange<CausalStamp> causal(schedule, 2, 2);
+  MessageKind kind;
+  kind.overhead = {1'234};
+  kind.post = {567};
+  plain.add_link({kRate, {8'901}});
+  causal.add_link({kRate, {8'901}});
+  plain.add_kind(kind);
+  causal.add_kind(kind);
+  plain.run();
+  causal.run();
+  CHECK(plain.makespan().ps == causal.makespan().ps);
+  CHECK(plain.digest() == causal.digest());
+  std::int64_t sum = 0;
+  for (const std::int64_t part : causal.makespan().parts) sum += part;
+  CHECK(sum == causal.makespan().ps);
+}
+
+TEST_CASE("a message with one end is named") {
+  HandMade schedule(2);
+  schedule.add(0, 1, kChunk, 8, direct({0}));
+  schedule.batches[1].clear();
+  Exchange<PlainStamp> machine(schedule, 2, 0);
+  machine.add_link({kRate, {0}});
+  machine.add_kind({});
+  CHECK_THROWS_WITH_AS(machine.run(),
+                       "the exchange came to a halt: the message of block 0 to block 1 does not "
+                       "come to an end",
+                       std::logic_error);
+}
