@@ -22,24 +22,6 @@ std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
   return out;
 }
 
-const ChannelGraph& graph_of(const TunerInput& input, Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::tree:
-    case Algorithm::pat:  // its connections are made like the tree's
-      return input.tree;
-    case Algorithm::nvls:
-    case Algorithm::nvls_tree:
-      return input.nvls_graph;
-    case Algorithm::collnet_direct:
-      return input.collnet_direct;
-    case Algorithm::collnet_chain:
-      return input.collnet_chain;
-    case Algorithm::ring:
-      break;
-  }
-  return input.ring;
-}
-
 /// The best of what is executed stands in for what NCCL chose.
 void stand_in(const Communicator& communicator, const Call& call, Bytes size, DecidedCall& out) {
   const auto executed = [&](Algorithm algorithm) {

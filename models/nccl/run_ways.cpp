@@ -9,7 +9,7 @@ namespace {
 class Ways {
  public:
   Ways(const Cluster& cluster, int nodes, const CollectiveRun& run)
-      : cluster_(cluster), nodes_(nodes), gpus_(run.graph.gpus()), run_(run) {}
+      : cluster_(cluster), nodes_(nodes), gpus_(gpus_of(run)), run_(run) {}
 
   void add_ring(int channel) {
     const GlobalRing ring = global_ring(run_.graph, nodes_, channel, run_.version);
@@ -37,6 +37,15 @@ class Ways {
     }
   }
 
+  /// NVLS, CollNet, PAT: what a channel's first GPU sends to other nodes by the channel's NIC.
+  void add_heads() {
+    for (const GraphChannel& channel : run_.graph.channels) {
+      if (nodes_ == 1) return;
+      const int gpu = channel.gpu_order.front();
+      add({0, gpu, channel.net_in}, {1, gpu, channel.net_in});
+    }
+  }
+
   std::vector<Transport> ways() && { return std::move(ways_); }
 
  private:
@@ -56,12 +65,10 @@ class Ways {
 std::vector<Transport> ways_of(const Cluster& cluster, int nodes, const CollectiveRun& run) {
   Ways out(cluster, nodes, run);
   for (int channel = 0; channel < run.channels; ++channel) {
-    if (run.algorithm == Algorithm::ring) {
-      out.add_ring(channel);
-    } else {
-      out.add_tree(channel);
-    }
+    if (run.algorithm == Algorithm::ring) out.add_ring(channel);
+    if (run.algorithm == Algorithm::tree) out.add_tree(channel);
   }
+  if (run.algorithm != Algorithm::ring && run.algorithm != Algorithm::tree) out.add_heads();
   return std::move(out).ways();
 }
 

@@ -48,6 +48,9 @@ struct TunerInput {
   NcclSettings settings;
 };
 
+/// What the algorithm was searched as. PAT has the graph and the figures of Tree.
+const ChannelGraph& graph_of(const TunerInput& input, Algorithm algorithm);
+
 /// A protocol of an algorithm for one collective, before any size is known.
 struct TunedPair {
   float latency_us = 0;

@@ -14,7 +14,4 @@ float tuned_bandwidth_GBps(const TunerInput& input, Collective collective, Algor
 float tuned_latency_us(const TunerInput& input, Collective collective, Algorithm algorithm,
                        Protocol protocol);
 
-/// What the algorithm was searched as. PAT has the figures of Tree.
-const ChannelGraph& graph_of(const TunerInput& input, Algorithm algorithm);
-
 }  // namespace fabricast

@@ -145,8 +145,7 @@ bool takes_other_ways(const Cluster& sample, const CollectiveRun& run, const Dec
   CollectiveRun other = run;
   other.transport = transport_rules(made.search_settings);
   if (row.decision.algorithm == run.algorithm) {
-    const TunerInput& input = made.model.input;
-    other.graph = run.algorithm == Algorithm::ring ? input.ring : input.tree;
+    other.graph = graph_of(made.model.input, run.algorithm);
     if (other.graph.gpus() != run.graph.gpus()) return true;
   }
   const int nodes = std::min(made.nodes, sample.nodes());
