@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -9,6 +11,7 @@
 #include "cli/values.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
+#include "models/studies/timeline_json.hpp"
 
 namespace fabricast {
 
@@ -19,6 +22,8 @@ struct BenchOptions {
   JobOptions job;
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
+  std::string trace, trace_ranks;
+  std::vector<std::string> faults;
   bool explain = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
 };
@@ -29,6 +34,38 @@ std::vector<Bytes> sizes(const BenchOptions& options, const CLI::App& command) {
   if (given(command, "--sizes"))
     throw Error("--sizes and -b/-e/-f/-i both say what sizes to run", "give one of the two");
   return options.nccl_tests.sizes();
+}
+
+/// The ranks to trace, if any.
+std::optional<TimelineFilter> traced(const BenchOptions& options) {
+  if (options.trace.empty()) {
+    if (!options.trace_ranks.empty())
+      throw Error("--trace-ranks without --trace", "name the file: --trace out.json");
+    return std::nullopt;
+  }
+  if (options.trace_ranks.empty()) return TimelineFilter{};
+  return of_option("--trace-ranks", [&] { return parse_rank_range(options.trace_ranks); });
+}
+
+/// Fails before a long run, not after it; leaves no file behind.
+void check_writable(const std::string& path) {
+  const bool existed = std::filesystem::exists(path);
+  const bool opened = !std::filesystem::is_directory(path) &&
+                      std::ofstream(path, std::ios::binary | std::ios::app).is_open();
+  if (!opened)
+    throw Error(Place{path, 0, {}}, "cannot be written", "--trace takes the file to write");
+  if (!existed) std::filesystem::remove(path);
+}
+
+void write_trace(const BenchResult& result, const std::string& path) {
+  const BenchBlock& block = result.blocks.front();
+  const BenchRow& row = block.rows.front();
+  std::ofstream out(path, std::ios::binary);
+  write_timeline(out, result.config, block, row);
+  out.close();
+  if (out.fail()) throw Error(Place{path, 0, {}}, "writing it failed", "is the disk full?");
+  fmt::print(stderr, "{}: {} spans, for ui.perfetto.dev or chrome://tracing\n", path,
+             row.timeline->spans.size());
 }
 
 BenchConfig config(const BenchOptions& options, const CLI::App& command) {
@@ -48,6 +85,9 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   of_option("-d", [&] { datatype_bytes(out.datatype); });
   out.root = options.nccl_tests.root;
   out.explain = options.explain;
+  out.trace = traced(options);
+  for (const std::string& fault : options.faults)
+    out.faults.push_back(of_option("--fault", [&] { return parse_fault(fault); }));
   out.sharp = options.sharp;
   return out;
 }
@@ -63,12 +103,14 @@ void print_result(const BenchResult& result, const std::string& format) {
 
 int run(const BenchOptions& options, const CLI::App& command) {
   const BenchConfig asked = config(options, command);
+  if (asked.trace) check_writable(options.trace);
   say_what_is_ignored(command, options.nccl_tests);
   BenchResult result;
   {
     Progress progress;
     result = run_bench(asked, load_parts(options.job.parts), progress.callback());
   }
+  if (asked.trace) write_trace(result, options.trace);
   print_result(result, options.format);
   return kDone;
 }
@@ -97,6 +139,15 @@ void add_bench(CLI::App& app, Action& action) {
                     "the fabric offers SHARP: a CollNet plugin serves all NICs");
   command->add_flag("--explain", options->explain,
                     "say where the time went and name the busiest links");
+  command
+      ->add_option("--fault", options->faults,
+                   "what is broken or slow: \"nic node3:mlx5_0 rate 50%\", \"gpu node0:gpu3 slow "
+                   "80%\", \"link NAME down 2s\", \"link NAME flap 10s 90%\"; may be repeated")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--trace", options->trace,
+                      "write a timeline of the one run to this file, for ui.perfetto.dev");
+  command->add_option("--trace-ranks", options->trace_ranks, "only these ranks: 0-7, or 3");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank (always so at present)");
   add_nccl_tests_options(*command, options->nccl_tests);
   command->callback([options, command, &action] {

@@ -159,6 +159,20 @@ bool Executor<Stamp>::joins_at(const std::vector<bool>& joins, std::uint32_t hop
                      [&](std::uint32_t link) { return joins[link & ~kBeside]; });
 }
 
+/// What is lost reaches the links that follow far later than what is not.
+template <class Stamp>
+void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
+  for (const Connection& connection : connections_) {
+    const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+    bool is_behind = false;
+    for (std::uint32_t hop = begin; hop != end; ++hop) {
+      const std::uint32_t link = hops_[hop] & ~kBeside;
+      if (is_behind) joins[link] = true;
+      is_behind = is_behind || outages_.contains(link);
+    }
+  }
+}
+
 /// Finds the links that slices reach with different lead times (latency between the event that
 /// books the link and the arrival), and begins a leg there: a new event, so that the lead is 0.
 /// That can make leads further on differ, so it goes round until nothing changes.
@@ -166,6 +180,7 @@ template <class Stamp>
 std::vector<bool> Executor<Stamp>::joints() const {
   constexpr std::int64_t unknown = -1;
   std::vector<bool> joins(links_.size());
+  if constexpr (Stamp::kLossy) mark_behind_outages(joins);
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<std::int64_t> leads(links_.size(), unknown);
@@ -226,6 +241,7 @@ Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
 template <class Stamp>
 bool Executor<Stamp>::fetch(Worker& worker) {
   Primitive primitive;
+  if constexpr (Stamp::kObserved) observer_->takes_up(id_of(worker), worker.cursor);
   if (!programs_[worker.program]->next(worker.role, worker.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
   assert(std::bit_width(primitive.in) <= worker.ins &&
@@ -338,6 +354,58 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   if (connection.sender_waits) arm(connection.from);
 }
 
+/// A link carries the slice, unless it is down then: the slice is lost and sent again, from here.
+template <class Stamp>
+void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
+  if constexpr (Stamp::kLossy) {
+    if (send_again(id, head, last, wire)) return;
+  }
+  auto& link = links_[id];
+  links_.cross(link, head, last, wire);
+  if constexpr (Stamp::kObserved) {
+    if (wire.count > 0) observer_->books(id, {head.ps}, {link.free.ps});
+  }
+}
+
+/// False when the slice is not lost. What is sent again does not make others on the link wait.
+template <class Stamp>
+bool Executor<Stamp>::send_again(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
+  const auto failing = outages_.find(id);
+  if (failing == outages_.end()) return false;
+  auto& link = links_[id];
+  const Stamp start = wire.count == 0 ? head : later(head, link.free);
+  const Duration busy = transfer_time(wire, failing->second.rate);
+  const Instant sent{start.ps};
+  Instant at = sent;
+  int retries = 0;
+  while (at < kNever && failing->second.outage.hits(at, busy)) {
+    ++losses_.lost;
+    if (retries == retry_.count || retry_.timeout.ps == 0) {
+      const Instant end = retry_.timeout.ps == 0 ? kNever : sent + retry_.patience();
+      if (!losses_.gave_up || end < losses_.given_up || (end == kNever && sent < losses_.sent)) {
+        losses_.link = id;
+        losses_.sent = sent;
+        losses_.given_up = end;
+      }
+      losses_.gave_up = true;
+      at = kNever;
+    } else {
+      at = at + retry_.timeout;
+      ++retries;
+    }
+  }
+  if (at == sent) return false;
+  if (at < kNever) losses_.retries_most = std::max(losses_.retries_most, retries);
+  head = start.plus(at - sent, Cause::link);
+  const Stamp through = head.plus(busy, Cause::link);
+  last = later(last, through);
+  link.carried += wire;
+  if constexpr (Stamp::kObserved) {
+    if (wire.count > 0) observer_->books(id, {head.ps}, {through.ps});
+  }
+  return true;
+}
+
 /// Books the links from `hop` on for wire bytes: the first byte comes to the first link at `first`,
 /// the last is not there before `last`. Returns when the last one arrives behind the links; `first`
 /// becomes when the first one does.
@@ -346,8 +414,8 @@ Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
                              Bytes wire) {
   Stamp head = first;
   for (; hop != end; ++hop) {
-    auto& link = links_[hops_[hop]];
-    links_.cross(link, head, last, wire);
+    const auto& link = links_[hops_[hop]];
+    pass(hops_[hop], head, last, wire);
     head = head.plus(link.latency, Cause::latency);
     last = last.plus(link.latency, Cause::latency);
   }
@@ -365,7 +433,7 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
     for (; hop != next; ++hop) {
       auto& link = links_[hops_[hop] & ~kBeside];
       Stamp one_first = first, one_last = last;
-      links_.cross(link, one_first, one_last, wire);
+      pass(hops_[hop] & ~kBeside, one_first, one_last, wire);
       all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
       all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
     }
@@ -419,6 +487,8 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
   if (!leg.last) return enqueue(id + 1, flight);
   const ConnectionKind& kind = connection_kinds_[connection.kind];
+  if constexpr (Stamp::kObserved)
+    observer_->arrives(id_of(connection), flight.slot, {flight.last.ps});
   slot(connection, flight.slot) = flight.last.plus(kind.sync, Cause::latency);
   ++connection.full;
   if (connection.receiver_waits) arm(connection.to);
@@ -453,9 +523,15 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   if (cost.bytes != payload) price(cost, worker_classes_[worker.kind], payload);
   const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
+  if constexpr (Stamp::kObserved) show_slice(worker, start, end, payload);
+  if constexpr (Stamp::kLossy) {
+    ++losses_.handled;
+    if (Instant{end.ps} < kNever) ++losses_.done;
+  }
   worker.free = end;
   all_outputs<kSingle>(worker, [&](Connection& output) {
     if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+    if constexpr (Stamp::kObserved) show_departure(output, end);
     if (output.legged) {
       depart(output, begin, end, cost.wire);
       return true;
@@ -463,6 +539,8 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     Stamp first = begin;
     const std::uint32_t path = output.path + 1;
     const Stamp arrived = carry(output, path, path + hops_[output.path], first, end, cost.wire);
+    if constexpr (Stamp::kObserved)
+      observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
     fill(output, arrived.plus(connection_kinds_[output.kind].sync, Cause::latency));
     return true;
   });
@@ -484,6 +562,11 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   const Stamp posted = later(start, thread.free).plus(cost.busy, Cause::latency);
   thread.free = posted;
   relay.free = start;
+  if constexpr (Stamp::kObserved) {
+    const Instant end{posted.ps}, begin{posted.ps - cost.busy.ps};
+    observer_->relays(id_of(relay), relay.role.lane, begin, end, {payload});
+    show_departure(output, posted);
+  }
   if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
@@ -491,6 +574,7 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   Stamp first = posted;
   const std::uint32_t path = output.path + 1;
   const Stamp arrived = carry(output, path, path + hops_[output.path], first, posted, cost.wire);
+  if constexpr (Stamp::kObserved) observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
   const ConnectionKind& out_kind = connection_kinds_[output.kind];
   fill(output, arrived.plus(out_kind.sync, Cause::latency));
   const Duration freed = out_kind.ack + connection_kinds_[input.kind].credit;
@@ -514,6 +598,54 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
     act_worker<false>(worker, start);
   }
   if (!worker.done) arm(id);
+}
+
+/// What the worker's slice at `start` waited for. REQUIRES: its slots are as they were then.
+template <class Stamp>
+ObservedWait Executor<Stamp>::wait_of(Worker& worker, Stamp start) {
+  ObservedWait wait;
+  if (start.ps == worker.free.ps) return wait;
+  all_inputs<false>(worker, [&](Connection& input) {
+    const std::uint32_t i = input.next_drain;
+    if (slot(input, i).ps != start.ps) return true;
+    wait = {ObservedWait::For::full_slot, id_of(input), i, input.from};
+    return false;
+  });
+  if (wait.what != ObservedWait::For::nothing) return wait;
+  all_outputs<false>(worker, [&](Connection& output) {
+    const std::uint32_t i = output.next_fill;
+    if (slot(output, i).ps != start.ps) return true;
+    wait = {ObservedWait::For::free_slot, id_of(output), i, output.to};
+    return false;
+  });
+  return wait;
+}
+
+template <class Stamp>
+void Executor<Stamp>::show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload) {
+  observer_->handles(
+      {id_of(worker), {worker.free.ps}, {start.ps}, {end.ps}, {payload}, wait_of(worker, start)});
+}
+
+template <class Stamp>
+void Executor<Stamp>::show_departure(const Connection& connection, Stamp end) const {
+  observer_->departs(id_of(connection), connection.next_fill,
+                     Instant{end.ps} + latency(connection));
+}
+
+/// Of its links alone.
+template <class Stamp>
+Duration Executor<Stamp>::latency(const Connection& connection) const {
+  const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+  Duration sum;
+  for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
+    next = step_end(hop, end);
+    Duration step;
+    for (std::uint32_t i = hop; i != next; ++i)
+      step = std::max(step, links_[hops_[i] & ~kBeside].latency);
+    sum += step;
+  }
+  return sum;
 }
 
 /// Rounds of a large symmetric system walk far apart in memory: asks for the state of those who act
@@ -606,5 +738,7 @@ std::size_t Executor<Stamp>::memory_bytes() const {
 
 template class Executor<PlainStamp>;
 template class Executor<CausalStamp>;
+template class Executor<LossyStamp>;
+template class Executor<ObservedStamp>;
 
 }  // namespace fabricast

@@ -21,8 +21,8 @@
 //
 // Exact and deterministic: times are integers, events are totally ordered (radix_heap.hpp), nothing
 // depends on addresses. One event is one slice of one worker or relay. No globals: executors can
-// run side by side. Not modelled here: loss, shares within a link (see `flow`, `packet`), memory
-// traffic.
+// run side by side. Links lose slices only where an Outage says so (LossyStamp). Not modelled here:
+// shares within a link (see `flow`, `packet`), memory traffic.
 
 #include <array>
 #include <cstdint>
@@ -33,6 +33,8 @@
 
 #include "sim/link_servers.hpp"
 #include "sim/machine.hpp"
+#include "sim/observer.hpp"
+#include "sim/outage.hpp"
 #include "sim/program.hpp"
 #include "sim/radix_heap.hpp"
 #include "sim/stamp.hpp"
@@ -52,6 +54,19 @@ class Executor final : public Machine {
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
   void connect(const ConnectionSpec& spec) override;
   std::uint32_t workers() const override { return static_cast<std::uint32_t>(workers_.size()); }
+
+  /// Tells `observer`, who outlives the run, of everything. REQUIRES: an ObservedStamp.
+  void watch(Observer& observer) requires(Stamp::kObserved) { observer_ = &observer; }
+
+  /// While the link, which has this rate, is down, it loses what it carries. Lost slices are sent
+  /// again from where they were lost, and hold up what follows them on their connection only. One
+  /// that is given up never arrives. REQUIRES: a lossy stamp, nothing runs yet.
+  void set_outage(std::uint32_t link, Bandwidth rate,
+                  const Outage& outage) requires(Stamp::kLossy) {
+    outages_[link] = {outage, rate};
+  }
+  void set_retry(const Retry& retry) requires(Stamp::kLossy) { retry_ = retry; }
+  const Losses& losses() const requires(Stamp::kLossy) { return losses_; }
 
   /// Until nothing is left to do. `progress` is called now and then with the events so far.
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
@@ -93,6 +108,9 @@ class Executor final : public Machine {
   void lay_legs();
   std::uint32_t step_end(std::uint32_t hop, std::uint32_t end) const;
   bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
+  [[gnu::always_inline]] inline void pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
+  [[gnu::noinline]] bool send_again(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
+  void mark_behind_outages(std::vector<bool>& joins) const;
   [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
                                             std::uint32_t end, Stamp& first, Stamp last,
                                             Bytes wire);
@@ -105,6 +123,16 @@ class Executor final : public Machine {
   [[gnu::always_inline]] inline void fill(Connection& connection, Stamp at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
+  void show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload);
+  ObservedWait wait_of(Worker& worker, Stamp start);
+  void show_departure(const Connection& connection, Stamp end) const;
+  Duration latency(const Connection& connection) const;
+  std::uint32_t id_of(const Worker& worker) const {
+    return static_cast<std::uint32_t>(&worker - workers_.data());
+  }
+  std::uint32_t id_of(const Connection& connection) const {
+    return static_cast<std::uint32_t>(&connection - connections_.data());
+  }
   std::string stuck();
 
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
@@ -197,9 +225,19 @@ class Executor final : public Machine {
   RadixHeap queue_;
   std::uint64_t events_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
+  struct FailingLink {
+    Outage outage;
+    Bandwidth rate;
+  };
+  std::map<std::uint32_t, FailingLink> outages_;
+  Retry retry_;
+  Losses losses_;
+  Observer* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
 };
 
 extern template class Executor<PlainStamp>;
 extern template class Executor<CausalStamp>;
+extern template class Executor<LossyStamp>;
+extern template class Executor<ObservedStamp>;
 
 }  // namespace fabricast

@@ -2,6 +2,7 @@
 // What workers execute: primitives generated one after another, never stored.
 
 #include <cstdint>
+#include <string_view>
 
 #include "sim/units.hpp"
 
@@ -28,6 +29,12 @@ struct Cursor {
   std::uint32_t major = 0, minor = 0;
 };
 
+/// What people call a primitive.
+struct PrimitiveLabel {
+  std::string_view name;  ///< "" = nothing in particular
+  std::uint32_t loop = 0, step = 0;
+};
+
 /// A family of workers' programs: a pure function (role, cursor) -> (primitive, next cursor), so
 /// memory does not grow with the number of steps.
 class Program {
@@ -35,6 +42,14 @@ class Program {
   virtual ~Program() = default;
   /// The primitive at `cursor`, and moves the cursor on; false when the worker is done.
   virtual bool next(Role role, Cursor& cursor, Primitive& primitive) const = 0;
+
+  // For those who look on; nothing depends on it.
+  /// Of the primitive that next() gives at `cursor`.
+  virtual PrimitiveLabel label(Role, Cursor cursor) const {
+    return {{}, cursor.major, cursor.minor};
+  }
+  /// Which part of a rank's thread block the worker is, "" = all of it.
+  virtual std::string_view part(Role) const { return {}; }
 };
 
 }  // namespace fabricast

@@ -1,6 +1,7 @@
 #pragma once
-// Two kinds of time stamps for one executor: a plain instant, and an instant that knows where its
-// time went along the critical path that led to it.
+// Kinds of time stamps for one executor: a plain instant, an instant that knows where its time went
+// along the critical path that led to it (of an executor whose links can go down, or not), and one
+// for an executor that is watched.
 
 #include <array>
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace fabricast {
 /// What the critical path was doing.
 enum class Cause : std::uint8_t {
   latency,  ///< wire, flag and poll latencies, fixed cost per primitive, relay post
-  link,     ///< bytes crossing a link, or queued behind others on it
+  link,     ///< bytes crossing a link, queued behind others on it, or lost on it and sent again
   worker,   ///< the worker's own copying and reducing
   slots,    ///< a freed slot on its way back to a stalled sender
 };
@@ -23,23 +24,43 @@ struct PlainStamp {
   std::int64_t ps = 0;
 
   static constexpr bool kCausal = false;
+  static constexpr bool kObserved = false;
+  static constexpr bool kLossy = false;
   PlainStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };
 
 /// An instant and how it came about: the parts always sum up to `ps`.
-struct CausalStamp {
+template <bool kLinksFail>
+struct CausalStampOf {
   std::int64_t ps = 0;
   std::array<std::int64_t, kCauses> parts{};
 
   static constexpr bool kCausal = true;
-  CausalStamp plus(Duration d, Cause cause) const {
-    CausalStamp out = *this;
+  static constexpr bool kObserved = false;
+  static constexpr bool kLossy = kLinksFail;
+  CausalStampOf plus(Duration d, Cause cause) const {
+    CausalStampOf out = *this;
     out.ps += d.ps;
     out.parts[static_cast<std::size_t>(cause)] += d.ps;
     return out;
   }
   Duration of(Cause cause) const { return {parts[static_cast<std::size_t>(cause)]}; }
+};
+
+using CausalStamp = CausalStampOf<false>;
+/// Of an executor whose links can go down.
+using LossyStamp = CausalStampOf<true>;
+
+/// An instant of an executor that tells an Observer what it does.
+struct ObservedStamp {
+  std::int64_t ps = 0;
+
+  static constexpr bool kCausal = false;
+  static constexpr bool kObserved = true;
+  static constexpr bool kLossy = true;
+  ObservedStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
+  Duration of(Cause) const { return {}; }
 };
 
 /// The later one decides; the first on a tie.

@@ -3,6 +3,7 @@
 // n * links_per_node + l, fabric links follow. Routes inside a node come from its NodeGraph.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,10 @@ class Cluster {
   int nodes() const { return nodes_; }
   std::uint32_t links() const { return links_; }  ///< number of global links
   ClusterLink link(LinkId global) const;
+  /// From now on the link has this rate: something is wrong with it.
+  void set_rate(LinkId link, Bandwidth rate) { rates_[index_of(link)] = rate; }
+  /// Between nodes, ports of NICs included.
+  bool is_fabric_link(LinkId global) const { return index_of(global) >= nic_to_leaf_; }
   /// "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
   /// "leaf0.1 -> spine3 (400 Gb/s)". Leaves are numbered plane.index, where a plane is a rail; a
   /// plain fat-tree has one plane and leaf1 is its second leaf. All leaves share the spines.
@@ -137,6 +142,7 @@ class Cluster {
   void check_radix() const;
   FabricPort port_of(std::uint32_t node, std::uint32_t rail) const;
   std::uint32_t rail_of(VertexId nic) const;
+  ClusterLink healthy_link(LinkId global) const;
   std::uint32_t port_number(int node, VertexId nic) const;
   Joined joined(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;
   std::vector<LinkId> route(const Joined& ends, std::uint32_t way) const;
@@ -148,6 +154,7 @@ class Cluster {
   int nodes_;
   FabricConfig fabric_;
   std::uint32_t links_per_node_ = 0;
+  std::map<std::uint32_t, Bandwidth> rates_;  ///< of links that are not as they should be
   int leaves_per_plane_ = 0, planes_ = 0, uplinks_ = 0;
   LayoutHolder layout_;
   // Numbers of the first links of each kind; node links come before them.

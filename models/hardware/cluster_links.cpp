@@ -96,6 +96,13 @@ Bandwidth Cluster::port_rate(const FabricEnd& nic) const {
 }
 
 ClusterLink Cluster::link(LinkId global) const {
+  ClusterLink out = healthy_link(global);
+  const auto changed = rates_.find(index_of(global));
+  if (changed != rates_.end()) out.rate = changed->second;
+  return out;
+}
+
+ClusterLink Cluster::healthy_link(LinkId global) const {
   if (index_of(global) < nic_to_leaf_) {
     const NodeLink& link = node_.link(LinkId{index_of(global) % links_per_node_});
     return {link.rate, link.latency};

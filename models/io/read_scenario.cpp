@@ -46,6 +46,22 @@ void read_environment(Reader& in, Environment& environment) {
   for (const std::string& name : variables.keys()) environment.set(name, variables.text(name));
 }
 
+/// A case's own replace those of the scenario.
+void read_faults(Reader& in, Study study, std::vector<FaultSpec>& faults) {
+  const std::vector<std::string> texts = in.texts("faults");
+  if (!in.has("faults")) return;
+  if (study == Study::decide)
+    in.fail("faults", "means nothing to study decide, which simulates nothing");
+  faults.clear();
+  for (const std::string& text : texts) {
+    try {
+      faults.push_back(parse_fault(text));
+    } catch (const Error& error) {
+      in.fail("faults", error.what());
+    }
+  }
+}
+
 /// `decide` simulates nothing: keys that only a simulation heeds are mistakes there.
 void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
@@ -73,6 +89,7 @@ void read_case(Reader& in, const std::string& file, Study study, BenchConfig& co
   }
   config.root = in.whole("root", 0, kNodesMax, config.root);
   config.explain = in.flag("explain", config.explain);
+  read_faults(in, study, config.faults);
   read_environment(in, config.environment);
 }
 

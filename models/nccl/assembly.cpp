@@ -1,6 +1,7 @@
 #include "models/nccl/assembly.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/nccl/slices.hpp"
 
@@ -38,7 +39,9 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share) {
                                 .gpus()[static_cast<std::size_t>(gpu)]
                                 .part.copy_rate[index_of(run_.protocol)];
     const auto rate = static_cast<std::int64_t>(static_cast<double>(whole.bytes_per_s) * share);
-    out.push_back(machine_.add_worker_class({{rate}, wire_format(run_.protocol)}));
+    const WorkerClass kind{{rate}, wire_format(run_.protocol)};
+    out.push_back(machine_.add_worker_class(kind));
+    classes_[out.back()] = kind;
   }
   return out;
 }
@@ -46,11 +49,32 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share) {
 std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
                                    const Program& program, Role role, int rank,
                                    std::uint64_t slices) {
-  const std::uint32_t id =
-      machine_.add_worker(classes[static_cast<std::size_t>(rank % gpus_)], program, role);
+  std::uint32_t kind = classes[static_cast<std::size_t>(rank % gpus_)];
+  const auto slow = std::ranges::find(run_.faults.gpus, rank, &Faults::SlowGpu::rank);
+  const bool is_slow = slow != run_.faults.gpus.end();
+  if (is_slow) kind = slowed_class(kind, slow->speed);
+  const std::uint32_t id = machine_.add_worker(kind, program, role);
+  if (is_slow) speeds_[id] = slow->speed;
   workers_of_rank_[static_cast<std::size_t>(rank)].push_back(id);
   slices_ += slices;
   return id;
+}
+
+std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
+  const auto [at, is_new] = slowed_classes_.try_emplace({worker_class, speed}, 0);
+  if (is_new) {
+    WorkerClass kind = classes_.at(worker_class);
+    const auto whole = static_cast<double>(kind.copy_rate.bytes_per_s);
+    kind.copy_rate.bytes_per_s = std::llround(whole * speed);
+    at->second = machine_.add_worker_class(kind);
+  }
+  return at->second;
+}
+
+Duration Assembly::fixed_cost(std::uint32_t worker, Duration healthy) const {
+  const auto slow = speeds_.find(worker);
+  if (slow == speeds_.end()) return healthy;
+  return {std::llround(static_cast<double>(healthy.ps) / slow->second)};
 }
 
 Duration Assembly::latency(const std::vector<LinkId>& links) const {
@@ -72,7 +96,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   ConnectionSpec slots;
   slots.from = from;
   slots.slots = static_cast<std::uint32_t>(partition_.shape.slices_in_flight());
-  slots.overhead = costs().overhead[kind];
+  slots.overhead = fixed_cost(from, costs().overhead[kind]);
   slots.path = path;
   const Duration near_latency = latency(way.into_slots);
   if (way.kind != HopKind::net) {

@@ -3,6 +3,7 @@
 // what it needs (add_rings(), add_trees(), add_nvls(), ...); what they share stands here.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Assembly {
   std::uint32_t add_worker(const std::vector<std::uint32_t>& classes, const Program& program,
                            Role role, int rank, std::uint64_t slices);
 
+  /// A fixed cost of this worker, which is higher on a GPU that is slow (Faults).
+  Duration fixed_cost(std::uint32_t worker, Duration healthy) const;
+
   /// Slots between two workers, for so many slices. Through the network there are slots on both
   /// sides and a proxy between.
   /// `before`: what bytes cross before they get to GPU `a` (ConnectionSpec::path).
@@ -69,6 +73,8 @@ class Assembly {
   void add_forwarded(std::uint64_t slices) { forwarded_ += slices; }
 
  private:
+  std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
+
   Machine& machine_;
   const Cluster& cluster_;
   const SoftwareCosts& software_;
@@ -79,6 +85,9 @@ class Assembly {
   std::uint32_t relay_class_ = 0;
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::vector<std::uint32_t>> workers_of_rank_;
+  std::map<std::uint32_t, WorkerClass> classes_;
+  std::map<std::pair<std::uint32_t, double>, std::uint32_t> slowed_classes_;
+  std::map<std::uint32_t, double> speeds_;  ///< of workers of slow GPUs
   std::uint64_t slices_ = 0, forwarded_ = 0;
 };
 

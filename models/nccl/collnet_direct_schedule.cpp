@@ -148,7 +148,7 @@ class DirectSchedule {
                                          b, run().transport);
     const auto kind = static_cast<std::size_t>(way.kind);
     const auto peers = static_cast<std::int64_t>(heads_.size()) - (head_number(gpu) < 0 ? 0 : 1);
-    const Duration whole = assembly_.costs().overhead[kind];
+    const Duration whole = assembly_.fixed_cost(from, assembly_.costs().overhead[kind]);
     const std::vector<std::uint32_t> path = link_ids(way.into_slots);
     ConnectionSpec spec;
     spec.from = from;

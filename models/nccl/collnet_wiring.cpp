@@ -66,7 +66,7 @@ CollnetWiring::Strand CollnetWiring::give(const CollnetEnd& end, const NodeWay& 
   spec.to = assembly_.add_proxy(end.at.node, end.at.gpu, slices);
   spec.slots = kGiven;
   spec.path = path;
-  spec.overhead = assembly_.costs().overhead[net];
+  spec.overhead = assembly_.fixed_cost(end.from, assembly_.costs().overhead[net]);
   const Duration data = assembly_.latency(way.transport.into_slots);
   spec.sync = std::max(Duration{}, way.transport.sender_flag - data);
   spec.credit = way.transport.sender_flag;

@@ -31,6 +31,8 @@ constexpr std::array kActing = {
     ActingVariable{"NCCL_LL128_BUFFSIZE"},
     ActingVariable{"NCCL_NET_OVERHEAD"},
     ActingVariable{"NCCL_IB_HCA"},
+    ActingVariable{"NCCL_IB_TIMEOUT"},
+    ActingVariable{"NCCL_IB_RETRY_CNT"},
     ActingVariable{"NCCL_NVLS_ENABLE"},
     ActingVariable{"NCCL_NVLS_NCHANNELS"},
     ActingVariable{"NCCL_NVLS_CHUNKSIZE"},

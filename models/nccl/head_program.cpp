@@ -1,6 +1,7 @@
 #include "models/nccl/head_program.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace fabricast {
@@ -95,6 +96,16 @@ bool HeadProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   return true;
 }
 
+std::string_view HeadProgram::part(Role) const {
+  if (share_ == HeadShare::all_chunks) return in_ == 0 ? "scatter" : "gather";
+  if (std::popcount(in_) > 1) return "reduce";
+  return std::popcount(out_) > 1 ? "bcast" : "";
+}
+
+PrimitiveLabel HeadProgram::label(Role role, Cursor cursor) const {
+  return {part(role), cursor.major, 0};
+}
+
 std::uint32_t HeadTurnsProgram::others(Role role) const {
   return chunks_.heads() - (own_of(role) < 0 ? 0 : 1);
 }
@@ -116,6 +127,14 @@ bool HeadTurnsProgram::next(Role role, Cursor& cursor, Primitive& primitive) con
     ++cursor.major;
   }
   return true;
+}
+
+std::string_view HeadTurnsProgram::part(Role) const {
+  return direction_ == Direction::sends ? "scatter" : "gather";
+}
+
+PrimitiveLabel HeadTurnsProgram::label(Role role, Cursor cursor) const {
+  return {part(role), cursor.major, cursor.minor};
 }
 
 std::uint64_t HeadTurnsProgram::slices(Role role) const {

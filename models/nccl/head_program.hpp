@@ -69,6 +69,8 @@ class HeadProgram final : public Program {
   HeadProgram(const Config& config, const Partition& partition);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  PrimitiveLabel label(Role role, Cursor cursor) const override;
+  std::string_view part(Role role) const override;
 
   /// Loops of a part: the slices of each of its workers.
   std::uint64_t slices(std::uint32_t lane) const { return chunks_.loops(lane); }
@@ -98,6 +100,8 @@ class HeadTurnsProgram final : public Program {
   }
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  PrimitiveLabel label(Role role, Cursor cursor) const override;
+  std::string_view part(Role role) const override;
 
   std::uint64_t slices(Role role) const;
 

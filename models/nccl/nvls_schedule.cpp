@@ -180,7 +180,7 @@ class NvlsSchedule {
     spec.to = to;
     spec.slots = slots;
     spec.path = path;
-    spec.overhead = overhead;
+    spec.overhead = assembly_.fixed_cost(from, overhead);
     spec.sync = sync;
     spec.credit = assembly_.costs().sync[static_cast<std::size_t>(HopKind::nvlink)];
     assembly_.machine().connect(spec);

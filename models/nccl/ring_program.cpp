@@ -79,6 +79,12 @@ bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   return true;
 }
 
+PrimitiveLabel RingProgram::label(Role role, Cursor cursor) const {
+  const RingOp op = ring_op(config_.collective, role.position, config_.ranks, cursor.minor,
+                            lanes_[role.lane].root_index, config_.in_place);
+  return {to_text(op.kind), cursor.major, cursor.minor};
+}
+
 std::uint64_t RingProgram::slices(std::uint32_t lane) const {
   return std::uint64_t{lanes_[lane].loops} * ops_per_loop_ * slices_per_chunk_;
 }

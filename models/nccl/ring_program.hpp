@@ -27,6 +27,7 @@ class RingProgram final : public Program {
               const std::vector<std::uint32_t>& root_index);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  PrimitiveLabel label(Role role, Cursor cursor) const override;
 
   /// Slices that each worker of a lane handles, empty ones included.
   std::uint64_t slices(std::uint32_t lane) const;

@@ -7,6 +7,7 @@
 #include "models/nccl/assembly.hpp"
 #include "models/nccl/link_loads.hpp"
 #include "models/nccl/p2p_simulation.hpp"
+#include "models/nccl/timeline_recorder.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -31,6 +32,12 @@ void add_schedule(Assembly& assembly) {
   }
 }
 
+void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
+  for (const auto& [link, outage] : faults.outages)
+    executor.set_outage(index_of(link), cluster.link(link).rate, outage);
+  executor.set_retry(faults.retry);
+}
+
 template <class Stamp>
 SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          const CollectiveRun& run, const SimulationOptions& options,
@@ -47,17 +54,19 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
       options.progress(std::min(share, 1.0));
     };
   }
+  if constexpr (Stamp::kLossy) add_outages(executor, cluster, run.faults);
   executor.run(progress);
+  if constexpr (Stamp::kLossy) result.losses = executor.losses();
 
   const Stamp end = executor.makespan();
-  result.time = {end.ps};
-  for (int i = 0; i < kCauses; ++i)
+  result.time = {result.losses.gave_up ? result.losses.given_up.ps : end.ps};
+  for (int i = 0; options.explain && !result.losses.gave_up && i < kCauses; ++i)
     result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
   for (int rank = 0; rank < assembly.ranks(); ++rank) {
     Duration finish;
     for (const std::uint32_t worker : assembly.workers(rank))
       finish = std::max(finish, Duration{executor.finished(worker).ps});
-    result.rank_finish.push_back(finish);
+    result.rank_finish.push_back(std::min(finish, result.time));
   }
   result.links =
       link_loads(cluster, result.time, [&](std::uint32_t link) { return executor.carried(link); });
@@ -65,6 +74,28 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   result.slices = assembly.slices();
   result.digest = executor.digest();
   return result;
+}
+
+/// The same run again, watched.
+Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+               const TimelineFilter& shown, const SimulationResult& seen) {
+  Executor<ObservedStamp> executor;
+  TimelineRecorder recorder(executor, shown, cluster.nodes() * gpus_of(run), seen.time);
+  Assembly assembly(recorder, cluster, software, run, seen.partition);
+  add_schedule(assembly);
+  std::vector<int> channels;
+  for (const ChannelPart& part : seen.partition.parts) channels.push_back(part.channel);
+  for (int rank = 0; rank < assembly.ranks(); ++rank)
+    recorder.show(rank, assembly.workers(rank), channels);
+  executor.watch(recorder);
+  add_outages(executor, cluster, run.faults);
+  executor.run();
+  assert(executor.digest() == seen.digest);
+  Timeline timeline = recorder.take();
+  // Schedules may have links of their own, which stand for what trees in the network share.
+  std::erase_if(timeline.links,
+                [&](const TimelineLink& link) { return index_of(link.link) >= cluster.links(); });
+  return timeline;
 }
 
 Partition split(const Cluster& cluster, const CollectiveRun& run) {
@@ -126,15 +157,21 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
     result.rank_finish.resize(1);
   } else if (!is_tuned(run.collective)) {
     result = exchange(cluster, software, run, options);
+  } else if (!run.faults.outages.empty()) {
+    result = execute<LossyStamp>(cluster, software, run, options, split(cluster, run));
   } else if (options.explain) {
     result = execute<CausalStamp>(cluster, software, run, options, split(cluster, run));
   } else {
     result = execute<PlainStamp>(cluster, software, run, options, split(cluster, run));
   }
+  if (options.timeline != nullptr && is_tuned(run.collective) && ranks > 1 &&
+      !result.losses.gave_up)
+    *options.timeline = watch(cluster, software, run, options.shown, result);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.gpus_per_process;
   result.time = std::max(makespan + software.protocol[index_of(run.protocol)].launch, serialised);
   result.launch = result.time - makespan;
+  if (options.timeline != nullptr) options.timeline->launch = result.launch;
   return result;
 }
 

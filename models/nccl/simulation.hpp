@@ -10,8 +10,10 @@
 
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/faults.hpp"
 #include "models/nccl/p2p_plan.hpp"
 #include "models/nccl/partition.hpp"
+#include "models/nccl/timeline.hpp"
 #include "models/nccl/transport.hpp"
 #include "sim/stamp.hpp"
 
@@ -37,11 +39,14 @@ struct CollectiveRun {
   TransportRules transport;  ///< as the environment has it
   P2pPlan p2p;               ///< sends and receives only; these have no algorithm and no graph
   int gpus_per_process = 1;  ///< launches of one process serialise
+  Faults faults;
 };
 
 struct SimulationOptions {
   bool explain = false;                  ///< follow the critical path: two to three times the time
   std::function<void(double)> progress;  ///< called now and then with the share done, 0..1
+  Timeline* timeline = nullptr;          ///< filled by a second, equal run, if there is one
+  TimelineFilter shown;                  ///< in the timeline
 };
 
 /// How much one link of the cluster carried. Utilisation is of the time the collective ran.
@@ -61,6 +66,7 @@ struct SimulationResult {
   std::uint64_t events = 0;
   std::uint64_t slices = 0;  ///< handled by GPU workers, empty ones included
   std::uint64_t digest = 0;
+  Losses losses;  ///< where links go down; if a message is given up, `time` is until then
 };
 
 int gpus_of(const CollectiveRun& run);  ///< per node

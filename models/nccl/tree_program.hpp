@@ -14,16 +14,22 @@
 
 namespace fabricast {
 
+/// Which of a rank's workers.
+enum class TreePart : std::uint8_t { root, up, down };
+
 class TreeProgram final : public Program {
  public:
   /// REQUIRES: every part has elements.
   explicit TreeProgram(const Partition& partition) : partition_(partition) {}
 
-  static Role role(std::uint32_t lane, std::uint32_t inputs, std::uint32_t outputs) {
-    return {lane, inputs | outputs << 8};
+  static Role role(std::uint32_t lane, std::uint32_t inputs, std::uint32_t outputs,
+                   TreePart part = TreePart::root) {
+    return {lane, inputs | outputs << 8 | static_cast<std::uint32_t>(part) << 16};
   }
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  PrimitiveLabel label(Role role, Cursor cursor) const override;
+  std::string_view part(Role role) const override;
 
   /// Slices that each worker of a lane handles: one per chunk.
   std::uint64_t slices(std::uint32_t lane) const;

@@ -26,11 +26,11 @@ class TreeChannel {
       const auto children = static_cast<std::uint32_t>(
           std::count_if(links.down.begin(), links.down.end(), [](int c) { return c >= 0; }));
       if (links.up < 0) {
-        up_.push_back(add(whole, rank, children, children));
+        up_.push_back(add(whole, rank, children, children, TreePart::root));
         down_.push_back(up_.back());
       } else {
-        up_.push_back(add(split, rank, children, 1));
-        down_.push_back(add(split, rank, 1, children));
+        up_.push_back(add(split, rank, children, 1, TreePart::up));
+        down_.push_back(add(split, rank, 1, children, TreePart::down));
       }
     }
   }
@@ -49,9 +49,9 @@ class TreeChannel {
  private:
   const CollectiveRun& run() const { return assembly_.run(); }
   std::uint32_t add(const std::vector<std::uint32_t>& classes, int rank, std::uint32_t inputs,
-                    std::uint32_t outputs) {
-    return assembly_.add_worker(classes, program_, TreeProgram::role(lane_, inputs, outputs), rank,
-                                program_.slices(lane_));
+                    std::uint32_t outputs, TreePart part) {
+    const Role role = TreeProgram::role(lane_, inputs, outputs, part);
+    return assembly_.add_worker(classes, program_, role, rank, program_.slices(lane_));
   }
   Endpoint end(int rank) const {
     return assembly_.endpoint(rank, nic_of(run().graph, channel_, rank % assembly_.gpus()));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
+#include "models/studies/fault_text.hpp"
 
 namespace fabricast {
 
@@ -31,6 +32,40 @@ void check(const BenchConfig& config) {
                               to_text(kSizeMax)));
     }
   }
+}
+
+/// A timeline shows one run.
+void check_trace(const BenchConfig& config) {
+  if (!config.trace) return;
+  if (config.collectives.size() == 1 && config.sizes.size() == 1 && config.nodes.size() <= 1)
+    return;
+  throw Error(fmt::format("a trace shows one run, not {} ({} collectives, {} sizes, {} numbers of "
+                          "nodes)",
+                          config.collectives.size() * config.sizes.size() *
+                              std::max<std::size_t>(config.nodes.size(), 1),
+                          config.collectives.size(), config.sizes.size(),
+                          std::max<std::size_t>(config.nodes.size(), 1)),
+              "name one collective, one size and one number of nodes, like --sizes 1MiB");
+}
+
+/// Groups of sends and receives run on a machine of their own.
+void check_tuned(const BenchConfig& config) {
+  for (const Collective collective : config.collectives) {
+    if (is_tuned(collective)) continue;
+    if (config.trace) throw Error(fmt::format("{} cannot be traced yet", to_text(collective)));
+    for (const FaultSpec& fault : config.faults) {
+      if (fault.effect != FaultSpec::Effect::rate)
+        throw Error(
+            fmt::format("\"{}\" is not simulated with {} yet", fault.text, to_text(collective)),
+            "a link or a NIC with a lower rate is");
+    }
+  }
+}
+
+void check_trace_ranks(const BenchConfig& config, int ranks) {
+  if (!config.trace || config.trace->first < ranks) return;
+  throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
+                          ranks, ranks - 1));
 }
 
 void check_ranks(const BenchConfig& config, const Communicator& communicator) {
@@ -69,6 +104,8 @@ class Bench {
 
   BenchResult run() {
     check(result_.config);
+    check_trace(result_.config);
+    check_tuned(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
@@ -85,7 +122,9 @@ class Bench {
         make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
                                           config.sharp, load_description(config.topology, parts_)});
     check_ranks(config, communicator);
+    check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    if (!config.faults.empty()) break_parts(block, communicator);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     for (const Collective collective : config.collectives) {
@@ -104,6 +143,8 @@ class Bench {
     row.count = element_count(collective, size, element_bytes_, row.ranks);
     ++rows_done_;
     if (row.count == 0) {
+      if (config.trace)
+        throw Error("this size rounds down to no element: there is nothing to trace");
       note_once(result_.notes,
                 fmt::format("{} of {} B over {} ranks rounds down to no element: left out.",
                             to_text(collective), size.count, row.ranks));
@@ -114,8 +155,13 @@ class Bench {
     if (row.decided.not_executed) note_stand_in(collective, *row.decided.not_executed);
     check_blocks(row.ranks, row.decided.run.channels);
     row.decided.run.gpus_per_process = config.gpus_per_process;
+    row.decided.run.faults = faults_;
     SimulationOptions options;
     options.explain = config.explain;
+    if (config.trace) {
+      options.timeline = &row.timeline.emplace();
+      options.shown = *config.trace;
+    }
     if (progress_) {
       const auto before = static_cast<double>(rows_done_ - 1);
       options.progress = [this, before](double share) {
@@ -123,7 +169,29 @@ class Bench {
       };
     }
     row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
+    if (config.trace && !row.completes())
+      throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
+    if (!config.faults.empty()) compare(block, row);
     block.rows.push_back(std::move(row));
+  }
+
+  /// After NCCL has made its decisions, which know nothing of it.
+  void break_parts(BenchBlock& block, const Communicator& communicator) {
+    const BenchConfig& config = result_.config;
+    std::vector<std::string> warnings;
+    faults_ = {};
+    faults_.retry = ib_retry(config.environment, config.version, warnings);
+    for (const std::string& warning : warnings) note_once(result_.notes, warning);
+    healthy_.emplace(block.cluster);
+    apply_faults(config.faults, communicator.gpus_per_node, block.cluster, faults_);
+  }
+
+  void compare(const BenchBlock& block, BenchRow& row) {
+    CollectiveRun run = row.decided.run;
+    run.faults = {};
+    row.healthy = simulate(*healthy_, parts_.software, run, {}).time;
+    for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
+      note_once(result_.notes, note);
   }
 
   void note_stand_in(Collective collective, Algorithm chosen) {
@@ -138,6 +206,8 @@ class Bench {
   int element_bytes_;
   std::size_t rows_done_ = 0, rows_in_all_ = 0;
   BenchResult result_;
+  std::optional<Cluster> healthy_;
+  Faults faults_;
 };
 
 }  // namespace

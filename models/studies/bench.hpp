@@ -3,12 +3,14 @@
 // result; the text of it is bench_text.hpp.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/io/load.hpp"
 #include "models/nccl/communicator.hpp"
+#include "models/studies/fault.hpp"
 
 namespace fabricast {
 
@@ -31,6 +33,8 @@ struct BenchConfig {
   std::string op = "sum";          ///< nccl-tests' name; all take equal time
   int root = 0;                    ///< rank
   bool explain = false;
+  std::vector<FaultSpec> faults;        ///< what is broken or slow; NCCL does not know
+  std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
 
 /// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
@@ -46,13 +50,19 @@ struct BenchRow {
   std::int64_t count = 0;  ///< NCCL's meaning
   DecidedCall decided;
   SimulationResult result;
+  std::optional<Timeline> timeline;  ///< with BenchConfig::trace
+  std::optional<Duration> healthy;   ///< with BenchConfig::faults: the time without them
 
   /// NCCL's spelling; "none" for groups of sends and receives, which have none.
   std::string_view algorithm() const {
     return is_tuned(collective) ? to_text(decided.run.algorithm) : "none";
   }
-  double algbw() const { return algbw_GBps(size, result.time); }
-  double busbw() const { return busbw_GBps(collective, ranks, size, result.time); }
+  bool completes() const { return !result.losses.gave_up; }
+
+  double algbw() const { return completes() ? algbw_GBps(size, result.time) : 0; }
+  double busbw() const {
+    return completes() ? busbw_GBps(collective, ranks, size, result.time) : 0;
+  }
 };
 
 /// For people and files: times are shown in microseconds.

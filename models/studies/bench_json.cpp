@@ -29,6 +29,13 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"events", row.result.events},
               {"slices", row.result.slices},
               {"digest", fmt::format("{:016x}", row.result.digest)}};
+  if (row.healthy) {
+    const Losses& losses = row.result.losses;
+    out["healthy_time_us"] = microseconds_of(*row.healthy);
+    out["completes"] = row.completes();
+    out["messages_lost"] = losses.lost;
+    out["retries_most"] = losses.retries_most;
+  }
   if (!explained) return out;
   const auto cause = [&](Cause c) {
     return microseconds_of(row.result.causes[static_cast<std::size_t>(c)]);
@@ -57,16 +64,21 @@ std::string bench_json(const BenchResult& result) {
   for (const BenchBlock& block : result.blocks) {
     for (const BenchRow& row : block.rows) rows.push_back(row_json(block, row, config.explain));
   }
-  const Json out = {{"study", "bench"},
-                    {"topology", config.topology},
-                    {"fabric", config.fabric},
-                    {"nccl", to_text(config.version)},
-                    {"environment", environment},
-                    {"datatype", config.datatype},
-                    {"gpus_per_process", config.gpus_per_process},
-                    {"digest", fmt::format("{:016x}", bench_digest(result))},
-                    {"notes", result.notes},
-                    {"rows", rows}};
+  Json out = {{"study", "bench"},
+              {"topology", config.topology},
+              {"fabric", config.fabric},
+              {"nccl", to_text(config.version)},
+              {"environment", environment},
+              {"datatype", config.datatype},
+              {"gpus_per_process", config.gpus_per_process},
+              {"digest", fmt::format("{:016x}", bench_digest(result))},
+              {"notes", result.notes},
+              {"rows", rows}};
+  if (!config.faults.empty()) {
+    Json faults = Json::array();
+    for (const FaultSpec& fault : config.faults) faults.push_back(fault.text);
+    out["faults"] = faults;
+  }
   return out.dump(2) + "\n";
 }
 

@@ -68,6 +68,7 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
   if (block.nodes > 1) out += fmt::format("# fabric: {}\n", block.cluster.fabric_summary());
   for (const auto& [name, value] : config.environment.variables())
     out += fmt::format("# env: {}={}\n", name, value);
+  for (const FaultSpec& fault : config.faults) out += fmt::format("# fault: {}\n", fault.text);
   out += fmt::format(
       "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "
       "validation: 0 graph: 0\n#\n# Using devices\n",

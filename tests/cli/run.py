@@ -115,6 +115,19 @@ def nccl_tests_sizes():
     assert sizes("-b 1M") == [(1 << 20) * i for i in range(1, 33)]  # -e 32M, -i 1M
 
 
+def trace_is_a_timeline():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out.json"
+        asked = SMALL + " --nodes 2 --format csv"
+        ran = run(f"{asked} --trace {path} --trace-ranks 1-2")
+        assert ran.returncode == 0 and ran.stdout == run(asked).stdout, ran
+        assert f"{path}: " in ran.stderr and " spans, " in ran.stderr, ran
+        events = json.loads(path.read_text())["traceEvents"]
+    names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert names == {"call", "rank 1 (node0 gpu1)", "rank 2 (node0 gpu2)", "proxies",
+                     "links"}, names
+
+
 def failed_expectation():
     ran = run("run failed-expectation.yaml")
     assert ran.returncode == 1 and not ran.stderr, ran
@@ -190,8 +203,9 @@ def main():
     failed = 0
     for check in [transcript, help_goes_to_stdout, csv_is_a_contract, json_is_json,
                   xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
-                  nccl_tests_sizes, failed_expectation, sarif_is_sarif, lint_reads_stdin,
-                  variables_are_listed, rules_are_documented, claims_are_quoted, full_disk]:
+                  nccl_tests_sizes, trace_is_a_timeline, failed_expectation, sarif_is_sarif,
+                  lint_reads_stdin, variables_are_listed, rules_are_documented,
+                  claims_are_quoted, full_disk]:
         try:
             check()
             print(f"ok      {check.__name__}")

@@ -59,6 +59,21 @@ TEST_CASE("a case says what differs from the scenario") {
   CHECK(parsed("").cases.at(0).name == "s");
 }
 
+TEST_CASE("faults: a case's own replace those of the scenario") {
+  const Scenario s = parsed(
+      "nodes: 2\n"
+      "faults: [\"nic node0:mlx5_0 rate 50%\", gpu node1:gpu2 slow 80%]\n"
+      "cases:\n"
+      "  - {name: a}\n"
+      "  - {name: b, faults: []}\n");
+  REQUIRE(s.cases[0].config.faults.size() == 2);
+  CHECK(s.cases[0].config.faults[0].share == 0.5);
+  CHECK(s.cases[0].config.faults[1].name == "node1:gpu2");
+  CHECK(s.cases[1].config.faults.empty());
+  CHECK(mistake("faults: [nic node0:mlx5_0 rate 0%]\n") ==
+        "s.yaml:7: faults: \"0%\" is not a share above 0% and up to 100%");
+}
+
 TEST_CASE("mistakes in what is asked") {
   CHECK(mistake("enviroment: {NCCL_ALGO: Ring}\n") ==
         "s.yaml:7: unknown key \"enviroment\"\nhint: did you mean \"environment\"?");
