@@ -89,7 +89,8 @@ Case random_case(Random& random, Algorithm algorithm, Collective collective) {
                          collective != Collective::all_reduce || random.pick(0, 1) == 0;
   shape.heads = all_heads ? shape.gpus : static_cast<int>(random.pick(1, shape.gpus));
   shape.leaf_down = static_cast<int>(random.pick(1, 9));
-  out.run = head_call(shape, algorithm, collective, random.pick(1, 700'000),
+  const std::int64_t count_max = collective == Collective::all_reduce ? 500'000 : 50'000;
+  out.run = head_call(shape, algorithm, collective, random.pick(1, count_max),
                       static_cast<int>(random.pick(1, 4)));
   return out;
 }
