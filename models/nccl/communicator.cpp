@@ -12,35 +12,13 @@
 namespace fabricast {
 namespace {
 
-template <class Wanted>
-std::string listed(const std::vector<Candidate>& candidates, Wanted wanted) {
+std::string listed(const std::vector<Candidate>& candidates) {
   std::string out;
   for (const Candidate& c : candidates) {
-    if (c.excluded.empty() || !wanted(c.algorithm)) continue;
-    out += fmt::format("\n  {} {}: {}", to_text(c.algorithm), to_text(c.protocol), c.excluded);
+    if (!c.excluded.empty())
+      out += fmt::format("\n  {} {}: {}", to_text(c.algorithm), to_text(c.protocol), c.excluded);
   }
   return out;
-}
-
-/// The best of what is executed stands in for what NCCL chose.
-void stand_in(const Communicator& communicator, const Call& call, Bytes size, DecidedCall& out) {
-  const auto executed = [&](Algorithm algorithm) {
-    return is_executed(algorithm, call.collective, communicator.nodes);
-  };
-  const Candidate* best = nullptr;
-  for (const Candidate& c : out.decision.candidates) {
-    if (!c.excluded.empty() || !executed(c.algorithm)) continue;
-    if (best == nullptr || c.time_us < best->time_us) best = &c;
-  }
-  out.not_executed = out.decision.algorithm;
-  const std::string_view chosen = to_text(*out.decision.algorithm);
-  if (best == nullptr) {
-    throw Error(fmt::format(
-        "{}: {} is what NCCL chooses; it is not executed yet, and nothing that is takes part in "
-        "the race:{}",
-        to_text(call.collective), chosen, listed(out.decision.candidates, executed)));
-  }
-  take(communicator.model, *best, size, out.decision);
 }
 
 }  // namespace
@@ -80,11 +58,8 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   out.decision = decide(communicator.model, call.collective, size, call.element_bytes);
   if (!out.decision.algorithm) {
     throw Error(fmt::format("{}: NCCL refuses the call, nothing is left to choose from:{}",
-                            to_text(call.collective),
-                            listed(out.decision.candidates, [](Algorithm) { return true; })));
+                            to_text(call.collective), listed(out.decision.candidates)));
   }
-  if (!is_executed(*out.decision.algorithm, call.collective, communicator.nodes))
-    stand_in(communicator, call, size, out);
   const TunerInput& input = communicator.model.input;
   CollectiveRun& run = out.run;
   run.version = communicator.version;

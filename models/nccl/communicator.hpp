@@ -38,13 +38,10 @@ struct Call {
 
 /// What NCCL decides about a call, ready to be simulated.
 struct DecidedCall {
-  TunerDecision decision;  ///< of what is executed; its candidates are NCCL's
-  /// What NCCL itself chooses, where that is not executed yet: then the best that is stands in.
-  std::optional<Algorithm> not_executed;
+  TunerDecision decision;
   CollectiveRun run;
 };
-/// Throws Error when NCCL refuses the call, or nothing that is executed here could stand in.
-/// REQUIRES: count > 0, root < ranks.
+/// Throws Error when NCCL refuses the call. REQUIRES: count > 0, root < ranks.
 DecidedCall decide_call(const Communicator& communicator, const Call& call);
 
 }  // namespace fabricast

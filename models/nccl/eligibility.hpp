@@ -8,8 +8,6 @@
 
 namespace fabricast {
 
-bool exists(Algorithm algorithm, Collective collective, NcclVersion version);
-
 /// Why an algorithm with this protocol has no bandwidth in the model of this collective, in a
 /// sentence; "" when it has. REQUIRES: speaks(algorithm, protocol).
 std::string why_not_in_model(const TunerInput& input, Collective collective, Algorithm algorithm,

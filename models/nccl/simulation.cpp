@@ -8,6 +8,7 @@
 #include "models/nccl/link_loads.hpp"
 #include "models/nccl/p2p_simulation.hpp"
 #include "models/nccl/timeline_recorder.hpp"
+#include "models/nccl/tuner.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -98,7 +99,13 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const Coll
   return timeline;
 }
 
-Partition split(const Cluster& cluster, const CollectiveRun& run) {
+}  // namespace
+
+int gpus_of(const CollectiveRun& run) {
+  return run.gpus_per_node > 0 ? run.gpus_per_node : run.graph.gpus();
+}
+
+Partition partition_of(const CollectiveRun& run, int nodes) {
   PartitionInput input;
   input.version = run.version;
   input.collective = run.collective;
@@ -106,8 +113,8 @@ Partition split(const Cluster& cluster, const CollectiveRun& run) {
   input.protocol = run.protocol;
   input.count = run.count;
   input.element_bytes = run.element_bytes;
-  input.nodes = cluster.nodes();
-  input.ranks = cluster.nodes() * gpus_of(run);
+  input.nodes = nodes;
+  input.ranks = nodes * gpus_of(run);
   input.channels = run.channels;
   input.communicator_channels = run.communicator_channels;
   input.threads = run.threads;
@@ -116,40 +123,9 @@ Partition split(const Cluster& cluster, const CollectiveRun& run) {
   return partition(input);
 }
 
-/// What heads do.
-bool is_shared_out(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::all_gather ||
-         collective == Collective::reduce_scatter;
-}
-
-}  // namespace
-
-int gpus_of(const CollectiveRun& run) {
-  return run.gpus_per_node > 0 ? run.gpus_per_node : run.graph.gpus();
-}
-
-bool is_executed(Algorithm algorithm, Collective collective, int nodes) {
-  switch (algorithm) {
-    case Algorithm::ring:
-      return true;
-    case Algorithm::tree:
-    case Algorithm::nvls_tree:
-      return collective == Collective::all_reduce;
-    case Algorithm::collnet_chain:
-      return collective == Collective::all_reduce && nodes > 1;
-    case Algorithm::collnet_direct:
-      return is_shared_out(collective) && nodes > 1;
-    case Algorithm::nvls:
-      return is_shared_out(collective);
-    case Algorithm::pat:
-      return collective == Collective::all_gather || collective == Collective::reduce_scatter;
-  }
-  return false;
-}
-
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
-  assert(!is_tuned(run.collective) || is_executed(run.algorithm, run.collective, cluster.nodes()));
+  assert(!is_tuned(run.collective) || exists(run.algorithm, run.collective, run.version));
   assert(run.count > 0);
   const int ranks = cluster.nodes() * gpus_of(run);
   SimulationResult result;
@@ -158,11 +134,14 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   } else if (!is_tuned(run.collective)) {
     result = exchange(cluster, software, run, options);
   } else if (!run.faults.outages.empty()) {
-    result = execute<LossyStamp>(cluster, software, run, options, split(cluster, run));
+    result =
+        execute<LossyStamp>(cluster, software, run, options, partition_of(run, cluster.nodes()));
   } else if (options.explain) {
-    result = execute<CausalStamp>(cluster, software, run, options, split(cluster, run));
+    result =
+        execute<CausalStamp>(cluster, software, run, options, partition_of(run, cluster.nodes()));
   } else {
-    result = execute<PlainStamp>(cluster, software, run, options, split(cluster, run));
+    result =
+        execute<PlainStamp>(cluster, software, run, options, partition_of(run, cluster.nodes()));
   }
   if (options.timeline != nullptr && is_tuned(run.collective) && ranks > 1 &&
       !result.losses.gave_up)

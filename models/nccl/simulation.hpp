@@ -71,11 +71,11 @@ struct SimulationResult {
 
 int gpus_of(const CollectiveRun& run);  ///< per node
 
-/// What of NCCL's choices has a schedule here.
-bool is_executed(Algorithm algorithm, Collective collective, int nodes);
+/// How the call is split over its channels. REQUIRES: a tuned collective.
+Partition partition_of(const CollectiveRun& run, int nodes);
 
 /// Ranks = nodes x GPUs of a node, node by node. One rank: a copy, no links.
-/// REQUIRES: is_executed() if tuned, count > 0, root < ranks.
+/// REQUIRES: exists() if tuned, count > 0, root < ranks.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});
 

@@ -85,6 +85,9 @@ struct Candidate {
   std::string excluded;      ///< why it did not take part; empty when it did
 };
 
+/// Whether NCCL has the collective in this algorithm at all.
+bool exists(Algorithm algorithm, Collective collective, NcclVersion version);
+
 /// One protocol or all three: LL and LL128 are for Ring and Tree.
 constexpr bool speaks(Algorithm algorithm, Protocol protocol) {
   return protocol == Protocol::simple || algorithm == Algorithm::tree ||

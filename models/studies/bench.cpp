@@ -152,7 +152,6 @@ class Bench {
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
-    if (row.decided.not_executed) note_stand_in(collective, *row.decided.not_executed);
     check_blocks(row.ranks, row.decided.run.channels);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
@@ -192,13 +191,6 @@ class Bench {
     row.healthy = simulate(*healthy_, parts_.software, run, {}).time;
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       note_once(result_.notes, note);
-  }
-
-  void note_stand_in(Collective collective, Algorithm chosen) {
-    note_once(result_.notes,
-              fmt::format("{} is what NCCL chooses for some sizes of {}; it is not executed yet: "
-                          "there this is the best of what is.",
-                          to_text(chosen), to_text(collective)));
   }
 
   const PartsCatalogue& parts_;

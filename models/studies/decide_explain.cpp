@@ -138,16 +138,13 @@ std::optional<CollectiveRun> simulated(const NcclCommunicator& made, const Decid
   }
 }
 
-/// Would the same run take other ways in a communicator that was made without a variable? Where it
-/// stands in for what is not executed, its graph is not the choice's.
-bool takes_other_ways(const Cluster& sample, const CollectiveRun& run, const DecideRow& row,
+/// Would the same run take other ways in a communicator that was made without a variable?
+bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
                       const NcclCommunicator& made) {
   CollectiveRun other = run;
   other.transport = transport_rules(made.search_settings);
-  if (row.decision.algorithm == run.algorithm) {
-    other.graph = graph_of(made.model.input, run.algorithm);
-    if (other.graph.gpus() != run.graph.gpus()) return true;
-  }
+  other.graph = graph_of(made.model.input, run.algorithm);
+  if (other.graph.gpus() != run.graph.gpus()) return true;
   const int nodes = std::min(made.nodes, sample.nodes());
   return ways_of(sample, nodes, run) != ways_of(sample, nodes, other);
 }
@@ -195,8 +192,7 @@ std::vector<VariableEffect> variable_effects(const DecideResult& result, const D
           result.node, {result.config.version, rest, block.communicator.nodes,
                         result.config.gpus_per_node, result.config.sharp});
       effect.without = decide_row(made, row.collective, row.requested);
-      effect.changes_ways =
-          result.sample && run && takes_other_ways(*result.sample, *run, row, made);
+      effect.changes_ways = result.sample && run && takes_other_ways(*result.sample, *run, made);
     } catch (const Error& error) {
       effect.problem = error.what();
     }

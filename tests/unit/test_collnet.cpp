@@ -58,22 +58,6 @@ CollectiveRun head_call(const Shape& shape, Algorithm algorithm, Collective coll
   return run;
 }
 
-Partition partition_of(const CollectiveRun& run, const Shape& shape) {
-  PartitionInput input;
-  input.version = run.version;
-  input.collective = run.collective;
-  input.algorithm = run.algorithm;
-  input.protocol = run.protocol;
-  input.count = run.count;
-  input.nodes = shape.nodes;
-  input.ranks = shape.nodes * shape.gpus;
-  input.channels = run.channels;
-  input.communicator_channels = run.communicator_channels;
-  input.threads = run.threads;
-  input.heads = run.heads;
-  return partition(input);
-}
-
 struct Case {
   Shape shape;
   CollectiveRun run;
@@ -109,7 +93,7 @@ struct Expected {
 void check_play(const Case& test, Add add, const Expected& expected) {
   static const PartsCatalogue parts = load_parts();
   const Cluster cluster = cluster_of(test.shape, parts);
-  const Partition split = partition_of(test.run, test.shape);
+  const Partition split = partition_of(test.run, test.shape.nodes);
   TokenMachine machine;
   Assembly assembly(machine, cluster, parts.software, test.run, split);
   add(assembly);
@@ -316,7 +300,8 @@ TEST_CASE("every link of fabric and NVLink carries what CollNetDirect sends over
     CAPTURE(test.shape.leaf_down);
     CAPTURE(test.run.count);
     const Cluster cluster = cluster_of(test.shape, load_parts());
-    const std::vector<std::int64_t> heads = bytes_by_head(test, partition_of(test.run, test.shape));
+    const std::vector<std::int64_t> heads =
+        bytes_by_head(test, partition_of(test.run, test.shape.nodes));
     Carried expected;
     for (int head = 0; head < test.shape.heads; ++head)
       add_head_traffic(expected, cluster, test, head, heads[static_cast<std::size_t>(head)]);
@@ -334,7 +319,8 @@ TEST_CASE("every link of the fabric carries what NVLS with SHARP sends over it")
     CAPTURE(test.shape.gpus);
     CAPTURE(test.run.count);
     const Cluster cluster = cluster_of(test.shape, load_parts());
-    const std::vector<std::int64_t> heads = bytes_by_head(test, partition_of(test.run, test.shape));
+    const std::vector<std::int64_t> heads =
+        bytes_by_head(test, partition_of(test.run, test.shape.nodes));
     Carried expected;
     for (int head = 0; head < test.shape.heads; ++head)
       add_head_traffic(expected, cluster, test, head, heads[static_cast<std::size_t>(head)]);
@@ -350,7 +336,7 @@ TEST_CASE("every link of the fabric carries what CollNetChain sends over it") {
     CAPTURE(test.shape.gpus);
     CAPTURE(test.run.count);
     const Cluster cluster = cluster_of(test.shape, load_parts());
-    const Partition split = partition_of(test.run, test.shape);
+    const Partition split = partition_of(test.run, test.shape.nodes);
     // Chunks go to channels in turn, and channel c to the NIC of chain c mod chains.
     const std::int64_t chunk = split.parts.front().chunk_elements;
     std::vector<std::int64_t> chains(static_cast<std::size_t>(test.shape.heads));

@@ -41,22 +41,6 @@ CollectiveRun nvls_call(int gpus, int nodes, std::int64_t count, int channels) {
   return run;
 }
 
-Partition partition_of(const CollectiveRun& run, int nodes) {
-  PartitionInput input;
-  input.version = run.version;
-  input.collective = run.collective;
-  input.algorithm = run.algorithm;
-  input.protocol = run.protocol;
-  input.count = run.count;
-  input.nodes = nodes;
-  input.ranks = nodes * run.gpus_per_node;
-  input.channels = run.channels;
-  input.communicator_channels = run.communicator_channels;
-  input.threads = run.threads;
-  input.heads = run.heads;
-  return partition(input);
-}
-
 }  // namespace
 
 TEST_CASE("heads share out every element of the message once") {
