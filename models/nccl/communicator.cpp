@@ -25,7 +25,9 @@ std::string listed(const std::vector<Candidate>& candidates) {
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
   NcclCommunicatorConfig wanted{config.version, config.environment, cluster.nodes(),
-                                config.gpus_per_node, config.sharp};
+                                cluster.node().trays() > 1 ? 0 : config.gpus_per_node,
+                                config.sharp};
+  wanted.trays = cluster.node().trays();
   const NodeDescription node = config.description ? *config.description : describe(cluster.node());
   Communicator made = make_nccl_communicator(node, wanted);
   if (made.model.input.collnet) {
@@ -77,7 +79,7 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   run.gpus_per_node = communicator.gpus_per_node;
   run.threads = out.decision.threads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator.search_settings);
+  run.transport = transport_rules(communicator.search_settings, communicator.version);
   run.graph = graph_of(input, run.algorithm);
   return out;
 }

@@ -15,8 +15,9 @@ namespace fabricast {
 struct CommunicatorConfig {
   NcclVersion version = kNccl2_21_5;
   Environment environment;
-  int gpus_per_node = 0;  ///< 0 = all
-  bool sharp = false;     ///< a CollNet plugin serves all NICs
+  int gpus_per_node =
+      0;  ///< of a host; 0 = all. Of joined ones, those that were left out are not there
+  bool sharp = false;  ///< a CollNet plugin serves all NICs
   /// What NCCL is told of each node, if it is not describe() of the cluster's: GPUs and nets in the
   /// order of the node's.
   std::optional<NodeDescription> description;

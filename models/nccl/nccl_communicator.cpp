@@ -189,6 +189,7 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
                         config.nodes,
                         gpus,
                         config.nodes * gpus,
+                        config.nodes * config.trays,
                         input.nics,
                         is_known ? other->graphs : search(node, input),
                         {},

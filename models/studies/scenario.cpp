@@ -46,7 +46,7 @@ std::vector<Answer> answers(const DecideResult& result) {
     for (const DecideRow& row : block.rows) {
       const double us = row.decision.time_us;
       const double algbw = us > 0 ? static_cast<double>(row.size.count) / 1e3 / us : 0;
-      out.push_back({row.collective, block.communicator.nodes, row.requested,
+      out.push_back({row.collective, block.communicator.hosts, row.requested,
                      row.decision.algorithm, row.decision.protocol, us,
                      algbw * busbw_factor(row.collective, block.communicator.ranks), nullptr,
                      nullptr});
