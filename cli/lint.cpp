@@ -96,7 +96,7 @@ int check(const LintOptions& options, NcclVersion version) {
   std::optional<Cluster> cluster;
   if (!options.topology.empty()) {
     const PartsCatalogue parts = load_parts(options.parts);
-    const TopologyRequest asked{options.topology, options.nodes, options.fabric};
+    const TopologyRequest asked{options.topology, options.nodes, options.fabric, true};
     cluster.emplace(load_cluster(asked, parts));
     input.cluster = &*cluster;
     input.description = describe_nodes(asked, parts).node;

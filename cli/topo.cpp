@@ -46,7 +46,7 @@ std::string text_of(const TopoOptions& options) {
   // NCCL's view may hold what no part of the catalogue is like.
   if (options.graphs) return graphs(options, parts);
   if (options.format == "xml") return to_nccl_xml(load_description(options.topology, parts));
-  TopologyRequest asked{options.topology, options.nodes, options.fabric};
+  TopologyRequest asked{options.topology, options.nodes, options.fabric, true};
   const Cluster joined = load_cluster(asked, parts);
   if (!options.pair.empty()) return topo_pair(joined, options.pair[0], options.pair[1]);
   asked.joins_domains = false;  // what is shown is one server

@@ -91,7 +91,7 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
   DecideResult result;
   result.config = config;
   result.topology = std::filesystem::path(config.topology).stem().string();
-  result.describe = [&parts, config](int hosts, const Environment& environment) {
+  result.describe = [parts, config](int hosts, const Environment& environment) {
     return describe_nodes(request(config, hosts, environment), parts);
   };
   std::vector<int> nodes = config.nodes;
