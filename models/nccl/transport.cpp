@@ -49,11 +49,11 @@ bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
 }
 
 /// Before Ampere the NIC reads from a GPU only if other traffic has NVLink (src/graph/paths.cc).
-bool gdr_read(const NodeGraph& graph, int gpus_used, const GpuInfo& gpu,
+bool gdr_read(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& gpu,
               const TransportRules& rules) {
   if (rules.gdr_read) return *rules.gdr_read;
-  if (gpu.part.sm >= 80 || gpus_used == 1) return true;
-  for (int i = 0; i < gpus_used; ++i) {
+  if (gpu.part.sm >= 80 || gpus.size() == 1) return true;
+  for (const int i : gpus) {
     const VertexId other = graph.gpus()[static_cast<std::size_t>(i)].vertex;
     if (other != gpu.vertex && !graph.nvlink_route(gpu.vertex, other).empty()) return true;
   }
@@ -61,14 +61,14 @@ bool gdr_read(const NodeGraph& graph, int gpus_used, const GpuInfo& gpu,
 }
 
 /// The GPU through which a far one sends: next to the NIC and joined by NVLink.
-std::optional<int> pxn_gpu(const NodeGraph& graph, int gpus_used, const GpuInfo& from,
+std::optional<int> pxn_gpu(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& from,
                            const NicInfo& nic, const TransportRules& rules) {
   const auto near = [&](const GpuInfo& gpu) {
     if (graph.is_behind_c2c(gpu.vertex, nic.vertex)) return rules.pxn_c2c;
     return path_type(graph, gpu.vertex, nic.vertex) <= PathType::pxb;
   };
   if (near(from)) return std::nullopt;
-  for (int i = 0; i < gpus_used; ++i) {
+  for (const int i : gpus) {
     const GpuInfo& relay = graph.gpus()[static_cast<std::size_t>(i)];
     if (relay.vertex == from.vertex || !near(relay)) continue;
     if (!graph.nvlink_route(from.vertex, relay.vertex).empty()) return i;
@@ -114,8 +114,9 @@ TransportRules transport_rules(const SearchSettings& settings, NcclVersion versi
   return rules;
 }
 
-Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to, const TransportRules& rules, std::optional<int> proxy_gpu) {
+Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
+                         Endpoint from, Endpoint to, const TransportRules& rules,
+                         std::optional<int> proxy_gpu) {
   if (from.node == to.node) {
     assert(from.gpu != to.gpu);
     return inside_node(cluster, from, to, rules);
@@ -128,7 +129,7 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
 
   Transport out;
   out.kind = HopKind::net;
-  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic, rules);
+  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, out_nic, rules);
   out.proxy_gpu = proxy_gpu.value_or(from.gpu);
   const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
@@ -137,7 +138,7 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
   out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
   if (protocol != Protocol::ll && gdr(graph, proxy, out_nic, rules) &&
-      gdr_read(graph, gpus_used, proxy, rules)) {
+      gdr_read(graph, gpus, proxy, rules)) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
     append(out.network, cluster, from.node, graph.pcie_route(proxy.vertex, out_nic.vertex));
   } else {

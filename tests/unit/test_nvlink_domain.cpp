@@ -108,7 +108,8 @@ TEST_CASE("C2C: more links than the GPU has") {
 TEST_CASE("C2C: host memory is behind it, GPUDirect RDMA over it by version") {
   const Cluster cluster = load_cluster({"gh200-4", 2, ""}, load_parts());
   const auto way = [&](Protocol protocol, const TransportRules& rules) {
-    return plan_transport(cluster, 4, protocol, {0, 1, 1}, {1, 1, 1}, rules);
+    return plan_transport(cluster, std::vector<int>{0, 1, 2, 3}, protocol, {0, 1, 1}, {1, 1, 1},
+                          rules);
   };
   const Names to_host = {"node0: gpu1 -> cpu1 (NVLink-C2C x10)"};
   for (const NcclVersion version : kModelledVersions) {
@@ -138,7 +139,9 @@ TEST_CASE("C2C: host memory is behind it, GPUDirect RDMA over it by version") {
 TEST_CASE("C2C: through another GPU's NIC since 2.30, or if asked") {
   const Cluster cluster = load_cluster({"gh200-4", 2, ""}, load_parts());
   const auto proxy = [&](const TransportRules& rules) {
-    return plan_transport(cluster, 4, Protocol::simple, {0, 0, 3}, {1, 0, 3}, rules).proxy_gpu;
+    return plan_transport(cluster, std::vector<int>{0, 1, 2, 3}, Protocol::simple, {0, 0, 3},
+                          {1, 0, 3}, rules)
+        .proxy_gpu;
   };
   CHECK(proxy(rules_of(kNccl2_21_5)) == 0);
   CHECK(proxy(rules_of(kNccl2_27_7)) == 0);
@@ -277,7 +280,7 @@ TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
     run.count = random.pick(1, 3'000'000);
     run.threads = 640;
     run.channels = run.communicator_channels = 2;
-    run.gpus_per_node = gpus;
+    run.members = Members::first(nodes, gpus);
     run.heads.heads = heads;
     run.graph.pattern = GraphPattern::nvls;
     for (int g = 0; g < heads; ++g) {
@@ -288,7 +291,7 @@ TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
     }
     CAPTURE(gpus);
     CAPTURE(nodes);
-    const Partition split = partition_of(run, nodes);
+    const Partition split = partition_of(run, run.members);
     TokenMachine machine;
     const PartsCatalogue parts = load_parts();
     Assembly assembly(machine, cluster, parts.software, run, split);
