@@ -162,8 +162,9 @@ class Bench {
     SimulationOptions options;
     options.network = block.network;
     options.explain = config.explain;
-    if (block.network.rung == Rung::packet)
-      check_packets(block.cluster, simulate(block.cluster, parts_.software, row.decided.run, {}));
+    if (block.network.rung != Rung::chunk)
+      check_size(block.network.rung, block.cluster,
+                 simulate(block.cluster, parts_.software, row.decided.run, {}));
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;

@@ -16,8 +16,9 @@ namespace {
 
 constexpr const char* kGrammar =
     "write: uplinks 40%, trunks 40% sl 1, or the name of a link: leaf0.0 -> spine3 40%";
-// Three events for each, a few million events a second: minutes.
+// About a minute of work, and 2 GB of flows.
 constexpr std::int64_t kPacketsMax = 100'000'000;
+constexpr std::uint64_t kFlowsMax = 20'000'000;
 
 bool climbs(const Cluster& cluster, LinkId link) {
   return cluster.link_from(link).which.tier < cluster.link_to(link).which.tier;
@@ -150,7 +151,14 @@ std::string network_text(const NetworkPlan& plan, const Cluster& cluster) {
   return out;
 }
 
-void check_packets(const Cluster& cluster, const SimulationResult& on_chunk) {
+void check_size(Rung rung, const Cluster& cluster, const SimulationResult& on_chunk) {
+  if (rung == Rung::chunk) return;
+  if (rung == Rung::flow) {
+    if (on_chunk.events <= kFlowsMax) return;
+    throw Error(fmt::format("the flow rung would have {} million flows: at most {} million",
+                            on_chunk.events / 1'000'000, kFlowsMax / 1'000'000),
+                "smaller --sizes or fewer --nodes, or --network chunk");
+  }
   const std::int64_t payload = cluster.fabric().leaf.packet_payload.count;
   std::int64_t packets = 0;
   for (const LinkLoad& load : on_chunk.links) {

@@ -42,8 +42,7 @@ NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
 /// "flow, adaptive routing"; "" for the chunk rung with static routes.
 std::string network_text(const NetworkPlan& plan, const Cluster& cluster);
 
-/// Packets of all links together that a run puts on the network, by what it carried on the chunk
-/// rung. Throws Error when they are too many for the packet rung.
-void check_packets(const Cluster& cluster, const SimulationResult& on_chunk);
+/// By what the same run did on the chunk rung. Throws Error when it is too much for the rung.
+void check_size(Rung rung, const Cluster& cluster, const SimulationResult& on_chunk);
 
 }  // namespace fabricast
