@@ -43,9 +43,9 @@ class RadixHeap {
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
     const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
     const std::vector<Event>& bucket = buckets_[level * kDigits + digit];
-    return std::min_element(bucket.begin(), bucket.end(), [](const Event& a, const Event& b) {
-             return a.at < b.at;
-           })->at;
+    return std::min_element(bucket.begin(), bucket.end(),
+                            [](const Event& a, const Event& b) { return a.at < b.at; })
+        ->at;
   }
 
   /// The actor that comes `ahead` events later in this round, or null: a hint for prefetching.

@@ -55,8 +55,8 @@ struct FabricConfig {
   RackPlan racks;
   double node_leaf_metres = 0, leaf_spine_metres = 0;
   Cable node_leaf_cable, leaf_spine_cable;
-  CableRun spine_core;      ///< three tiers
-  CableRun local, global;   ///< dragonfly: inside a group, between groups
+  CableRun spine_core;     ///< three tiers
+  CableRun local, global;  ///< dragonfly: inside a group, between groups
   Routing routing = Routing::by_destination;
   bool dcqcn = true;  ///< Ethernet: NICs heed marks; else pauses alone hold them back
   /// Priorities of InfiniBand's service levels or of RoCE's traffic classes, the highest first; 0
