@@ -21,8 +21,8 @@ struct TopologyRequest {
       topology;   ///< preset name, or path of a YAML file (node type or cluster) or of NCCL's XML
   int nodes = 0;  ///< 0 = what the file says, else 1
   std::string fabric;  ///< preset name or path of a YAML fabric; "" = the file's, else default
-  /// Joins the nodes of an NVLink domain into one (join_trays()), as NCCL does unless it is told not
-  /// to, with so many GPUs of each.
+  /// Joins the nodes of an NVLink domain into one (join_trays()), with so many GPUs of each. NCCL
+  /// does unless it is told not to.
   bool joins_domains = false;
   int gpus_per_node = 0;  ///< 0 = all
 };
