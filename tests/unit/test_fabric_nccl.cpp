@@ -43,8 +43,8 @@ TEST_CASE("T-92: a reduction through one level of switches and through two") {
     for (const auto* step : {&tree.nic_up, &tree.leaf_up, &tree.leaf_down, &tree.nic_down})
       if (!step->empty()) latency += cluster.link(step->front()).latency;
     latency += cluster.node().nics()[0].part.latency;  // of the receiving NIC
-    check_vector("T-92", fmt::format("{} levels, us", tree.levels()), "SHARP", in_us(latency),
-                 expected_us, 1e-9);
+    check_vector("T-92", fmt::format("tree of height {}, us", tree.levels()), "SHARP",
+                 in_us(latency), expected_us, 1e-9);
   }
 }
 
