@@ -120,9 +120,13 @@ NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
   }
   plan.queue_pairs = ib.queue_pairs;
   plan.split = ib.split;
-  plan.priority =
-      priority_of(cluster, cluster.fabric().leaf.ethernet ? ib.traffic_class : ib.service_level);
+  const bool ethernet = cluster.fabric().leaf.ethernet;
+  const int number = ethernet ? ib.traffic_class : ib.service_level;
+  plan.priority = priority_of(cluster, number);
   for (const BackgroundSpec& spec : config.background) add_background(spec, cluster, plan);
+  if (number != 0 && !plan.background.empty() && !cluster.fabric().classes.contains(number))
+    notes.push_back(fmt::format("{}={}: the fabric gives it no priority of its own.",
+                                ethernet ? "NCCL_IB_TC" : "NCCL_IB_SL", number));
   if (!plan.background.empty() && plan.rung == Rung::chunk)
     throw Error(
         "background traffic is not simulated on the chunk rung: its links serve in order "
