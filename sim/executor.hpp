@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/guest.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/machine.hpp"
 #include "sim/observer.hpp"
@@ -67,6 +68,12 @@ class Executor final : public Machine {
   }
   void set_retry(const Retry& retry) requires(Stamp::kLossy) { retry_ = retry; }
   const Losses& losses() const requires(Stamp::kLossy) { return losses_; }
+
+  /// The clock and the links, for a guest that outlives the run.
+  RadixHeap& clock() { return queue_; }
+  LinkServers<Stamp>& links() { return links_; }
+  void host(Guest<Stamp>& guest) { guest_ = &guest; }
+  void add_gate(const GateSpec& gate);
 
   /// Until nothing is left to do. `progress` is called now and then with the events so far.
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
@@ -134,6 +141,13 @@ class Executor final : public Machine {
     return static_cast<std::uint32_t>(&connection - connections_.data());
   }
   std::string stuck();
+  void shut_gates();
+  void welcome();
+  void open_gates();
+  [[gnu::noinline]] void ended(std::uint32_t worker);
+  void ended(std::uint32_t gate, Stamp at);
+  void open(std::uint32_t gate);
+  [[gnu::noinline]] void act_other(std::uint32_t actor);
 
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
   // many of them have in common stands once in tables that stay in the nearest cache.
@@ -199,6 +213,7 @@ class Executor final : public Machine {
     bool relay = false;
     bool single = false;  ///< at most one input and one output
     bool done = false;
+    bool waits = false;  ///< for a gate, at the start
   };
 
   struct Thread {
@@ -219,6 +234,7 @@ class Executor final : public Machine {
   LinkServers<Stamp> links_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
+  std::map<const Program*, std::uint16_t> program_numbers_;
   std::vector<WorkerClass> worker_classes_;
   std::vector<RelayClass> relay_classes_;
   std::vector<CostTable> worker_costs_, relay_costs_;
@@ -232,6 +248,17 @@ class Executor final : public Machine {
   std::map<std::uint32_t, FailingLink> outages_;
   Retry retry_;
   Losses losses_;
+  /// A gate, and who of those it waits for has yet to end.
+  struct Gate {
+    GateSpec spec;
+    std::size_t awaited = 0;
+    Stamp latest;
+  };
+  static constexpr std::uint32_t kNoGate = UINT32_MAX;
+  std::vector<Gate> gates_;
+  std::vector<std::uint32_t> holds_up_;  ///< by worker: the gate that waits for it
+  std::map<std::uint32_t, std::uint32_t> guests_hold_up_;
+  Guest<Stamp>* guest_ = nullptr;
   Observer* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
 };
 
