@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
+#include "models/nccl/together.hpp"
+#include "models/studies/communicators.hpp"
 #include "models/studies/fault_text.hpp"
 
 namespace fabricast {
@@ -15,15 +17,6 @@ namespace {
 constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and reduce_scatter.cu
 constexpr Bytes kSizeMax{std::int64_t{1} << 40};  // no GPU holds more
 constexpr std::int64_t kBlocksMax = 10'000'000;   // about 1 kB of executor each
-
-/// Elements of a message of `size` bytes, as nccl-tests rounds them.
-std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
-  const std::int64_t elements = size.count / element_bytes;
-  if (!counts_per_rank(collective)) return elements;
-  if (!is_tuned(collective)) return elements / ranks;
-  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
-  return elements / ranks / step * step;
-}
 
 void check(const BenchConfig& config) {
   for (const Bytes size : config.sizes) {
@@ -68,17 +61,43 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
                           ranks, ranks - 1));
 }
 
-void check_ranks(const BenchConfig& config, const Communicator& communicator) {
-  if (config.root >= communicator.ranks) {
-    throw Error(fmt::format("root {} is not a rank: there are {} (0..{})", config.root,
-                            communicator.ranks, communicator.ranks - 1));
+void check_root(const BenchConfig& config, int ranks) {
+  if (config.root < ranks) return;
+  throw Error(
+      fmt::format("root {} is not a rank: there are {} (0..{})", config.root, ranks, ranks - 1));
+}
+
+void check_processes(const BenchConfig& config, int gpus_per_node) {
+  if (gpus_per_node % config.gpus_per_process == 0) return;
+  throw Error(
+      fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
+                  config.gpus_per_process, gpus_per_node),
+      "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+}
+
+/// What is known of one run only.
+void check_split(const BenchConfig& config) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(what + " is not simulated with several groups at the same time (--split) yet");
+  };
+  if (config.explain) refuse("--explain");
+  if (config.trace) refuse("--trace");
+  for (const FaultSpec& fault : config.faults) {
+    if (fault.effect == FaultSpec::Effect::down || fault.effect == FaultSpec::Effect::flap)
+      refuse(fmt::format("\"{}\"", fault.text));
   }
-  if (communicator.gpus_per_node % config.gpus_per_process != 0) {
-    throw Error(
-        fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
-                    config.gpus_per_process, communicator.gpus_per_node),
-        "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+}
+
+/// Of a job's slow GPUs those of a group, by its ranks.
+Faults faults_of(const Faults& job, const Members& members, int gpus_per_node) {
+  Faults out;
+  for (int rank = 0; rank < members.ranks(); ++rank) {
+    const int of_job = members.node(rank) * gpus_per_node + members.gpu(rank);
+    for (const Faults::SlowGpu& slow : job.gpus) {
+      if (slow.rank == of_job) out.gpus.push_back({rank, slow.speed});
+    }
   }
+  return out;
 }
 
 /// Every rank is simulated, so what is too large for memory is refused before it is built.
@@ -88,6 +107,12 @@ void check_blocks(int ranks, int channels) {
       fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
                   ranks, channels, kBlocksMax),
       "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
+}
+void check_blocks(std::int64_t blocks) {
+  if (blocks <= kBlocksMax) return;
+  throw Error(fmt::format("{} thread blocks in all groups are too many to simulate: at most {}",
+                          blocks, kBlocksMax),
+              "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -100,6 +125,7 @@ class Bench {
         const std::function<void(double)>& progress)
       : parts_(parts), progress_(progress), element_bytes_(datatype_bytes(config.datatype)) {
     result_.config = config;
+    if (!config.split) result_.config.split = split_of(config.environment);
   }
 
   BenchResult run() {
@@ -116,21 +142,112 @@ class Bench {
  private:
   void block(int nodes) {
     const BenchConfig& config = result_.config;
-    BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
+    BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}, {}};
     block.nodes = block.cluster.nodes();
-    const Communicator communicator =
-        make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
-                                          config.sharp, load_description(config.topology, parts_)});
-    check_ranks(config, communicator);
+    const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
+                                    config.sharp, load_description(config.topology, parts_)};
+    if (config.split) {
+      split_block(block, wanted);
+      result_.blocks.push_back(std::move(block));
+      return;
+    }
+    const Communicator communicator = make_communicator(block.cluster, wanted);
+    check_root(config, communicator.ranks);
+    check_processes(config, communicator.gpus_per_node);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
-    if (!config.faults.empty()) break_parts(block, communicator);
+    if (!config.faults.empty()) break_parts(block, communicator.gpus_per_node);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
     result_.blocks.push_back(std::move(block));
+  }
+
+  /// All groups of a split at the same time.
+  void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
+    const BenchConfig& config = result_.config;
+    check_split(config);
+    const int gpus = config.gpus_per_node > 0
+                         ? config.gpus_per_node
+                         : static_cast<int>(block.cluster.node().gpus().size());
+    check_processes(config, gpus);
+    block.groups = split_groups(*config.split, block.nodes, gpus, config.gpus_per_process);
+    Communicators communicators(block.cluster, wanted);
+    for (const SplitGroup& group : block.groups) {
+      const Communicator& made = communicators.like(group.members);
+      check_root(config, made.ranks);
+      for (const std::string& warning : made.warnings) note_once(result_.notes, warning);
+      if (made.model.input.collnet)
+        note_once(result_.notes, "SHARP: each group has trees as if it were alone.");
+    }
+    if (!config.faults.empty()) break_parts(block, gpus);
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) split_row(block, communicators, collective, size, gpus);
+    }
+  }
+
+  void split_row(BenchBlock& block, Communicators& communicators, Collective collective, Bytes size,
+                 int gpus) {
+    const BenchConfig& config = result_.config;
+    std::vector<Stream> streams;
+    std::vector<DecidedCall> calls;
+    std::int64_t blocks = 0;
+    ++rows_done_;
+    for (const SplitGroup& group : block.groups) {
+      const int ranks = group.members.ranks();
+      const std::int64_t count = element_count(collective, size, element_bytes_, ranks);
+      if (count == 0) return note_empty(collective, size, ranks);
+      calls.push_back(
+          communicators.decide(group.members, {collective, count, element_bytes_, config.root}));
+      CollectiveRun& run = calls.back().run;
+      run.gpus_per_process = config.gpus_per_process;
+      run.faults = faults_of(faults_, group.members, gpus);
+      streams.push_back({{run}, {}});
+      blocks += std::int64_t{ranks} * run.channels;
+    }
+    check_blocks(blocks);
+    const TogetherResult all =
+        simulate_together(block.cluster, parts_.software, streams, row_progress());
+    const auto [fastest, slowest] =
+        std::ranges::minmax_element(all.streams, {}, &StreamResult::time);
+    const auto chosen = static_cast<std::size_t>(slowest - all.streams.begin());
+    BenchRow row;
+    row.collective = collective;
+    row.nodes = block.nodes;
+    row.decided = calls[chosen];
+    row.ranks = row.decided.run.members.ranks();
+    row.requested = size;
+    row.count = row.decided.run.count;
+    row.size = message_size(collective, row.count, element_bytes_, row.ranks);
+    row.result.time = slowest->time;
+    row.result.links = all.links;
+    row.result.events = all.events;
+    row.result.digest = all.digest;
+    const SimulationResult alone = simulate(block.cluster, parts_.software, row.decided.run);
+    row.result.launch = alone.launch;
+    row.split = {static_cast<int>(block.groups.size()), block.groups[chosen].colour, fastest->time,
+                 alone.time};
+    if (!config.faults.empty()) {
+      for (Stream& stream : streams) stream.runs[0].faults = {};
+      row.healthy = simulate_together(*healthy_, parts_.software, streams).streams[chosen].time;
+    }
+    block.rows.push_back(std::move(row));
+  }
+
+  void note_empty(Collective collective, Bytes size, int ranks) {
+    note_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
+                                         "out.",
+                                         to_text(collective), size.count, ranks));
+  }
+
+  std::function<void(double)> row_progress() const {
+    if (!progress_) return {};
+    const auto before = static_cast<double>(rows_done_ - 1);
+    return [this, before](double share) {
+      progress_((before + share) / static_cast<double>(rows_in_all_));
+    };
   }
 
   void row(BenchBlock& block, const Communicator& communicator, Collective collective, Bytes size) {
@@ -145,10 +262,7 @@ class Bench {
     if (row.count == 0) {
       if (config.trace)
         throw Error("this size rounds down to no element: there is nothing to trace");
-      note_once(result_.notes,
-                fmt::format("{} of {} B over {} ranks rounds down to no element: left out.",
-                            to_text(collective), size.count, row.ranks));
-      return;
+      return note_empty(collective, size, row.ranks);
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
@@ -161,12 +275,7 @@ class Bench {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
     }
-    if (progress_) {
-      const auto before = static_cast<double>(rows_done_ - 1);
-      options.progress = [this, before](double share) {
-        progress_((before + share) / static_cast<double>(rows_in_all_));
-      };
-    }
+    options.progress = row_progress();
     row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
     if (config.trace && !row.completes())
       throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
@@ -175,14 +284,14 @@ class Bench {
   }
 
   /// After NCCL has made its decisions, which know nothing of it.
-  void break_parts(BenchBlock& block, const Communicator& communicator) {
+  void break_parts(BenchBlock& block, int gpus_per_node) {
     const BenchConfig& config = result_.config;
     std::vector<std::string> warnings;
     faults_ = {};
     faults_.retry = ib_retry(config.environment, config.version, warnings);
     for (const std::string& warning : warnings) note_once(result_.notes, warning);
     healthy_.emplace(block.cluster);
-    apply_faults(config.faults, communicator.gpus_per_node, block.cluster, faults_);
+    apply_faults(config.faults, gpus_per_node, block.cluster, faults_);
   }
 
   void compare(const BenchBlock& block, BenchRow& row) {
@@ -203,6 +312,14 @@ class Bench {
 };
 
 }  // namespace
+
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
+  const std::int64_t elements = size.count / element_bytes;
+  if (!counts_per_rank(collective)) return elements;
+  if (!is_tuned(collective)) return elements / ranks;
+  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
+  return elements / ranks / step * step;
+}
 
 int datatype_bytes(const std::string& name) {
   // nccl-tests' names (src/common.cu).

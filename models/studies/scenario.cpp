@@ -57,13 +57,15 @@ std::vector<Answer> answers(const DecideResult& result) {
 
 class Judge {
  public:
-  explicit Judge(const ScenarioResult& result) : scenario_(result.scenario) {
+  explicit Judge(const ScenarioResult& result)
+      : scenario_(result.scenario), concurrent_(result.concurrent) {
     for (const BenchResult& one : result.results) answers_.push_back(answers(one));
     for (const DecideResult& one : result.decisions) answers_.push_back(answers(one));
   }
 
   Verdict judge(const Expectation& expected) {
     verdict_ = {true, {}};
+    if (!expected.group.empty()) return judge_group(expected);
     const Answer& row = find(expected, expected.in_case);
     const std::string where =
         fmt::format("{}{} {}{}: ", expected.in_case.empty() ? "" : expected.in_case + ", ",
@@ -96,6 +98,32 @@ class Judge {
   }
 
  private:
+  Verdict judge_group(const Expectation& expected) {
+    for (std::size_t i = 0; i < scenario_.cases.size(); ++i) {
+      const ScenarioCase& one = scenario_.cases[i];
+      if (!expected.in_case.empty() && one.name != expected.in_case) continue;
+      const auto group =
+          std::ranges::find(one.concurrent.groups, expected.group, &ConcurrentGroup::name);
+      const ConcurrentGroupResult& found =
+          concurrent_[i]
+              .result.groups[static_cast<std::size_t>(group - one.concurrent.groups.begin())];
+      if (expected.slowdown_at_least || expected.slowdown_at_most)
+        between("slowdown", found.slowdown(), "", expected.slowdown_at_least,
+                expected.slowdown_at_most);
+      if (expected.busbw_at_least || expected.busbw_at_most)
+        between("busbw", found.busbw_together, "GB/s", in_GB(expected.busbw_at_least),
+                in_GB(expected.busbw_at_most));
+      if (expected.time_at_least || expected.time_at_most)
+        between("time", microseconds_of(found.together), "us", in_us(expected.time_at_least),
+                in_us(expected.time_at_most));
+      break;
+    }
+    verdict_.text = fmt::format("{}{}: {}", expected.in_case.empty() ? "" : expected.in_case + ", ",
+                                expected.group, verdict_.text);
+    if (!expected.because.empty()) verdict_.text += fmt::format(" ({})", expected.because);
+    return verdict_;
+  }
+
   static std::optional<double> in_GB(std::optional<Bandwidth> rate) {
     return rate ? std::optional(static_cast<double>(rate->bytes_per_s) / kGB) : std::nullopt;
   }
@@ -164,6 +192,7 @@ class Judge {
   }
 
   const Scenario& scenario_;
+  const std::vector<ScenarioResult::Concurrent>& concurrent_;
   std::vector<std::vector<Answer>> answers_;  ///< by case
   Verdict verdict_;
 };
@@ -209,6 +238,15 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
     const BenchConfig& config = scenario.cases[i].config;
     if (scenario.study == Study::bench) {
       out.results.push_back(run_bench(config, parts, part));
+    } else if (scenario.study == Study::concurrent) {
+      const int nodes = config.nodes.empty() ? 0 : config.nodes.front();
+      ScenarioResult::Concurrent answer{
+          load_cluster({config.topology, nodes, config.fabric}, parts), {}};
+      const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
+                                      config.sharp, load_description(config.topology, parts)};
+      answer.result = run_concurrent({answer.cluster, wanted, datatype_bytes(config.datatype)},
+                                     scenario.cases[i].concurrent, parts.software, part);
+      out.concurrent.push_back(std::move(answer));
     } else {
       out.decisions.push_back(run_decide(decide_config(config), parts));
     }
@@ -224,8 +262,18 @@ std::string scenario_text(const ScenarioResult& result) {
   const std::vector<ScenarioCase>& cases = result.scenario.cases;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (cases.size() > 1) out += fmt::format("#\n# == {} ==\n", cases[i].name);
-    out += result.scenario.study == Study::bench ? bench_text(result.results[i])
-                                                 : decide_text(result.decisions[i]);
+    switch (result.scenario.study) {
+      case Study::bench:
+        out += bench_text(result.results[i]);
+        break;
+      case Study::decide:
+        out += decide_text(result.decisions[i]);
+        break;
+      case Study::concurrent:
+        out += concurrent_text(result.concurrent[i].cluster, cases[i].concurrent,
+                               result.concurrent[i].result);
+        break;
+    }
   }
   if (!result.verdicts.empty()) out += "#\n# Expectations:\n";
   for (const Verdict& verdict : result.verdicts)
