@@ -72,8 +72,8 @@ void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
 
 /// Keys that the study does not heed are mistakes.
 void check_not_concurrent(Reader& in) {
-  for (const char* key :
-       {"collective", "sizes", "gpus_per_process", "root", "explain", "split", "faults"}) {
+  for (const char* key : {"report", "collective", "sizes", "gpus_per_process", "root", "explain",
+                          "split", "faults"}) {
     if (in.has(key))
       in.fail(key, "means nothing to study concurrent",
               "its groups say what they run: groups: [{name: TP, over: tp, collective: all_reduce, "
@@ -151,18 +151,31 @@ Expectation read_expectation(Reader& in) {
   out.protocol = word(in, "protocol", protocol_from_text, {"LL", "LL128", "Simple"});
   out.limiting_link = in.text("limiting_link", "");
   out.because = in.text("because", "");
+  out.measured_busbw = optional(in, "measured_busbw", &Reader::bandwidth);
+  out.measured_time = optional(in, "measured_time", &Reader::duration);
+  out.measured_busbw_ratio = ratio(in, "measured_busbw_ratio");
+  out.source = in.text("source", "");
   in.finish();
   return out;
 }
 
 /// Bounds that fit together, and at least one.
 void check_bounds(const Reader& in, const Expectation& e) {
-  const bool ratio = e.busbw_ratio_at_least || e.busbw_ratio_at_most;
+  const bool ratio = e.busbw_ratio_at_least || e.busbw_ratio_at_most || e.measured_busbw_ratio;
+  const bool measured = e.measured_busbw || e.measured_time || e.measured_busbw_ratio;
+  if (measured && e.source.empty())
+    in.fail("", "missing key \"source\"", "say who measured it: an address");
+  if (!measured && !e.source.empty())
+    in.fail("source", "belongs to a measured figure",
+            "add measured_busbw, measured_time or measured_busbw_ratio");
+  if (e.measured_busbw_ratio && *e.measured_busbw_ratio == 0)
+    in.fail("measured_busbw_ratio", "must be above 0");
   if (ratio && e.over.empty()) in.fail("", "a ratio needs \"over\": the case to compare with");
   if (!ratio && !e.over.empty())
-    in.fail("over", "compares nothing", "add busbw_ratio_at_least or busbw_ratio_at_most");
-  if (!ratio && !e.busbw_at_least && !e.busbw_at_most && !e.time_at_least && !e.time_at_most &&
-      !e.algorithm && !e.protocol && e.limiting_link.empty())
+    in.fail("over", "compares nothing",
+            "add busbw_ratio_at_least, busbw_ratio_at_most or measured_busbw_ratio");
+  if (!ratio && !measured && !e.busbw_at_least && !e.busbw_at_most && !e.time_at_least &&
+      !e.time_at_most && !e.algorithm && !e.protocol && e.limiting_link.empty())
     in.fail("", "nothing is expected", "add a bound like busbw_at_most: 48 GB/s");
   const auto crossed = [](const auto& low, const auto& high) {
     return low && high && *low > *high;
@@ -227,6 +240,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   out.file = file;
   out.name = in.text("name");
   out.question = in.text("question");
+  out.summary = given(in, "report") && in.choice("report", {"full", "summary"}) == 1;
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   BenchConfig config;
   read_case(in, file, out.study, config);

@@ -2,6 +2,7 @@
 // The study `concurrent`: what the parallelisms of a training job cost each other when their
 // collectives run at the same time. Config, code and result; the text is concurrent_text.cpp.
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>

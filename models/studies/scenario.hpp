@@ -36,6 +36,11 @@ struct Expectation {
   std::optional<Protocol> protocol;
   std::string limiting_link;  ///< the busiest link's name contains this
   std::string because;        ///< where the bound comes from
+  // Shown beside the prediction, whatever it is.
+  std::optional<Bandwidth> measured_busbw;
+  std::optional<Duration> measured_time;
+  std::optional<double> measured_busbw_ratio;
+  std::string source;  ///< who measured it
 };
 
 struct ScenarioCase {
@@ -48,6 +53,7 @@ struct Scenario {
   std::string file, name, question;
   Study study = Study::bench;
   std::string parts;                ///< file of own parts; "" = none
+  bool summary = false;             ///< one line per row instead of nccl-tests' tables
   std::vector<ScenarioCase> cases;  ///< at least one
   std::vector<Expectation> expectations;
 };
@@ -62,6 +68,27 @@ struct Verdict {
   std::string text;  ///< what was expected, and the figure found
 };
 
+/// A published figure and ours.
+struct Comparison {
+  std::string what, unit, source;
+  bool is_ratio = false;
+  double measured = 0, predicted = 0;
+};
+
+/// What expectations and summaries speak of, whichever study gave it.
+struct ScenarioRow {
+  Collective collective{};
+  int nodes = 1, ranks = 1;
+  Bytes requested;
+  std::string choice;                  ///< "Ring LL128", "none" where there is nothing to choose
+  std::optional<Algorithm> algorithm;  ///< nothing: NCCL refuses the call, or has no choice
+  Protocol protocol{};
+  int channels = 0;
+  double time_us = 0, busbw_GBps = 0;
+  const BenchBlock* block = nullptr;  ///< of a simulated one
+  const BenchRow* row = nullptr;
+};
+
 struct ScenarioResult {
   Scenario scenario;
   std::vector<BenchResult> results;     ///< by case, if the study is bench
@@ -70,8 +97,12 @@ struct ScenarioResult {
     Cluster cluster;
     ConcurrentResult result;
   };
-  std::vector<Concurrent> concurrent;  ///< by case, if it is that
-  std::vector<Verdict> verdicts;       ///< by expectation
+  std::vector<Concurrent> concurrent;   ///< by case, if it is that
+  std::vector<Verdict> verdicts;        ///< of expectations with a bound
+  std::vector<Comparison> comparisons;  ///< of expectations with a measured figure
+
+  /// By case. Valid as long as this is.
+  std::vector<std::vector<ScenarioRow>> rows() const;
 
   bool holds() const;
 };
