@@ -70,7 +70,7 @@ class Executor final : public Machine {
   const Losses& losses() const requires(Stamp::kLossy) { return losses_; }
 
   /// The clock and the links, for a guest that outlives the run.
-  RadixHeap& clock() { return queue_; }
+  RadixHeap& queue() { return queue_; }
   LinkServers<Stamp>& links() { return links_; }
   void host(Guest<Stamp>& guest) { guest_ = &guest; }
   void add_gate(const GateSpec& gate);

@@ -82,7 +82,6 @@ class PartsReader {
     GpuPart part;
     part.name = name;
     read_identity(part, in);
-    if (in.has("sms")) part.sms = figures_.whole(in, "sms", 1, 1024);
     part.nvlink_links = figures_.whole(in, "nvlink_links", 0, 1024);
     if (part.nvlink_links > 0) {
       part.nvlink_per_link = figures_.bandwidth(in, "nvlink_per_link");

@@ -20,7 +20,7 @@ class Together {
     add_links(executor_, cluster);
     for (const Stream& stream : streams) add(stream);
     if (schedules_.blocks() == 0) return;
-    exchange_.emplace(schedules_, schedules_.blocks(), exchange_threads_, executor_.clock(),
+    exchange_.emplace(schedules_, schedules_.blocks(), exchange_threads_, executor_.queue(),
                       executor_.links());
     for (const MessageKind& kind : schedules_.kinds()) exchange_->add_kind(kind);
     executor_.host(*exchange_);

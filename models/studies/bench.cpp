@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
-#include "models/nccl/together.hpp"
-#include "models/studies/communicators.hpp"
+#include "models/studies/bench_split.hpp"
 #include "models/studies/fault_text.hpp"
 
 namespace fabricast {
@@ -59,60 +58,6 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
   if (!config.trace || config.trace->first < ranks) return;
   throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
                           ranks, ranks - 1));
-}
-
-void check_root(const BenchConfig& config, int ranks) {
-  if (config.root < ranks) return;
-  throw Error(
-      fmt::format("root {} is not a rank: there are {} (0..{})", config.root, ranks, ranks - 1));
-}
-
-void check_processes(const BenchConfig& config, int gpus_per_node) {
-  if (gpus_per_node % config.gpus_per_process == 0) return;
-  throw Error(
-      fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
-                  config.gpus_per_process, gpus_per_node),
-      "a process runs on one node: lower -t or -g, or change --gpus-per-node");
-}
-
-/// What is known of one run only.
-void check_split(const BenchConfig& config) {
-  const auto refuse = [](const std::string& what) {
-    throw Error(what + " is not simulated with several groups at the same time (--split) yet");
-  };
-  if (config.explain) refuse("--explain");
-  if (config.trace) refuse("--trace");
-  for (const FaultSpec& fault : config.faults) {
-    if (fault.effect == FaultSpec::Effect::down || fault.effect == FaultSpec::Effect::flap)
-      refuse(fmt::format("\"{}\"", fault.text));
-  }
-}
-
-/// Of a job's slow GPUs those of a group, by its ranks.
-Faults faults_of(const Faults& job, const Members& members, int gpus_per_node) {
-  Faults out;
-  for (int rank = 0; rank < members.ranks(); ++rank) {
-    const int of_job = members.node(rank) * gpus_per_node + members.gpu(rank);
-    for (const Faults::SlowGpu& slow : job.gpus) {
-      if (slow.rank == of_job) out.gpus.push_back({rank, slow.speed});
-    }
-  }
-  return out;
-}
-
-/// Every rank is simulated, so what is too large for memory is refused before it is built.
-void check_blocks(int ranks, int channels) {
-  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
-  throw Error(
-      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
-                  ranks, channels, kBlocksMax),
-      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
-}
-void check_blocks(std::int64_t blocks) {
-  if (blocks <= kBlocksMax) return;
-  throw Error(fmt::format("{} thread blocks in all groups are too many to simulate: at most {}",
-                          blocks, kBlocksMax),
-              "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -168,72 +113,21 @@ class Bench {
   /// All groups of a split at the same time.
   void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
     const BenchConfig& config = result_.config;
-    check_split(config);
-    const int gpus = config.gpus_per_node > 0
-                         ? config.gpus_per_node
-                         : static_cast<int>(block.cluster.node().gpus().size());
-    check_processes(config, gpus);
-    block.groups = split_groups(*config.split, block.nodes, gpus, config.gpus_per_process);
-    Communicators communicators(block.cluster, wanted);
-    for (const SplitGroup& group : block.groups) {
-      const Communicator& made = communicators.like(group.members);
-      check_root(config, made.ranks);
-      for (const std::string& warning : made.warnings) note_once(result_.notes, warning);
-      if (made.model.input.collnet)
-        note_once(result_.notes, "SHARP: each group has trees as if it were alone.");
-    }
-    if (!config.faults.empty()) break_parts(block, gpus);
+    BenchSplit split(config, parts_.software, wanted, block);
+    for (const std::string& note : split.notes()) note_once(result_.notes, note);
+    if (!config.faults.empty()) break_parts(block, split.gpus_per_node());
     for (const Collective collective : config.collectives) {
-      for (const Bytes size : config.sizes) split_row(block, communicators, collective, size, gpus);
+      for (const Bytes size : config.sizes) {
+        ++rows_done_;
+        const Cluster* const healthy = healthy_ ? &*healthy_ : nullptr;
+        auto row = split.row(collective, size, faults_, healthy, row_progress());
+        if (row) {
+          block.rows.push_back(std::move(*row));
+        } else {
+          note_empty(collective, size, block.groups.front().members.ranks());
+        }
+      }
     }
-  }
-
-  void split_row(BenchBlock& block, Communicators& communicators, Collective collective, Bytes size,
-                 int gpus) {
-    const BenchConfig& config = result_.config;
-    std::vector<Stream> streams;
-    std::vector<DecidedCall> calls;
-    std::int64_t blocks = 0;
-    ++rows_done_;
-    for (const SplitGroup& group : block.groups) {
-      const int ranks = group.members.ranks();
-      const std::int64_t count = element_count(collective, size, element_bytes_, ranks);
-      if (count == 0) return note_empty(collective, size, ranks);
-      calls.push_back(
-          communicators.decide(group.members, {collective, count, element_bytes_, config.root}));
-      CollectiveRun& run = calls.back().run;
-      run.gpus_per_process = config.gpus_per_process;
-      run.faults = faults_of(faults_, group.members, gpus);
-      streams.push_back({{run}, {}});
-      blocks += std::int64_t{ranks} * run.channels;
-    }
-    check_blocks(blocks);
-    const TogetherResult all =
-        simulate_together(block.cluster, parts_.software, streams, row_progress());
-    const auto [fastest, slowest] =
-        std::ranges::minmax_element(all.streams, {}, &StreamResult::time);
-    const auto chosen = static_cast<std::size_t>(slowest - all.streams.begin());
-    BenchRow row;
-    row.collective = collective;
-    row.nodes = block.nodes;
-    row.decided = calls[chosen];
-    row.ranks = row.decided.run.members.ranks();
-    row.requested = size;
-    row.count = row.decided.run.count;
-    row.size = message_size(collective, row.count, element_bytes_, row.ranks);
-    row.result.time = slowest->time;
-    row.result.links = all.links;
-    row.result.events = all.events;
-    row.result.digest = all.digest;
-    const SimulationResult alone = simulate(block.cluster, parts_.software, row.decided.run);
-    row.result.launch = alone.launch;
-    row.split = {static_cast<int>(block.groups.size()), block.groups[chosen].colour, fastest->time,
-                 alone.time};
-    if (!config.faults.empty()) {
-      for (Stream& stream : streams) stream.runs[0].faults = {};
-      row.healthy = simulate_together(*healthy_, parts_.software, streams).streams[chosen].time;
-    }
-    block.rows.push_back(std::move(row));
   }
 
   void note_empty(Collective collective, Bytes size, int ranks) {
@@ -319,6 +213,28 @@ std::int64_t element_count(Collective collective, Bytes size, int element_bytes,
   if (!is_tuned(collective)) return elements / ranks;
   const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
   return elements / ranks / step * step;
+}
+
+void check_root(const BenchConfig& config, int ranks) {
+  if (config.root < ranks) return;
+  throw Error(
+      fmt::format("root {} is not a rank: there are {} (0..{})", config.root, ranks, ranks - 1));
+}
+
+void check_processes(const BenchConfig& config, int gpus_per_node) {
+  if (gpus_per_node % config.gpus_per_process == 0) return;
+  throw Error(
+      fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
+                  config.gpus_per_process, gpus_per_node),
+      "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+}
+
+void check_blocks(int ranks, int channels) {
+  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
+  throw Error(
+      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
+                  ranks, channels, kBlocksMax),
+      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 
 int datatype_bytes(const std::string& name) {

@@ -41,6 +41,11 @@ struct BenchConfig {
 
 /// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
 int datatype_bytes(const std::string& name);
+// Throw Error when it does not fit.
+void check_root(const BenchConfig& config, int ranks);
+void check_processes(const BenchConfig& config, int gpus_per_node);
+/// Every rank is simulated, so what is too large for memory is refused before it is built.
+void check_blocks(int ranks, int channels);
 /// Elements of a message of `size` bytes, as nccl-tests rounds them.
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks);
 /// "all_reduce,all_gather": nccl-tests' names, each once; throws Error with the nearest name.

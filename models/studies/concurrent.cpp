@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/hardware/gpu_sms.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench.hpp"
 #include "models/studies/communicators.hpp"
@@ -77,11 +78,11 @@ class Concurrent {
                std::span<const StreamResult> together) {
     ConcurrentGroupResult& group = out_.groups[number];
     const TogetherResult alone = simulate_together(cluster(), software_, streams);
-    const auto time = [](std::span<const StreamResult> of) {
+    const auto slowest = [](std::span<const StreamResult> of) {
       return std::ranges::max_element(of, {}, &StreamResult::time)->time;
     };
-    group.alone = time(alone.streams);
-    group.together = time(together);
+    group.alone = slowest(alone.streams);
+    group.together = slowest(together);
     const ConcurrentGroup& asked = config_.groups[number];
     const auto busbw = [&](Duration all) {
       return busbw_GBps(asked.collective, group.ranks, group.size, {all.ps / asked.repeat});
@@ -118,7 +119,7 @@ class Concurrent {
   void count_blocks() {
     for (const ConcurrentGroupResult& group : out_.groups)
       out_.blocks += group.decided.run.channels;
-    out_.sms = cluster().node().gpus().front().part.sms;
+    out_.sms = sms_of(cluster().node().gpus().front().part.name);
     if (out_.sms > 0 && out_.blocks > out_.sms)
       out_.notes.push_back(
           fmt::format("{} thread blocks do not fit on {} SMs at one block each: "

@@ -51,7 +51,7 @@ CollectiveRun random_call_on(Random& random, const Cluster& cluster) {
 TEST_CASE("together: a stream alone takes the time of its call alone") {
   const PartsCatalogue parts = load_parts();
   Random random(41);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 20; ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
     CollectiveRun run = random_call_on(random, cluster);
     run.gpus_per_process = static_cast<int>(random.pick(1, 8));
@@ -75,7 +75,7 @@ TEST_CASE("together: a stream alone takes the time of its call alone") {
 TEST_CASE("together: bytes on each link are the sum, nobody gains, links keep to their rates") {
   const PartsCatalogue parts = load_parts();
   Random random(42);
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
     std::vector<Stream> streams;
     std::vector<Duration> alone;
