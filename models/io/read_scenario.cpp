@@ -84,8 +84,7 @@ void check_not_concurrent(Reader& in) {
 /// What a case may say; what it does not say stays as in `config`.
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
   if (study == Study::decide)
-    check_not_simulated(in, {"layout", "groups", "fabric", "gpus_per_process", "datatype", "root",
-                             "explain", "split"});
+    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain", "split"});
   if (study == Study::concurrent) check_not_concurrent(in);
   if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
   if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);

@@ -43,6 +43,11 @@ BenchSplit::BenchSplit(const BenchConfig& config, const SoftwareCosts& software,
                                      : static_cast<int>(block.cluster.node().gpus().size())),
       communicators_(block.cluster, wanted) {
   check(config);
+  const std::size_t known = block.cluster.node().gpus().size();
+  if (gpus_ > static_cast<int>(known))
+    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", gpus_,
+                            block.cluster.node().name(), known),
+                "lower --gpus-per-node, or raise --nodes");
   check_processes(config, gpus_);
   block.groups = split_groups(*config.split, block.nodes, gpus_, config.gpus_per_process);
   for (const SplitGroup& group : block.groups) {

@@ -125,5 +125,8 @@ TEST_CASE("split: slow GPUs and links are those of the job, what is not simulate
   CHECK(error([](BenchConfig& c) { c.faults = {parse_fault("nic node0:mlx5_0 down 2s")}; }) ==
         "\"nic node0:mlx5_0 down 2s\" is not simulated with several groups at the same time "
         "(--split) yet");
+  CHECK(error([](BenchConfig& c) { c.gpus_per_node = 9; }) ==
+        "9 GPUs per node asked for, but dgx-h100 has 8\n"
+        "hint: lower --gpus-per-node, or raise --nodes");
   CHECK(error([](BenchConfig& c) { c.root = 2; }) == "root 2 is not a rank: there are 2 (0..1)");
 }
