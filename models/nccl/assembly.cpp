@@ -21,20 +21,40 @@ void add_links(Machine& machine, const Cluster& cluster) {
 }
 
 Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-                   const CollectiveRun& run, const Partition& partition)
+                   const CollectiveRun& run, const Partition& partition,
+                   std::optional<std::uint32_t> first_thread)
     : machine_(machine),
       cluster_(cluster),
       software_(software),
       run_(run),
       partition_(partition),
       members_(members_of(run, cluster.nodes())) {
-  for (int rank = 0; nodes() > 1 && rank < ranks(); ++rank) {
+  if (first_thread) first_thread_ = *first_thread;
+  for (int rank = 0; !first_thread && nodes() > 1 && rank < ranks(); ++rank) {
     const std::uint32_t thread = machine_.add_thread();
     if (rank == 0) first_thread_ = thread;
   }
   relay_class_ = machine_.add_relay_class(
       {costs().proxy_post, costs().proxy_check_rate, wire_format(run.protocol)});
   workers_of_rank_.resize(static_cast<std::size_t>(ranks()));
+}
+
+void add_schedule(Assembly& assembly) {
+  switch (assembly.run().algorithm) {
+    case Algorithm::ring:
+      return add_rings(assembly);
+    case Algorithm::tree:
+      return add_trees(assembly);
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return add_nvls(assembly);
+    case Algorithm::pat:
+      return add_pat(assembly);
+    case Algorithm::collnet_direct:
+      return add_collnet_direct(assembly);
+    case Algorithm::collnet_chain:
+      return add_collnet_chain(assembly);
+  }
 }
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share) {
