@@ -44,6 +44,9 @@ struct PciConfig {
   int port = 1;
   Bandwidth speed;  ///< 0 = the part's port rate
   std::string guid;
+  std::optional<NetKind> network;  ///< where it is not the part's: a ConnectX port set to Ethernet
+  bool vf = false;                 ///< a virtual function: without ATS no GPUDirect RDMA
+  bool ats = false;                ///< address translation services: a VF may have GPUDirect RDMA
 };
 
 struct NvSwitchConfig {
@@ -57,6 +60,7 @@ struct NodeType {
   std::vector<CpuConfig> cpus;
   std::vector<PciConfig> pci;  ///< roots, in file order
   std::vector<NvSwitchConfig> nvswitches;
+  bool acs = false;  ///< PCIe switches send peer traffic up to the root complex
 };
 
 }  // namespace fabricast

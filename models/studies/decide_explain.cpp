@@ -138,15 +138,23 @@ std::optional<CollectiveRun> simulated(const NcclCommunicator& made, const Decid
   }
 }
 
+bool costs_alike(const NetworkSettings& a, const NetworkSettings& b) {
+  return a.kind == b.kind && a.sockets == b.sockets &&
+         a.queue_pairs.pieces() == b.queue_pairs.pieces() && a.flush_always == b.flush_always &&
+         a.flush_never == b.flush_never;
+}
+
 /// Would the same run take other ways in a communicator that was made without a variable?
 bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
                       const NcclCommunicator& made) {
   CollectiveRun other = run;
-  other.transport = transport_rules(made.search_settings);
+  other.transport = transport_rules(made);
   other.graph = graph_of(made.model.input, run.algorithm);
   if (other.graph.gpus() != run.graph.gpus()) return true;
   const Members some =
       Members::first(std::min(made.nodes, sample.nodes()), run.members.gpus_per_node());
+  if (some.node_count() > 1 && !costs_alike(other.transport.network, run.transport.network))
+    return true;
   return ways_of(sample, some, run) != ways_of(sample, some, other);
 }
 
