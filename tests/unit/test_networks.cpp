@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "error_text.hpp"
+#include "models/io/read_nccl_xml.hpp"
 #include "models/nccl/communicator.hpp"
 #include "models/nccl/network.hpp"
 #include "models/nccl/post_costs.hpp"
@@ -266,6 +267,23 @@ TEST_CASE("which network: a plugin, then verbs, then sockets; NCCL_NET names one
   const std::string refused = error_text([&] { chosen(ib, {"NCCL_NET=FasTrak"}); });
   CHECK(refused.starts_with("NCCL_NET=FasTrak: NCCL finds no network of that name\nhint: "));
   CHECK(refused.ends_with("dgx-h100.xml has: IB, Socket"));
+}
+
+TEST_CASE("NCCL's own file does not name the network: the NIC's maker does") {
+  const auto kind = [](const char* vendor) {
+    const std::string text = std::string(R"(<system version="1">
+      <cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+        <pci busid="0000:0f:00.0" class="0x030200" vendor="0x10de" device="0x2330" link_speed="" link_width="0">
+          <gpu dev="0" sm="90" rank="0" gdr="1"/></pci>
+        <pci busid="0000:18:00.0" class="0x020000" vendor=")") +
+                             vendor + R"(">
+          <nic><net name="a" dev="0" speed="100000"/></nic></pci>
+      </cpu></system>)";
+    return nets_of(parse_nccl_xml(text, "t.xml")).front().network;
+  };
+  CHECK(kind("0x15b3") == NetKind::ib);
+  CHECK(kind("0x1d0f") == NetKind::efa);
+  CHECK(kind("0x17db") == NetKind::cxi);
 }
 
 TEST_CASE("over sockets NCCL sees interfaces without GPUDirect, and the maker sets the threads") {
