@@ -28,7 +28,9 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
     throw Error(fmt::format("there is no node{}: there are {} (node0..node{})",
                             config.members.nodes().back(), cluster.nodes(), cluster.nodes() - 1));
   NcclCommunicatorConfig wanted{config.version, config.environment, cluster.nodes(),
-                                config.gpus_per_node, config.sharp};
+                                cluster.node().trays() > 1 ? 0 : config.gpus_per_node,
+                                config.sharp};
+  wanted.trays = cluster.node().trays();
   wanted.members = config.members;
   const NodeDescription node = config.description ? *config.description : describe(cluster.node());
   Communicator made = make_nccl_communicator(node, wanted);
@@ -64,7 +66,7 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
 }
 
 TransportRules transport_rules(const Communicator& communicator) {
-  TransportRules rules = transport_rules(communicator.search_settings);
+  TransportRules rules = transport_rules(communicator.search_settings, communicator.version);
   rules.p2p_level = communicator.graphs.topology.p2p_level();
   rules.network = communicator.network;
   rules.domain_of = communicator.domain_of;

@@ -179,6 +179,7 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
                         members.node_count(),
                         members.gpus_per_node(),
                         members.ranks(),
+                        members.node_count() * config.trays,
                         input.nics,
                         is_known ? other->graphs : search(node, input),
                         {},

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "models/nccl/env_reader.hpp"
+#include "models/nccl/ib_settings.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -52,6 +53,7 @@ class Chooser {
   Chooser(const NodeDescription& node, const Environment& environment, NcclVersion version,
           const IbHcaFilter& hcas, int nodes, std::vector<std::string>& warnings)
       : node_(node),
+        environment_(environment),
         env_(environment, version, warnings),
         hcas_(hcas),
         nodes_(nodes),
@@ -67,7 +69,10 @@ class Chooser {
       return out;
     }
     out.settings.kind = kind();
-    if (has_verbs(out.settings.kind)) out.settings.queue_pairs = queue_pairs();
+    if (has_verbs(out.settings.kind)) {
+      const IbSettings ib = read_ib_settings(environment_, env_.version(), warnings_);
+      if (ib.split) out.settings.pieces = ib.queue_pairs;
+    }
     if (out.settings.kind != NetKind::sockets) {
       out.settings.flush_always = env_.integer("NCCL_NET_FORCE_FLUSH").value_or(0) != 0;
       out.settings.flush_never = env_.integer("NCCL_GDR_FLUSH_DISABLE").value_or(0) != 0;
@@ -196,16 +201,8 @@ class Chooser {
     return out;
   }
 
-  QueuePairs queue_pairs() {
-    QueuePairs out;
-    constexpr std::int64_t most = 128;
-    if (const auto n = env_.integer_within("NCCL_IB_QPS_PER_CONNECTION", 1, most))
-      out.per_connection = static_cast<int>(*n);
-    out.split = env_.integer("NCCL_IB_SPLIT_DATA_ON_QPS").value_or(0) != 0;
-    return out;
-  }
-
   const NodeDescription& node_;
+  const Environment& environment_;
   EnvReader env_;
   const IbHcaFilter& hcas_;
   int nodes_;

@@ -19,30 +19,10 @@ struct SocketSettings {
   constexpr bool operator==(const SocketSettings&) const = default;
 };
 
-/// Of an InfiniBand connection (src/transport/net_ib.cc).
-struct QueuePairs {
-  int per_connection = 1;  ///< NCCL_IB_QPS_PER_CONNECTION
-  bool split = false;      ///< NCCL_IB_SPLIT_DATA_ON_QPS: each message over all, else in turn
-
-  constexpr bool operator==(const QueuePairs&) const = default;
-  /// Into how many a message is cut. Each is a work request of its own, empty ones too.
-  constexpr int pieces() const { return split ? per_connection : 1; }
-  /// Bytes of all but the last pieces that carry something: multiples of 128.
-  constexpr Bytes piece(Bytes message) const {
-    const std::int64_t share = (message.count + pieces() - 1) / pieces();
-    return {(share + 127) / 128 * 128};
-  }
-  /// Which one a piece of the connection's n-th message takes: what a switch hashes.
-  constexpr int of(std::uint64_t message, int piece) const {
-    const auto all = static_cast<std::uint64_t>(per_connection);
-    return split ? piece : static_cast<int>(message % all);
-  }
-};
-
 struct NetworkSettings {
   NetKind kind = NetKind::ib;
   SocketSettings sockets;
-  QueuePairs queue_pairs;
+  int pieces = 1;             ///< of a message: work requests, on a queue pair each
   bool flush_always = false;  ///< NCCL_NET_FORCE_FLUSH: on compute capability 9.0 and above, too
   bool flush_never = false;   ///< NCCL_GDR_FLUSH_DISABLE
 

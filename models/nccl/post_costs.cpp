@@ -18,7 +18,7 @@ Bandwidth in_turn(Bandwidth a, Bandwidth b) {
 PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol) {
   PostCost out;
   out.post = costs.post;
-  if (has_verbs(network.kind)) out.post += costs.piece_post * (network.queue_pairs.pieces() - 1);
+  if (has_verbs(network.kind)) out.post += costs.piece_post * (network.pieces - 1);
   out.rate = in_turn(protocol == Protocol::ll ? costs.ll_check_rate : Bandwidth{}, costs.copy_rate);
   if (copies_alone(network)) out.hands = network.sockets.threads;
   out.piece = costs.task_min;

@@ -138,12 +138,6 @@ std::optional<CollectiveRun> simulated(const NcclCommunicator& made, const Decid
   }
 }
 
-bool costs_alike(const NetworkSettings& a, const NetworkSettings& b) {
-  return a.kind == b.kind && a.sockets == b.sockets &&
-         a.queue_pairs.pieces() == b.queue_pairs.pieces() && a.flush_always == b.flush_always &&
-         a.flush_never == b.flush_never;
-}
-
 /// Would the same run take other ways in a communicator that was made without a variable?
 bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
                       const NcclCommunicator& made) {
@@ -153,8 +147,7 @@ bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
   if (other.graph.gpus() != run.graph.gpus()) return true;
   const Members some =
       Members::first(std::min(made.nodes, sample.nodes()), run.members.gpus_per_node());
-  if (some.node_count() > 1 && !costs_alike(other.transport.network, run.transport.network))
-    return true;
+  if (some.node_count() > 1 && other.transport.network != run.transport.network) return true;
   return ways_of(sample, some, run) != ways_of(sample, some, other);
 }
 
@@ -197,11 +190,11 @@ std::vector<VariableEffect> variable_effects(const DecideResult& result, const D
       if (other != name) rest.set(other, set);
     }
     try {
-      const NcclCommunicator made = make_nccl_communicator(
-          result.node, {result.config.version, rest, block.communicator.nodes,
-                        result.config.gpus_per_node, result.config.sharp});
+      const DescribedNodes nodes = result.describe(block.communicator.hosts, rest);
+      const NcclCommunicator made =
+          make_nccl_communicator(nodes.node, communicator_config(result.config, nodes, rest));
       effect.without = decide_row(made, row.collective, row.requested);
-      effect.changes_ways = result.sample && run && takes_other_ways(*result.sample, *run, made);
+      effect.changes_ways = block.sample && run && takes_other_ways(*block.sample, *run, made);
     } catch (const Error& error) {
       effect.problem = error.what();
     }

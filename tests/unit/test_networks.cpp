@@ -109,23 +109,9 @@ TEST_CASE(
   PartsCatalogue parts = bare_parts();
   costs_of(parts, NetKind::ib).piece_post = nanoseconds(100);
   CollectiveRun run = chain(NetKind::ib);
-  run.transport.network.queue_pairs = {4, false};
   CHECK(time_of(parts, run) == kFlag + kRail + kWire);
-  run.transport.network.queue_pairs.split = true;
+  run.transport.network.pieces = 4;
   CHECK(time_of(parts, run) == kFlag + kRail + kWire + nanoseconds(300));
-}
-
-TEST_CASE("queue pairs: which one a piece takes, and how large it is") {
-  const QueuePairs turns{4, false}, split{4, true};
-  CHECK(turns.pieces() == 1);
-  CHECK(split.pieces() == 4);
-  for (std::uint64_t message = 0; message < 9; ++message) {
-    CHECK(turns.of(message, 0) == static_cast<int>(message % 4));
-    for (int piece = 0; piece < 4; ++piece) CHECK(split.of(message, piece) == piece);
-  }
-  CHECK(split.piece(Bytes{1 << 20}) == Bytes{1 << 18});
-  CHECK(split.piece(Bytes{1000}) == Bytes{256});  // 250, in multiples of 128
-  CHECK(split.piece(Bytes{4}) == Bytes{128});
 }
 
 TEST_CASE(
