@@ -227,6 +227,7 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
   message.receive_thread = way_.receive_thread;
   message.sender_flag = way_.sender_flag;
   message.receiver_flag = way_.receiver_flag;
+  message.flush = way_.flush;
   std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
   for (const std::uint32_t link : way_.near) {
     *hop++ = link;
@@ -366,11 +367,11 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   const Message& m = messages_[job / 2];
   const MessageKind& kind = kinds_[m.kind];
   const bool is_send = job % 2 != 0;
-  Duration busy = kind.post;
+  Duration busy = kind.cost.post;
   Stamp ready = m.far[(is_send ? m.posted : m.allowed) % m.far_slots];
   if (is_send) {
     ready = later(ready, m.near[m.posted % m.near_slots]);
-    busy += copy_time(kind.wire.on_wire({payload(m, m.posted)}).count, kind.check_rate);
+    busy = kind.cost.busy(kind.wire.on_wire({payload(m, m.posted)}));
   }
   thread.busy = true;
   thread.free = now(later(ready, thread.free)).plus(busy, Cause::latency);
@@ -398,8 +399,10 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
     thread.next = 0;
   }
   if (is_send) {
-    const Bytes wire = kinds_[m.kind].wire.on_wire({payload(m, chunk)});
-    travel({at, at, wire, job / 2, m.near_hops, true});
+    const MessageKind& kind = kinds_[m.kind];
+    const Bytes wire = kind.wire.on_wire({payload(m, chunk)});
+    const Stamp sent = at.plus(kind.cost.delay(wire), Cause::latency);
+    travel({sent, sent, wire, job / 2, m.near_hops, true});
   } else {
     arm_relay(job / 2);
   }
@@ -476,7 +479,7 @@ void Exchange<Stamp>::act_flight(std::uint32_t number) {
 template <class Stamp>
 void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   Message& m = messages_[id];
-  const Stamp seen = at.plus(kinds_[m.kind].sync, Cause::latency);
+  const Stamp seen = at.plus(kinds_[m.kind].sync + m.flush, Cause::latency);
   if (m.relayed) {
     m.far[m.arrived++ % m.far_slots] = seen;
     const Stamp freed = at.plus(m.far_latency + m.sender_flag, Cause::slots);

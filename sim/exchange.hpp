@@ -29,6 +29,7 @@
 #include "sim/carrier.hpp"
 #include "sim/guest.hpp"
 #include "sim/link_servers.hpp"
+#include "sim/post_cost.hpp"
 #include "sim/radix_heap.hpp"
 #include "sim/stamp.hpp"
 #include "sim/units.hpp"
@@ -39,10 +40,9 @@ namespace fabricast {
 /// What messages of one kind have in common.
 struct MessageKind {
   WireFormat wire;
-  Duration overhead;     ///< of a lane per chunk, before its bytes move
-  Duration sync;         ///< from the arrival of the last byte to the chunk seen
-  Duration post;         ///< relayed: a thread is busy so long per chunk sent, and per slot posted
-  Bandwidth check_rate;  ///< and reads the wire bytes at this rate first; 0 = it does not
+  Duration overhead;  ///< of a lane per chunk, before its bytes move
+  Duration sync;      ///< from the arrival of the last byte to the chunk seen
+  PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
 };
 
 /// One end of a message. Both ends agree on bytes, chunk and kind.
@@ -71,6 +71,7 @@ struct ExchangeWay {
   std::vector<std::uint32_t> far;  ///< from there to the receiver's slots
   std::uint32_t send_thread = 0, receive_thread = 0;
   Duration sender_flag, receiver_flag;  ///< between a lane and its thread, one way
+  Duration flush;  ///< from the arrival of the last byte, beside the kind's sync
 };
 
 /// Pure functions, so that memory does not grow with the number of messages. At any time at most
@@ -153,7 +154,7 @@ class Exchange final : public Guest<Stamp> {
     std::array<Stamp, kSlotsMax> near{}, far{};  ///< slots of the two sides; direct: near only
     std::int64_t bytes = 0, chunk = 0;
     Bandwidth send_rate, receive_rate;
-    Duration near_latency, far_latency, sender_flag, receiver_flag;
+    Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
     std::uint32_t from = 0, to = 0;
     std::uint32_t send_thread = 0, receive_thread = 0;
     std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it

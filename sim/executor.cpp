@@ -565,8 +565,8 @@ template <class Stamp>
 void Executor<Stamp>::price(Cost& cost, const RelayClass& kind, std::int64_t payload) {
   cost.bytes = payload;
   cost.wire = kind.wire.on_wire({payload});
-  cost.busy = kind.post;
-  if (kind.check_rate.bytes_per_s > 0) cost.busy += transfer_time(cost.wire, kind.check_rate);
+  cost.busy = kind.cost.busy(cost.wire);
+  cost.delay = kind.cost.delay(cost.wire);
 }
 
 template <class Stamp>
@@ -626,10 +626,11 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
-  if (output.legged) return depart(output, posted, posted, cost.wire);
-  Stamp first = posted;
+  const Stamp sent = posted.plus(cost.delay, Cause::latency);
+  if (output.legged) return depart(output, sent, sent, cost.wire);
+  Stamp first = sent;
   const std::uint32_t path = output.path + 1;
-  const Stamp arrived = carry(output, path, path + hops_[output.path], first, posted, cost.wire);
+  const Stamp arrived = carry(output, path, path + hops_[output.path], first, sent, cost.wire);
   if constexpr (Stamp::kObserved) observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
   const ConnectionKind& out_kind = connection_kinds_[output.kind];
   fill(output, arrived.plus(out_kind.sync, Cause::latency));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl/post_costs.hpp"
 #include "models/nccl/slices.hpp"
 
 namespace fabricast {
@@ -30,12 +31,12 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
       partition_(partition),
       members_(members_of(run, cluster.nodes())) {
   if (first_thread) first_thread_ = *first_thread;
-  for (int rank = 0; !first_thread && nodes() > 1 && rank < ranks(); ++rank) {
+  for (int rank = 0; !first_thread && rank < ranks(); ++rank) {
     const std::uint32_t thread = machine_.add_thread();
     if (rank == 0) first_thread_ = thread;
   }
   relay_class_ = machine_.add_relay_class(
-      {costs().proxy_post, costs().proxy_check_rate, wire_format(run.protocol)});
+      {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
   workers_of_rank_.resize(static_cast<std::size_t>(ranks()));
 }
 
@@ -110,8 +111,11 @@ Duration Assembly::latency(const std::vector<LinkId>& links) const {
 
 std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices) {
   forwarded_ += slices;
-  return machine_.add_relay(relay_class_,
-                            first_thread_ + static_cast<std::uint32_t>(members_.rank(node, gpu)));
+  const std::uint32_t thread =
+      copies_alone(run_.transport.network)
+          ? machine_.add_thread()
+          : first_thread_ + static_cast<std::uint32_t>(members_.rank(node, gpu));
+  return machine_.add_relay(relay_class_, thread);
 }
 
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
@@ -144,7 +148,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.from = proxy;
   slots.to = to;
   slots.path = far;
-  slots.sync = costs().sync[kind];
+  slots.sync = network().sync[index_of(run_.protocol)] + way.flush;
   slots.credit = way.receiver_flag + far_latency;
   slots.ack = far_latency;
   machine_.connect(slots);

@@ -29,6 +29,10 @@ class Assembly {
   const CollectiveRun& run() const { return run_; }
   const Partition& partition() const { return partition_; }
   const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
+  /// Of the network that the run takes.
+  const NetworkCosts& network() const {
+    return software_.network[static_cast<std::size_t>(run_.transport.network.kind)];
+  }
   const Members& members() const { return members_; }
   int nodes() const { return members_.node_count(); }
   int gpus() const { return members_.gpus_per_node(); }  ///< per node
