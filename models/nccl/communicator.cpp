@@ -42,6 +42,10 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
   if (groups == 1) return made;
   const std::string what = fmt::format(
       "the GPUs of {} fall apart into {} groups that NCCL joins by the network", node.name, groups);
+  if (cluster.node().trays() > 1) {
+    throw Error(what + "; that is not simulated between hosts of an NVLink domain",
+                "NCCL_MNNVL_ENABLE=0 makes every host a node of its own");
+  }
   const bool may_not = made.search_settings.net_disable_intra;
   if (cluster.node().nics().empty() || may_not) {
     throw Error(fmt::format("{}, but {}", what,

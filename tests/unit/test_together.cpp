@@ -142,9 +142,19 @@ CollectiveRun flow(int gpu, int slices) {
   return call_over_nic0(Collective::broadcast, gpu, slices * kSlice.count);
 }
 
+/// Root ports and memory that never limit.
+PartsCatalogue parts_without_hosts() {
+  PartsCatalogue parts = bare_parts();
+  for (auto& [name, cpu] : parts.cpus) {
+    cpu.memory_rate = {};
+    cpu.root_share = 0;
+  }
+  return parts;
+}
+
 /// hgx-h200-2nic: GPUs 0 to 3 are equally far from NIC 0, each behind a PCIe switch of its own.
 struct OneNic {
-  PartsCatalogue parts = bare_parts();
+  PartsCatalogue parts = parts_without_hosts();
   Cluster cluster = load_cluster({"hgx-h200-2nic", 2, ""}, parts);
 
   std::vector<Duration> times(const std::vector<Stream>& streams) const {
