@@ -16,15 +16,6 @@ constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and re
 constexpr Bytes kSizeMax{std::int64_t{1} << 40};  // no GPU holds more
 constexpr std::int64_t kBlocksMax = 10'000'000;   // about 1 kB of executor each
 
-/// Elements of a message of `size` bytes, as nccl-tests rounds them.
-std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
-  const std::int64_t elements = size.count / element_bytes;
-  if (!counts_per_rank(collective)) return elements;
-  if (!is_tuned(collective)) return elements / ranks;
-  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
-  return elements / ranks / step * step;
-}
-
 void check(const BenchConfig& config) {
   for (const Bytes size : config.sizes) {
     if (size > kSizeMax) {
@@ -203,6 +194,14 @@ class Bench {
 };
 
 }  // namespace
+
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
+  const std::int64_t elements = size.count / element_bytes;
+  if (!counts_per_rank(collective)) return elements;
+  if (!is_tuned(collective)) return elements / ranks;
+  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
+  return elements / ranks / step * step;
+}
 
 int datatype_bytes(const std::string& name) {
   // nccl-tests' names (src/common.cu).

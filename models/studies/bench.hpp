@@ -37,6 +37,8 @@ struct BenchConfig {
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
 
+/// Elements of a message of `size` bytes, as nccl-tests rounds them; NCCL's meaning.
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks);
 /// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
 int datatype_bytes(const std::string& name);
 /// "all_reduce,all_gather": nccl-tests' names, each once; throws Error with the nearest name.
