@@ -34,7 +34,7 @@ class NvlsSchedule {
                                               static_cast<double>(heads_.size()))),
         programs_(assembly, heads()) {
     if (is_sharp()) sharp_.emplace(assembly, programs_);
-    for (int gpu = 0; gpu < assembly.gpus(); ++gpu) {
+    for (const int gpu : assembly.members().gpus()) {
       to_switch_.push_back(switch_links(gpu).front());
       from_switch_.push_back(switch_links(gpu).back());
     }
@@ -56,7 +56,7 @@ class NvlsSchedule {
   const CollectiveRun& run() const { return assembly_.run(); }
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(assembly_.gpus()); }
   std::uint32_t heads() const { return static_cast<std::uint32_t>(heads_.size()); }
-  int nodes() const { return assembly_.cluster().nodes(); }
+  int nodes() const { return assembly_.nodes(); }
   bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
   bool reduces() const { return run().collective != Collective::all_gather; }
   bool gathers() const { return run().collective != Collective::reduce_scatter; }
@@ -76,12 +76,13 @@ class NvlsSchedule {
   /// One step as wide as a node.
   void append_all(Path& path, int node, const std::vector<LinkId>& local) const {
     for (std::size_t gpu = 0; gpu < local.size(); ++gpu) {
-      const std::uint32_t link = index_of(assembly_.cluster().global(node, local[gpu]));
-      path.push_back(gpu == 0 ? link : link | kBeside);
+      append_one(path, node, local[gpu]);
+      if (gpu > 0) path.back() |= kBeside;
     }
   }
   void append_one(Path& path, int node, LinkId local) const {
-    path.push_back(index_of(assembly_.cluster().global(node, local)));
+    const int of_cluster = assembly_.members().nodes()[static_cast<std::size_t>(node)];
+    path.push_back(index_of(assembly_.cluster().global(of_cluster, local)));
   }
   /// multimem load-reduce: every rank's memory to the switch, the sum to the head.
   Path load_reduce(int node, std::uint32_t head) const {

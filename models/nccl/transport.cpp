@@ -47,11 +47,11 @@ bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
 }
 
 /// Before Ampere the NIC reads from a GPU only if other traffic has NVLink (src/graph/paths.cc).
-bool gdr_read(const NodeGraph& graph, int gpus_used, const GpuInfo& gpu,
+bool gdr_read(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& gpu,
               const TransportRules& rules) {
   if (rules.gdr_read) return *rules.gdr_read;
-  if (gpu.part.sm >= 80 || gpus_used == 1) return true;
-  for (int i = 0; i < gpus_used; ++i) {
+  if (gpu.part.sm >= 80 || gpus.size() == 1) return true;
+  for (const int i : gpus) {
     const VertexId other = graph.gpus()[static_cast<std::size_t>(i)].vertex;
     if (other != gpu.vertex && !graph.nvlink_route(gpu.vertex, other).empty()) return true;
   }
@@ -59,10 +59,10 @@ bool gdr_read(const NodeGraph& graph, int gpus_used, const GpuInfo& gpu,
 }
 
 /// The GPU through which a far one sends: next to the NIC and joined by NVLink.
-std::optional<int> pxn_gpu(const NodeGraph& graph, int gpus_used, const GpuInfo& from,
+std::optional<int> pxn_gpu(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& from,
                            const NicInfo& nic) {
   if (near(graph, from.vertex, nic.vertex)) return std::nullopt;
-  for (int i = 0; i < gpus_used; ++i) {
+  for (const int i : gpus) {
     const GpuInfo& relay = graph.gpus()[static_cast<std::size_t>(i)];
     if (relay.vertex == from.vertex || !near(graph, relay.vertex, nic.vertex)) continue;
     if (!graph.nvlink_route(from.vertex, relay.vertex).empty()) return i;
@@ -102,8 +102,9 @@ TransportRules transport_rules(const SearchSettings& settings) {
   return rules;
 }
 
-Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to, const TransportRules& rules, std::optional<int> proxy_gpu) {
+Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
+                         Endpoint from, Endpoint to, const TransportRules& rules,
+                         std::optional<int> proxy_gpu) {
   if (from.node == to.node) {
     assert(from.gpu != to.gpu);
     return inside_node(cluster, from, to, rules);
@@ -116,7 +117,7 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
 
   Transport out;
   out.kind = HopKind::net;
-  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic);
+  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, out_nic);
   out.proxy_gpu = proxy_gpu.value_or(from.gpu);
   const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
@@ -125,7 +126,7 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
   out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
   if (protocol != Protocol::ll && gdr(graph, proxy, out_nic, rules) &&
-      gdr_read(graph, gpus_used, proxy, rules)) {
+      gdr_read(graph, gpus, proxy, rules)) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
     append(out.network, cluster, from.node, graph.pcie_route(proxy.vertex, out_nic.vertex));
   } else {

@@ -4,6 +4,7 @@
 // time.
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
@@ -46,10 +47,10 @@ TransportRules transport_rules(const SearchSettings& settings);
 /// is not allowed so far. Between nodes: GPUDirect RDMA where NIC and GPU allow it and are at most
 /// so far apart as the rules say, else through pinned host memory; LL always through host memory. A
 /// sender more than several PCIe switches (PXB) away uses PXN when a GPU with NVLink to it stands
-/// next to the NIC and belongs to the job: `gpus_used`, the first so many of each node.
-/// `proxy_gpu`: through whom to send is settled already. REQUIRES: two different GPUs of the job.
-Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to, const TransportRules& rules = {},
+/// next to the NIC and is one of `gpus`: those of each node that are in the communicator.
+/// `proxy_gpu`: through whom to send is settled already. REQUIRES: two different GPUs.
+Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
+                         Endpoint from, Endpoint to, const TransportRules& rules = {},
                          std::optional<int> proxy_gpu = std::nullopt);
 
 }  // namespace fabricast

@@ -145,8 +145,9 @@ bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
   other.transport = transport_rules(made.search_settings);
   other.graph = graph_of(made.model.input, run.algorithm);
   if (other.graph.gpus() != run.graph.gpus()) return true;
-  const int nodes = std::min(made.nodes, sample.nodes());
-  return ways_of(sample, nodes, run) != ways_of(sample, nodes, other);
+  const Members some =
+      Members::first(std::min(made.nodes, sample.nodes()), run.members.gpus_per_node());
+  return ways_of(sample, some, run) != ways_of(sample, some, other);
 }
 
 std::string effect_text(const VariableEffect& effect, const DecideRow& row) {
