@@ -41,11 +41,12 @@ std::int64_t steps(const CollectiveRun& run, std::int64_t ranks) {
 
 }  // namespace
 
-std::int64_t expected_slices(const CollectiveRun& run, int nodes) {
-  const std::int64_t ranks = std::int64_t{nodes} * gpus_of(run);
+std::int64_t expected_slices(const CollectiveRun& run, int cluster_nodes) {
+  const Members members = members_of(run, cluster_nodes);
+  const std::int64_t ranks = members.ranks();
   if (ranks == 1) return 0;
   if (!is_tuned(run.collective)) return p2p_slices(run, ranks);
-  const Partition parts = partition_of(run, nodes);
+  const Partition parts = partition_of(run, members);
   std::int64_t loops = 0;
   for (const ChannelPart& part : parts.parts) {
     loops += loop_count(part, run.algorithm, run.collective, static_cast<std::uint32_t>(ranks));

@@ -6,6 +6,6 @@
 namespace fabricast {
 
 /// Exact for rings, within a factor of about two for what else there is.
-std::int64_t expected_slices(const CollectiveRun& run, int nodes);
+std::int64_t expected_slices(const CollectiveRun& run, int cluster_nodes);
 
 }  // namespace fabricast
