@@ -44,8 +44,8 @@ MeasuredRun read_run(const CsvRow& row) {
   run.nodes = needed(row.whole("nodes", 1, kNodesMax), row, "nodes");
   run.ranks = needed(row.whole("ranks", 1, kRanksMax), row, "ranks");
   if (run.ranks % run.nodes != 0) {
-    throw Error(row.place("ranks"), fmt::format("{} ranks are not equal shares of {} nodes",
-                                                run.ranks, run.nodes));
+    throw Error(row.place("ranks"),
+                fmt::format("{} ranks are not equal shares of {} nodes", run.ranks, run.nodes));
   }
   run.nccl_version = row.text_or_blank("nccl_version");
   run.env_kv = row.text_or_blank("env_kv");

@@ -49,16 +49,16 @@ struct NicName {
 // EFA: docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html: p4d has the first generation, p5 the
 // second. Slingshot 11: Cassini. TCPX and TCPXO: the gVNIC of A3 High and A3 Mega.
 constexpr std::array kNicNames = {
-    NicName{"ib", 100, "ConnectX-5"},         NicName{"ib", 200, "ConnectX-6"},
-    NicName{"ib", 400, "ConnectX-7"},         NicName{"ib", 800, "ConnectX-8"},
-    NicName{"roce", 25, "ConnectX-4-Lx"},     NicName{"roce", 100, "ConnectX-5"},
-    NicName{"roce", 200, "ConnectX-6"},       NicName{"roce", 400, "ConnectX-7"},
-    NicName{"roce", 800, "ConnectX-8"},       NicName{"tcp", 25, "ConnectX-4-Lx"},
-    NicName{"tcp", 100, "ConnectX-5"},        NicName{"tcp", 200, "ConnectX-6"},
-    NicName{"tcp", 400, "ConnectX-7"},        NicName{"efa", 100, "EFA_v1", "A100"},
-    NicName{"efa", 100, "EFA_v2"},            NicName{"efa", 200, "EFA_v3"},
-    NicName{"efa", 400, "EFA_v4"},            NicName{"slingshot", 200, "Cassini"},
-    NicName{"tcpx", 200, "gVNIC_TCPX"},       NicName{"tcpxo", 200, "gVNIC_TCPXO"},
+    NicName{"ib", 100, "ConnectX-5"},     NicName{"ib", 200, "ConnectX-6"},
+    NicName{"ib", 400, "ConnectX-7"},     NicName{"ib", 800, "ConnectX-8"},
+    NicName{"roce", 25, "ConnectX-4-Lx"}, NicName{"roce", 100, "ConnectX-5"},
+    NicName{"roce", 200, "ConnectX-6"},   NicName{"roce", 400, "ConnectX-7"},
+    NicName{"roce", 800, "ConnectX-8"},   NicName{"tcp", 25, "ConnectX-4-Lx"},
+    NicName{"tcp", 100, "ConnectX-5"},    NicName{"tcp", 200, "ConnectX-6"},
+    NicName{"tcp", 400, "ConnectX-7"},    NicName{"efa", 100, "EFA_v1", "A100"},
+    NicName{"efa", 100, "EFA_v2"},        NicName{"efa", 200, "EFA_v3"},
+    NicName{"efa", 400, "EFA_v4"},        NicName{"slingshot", 200, "Cassini"},
+    NicName{"tcpx", 200, "gVNIC_TCPX"},   NicName{"tcpxo", 200, "gVNIC_TCPXO"},
 };
 
 std::string nic_part(std::string_view network, int gbps, std::string_view gpu) {
@@ -83,8 +83,7 @@ std::optional<NcclVersion> version_in(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto series = std::from_chars(text.data(), end, version.series);
   if (series.ec != std::errc{}) return std::nullopt;
-  if (series.ptr != end && *series.ptr == '.')
-    std::from_chars(series.ptr + 1, end, version.patch);
+  if (series.ptr != end && *series.ptr == '.') std::from_chars(series.ptr + 1, end, version.patch);
   return version;
 }
 
@@ -117,8 +116,8 @@ int option_in(std::string_view flags, std::string_view option) {
   for (std::size_t at = 0; (at = flags.find(option, at)) != std::string_view::npos; ++at) {
     if (at > 0 && flags[at - 1] != ' ') continue;
     int value = 0;
-    const auto result = std::from_chars(flags.data() + at + option.size(),
-                                        flags.data() + flags.size(), value);
+    const auto result =
+        std::from_chars(flags.data() + at + option.size(), flags.data() + flags.size(), value);
     if (result.ec == std::errc{} && value > 0) return value;
   }
   return 1;
@@ -150,8 +149,7 @@ class Mapper {
     if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
     shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);
     if (out_.gpus_used > shape.gpus) {
-      throw Error(
-          fmt::format("{} ranks a node, but {} GPUs", out_.gpus_used, shape.gpus));
+      throw Error(fmt::format("{} ranks a node, but {} GPUs", out_.gpus_used, shape.gpus));
     }
     if (run_.nodes > 1 && shape.kind != NodeKind::nvl72) map_nics();
   }
@@ -159,8 +157,7 @@ class Mapper {
   void map_nics() {
     NodeShape& shape = out_.shape;
     if (run_.net_kind.empty() || run_.net_kind == "none") throw Error("net_kind is not known");
-    if (!run_.nics_per_node || *run_.nics_per_node == 0)
-      throw Error("nics_per_node is not known");
+    if (!run_.nics_per_node || *run_.nics_per_node == 0) throw Error("nics_per_node is not known");
     if (!run_.nic_gbps) throw Error("nic_gbps is not known");
     shape.nics = *run_.nics_per_node;
     shape.nic = nic_part(run_.net_kind, *run_.nic_gbps, shape.gpu);
@@ -169,7 +166,10 @@ class Mapper {
   void map_version() {
     constexpr int kBlackwell = 100;
     if (const auto version = version_in(run_.nccl_version)) {
-      out_.version = modelled_version(*version);
+      // What changed between two modelled releases is known by release, what changed before the
+      // first and after the last is not.
+      const bool between = kNccl2_22 <= *version && *version <= kNccl2_30_7;
+      out_.version = between ? *version : modelled_version(*version);
       if (out_.version != *version)
         note(fmt::format("NCCL {} is simulated by the rules of {}", run_.nccl_version,
                          to_text(out_.version)));
@@ -195,6 +195,18 @@ class Mapper {
       note("SHARP was active: NCCL_COLLNET_ENABLE=1");
     }
     force_algorithm();
+    force_channels();
+  }
+
+  /// A least and a most that are equal say how many channels ran, whoever saw to it.
+  void force_channels() {
+    const auto least = out_.environment.get("NCCL_MIN_NCHANNELS");
+    const auto most = out_.environment.get("NCCL_MAX_NCHANNELS");
+    if (!least || least != most) return;
+    int channels = 0;
+    const auto end = least->data() + least->size();
+    const auto read = std::from_chars(least->data(), end, channels);
+    if (read.ec == std::errc{} && read.ptr == end && channels > 0) out_.channels = channels;
   }
 
   /// "Ring (forced)": NCCL_ALGO=Ring.

@@ -2,6 +2,7 @@
 // From the columns of a measured run to what is simulated for it: a composed node, an NCCL
 // version, an environment.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,9 @@ struct MappedRun {
   int gpus_used = 1;         ///< of each node: ranks / nodes
   int gpus_per_process = 1;  ///< their launches serialise
   bool sharp = false;
-  NcclVersion version;            ///< a modelled one
-  Environment environment;        ///< without what names devices of that machine
+  std::optional<int> channels;     ///< that ran, if the run says so
+  NcclVersion version;             ///< between the modelled ones the release itself
+  Environment environment;         ///< without what names devices of that machine
   std::vector<std::string> notes;  ///< defaults taken for blanks, and what is left out
 };
 

@@ -88,9 +88,9 @@ class Validation {
   }
 
   static std::string key_of(const MappedRun& mapped) {
-    std::string key = fmt::format("{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes,
-                                  mapped.gpus_used, mapped.gpus_per_process, mapped.sharp,
-                                  to_text(mapped.version));
+    std::string key =
+        fmt::format("{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, mapped.gpus_used,
+                    mapped.gpus_per_process, mapped.sharp, to_text(mapped.version));
     for (const std::string_view name : acting_variables()) {
       if (const auto value = mapped.environment.get(name))
         key += fmt::format("|{}={}", name, *value);
@@ -152,6 +152,8 @@ class Validation {
     if (count == 0) return std::nullopt;
     DecidedCall call = decide_call(communicator, {collective, count, element, 0});
     call.run.gpus_per_process = setup.mapped.gpus_per_process;
+    if (const auto channels = setup.mapped.channels; channels && is_tuned(collective))
+      call.run.channels = call.run.communicator_channels = *channels;
     return call;
   }
 
@@ -168,8 +170,7 @@ class Validation {
     return {};
   }
 
-  std::optional<std::size_t> with_nodes(const Setup& setup, const MeasuredPoint& point,
-                                        int nodes) {
+  std::optional<std::size_t> with_nodes(const Setup& setup, const MeasuredPoint& point, int nodes) {
     MappedRun smaller = setup.mapped;
     smaller.nodes = nodes;
     const Setup& other = setup_of(smaller);
@@ -180,8 +181,8 @@ class Validation {
 
   /// The number of the call among those to simulate; nothing if it takes too many slices.
   std::optional<std::size_t> simulated(const Setup& setup, const DecidedCall& call) {
-    const auto key = std::tuple(&setup, call.run.collective, call.run.count,
-                                call.run.element_bytes);
+    const auto key =
+        std::tuple(&setup, call.run.collective, call.run.count, call.run.element_bytes);
     if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
     const std::int64_t slices = expected_slices(call.run, setup.mapped.nodes);
     if (slices > result_.slices_max) return std::nullopt;
@@ -192,7 +193,8 @@ class Validation {
   void simulate_all() {
     std::vector<std::size_t> order(calls_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return calls_[i].slices; });
+    std::ranges::stable_sort(order, std::greater{},
+                             [&](std::size_t i) { return calls_[i].slices; });
     for_each_(order.size(), [&](std::size_t i) {
       SimulatedCall& call = calls_[order[i]];
       const SimulationResult done = simulate(*call.setup->cluster, parts_.software, call.run);
@@ -215,11 +217,10 @@ class Validation {
     std::vector<AlphaBetaPoint> points;
     for (const MeasuredPoint& point : result_.measured.points) {
       const MeasuredRun& run = result_.measured.runs[point.run];
-      points.push_back({class_of(run), std::string(to_text(run.collective)), run.source, run.nodes,
-                        run.ranks,
-                        busbw_factor(run.collective, run.ranks) *
-                            static_cast<double>(point.size.count),
-                        point.time_us, run.scored});
+      points.push_back(
+          {class_of(run), std::string(to_text(run.collective)), run.source, run.nodes, run.ranks,
+           busbw_factor(run.collective, run.ranks) * static_cast<double>(point.size.count),
+           point.time_us, run.scored});
     }
     const std::vector<double> times = alpha_beta_left_out(points);
     for (std::size_t i = 0; i < times.size(); ++i) {

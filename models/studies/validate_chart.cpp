@@ -70,13 +70,15 @@ std::string validate_chart(const ValidateResult& result, const std::string& file
   std::string data, plots;
   int number = 0;
   for (const auto& [name, ranges] : panels) {
-    std::string plot = "plot x lc rgb '#888888' notitle, 2*x lc rgb '#cccccc' notitle, "
-                       "x/2 lc rgb '#cccccc' notitle";
+    std::string plot =
+        "plot x lc rgb '#888888' notitle, 2*x lc rgb '#cccccc' notitle, "
+        "x/2 lc rgb '#cccccc' notitle";
     for (std::size_t range = 0; range < kSizeRanges; ++range) {
       const std::string block_name = fmt::format("d{}_{}", number, range);
       data += block(block_name, ranges[range]);
       const std::string title = number == 0 ? quoted(kSizeRangeNames[range]) : "''";
-      plot += fmt::format(", ${} using 1:2 with points ls {} title {}", block_name, range + 1, title);
+      plot +=
+          fmt::format(", ${} using 1:2 with points ls {} title {}", block_name, range + 1, title);
     }
     plots += fmt::format("set title {} font ',11' offset 0,-0.7\n{}\n", quoted(name), plot);
     ++number;

@@ -91,8 +91,8 @@ Found predicted_at(const ValidateResult& result, std::size_t run, Bytes size) {
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     const MeasuredPoint& point = result.measured.points[i];
     if (point.run != run || result.predictions[i].method == Method::none) continue;
-    const double away = std::abs(static_cast<double>(point.size.count) /
-                                     static_cast<double>(size.count) - 1);
+    const double away =
+        std::abs(static_cast<double>(point.size.count) / static_cast<double>(size.count) - 1);
     if (away > nearest || (found.time_us > 0 && away == nearest)) continue;
     nearest = away;
     found = {result.predictions[i].time_us, point.size};
@@ -160,8 +160,8 @@ Summary summary_of(const ValidateResult& result) {
 }
 
 std::vector<RunScore> run_scores(const ValidateResult& result) {
-  const ErrorTable table = error_table(
-      result, [](const MeasuredRun&, const Prediction&) { return std::string("all"); });
+  const ErrorTable table =
+      error_table(result, [](const MeasuredRun&, const Prediction&) { return std::string("all"); });
   std::vector<RunScore> out;
   if (table.empty()) return out;
   for (const auto& [key, points] : table.begin()->second) {

@@ -42,14 +42,15 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string mapping_text(const ValidateResult& result) {
   const Measurements& measured = result.measured;
-  std::string out = fmt::format("{} of {} mapped, {} with a size\n",
-                                measured.runs.size() - result.left_out.size(),
-                                counted(std::ssize(measured.runs), "run"),
-                                counted(std::ssize(measured.points), "point"));
+  std::string out = fmt::format(
+      "{} of {} mapped, {} with a size\n", measured.runs.size() - result.left_out.size(),
+      counted(std::ssize(measured.runs), "run"), counted(std::ssize(measured.points), "point"));
   if (measured.points_without_size > 0)
-    out += fmt::format("{} without a size left out\n", counted(measured.points_without_size, "point"));
+    out +=
+        fmt::format("{} without a size left out\n", counted(measured.points_without_size, "point"));
   if (measured.points_without_time > 0)
-    out += fmt::format("{} without a time left out\n", counted(measured.points_without_time, "point"));
+    out +=
+        fmt::format("{} without a time left out\n", counted(measured.points_without_time, "point"));
   std::map<std::string, int> reasons;
   for (const auto& [run, why] : result.left_out) ++reasons[first_line(why)];
   for (const auto& [why, runs] : reasons)
@@ -67,8 +68,8 @@ std::string method_text(const ValidateResult& result) {
   }
   std::string out = fmt::format("predictor: {}", to_text(result.predictor));
   if (result.predictor == Predictor::simulation) {
-    out += fmt::format("; {} simulated in {} different calls", counted(count[Method::simulated], "point"),
-                       result.calls);
+    out += fmt::format("; {} simulated in {} different calls",
+                       counted(count[Method::simulated], "point"), result.calls);
     if (count[Method::extrapolated] > 0) {
       out += fmt::format(
           ";\n{} would take more than {} slices: extrapolated from two smaller numbers of nodes",
@@ -129,8 +130,8 @@ std::string pairs_text(const ValidateResult& result) {
     const MeasuredPair& pair = result.measured.pairs[summary.pairs[i].pair];
     table.add({result.measured.runs[pair.run].id, result.measured.runs[pair.baseline].id,
                to_text(pair.size), pair.is_busbw ? "busbw" : "time",
-               fmt::format("{:.3f}", pair.ratio),
-               fmt::format("{:.3f}", summary.pairs[i].predicted), pair.what});
+               fmt::format("{:.3f}", pair.ratio), fmt::format("{:.3f}", summary.pairs[i].predicted),
+               pair.what});
   }
   for (const std::size_t column : {4U, 5U}) table.align_right(column);
   return out + table.text();
@@ -159,12 +160,12 @@ std::string validate_text(const ValidateResult& result) {
   out += table_text("collective", scores_by(result, [](const MeasuredRun& run, const Prediction&) {
                       return std::string(to_text(run.collective));
                     }));
-  out += '\n' + table_text("nodes", scores_by(result, [](const MeasuredRun& run,
-                                                         const Prediction&) {
-                             return fmt::format("{:4}", run.nodes);
-                           }));
-  out += '\n' + table_text("chosen", scores_by(result, [](const MeasuredRun&,
-                                                          const Prediction& prediction) {
+  out +=
+      '\n' + table_text("nodes", scores_by(result, [](const MeasuredRun& run, const Prediction&) {
+                          return fmt::format("{:4}", run.nodes);
+                        }));
+  out += '\n' + table_text("chosen",
+                           scores_by(result, [](const MeasuredRun&, const Prediction& prediction) {
                              return algorithm_of(prediction);
                            }));
   out += "\nThe worst runs:\n" + worst_text(result) + pairs_text(result);

@@ -216,9 +216,9 @@ TEST_CASE("mapping: versions, defaults for blanks") {
   };
   CHECK(version("H100", "2.18") == kNccl2_21_5);
   CHECK(version("H100", "2.8.3?") == kNccl2_21_5);
-  CHECK(version("H100", "2.22.3") == kNccl2_27_7);
-  CHECK(version("H100", "2.29.7") == kNccl2_27_7);
-  CHECK(version("H100", "2.30.3") == kNccl2_30_7);
+  CHECK(version("H100", "2.22.3") == NcclVersion{22, 3});
+  CHECK(version("H100", "2.29.7") == NcclVersion{29, 7});
+  CHECK(version("H100", "2.31.2") == kNccl2_30_7);
   CHECK(version("H100", "") == kNccl2_21_5);
   CHECK(version("H100", "older") == kNccl2_21_5);
   CHECK(version("B200", "") == kNccl2_27_7);
@@ -244,6 +244,8 @@ TEST_CASE("mapping: environment, forced algorithms, SHARP, processes") {
   CHECK(sharp.sharp);
   CHECK(sharp.environment.get("NCCL_COLLNET_ENABLE") == "1");
   CHECK(sharp.environment.get("NCCL_ALGO") == "CollnetDirect,CollnetChain");
+  CHECK(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=4", ",,,,s").channels == 4);
+  CHECK_FALSE(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=8", ",,,,s").channels);
   CHECK(run("", ",-b 8 -g 8,,,s").gpus_per_process == 8);
   CHECK(run("", ",-t 2 -g 2,,,s").gpus_per_process == 4);
   CHECK(run("", ",-g 3,,,s").gpus_per_process == 1);  // 3 do not divide 8
@@ -266,8 +268,8 @@ TEST_CASE("mapping: hardware that is not known is named, never guessed") {
         "GPU \"MI300X\" is not in the parts catalogue");
   CHECK(map_error("r,all_reduce,H100,nvswitch,none,8,1,16,,,,,,,,,s") ==
         "16 ranks a node, but 8 GPUs");
-  CHECK(map_error("r,all_reduce,H100,hgx,none,8,1,8,,,,,,,,,s").starts_with(
-      "unknown kind of node \"hgx\""));
+  CHECK(map_error("r,all_reduce,H100,hgx,none,8,1,8,,,,,,,,,s")
+            .starts_with("unknown kind of node \"hgx\""));
   CHECK(map_error("r,all_reduce,H100,nvswitch,none,8,1,8,,,,,Rong (forced),,,,s") ==
         "algorithm: \"Rong\" is none of NCCL's");
 }
@@ -325,16 +327,44 @@ TEST_CASE("a run that cannot be mapped, or that NCCL refuses, is left out with t
   const std::string refused =
       "r,all_gather,H100,nvswitch,none,8,1,8,,,2.27.7,NCCL_ALGO=Tree,,,,,s\n"
       "u,all_gather,,nvswitch,none,8,1,8,,,2.27.7,,,,,,s\n";
-  const ValidateResult result = validated(refused, "r,1024,9,,\nu,1024,9,,\n",
-                                          Predictor::simulation);
+  const ValidateResult result =
+      validated(refused, "r,1024,9,,\nu,1024,9,,\n", Predictor::simulation);
   CHECK(left_out_text(result) ==
         "left out: r: all_gather: NCCL refuses the call, nothing is left to choose from:\n"
         "left out: u: gpu_model is not known\n");
   CHECK(validate_csv(result).find("\nr,") == std::string::npos);
 }
 
+TEST_CASE("a run that says how many channels ran has so many") {
+  const ValidateResult result = validated(
+      "r,all_reduce,B300,nvswitch,none,8,1,8,,,2.29.7,"
+      "NCCL_ALGO=Ring NCCL_MIN_NCHANNELS=2 NCCL_MAX_NCHANNELS=2,,,,,s\n",
+      "r,134217728,4009,,\n", Predictor::simulation);
+  CHECK(result.predictions[0].channels == 2);
+  // Two channels copy 33 GB/s each; every byte of the message passes 2 x 7/8 times.
+  CHECK(result.predictions[0].time_us > 1.75 * 134217728 / 66e3);
+}
+
+TEST_CASE("sends and receives between nodes: from 2.29 on so many channels as NICs need") {
+  const NodeGraph node = preset("hgx-b200");
+  const auto per_peer = [&](int nodes, NcclVersion version) {
+    CommunicatorConfig config;
+    config.version = version;
+    config.environment.set("NCCL_NVLS_ENABLE=0");  // 16 channels
+    return make_communicator(Cluster(node, nodes, default_fabric(node, parts())), config)
+        .p2p.per_peer;
+  };
+  // Four channels of 14 GB/s for a NIC of 48, fewer when eight rounds of peers share the channels.
+  CHECK(per_peer(4, {29, 7}) == per_peer(4, kNccl2_30_7));
+  CHECK(per_peer(4, {29, 7}) > per_peer(4, kNccl2_27_7));
+  CHECK(per_peer(8, {29, 7}) == per_peer(4, {29, 7}) / 2);
+  CHECK(per_peer(16, {29, 7}) == 1);
+}
+
 TEST_CASE("what takes too many slices is extrapolated over nodes") {
-  const std::string run = "r,all_gather,H100,nvswitch,ib,8,16,32,8,400,2.21.5,,,,,,s\n";
+  const std::string run =
+      "r,all_gather,H100,nvswitch,ib,8,16,32,8,400,2.21.5,"
+      "NCCL_MIN_NCHANNELS=1 NCCL_MAX_NCHANNELS=1 NCCL_PROTO=LL,,,,,s\n";
   const ValidateResult whole = validated(run, "r,65536,9,,\n", Predictor::simulation);
   REQUIRE(whole.predictions[0].method == Method::simulated);
   const ValidateResult part = validated(run, "r,65536,9,,\n", Predictor::simulation, 500);
