@@ -20,7 +20,7 @@ namespace {
 struct ValidateOptions {
   std::string what, points, runs, pairs, parts, chart, node_of;
   std::string predictor = "simulation", format = "text";
-  int slices_max = 2'000'000;
+  int slices_max = 5'000'000;
 };
 
 /// The chart by gnuplot, or with the ending .gnuplot the script for it.

@@ -70,7 +70,7 @@ class AlphaBeta {
     }
   }
 
-  double time(const AlphaBetaPoint& point) {
+  double predicted(const AlphaBetaPoint& point) {
     LeftOut key{point.hardware, point.collective, point.source, 0};
     const auto& sources = sources_[{point.hardware, point.collective}];
     if (sources.size() == 1 && sources.contains(point.source)) {
@@ -111,7 +111,7 @@ class AlphaBeta {
 std::vector<double> alpha_beta_left_out(const std::vector<AlphaBetaPoint>& points) {
   AlphaBeta model(points);
   std::vector<double> times;
-  for (const AlphaBetaPoint& point : points) times.push_back(model.time(point));
+  for (const AlphaBetaPoint& point : points) times.push_back(model.predicted(point));
   return times;
 }
 

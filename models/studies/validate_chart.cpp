@@ -56,7 +56,7 @@ std::string validate_chart(const ValidateResult& result, const std::string& file
                                 png ? "pngcairo" : "svg", kColumns * kPanelWidth, height);
   out += fmt::format("set output {}\n", quoted(file));
   for (std::size_t range = 0; range < kSizeRanges; ++range) {
-    out += fmt::format("set style line {} lc rgb '{}' pt 7 ps 0.35\n", range + 1, kColours[range]);
+    out += fmt::format("set style line {} lc rgb '{}' pt 7 ps 0.45\n", range + 1, kColours[range]);
   }
   const std::string settings = fmt::format(
       "set multiplot layout {},{} title {} font ',14'\n"

@@ -14,7 +14,8 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kWorst = 20, kPairsShown = 20;
+constexpr std::size_t kWorst = 20, kPairsShown = 10, kWhatShown = 60;
+constexpr int kWorstOfClass = 2;
 
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
@@ -105,9 +106,11 @@ std::string worst_text(const ValidateResult& result) {
   TextTable table("  ");
   table.add({"run", "class", "collective", "nodes", "ranks", "range", "error", "bias", "points"});
   std::size_t shown = 0;
+  std::map<std::string, int> shown_of;
   for (const RunScore& score : run_scores(result)) {
-    if (++shown > kWorst) break;
     const MeasuredRun& run = result.measured.runs[score.run];
+    if (++shown_of[class_of(run)] > kWorstOfClass) continue;
+    if (++shown > kWorst) break;
     table.add({run.id, class_of(run), std::string(to_text(run.collective)),
                std::to_string(run.nodes), std::to_string(run.ranks),
                std::string(kSizeRangeNames[score.range]), percent(score.error),
@@ -168,7 +171,7 @@ std::string validate_text(const ValidateResult& result) {
                            scores_by(result, [](const MeasuredRun&, const Prediction& prediction) {
                              return algorithm_of(prediction);
                            }));
-  out += "\nThe worst runs:\n" + worst_text(result) + pairs_text(result);
+  out += "\nThe worst runs, two of each class:\n" + worst_text(result) + pairs_text(result);
   return out;
 }
 
