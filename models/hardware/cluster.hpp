@@ -1,6 +1,8 @@
 #pragma once
 // N equal nodes on a fabric. Node links are not stored per node: link l of node n has the global id
-// n * links_per_node + l, fabric links follow. Routes inside a node come from its NodeGraph.
+// n * links_per_node + l, fabric links follow. Routes inside a node come from its NodeGraph. Where
+// NVLink joins several servers into one node, the fabric still has each of them (a host) in a rack
+// and on leaves of its own; reports count and name hosts, as users do.
 
 #include <cstdint>
 #include <map>
@@ -30,6 +32,14 @@ struct RackPlan {
   double metres(std::int64_t rack_a, std::int64_t rack_b) const;
 };
 
+/// How switches pick among ways of equal length.
+enum class Routing : std::uint8_t {
+  by_destination,  ///< static, D-mod-K
+  ecmp,            ///< by a hash of (NIC, NIC, queue pair)
+  adaptive,        ///< the least loaded
+  spray            ///< by lot
+};
+
 /// Typed config of a fabric. Defaults: non-blocking rail-optimised two-tier fat-tree at NIC rate.
 struct FabricConfig {
   enum class Kind : std::uint8_t { rail_optimised, fat_tree, dragonfly };
@@ -47,8 +57,13 @@ struct FabricConfig {
   RackPlan racks;
   double node_leaf_metres = 0, leaf_spine_metres = 0;
   Cable node_leaf_cable, leaf_spine_cable;
-  CableRun spine_core;      ///< three tiers
-  CableRun local, global;   ///< dragonfly: inside a group, between groups
+  CableRun spine_core;     ///< three tiers
+  CableRun local, global;  ///< dragonfly: inside a group, between groups
+  Routing routing = Routing::by_destination;
+  bool dcqcn = true;  ///< Ethernet: NICs heed marks; else pauses alone hold them back
+  /// Priorities of InfiniBand's service levels or of RoCE's traffic classes, the highest first; 0
+  /// for what is not named.
+  std::map<int, int> classes;
   bool is_default = false;  ///< nobody asked for it: reports say so
 };
 
@@ -76,13 +91,14 @@ class Cluster {
   const NodeGraph& node() const { return node_; }
   const FabricConfig& fabric() const { return fabric_; }
   int nodes() const { return nodes_; }
-  std::uint32_t links() const { return links_; }  ///< number of global links
+  int hosts() const { return nodes_ * node_.trays(); }  ///< servers: one operating system each
+  std::uint32_t links() const { return links_; }        ///< number of global links
   ClusterLink link(LinkId global) const;
   /// From now on the link has this rate: something is wrong with it.
   void set_rate(LinkId link, Bandwidth rate) { rates_[index_of(link)] = rate; }
   /// Between nodes, ports of NICs included.
   bool is_fabric_link(LinkId global) const { return index_of(global) >= nic_to_leaf_; }
-  /// "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
+  /// By host: "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
   /// "leaf0.1 -> spine3 (400 Gb/s)". Leaves are numbered plane.index, where a plane is a rail; a
   /// plain fat-tree has one plane and leaf1 is its second leaf. All leaves share the spines.
   std::string link_name(LinkId global) const;
@@ -102,10 +118,10 @@ class Cluster {
   /// The way that ECMP picks for a queue pair: each tier hashes (NIC, NIC, queue pair).
   std::vector<LinkId> hashed_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
                                    std::uint32_t queue_pair, const EcmpSeeds& seeds = {}) const;
-  /// The ends of a fabric link: a NIC (by node and rail) or a switch.
+  /// The ends of a fabric link: a NIC (by host and rail) or a switch.
   struct FabricEnd {
     bool is_switch = false;
-    std::uint32_t node = 0, rail = 0;
+    std::uint32_t node = 0, rail = 0;  ///< the node is a host
     FabricSwitch which;
   };
   FabricEnd link_from(LinkId global) const;
@@ -133,15 +149,14 @@ class Cluster {
 
  private:
   struct Joined;  ///< two ports that are to be joined
-  std::uint32_t nics_per_node() const { return static_cast<std::uint32_t>(node_.nics().size()); }
+  std::uint32_t nics_per_host() const { return static_cast<std::uint32_t>(node_.nics_per_tray()); }
   std::uint32_t leaves() const { return static_cast<std::uint32_t>(planes_ * leaves_per_plane_); }
   int spread_leaves();
   void lay_out(int leaves_all);
   void lay_out_dragonfly();
   std::uint32_t core_links() const;
   void check_radix() const;
-  FabricPort port_of(std::uint32_t node, std::uint32_t rail) const;
-  std::uint32_t rail_of(VertexId nic) const;
+  FabricPort port_of(std::uint32_t port_number) const;
   ClusterLink healthy_link(LinkId global) const;
   std::uint32_t port_number(int node, VertexId nic) const;
   Joined joined(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;

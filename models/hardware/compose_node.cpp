@@ -27,7 +27,7 @@ struct Platform {
   std::string_view gpu, cpu, pcie_switch = {}, nvswitch = {};
   int nvswitches = 0;
   bool pairs = false;  ///< two GPUs with their NICs on one PCIe switch of two levels
-  int cpus = 2;        ///< NUMA nodes that have GPUs; of Grace: one per superchip
+  int cpus = 2;        ///< NUMA nodes that have GPUs; Grace is part of the superchip
 };
 
 // Makers' pages of DGX-2, DGX A100, DGX H100, DGX B200, DGX B300 and GH200; servers for PCIe cards
@@ -52,8 +52,14 @@ constexpr std::array kPlatforms = {
     Platform{"B200_SXM", "Intel_8570", "PEX89144", "NVSwitch4", 2},
     Platform{"B300_SXM", "Intel_8570", "ConnectX-8_switch", "NVSwitch4", 2},
     Platform{"RTX_6000D", "Intel_8570", "ConnectX-8_switch"},
+    Platform{"GB200", "Grace", {}, "NVSwitch4", 1},
+    Platform{"GB300", "Grace", {}, "NVSwitch4", 1},
     Platform{"GH200", "Grace"},
     Platform{"GB10", "Grace"}};
+
+// A rack: 18 trays on 18 NVSwitch chips, which NVML and NCCL see as one device far away.
+constexpr int kRackTrays = 18, kRackChips = 18;
+constexpr std::string_view kRackSwitch = "fffffff:ff:ff.0";
 
 /// The first so many GPUs of a socket are on root ports; more share PCIe switches of so many each.
 constexpr int kRootPortGpus = 2, kSwitchGpus = 4;
@@ -75,6 +81,7 @@ class Composer {
     node_.name = to_text(shape_);
     node_.title = node_.name;
     if (shape_.kind == NodeKind::nvswitch) add_nvswitches();
+    if (shape_.kind == NodeKind::nvl72) add_rack();
     add_cpus(cpus());
     if (has_own_switches()) {
       add_switched();
@@ -96,7 +103,9 @@ class Composer {
       fail("the NIC is not in the parts catalogue");
     switch (shape_.kind) {
       case NodeKind::nvswitch:
+      case NodeKind::nvl72:
         if (platform_.nvswitches == 0) fail("this GPU is on no NVSwitches");
+        if ((shape_.kind == NodeKind::nvl72) != is_grace()) fail("this GPU is in no such node");
         break;
       case NodeKind::nvlink_mesh:
         if (shape_.gpus < 2 || nvlinks() < shape_.gpus - 1)
@@ -105,9 +114,6 @@ class Composer {
       case NodeKind::nvlink_pairs:
         if (shape_.gpus % 2 != 0) fail("cards in pairs are even in number");
         if (nvlinks() == 0) fail("this GPU takes no NVLink bridge");
-        break;
-      case NodeKind::nvl72:
-        fail("racks of NVLink are not composed yet");
         break;
       case NodeKind::single:
         if (shape_.gpus != 1) fail("it is one GPU");
@@ -124,6 +130,7 @@ class Composer {
            (shape_.kind == NodeKind::pcie && shape_.nics >= shape_.gpus && !is_grace());
   }
   int cpus() const {
+    if (shape_.kind == NodeKind::nvl72) return (shape_.gpus + 1) / 2;
     if (is_grace()) return shape_.gpus;
     if (shape_.kind == NodeKind::nvswitch) return std::min(platform_.cpus, (shape_.gpus + 1) / 2);
     if (shape_.kind == NodeKind::nvlink_mesh) return 1;
@@ -143,6 +150,16 @@ class Composer {
       chip.busid = fmt::format("ffff:{:02x}:00.0", i + 1);
       node_.nvswitches.push_back(std::move(chip));
     }
+  }
+
+  void add_rack() {
+    NvSwitchConfig chips;
+    chips.name = "nvswitch0";
+    chips.part = platform_.nvswitch;
+    chips.busid = kRackSwitch;
+    chips.chips = kRackChips;
+    node_.nvswitches.push_back(std::move(chips));
+    node_.domain_nodes = kRackTrays;
   }
 
   void add_cpus(int count) {
@@ -174,6 +191,7 @@ class Composer {
   std::vector<PciConfig::Nvlink> links_of(int gpu) const {
     switch (shape_.kind) {
       case NodeKind::nvswitch:
+      case NodeKind::nvl72:
         return links_to_switches(gpu);
       case NodeKind::nvlink_mesh: {
         std::vector<PciConfig::Nvlink> out;
@@ -186,7 +204,6 @@ class Composer {
       case NodeKind::nvlink_pairs:
         return {{fmt::format("gpu{}", gpu ^ 1), nvlinks()}};
       case NodeKind::pcie:
-      case NodeKind::nvl72:
       case NodeKind::single:
         return {};
     }
@@ -200,6 +217,7 @@ class Composer {
     out.name = fmt::format("gpu{}", index);
     out.busid = next_busid(cpu);
     out.nvlinks = links_of(index);
+    out.c2c = parts_.gpus.at(shape_.gpu).c2c_links;
     return out;
   }
 

@@ -28,7 +28,9 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
     throw Error(fmt::format("there is no node{}: there are {} (node0..node{})",
                             config.members.nodes().back(), cluster.nodes(), cluster.nodes() - 1));
   NcclCommunicatorConfig wanted{config.version, config.environment, cluster.nodes(),
-                                config.gpus_per_node, config.sharp};
+                                cluster.node().trays() > 1 ? 0 : config.gpus_per_node,
+                                config.sharp};
+  wanted.trays = cluster.node().trays();
   wanted.members = config.members;
   const NodeDescription node = config.description ? *config.description : describe(cluster.node());
   Communicator made = make_nccl_communicator(node, wanted);
@@ -81,7 +83,7 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   run.members = communicator.members;
   run.threads = out.decision.threads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator.search_settings);
+  run.transport = transport_rules(communicator.search_settings, communicator.version);
   run.graph = graph_of(input, run.algorithm);
   return out;
 }

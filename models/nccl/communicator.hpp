@@ -15,8 +15,9 @@ namespace fabricast {
 struct CommunicatorConfig {
   NcclVersion version = kNccl2_21_5;
   Environment environment;
-  int gpus_per_node = 0;  ///< the first so many of every node; 0 = all
-  bool sharp = false;     ///< a CollNet plugin serves all NICs
+  /// The first so many of every node; 0 = all. Of hosts that NVLink joined, all that are there.
+  int gpus_per_node = 0;
+  bool sharp = false;  ///< a CollNet plugin serves all NICs
   /// What NCCL is told of each node, if it is not describe() of the cluster's: GPUs and nets in the
   /// order of the node's.
   std::optional<NodeDescription> description;

@@ -193,6 +193,7 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
                         members.node_count(),
                         members.gpus_per_node(),
                         members.ranks(),
+                        members.node_count() * config.trays,
                         input.nics,
                         is_known ? other->graphs : search(node, input),
                         {},

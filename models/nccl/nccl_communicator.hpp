@@ -22,6 +22,7 @@ struct NcclCommunicatorConfig {
   int gpus_per_node = 0;      ///< the first so many; 0 = all
   bool sharp = false;         ///< a CollNet plugin serves all NICs; NCCL_COLLNET_ENABLE=1 uses it
   std::string no_sharp = {};  ///< why its fabric gives no trees, if so; NCCL does not say
+  int trays = 1;              ///< of a node: hosts that NVLink joins
   Members members = {};       ///< if there are any: in place of nodes and gpus_per_node
 };
 
@@ -31,6 +32,7 @@ struct NcclCommunicator {
   SearchSettings search_settings;
   Members members;  ///< GPUs by their place among those of the description
   int nodes = 1, gpus_per_node = 1, ranks = 1;
+  int hosts = 1;          ///< what users count as nodes: more, where NVLink joins several
   std::vector<int> nics;  ///< of each node, that NCCL may use
   SearchResult graphs;    ///< as searched, and as after the exchange between ranks
   TuningModel model;  ///< its input holds the channel counts, the heads, and the nodes NCCL sees

@@ -64,10 +64,11 @@ void check_ranks(const BenchConfig& config, const Communicator& communicator) {
     throw Error(fmt::format("root {} is not a rank: there are {} (0..{})", config.root,
                             communicator.ranks, communicator.ranks - 1));
   }
-  if (communicator.gpus_per_node % config.gpus_per_process != 0) {
+  const int per_node = communicator.ranks / communicator.hosts;
+  if (per_node % config.gpus_per_process != 0) {
     throw Error(
         fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
-                    config.gpus_per_process, communicator.gpus_per_node),
+                    config.gpus_per_process, per_node),
         "a process runs on one node: lower -t or -g, or change --gpus-per-node");
   }
 }
@@ -107,14 +108,21 @@ class Bench {
  private:
   void block(int nodes) {
     const BenchConfig& config = result_.config;
-    BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
-    block.nodes = block.cluster.nodes();
+    TopologyRequest asked{config.topology, nodes, config.fabric};
+    asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+    asked.gpus_per_node = config.gpus_per_node;
+    BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}};
+    block.nodes = block.cluster.hosts();
     const Communicator communicator =
         make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
-                                          config.sharp, load_description(config.topology, parts_)});
+                                          config.sharp, describe_nodes(asked, parts_).node});
     check_ranks(config, communicator);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    std::vector<std::string> notes;
+    block.network =
+        plan_network(config.network, block.cluster, config.environment, config.version, notes);
+    for (const std::string& note : notes) note_once(result_.notes, note);
     if (!config.faults.empty()) break_parts(block, communicator);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
@@ -147,7 +155,11 @@ class Bench {
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     SimulationOptions options;
+    options.network = block.network;
     options.explain = config.explain;
+    if (block.network.rung != Rung::chunk)
+      check_size(block.network.rung, block.cluster,
+                 simulate(block.cluster, parts_.software, row.decided.run, {}));
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
@@ -173,13 +185,15 @@ class Bench {
     faults_.retry = ib_retry(config.environment, config.version, warnings);
     for (const std::string& warning : warnings) note_once(result_.notes, warning);
     healthy_.emplace(block.cluster);
-    apply_faults(config.faults, communicator.gpus_per_node, block.cluster, faults_);
+    apply_faults(config.faults, communicator.ranks / communicator.hosts, block.cluster, faults_);
   }
 
   void compare(const BenchBlock& block, BenchRow& row) {
     CollectiveRun run = row.decided.run;
     run.faults = {};
-    row.healthy = simulate(*healthy_, parts_.software, run, {}).time;
+    SimulationOptions options;
+    options.network = block.network;
+    row.healthy = simulate(*healthy_, parts_.software, run, options).time;
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       note_once(result_.notes, note);
   }

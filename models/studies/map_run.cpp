@@ -151,7 +151,8 @@ class Mapper {
     if (out_.gpus_used > shape.gpus) {
       throw Error(fmt::format("{} ranks a node, but {} GPUs", out_.gpus_used, shape.gpus));
     }
-    if (run_.nodes > 1 && shape.kind != NodeKind::nvl72) map_nics();
+    const bool is_rack = shape.kind == NodeKind::nvl72 && run_.net_kind == "none";
+    if (run_.nodes > 1 && !is_rack) map_nics();
   }
 
   void map_nics() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/hardware/cluster.hpp"
+#include "models/hardware/nvlink_domain.hpp"
 #include "models/io/words.hpp"
 #include "models/nccl/communicator.hpp"
 #include "models/studies/alpha_beta.hpp"
@@ -104,13 +105,16 @@ class Validation {
     setup = std::make_unique<Setup>();
     setup->mapped = mapped;
     try {
-      NodeGraph node = NodeGraph::build(compose_node(mapped.shape, parts_), parts_);
+      NodeType type = compose_node(mapped.shape, parts_);
+      const int trays = trays_per_domain(type, mapped.nodes);
+      if (trays > 1) type = join_trays(type, trays, mapped.gpus_used);
+      NodeGraph node = NodeGraph::build(type, parts_);
       FabricConfig fabric = default_fabric(node, parts_);
-      setup->cluster.emplace(std::move(node), mapped.nodes, std::move(fabric));
+      setup->cluster.emplace(std::move(node), mapped.nodes / trays, std::move(fabric));
       CommunicatorConfig config;
       config.version = mapped.version;
       config.environment = mapped.environment;
-      config.gpus_per_node = mapped.gpus_used;
+      config.gpus_per_node = trays > 1 ? 0 : mapped.gpus_used;
       config.sharp = mapped.sharp;
       setup->communicator = make_communicator(*setup->cluster, config);
     } catch (const Error& error) {
@@ -184,7 +188,7 @@ class Validation {
     const auto key =
         std::tuple(&setup, call.run.collective, call.run.count, call.run.element_bytes);
     if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
-    const std::int64_t slices = expected_slices(call.run, setup.mapped.nodes);
+    const std::int64_t slices = expected_slices(call.run, setup.cluster->nodes());
     if (slices > result_.slices_max) return std::nullopt;
     calls_.push_back({&setup, call.run, slices, 0});
     return numbers_[key] = calls_.size() - 1;

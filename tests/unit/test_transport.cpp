@@ -230,7 +230,7 @@ Transport way(const Cluster& cluster, Endpoint from, Endpoint to, const char* va
   environment.set(variable);
   std::vector<std::string> warnings;
   const TransportRules rules =
-      transport_rules(read_search_settings(environment, kNccl2_21_5, warnings));
+      transport_rules(read_search_settings(environment, kNccl2_21_5, warnings), kNccl2_21_5);
   const Members all = Members::first(1, static_cast<int>(cluster.node().gpus().size()));
   return plan_transport(cluster, all.gpus(), Protocol::simple, from, to, rules);
 }

@@ -154,6 +154,8 @@ TEST_CASE("composed nodes have the paths of the presets, and give the same calls
   check({"H100_NVL", NodeKind::nvlink_pairs, 4, "ConnectX-7", 2, {}}, "h100-pcie-nvl-4");
   check({"L40S", NodeKind::pcie, 8, "ConnectX-7", 2, rate(200)}, "pcie-8");
   check({"A100_SXM4_80", NodeKind::nvswitch, 8, "ConnectX-6", 8, {}}, "dgx-a100");
+  check({"GH200", NodeKind::nvlink_mesh, 4, "Cassini", 4, {}}, "gh200-4");
+  check({"GB200", NodeKind::nvl72, 4, "ConnectX-7", 4, {}}, "gb200-nvl72");
 }
 
 TEST_CASE("composed nodes: links of a mesh, NICs spread evenly, a file that reads back") {
@@ -321,6 +323,18 @@ TEST_CASE("a validation predicts what bench says of the same machine") {
   const std::string csv = validate_csv(result);
   CHECK(csv.find("\ntwo,all_gather,1001,60.000,") != std::string::npos);  // as asked, not rounded
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
+}
+
+TEST_CASE("trays of a rack are one node, without NICs if need be") {
+  const ValidateResult result = validated("r,all_reduce,GB200,nvl72,none,4,3,12,,,2.27.7,,,,,,s\n",
+                                          "r,1048576,50,,\n", Predictor::simulation);
+  BenchConfig config;
+  config.topology = "gb200-nvl72";
+  config.version = kNccl2_27_7;
+  config.nodes = {3};
+  config.sizes = {Bytes{1 << 20}};
+  CHECK(result.predictions[0].time_us ==
+        microseconds_of(run_bench(config, parts()).blocks[0].rows[0].result.time));
 }
 
 TEST_CASE("a run that cannot be mapped, or that NCCL refuses, is left out with the reason") {
