@@ -161,7 +161,21 @@ class Mapper {
     if (!run_.nics_per_node || *run_.nics_per_node == 0) throw Error("nics_per_node is not known");
     if (!run_.nic_gbps) throw Error("nic_gbps is not known");
     shape.nics = *run_.nics_per_node;
-    shape.nic = nic_part(run_.net_kind, *run_.nic_gbps, shape.gpu);
+    int gbps = *run_.nic_gbps;
+    if (has_two_ports(gbps)) {
+      note(fmt::format("two ports of {} Gb/s for each GPU: NCCL fuses those of one card", gbps));
+      shape.nics /= 2;
+      gbps *= 2;
+    }
+    shape.nic = nic_part(run_.net_kind, gbps, shape.gpu);
+  }
+
+  /// Servers with two InfiniBand or Ethernet ports of 200 Gb/s for each GPU have them on one card
+  /// (OCI BM.GPU.H100.8; Alibaba's in arXiv 2406.04594), and NCCL takes these for one NIC
+  /// (NCCL_IB_MERGE_NICS, since 2.23 NCCL_NET_MERGE_LEVEL).
+  bool has_two_ports(int gbps) const {
+    const bool is_verbs = run_.net_kind == "ib" || run_.net_kind == "roce";
+    return is_verbs && gbps == 200 && out_.shape.nics == 2 * out_.shape.gpus;
   }
 
   void map_version() {
