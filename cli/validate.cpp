@@ -20,7 +20,7 @@ namespace {
 struct ValidateOptions {
   std::string what, points, runs, pairs, parts, chart, node_of;
   std::string predictor = "simulation", format = "text";
-  int slices_max = 5'000'000;
+  int slices_max = 2'000'000;
 };
 
 /// The chart by gnuplot, or with the ending .gnuplot the script for it.
@@ -107,7 +107,7 @@ void add_validate(CLI::App& app, Action& action) {
                       "script for it");
   command
       ->add_option("--slices-max", options->slices_max,
-                   "extrapolate over nodes what would take more slices to simulate")
+                   "extrapolate over sizes or nodes what would take more slices to simulate")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
   command->add_option("--node-of", options->node_of,

@@ -163,13 +163,48 @@ class Validation {
 
   Recipe recipe(const Setup& setup, const MeasuredPoint& point, const DecidedCall& call) {
     if (const auto number = simulated(setup, call)) return {{{*number, 1.0}}, Method::simulated};
-    // Too many slices: the time grows about linearly with the nodes.
+    if (const auto sizes = over_sizes(setup, point, call)) return *sizes;
+    return over_nodes(setup, point);
+  }
+
+  /// T = more + reach * (more - less)
+  static Recipe line(std::size_t more, std::size_t less, double reach) {
+    return {{{more, 1 + reach}, {less, -reach}}, Method::extrapolated};
+  }
+
+  /// Of a long message every further byte costs the same.
+  std::optional<Recipe> over_sizes(const Setup& setup, const MeasuredPoint& point,
+                                   const DecidedCall& call) {
+    constexpr Bytes kLong{16 << 20};
+    const auto shorter = [&](Bytes size) -> std::optional<std::size_t> {
+      MeasuredPoint other = point;
+      other.size = size;
+      const std::optional<DecidedCall> same = decide(setup, other);
+      if (!same || same->run.algorithm != call.run.algorithm ||
+          same->run.protocol != call.run.protocol || same->run.channels != call.run.channels)
+        return std::nullopt;
+      return simulated(setup, *same);
+    };
+    for (Bytes half{point.size.count / 2}; half.count / 2 >= kLong.count; half.count /= 2) {
+      const auto more = shorter(half);
+      const auto less = more ? shorter(Bytes{half.count / 2}) : std::nullopt;
+      if (!less) continue;
+      const auto reach = static_cast<double>(point.size.count - half.count) /
+                         static_cast<double>(half.count - half.count / 2);
+      return line(*more, *less, reach);
+    }
+    return std::nullopt;
+  }
+
+  /// The time grows about linearly with the nodes.
+  Recipe over_nodes(const Setup& setup, const MeasuredPoint& point) {
     const int nodes = setup.mapped.nodes;
     for (int half = nodes / 2; half / 2 > 1; half /= 2) {
-      const auto more = with_nodes(setup, point, half), less = with_nodes(setup, point, half / 2);
-      if (!more || !less) continue;
-      const double reach = static_cast<double>(nodes - half) / static_cast<double>(half - half / 2);
-      return {{{*more, 1 + reach}, {*less, -reach}}, Method::extrapolated};
+      const auto more = with_nodes(setup, point, half);
+      const auto less = more ? with_nodes(setup, point, half / 2) : std::nullopt;
+      if (!less) continue;
+      return line(*more, *less,
+                  static_cast<double>(nodes - half) / static_cast<double>(half - half / 2));
     }
     return {};
   }

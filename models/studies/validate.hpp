@@ -23,7 +23,7 @@ std::string_view to_text(Predictor predictor);
 struct ValidateConfig {
   Measurements measured;
   Predictor predictor = Predictor::simulation;
-  /// A call that takes more slices than this is not simulated on all its nodes.
+  /// A call that takes more slices than this is extrapolated.
   std::int64_t slices_max = 0;
 };
 
@@ -31,7 +31,7 @@ struct ValidateConfig {
 enum class Method : std::uint8_t {
   none,          ///< there is no prediction
   simulated,     ///< every rank
-  extrapolated,  ///< from two smaller numbers of nodes, linearly
+  extrapolated,  ///< from two smaller sizes or numbers of nodes, linearly
   nccl_model,
   alpha_beta
 };

@@ -391,6 +391,16 @@ TEST_CASE("what takes too many slices is extrapolated over nodes") {
         doctest::Approx(1).epsilon(0.1));
 }
 
+TEST_CASE("what takes too many slices is extrapolated over sizes if the message is long") {
+  const std::string run = "r,all_reduce,H100,nvswitch,none,8,1,8,,,2.21.5,NCCL_ALGO=Ring,,,,,s\n";
+  const std::string point = "r,1073741824,9,,\n";
+  const ValidateResult whole = validated(run, point, Predictor::simulation);
+  const ValidateResult part = validated(run, point, Predictor::simulation, 10'000);
+  REQUIRE(part.predictions[0].method == Method::extrapolated);
+  CHECK(part.predictions[0].time_us / whole.predictions[0].time_us ==
+        doctest::Approx(1).epsilon(0.01));
+}
+
 TEST_CASE("expected slices of a ring are those that are simulated") {
   const NodeGraph node = preset("dgx-h100");
   const Cluster cluster(node, 2, default_fabric(node, parts()));
