@@ -44,6 +44,8 @@ class P2p {
 
  private:
   bool is_2_30() const { return topology_.version() >= kNccl2_30; }
+  /// As many channels as NICs need, instead of two or so (NCCL_P2P_PER_CHANNEL_NET_BW).
+  bool counts_nets() const { return topology_.version() >= kNccl2_29; }
 
   int local(TopoVertexId gpu, TopoVertexId peer) const {
     const NcclPath& path = topology_.path(peer, gpu);
@@ -55,7 +57,7 @@ class P2p {
 
   int remote(TopoVertexId gpu) const {
     if (settings_.channels_per_remote) return *settings_.channels_per_remote;
-    if (!is_2_30()) {
+    if (!counts_nets()) {
       int most = 2;
       // Eight operations and more on a channel cost it its synchronising warp.
       while (most > 1 && most * in_.ranks > channels() * 4) most /= 2;
@@ -134,7 +136,7 @@ P2pChannels p2p_channels(const NcclTopology& topology, const P2pInput& input,
   // The kernel's arguments, 4 KiB by default, hold the work of so many channels.
   constexpr int kArgumentChannels = 32;
   if (version >= kNccl2_22) out.channels = std::min(out.channels, kArgumentChannels);
-  if (version < kNccl2_30) {
+  if (version < kNccl2_29) {
     out.per_peer = p2p.per_peer(wanted);
     if (version >= kNccl2_22) out.per_peer = std::min(out.per_peer, out.channels);
     return out;

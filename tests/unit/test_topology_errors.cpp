@@ -94,7 +94,7 @@ TEST_CASE("parts and devices: unknown, duplicate, impossible") {
         "hint: did you mean \"H100_SXM5\"?");
   CHECK(changed("PEX89144", "PLX") ==
         "n.yaml:10: cpus[0].pci[0]: unknown PCIe switch part \"PLX\"\n"
-        "hint: known: PEX88000, PEX89144, PEX9797");
+        "hint: known: ConnectX-8_switch, PEX88000, PEX89144, PEX9797");
   CHECK(changed("name: mlx5_0", "name: gpu0") ==
         "n.yaml:14: cpus[0].pci[0].pci[1]: duplicate name \"gpu0\"\nhint: first used in line 13");
   CHECK(changed("0000:18:00.0", "0000:1b:00.0") ==

@@ -1,0 +1,41 @@
+#include "cli/workers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace fabricast {
+
+void for_each_on_all_cores(std::size_t count, const std::function<void(std::size_t)>& one,
+                           const std::function<void(double)>& progress) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::size_t done = 0;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        one(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = count;
+        return;
+      }
+      const std::lock_guard lock(mutex);
+      if (progress) progress(static_cast<double>(++done) / static_cast<double>(count));
+    }
+  };
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < std::min(cores, count); ++i) threads.emplace_back(work);
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace fabricast
