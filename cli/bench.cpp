@@ -22,7 +22,7 @@ struct BenchOptions {
   JobOptions job;
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
-  std::string trace, trace_ranks;
+  std::string split, trace, trace_ranks;
   std::string network = "chunk", routing;
   std::vector<std::string> faults, background;
   int seed = 1;
@@ -87,6 +87,8 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   of_option("-d", [&] { datatype_bytes(out.datatype); });
   out.root = options.nccl_tests.root;
   out.explain = options.explain;
+  if (!options.split.empty())
+    out.split = of_option("--split", [&] { return parse_split(options.split); });
   out.trace = traced(options);
   out.network.rung = *rung_from_text(options.network);
   if (!options.routing.empty()) out.network.routing = routing_from_text(options.routing);
@@ -165,6 +167,9 @@ void add_bench(CLI::App& app, Action& action) {
       ->take_all();
   command->add_flag("--sharp", options->sharp,
                     "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  command->add_option("--split", options->split,
+                      "several groups at the same time, by the colour of a rank, like nccl-tests' "
+                      "NCCL_TESTS_SPLIT: \"%8\", \"/8\", \"&0x7\", \"MOD 8\"");
   command->add_flag("--explain", options->explain,
                     "say where the time went and name the busiest links");
   command

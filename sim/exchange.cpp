@@ -19,7 +19,23 @@ Duration copy_time(std::int64_t bytes, Bandwidth rate) {
 template <class Stamp>
 Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks,
                           std::uint32_t threads)
-    : schedule_(schedule), blocks_(blocks), threads_(threads), first_part_(blocks + threads) {}
+    : own_(std::make_unique<Own>()),
+      schedule_(schedule),
+      queue_(own_->clock),
+      links_(own_->links),
+      blocks_(blocks),
+      threads_(threads),
+      first_part_(blocks + threads) {}
+
+template <class Stamp>
+Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks,
+                          std::uint32_t threads, RadixHeap& clock, LinkServers<Stamp>& links)
+    : schedule_(schedule),
+      queue_(clock),
+      links_(links),
+      blocks_(blocks),
+      threads_(threads),
+      first_part_(blocks + threads) {}
 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::add_kind(const MessageKind& kind) {
@@ -47,18 +63,20 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 
 /// Counts chunks, and finds the links that bytes reach with different lead times: latency between
 /// the event that books the link and the arrival. Booking one on arrival can make leads further on
-/// differ, so it goes round until nothing changes.
+/// differ, so it goes round until nothing changes. `joins`: links that are booked so anyway.
 template <class Stamp>
-void Exchange<Stamp>::survey() {
-  joins_.assign(links_.size(), false);
+void Exchange<Stamp>::survey(std::vector<bool> joins) {
+  joins_ = std::move(joins);
   if constexpr (Stamp::kCarried) {
-    for (std::uint32_t link = 0; link < links_.size(); ++link) joins_[link] = carrier_->takes(link);
+    for (std::uint32_t link = 0; link < links_.size(); ++link)
+      joins_[link] = joins_[link] || carrier_->takes(link);
   }
   std::vector<std::int64_t> leads;
   for (bool changed = true; changed;) {
     changed = false;
     chunks_in_all_ = 0;
     leads.assign(links_.size(), -1);
+    used_.assign(links_.size(), false);
     for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
       std::uint32_t cursor = 0;
       while (schedule_.next(block, cursor, batch_)) {
@@ -83,6 +101,7 @@ bool Exchange<Stamp>::joins_differ(const std::vector<std::uint32_t>& links,
   bool differ = false;
   std::int64_t lead = 0;
   for (const std::uint32_t link : links) {
+    used_[link] = true;
     if constexpr (Stamp::kCarried) {
       if (carrier_->takes(link)) {
         lead = 0;
@@ -102,10 +121,13 @@ bool Exchange<Stamp>::joins_differ(const std::vector<std::uint32_t>& links,
 }
 
 template <class Stamp>
-void Exchange<Stamp>::begin(std::uint32_t number, Stamp at) {
+void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   Block& block = blocks_[number];
   block.end = at;
-  if (!schedule_.next(number, block.cursor, batch_)) return;
+  if (!schedule_.next(number, block.cursor, batch_)) {
+    if (done_) done_(number, at);
+    return;
+  }
   assert(batch_.sends.size() <= kLanesMax && batch_.receives.size() <= kLanesMax);
   block.open = static_cast<std::uint32_t>(batch_.sends.size() + batch_.receives.size() +
                                           batch_.copies.size());
@@ -205,6 +227,7 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
   message.receive_thread = way_.receive_thread;
   message.sender_flag = way_.sender_flag;
   message.receiver_flag = way_.receiver_flag;
+  message.flush = way_.flush;
   std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
   for (const std::uint32_t link : way_.near) {
     *hop++ = link;
@@ -235,7 +258,8 @@ template <class Stamp>
 void Exchange<Stamp>::lane_done(std::uint32_t number, Stamp at) {
   Block& block = blocks_[number];
   block.end = later(block.end, at);
-  if (--block.open == 0) queue_.push({std::max(block.end.ps, queue_.now().ps)}, number);
+  if (--block.open == 0)
+    queue_.push({std::max(block.end.ps, queue_.now().ps)}, first_actor_ + number);
 }
 
 /// A relayed send has left the send buffers; the last one opens them to the next batch.
@@ -255,7 +279,7 @@ void Exchange<Stamp>::acknowledged(std::uint32_t number, Stamp at) {
 template <class Stamp>
 void Exchange<Stamp>::arm(std::uint32_t id, Part part, Stamp at) {
   queue_.push({std::max(at.ps, queue_.now().ps)},
-              first_part_ + id * kParts + static_cast<std::uint32_t>(part));
+              first_actor_ + first_part_ + id * kParts + static_cast<std::uint32_t>(part));
 }
 
 /// The sender acts when its bytes begin to move.
@@ -343,15 +367,15 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   const Message& m = messages_[job / 2];
   const MessageKind& kind = kinds_[m.kind];
   const bool is_send = job % 2 != 0;
-  Duration busy = kind.post;
+  Duration busy = kind.cost.post;
   Stamp ready = m.far[(is_send ? m.posted : m.allowed) % m.far_slots];
   if (is_send) {
     ready = later(ready, m.near[m.posted % m.near_slots]);
-    busy += copy_time(kind.wire.on_wire({payload(m, m.posted)}).count, kind.check_rate);
+    busy = kind.cost.busy(kind.wire.on_wire({payload(m, m.posted)}));
   }
   thread.busy = true;
   thread.free = now(later(ready, thread.free)).plus(busy, Cause::latency);
-  queue_.push({thread.free.ps}, static_cast<std::uint32_t>(blocks_.size()) + number);
+  queue_.push({thread.free.ps}, first_actor_ + static_cast<std::uint32_t>(blocks_.size()) + number);
 }
 
 template <class Stamp>
@@ -375,8 +399,10 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
     thread.next = 0;
   }
   if (is_send) {
-    const Bytes wire = kinds_[m.kind].wire.on_wire({payload(m, chunk)});
-    travel({at, at, wire, job / 2, m.near_hops, true});
+    const MessageKind& kind = kinds_[m.kind];
+    const Bytes wire = kind.wire.on_wire({payload(m, chunk)});
+    const Stamp sent = at.plus(kind.cost.delay(wire), Cause::latency);
+    travel({sent, sent, wire, job / 2, m.near_hops, true});
   } else {
     arm_relay(job / 2);
   }
@@ -453,7 +479,7 @@ void Exchange<Stamp>::act_flight(std::uint32_t number) {
 template <class Stamp>
 void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   Message& m = messages_[id];
-  const Stamp seen = at.plus(kinds_[m.kind].sync, Cause::latency);
+  const Stamp seen = at.plus(kinds_[m.kind].sync + m.flush, Cause::latency);
   if (m.relayed) {
     m.far[m.arrived++ % m.far_slots] = seen;
     const Stamp freed = at.plus(m.far_latency + m.sender_flag, Cause::slots);
@@ -498,7 +524,13 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
 
 template <class Stamp>
 void Exchange<Stamp>::act(std::uint32_t actor) {
-  if (actor < blocks_.size()) return begin(actor, blocks_[actor].end);
+  ++events_;
+  dispatch(actor - first_actor_);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::dispatch(std::uint32_t actor) {
+  if (actor < blocks_.size()) return next_batch(actor, blocks_[actor].end);
   if (actor < first_part_) return act_thread(actor - static_cast<std::uint32_t>(blocks_.size()));
   const std::uint32_t id = (actor - first_part_) / kParts;
   switch (static_cast<Part>((actor - first_part_) % kParts)) {
@@ -519,7 +551,7 @@ template <class Stamp>
 void Exchange<Stamp>::prefetch() const {
   constexpr std::size_t ahead = 4;  // measured on an all-to-all of 1,024 ranks
   const std::uint32_t* const actor = queue_.upcoming(ahead);
-  if (actor == nullptr || *actor < first_part_) return;
+  if (actor == nullptr || *actor < first_part_) return;  // alone: they count from 0
   const Message* const message = messages_.data() + (*actor - first_part_) / kParts;
   __builtin_prefetch(message, 1);
   __builtin_prefetch(&message->near, 1);
@@ -528,8 +560,7 @@ void Exchange<Stamp>::prefetch() const {
 template <class Stamp>
 void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
   constexpr std::uint64_t events_per_report = 1 << 20;
-  survey();
-  for (std::uint32_t block = 0; block < blocks_.size(); ++block) begin(block, Stamp{});
+  begin(0, std::vector<bool>(links_.size()), {});
   for (;;) {
     if constexpr (Stamp::kCarried) wait_for_carrier();
     if (queue_.empty()) break;
@@ -537,15 +568,43 @@ void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
     prefetch();
     mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
     act(event.actor);
-    if (++events_ % events_per_report == 0 && progress)
+    if (events_ % events_per_report == 0 && progress)
       progress(static_cast<double>(chunks_) / static_cast<double>(chunks_in_all_));
   }
-  const auto stuck = std::find_if(messages_.begin(), messages_.end(),
+  const std::string waiting = stuck();
+  if (!waiting.empty()) throw std::logic_error("the exchange came to a halt: " + waiting);
+}
+
+template <class Stamp>
+std::string Exchange<Stamp>::stuck() const {
+  const auto found = std::find_if(messages_.begin(), messages_.end(),
                                   [](const Message& message) { return message.open; });
-  if (stuck == messages_.end()) return;
-  throw std::logic_error("the exchange came to a halt: the message of block " +
-                         std::to_string(stuck->from) + " to block " + std::to_string(stuck->to) +
-                         " does not come to an end");
+  if (found == messages_.end()) return "";
+  return "the message of block " + std::to_string(found->from) + " to block " +
+         std::to_string(found->to) + " does not come to an end";
+}
+
+template <class Stamp>
+std::vector<bool> Exchange<Stamp>::uses() {
+  survey(std::vector<bool>(links_.size(), true));  // one round: nothing is left to find
+  return used_;
+}
+
+template <class Stamp>
+void Exchange<Stamp>::begin(std::uint32_t first_actor, const std::vector<bool>& shared,
+                            const std::function<void(std::uint32_t, Stamp)>& done) {
+  first_actor_ = first_actor;
+  done_ = done;
+  survey(shared);
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    if (!blocks_[block].held) next_batch(block, Stamp{});
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::start(std::uint32_t block, Stamp at) {
+  blocks_[block].end = at;
+  queue_.push({std::max(at.ps, queue_.now().ps)}, first_actor_ + block);
 }
 
 template <class Stamp>

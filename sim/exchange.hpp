@@ -22,11 +22,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/carrier.hpp"
+#include "sim/guest.hpp"
 #include "sim/link_servers.hpp"
+#include "sim/post_cost.hpp"
 #include "sim/radix_heap.hpp"
 #include "sim/stamp.hpp"
 #include "sim/units.hpp"
@@ -37,10 +40,9 @@ namespace fabricast {
 /// What messages of one kind have in common.
 struct MessageKind {
   WireFormat wire;
-  Duration overhead;     ///< of a lane per chunk, before its bytes move
-  Duration sync;         ///< from the arrival of the last byte to the chunk seen
-  Duration post;         ///< relayed: a thread is busy so long per chunk sent, and per slot posted
-  Bandwidth check_rate;  ///< and reads the wire bytes at this rate first; 0 = it does not
+  Duration overhead;  ///< of a lane per chunk, before its bytes move
+  Duration sync;      ///< from the arrival of the last byte to the chunk seen
+  PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
 };
 
 /// One end of a message. Both ends agree on bytes, chunk and kind.
@@ -69,6 +71,7 @@ struct ExchangeWay {
   std::vector<std::uint32_t> far;  ///< from there to the receiver's slots
   std::uint32_t send_thread = 0, receive_thread = 0;
   Duration sender_flag, receiver_flag;  ///< between a lane and its thread, one way
+  Duration flush;  ///< from the arrival of the last byte, beside the kind's sync
 };
 
 /// Pure functions, so that memory does not grow with the number of messages. At any time at most
@@ -81,20 +84,32 @@ class ExchangeSchedule {
   virtual void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const = 0;
 };
 
+/// Alone, or the guest of an executor; its parties are blocks.
 template <class Stamp>
-class Exchange {
+class Exchange final : public Guest<Stamp> {
  public:
   /// The schedule outlives the exchange.
   Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks, std::uint32_t threads);
-  /// Numbered from 0, before run().
+  /// On the clock and the links of an executor, which outlives it.
+  Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks, std::uint32_t threads,
+           RadixHeap& clock, LinkServers<Stamp>& links);
+  /// Alone; numbered from 0, before run().
   std::uint32_t add_link(LinkSpec spec) { return links_.add(spec); }
   std::uint32_t add_kind(const MessageKind& kind);
   /// Chunks cross the links that `carrier` takes with it; it outlives the run. Before run().
   void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
 
-  /// Until nothing is left to do. `progress` is called now and then with the share done, 0..1.
-  /// Throws std::logic_error naming a message that has only one end.
+  /// Alone: until nothing is left to do. `progress` is called now and then with the share done,
+  /// 0..1. Throws std::logic_error naming a message that has only one end.
   void run(const std::function<void(double)>& progress = {});
+
+  std::vector<bool> uses() override;
+  void hold(std::uint32_t block) override { blocks_[block].held = true; }
+  void begin(std::uint32_t first_actor, const std::vector<bool>& shared,
+             const std::function<void(std::uint32_t, Stamp)>& done) override;
+  void start(std::uint32_t block, Stamp at) override;
+  void act(std::uint32_t actor) override;
+  std::string stuck() const override;
 
   // Results.
   Stamp finished(std::uint32_t block) const { return blocks_[block].end; }
@@ -118,6 +133,7 @@ class Exchange {
     std::uint32_t awaited = kNone;  ///< list of messages that only the peer has opened
     std::uint32_t unacked = 0;      ///< relayed sends that still occupy the send buffers
     std::uint32_t gated = 0;        ///< relayed sends that wait for them
+    bool held = false;
     std::array<std::uint32_t, kLanesMax> gated_messages{};
   };
 
@@ -138,7 +154,7 @@ class Exchange {
     std::array<Stamp, kSlotsMax> near{}, far{};  ///< slots of the two sides; direct: near only
     std::int64_t bytes = 0, chunk = 0;
     Bandwidth send_rate, receive_rate;
-    Duration near_latency, far_latency, sender_flag, receiver_flag;
+    Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
     std::uint32_t from = 0, to = 0;
     std::uint32_t send_thread = 0, receive_thread = 0;
     std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
@@ -160,13 +176,19 @@ class Exchange {
     bool busy = false;
   };
 
-  /// Actors: blocks, threads, then four for every number of a message or a flight.
+  /// Actors, from first_actor_ on: blocks, threads, then four for every number of a message or a
+  /// flight.
   enum class Part : std::uint32_t { sender, relay, poster, flight };
   static constexpr std::uint32_t kParts = 4;
 
-  void survey();
+  struct Own {
+    RadixHeap clock;
+    LinkServers<Stamp> links;
+  };
+
+  void survey(std::vector<bool> joins);
   bool joins_differ(const std::vector<std::uint32_t>& links, std::vector<std::int64_t>& leads);
-  void begin(std::uint32_t block, Stamp at);
+  void next_batch(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
   std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to);
   std::uint32_t new_message();
@@ -180,7 +202,7 @@ class Exchange {
   void arm_sender(std::uint32_t id);
   void arm_relay(std::uint32_t id);
   void arm_poster(std::uint32_t id);
-  void act(std::uint32_t actor);
+  void dispatch(std::uint32_t actor);
   void act_sender(std::uint32_t id);
   void act_relay(std::uint32_t id);
   void act_poster(std::uint32_t id);
@@ -198,8 +220,10 @@ class Exchange {
   std::int64_t payload(const Message& message, std::uint32_t chunk) const;
   Stamp now(Stamp at) const;
 
+  std::unique_ptr<Own> own_;  ///< alone
   const ExchangeSchedule& schedule_;
-  LinkServers<Stamp> links_;
+  RadixHeap& queue_;
+  LinkServers<Stamp>& links_;
   std::vector<MessageKind> kinds_;
   std::vector<Block> blocks_;
   std::vector<Thread> threads_;
@@ -210,15 +234,17 @@ class Exchange {
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_;
   std::vector<bool> joins_;  ///< by link: booked on arrival
+  std::vector<bool> used_;
   ExchangeBatch batch_;
   ExchangeWay way_;
-  RadixHeap queue_;
+  std::function<void(std::uint32_t, Stamp)> done_;
   // Of a CarriedStamp:
   Carrier* carrier_ = nullptr;
   Carriage<Flight> carriage_;
   /// By sending and receiving block, and the first hop that is carried.
   std::map<std::array<std::uint32_t, 3>, std::uint32_t> carried_ways_;
-  std::uint32_t first_part_ = 0;  ///< actor of the first message's sender
+  std::uint32_t first_actor_ = 0;  ///< of the executor's clock
+  std::uint32_t first_part_ = 0;   ///< from there: of the first message's sender
   std::uint64_t events_ = 0, messages_done_ = 0, chunks_ = 0, chunks_in_all_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
 };

@@ -182,7 +182,7 @@ void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
 template <class Stamp>
 std::vector<bool> Executor<Stamp>::joints() const {
   constexpr std::int64_t unknown = -1;
-  std::vector<bool> joins(links_.size());
+  std::vector<bool> joins = guest_ == nullptr ? std::vector<bool>(links_.size()) : guest_->uses();
   if constexpr (Stamp::kLossy) mark_behind_outages(joins);
   for (bool changed = true; changed;) {
     changed = false;
@@ -565,8 +565,8 @@ template <class Stamp>
 void Executor<Stamp>::price(Cost& cost, const RelayClass& kind, std::int64_t payload) {
   cost.bytes = payload;
   cost.wire = kind.wire.on_wire({payload});
-  cost.busy = kind.post;
-  if (kind.check_rate.bytes_per_s > 0) cost.busy += transfer_time(cost.wire, kind.check_rate);
+  cost.busy = kind.cost.busy(cost.wire);
+  cost.delay = kind.cost.delay(cost.wire);
 }
 
 template <class Stamp>
@@ -626,10 +626,11 @@ void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
   if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
-  if (output.legged) return depart(output, posted, posted, cost.wire);
-  Stamp first = posted;
+  const Stamp sent = posted.plus(cost.delay, Cause::latency);
+  if (output.legged) return depart(output, sent, sent, cost.wire);
+  Stamp first = sent;
   const std::uint32_t path = output.path + 1;
-  const Stamp arrived = carry(output, path, path + hops_[output.path], first, posted, cost.wire);
+  const Stamp arrived = carry(output, path, path + hops_[output.path], first, sent, cost.wire);
   if constexpr (Stamp::kObserved) observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
   const ConnectionKind& out_kind = connection_kinds_[output.kind];
   fill(output, arrived.plus(out_kind.sync, Cause::latency));
@@ -653,7 +654,11 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
   } else {
     act_worker<false>(worker, start);
   }
-  if (!worker.done) arm(id);
+  if (!worker.done) {
+    arm(id);
+  } else if (!gates_.empty()) {
+    ended(id);
+  }
 }
 
 /// What the worker's slice at `start` waited for. REQUIRES: its slots are as they were then.
@@ -723,6 +728,7 @@ template <class Stamp>
 void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
   constexpr std::uint64_t events_per_report = 1 << 20;
   seal();
+  shut_gates();
   for (std::uint32_t id = 0; id < workers_.size(); ++id) {
     Worker& worker = workers_[id];
     if (worker.relay) {
@@ -731,8 +737,10 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
       worker.done = true;
       continue;
     }
-    arm(id);
+    if (!worker.waits) arm(id);
   }
+  if (guest_ != nullptr) welcome();
+  if (!gates_.empty()) open_gates();
   for (;;) {
     if constexpr (Stamp::kCarried) wait_for_carrier();
     if (queue_.empty()) break;
@@ -740,14 +748,90 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
     prefetch_round();
     mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
     if (event.actor >= workers_.size()) {
-      act_leg(event.actor - static_cast<std::uint32_t>(workers_.size()));
+      act_other(event.actor);
       continue;
     }
     act(event.actor, event.at);
     if (++events_ % events_per_report == 0 && progress) progress(events_);
   }
-  const std::string waiting = stuck();
+  std::string waiting = stuck();
+  if (guest_ != nullptr) waiting += guest_->stuck();
   if (!waiting.empty()) throw std::logic_error("the schedule came to a halt: " + waiting);
+}
+
+template <class Stamp>
+void Executor<Stamp>::act_other(std::uint32_t actor) {
+  const std::uint32_t leg = actor - static_cast<std::uint32_t>(workers_.size());
+  leg < legs_.size() ? act_leg(leg) : guest_->act(actor);
+}
+
+template <class Stamp>
+void Executor<Stamp>::add_gate(const GateSpec& spec) {
+  gates_.push_back({spec, spec.after.workers.size() + spec.after.guests.size(), {}});
+}
+
+template <class Stamp>
+void Executor<Stamp>::shut_gates() {
+  if (gates_.empty()) return;
+  holds_up_.assign(workers_.size(), kNoGate);
+  for (std::uint32_t gate = 0; gate < gates_.size(); ++gate) {
+    const GateSpec& spec = gates_[gate].spec;
+    for (const std::uint32_t worker : spec.waiters.workers) workers_[worker].waits = true;
+    for (const std::uint32_t worker : spec.after.workers) holds_up_[worker] = gate;
+    for (const std::uint32_t party : spec.waiters.guests) guest_->hold(party);
+    for (const std::uint32_t party : spec.after.guests) guests_hold_up_[party] = gate;
+  }
+}
+
+template <class Stamp>
+void Executor<Stamp>::welcome() {
+  std::vector<bool> shared(links_.size());
+  for (const Connection& connection : connections_) {
+    const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+    for (std::uint32_t hop = begin; hop != end; ++hop) shared[hops_[hop] & ~kBeside] = true;
+  }
+  guest_->begin(static_cast<std::uint32_t>(workers_.size() + legs_.size()), shared,
+                [this](std::uint32_t party, Stamp at) {
+                  const auto gate = guests_hold_up_.find(party);
+                  if (gate != guests_hold_up_.end()) ended(gate->second, at);
+                });
+}
+
+/// Those that wait for nobody, and for those who have nothing to do.
+template <class Stamp>
+void Executor<Stamp>::open_gates() {
+  for (std::uint32_t id = 0; id < workers_.size(); ++id) {
+    if (workers_[id].done && !workers_[id].waits) ended(id);
+  }
+  for (std::uint32_t gate = 0; gate < gates_.size(); ++gate) {
+    const Parties& after = gates_[gate].spec.after;
+    if (after.workers.empty() && after.guests.empty()) open(gate);
+  }
+}
+
+template <class Stamp>
+void Executor<Stamp>::ended(std::uint32_t worker) {
+  if (holds_up_[worker] != kNoGate) ended(holds_up_[worker], workers_[worker].free);
+}
+
+template <class Stamp>
+void Executor<Stamp>::ended(std::uint32_t number, Stamp at) {
+  Gate& gate = gates_[number];
+  gate.latest = later(gate.latest, at);
+  if (--gate.awaited == 0) open(number);
+}
+
+template <class Stamp>
+void Executor<Stamp>::open(std::uint32_t number) {
+  const Gate& gate = gates_[number];
+  Stamp at = gate.latest.plus(gate.spec.gap, Cause::latency);
+  at = later(at, Stamp{}.plus(gate.spec.start - Instant{}, Cause::latency));
+  for (const std::uint32_t id : gate.spec.waiters.workers) {
+    Worker& worker = workers_[id];
+    worker.free = at;
+    worker.done ? ended(id) : arm(id);
+  }
+  for (const std::uint32_t party : gate.spec.waiters.guests) guest_->start(party, at);
 }
 
 /// Who waits for what, "" when all is done. A relay is done when its input is empty.

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "sim/carrier.hpp"
+#include "sim/guest.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/machine.hpp"
 #include "sim/observer.hpp"
@@ -73,6 +74,11 @@ class Executor final : public Machine {
   /// Slices cross the links that `carrier` takes with it; it outlives the run. REQUIRES: nothing
   /// runs yet.
   void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
+  /// The clock and the links, for a guest that outlives the run.
+  RadixHeap& queue() { return queue_; }
+  LinkServers<Stamp>& links() { return links_; }
+  void host(Guest<Stamp>& guest) { guest_ = &guest; }
+  void add_gate(const GateSpec& gate);
 
   /// Until nothing is left to do. `progress` is called now and then with the events so far.
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
@@ -144,6 +150,13 @@ class Executor final : public Machine {
     return static_cast<std::uint32_t>(&connection - connections_.data());
   }
   std::string stuck();
+  void shut_gates();
+  void welcome();
+  void open_gates();
+  [[gnu::noinline]] void ended(std::uint32_t worker);
+  void ended(std::uint32_t gate, Stamp at);
+  void open(std::uint32_t gate);
+  [[gnu::noinline]] void act_other(std::uint32_t actor);
 
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
   // many of them have in common stands once in tables that stay in the nearest cache.
@@ -209,6 +222,7 @@ class Executor final : public Machine {
     bool relay = false;
     bool single = false;  ///< at most one input and one output
     bool done = false;
+    bool waits = false;  ///< for a gate, at the start
   };
 
   struct Thread {
@@ -242,6 +256,17 @@ class Executor final : public Machine {
   std::map<std::uint32_t, FailingLink> outages_;
   Retry retry_;
   Losses losses_;
+  /// A gate, and who of those it waits for has yet to end.
+  struct Gate {
+    GateSpec spec;
+    std::size_t awaited = 0;
+    Stamp latest;
+  };
+  static constexpr std::uint32_t kNoGate = UINT32_MAX;
+  std::vector<Gate> gates_;
+  std::vector<std::uint32_t> holds_up_;  ///< by worker: the gate that waits for it
+  std::map<std::uint32_t, std::uint32_t> guests_hold_up_;
+  Guest<Stamp>* guest_ = nullptr;
   Observer* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
   // Of a CarriedStamp:
   Carrier* carrier_ = nullptr;

@@ -17,6 +17,7 @@ namespace fabricast {
 struct Cost {
   std::int64_t bytes = -1;
   Duration busy;
+  Duration delay;  ///< of a relay: see PostCost
   Bytes wire;
 };
 struct CostTable {
@@ -82,7 +83,7 @@ class LinkServers {
 
     [[gnu::noinline]] Duration occupancy(Bytes wire) {
       Cost& cost = costs.entry(wire.count);
-      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), wire};
+      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), {}, wire};
       return cost.busy;
     }
   };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/post_cost.hpp"
 #include "sim/program.hpp"
 #include "sim/units.hpp"
 #include "sim/wire_format.hpp"
@@ -19,8 +20,7 @@ struct WorkerClass {
 
 /// What relays of one kind have in common.
 struct RelayClass {
-  Duration post;         ///< its thread is busy so long per slice
-  Bandwidth check_rate;  ///< and reads the wire bytes at this rate first; 0 = it does not
+  PostCost cost;  ///< of its thread, per slice
   WireFormat wire;
 };
 

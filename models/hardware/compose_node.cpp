@@ -237,6 +237,7 @@ class Composer {
     out.busid = next_busid(cpu);
     out.guid = fmt::format("0x9a3f5e0003{:04x}00", nics_++);
     out.speed = shape_.nic_rate;
+    out.network = shape_.network;
     return out;
   }
 
@@ -334,7 +335,8 @@ std::string to_text(const NodeShape& shape) {
   std::string out = fmt::format("{} x {} {}", shape.gpus, shape.gpu, to_text(shape.kind));
   if (shape.nics == 0) return out;
   out += fmt::format(", {} x {}", shape.nics, shape.nic);
-  return shape.nic_rate.bytes_per_s > 0 ? out + " " + to_bits_text(shape.nic_rate) : out;
+  if (shape.nic_rate.bytes_per_s > 0) out += " " + to_bits_text(shape.nic_rate);
+  return shape.network ? fmt::format("{} ({})", out, to_text(*shape.network)) : out;
 }
 
 NodeType compose_node(const NodeShape& shape, const PartsCatalogue& parts) {

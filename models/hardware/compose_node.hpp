@@ -3,6 +3,7 @@
 // layout is that of common servers (docs/validate.md); the presets in topologies/ are drawn after
 // the same machines, with their own bus ids.
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ struct NodeShape {
   int gpus = 1;
   std::string nic;  ///< part; unused without NICs
   int nics = 0;
-  Bandwidth nic_rate;  ///< 0 = the part's
+  Bandwidth nic_rate;                   ///< 0 = the part's
+  std::optional<NetKind> network = {};  ///< where it is not the part's
 
   bool operator==(const NodeShape&) const = default;
 };

@@ -57,7 +57,8 @@ std::vector<VertexId> NodeGraph::ancestors(VertexId device) const {
   return way;
 }
 
-std::vector<LinkId> NodeGraph::pcie_route(VertexId from, VertexId to) const {
+/// Up the tree and down again; `over_root`: not without the CPU.
+std::vector<VertexId> NodeGraph::tree_way(VertexId from, VertexId to, bool over_root) const {
   assert(vertex(from).kind != VertexKind::nvswitch && vertex(to).kind != VertexKind::nvswitch);
   std::vector<VertexId> up = ancestors(from), down = ancestors(to);
   VertexId top = up.back();
@@ -66,6 +67,7 @@ std::vector<LinkId> NodeGraph::pcie_route(VertexId from, VertexId to) const {
       top = up.back();
       up.pop_back();
       down.pop_back();
+      if (over_root) break;
     }
     up.push_back(top);
   }
@@ -78,15 +80,49 @@ std::vector<LinkId> NodeGraph::pcie_route(VertexId from, VertexId to) const {
     if (landing != up.back()) down.push_back(landing);
   }
   up.insert(up.end(), down.rbegin(), down.rend());
+  return up;
+}
+
+std::vector<LinkId> NodeGraph::links_along(const std::vector<VertexId>& way) const {
   std::vector<LinkId> route;
-  for (std::size_t i = 1; i < up.size(); ++i) {
-    [[maybe_unused]] const bool found = direct_link(up[i - 1], up[i], LinkKind::c2c, id) ||
-                                        direct_link(up[i - 1], up[i], LinkKind::pcie, id) ||
-                                        direct_link(up[i - 1], up[i], LinkKind::socket, id);
+  for (std::size_t i = 1; i < way.size(); ++i) {
+    LinkId id{};
+    [[maybe_unused]] const bool found = direct_link(way[i - 1], way[i], LinkKind::c2c, id) ||
+                                        direct_link(way[i - 1], way[i], LinkKind::pcie, id) ||
+                                        direct_link(way[i - 1], way[i], LinkKind::socket, id);
     assert(found);
     route.push_back(id);
   }
   return route;
+}
+
+std::vector<LinkId> NodeGraph::pcie_route(VertexId from, VertexId to) const {
+  const bool peers =
+      from != to && vertex(from).kind != VertexKind::cpu && vertex(to).kind != VertexKind::cpu;
+  const std::vector<VertexId> way = tree_way(from, to, peers && acs_);
+  std::vector<LinkId> route = links_along(way);
+  if (!peers) return route;
+  const auto root = std::find_if(way.begin(), way.end(),
+                                 [&](VertexId id) { return vertex(id).kind == VertexKind::cpu; });
+  const std::optional<LinkId> port = root == way.end() ? std::nullopt : root_link(from);
+  if (port) route.insert(route.begin() + (root - way.begin()), *port);
+  return route;
+}
+
+std::vector<LinkId> NodeGraph::load_route(VertexId cpu, VertexId gpu) const {
+  std::vector<LinkId> route = pcie_route(cpu, gpu);
+  if (const auto port = root_link(gpu)) route.insert(route.begin(), *port);
+  return route;
+}
+
+std::vector<LinkId> NodeGraph::memory_route(VertexId cpu) const {
+  const std::optional<LinkId> link = memory_links_[index_of(cpu)];
+  return link ? std::vector{*link} : std::vector<LinkId>{};
+}
+
+std::optional<LinkId> NodeGraph::root_link(VertexId device) const {
+  const std::vector<VertexId> up = ancestors(device);
+  return up.size() < 2 ? std::nullopt : root_links_[index_of(up[up.size() - 2])];
 }
 
 VertexId NodeGraph::cpu_of(VertexId device) const { return ancestors(device).back(); }
@@ -96,8 +132,9 @@ SmiPath NodeGraph::smi_path(VertexId from, VertexId to) const {
   if (nvlinks_between(from, to) > 0) return SmiPath::nvlink;
   if (cpu_of(from) != cpu_of(to)) return SmiPath::sys;
   int switches = 0;
-  for (const LinkId id : pcie_route(from, to)) {
-    const VertexKind kind = vertex(link(id).to).kind;
+  const std::vector<VertexId> way = tree_way(from, to, false);
+  for (std::size_t i = 1; i < way.size(); ++i) {
+    const VertexKind kind = vertex(way[i]).kind;
     if (kind == VertexKind::cpu) {
       return vertex(from).host_bridge == vertex(to).host_bridge ? SmiPath::phb : SmiPath::node;
     }
@@ -180,6 +217,14 @@ std::string NodeGraph::link_name(LinkId id) const {
     case LinkKind::network:
       kind = "network";
       break;
+    case LinkKind::memory:
+      kind = "memory";
+      break;
+    case LinkKind::root: {
+      const auto port = std::find(root_links_.begin(), root_links_.end(), id);
+      kind = "root port of " + vertices_[static_cast<std::size_t>(port - root_links_.begin())].name;
+      break;
+    }
   }
   return fmt::format("{} -> {} ({})", from.name, to.name, kind);
 }

@@ -4,6 +4,7 @@
 // of a cluster shares one NodeGraph.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,9 @@ constexpr std::uint32_t index_of(VertexId id) { return static_cast<std::uint32_t
 constexpr std::uint32_t index_of(LinkId id) { return static_cast<std::uint32_t>(id); }
 
 enum class VertexKind : std::uint8_t { cpu, pcie_switch, gpu, nvswitch, nic };
-enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, socket, network };
+/// `memory`: a buffer in the DRAM of a CPU is written once and read once. `root`: what goes from
+/// one root port to another, or is loaded by a GPU from host memory. Both begin and end at the CPU.
+enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, socket, network, memory, root };
 
 /// How `nvidia-smi topo -m` names the way between two devices, nearest first.
 enum class SmiPath : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
@@ -115,6 +118,8 @@ class NodeGraph {
   std::span<const NvSwitchInfo> nvswitches() const { return nvswitches_; }
   int nvswitch_chips() const;
 
+  bool acs() const { return acs_; }  ///< NodeType::acs
+
   /// By name ("gpu0", "mlx5_1"); throws Error with the nearest name.
   VertexId find(std::string_view name, int tray = 0) const;
   /// Elements directly below a CPU or PCIe switch, in the order of the file.
@@ -124,8 +129,14 @@ class NodeGraph {
   /// empty when there is no such way or from == to.
   std::vector<LinkId> nvlink_route(VertexId from, VertexId to) const;
   /// Links over PCIe, root complexes and sockets; between a GPU and its CPU over NVLink-C2C where
-  /// there is one. Never empty for two different devices of one tray. REQUIRES: one tray.
+  /// there is one. Never empty for two different devices of one tray. Between two devices that are
+  /// no CPUs up to the root complex and across it where the tree or ACS wants it. REQUIRES: one
+  /// tray.
   std::vector<LinkId> pcie_route(VertexId from, VertexId to) const;
+  /// From a CPU to a GPU that loads what lies in its memory.
+  std::vector<LinkId> load_route(VertexId cpu, VertexId gpu) const;
+  /// A buffer in the memory of this CPU, written and read; empty where that never limits.
+  std::vector<LinkId> memory_route(VertexId cpu) const;
   /// The CPU a device hangs under: its host memory is the bounce buffer.
   VertexId cpu_of(VertexId device) const;
   /// As nvidia-smi would print it; nvlink only if there is an NVLink way.
@@ -143,6 +154,10 @@ class NodeGraph {
   /// The link of this kind from one vertex to its neighbour; false when there is none.
   bool direct_link(VertexId from, VertexId to, LinkKind kind, LinkId& out) const;
   std::vector<VertexId> ancestors(VertexId device) const;  ///< itself first, its CPU last
+  std::vector<VertexId> tree_way(VertexId from, VertexId to, bool over_root) const;
+  std::vector<LinkId> links_along(const std::vector<VertexId>& way) const;
+  /// The root port above a device; nothing where it never limits.
+  std::optional<LinkId> root_link(VertexId device) const;
 
   std::string name_, title_;
   int trays_ = 1, domain_nodes_ = 1;
@@ -153,6 +168,9 @@ class NodeGraph {
   std::vector<GpuInfo> gpus_;
   std::vector<NicInfo> nics_;
   std::vector<CpuInfo> cpus_;
+  bool acs_ = false;
+  std::vector<std::optional<LinkId>> memory_links_;  ///< by vertex: of a CPU
+  std::vector<std::optional<LinkId>> root_links_;    ///< by vertex: of what is on a root port
 };
 
 }  // namespace fabricast

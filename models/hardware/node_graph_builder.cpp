@@ -1,6 +1,7 @@
 #include "models/hardware/node_graph_builder.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace fabricast {
@@ -26,6 +27,7 @@ NodeGraph NodeGraphBuilder::build() {
   for (std::size_t gpu = 0; gpu < gpu_configs_.size(); ++gpu) add_c2c(gpu);
   check_nvlink_pairs();
   add_sockets();
+  add_roots();
   return std::move(graph_);
 }
 
@@ -239,7 +241,8 @@ void NodeGraphBuilder::add_nic(const PciConfig& config, VertexId parent, int bri
   info.port = config.port;
   info.guid = config.guid;
   info.speed = config.speed.bytes_per_s > 0 ? config.speed : part.port_rate;
-  info.gdr = config.gdr;
+  info.part.network = config.network.value_or(part.network);
+  info.gdr = config.gdr && (!config.vf || config.ats);
   info.rail = counts_[static_cast<std::size_t>(VertexKind::nic)] - 1 -
               counts_before_[static_cast<std::size_t>(VertexKind::nic)];
   graph_.nics_.push_back(std::move(info));
@@ -253,6 +256,29 @@ void NodeGraphBuilder::add_sockets() {
       const Bandwidth rate = std::min(from.part.socket_rate, to.part.socket_rate);
       add_link(from.vertex, to.vertex, LinkKind::socket, rate,
                from.part.root_latency + from.part.socket_latency);
+    }
+  }
+}
+
+void NodeGraphBuilder::add_roots() {
+  graph_.acs_ = type_.acs;
+  graph_.memory_links_.resize(graph_.vertices_.size());
+  graph_.root_links_.resize(graph_.vertices_.size());
+  const auto next = [&] { return LinkId{static_cast<std::uint32_t>(graph_.links_.size())}; };
+  for (const CpuInfo& cpu : graph_.cpus_) {
+    if (cpu.part.memory_rate.bytes_per_s > 0) {
+      graph_.memory_links_[index_of(cpu.vertex)] = next();
+      add_link(cpu.vertex, cpu.vertex, LinkKind::memory, {cpu.part.memory_rate.bytes_per_s / 2},
+               {});
+    }
+    if (cpu.part.root_share <= 0) continue;
+    for (const VertexId child : graph_.children(cpu.vertex)) {
+      LinkId up{};
+      if (!graph_.direct_link(child, cpu.vertex, LinkKind::pcie, up)) continue;
+      const auto rate = static_cast<double>(graph_.link(up).rate.bytes_per_s);
+      graph_.root_links_[index_of(child)] = next();
+      add_link(cpu.vertex, cpu.vertex, LinkKind::root, {std::llround(rate * cpu.part.root_share)},
+               {});
     }
   }
 }

@@ -50,6 +50,8 @@ class NodeGraphBuilder {
   void add_nic(const PciConfig& config, VertexId parent, int bridge);
   /// Every CPU (NUMA node) reaches every other one directly.
   void add_sockets();
+  /// What limits host memory and traffic between root ports.
+  void add_roots();
 
   void add_nvswitches();
   void add_nvlinks(std::size_t gpu);

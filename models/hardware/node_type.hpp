@@ -47,6 +47,9 @@ struct PciConfig {
   int port = 1;
   Bandwidth speed;  ///< 0 = the part's port rate
   std::string guid;
+  std::optional<NetKind> network;  ///< where it is not the part's: a ConnectX port set to Ethernet
+  bool vf = false;                 ///< a virtual function: without ATS no GPUDirect RDMA
+  bool ats = false;                ///< address translation services: a VF may have GPUDirect RDMA
 };
 
 struct NvSwitchConfig {
@@ -61,6 +64,7 @@ struct NodeType {
   std::vector<CpuConfig> cpus;
   std::vector<PciConfig> pci;  ///< roots, in file order
   std::vector<NvSwitchConfig> nvswitches;
+  bool acs = false;  ///< PCIe switches send peer traffic up to the root complex
   /// So many nodes of this type at most are on one plane of NVSwitches (an NVLink domain).
   int domain_nodes = 1;
   int trays = 1;  ///< joined into this one: join_trays()

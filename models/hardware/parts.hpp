@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "models/hardware/networks.hpp"
 #include "sim/units.hpp"
 
 namespace fabricast {
@@ -61,6 +62,8 @@ struct NicPart {
   Bandwidth port_rate;  ///< signalling rate for data, 400 Gb/s = 50 GB/s
   double goodput = 0;   ///< share of port_rate that large messages reach, 0..1
   Duration latency;     ///< per side: doorbell to wire, wire to memory
+  NetKind network = NetKind::ib;
+  double reported_latency_us = 0;  ///< what the plugin tells NCCL's tuning model; 0 = nothing
   int pcie_gen = 0;
   int pcie_width = 16;
   PciIds ids;
@@ -71,6 +74,10 @@ struct CpuPart : CpuIdentity {
   Bandwidth socket_rate;    ///< PCIe peer traffic over the socket link, one direction
   Duration socket_latency;  ///< extra one way latency of crossing it
   Duration root_latency;    ///< one way through the root complex
+  Bandwidth memory_rate;    ///< DRAM of the socket, reads and writes together; 0 = never limits
+  /// Share of a root port's DMA rate that a GPU's loads from host memory reach, and what goes from
+  /// one root port to another; 0 = never limits.
+  double root_share = 0;
 };
 
 struct PcieSwitchPart {
@@ -104,22 +111,22 @@ struct FabricSwitchPart {
   SharpPart sharp;
 };
 
-/// Kinds of hop between two workers, as NCCL's tuner distinguishes them (src/graph/tuning.cc).
-enum class HopKind : std::uint8_t { nvlink, pcie, net };
-inline constexpr int kHopKinds = 3;
+/// Kinds of hop between two workers: NCCL's transports P2P (over NVLink, over PCIe), SHM and NET.
+enum class HopKind : std::uint8_t { nvlink, pcie, shm, net };
+inline constexpr int kHopKinds = 4;
 
 /// Costs of one protocol, by HopKind where arrays. Sources in parts.yaml.
 struct ProtocolCosts {
   Duration launch;                             ///< once per operation: NCCL's base latency
   std::array<Duration, kHopKinds> overhead{};  ///< worker busy per primitive, before its bytes move
-  std::array<Duration, kHopKinds> sync{};      ///< flag to poll beyond the wire; occupies nobody
-  Duration proxy_post;                         ///< proxy thread busy per network message
-  Bandwidth proxy_check_rate{};  ///< wire bytes/s at which the proxy reads flags; 0 = it does not
+  /// Flag to poll beyond the wire; occupies nobody. Inside a node: for NET see NetworkCosts.
+  std::array<Duration, kHopKinds - 1> sync{};
 };
 
 /// Host software, one set for all nodes.
 struct SoftwareCosts {
   std::array<ProtocolCosts, kProtocols> protocol{};
+  std::array<NetworkCosts, kNetKinds> network{};  ///< by NetKind
   Duration launch_per_gpu;     ///< launches of one process serialise: T >= GPUs * this
   double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
   double nvls_copy_share = 1;  ///< that of scatter and of gather, each

@@ -231,13 +231,13 @@ class Importer {
     return out;
   }
 
-  /// An unknown NIC is like the slowest one that reaches its speed.
+  /// An unknown NIC is like the slowest InfiniBand one that reaches its speed.
   const NicPart& nic_part(const Pci& pci, Bandwidth speed) const {
     if (const NicPart* known = by_device(parts_.nics, pci)) return *known;
     const auto rank = [&](const NicPart& part) {
       const bool too_slow = part.port_rate < speed;
-      return std::pair(too_slow,
-                       too_slow ? -part.port_rate.bytes_per_s : part.port_rate.bytes_per_s);
+      return std::tuple(part.network != NetKind::ib, too_slow,
+                        too_slow ? -part.port_rate.bytes_per_s : part.port_rate.bytes_per_s);
     };
     return std::min_element(
                parts_.nics.begin(), parts_.nics.end(),

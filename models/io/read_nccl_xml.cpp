@@ -121,6 +121,7 @@ class NcclXmlReader {
       out.gpu = read_gpu(gpu);
     } else if (const pugi::xml_node nic = node.child("nic")) {
       out.nic = read_nic(nic);
+      for (NodeDescription::Net& net : out.nic->nets) net.network = network_of(out.vendor);
     } else if (out.device_class.starts_with(kDisplayClass)) {
       out.gpu.emplace().dev = kNoDev;
     } else if (out.device_class.starts_with(kNetworkClass)) {
@@ -132,6 +133,12 @@ class NcclXmlReader {
     out.children = read_children(node, false);
     if (out.children.empty() && out.device_class.empty()) ++unknown_;
     return out;
+  }
+
+  /// By the maker of the NIC: AWS, Cray; the file does not say.
+  static NetKind network_of(std::string_view vendor) {
+    if (vendor == "0x1d0f") return NetKind::efa;
+    return vendor == "0x17db" ? NetKind::cxi : NetKind::ib;
   }
 
   std::string read_busid(pugi::xml_node node) const {

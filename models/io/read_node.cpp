@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/io/load.hpp"
+#include "models/io/read_networks.hpp"
 #include "models/io/read_node.hpp"
 #include "models/io/reader.hpp"
 
@@ -98,6 +99,11 @@ void read_nic(Reader& in, PciConfig& config) {
   config.port = in.whole("port", 0, kPortMax, 1);
   if (in.has("guid")) config.guid = read_hex(in, "guid");
   if (in.has("speed")) config.speed = in.bandwidth("speed");
+  if (in.has("network")) config.network = net_kind(in, "network");
+  config.vf = in.flag("vf", false);
+  config.ats = in.flag("ats", false);
+  if (config.ats && !config.vf)
+    in.fail("ats", "it matters for a virtual function only", "add vf: true");
 }
 
 PciConfig read_element(Reader& in) {
@@ -168,6 +174,7 @@ NodeType parse_node_type(const std::string& text, const std::string& file) {
   node.name = root.text("name");
   node.title = root.text("title", node.name);
   const std::string host_hash = root.has("host_hash") ? read_hex(root, "host_hash") : "";
+  node.acs = root.flag("acs", false);
   for (Reader& in : root.children("nvswitches")) {
     NvSwitchConfig chip;
     chip.place = in.place();

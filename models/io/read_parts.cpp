@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "models/io/load.hpp"
+#include "models/io/read_networks.hpp"
 #include "models/io/reader.hpp"
 
 namespace fabricast {
@@ -14,7 +15,7 @@ constexpr int kCpuidMax = 4095;
 using ByProtocol = std::array<const char*, kProtocols>;
 using ByHop = std::array<const char*, kHopKinds>;
 constexpr ByProtocol kProtocolKeys = {"ll", "ll128", "simple"};
-constexpr ByHop kHopKeys = {"nvlink", "pcie", "net"};
+constexpr ByHop kHopKeys = {"nvlink", "pcie", "shm", "net"};
 
 class PartsReader {
  public:
@@ -45,6 +46,8 @@ class PartsReader {
       in.finish();
     }
     if (is_whole_ || root_.has("software")) read_software(root_.child("software"));
+    if (is_whole_ || root_.has("networks"))
+      read_networks(root_.child("networks"), figures_, is_whole_, parts_.software.network);
     if (is_whole_ || root_.has("default_fabric")) read_fabric(root_.child("default_fabric"));
     return std::move(parts_);
   }
@@ -110,6 +113,10 @@ class PartsReader {
     part.port_rate = figures_.bandwidth(in, "port_rate");
     part.goodput = figures_.number(in, "goodput", 0.01, 1);
     part.latency = figures_.duration(in, "latency");
+    part.network = net_kind(in, "network");
+    if (in.has("reported_latency"))
+      part.reported_latency_us =
+          static_cast<double>(figures_.duration(in, "reported_latency").ps) / 1e6;
     in.finish();
     return part;
   }
@@ -127,6 +134,8 @@ class PartsReader {
     part.socket_rate = figures_.bandwidth(in, "socket_rate");
     part.socket_latency = figures_.duration(in, "socket_latency");
     part.root_latency = figures_.duration(in, "root_latency");
+    if (in.has("memory_rate")) part.memory_rate = figures_.bandwidth(in, "memory_rate");
+    if (in.has("root_share")) part.root_share = figures_.number(in, "root_share", 0.01, 1);
     in.finish();
     return part;
   }
@@ -183,10 +192,6 @@ class PartsReader {
       costs.launch = figures_.duration(protocol, "launch");
       read_by_hop(protocol, "overhead", costs.overhead);
       read_by_hop(protocol, "sync", costs.sync);
-      costs.proxy_post = figures_.duration(protocol, "proxy_post");
-      if (protocol.has("proxy_check_rate")) {
-        costs.proxy_check_rate = figures_.bandwidth(protocol, "proxy_check_rate");
-      }
       protocol.finish();
     }
     protocols.finish();
@@ -198,9 +203,10 @@ class PartsReader {
     in.finish();
   }
 
-  void read_by_hop(Reader& in, const char* key, std::array<Duration, kHopKinds>& out) {
+  template <std::size_t n>
+  void read_by_hop(Reader& in, const char* key, std::array<Duration, n>& out) {
     Reader hops = in.child(key);
-    for (std::size_t h = 0; h < kHopKeys.size(); ++h) out[h] = figures_.duration(hops, kHopKeys[h]);
+    for (std::size_t h = 0; h < n; ++h) out[h] = figures_.duration(hops, kHopKeys[h]);
     hops.finish();
   }
 

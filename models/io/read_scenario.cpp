@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/io/read_concurrent.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/unit_text.hpp"
@@ -92,11 +93,23 @@ void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
   }
 }
 
+/// Keys that the study does not heed are mistakes.
+void check_not_concurrent(Reader& in) {
+  for (const char* key : {"report", "collective", "sizes", "gpus_per_process", "root", "explain",
+                          "split", "faults", "network", "routing", "seed", "background"}) {
+    if (in.has(key))
+      in.fail(key, "means nothing to study concurrent",
+              "its groups say what they run: groups: [{name: TP, over: tp, collective: all_reduce, "
+              "size: 64 MiB}]");
+  }
+}
+
 /// What a case may say; what it does not say stays as in `config`.
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
   if (study == Study::decide)
     check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain", "network",
-                             "routing", "seed"});
+                             "routing", "seed", "split"});
+  if (study == Study::concurrent) check_not_concurrent(in);
   if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
   if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);
   if (given(in, "nodes"))
@@ -111,6 +124,7 @@ void read_case(Reader& in, const std::string& file, Study study, BenchConfig& co
     config.datatype = in.text("datatype");
     parsed(in, "datatype", datatype_bytes);
   }
+  if (given(in, "split")) config.split = parsed(in, "split", parse_split);
   config.root = in.whole("root", 0, kNodesMax, config.root);
   config.explain = in.flag("explain", config.explain);
   read_network(in, study, config.network);
@@ -226,6 +240,10 @@ void check_subject(const Reader& in, const Expectation& e, std::string_view key,
 
 void read_expectations(Reader& in, Scenario& scenario) {
   for (Reader& child : in.children("expect")) {
+    if (scenario.study == Study::concurrent) {
+      scenario.expectations.push_back(read_concurrent_expectation(child, scenario.cases));
+      continue;
+    }
     if (scenario.study == Study::decide) check_not_simulated(child, {"limiting_link"});
     const Expectation e = read_expectation(child);
     check_bounds(child, e);
@@ -242,7 +260,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   Reader in(tree, file);
   in.choice("kind", {"scenario"});
   Scenario out;
-  out.study = in.choice("study", {"bench", "decide"}) == 0 ? Study::bench : Study::decide;
+  out.study = static_cast<Study>(in.choice("study", {"bench", "decide", "concurrent"}));
   out.file = file;
   out.name = in.text("name");
   out.question = in.text("question");
@@ -250,20 +268,28 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   BenchConfig config;
   read_case(in, file, out.study, config);
+  ConcurrentConfig concurrent;
+  if (out.study == Study::concurrent) read_concurrent(in, concurrent);
   for (Reader& child : in.children("cases")) {
-    ScenarioCase one{child.text("name"), config};
+    ScenarioCase one{child.text("name"), config, concurrent};
     for (const ScenarioCase& other : out.cases)
       if (other.name == one.name)
         child.fail("name", fmt::format("two cases are named \"{}\"", one.name));
     read_case(child, file, out.study, one.config);
+    if (out.study == Study::concurrent) read_concurrent(child, one.concurrent);
     child.finish();
     out.cases.push_back(std::move(one));
   }
-  if (out.cases.empty()) out.cases.push_back({out.name, config});
+  if (out.cases.empty()) out.cases.push_back({out.name, config, concurrent});
   for (const ScenarioCase& one : out.cases) {
     if (one.config.topology.empty())
       in.fail("", "missing key \"topology\"", "name a preset or a YAML file");
-    if (one.config.sizes.empty())
+    if (out.study == Study::concurrent) {
+      if (one.config.nodes.size() > 1)
+        in.fail("nodes", "study concurrent takes one number of nodes", "write a case for each");
+      if (one.concurrent.groups.empty())
+        in.fail("", "missing key \"groups\"", "say what runs at the same time");
+    } else if (one.config.sizes.empty())
       in.fail("", "missing key \"sizes\"", "write sizes like 8B..1GiB or 1MiB,64MiB");
   }
   read_expectations(in, out);

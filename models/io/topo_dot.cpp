@@ -78,6 +78,7 @@ class DotWriter {
   /// Both directions of a link are one line; the label tells one direction.
   void write_link(LinkId id) {
     const NodeLink& link = node_.link(id);
+    if (link.from == link.to) return;  // inside a CPU
     const Vertex &from = node_.vertex(link.from), &to = node_.vertex(link.to);
     const bool is_down = to.has_parent && to.parent == link.from;
     if (link.kind == LinkKind::pcie ? !is_down : index_of(link.from) > index_of(link.to)) return;

@@ -37,6 +37,10 @@ std::string_view name_of(LinkKind kind) {
       return "socket";
     case LinkKind::network:
       return "network";
+    case LinkKind::memory:
+      return "memory";
+    case LinkKind::root:
+      return "root";
   }
   return {};
 }
@@ -107,6 +111,7 @@ std::string topo_json(const Cluster& cluster) {
   for (const Vertex& vertex : node.vertices()) out["devices"].push_back(device(node, vertex));
   out["links"] = Json::array();
   for (const NodeLink& link : node.links()) {
+    if (link.from == link.to) continue;  // inside a CPU
     out["links"].push_back({{"from", node.vertex(link.from).name},
                             {"to", node.vertex(link.to).name},
                             {"kind", name_of(link.kind)},

@@ -74,6 +74,7 @@ class YamlWriter {
     line(0, "title: " + quoted(node_.title()));
     if (const std::string& hash = node_.cpus().front().host_hash; hash.starts_with("0x"))
       line(0, "host_hash: " + quoted(hash));
+    if (node_.acs()) line(0, "acs: true");
     if (node_.domain_nodes() > 1) line(0, fmt::format("nvlink_domain: {}", node_.domain_nodes()));
     if (!node_.nvswitches().empty()) line(0, "\nnvswitches:");
     for (const NvSwitchInfo& chip : node_.nvswitches()) {
@@ -172,6 +173,8 @@ class YamlWriter {
     if (nic.speed != nic.part.port_rate) out.add("speed", rate_text(nic.speed));
     out.add_text("guid", nic.guid);
     if (!nic.gdr) out.add("gdr", "false");
+    if (nic.part.network != parts_.nics.at(vertex.part).network)
+      out.add("network", std::string(to_text(nic.part.network)));
     return out;
   }
 

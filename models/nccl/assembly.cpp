@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl/post_costs.hpp"
 #include "models/nccl/slices.hpp"
 
 namespace fabricast {
@@ -21,20 +22,40 @@ void add_links(Machine& machine, const Cluster& cluster) {
 }
 
 Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-                   const CollectiveRun& run, const Partition& partition)
+                   const CollectiveRun& run, const Partition& partition,
+                   std::optional<std::uint32_t> first_thread)
     : machine_(machine),
       cluster_(cluster),
       software_(software),
       run_(run),
       partition_(partition),
       members_(members_of(run, cluster.nodes())) {
-  for (int rank = 0; nodes() > 1 && rank < ranks(); ++rank) {
+  if (first_thread) first_thread_ = *first_thread;
+  for (int rank = 0; !first_thread && rank < ranks(); ++rank) {
     const std::uint32_t thread = machine_.add_thread();
     if (rank == 0) first_thread_ = thread;
   }
   relay_class_ = machine_.add_relay_class(
-      {costs().proxy_post, costs().proxy_check_rate, wire_format(run.protocol)});
+      {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
   workers_of_rank_.resize(static_cast<std::size_t>(ranks()));
+}
+
+void add_schedule(Assembly& assembly) {
+  switch (assembly.run().algorithm) {
+    case Algorithm::ring:
+      return add_rings(assembly);
+    case Algorithm::tree:
+      return add_trees(assembly);
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return add_nvls(assembly);
+    case Algorithm::pat:
+      return add_pat(assembly);
+    case Algorithm::collnet_direct:
+      return add_collnet_direct(assembly);
+    case Algorithm::collnet_chain:
+      return add_collnet_chain(assembly);
+  }
 }
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share) {
@@ -90,8 +111,11 @@ Duration Assembly::latency(const std::vector<LinkId>& links) const {
 
 std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices) {
   forwarded_ += slices;
-  return machine_.add_relay(relay_class_,
-                            first_thread_ + static_cast<std::uint32_t>(members_.rank(node, gpu)));
+  const std::uint32_t thread =
+      copies_alone(run_.transport.network)
+          ? machine_.add_thread()
+          : first_thread_ + static_cast<std::uint32_t>(members_.rank(node, gpu));
+  return machine_.add_relay(relay_class_, thread);
 }
 
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
@@ -124,7 +148,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.from = proxy;
   slots.to = to;
   slots.path = far;
-  slots.sync = costs().sync[kind];
+  slots.sync = network().sync[index_of(run_.protocol)] + way.flush;
   slots.credit = way.receiver_flag + far_latency;
   slots.ack = far_latency;
   machine_.connect(slots);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
@@ -16,16 +17,22 @@ namespace fabricast {
 
 class Assembly {
  public:
-  /// Adds every rank's proxy thread. All arguments outlive the assembly. REQUIRES: the machine has
-  /// the cluster's links (add_links()).
+  /// Adds every rank's proxy thread, unless they have been added for another call of the
+  /// communicator: then `first_thread` is theirs. All arguments outlive the assembly. REQUIRES: the
+  /// machine has the cluster's links (add_links()).
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-           const CollectiveRun& run, const Partition& partition);
+           const CollectiveRun& run, const Partition& partition,
+           std::optional<std::uint32_t> first_thread = std::nullopt);
 
   const Cluster& cluster() const { return cluster_; }
   const SoftwareCosts& software() const { return software_; }
   const CollectiveRun& run() const { return run_; }
   const Partition& partition() const { return partition_; }
   const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
+  /// Of the network that the run takes.
+  const NetworkCosts& network() const {
+    return software_.network[static_cast<std::size_t>(run_.transport.network.kind)];
+  }
   const Members& members() const { return members_; }
   int nodes() const { return members_.node_count(); }
   int gpus() const { return members_.gpus_per_node(); }  ///< per node
@@ -71,6 +78,7 @@ class Assembly {
   }
 
   // Results.
+  std::uint32_t first_thread() const { return first_thread_; }
   const std::vector<std::uint32_t>& workers(int rank) const {
     return workers_of_rank_[static_cast<std::size_t>(rank)];
   }
@@ -104,6 +112,9 @@ class Assembly {
 void add_links(Machine& machine, const Cluster& cluster);
 /// Ids of links as the machine knows them.
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
+
+/// All that the run's algorithm needs.
+void add_schedule(Assembly& assembly);
 
 // One per algorithm, each in its own file. REQUIRES: the run's algorithm.
 void add_rings(Assembly& assembly);

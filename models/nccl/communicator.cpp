@@ -42,17 +42,39 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
   if (groups == 1) return made;
   const std::string what = fmt::format(
       "the GPUs of {} fall apart into {} groups that NCCL joins by the network", node.name, groups);
-  wanted.environment.set("NCCL_NET_DISABLE_INTRA", "1");
-  Communicator joined = make_nccl_communicator(node, wanted);
-  if (joined.graphs.topology.domains() > 1) {
-    throw Error(what + "; that is not simulated yet",
+  if (cluster.node().trays() > 1) {
+    throw Error(what + "; that is not simulated between hosts of an NVLink domain",
+                "NCCL_MNNVL_ENABLE=0 makes every host a node of its own");
+  }
+  const bool may_not = made.search_settings.net_disable_intra;
+  if (cluster.node().nics().empty() || may_not) {
+    throw Error(fmt::format("{}, but {}", what,
+                            may_not ? "NCCL_NET_DISABLE_INTRA=1 forbids that" : "it has no NIC"),
                 "NCCL_SHM_DISABLE and NCCL_P2P_DISABLE or NCCL_P2P_LEVEL together do that");
+  }
+  wanted.environment.set("NCCL_NET_DISABLE_INTRA", "1");
+  wanted.environment.set("NCCL_SHM_DISABLE", "0");
+  wanted.environment.set("NCCL_NVLS_ENABLE", "0");  // it does not join what falls apart
+  wanted.sharp = false;
+  Communicator joined = make_nccl_communicator(node, wanted);
+  joined.domain_of.resize(cluster.node().gpus().size());
+  for (std::size_t i = 0; i < made.members.gpus().size(); ++i) {
+    joined.domain_of[static_cast<std::size_t>(made.members.gpus()[i])] =
+        made.graphs.topology.domain_of()[i];
   }
   joined.warnings.push_back(
       what +
-      "; that is not simulated yet: this is with NCCL_NET_DISABLE_INTRA=1, host memory "
-      "between them.");
+      ": so do their bytes here, but algorithms, channels and sizes are those that NCCL decides on "
+      "with host memory between them.");
   return joined;
+}
+
+TransportRules transport_rules(const Communicator& communicator) {
+  TransportRules rules = transport_rules(communicator.search_settings, communicator.version);
+  rules.p2p_level = communicator.graphs.topology.p2p_level();
+  rules.network = communicator.network;
+  rules.domain_of = communicator.domain_of;
+  return rules;
 }
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
@@ -83,7 +105,7 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   run.members = communicator.members;
   run.threads = out.decision.threads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator.search_settings, communicator.version);
+  run.transport = transport_rules(communicator);
   run.graph = graph_of(input, run.algorithm);
   return out;
 }

@@ -26,10 +26,14 @@ struct CommunicatorConfig {
 
 using Communicator = NcclCommunicator;
 
-/// Where a node's GPUs fall apart into groups that NCCL would join by the network, they are kept
-/// together, with a warning. Throws Error when the environment leaves nothing to work with (no HCA
-/// for several nodes, nodes or GPUs that are not there, values NCCL refuses).
+/// Where a node's GPUs fall apart into groups that NCCL joins by the network, their bytes go
+/// through the NICs, but decisions are those of a node that host memory joins; a warning says so.
+/// Throws Error when the environment leaves nothing to work with (no network between several nodes,
+/// nodes or GPUs that are not there, values NCCL refuses).
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);
+
+/// What its messages cross. REQUIRES: made by make_communicator(), or one node group.
+TransportRules transport_rules(const Communicator& communicator);
 
 struct Call {
   Collective collective{};

@@ -88,6 +88,8 @@ class Describer {
     net.guid = hex_number(info.guid);
     net.gdr = info.gdr;
     net.max_connections = info.max_connections;
+    net.network = info.part.network;
+    net.latency_us = static_cast<float>(info.part.reported_latency_us);
     return {{net}};
   }
 

@@ -26,24 +26,6 @@ void for_each_pci(const NodeDescription& node, Visit&& visit) {
   for (const NodeDescription::Cpu& cpu : node.cpus) for_each_pci(cpu.children, visit);
 }
 
-/// The indices of the nets that NCCL_IB_HCA leaves.
-std::vector<int> usable_nets(const NodeDescription& node, const IbHcaFilter& filter, int nodes) {
-  std::vector<int> out;
-  std::string names;
-  const std::vector<NodeDescription::Net> nets = nets_of(node);
-  for (const NodeDescription::Net& net : nets) {
-    if (filter.selects(net.name, net.port)) out.push_back(net.dev);
-    names += (names.empty() ? "" : ", ") + net.name;
-  }
-  if (nodes > 1 && out.empty()) {
-    if (nets.empty())
-      throw Error(fmt::format("{} has no NIC, so {} nodes cannot talk", node.name, nodes));
-    throw Error("NCCL_IB_HCA selects none of the node's HCAs: " + names,
-                "without an HCA NCCL would fall back to sockets, which are not simulated yet");
-  }
-  return out;
-}
-
 Members members_of(const NcclCommunicatorConfig& config, const NodeDescription& node, int known) {
   if (config.members.empty()) {
     const int wanted = config.gpus_per_node;
@@ -162,13 +144,13 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
   return input;
 }
 
-NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig& config,
+NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorConfig& config,
                       const NcclCommunicator* other) {
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
   SearchInput input;
   input.version = config.version;
-  const std::vector<int> devs = gpu_devs(node);
-  const Members members = members_of(config, node, static_cast<int>(devs.size()));
+  const std::vector<int> devs = gpu_devs(hardware);
+  const Members members = members_of(config, hardware, static_cast<int>(devs.size()));
   for (const int gpu : members.gpus()) input.gpus.push_back(devs[static_cast<std::size_t>(gpu)]);
   input.nodes = members.node_count();
   input.settings = read_search_settings(config.environment, config.version, warnings);
@@ -178,12 +160,16 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
     warnings.emplace_back(
         "NCCL_COLLNET_ENABLE=1: no CollNet plugin is there (SHARP), so CollNet stays off");
   }
-  input.nics = usable_nets(node, settings.ib_hca, input.nodes);
+  const NetworkChoice network = choose_network(hardware, config.environment, config.version,
+                                               settings.ib_hca, input.nodes, warnings);
+  const NodeDescription& node = network.node;
+  input.nics = network.nics;
   if (settings.collnet && config.sharp && !config.no_sharp.empty()) {
     warnings.push_back(fmt::format("SHARP: {}; NCCL goes on without CollNet and does not say so",
                                    config.no_sharp));
   }
-  input.collnet = config.sharp && settings.collnet && config.no_sharp.empty();
+  input.collnet = config.sharp && settings.collnet && config.no_sharp.empty() &&
+                  has_verbs(network.settings.kind);
   input.nvls = settings.nvls.enabled;
   const bool is_known = other != nullptr && other->nodes > 1 && input.nodes > 1;
   NcclCommunicator made{config.version,
@@ -198,7 +184,8 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
                         is_known ? other->graphs : search(node, input),
                         {},
                         {},
-                        std::move(warnings)};
+                        std::move(warnings),
+                        network.settings};
   made.model = tuning_model(tuner_input(node, input, made));
   const TunerInput& tuned = made.model.input;
   made.p2p = p2p_channels(

@@ -9,6 +9,7 @@
 #include "models/nccl/env.hpp"
 #include "models/nccl/members.hpp"
 #include "models/nccl/nccl_search.hpp"
+#include "models/nccl/network.hpp"
 #include "models/nccl/node_description.hpp"
 #include "models/nccl/p2p_channels.hpp"
 #include "models/nccl/tuner.hpp"
@@ -38,6 +39,8 @@ struct NcclCommunicator {
   TuningModel model;  ///< its input holds the channel counts, the heads, and the nodes NCCL sees
   P2pChannels p2p;
   std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
+  NetworkSettings network;
+  std::vector<int> domain_of = {};  ///< TransportRules::domain_of
 };
 
 /// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, GPUs

@@ -44,6 +44,10 @@ class NcclTopology {
   /// Groups of GPUs of the host that reach each other without the network. More than one: each is a
   /// node of its own to NCCL, and the graph holds that of rank 0.
   int domains() const { return domains_; }
+  /// By rank of the node: GPUs with different numbers reach each other by the network only.
+  const std::vector<int>& domain_of() const { return domain_of_; }
+  /// How far apart two GPUs may be for peer-to-peer.
+  PathType p2p_level() const;
   /// The nets that the search may use: none when it stays inside the node.
   int net_count() const { return uses_net_ ? graph_.count(TopoKind::net) : 0; }
 
@@ -91,6 +95,7 @@ class NcclTopology {
   SearchSettings settings_;
   bool uses_net_ = true;
   int domains_ = 1;
+  std::vector<int> domain_of_;
   std::size_t stride_ = 0;
   std::vector<NcclPath> paths_;  ///< [from][to]
 };

@@ -46,6 +46,7 @@ struct Net {
   float latency_us = 0;
   int max_connections = 0;
   bool collnet = false;  ///< the CollNet plugin serves it
+  NetKind network = NetKind::ib;
   bool operator==(const Net&) const = default;
 };
 struct Nic {

@@ -17,8 +17,8 @@ P2pPlan p2p_plan(const Communicator& communicator) {
   const NcclTopology& topology = communicator.graphs.topology;
   if (topology.domains() > 1) {
     throw Error(
-        "the GPUs of a host fall apart into groups that NCCL joins by the network; sends and "
-        "receives between them are not simulated yet",
+        "the GPUs of a host fall apart into groups that NCCL joins by the network; what it settles "
+        "for sends and receives then is not known here",
         "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE do that; NCCL_NET_DISABLE_INTRA=1 "
         "keeps a node together");
   }
@@ -57,7 +57,7 @@ DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call) 
   run.members = communicator.members;
   run.threads = kThreads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator.search_settings, communicator.version);
+  run.transport = transport_rules(communicator);
   run.p2p = p2p_plan(communicator);
   run.channels = run.communicator_channels = communicator.p2p.channels;
   run.protocol = p2p_cut(run, communicator.ranks, communicator.nodes > 1)->part.protocol;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "models/nccl/post_costs.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -80,9 +82,13 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
     const ProtocolCosts& costs = config_.software.protocol[index_of(protocol)];
+    const NetworkSettings& settings = config_.transport.network;
+    const NetworkCosts& network = config_.software.network[static_cast<std::size_t>(settings.kind)];
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
-      out.push_back({wire_format(protocol), costs.overhead[hop], costs.sync[hop], costs.proxy_post,
-                     costs.proxy_check_rate});
+      const bool net = static_cast<HopKind>(hop) == HopKind::net;
+      out.push_back({wire_format(protocol), costs.overhead[hop],
+                     net ? network.sync[index_of(protocol)] : costs.sync[hop],
+                     net ? post_cost(network, settings, protocol) : PostCost{}});
     }
   }
   return out;

@@ -30,6 +30,7 @@ class P2pSchedule final : public ExchangeSchedule {
   explicit P2pSchedule(const Config& config);
 
   std::uint32_t blocks() const;
+  std::uint32_t threads() const { return ways_.threads(); }
   bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
 

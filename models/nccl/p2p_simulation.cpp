@@ -12,7 +12,7 @@ SimulationResult exchange(const P2pSchedule::Config& config,
   const Cluster& cluster = config.cluster;
   const auto ranks = static_cast<std::uint32_t>(config.traffic.ranks());
   const P2pSchedule schedule(config);
-  Exchange<Stamp> machine(schedule, schedule.blocks(), ranks);
+  Exchange<Stamp> machine(schedule, schedule.blocks(), schedule.threads());
   for (std::uint32_t link = 0; link < cluster.links(); ++link) {
     const ClusterLink spec = cluster.link(LinkId{link});
     machine.add_link({spec.rate, spec.latency});

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "models/nccl/post_costs.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -62,21 +64,22 @@ std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protoc
   Pattern pattern;
   pattern.hop = planned.kind;
   pattern.near = planned.into_slots;  // node 0: local numbers are global ones
-  for (const LinkId link : planned.network) {
-    const std::uint32_t id = index_of(link);
-    if (id < links_per_node) {
-      pattern.out.push_back(link);
-    } else if (id < 2 * links_per_node) {
-      pattern.in.push_back(LinkId{id - links_per_node});
+  if (to.node != 0) {
+    for (const LinkId link : planned.network) {
+      const std::uint32_t id = index_of(link);
+      if (id < links_per_node) {
+        pattern.out.push_back(link);
+      } else if (id < 2 * links_per_node) {
+        pattern.in.push_back(LinkId{id - links_per_node});
+      }
     }
-  }
-  if (planned.kind == HopKind::net) {
     pattern.from_nic = cluster_.node().nics()[static_cast<std::size_t>(from.nic)].vertex;
     pattern.proxy = members_.rank(members_.nodes().front(), planned.proxy_gpu);
     pattern.to_nic = cluster_.node().nics()[static_cast<std::size_t>(to.nic)].vertex;
   }
   pattern.sender_flag = planned.sender_flag;
   pattern.receiver_flag = planned.receiver_flag;
+  pattern.flush = planned.flush;
   patterns_.push_back(std::move(pattern));
   return at->second;
 }
@@ -94,18 +97,35 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
       patterns_[by_place_[place(from % gpus_, to % gpus_, channel, remote, protocol)]];
   way.near.clear();
   way.far.clear();
-  way.relayed = remote;
+  way.relayed = pattern.hop == HopKind::net;
   append(cluster_, from_node, pattern.near, way.near);
-  if (!remote) return;
-  append(cluster_, from_node, pattern.out, way.far);
-  for (const LinkId link :
-       cluster_.fabric_route(from_node, pattern.from_nic, to_node, pattern.to_nic))
-    way.far.push_back(index_of(link));
-  append(cluster_, to_node, pattern.in, way.far);
+  if (!way.relayed) return;
+  if (remote) {
+    append(cluster_, from_node, pattern.out, way.far);
+    for (const LinkId link :
+         cluster_.fabric_route(from_node, pattern.from_nic, to_node, pattern.to_nic))
+      way.far.push_back(index_of(link));
+    append(cluster_, to_node, pattern.in, way.far);
+  } else {
+    const Transport inside =
+        plan_transport(cluster_, members_.gpus(), protocol, {from_node, members_.gpu(from), 0},
+                       {to_node, members_.gpu(to), 0}, rules_);
+    for (const LinkId link : inside.network) way.far.push_back(index_of(link));
+  }
   way.send_thread = static_cast<std::uint32_t>(from / gpus_ * gpus_ + pattern.proxy);
+  if (copies_alone(rules_.network))
+    way.send_thread = ranks() + static_cast<std::uint32_t>(from * channels_ + channel);
   way.receive_thread = static_cast<std::uint32_t>(to);
   way.sender_flag = pattern.sender_flag;
   way.receiver_flag = pattern.receiver_flag;
+  way.flush = pattern.flush;
+}
+
+std::uint32_t P2pWays::ranks() const { return static_cast<std::uint32_t>(members_.ranks()); }
+
+std::uint32_t P2pWays::threads() const {
+  const auto blocks = ranks() * static_cast<std::uint32_t>(channels_);
+  return ranks() + (copies_alone(rules_.network) ? blocks : 0);
 }
 
 }  // namespace fabricast

@@ -20,6 +20,8 @@ class P2pWays {
           const TransportRules& rules);
 
   HopKind hop(int from, int to) const;
+  /// Threads of the exchange: one a rank, and with helpers (post_costs.hpp) one a block on top.
+  std::uint32_t threads() const;
   /// REQUIRES: two different ranks; LL or Simple.
   void way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const;
 
@@ -28,13 +30,14 @@ class P2pWays {
   struct Pattern {
     HopKind hop{};
     std::vector<LinkId> near, out, in;
-    VertexId from_nic{}, to_nic{};
-    int proxy = 0;  ///< local rank
-    Duration sender_flag, receiver_flag;
+    VertexId from_nic{}, to_nic{};  ///< to other nodes
+    int proxy = 0;                  ///< local rank
+    Duration sender_flag, receiver_flag, flush;
   };
 
   void plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol);
   std::size_t place(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol) const;
+  std::uint32_t ranks() const;
   std::uint32_t pattern(Endpoint from, Endpoint to, int proxy_gpu, Protocol protocol);
 
   const Cluster& cluster_;

@@ -28,7 +28,7 @@ void NcclTopology::mark_unreachable_gpus(TopoVertexId gpu) {
   }
 }
 
-bool NcclTopology::is_p2p_allowed(TopoVertexId from, TopoVertexId to) const {
+PathType NcclTopology::p2p_level() const {
   const auto& cpu = graph_.first_cpu().cpu;
   const bool is_x86 = cpu.arch == CpuArch::x86;
   PathType level = PathType::sys;
@@ -40,9 +40,11 @@ bool NcclTopology::is_p2p_allowed(TopoVertexId from, TopoVertexId to) const {
     const bool is_amd_pair = is_x86 && cpu.vendor == CpuVendor::amd && gpus <= 2;
     if (!is_amd_pair) level = PathType::pxb;
   }
-  level = settings_.p2p_level.value_or(level);
-  if (settings_.p2p_disable) level = PathType::loc;
-  return path(from, to).type <= level;
+  return settings_.p2p_disable ? PathType::loc : settings_.p2p_level.value_or(level);
+}
+
+bool NcclTopology::is_p2p_allowed(TopoVertexId from, TopoVertexId to) const {
+  return path(from, to).type <= p2p_level();
 }
 
 /// The way leads over two NVLinks and a third GPU.
@@ -152,7 +154,12 @@ void NcclTopology::trim(int ranks) {
     if (graph_.vertex(gpus[g]).gpu.rank == 0) mine = group[g];
   }
   domains_ = 0;
-  for (std::size_t g = 0; g < gpus.size(); ++g) domains_ += group[g] == g ? 1 : 0;
+  domain_of_.assign(gpus.size(), 0);
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    domains_ += group[g] == g ? 1 : 0;
+    const auto rank = static_cast<std::size_t>(graph_.vertex(gpus[g]).gpu.rank);
+    if (rank < domain_of_.size()) domain_of_[rank] = static_cast<int>(group[g]);
+  }
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     if (group[g] != mine) graph_.remove(gpus[g]);
   }

@@ -1,5 +1,6 @@
 #include "models/nccl/transport.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <optional>
 
@@ -44,7 +45,9 @@ PathType nic_distance(const NodeGraph& graph, VertexId gpu, VertexId nic,
 
 bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
          const TransportRules& rules) {
-  return gpu.gdr && nic.gdr &&
+  const NetKind kind = rules.network.kind;
+  const bool offered = kind != NetKind::sockets;
+  return offered && gpu.gdr && nic.gdr &&
          nic_distance(graph, gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
 }
 
@@ -76,6 +79,13 @@ std::optional<int> pxn_gpu(const NodeGraph& graph, std::span<const int> gpus, co
   return std::nullopt;
 }
 
+/// Through a buffer in host memory, and for sockets through one more of the operating system.
+void append_bounce(std::vector<LinkId>& links, const Cluster& cluster, int node, VertexId cpu,
+                   const TransportRules& rules) {
+  const int buffers = rules.network.kind == NetKind::sockets ? 2 : 1;
+  for (int i = 0; i < buffers; ++i) append(links, cluster, node, cluster.node().memory_route(cpu));
+}
+
 Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
                       const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
@@ -84,9 +94,10 @@ Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
   Transport out;
   if (rules.p2p_level && path_type(graph, a, b) > *rules.p2p_level) {
     const VertexId host = graph.cpu_of(b);
-    out.kind = HopKind::pcie;
+    out.kind = HopKind::shm;
     append(out.into_slots, cluster, from.node, graph.pcie_route(a, host));
-    append(out.into_slots, cluster, from.node, graph.pcie_route(host, b));
+    append(out.into_slots, cluster, from.node, graph.memory_route(host));
+    append(out.into_slots, cluster, from.node, graph.load_route(host, b));
     return out;
   }
   std::vector<LinkId> route = graph.nvlink_route(a, b);
@@ -94,6 +105,32 @@ Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
   if (route.empty()) route = graph.pcie_route(a, b);
   append(out.into_slots, cluster, from.node, route);
   return out;
+}
+
+bool in_one_domain(const TransportRules& rules, int a, int b) {
+  const std::vector<int>& of = rules.domain_of;
+  return of.empty() || of[static_cast<std::size_t>(a)] == of[static_cast<std::size_t>(b)];
+}
+
+/// Nearest to the GPU; of several the one that has its number among them.
+int nearest_nic(const NodeGraph& graph, int gpu) {
+  const VertexId vertex = graph.gpus()[static_cast<std::size_t>(gpu)].vertex;
+  std::vector<int> nearest;
+  PathType least = PathType::dis;
+  for (int i = 0; i < static_cast<int>(graph.nics().size()); ++i) {
+    const PathType type =
+        path_type(graph, vertex, graph.nics()[static_cast<std::size_t>(i)].vertex);
+    if (type < least) nearest.clear();
+    least = std::min(least, type);
+    if (type == least) nearest.push_back(i);
+  }
+  assert(!nearest.empty());
+  return nearest[static_cast<std::size_t>(gpu) % nearest.size()];
+}
+
+/// Below compute capability 9.0 (src/graph/paths.cc, ncclTopoNeedFlush).
+bool needs_flush(const GpuInfo& gpu, const NetworkSettings& network) {
+  return !network.flush_never && (network.flush_always || gpu.part.sm < 90);
 }
 
 }  // namespace
@@ -117,11 +154,14 @@ TransportRules transport_rules(const SearchSettings& settings, NcclVersion versi
 Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
                          Endpoint from, Endpoint to, const TransportRules& rules,
                          std::optional<int> proxy_gpu) {
+  const NodeGraph& graph = cluster.node();
   if (from.node == to.node) {
     assert(from.gpu != to.gpu);
-    return inside_node(cluster, from, to, rules);
+    if (in_one_domain(rules, from.gpu, to.gpu)) return inside_node(cluster, from, to, rules);
+    from.nic = nearest_nic(graph, from.gpu);
+    to.nic = nearest_nic(graph, to.gpu);
+    proxy_gpu = from.gpu;
   }
-  const NodeGraph& graph = cluster.node();
   const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
   const GpuInfo& receiver = graph.gpus()[static_cast<std::size_t>(to.gpu)];
   const NicInfo& out_nic = graph.nics()[static_cast<std::size_t>(from.nic)];
@@ -137,22 +177,32 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   out.sender_flag = latency(graph, graph.pcie_route(sender.vertex, proxy_cpu));
   out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
-  if (protocol != Protocol::ll && gdr(graph, proxy, out_nic, rules) &&
-      gdr_read(graph, gpus, proxy, rules)) {
+  const bool bulk = protocol != Protocol::ll;  // LL is too little to load host memory
+  if (bulk && gdr(graph, proxy, out_nic, rules) && gdr_read(graph, gpus, proxy, rules)) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
     append(out.network, cluster, from.node, graph.pcie_route(proxy.vertex, out_nic.vertex));
   } else {
     append(out.into_slots, cluster, from.node, graph.pcie_route(sender.vertex, proxy_cpu));
+    if (bulk) append_bounce(out.into_slots, cluster, from.node, proxy_cpu, rules);
     append(out.network, cluster, from.node, graph.pcie_route(proxy_cpu, out_nic.vertex));
   }
-  const std::vector<LinkId> fabric =
-      cluster.fabric_route(from.node, out_nic.vertex, to.node, in_nic.vertex);
-  out.network.insert(out.network.end(), fabric.begin(), fabric.end());
-  if (protocol != Protocol::ll && gdr(graph, receiver, in_nic, rules)) {
-    append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, receiver.vertex));
+  if (from.node != to.node || from.nic != to.nic) {
+    const std::vector<LinkId> fabric =
+        cluster.fabric_route(from.node, out_nic.vertex, to.node, in_nic.vertex);
+    out.network.insert(out.network.end(), fabric.begin(), fabric.end());
+  }
+  if (bulk && gdr(graph, receiver, in_nic, rules)) {
+    const std::vector<LinkId> last = graph.pcie_route(in_nic.vertex, receiver.vertex);
+    append(out.network, cluster, to.node, last);
+    if (needs_flush(receiver, rules.network))
+      out.flush =
+          latency(graph, last) + latency(graph, graph.pcie_route(receiver.vertex, in_nic.vertex));
   } else {
     append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, receiver_cpu));
-    append(out.network, cluster, to.node, graph.pcie_route(receiver_cpu, receiver.vertex));
+    if (bulk) append_bounce(out.network, cluster, to.node, receiver_cpu, rules);
+    append(out.network, cluster, to.node,
+           bulk ? graph.load_route(receiver_cpu, receiver.vertex)
+                : graph.pcie_route(receiver_cpu, receiver.vertex));
   }
   return out;
 }

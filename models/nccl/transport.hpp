@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
+#include "models/nccl/network.hpp"
 #include "models/nccl/search_settings.hpp"
 
 namespace fabricast {
@@ -30,6 +31,8 @@ struct Transport {
   int proxy_gpu = 0;
   /// Network only: flags between a GPU and its proxy lie in host memory; one way, at either end.
   Duration sender_flag, receiver_flag;
+  /// Network only: what the NIC wrote to the GPU is flushed by a read before the GPU may see it.
+  Duration flush;
 
   bool operator==(const Transport&) const = default;
 };
@@ -43,16 +46,22 @@ struct TransportRules {
   std::optional<bool> gdr_read;       ///< NCCL_NET_GDR_READ: GPUDirect for what is sent
   bool pxn = true;                    ///< NCCL_PXN_DISABLE turns it off
   std::optional<PathType> p2p_level;  ///< NCCL_P2P_LEVEL; LOC with NCCL_P2P_DISABLE
+  NetworkSettings network;
+  /// By GPU of the node: those with different numbers have neither P2P nor shared memory. Empty:
+  /// all have.
+  std::vector<int> domain_of = {};
 };
 TransportRules transport_rules(const SearchSettings& settings, NcclVersion version);
 
 /// Inside a node NVLink where there is any, else PCIe; to host memory over NVLink-C2C where a GPU
-/// has it; through the receiver's host memory where P2P
-/// is not allowed so far. Between nodes: GPUDirect RDMA where NIC and GPU allow it and are at most
-/// so far apart as the rules say, else through pinned host memory; LL always through host memory. A
-/// sender more than several PCIe switches (PXB) away uses PXN when a GPU with NVLink to it stands
-/// next to the NIC and is one of `gpus`: those of each node that are in the communicator.
-/// `proxy_gpu`: through whom to send is settled already. REQUIRES: two different GPUs.
+/// has it; through the receiver's host memory (SHM) where P2P is not allowed so far; through the
+/// NICs next to both where neither is. Between nodes: GPUDirect RDMA where NIC and GPU allow it and
+/// are at most so far apart as the rules say, else through pinned host memory; LL always through
+/// host memory. A sender more than several PCIe switches (PXB) away uses PXN when a GPU with NVLink
+/// to it stands next to the NIC and is one of `gpus`: those of each node that are in the
+/// communicator. `proxy_gpu`: through whom to send is settled already. REQUIRES: two different
+/// GPUs. A network hop crosses no link of the fabric where both ends have one NIC: it turns round
+/// there.
 Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
                          Endpoint from, Endpoint to, const TransportRules& rules = {},
                          std::optional<int> proxy_gpu = std::nullopt);

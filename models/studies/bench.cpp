@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
+#include "models/studies/bench_split.hpp"
 #include "models/studies/fault_text.hpp"
 
 namespace fabricast {
@@ -59,29 +60,6 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
                           ranks, ranks - 1));
 }
 
-void check_ranks(const BenchConfig& config, const Communicator& communicator) {
-  if (config.root >= communicator.ranks) {
-    throw Error(fmt::format("root {} is not a rank: there are {} (0..{})", config.root,
-                            communicator.ranks, communicator.ranks - 1));
-  }
-  const int per_node = communicator.ranks / communicator.hosts;
-  if (per_node % config.gpus_per_process != 0) {
-    throw Error(
-        fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
-                    config.gpus_per_process, per_node),
-        "a process runs on one node: lower -t or -g, or change --gpus-per-node");
-  }
-}
-
-/// Every rank is simulated, so what is too large for memory is refused before it is built.
-void check_blocks(int ranks, int channels) {
-  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
-  throw Error(
-      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
-                  ranks, channels, kBlocksMax),
-      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
-}
-
 void note_once(std::vector<std::string>& notes, const std::string& note) {
   if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
 }
@@ -92,6 +70,7 @@ class Bench {
         const std::function<void(double)>& progress)
       : parts_(parts), progress_(progress), element_bytes_(datatype_bytes(config.datatype)) {
     result_.config = config;
+    if (!config.split) result_.config.split = split_of(config.environment);
   }
 
   BenchResult run() {
@@ -111,25 +90,66 @@ class Bench {
     TopologyRequest asked{config.topology, nodes, config.fabric};
     asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
     asked.gpus_per_node = config.gpus_per_node;
-    BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}};
+    BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}, {}};
     block.nodes = block.cluster.hosts();
-    const Communicator communicator =
-        make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
-                                          config.sharp, describe_nodes(asked, parts_).node});
-    check_ranks(config, communicator);
+    const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
+                                    config.sharp, describe_nodes(asked, parts_).node};
+    if (config.split) {
+      split_block(block, wanted);
+      result_.blocks.push_back(std::move(block));
+      return;
+    }
+    const Communicator communicator = make_communicator(block.cluster, wanted);
+    const int gpus_per_host = communicator.ranks / communicator.hosts;
+    check_root(config, communicator.ranks);
+    check_processes(config, gpus_per_host);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
     std::vector<std::string> notes;
     block.network =
         plan_network(config.network, block.cluster, config.environment, config.version, notes);
     for (const std::string& note : notes) note_once(result_.notes, note);
-    if (!config.faults.empty()) break_parts(block, communicator);
+    if (!config.faults.empty()) break_parts(block, gpus_per_host);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
     result_.blocks.push_back(std::move(block));
+  }
+
+  /// All groups of a split at the same time.
+  void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
+    const BenchConfig& config = result_.config;
+    BenchSplit split(config, parts_.software, wanted, block);
+    for (const std::string& note : split.notes()) note_once(result_.notes, note);
+    if (!config.faults.empty()) break_parts(block, split.gpus_per_node());
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) {
+        ++rows_done_;
+        const Cluster* const healthy = healthy_ ? &*healthy_ : nullptr;
+        auto row = split.row(collective, size, faults_, healthy, row_progress());
+        if (row) {
+          block.rows.push_back(std::move(*row));
+        } else {
+          note_empty(collective, size, block.groups.front().members.ranks());
+        }
+      }
+    }
+  }
+
+  void note_empty(Collective collective, Bytes size, int ranks) {
+    note_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
+                                         "out.",
+                                         to_text(collective), size.count, ranks));
+  }
+
+  std::function<void(double)> row_progress() const {
+    if (!progress_) return {};
+    const auto before = static_cast<double>(rows_done_ - 1);
+    return [this, before](double share) {
+      progress_((before + share) / static_cast<double>(rows_in_all_));
+    };
   }
 
   void row(BenchBlock& block, const Communicator& communicator, Collective collective, Bytes size) {
@@ -144,10 +164,7 @@ class Bench {
     if (row.count == 0) {
       if (config.trace)
         throw Error("this size rounds down to no element: there is nothing to trace");
-      note_once(result_.notes,
-                fmt::format("{} of {} B over {} ranks rounds down to no element: left out.",
-                            to_text(collective), size.count, row.ranks));
-      return;
+      return note_empty(collective, size, row.ranks);
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
@@ -164,12 +181,7 @@ class Bench {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
     }
-    if (progress_) {
-      const auto before = static_cast<double>(rows_done_ - 1);
-      options.progress = [this, before](double share) {
-        progress_((before + share) / static_cast<double>(rows_in_all_));
-      };
-    }
+    options.progress = row_progress();
     row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
     if (config.trace && !row.completes())
       throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
@@ -178,14 +190,14 @@ class Bench {
   }
 
   /// After NCCL has made its decisions, which know nothing of it.
-  void break_parts(BenchBlock& block, const Communicator& communicator) {
+  void break_parts(BenchBlock& block, int gpus_per_node) {
     const BenchConfig& config = result_.config;
     std::vector<std::string> warnings;
     faults_ = {};
     faults_.retry = ib_retry(config.environment, config.version, warnings);
     for (const std::string& warning : warnings) note_once(result_.notes, warning);
     healthy_.emplace(block.cluster);
-    apply_faults(config.faults, communicator.ranks / communicator.hosts, block.cluster, faults_);
+    apply_faults(config.faults, gpus_per_node, block.cluster, faults_);
   }
 
   void compare(const BenchBlock& block, BenchRow& row) {
@@ -215,6 +227,28 @@ std::int64_t element_count(Collective collective, Bytes size, int element_bytes,
   if (!is_tuned(collective)) return elements / ranks;
   const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
   return elements / ranks / step * step;
+}
+
+void check_root(const BenchConfig& config, int ranks) {
+  if (config.root < ranks) return;
+  throw Error(
+      fmt::format("root {} is not a rank: there are {} (0..{})", config.root, ranks, ranks - 1));
+}
+
+void check_processes(const BenchConfig& config, int gpus_per_node) {
+  if (gpus_per_node % config.gpus_per_process == 0) return;
+  throw Error(
+      fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
+                  config.gpus_per_process, gpus_per_node),
+      "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+}
+
+void check_blocks(int ranks, int channels) {
+  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
+  throw Error(
+      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
+                  ranks, channels, kBlocksMax),
+      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 
 int datatype_bytes(const std::string& name) {

@@ -31,6 +31,12 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"events", row.result.events},
               {"slices", row.result.slices},
               {"digest", fmt::format("{:016x}", row.result.digest)}};
+  if (row.split) {
+    out["groups"] = row.split->groups;
+    out["slowest_group"] = row.split->slowest;
+    out["fastest_time_us"] = microseconds_of(row.split->fastest);
+    out["alone_time_us"] = microseconds_of(row.split->alone);
+  }
   if (row.healthy) {
     const Losses& losses = row.result.losses;
     out["healthy_time_us"] = microseconds_of(*row.healthy);
@@ -81,6 +87,7 @@ std::string bench_json(const BenchResult& result) {
     for (const BackgroundSpec& spec : config.network.background) background.push_back(spec.text);
     out["background"] = background;
   }
+  if (config.split) out["split"] = config.split->text;
   if (!config.faults.empty()) {
     Json faults = Json::array();
     for (const FaultSpec& fault : config.faults) faults.push_back(fault.text);

@@ -168,6 +168,8 @@ class Mapper {
       gbps *= 2;
     }
     shape.nic = nic_part(run_.net_kind, gbps, shape.gpu);
+    if (run_.net_kind == "roce") shape.network = NetKind::roce;
+    if (run_.net_kind == "tcp") shape.network = NetKind::sockets;
   }
 
   /// Servers with two InfiniBand or Ethernet ports of 200 Gb/s for each GPU have them on one card
@@ -198,7 +200,9 @@ class Mapper {
     Environment& environment = out_.environment;
     for (const std::string& assignment : assignments(run_.env_kv)) {
       const std::string name = assignment.substr(0, assignment.find('='));
-      if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
+      if (assignment == "NCCL_NET=gIB") {  // Google's build of the verbs transport
+        note("NCCL_NET=gIB is taken for NCCL's own verbs");
+      } else if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
         note(name + " speaks of that machine's devices: left out");
       } else {
         environment.set(assignment);

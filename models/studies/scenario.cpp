@@ -74,6 +74,22 @@ DecideConfig decide_config(const BenchConfig& config) {
   return out;
 }
 
+ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentConfig& concurrent,
+                                  const PartsCatalogue& parts,
+                                  const std::function<void(double)>& progress) {
+  const int nodes = config.nodes.empty() ? 0 : config.nodes.front();
+  TopologyRequest asked{config.topology, nodes, config.fabric};
+  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+  asked.gpus_per_node = config.gpus_per_node;
+  ScenarioResult::Concurrent out{load_cluster(asked, parts), {}};
+  const int gpus = out.cluster.node().trays() > 1 ? 0 : config.gpus_per_node;  // of a tray
+  const CommunicatorConfig wanted{config.version, config.environment, gpus, config.sharp,
+                                  describe_nodes(asked, parts).node};
+  out.result = run_concurrent({out.cluster, wanted, datatype_bytes(config.datatype)}, concurrent,
+                              parts.software, progress);
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::vector<ScenarioRow>> ScenarioResult::rows() const {
@@ -101,6 +117,8 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
     const BenchConfig& config = scenario.cases[i].config;
     if (scenario.study == Study::bench) {
       out.results.push_back(run_bench(config, parts, part));
+    } else if (scenario.study == Study::concurrent) {
+      out.concurrent.push_back(answer(config, scenario.cases[i].concurrent, parts, part));
     } else {
       out.decisions.push_back(run_decide(decide_config(config), parts));
     }

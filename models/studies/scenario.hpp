@@ -7,20 +7,23 @@
 #include <vector>
 
 #include "models/studies/bench.hpp"
+#include "models/studies/concurrent.hpp"
 #include "models/studies/decide.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
 
 enum class Study : std::uint8_t {
-  bench,  ///< simulates
-  decide  ///< asks NCCL's own tuning model
+  bench,      ///< simulates
+  decide,     ///< asks NCCL's own tuning model
+  concurrent  ///< simulates several groups at the same time
 };
 
 /// One line of `expect`. What is not set is not checked.
 struct Expectation {
   Place place;
   std::string in_case;  ///< "" = the only case
+  std::string group;    ///< concurrent: whose
   std::string over;     ///< set: ratios are in_case / over
   std::optional<Collective> collective;
   std::optional<int> nodes;
@@ -28,6 +31,7 @@ struct Expectation {
   std::optional<Bandwidth> busbw_at_least, busbw_at_most;
   std::optional<Duration> time_at_least, time_at_most;
   std::optional<double> busbw_ratio_at_least, busbw_ratio_at_most;
+  std::optional<double> slowdown_at_least, slowdown_at_most;  ///< concurrent: over alone
   std::optional<Algorithm> algorithm;
   std::optional<Protocol> protocol;
   std::string limiting_link;  ///< the busiest link's name contains this
@@ -41,7 +45,8 @@ struct Expectation {
 
 struct ScenarioCase {
   std::string name;
-  BenchConfig config;  ///< `decide` uses what its own config has, too
+  BenchConfig config;  ///< the others use what their own config has, too
+  ConcurrentConfig concurrent;
 };
 
 struct Scenario {
@@ -88,6 +93,11 @@ struct ScenarioResult {
   Scenario scenario;
   std::vector<BenchResult> results;     ///< by case, if the study is bench
   std::vector<DecideResult> decisions;  ///< by case, if it is decide
+  struct Concurrent {
+    Cluster cluster;
+    ConcurrentResult result;
+  };
+  std::vector<Concurrent> concurrent;   ///< by case, if it is that
   std::vector<Verdict> verdicts;        ///< of expectations with a bound
   std::vector<Comparison> comparisons;  ///< of expectations with a measured figure
 

@@ -15,11 +15,13 @@ constexpr double kGB = 1e9;
 
 class Judge {
  public:
-  explicit Judge(const ScenarioResult& result) : scenario_(result.scenario), rows_(result.rows()) {}
+  explicit Judge(const ScenarioResult& result)
+      : scenario_(result.scenario), concurrent_(result.concurrent), rows_(result.rows()) {}
 
   /// REQUIRES: a bound.
   Verdict judge(const Expectation& expected) {
     verdict_ = {true, {}};
+    if (!expected.group.empty()) return judge_group(expected);
     const ScenarioRow& row = find(expected, expected.in_case);
     if (expected.busbw_at_least || expected.busbw_at_most) {
       between("busbw", row.busbw_GBps, "GB/s", in_GB(expected.busbw_at_least),
@@ -67,6 +69,29 @@ class Judge {
   }
 
  private:
+  Verdict judge_group(const Expectation& expected) {
+    std::size_t i = 0;
+    while (!expected.in_case.empty() && scenario_.cases[i].name != expected.in_case) ++i;
+    const std::vector<ConcurrentGroup>& groups = scenario_.cases[i].concurrent.groups;
+    const auto place =
+        std::ranges::find(groups, expected.group, &ConcurrentGroup::name) - groups.begin();
+    const ConcurrentGroupResult& found =
+        concurrent_[i].result.groups[static_cast<std::size_t>(place)];
+    if (expected.slowdown_at_least || expected.slowdown_at_most)
+      between("slowdown", found.slowdown(), "", expected.slowdown_at_least,
+              expected.slowdown_at_most);
+    if (expected.busbw_at_least || expected.busbw_at_most)
+      between("busbw", found.busbw_together, "GB/s", in_GB(expected.busbw_at_least),
+              in_GB(expected.busbw_at_most));
+    if (expected.time_at_least || expected.time_at_most)
+      between("time", microseconds_of(found.together), "us", in_us(expected.time_at_least),
+              in_us(expected.time_at_most));
+    verdict_.text = fmt::format("{}{}: {}", expected.in_case.empty() ? "" : expected.in_case + ", ",
+                                expected.group, verdict_.text);
+    if (!expected.because.empty()) verdict_.text += fmt::format(" ({})", expected.because);
+    return verdict_;
+  }
+
   std::string where(const Expectation& expected, const ScenarioRow& row) const {
     return fmt::format("{}{} {}{}", expected.in_case.empty() ? "" : expected.in_case + ", ",
                        to_text(expected.size), to_text(row.collective),
@@ -141,7 +166,8 @@ class Judge {
   }
 
   const Scenario& scenario_;
-  std::vector<std::vector<ScenarioRow>> rows_;  ///< by case
+  const std::vector<ScenarioResult::Concurrent>& concurrent_;  ///< by case
+  std::vector<std::vector<ScenarioRow>> rows_;                 ///< by case
   Verdict verdict_;
 };
 
@@ -156,8 +182,9 @@ bool has_bound(const Expectation& e) {
 void judge(ScenarioResult& result) {
   Judge judge(result);
   for (const Expectation& expected : result.scenario.expectations) {
-    if (has_bound(expected)) result.verdicts.push_back(judge.judge(expected));
-    judge.compare(expected, result.comparisons);
+    if (!expected.group.empty() || has_bound(expected))
+      result.verdicts.push_back(judge.judge(expected));
+    if (expected.group.empty()) judge.compare(expected, result.comparisons);
   }
 }
 

@@ -81,8 +81,18 @@ std::string scenario_text(const ScenarioResult& result) {
   } else {
     for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
       if (scenario.cases.size() > 1) out += fmt::format("#\n# == {} ==\n", scenario.cases[i].name);
-      out += scenario.study == Study::bench ? bench_text(result.results[i])
-                                            : decide_text(result.decisions[i]);
+      switch (scenario.study) {
+        case Study::bench:
+          out += bench_text(result.results[i]);
+          break;
+        case Study::decide:
+          out += decide_text(result.decisions[i]);
+          break;
+        case Study::concurrent:
+          out += concurrent_text(result.concurrent[i].cluster, scenario.cases[i].concurrent,
+                                 result.concurrent[i].result);
+          break;
+      }
     }
   }
   if (!result.comparisons.empty()) out += "#\n" + commented(comparisons_text(result.comparisons));

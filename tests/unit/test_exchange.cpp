@@ -110,7 +110,7 @@ TEST_CASE("relayed: a clear-to-send for every chunk, two posts, and the way back
   Exchange<PlainStamp> machine(schedule, 2, 2);
   machine.add_link({kRate, {latency}});
   MessageKind kind;
-  kind.post = {post};
+  kind.cost.post = {post};
   CHECK(run_ps(machine, kind) == 6 * (2 * post + 2 * latency + kChunkPs));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("relayed: with slots enough only the first chunk pays for the rendezvo
   Exchange<PlainStamp> machine(schedule, 2, 2);
   machine.add_link({kRate, {latency}});
   MessageKind kind;
-  kind.post = {post};
+  kind.cost.post = {post};
   CHECK(run_ps(machine, kind) == 2 * post + 2 * latency + 6 * kChunkPs);
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a thread serves one post after another") {
   machine.add_link({kRate, {0}});
   machine.add_link({kRate, {0}});
   MessageKind kind;
-  kind.post = {post};
+  kind.cost.post = {post};
   CHECK(run_ps(machine, kind) == 2 * post + post + kChunkPs);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("both kinds of stamps agree, and the parts sum up") {
   Exchange<CausalStamp> causal(schedule, 2, 2);
   MessageKind kind;
   kind.overhead = {1'234};
-  kind.post = {567};
+  kind.cost.post = {567};
   plain.add_link({kRate, {8'901}});
   causal.add_link({kRate, {8'901}});
   plain.add_kind(kind);

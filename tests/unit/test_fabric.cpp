@@ -164,10 +164,10 @@ TEST_CASE("131,072 nodes fit, a billion is refused before anything is allocated"
   CHECK(cluster.link_name(route.front()) == "node0: mlx5_11 -> leaf7.0 (400 Gb/s)");
   CHECK(cluster.link_name(route.back()) == "leaf7.4095 -> node131071: mlx5_11 (400 Gb/s)");
   // 66 links in a node, 16 of its NICs, 2 x 32 per leaf.
-  CHECK(cluster.links() == 131'072u * (66 + 16) + 8u * 4'096 * 64);
+  CHECK(cluster.links() == 131'072u * (76 + 16) + 8u * 4'096 * 64);
   CHECK(
       error_text([] { cluster_of("dgx-h100", 1'000'000'000); }) ==
-      "1000000000 nodes of dgx-h100 are too many: they have 98000000000 links, at most 4294967295 "
+      "1000000000 nodes of dgx-h100 are too many: they have 108000000000 links, at most 4294967295 "
       "can be numbered");
 }
 

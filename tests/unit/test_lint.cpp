@@ -289,7 +289,7 @@ TEST_CASE("hardware: fast paths that are switched off") {
   const Cluster two = cluster("dgx-h100", 2), pcie = cluster("pcie-2gpu", 1);
   CHECK(find(on(two, "export NCCL_P2P_DISABLE=1\n"), "FL043") != nullptr);
   CHECK(find(on(pcie, "export NCCL_P2P_DISABLE=1\n"), "FL043") == nullptr);
-  CHECK(found(on(two, "export NCCL_IB_DISABLE=1\n")) == "1 FL043 warning");
+  CHECK(found(on(two, "export NCCL_IB_DISABLE=1\n")) == "1 FL040 warning, 1 FL043 warning");
   CHECK(find(on(two, "export NCCL_NET_GDR_LEVEL=LOC\n"), "FL043") != nullptr);
   CHECK(found(on(two, "export NCCL_NET_GDR_LEVEL=SYS\n")).empty());
 }

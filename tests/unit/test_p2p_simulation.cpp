@@ -201,8 +201,7 @@ TEST_CASE("any exchange: every message once, bytes conserved on every link, it e
     for (const std::string& assignment : environment) CAPTURE(assignment);
     const Communicator communicator = communicator_on(cluster, version, environment, members);
     const P2pPlan plan = p2p_plan(communicator);
-    const TransportRules rules =
-        transport_rules(communicator.search_settings, communicator.version);
+    const TransportRules rules = transport_rules(communicator);
     const P2pTraffic traffic = random_traffic(random, nodes * gpus);
     const P2pSchedule::Config config{cluster, parts.software,        members, plan, traffic,
                                      rules,   random.pick(0, 1) == 0};

@@ -267,7 +267,7 @@ TEST_CASE("credits across the network: the receiver's eight slots") {
   // The receiver sees a chunk 1 us after its arrival: then its slots are the last to come back. Its
   // flag to its own proxy, and a clear-to-send one way.
   PartsCatalogue parts = bare_parts();
-  parts.software.protocol[index_of(Protocol::simple)].sync[static_cast<int>(HopKind::net)] =
+  parts.software.network[static_cast<int>(NetKind::ib)].sync[index_of(Protocol::simple)] =
       microseconds(1);
   const Bench pair("dgx-h100", 2, parts);
   const Duration cycle = kRail + kSmallTime + microseconds(1) + kFlag + kRail;
@@ -283,7 +283,7 @@ TEST_CASE("credits across the network with PXN: the receiver's flag is its own, 
   // the receiving GPU 3 take 115. Polls of 5 us make the receiver's slots decide, in both network
   // hops.
   PartsCatalogue parts = bare_parts();
-  parts.software.protocol[index_of(Protocol::simple)].sync[static_cast<int>(HopKind::net)] =
+  parts.software.network[static_cast<int>(NetKind::ib)].sync[index_of(Protocol::simple)] =
       microseconds(5);
   const Bench pair("hgx-h200-2nic", 2, parts);
   const auto time = [&](std::int64_t chunks) {
@@ -301,7 +301,7 @@ TEST_CASE("one proxy thread per GPU: channels post one after the other") {
   // Two channels of one GPU and a post of 1 us: in each of the two steps the second channel's slice
   // is posted 1 us after the first one's; no link is busy so long.
   PartsCatalogue parts = bare_parts();
-  parts.software.protocol[index_of(Protocol::ll128)].proxy_post = microseconds(1);
+  parts.software.network[static_cast<int>(NetKind::ib)].post = microseconds(1);
   const Bench pair("dgx-h100", 2, parts);
   CollectiveRun run = ring_call(Collective::all_reduce, Protocol::ll128, 1, 2 * 2 * 480 * 20);
   run.channels = run.communicator_channels = 2;
@@ -317,7 +317,7 @@ TEST_CASE("PXN: the thread of the GPU beside the NIC posts for all who send thro
   // Chains that end with GPU 4 and with GPU 5, both through GPU 3. An all_gather over 16 ranks
   // sends 15 chunks over each hop: with a post of 1 ms, 30 ms on one thread, 15 ms were there two.
   PartsCatalogue parts = bare_parts();
-  parts.software.protocol[index_of(Protocol::ll128)].proxy_post = microseconds(1'000);
+  parts.software.network[static_cast<int>(NetKind::ib)].post = microseconds(1'000);
   const Bench pair("hgx-h200-2nic", 2, parts);
   CollectiveRun run = ring_call(Collective::all_gather, Protocol::ll128, 8, 2 * 480 * 20);
   run.channels = run.communicator_channels = 2;

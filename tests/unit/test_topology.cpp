@@ -92,7 +92,7 @@ TEST_CASE("DGX H100: what a person would count") {
   CHECK(node.nvswitches().size() == 4);
   // 24 PCI elements with a link up and down, 8 GPUs with a link to and from the NVSwitch plane, and
   // the socket link in both directions.
-  CHECK(node.links().size() == 24 * 2 + 8 * 2 + 2);
+  CHECK(node.links().size() == 24 * 2 + 8 * 2 + 2 + 2 + 8);  // memory of 2 CPUs, 8 root ports
   CHECK(node.gpus()[3].nvlink_count == 18);
   CHECK(node.nics()[1].name == "mlx5_3");
   CHECK(node.nics()[1].rail == 1);
@@ -139,15 +139,16 @@ TEST_CASE("PCIe routes: under one switch, over the root complex, over the socket
   // And back: the NIC pays its own latency once.
   CHECK(latency(node, node.pcie_route(own, gpu0)) == parts.nics.at("ConnectX-7").latency + hop);
 
-  // gpu0 - pcisw0 - cpu0 - pcisw1 - mlx5_3.
+  // gpu0 - pcisw0 - cpu0 - root port - cpu0 - pcisw1 - mlx5_3: 0.67 of what DMA reaches.
   route = node.pcie_route(gpu0, near);
-  CHECK(route.size() == 4);
+  CHECK(route.size() == 5);
+  CHECK(rate(node, route).bytes_per_s == gen5.bytes_per_s * 67 / 100);
   CHECK(connects(node, route, gpu0, near));
   CHECK(latency(node, route) == hop + cpu.root_latency + hop);
 
   // gpu0 - pcisw0 - cpu0 - cpu1 - pcisw4 - mlx5_6: the socket link is the bottleneck.
   route = node.pcie_route(gpu0, far);
-  CHECK(route.size() == 5);
+  CHECK(route.size() == 6);
   CHECK(connects(node, route, gpu0, far));
   CHECK(latency(node, route) ==
         hop + cpu.root_latency + cpu.socket_latency + cpu.root_latency + hop);

@@ -55,7 +55,9 @@ TEST_CASE("inside a node without NVLink: PCIe through the CPU") {
   const Cluster cluster = preset("pcie-2gpu", 1);
   const Transport got = way(cluster, Protocol::simple, {0, 0, -1}, {0, 1, -1});
   CHECK(got.kind == HopKind::pcie);
-  CHECK(names(cluster, got.into_slots) == Names{"node0: gpu0 -> cpu0", "node0: cpu0 -> gpu1"});
+  // From one root port to another: gpu0's limits.
+  CHECK(names(cluster, got.into_slots) ==
+        Names{"node0: gpu0 -> cpu0", "node0: cpu0 -> cpu0", "node0: cpu0 -> gpu1"});
   CHECK(got.network.empty());
 }
 
@@ -97,7 +99,8 @@ TEST_CASE("PXN: a far GPU sends from the memory of the one beside the NIC; nobod
   CHECK(names(cluster, got.network) ==
         Names{"node0: gpu3 -> pcisw3", "node0: pcisw3 -> mlx5_1", "node0: mlx5_1 -> leaf1.0",
               "leaf1.0 -> node1: mlx5_1", "node1: mlx5_1 -> pcisw3", "node1: pcisw3 -> cpu0",
-              "node1: cpu0 -> cpu1", "node1: cpu1 -> pcisw4", "node1: pcisw4 -> gpu4"});
+              "node1: cpu0 -> cpu1", "node1: cpu1 -> cpu1", "node1: cpu1 -> cpu1",
+              "node1: cpu1 -> pcisw4", "node1: pcisw4 -> gpu4"});
   // Flags: from GPU 4 over its switch (115 ns) and the sockets (root complex 200 + 120 ns) to the
   // memory of GPU 3's proxy; at the receiver to the memory of its own CPU.
   CHECK(got.sender_flag == nanoseconds(115 + 320));
@@ -122,10 +125,13 @@ TEST_CASE("PXN needs the neighbour in the communicator, else host memory it is")
   const Transport got =
       plan_transport(cluster, Members::first(1, 2).gpus(), Protocol::simple, {0, 1, 0}, {1, 0, 0});
   CHECK(got.proxy_gpu == 1);
-  CHECK(names(cluster, got.into_slots) == Names{"node0: gpu1 -> pcisw1", "node0: pcisw1 -> cpu0"});
+  // The buffer's memory counts where it is written, and again with GPU 0's loads at the receiver.
+  CHECK(names(cluster, got.into_slots) ==
+        Names{"node0: gpu1 -> pcisw1", "node0: pcisw1 -> cpu0", "node0: cpu0 -> cpu0"});
   CHECK(names(cluster, got.network) == Names{"node0: cpu0 -> pcisw3", "node0: pcisw3 -> mlx5_0",
                                              "node0: mlx5_0 -> leaf0.0", "leaf0.0 -> node1: mlx5_0",
                                              "node1: mlx5_0 -> pcisw3", "node1: pcisw3 -> cpu0",
+                                             "node1: cpu0 -> cpu0", "node1: cpu0 -> cpu0",
                                              "node1: cpu0 -> pcisw0", "node1: pcisw0 -> gpu0"});
   CHECK(plan_transport(cluster, Members::first(1, 4).gpus(), Protocol::simple, {0, 1, 0}, {1, 0, 0})
             .proxy_gpu == 3);
@@ -153,10 +159,15 @@ TEST_CASE("no GPUDirect on either side: through the CPU, whatever the protocol")
   for (const Protocol protocol : kAllProtocols) {
     const Transport got = way(cluster, protocol, {0, 1, 0}, {1, 0, 0});
     CHECK(got.proxy_gpu == 1);
-    CHECK(names(cluster, got.into_slots) == Names{"node0: gpu1 -> cpu0"});
-    CHECK(names(cluster, got.network) == Names{"node0: cpu0 -> mlx5_0", "node0: mlx5_0 -> leaf0.0",
-                                               "leaf0.0 -> node1: mlx5_0", "node1: mlx5_0 -> cpu0",
-                                               "node1: cpu0 -> gpu0"});
+    const bool bulk = protocol != Protocol::ll;  // LL loads no memory
+    Names near = {"node0: gpu1 -> cpu0"};
+    Names far = {"node0: cpu0 -> mlx5_0", "node0: mlx5_0 -> leaf0.0", "leaf0.0 -> node1: mlx5_0",
+                 "node1: mlx5_0 -> cpu0"};
+    if (bulk) near.push_back("node0: cpu0 -> cpu0");
+    if (bulk) far.insert(far.end(), 2, "node1: cpu0 -> cpu0");
+    far.push_back("node1: cpu0 -> gpu0");
+    CHECK(names(cluster, got.into_slots) == near);
+    CHECK(names(cluster, got.network) == far);
     CHECK(got.sender_flag == Duration{});  // the GPU sits on the root complex
   }
 }
@@ -242,9 +253,10 @@ TEST_CASE("the environment moves the ways: GPUDirect, PXN and P2P off, or allowe
   CHECK(way(dgx, Protocol::simple, {0, 2, 2}, {1, 2, 2}).into_slots.empty());
   // Without GPUDirect through host memory; reads only concern the sender.
   const Transport no_gdr = way(dgx, {0, 2, 2}, {1, 2, 2}, "NCCL_NET_GDR_LEVEL=LOC");
-  CHECK(names(dgx, no_gdr.into_slots) == Names{"node0: gpu2 -> pcisw2", "node0: pcisw2 -> cpu0"});
+  CHECK(names(dgx, no_gdr.into_slots) ==
+        Names{"node0: gpu2 -> pcisw2", "node0: pcisw2 -> cpu0", "node0: cpu0 -> cpu0"});
   CHECK(names(dgx, no_gdr.network).back() == "node1: pcisw2 -> gpu2");
-  CHECK(no_gdr.network.size() == 8);
+  CHECK(no_gdr.network.size() == 10);
   const Transport no_read = way(dgx, {0, 2, 2}, {1, 2, 2}, "NCCL_NET_GDR_READ=0");
   CHECK(no_read.into_slots == no_gdr.into_slots);
   CHECK(no_read.network.size() == 6);
@@ -253,8 +265,9 @@ TEST_CASE("the environment moves the ways: GPUDirect, PXN and P2P off, or allowe
   CHECK(way(dgx, {0, 2, 5}, {1, 5, 5}, "NCCL_PXN_DISABLE=1").proxy_gpu == 2);
   // Without P2P through the receiver's host memory.
   const Transport no_p2p = way(dgx, {0, 0, -1}, {0, 1, -1}, "NCCL_P2P_DISABLE=1");
-  CHECK(no_p2p.kind == HopKind::pcie);
+  CHECK(no_p2p.kind == HopKind::shm);
   CHECK(names(dgx, no_p2p.into_slots) == Names{"node0: gpu0 -> pcisw0", "node0: pcisw0 -> cpu0",
+                                               "node0: cpu0 -> cpu0", "node0: cpu0 -> cpu0",
                                                "node0: cpu0 -> pcisw1", "node0: pcisw1 -> gpu1"});
   CHECK(way(dgx, {0, 0, -1}, {0, 1, -1}, "NCCL_P2P_LEVEL=NVL").kind == HopKind::nvlink);
   CHECK(way(dgx, {0, 0, -1}, {0, 1, -1}, "NCCL_P2P_DISABLE=true").kind == HopKind::nvlink);

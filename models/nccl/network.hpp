@@ -1,0 +1,44 @@
+#pragma once
+// Which network NCCL takes between nodes (src/init.cc, ncclNetInit: a plugin, then InfiniBand
+// verbs, then sockets), which NICs it sees there, and how it cuts messages on them.
+
+#include <string>
+#include <vector>
+
+#include "models/nccl/env.hpp"
+#include "models/nccl/node_description.hpp"
+#include "models/nccl/settings.hpp"
+
+namespace fabricast {
+
+/// Of the Socket network (src/transport/net_socket.cc).
+struct SocketSettings {
+  int threads = 0;             ///< NCCL_SOCKET_NTHREADS: helpers; 0 = the proxy thread copies
+  int sockets_per_thread = 1;  ///< NCCL_NSOCKS_PERTHREAD
+
+  constexpr bool operator==(const SocketSettings&) const = default;
+};
+
+struct NetworkSettings {
+  NetKind kind = NetKind::ib;
+  SocketSettings sockets;
+  int pieces = 1;             ///< of a message: work requests, on a queue pair each
+  bool flush_always = false;  ///< NCCL_NET_FORCE_FLUSH: on compute capability 9.0 and above, too
+  bool flush_never = false;   ///< NCCL_GDR_FLUSH_DISABLE
+
+  constexpr bool operator==(const NetworkSettings&) const = default;
+};
+
+struct NetworkChoice {
+  NetworkSettings settings;
+  NodeDescription node;   ///< as NCCL sees it over that network
+  std::vector<int> nics;  ///< of it, that NCCL may use
+};
+
+/// What NCCL does without being told adds one sentence to `warnings`. Throws Error when there are
+/// several nodes and no network is left.
+NetworkChoice choose_network(const NodeDescription& node, const Environment& environment,
+                             NcclVersion version, const IbHcaFilter& hcas, int nodes,
+                             std::vector<std::string>& warnings);
+
+}  // namespace fabricast
