@@ -336,7 +336,7 @@ std::string to_text(const NodeShape& shape) {
   if (shape.nics == 0) return out;
   out += fmt::format(", {} x {}", shape.nics, shape.nic);
   if (shape.nic_rate.bytes_per_s > 0) out += " " + to_bits_text(shape.nic_rate);
-  return shape.network == NetKind::roce ? out + " RoCE" : out;
+  return shape.network ? fmt::format("{} ({})", out, to_text(*shape.network)) : out;
 }
 
 NodeType compose_node(const NodeShape& shape, const PartsCatalogue& parts) {

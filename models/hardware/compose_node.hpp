@@ -31,8 +31,8 @@ struct NodeShape {
   int gpus = 1;
   std::string nic;  ///< part; unused without NICs
   int nics = 0;
-  Bandwidth nic_rate;                             ///< 0 = the part's
-  std::optional<NetKind> network = std::nullopt;  ///< where it is not the part's
+  Bandwidth nic_rate;                   ///< 0 = the part's
+  std::optional<NetKind> network = {};  ///< where it is not the part's
 
   bool operator==(const NodeShape&) const = default;
 };

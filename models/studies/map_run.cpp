@@ -169,6 +169,7 @@ class Mapper {
     }
     shape.nic = nic_part(run_.net_kind, gbps, shape.gpu);
     if (run_.net_kind == "roce") shape.network = NetKind::roce;
+    if (run_.net_kind == "tcp") shape.network = NetKind::sockets;
   }
 
   /// Servers with two InfiniBand or Ethernet ports of 200 Gb/s for each GPU have them on one card
@@ -199,7 +200,9 @@ class Mapper {
     Environment& environment = out_.environment;
     for (const std::string& assignment : assignments(run_.env_kv)) {
       const std::string name = assignment.substr(0, assignment.find('='));
-      if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
+      if (assignment == "NCCL_NET=gIB") {  // Google's build of the verbs transport
+        note("NCCL_NET=gIB is taken for NCCL's own verbs");
+      } else if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
         note(name + " speaks of that machine's devices: left out");
       } else {
         environment.set(assignment);
@@ -209,10 +212,6 @@ class Mapper {
     if (run_.sharp && !environment.get("NCCL_COLLNET_ENABLE")) {
       environment.set("NCCL_COLLNET_ENABLE", "1");
       note("SHARP was active: NCCL_COLLNET_ENABLE=1");
-    }
-    if (run_.net_kind == "tcp" && run_.nodes > 1 && !environment.get("NCCL_NET")) {
-      environment.set("NCCL_NET", "Socket");
-      note("TCP: NCCL_NET=Socket");
     }
     force_algorithm();
     force_channels();

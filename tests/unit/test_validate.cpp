@@ -213,6 +213,8 @@ TEST_CASE("mapping: hardware, GPUs used, NICs only where there are several nodes
   // Two ports of a card are one NIC to NCCL.
   CHECK(mapped("r,all_reduce,H100,nvswitch,roce,8,2,16,16,200,,,,,,,s").shape ==
         NodeShape{"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 8, {}, NetKind::roce});
+  CHECK(mapped("r,all_reduce,A100,nvswitch,tcp,8,2,16,8,200,,,,,,,s").shape.network ==
+        NetKind::sockets);
 }
 
 TEST_CASE("mapping: versions, defaults for blanks") {
