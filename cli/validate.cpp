@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <map>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -19,15 +18,15 @@ struct StepsOptions {
 };
 
 int run(const StepsOptions& options) {
-  const StepCases cases =
-      read_step_cases(read_text_file(options.cases, "--cases takes a CSV file"), options.cases);
+  const FrameworkCatalogue frameworks = load_frameworks();
+  const StepCases cases = read_step_cases(read_text_file(options.cases, "--cases takes a CSV file"),
+                                          options.cases, frameworks);
   StepValidation result;
   {
     Progress progress;
-    result = validate_steps(cases, load_parts(options.parts), load_frameworks(), load_compute(),
+    result = validate_steps(cases, load_parts(options.parts), frameworks, load_compute(),
                             progress.callback());
   }
-  std::map<std::string, int> reasons;
   for (const LeftOut& one : result.left_out) {
     fmt::print(stderr, "{}: left out: {}\n", one.id, one.why);
   }

@@ -29,6 +29,7 @@ GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
   out.grouped_efficiency = figures.number(in, "grouped_efficiency", 0.01, 2);
   out.attention_forward = figures.number(in, "attention_forward", 0.01, 1);
   out.attention_backward = figures.number(in, "attention_backward", 0.01, 1);
+  out.attention_ampere = figures.number(in, "attention_ampere", 0.01, 1);
   out.attention_ramp = figures.number(in, "attention_ramp", 0, 1e6);
   out.elementwise = figures.number(in, "elementwise", 0.01, 1);
   out.kernel_floor = figures.duration(in, "kernel_floor");
@@ -52,7 +53,10 @@ Framework framework(const std::string& name, Reader& in) {
   out.title = in.text("title");
   out.elementwise = in.number("elementwise", 0.1, 100);
   out.host_issue = in.duration("host_issue");
-  out.gemm_share = in.number("gemm_share", 0.01, 1.5);
+  out.attention = in.has("attention") ? in.number("attention", 0.01, 1) : 1;
+  if (in.has("exchange_rate")) out.exchange_rate = in.bandwidth("exchange_rate");
+  out.ampere_attention = in.flag("ampere_attention", false);
+  out.one_copy_per_node = in.flag("one_copy_per_node", false);
   out.flash_attention = in.flag("flash_attention", true);
   out.sequence_parallel = in.flag("sequence_parallel", true);
   if (in.has("recompute")) out.recompute = read_recompute(in, "recompute");

@@ -41,10 +41,16 @@ constexpr Machine kMachines[] = {
 
 /// How a published name of a framework begins.
 constexpr std::pair<const char*, const char*> kFrameworks[] = {
-    {"Megatron-LM", "megatron-2021"}, {"Megatron-DeepSpeed", "megatron-2021"},
-    {"Megatron", "megatron"},         {"NeMo", "megatron"},
-    {"Composer", "composer"},         {"torchtitan", "torchtitan"},
-    {"MaxText", "maxtext"},           {"PAXML", "paxml"},
+    {"Megatron-LM + DeepSpeed", "deepspeed-2021"},
+    {"Megatron-LM", "megatron-2021"},
+    {"Megatron-DeepSpeed", "megatron-2021"},
+    {"Megatron-Bridge", "megatron-bridge"},
+    {"Megatron", "megatron"},
+    {"NeMo", "megatron"},
+    {"Composer", "composer"},
+    {"torchtitan", "torchtitan"},
+    {"MaxText", "maxtext"},
+    {"PAXML", "paxml"},
 };
 
 class CaseReader {
@@ -236,9 +242,9 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-StepCases read_step_cases(std::string_view text, const std::string& file) {
+StepCases read_step_cases(std::string_view text, const std::string& file,
+                          const FrameworkCatalogue& frameworks) {
   const CsvTable table(text, file);
-  const FrameworkCatalogue frameworks = load_frameworks();
   StepCases out;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     StepCase one;

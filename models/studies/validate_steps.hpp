@@ -41,7 +41,8 @@ struct StepValidation {
 
 /// A CSV with the columns that docs/commands.md lists. Throws Error; rows whose hardware, software
 /// or mode is not known are left out, never guessed.
-StepCases read_step_cases(std::string_view text, const std::string& file);
+StepCases read_step_cases(std::string_view text, const std::string& file,
+                          const FrameworkCatalogue& frameworks);
 
 StepValidation validate_steps(const StepCases& cases, const PartsCatalogue& parts,
                               const FrameworkCatalogue& frameworks, const ComputeCatalogue& compute,

@@ -17,6 +17,9 @@ constexpr int kSmallest = 12;
 constexpr int kLargest = 30, kLargestOfMany = 32;
 constexpr int kMany = 128;  // ranks
 constexpr int kElementBytes = 2;
+// More nodes than this are not simulated: time grows on as between half of them and these. A ring
+// takes steps in proportion to its ranks, and its bytes hardly depend on them.
+constexpr int kNodesMost = 32;
 
 /// Bytes that left NICs, of all nodes.
 double network_bytes(const Cluster& cluster, const SimulationResult& result) {
@@ -83,12 +86,19 @@ CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& sh
 CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
   const auto key = std::tuple(collective, shape, exponent);
   auto found = known_.find(key);
+  if (found == known_.end() && shape.nodes > kNodesMost) {
+    const CollectiveTime half = at(collective, {kNodesMost / 2, shape.gpus}, exponent);
+    CollectiveTime all = at(collective, {kNodesMost, shape.gpus}, exponent);
+    const std::int64_t grown = std::max<std::int64_t>(all.time.ps - half.time.ps, 0);
+    all.time.ps += grown * (shape.nodes - kNodesMost) / (kNodesMost - kNodesMost / 2);
+    found = known_.emplace(key, all).first;
+  }
   if (found == known_.end())
     found = known_.emplace(key, simulated(collective, shape, std::int64_t{1} << exponent)).first;
   return found->second;
 }
 
-CollectiveTime CollectiveTimes::time(Collective collective, const RankGroup& group, double bytes) {
+CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& group, double bytes) {
   if (group.size <= 1 || bytes < 1) return {};
   const Shape shape = shape_of(group);
   const int largest = group.size >= kMany ? kLargestOfMany : kLargest;

@@ -4,7 +4,8 @@
 //
 // Approximations, for now: a group lies on the first GPUs of as many nodes as it has; groups that
 // run beside it on the same nodes share NICs by rate (the slower of the simulated time and the
-// time all their bytes need on all NICs of a node); sizes between powers of two are interpolated.
+// time all their bytes need on all NICs of a node); sizes between powers of two are interpolated,
+// times of more than 32 nodes are extrapolated from 16 and 32.
 
 #include <cstdint>
 #include <map>
@@ -32,8 +33,9 @@ class CollectiveTimes {
   CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config);
 
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
-  CollectiveTime time(Collective collective, const RankGroup& group, double bytes);
+  CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
 
+  int nodes_of(const RankGroup& group) const { return shape_of(group).nodes; }
   int gpus_per_node() const { return gpus_per_node_; }
   std::size_t simulations() const { return known_.size(); }  ///< how many had to be
 

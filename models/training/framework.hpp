@@ -1,6 +1,6 @@
 #pragma once
 // What the software of a training run does to its time: what it overlaps by default, and at most
-// three physical parameters.
+// three physical parameters that differ from 1 or none.
 
 #include <map>
 #include <string>
@@ -13,12 +13,15 @@ namespace fabricast {
 struct Framework {
   std::string name, title;
   // The three parameters.
-  double elementwise = 1;  ///< traffic of what is no GEMM, over the fused minimum
-  Duration host_issue;     ///< per kernel; a layer takes at least kernels times this
-  double gemm_share = 1;   ///< of the GEMM rate of kernel benchmarks that a running job reaches
+  double elementwise = 1;   ///< traffic of what is no GEMM, over the fused minimum
+  Duration host_issue;      ///< per kernel; a layer takes at least kernels times this
+  double attention = 1;     ///< share of what the GPU's attention kernels reach
+  Bandwidth exchange_rate;  ///< copying to and from buffers caps exchanges of cut weights; 0 = not
   // Defaults of a layout.
   bool flash_attention = true;
-  bool sequence_parallel = true;  ///< where TP > 1
+  bool ampere_attention = false;   ///< kernels written for Ampere, FlashAttention-2 and before
+  bool one_copy_per_node = false;  ///< dispatch sends a token once to each node of its experts
+  bool sequence_parallel = true;   ///< where TP > 1
   Recompute recompute = Recompute::automatic;
   Overlap overlap;
   int gradient_bytes = 4;  ///< of what is reduced

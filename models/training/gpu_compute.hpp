@@ -28,6 +28,7 @@ struct GpuCompute {
   double grouped_efficiency = 0;  ///< of grouped GEMMs, over `efficiency`; their bytes add
   double attention_forward = 0;   ///< share of the 16-bit peak, causal work counted
   double attention_backward = 0;  ///< the same, with backward counted as twice forward
+  double attention_ampere = 0;    ///< share of both that kernels written for Ampere reach
   double attention_ramp = 0;      ///< tokens: sequences this long reach half of it
   double elementwise = 0;         ///< share of memory_rate that other kernels reach
   Duration kernel_floor;          ///< least time of any kernel

@@ -67,7 +67,7 @@ class LayerModel {
     if (l_.tensor > 1) {
       const double small = 4 * tokens_;
       out_.forward.tensor +=
-          3 * seconds(collectives_.time(Collective::all_reduce, tensor_group(l_), small).time);
+          3 * seconds(collectives_.cost(Collective::all_reduce, tensor_group(l_), small).time);
       if (l_.sequence_parallel) out_.forward.tensor += seconds(tensor(Collective::all_gather).time);
       out_.backward.tensor += seconds(
           tensor(l_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce).time);
@@ -99,9 +99,9 @@ class LayerModel {
   }
 
   void add_gemm(const LinearTime& sum) {
-    out_.forward.gemm += sum.forward / f_.gemm_share;
-    out_.backward.gemm += (sum.dgrad + sum.wgrad) / f_.gemm_share;
-    out_.weight.gemm += sum.wgrad / f_.gemm_share;
+    out_.forward.gemm += sum.forward;
+    out_.backward.gemm += (sum.dgrad + sum.wgrad);
+    out_.weight.gemm += sum.wgrad;
   }
 
   /// To 8 bits or fewer: read 16 bits, write the rows and the columns of it.
@@ -116,7 +116,7 @@ class LayerModel {
   }
 
   CollectiveTime tensor(Collective collective) {
-    return collectives_.time(collective, tensor_group(l_), tokens_ * m_.hidden * kHalf);
+    return collectives_.cost(collective, tensor_group(l_), tokens_ * m_.hidden * kHalf);
   }
 
   /// Communication that a GEMM of `beside` seconds runs beside, in `chunks` pieces of both; the
@@ -192,8 +192,9 @@ class LayerModel {
       // Causal: half of the scores.
       const double flops =
           tokens_ * l_.sequence * (m_.query_width() + m_.attention_out_width()) / t;
-      forward.attention = attention_time(gpu_, flops, l_.sequence, false);
-      backward.attention = attention_time(gpu_, flops, l_.sequence, true);
+      const double share = f_.attention * (f_.ampere_attention ? gpu_.attention_ampere : 1);
+      forward.attention = attention_time(gpu_, flops, l_.sequence, false) / share;
+      backward.attention = attention_time(gpu_, flops, l_.sequence, true) / share;
     } else {
       unfused_attention(forward, backward);
     }
@@ -221,15 +222,15 @@ class LayerModel {
     const RankGroup group = context_group(l_);
     if (l_.context_exchange == ContextExchange::all_gather) {
       forward.context +=
-          seconds(collectives_.time(Collective::all_gather, group, kv * l_.context).time);
+          seconds(collectives_.cost(Collective::all_gather, group, kv * l_.context).time);
       backward.context +=
-          seconds(collectives_.time(Collective::reduce_scatter, group, kv * l_.context).time);
+          seconds(collectives_.cost(Collective::reduce_scatter, group, kv * l_.context).time);
       return;
     }
     if (l_.context_exchange == ContextExchange::all_to_all) {
       const double q = kHalf * tokens_ * m_.query_width() / l_.tensor;
-      const double both = seconds(collectives_.time(Collective::alltoall, group, kv + q).time) +
-                          seconds(collectives_.time(Collective::alltoall, group, q).time);
+      const double both = seconds(collectives_.cost(Collective::alltoall, group, kv + q).time) +
+                          seconds(collectives_.cost(Collective::alltoall, group, q).time);
       forward.context += both;
       backward.context += both;
       return;
@@ -237,7 +238,7 @@ class LayerModel {
     // A ring: each block's exchange runs beside the attention of the block before it.
     const RankGroup pair{2, group.stride};
     const auto exchange = [&](PassTime& pass, double bytes) {
-      const CollectiveTime hop = collectives_.time(Collective::sendrecv, pair, bytes);
+      const CollectiveTime hop = collectives_.cost(Collective::sendrecv, pair, bytes);
       const double block = pass.attention / l_.context, time = seconds(hop.time);
       const int hops = l_.context - 1;
       pass.context += hops * std::max(0.0, time - block);
@@ -295,16 +296,30 @@ class LayerModel {
     }
   }
 
+  /// Of the k copies of a token, those that travel where a node gets it once for all its experts:
+  /// the expected number of nodes among k of E experts drawn without repetition, over k.
+  double copies_that_travel(int nodes) const {
+    const Experts& e = *m_.experts;
+    if (!f_.one_copy_per_node || nodes == 1) return 1;
+    double none_there = 1;  // of its experts on a given node
+    const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
+    for (int i = 0; i < e.per_token; ++i) none_there *= (elsewhere - i) / (e.count - i);
+    return nodes * (1 - none_there) / e.per_token;
+  }
+
   /// Dispatch and combine, and what experts cut by TP need around them.
   void expert_collectives(double moved) {
     double pass = 0;
-    if (l_.expert > 1)
-      pass += 2 * seconds(collectives_.time(Collective::alltoall, expert_group(l_), moved).time);
+    if (l_.expert > 1) {
+      const RankGroup group = expert_group(l_);
+      const double sent = moved * copies_that_travel(collectives_.nodes_of(group));
+      pass += 2 * seconds(collectives_.cost(Collective::alltoall, group, sent).time);
+    }
     if (l_.expert_tensor > 1) {
       const RankGroup group{l_.expert_tensor, 1};
       const double all = moved * l_.expert_tensor;
-      pass += seconds(collectives_.time(Collective::all_gather, group, all).time) +
-              seconds(collectives_.time(Collective::reduce_scatter, group, all).time);
+      pass += seconds(collectives_.cost(Collective::all_gather, group, all).time) +
+              seconds(collectives_.cost(Collective::reduce_scatter, group, all).time);
     }
     for (PassTime* p : {&out_.forward, &out_.backward}) {
       if (l_.overlap.expert) {

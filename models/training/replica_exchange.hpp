@@ -23,7 +23,7 @@ class ReplicaExchange {
   CollectiveTime reduce(const LocalParameters& chunk, int pieces) const;
 
  private:
-  CollectiveTime time(Collective collective, const LocalParameters& chunk, double bytes) const;
+  CollectiveTime cost(Collective collective, const LocalParameters& chunk, double bytes) const;
 
   const Layout& layout_;
   const Framework& framework_;

@@ -42,7 +42,7 @@ class Step {
     const auto orders =
         pipeline_orders(l_.schedule, l_.pipeline, l_.virtual_stages, l_.micro_batches());
     stages_.resize(orders.size());
-    message_ = collectives_.time(Collective::sendrecv, stage_pair(l_), boundary_bytes()).time;
+    message_ = collectives_.cost(Collective::sendrecv, stage_pair(l_), boundary_bytes()).time;
     for (std::size_t stage = 0; stage < orders.size(); ++stage) {
       unit_before_last_.reset();
       for (const PipelineOp& op : orders[stage]) add(stage, op);
@@ -230,7 +230,7 @@ class Step {
       graph_.after(stages_[stage].reduced, last);
     }
     const RankGroup everyone{l_.gpus, 1};
-    norm_ = collectives_.time(Collective::all_reduce, everyone, 4).time;
+    norm_ = collectives_.cost(Collective::all_reduce, everyone, 4).time;
     for (std::size_t stage = 0; stage < stages(); ++stage) {
       Stage& here = stages_[stage];
       const TaskId known = communicate(stage, {norm_, 0});
