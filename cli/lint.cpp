@@ -96,9 +96,10 @@ int check(const LintOptions& options, NcclVersion version) {
   std::optional<Cluster> cluster;
   if (!options.topology.empty()) {
     const PartsCatalogue parts = load_parts(options.parts);
-    cluster.emplace(load_cluster({options.topology, options.nodes, options.fabric}, parts));
+    const TopologyRequest asked{options.topology, options.nodes, options.fabric, true};
+    cluster.emplace(load_cluster(asked, parts));
     input.cluster = &*cluster;
-    input.description = load_description(options.topology, parts);
+    input.description = describe_nodes(asked, parts).node;
   }
   const LintResult result = lint(input, load_variables());
   if (options.format == "text") {

@@ -26,11 +26,15 @@ struct TopoOptions {
 };
 
 std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
-  const NodeDescription node = load_description(options.topology, parts);
   NcclCommunicatorConfig config;
   config.version = options.job.version();
   config.environment = options.job.environment();
-  config.nodes = options.nodes > 0 ? options.nodes : load_nodes(options.topology, parts);
+  TopologyRequest asked{options.topology, options.nodes, ""};
+  if (asked.nodes == 0) asked.nodes = load_nodes(options.topology, parts);
+  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+  const auto [node, nodes, trays, gpus] = describe_nodes(asked, parts);
+  config.nodes = nodes;
+  config.trays = trays;
   config.sharp = options.sharp;
   const NcclCommunicator made = make_nccl_communicator(node, config);
   for (const std::string& warning : made.warnings) fmt::print(stderr, "note: {}\n", warning);
@@ -42,11 +46,14 @@ std::string text_of(const TopoOptions& options) {
   // NCCL's view may hold what no part of the catalogue is like.
   if (options.graphs) return graphs(options, parts);
   if (options.format == "xml") return to_nccl_xml(load_description(options.topology, parts));
-  const Cluster cluster = load_cluster({options.topology, options.nodes, options.fabric}, parts);
+  TopologyRequest asked{options.topology, options.nodes, options.fabric, true};
+  const Cluster joined = load_cluster(asked, parts);
+  if (!options.pair.empty()) return topo_pair(joined, options.pair[0], options.pair[1]);
+  asked.joins_domains = false;  // what is shown is one server
+  const Cluster cluster = load_cluster(asked, parts);
   if (options.format == "json") return topo_json(cluster);
   if (options.format == "dot") return topo_dot(cluster.node());
   if (options.format == "yaml") return topo_yaml(cluster.node(), parts);
-  if (!options.pair.empty()) return topo_pair(cluster, options.pair[0], options.pair[1]);
   const std::string matrix = topo_matrix(cluster.node());
   return options.matrix ? matrix : topo_tree(cluster) + "\n" + matrix;
 }

@@ -45,11 +45,14 @@ template <class Stamp>
 std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Program& program,
                                           Role role) {
   assert(worker_class < worker_classes_.size());
-  // Few programs run together, and workers of one program are added in a row.
-  if (programs_.empty() || programs_.back() != &program) programs_.push_back(&program);
+  // Few programs run together, and the last ones are asked for most.
+  const auto known = std::find(programs_.rbegin(), programs_.rend(), &program);
+  const std::ptrdiff_t index = programs_.rend() - known - 1;
+  if (index < 0) programs_.push_back(&program);
   Worker worker;
   worker.kind = static_cast<std::uint16_t>(worker_class);
-  worker.program = static_cast<std::uint16_t>(programs_.size() - 1);
+  worker.program = static_cast<std::uint16_t>(index < 0 ? std::ssize(programs_) - 1 : index);
+  assert(programs_[worker.program] == &program);
   worker.role = role;
   workers_.push_back(worker);
   return static_cast<std::uint32_t>(workers_.size() - 1);

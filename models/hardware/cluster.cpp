@@ -67,7 +67,7 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) 
 
 /// The ports of two NICs.
 struct Cluster::Joined {
-  std::uint32_t from_nic, to_nic;  ///< node x NICs of a node + rail
+  std::uint32_t from_nic, to_nic;  ///< port_number()
   FabricPort from, to;
 };
 
@@ -84,7 +84,7 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
     throw Error(fmt::format("{} has no NIC: {} of them cannot be connected", node_.name(), nodes_));
   }
   links_per_node_ = static_cast<std::uint32_t>(node_.links().size());
-  const std::int64_t ports = std::int64_t{nodes_} * nics_per_node();
+  const std::int64_t ports = std::int64_t{hosts()} * nics_per_host();
   if (ports > 0) lay_out(spread_leaves());
 
   const std::int64_t node_links = std::int64_t{nodes_} * links_per_node_;
@@ -104,7 +104,7 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
 
 /// Sets planes_ and leaves_per_plane_; returns how many leaves there are in total.
 int Cluster::spread_leaves() {
-  const int nics = static_cast<int>(nics_per_node());
+  const int nics = static_cast<int>(nics_per_host());
   int nodes_per_leaf = fabric_.leaf_down;
   planes_ = nics;
   if (fabric_.kind != FabricConfig::Kind::rail_optimised) {
@@ -115,10 +115,10 @@ int Cluster::spread_leaves() {
                                              fabric_.leaf_down, nics));
     }
   }
-  leaves_per_plane_ = static_cast<int>(divided_up(nodes_, nodes_per_leaf));
+  leaves_per_plane_ = static_cast<int>(divided_up(hosts(), nodes_per_leaf));
   const std::int64_t total = std::int64_t{planes_} * leaves_per_plane_;
   if (total > std::numeric_limits<int>::max()) {
-    throw Error(fmt::format("{} nodes are too many: they need {} leaves", nodes_, total));
+    throw Error(fmt::format("{} nodes are too many: they need {} leaves", hosts(), total));
   }
   return static_cast<int>(total);
 }
@@ -153,7 +153,7 @@ void Cluster::lay_out_dragonfly() {
   if (groups - 1 > ports) {
     throw Error(fabric_.place,
                 fmt::format("{} nodes need {} groups, a group has {} cables to other groups",
-                            nodes_, groups, ports),
+                            hosts(), groups, ports),
                 "more global_ports or larger groups");
   }
   DragonflySize size;
@@ -187,7 +187,7 @@ void Cluster::check_radix() const {
   if (up == 0) {
     if (leaves() <= static_cast<std::uint32_t>(fabric_.spine.radix)) return;
     throw Error(fabric_.place,
-                fmt::format("{} nodes need {} leaves, the spine {} has {} ports", nodes_, leaves(),
+                fmt::format("{} nodes need {} leaves, the spine {} has {} ports", hosts(), leaves(),
                             fabric_.spine.name, fabric_.spine.radix),
                 fabric_.pod_leaves > 0
                     ? "smaller pods"
@@ -203,44 +203,38 @@ void Cluster::check_radix() const {
   const std::int64_t pods = divided_up(leaves_per_plane_, fabric_.pod_leaves);
   if (pods > fabric_.core.radix) {
     throw Error(fabric_.place,
-                fmt::format("{} nodes need {} pods, the core switch {} has {} ports", nodes_, pods,
+                fmt::format("{} nodes need {} pods, the core switch {} has {} ports", hosts(), pods,
                             fabric_.core.name, fabric_.core.radix),
                 "larger pods, or a switch with more ports");
   }
 }
 
-FabricPort Cluster::port_of(std::uint32_t node, std::uint32_t rail) const {
+FabricPort Cluster::port_of(std::uint32_t port_number) const {
+  const std::uint32_t host = port_number / nics_per_host(), rail = port_number % nics_per_host();
   const auto down = static_cast<std::uint32_t>(fabric_.leaf_down);
   if (fabric_.kind == FabricConfig::Kind::rail_optimised) {
-    return {rail * static_cast<std::uint32_t>(leaves_per_plane_) + node / down, node % down};
+    return {rail * static_cast<std::uint32_t>(leaves_per_plane_) + host / down, host % down};
   }
-  const std::uint32_t nodes_per_leaf = down / nics_per_node();
-  return {node / nodes_per_leaf, node % nodes_per_leaf * nics_per_node() + rail};
-}
-
-std::uint32_t Cluster::rail_of(VertexId nic) const {
-  const auto found = std::find_if(node_.nics().begin(), node_.nics().end(),
-                                  [&](const NicInfo& info) { return info.vertex == nic; });
-  assert(found != node_.nics().end());
-  return static_cast<std::uint32_t>(found->rail);
+  const std::uint32_t hosts_per_leaf = down / nics_per_host();
+  return {host / hosts_per_leaf, host % hosts_per_leaf * nics_per_host() + rail};
 }
 
 Cluster::Joined Cluster::joined(int from_node, VertexId from_nic, int to_node,
                                 VertexId to_nic) const {
   assert(from_node >= 0 && from_node < nodes_ && to_node >= 0 && to_node < nodes_);
   assert(from_node != to_node || from_nic != to_nic);
-  const auto from = static_cast<std::uint32_t>(from_node), to = static_cast<std::uint32_t>(to_node);
-  const std::uint32_t from_rail = rail_of(from_nic), to_rail = rail_of(to_nic);
-  return {from * nics_per_node() + from_rail, to * nics_per_node() + to_rail,
-          port_of(from, from_rail), port_of(to, to_rail)};
+  const std::uint32_t from = port_number(from_node, from_nic), to = port_number(to_node, to_nic);
+  return {from, to, port_of(from), port_of(to)};
 }
 
 std::uint32_t Cluster::port_number(int node, VertexId nic) const {
-  return static_cast<std::uint32_t>(node) * nics_per_node() + rail_of(nic);
+  const auto host = static_cast<std::uint32_t>(node * node_.trays() + node_.vertex(nic).tray);
+  const auto index = static_cast<std::size_t>(node_.vertex(nic).index);
+  return host * nics_per_host() + static_cast<std::uint32_t>(node_.nics()[index].rail);
 }
 
 std::uint32_t Cluster::leaf_of(int node, VertexId nic) const {
-  return port_of(static_cast<std::uint32_t>(node), rail_of(nic)).leaf;
+  return port_of(port_number(node, nic)).leaf;
 }
 
 LinkId Cluster::nic_to_leaf(int node, VertexId nic) const {

@@ -1,6 +1,8 @@
 #pragma once
 // N equal nodes on a fabric. Node links are not stored per node: link l of node n has the global id
-// n * links_per_node + l, fabric links follow. Routes inside a node come from its NodeGraph.
+// n * links_per_node + l, fabric links follow. Routes inside a node come from its NodeGraph. Where
+// NVLink joins several servers into one node, the fabric still has each of them (a host) in a rack
+// and on leaves of its own; reports count and name hosts, as users do.
 
 #include <cstdint>
 #include <map>
@@ -76,13 +78,14 @@ class Cluster {
   const NodeGraph& node() const { return node_; }
   const FabricConfig& fabric() const { return fabric_; }
   int nodes() const { return nodes_; }
-  std::uint32_t links() const { return links_; }  ///< number of global links
+  int hosts() const { return nodes_ * node_.trays(); }  ///< servers: one operating system each
+  std::uint32_t links() const { return links_; }        ///< number of global links
   ClusterLink link(LinkId global) const;
   /// From now on the link has this rate: something is wrong with it.
   void set_rate(LinkId link, Bandwidth rate) { rates_[index_of(link)] = rate; }
   /// Between nodes, ports of NICs included.
   bool is_fabric_link(LinkId global) const { return index_of(global) >= nic_to_leaf_; }
-  /// "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
+  /// By host: "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
   /// "leaf0.1 -> spine3 (400 Gb/s)". Leaves are numbered plane.index, where a plane is a rail; a
   /// plain fat-tree has one plane and leaf1 is its second leaf. All leaves share the spines.
   std::string link_name(LinkId global) const;
@@ -102,10 +105,10 @@ class Cluster {
   /// The way that ECMP picks for a queue pair: each tier hashes (NIC, NIC, queue pair).
   std::vector<LinkId> hashed_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
                                    std::uint32_t queue_pair, const EcmpSeeds& seeds = {}) const;
-  /// The ends of a fabric link: a NIC (by node and rail) or a switch.
+  /// The ends of a fabric link: a NIC (by host and rail) or a switch.
   struct FabricEnd {
     bool is_switch = false;
-    std::uint32_t node = 0, rail = 0;
+    std::uint32_t node = 0, rail = 0;  ///< the node is a host
     FabricSwitch which;
   };
   FabricEnd link_from(LinkId global) const;
@@ -133,15 +136,14 @@ class Cluster {
 
  private:
   struct Joined;  ///< two ports that are to be joined
-  std::uint32_t nics_per_node() const { return static_cast<std::uint32_t>(node_.nics().size()); }
+  std::uint32_t nics_per_host() const { return static_cast<std::uint32_t>(node_.nics_per_tray()); }
   std::uint32_t leaves() const { return static_cast<std::uint32_t>(planes_ * leaves_per_plane_); }
   int spread_leaves();
   void lay_out(int leaves_all);
   void lay_out_dragonfly();
   std::uint32_t core_links() const;
   void check_radix() const;
-  FabricPort port_of(std::uint32_t node, std::uint32_t rail) const;
-  std::uint32_t rail_of(VertexId nic) const;
+  FabricPort port_of(std::uint32_t port_number) const;
   ClusterLink healthy_link(LinkId global) const;
   std::uint32_t port_number(int node, VertexId nic) const;
   Joined joined(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;

@@ -29,8 +29,8 @@ Bandwidth payload_rate(const FabricSwitchPart& part) {
 
 Cluster::FabricEnd Cluster::nic_end(std::uint32_t id) const {
   FabricEnd end;
-  end.node = id / nics_per_node();
-  end.rail = id % nics_per_node();
+  end.node = id / nics_per_host();
+  end.rail = id % nics_per_host();
   return end;
 }
 
@@ -43,8 +43,7 @@ Cluster::FabricEnd Cluster::link_from(LinkId global) const {
   if (id >= trunks_) {
     end.which = layout_->trunk(id - trunks_).from;
   } else {
-    const FabricEnd nic = nic_end(id - leaf_to_nic_);
-    end.which = {SwitchTier::leaf, port_of(nic.node, nic.rail).leaf};
+    end.which = {SwitchTier::leaf, port_of(id - leaf_to_nic_).leaf};
   }
   return end;
 }
@@ -78,8 +77,8 @@ std::int64_t Cluster::rack_of(const FabricEnd& end) const {
   if (!end.is_switch) return end.node / per_rack;
   const bool rails = fabric_.kind == FabricConfig::Kind::rail_optimised;
   const std::int64_t nodes_per_leaf =
-      rails ? fabric_.leaf_down : fabric_.leaf_down / static_cast<int>(nics_per_node());
-  std::int64_t first = 0, count = nodes_;
+      rails ? fabric_.leaf_down : fabric_.leaf_down / static_cast<int>(nics_per_host());
+  std::int64_t first = 0, count = hosts();
   if (end.which.tier == SwitchTier::leaf) {
     first = end.which.index % static_cast<std::uint32_t>(leaves_per_plane_) * nodes_per_leaf;
     count = nodes_per_leaf;
@@ -87,7 +86,7 @@ std::int64_t Cluster::rack_of(const FabricEnd& end) const {
     count = nodes_per_leaf * fabric_.pod_leaves;
     first = end.which.index / static_cast<std::uint32_t>(uplinks_) * count;
   }
-  const std::int64_t last = std::min<std::int64_t>(nodes_, first + count) - 1;
+  const std::int64_t last = std::min<std::int64_t>(hosts(), first + count) - 1;
   return std::max(first, (first + last) / 2) / per_rack;
 }
 
@@ -131,8 +130,10 @@ ClusterLink Cluster::healthy_link(LinkId global) const {
 
 std::string Cluster::link_name(LinkId global) const {
   if (index_of(global) < nic_to_leaf_) {
-    return fmt::format("node{}: {}", index_of(global) / links_per_node_,
-                       node_.link_name(LinkId{index_of(global) % links_per_node_}));
+    const LinkId local{index_of(global) % links_per_node_};
+    const int node = static_cast<int>(index_of(global) / links_per_node_);
+    return fmt::format("node{}: {}", node * node_.trays() + node_.tray_of(local),
+                       node_.link_name(local));
   }
   const FabricEnd from = link_from(global), to = link_to(global);
   const auto name = [&](const FabricEnd& end) {

@@ -38,7 +38,8 @@ PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const Ec
   const auto port = [&](const Cluster::FabricEnd& end) -> Port {
     if (!end.is_switch) {
       const NicInfo& nic = node.nics()[end.rail];
-      return {out.hosts[end.node * node.nics().size() + end.rail], nic.speed, nic.part.latency};
+      return {out.hosts[end.node * static_cast<std::size_t>(node.nics_per_tray()) + end.rail],
+              nic.speed, nic.part.latency};
     }
     const FabricSwitchPart& part = cluster.switch_part(end.which.tier);
     const auto tier = static_cast<std::size_t>(end.which.tier);

@@ -10,9 +10,11 @@
 
 namespace fabricast {
 
-VertexId NodeGraph::find(std::string_view name) const {
+VertexId NodeGraph::find(std::string_view name, int tray) const {
   std::vector<std::string> known;
   for (std::size_t i = 0; i < vertices_.size(); ++i) {
+    const bool is_there = vertices_[i].tray == tray || vertices_[i].kind == VertexKind::nvswitch;
+    if (!is_there) continue;
     if (vertices_[i].name == name) return VertexId{static_cast<std::uint32_t>(i)};
     known.push_back(vertices_[i].name);
   }
@@ -67,11 +69,19 @@ std::vector<LinkId> NodeGraph::pcie_route(VertexId from, VertexId to) const {
     }
     up.push_back(top);
   }
+  // NVLink-C2C replaces what lies between a GPU and its CPU, if the way leads that far.
+  LinkId id{};
+  if (direct_link(from, up.back(), LinkKind::c2c, id)) up = {from, up.back()};
+  const VertexId landing = down.empty() || vertex(down.back()).has_parent ? up.back() : down.back();
+  if (direct_link(landing, to, LinkKind::c2c, id)) {
+    down.erase(down.begin() + 1, down.end());
+    if (landing != up.back()) down.push_back(landing);
+  }
   up.insert(up.end(), down.rbegin(), down.rend());
   std::vector<LinkId> route;
   for (std::size_t i = 1; i < up.size(); ++i) {
-    LinkId id{};
-    [[maybe_unused]] const bool found = direct_link(up[i - 1], up[i], LinkKind::pcie, id) ||
+    [[maybe_unused]] const bool found = direct_link(up[i - 1], up[i], LinkKind::c2c, id) ||
+                                        direct_link(up[i - 1], up[i], LinkKind::pcie, id) ||
                                         direct_link(up[i - 1], up[i], LinkKind::socket, id);
     assert(found);
     route.push_back(id);
@@ -115,6 +125,33 @@ int NodeGraph::nvlinks_between(VertexId from, VertexId to) const {
   return direct > 0 ? direct : std::min(from_gpu->nvswitch_links, to_gpu->nvswitch_links);
 }
 
+std::span<const GpuInfo> NodeGraph::gpus_of(int tray) const {
+  const auto count = static_cast<std::size_t>(gpus_per_tray());
+  return gpus().subspan(static_cast<std::size_t>(tray) * count, count);
+}
+
+std::span<const NicInfo> NodeGraph::nics_of(int tray) const {
+  const auto count = static_cast<std::size_t>(nics_per_tray());
+  return nics().subspan(static_cast<std::size_t>(tray) * count, count);
+}
+
+int NodeGraph::nvswitch_chips() const {
+  int chips = 0;
+  for (const NvSwitchInfo& one : nvswitches_) chips += one.chips;
+  return chips;
+}
+
+bool NodeGraph::is_behind_c2c(VertexId gpu, VertexId nic) const {
+  LinkId c2c{};
+  return cpu_of(gpu) == cpu_of(nic) && direct_link(gpu, cpu_of(gpu), LinkKind::c2c, c2c) &&
+         smi_path(gpu, nic) > SmiPath::pxb;
+}
+
+int NodeGraph::tray_of(LinkId id) const {
+  const Vertex& from = vertex(link(id).from);
+  return from.kind == VertexKind::nvswitch ? vertex(link(id).to).tray : from.tray;
+}
+
 std::string NodeGraph::link_name(LinkId id) const {
   const NodeLink& link = this->link(id);
   const Vertex &from = vertex(link.from), &to = vertex(link.to);
@@ -125,6 +162,11 @@ std::string NodeGraph::link_name(LinkId id) const {
       const int links =
           from_gpu ? nvlinks_between(link.from, link.to) : nvlinks_between(link.to, link.from);
       kind = fmt::format("NVLink x{}", links);
+      break;
+    }
+    case LinkKind::c2c: {
+      const Vertex& gpu = from.kind == VertexKind::gpu ? from : to;
+      kind = fmt::format("NVLink-C2C x{}", gpus_[static_cast<std::size_t>(gpu.index)].c2c_links);
       break;
     }
     case LinkKind::pcie: {

@@ -1,6 +1,7 @@
 #pragma once
-// The inside of one node (a server, one operating system) as a directed graph. Built once from a
-// NodeType, checked whole, then only read. Every node of a cluster shares one NodeGraph.
+// The inside of one node as a directed graph: a server, or several (trays) whose GPUs NVLink joins,
+// which NCCL takes for one. Built once from a NodeType, checked whole, then only read. Every node
+// of a cluster shares one NodeGraph.
 
 #include <cstdint>
 #include <span>
@@ -19,7 +20,7 @@ constexpr std::uint32_t index_of(VertexId id) { return static_cast<std::uint32_t
 constexpr std::uint32_t index_of(LinkId id) { return static_cast<std::uint32_t>(id); }
 
 enum class VertexKind : std::uint8_t { cpu, pcie_switch, gpu, nvswitch, nic };
-enum class LinkKind : std::uint8_t { nvlink, pcie, socket, network };
+enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, socket, network };
 
 /// How `nvidia-smi topo -m` names the way between two devices, nearest first.
 enum class SmiPath : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
@@ -28,7 +29,8 @@ enum class SmiPath : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
 /// `parent` is the PCI parent (CPU or PCIe switch); NVSwitch planes and CPUs have none.
 struct Vertex {
   VertexKind kind{};
-  std::string name;  ///< unique in the node: "gpu0", "mlx5_0", "pcisw2", "cpu1", "nvswitch"
+  std::string name;  ///< unique in its tray: "gpu0", "mlx5_0", "pcisw2", "cpu1", "nvswitch"
+  int tray = 0;      ///< of the node; the plane of NVSwitches is in none and says 0
   int index = 0;     ///< among its kind, in NCCL's (depth first) order
   VertexId parent{};
   bool has_parent = false;
@@ -47,6 +49,7 @@ struct GpuInfo {
   std::vector<std::pair<std::string, int>> nvlink_targets;  ///< bus id of the far end, links
   int nvlink_count = 0;                                     ///< sum over targets
   int nvswitch_links = 0;                                   ///< of these, to the NVSwitch plane
+  int c2c_links = 0;                                        ///< NVLink-C2C to its CPU; 0 = none
 };
 
 struct NicInfo {
@@ -58,7 +61,7 @@ struct NicInfo {
   Bandwidth speed;   ///< link speed of the port
   int max_connections = 131072;
   bool gdr = true;
-  int rail = 0;  ///< index of the NIC in the node: decides its leaf
+  int rail = 0;  ///< index of the NIC in its tray: decides its leaf
 };
 
 struct CpuInfo {
@@ -77,10 +80,11 @@ struct NodeLink {
   Duration latency;
 };
 
-/// One NVSwitch chip. All chips of a node form one plane: its vertex is not a single chip.
+/// An NVSwitch. All chips of a node form one plane: its vertex is not a single chip.
 struct NvSwitchInfo {
   std::string name, busid;
   NvSwitchPart part;
+  int chips = 1;  ///< that show themselves as one device
 };
 
 struct NodeType;  ///< typed config, models/hardware/node_type.hpp
@@ -92,6 +96,13 @@ class NodeGraph {
 
   const std::string& name() const { return name_; }
   const std::string& title() const { return title_; }
+  /// Servers that NVLink joins into this node; their devices stand one server after another.
+  int trays() const { return trays_; }
+  int domain_nodes() const { return domain_nodes_; }  ///< the most that could be joined
+  int gpus_per_tray() const { return static_cast<int>(gpus_.size()) / trays_; }
+  int nics_per_tray() const { return static_cast<int>(nics_.size()) / trays_; }
+  std::span<const GpuInfo> gpus_of(int tray) const;
+  std::span<const NicInfo> nics_of(int tray) const;
   std::span<const Vertex> vertices() const { return vertices_; }
   std::span<const NodeLink> links() const { return links_; }
   const Vertex& vertex(VertexId id) const { return vertices_[index_of(id)]; }
@@ -102,16 +113,18 @@ class NodeGraph {
 
   /// Every NVSwitch chip of the node; together they are the one vertex "nvswitch".
   std::span<const NvSwitchInfo> nvswitches() const { return nvswitches_; }
+  int nvswitch_chips() const;
 
   /// By name ("gpu0", "mlx5_1"); throws Error with the nearest name.
-  VertexId find(std::string_view name) const;
+  VertexId find(std::string_view name, int tray = 0) const;
   /// Elements directly below a CPU or PCIe switch, in the order of the file.
   std::vector<VertexId> children(VertexId parent) const;
 
   /// Links from one device to another over NVLink only (direct or through the NVSwitch plane);
   /// empty when there is no such way or from == to.
   std::vector<LinkId> nvlink_route(VertexId from, VertexId to) const;
-  /// Links over PCIe, root complexes and sockets. Never empty for two different connected devices.
+  /// Links over PCIe, root complexes and sockets; between a GPU and its CPU over NVLink-C2C where
+  /// there is one. Never empty for two different devices of one tray. REQUIRES: one tray.
   std::vector<LinkId> pcie_route(VertexId from, VertexId to) const;
   /// The CPU a device hangs under: its host memory is the bounce buffer.
   VertexId cpu_of(VertexId device) const;
@@ -119,8 +132,11 @@ class NodeGraph {
   SmiPath smi_path(VertexId from, VertexId to) const;
   /// NVLinks between two GPUs, or to the NVSwitch plane: the k of NV<k>; 0 = none.
   int nvlinks_between(VertexId from, VertexId to) const;
+  /// A NIC stands behind the CPU that this GPU has NVLink-C2C to: NCCL's path type P2C.
+  bool is_behind_c2c(VertexId gpu, VertexId nic) const;
   /// "gpu3 -> pcisw3 (PCIe gen5 x16)"
   std::string link_name(LinkId id) const;
+  int tray_of(LinkId id) const;
 
  private:
   friend class NodeGraphBuilder;
@@ -129,6 +145,7 @@ class NodeGraph {
   std::vector<VertexId> ancestors(VertexId device) const;  ///< itself first, its CPU last
 
   std::string name_, title_;
+  int trays_ = 1, domain_nodes_ = 1;
   std::vector<Vertex> vertices_;
   std::vector<NodeLink> links_;
   std::vector<std::vector<LinkId>> out_;  ///< by vertex

@@ -14,6 +14,8 @@ constexpr int kFullWidth = 16;  // the width for which PcieGen gives its rate
 NodeGraph NodeGraphBuilder::build() {
   graph_.name_ = type_.name;
   graph_.title_ = type_.title;
+  graph_.trays_ = type_.trays;
+  graph_.domain_nodes_ = type_.domain_nodes;
   if (type_.cpus.empty()) throw Error(type_.place, "the node has no CPU");
   check_roots();
   for (const CpuConfig& cpu : type_.cpus) add_cpu(cpu);
@@ -21,6 +23,7 @@ NodeGraph NodeGraphBuilder::build() {
   number_gpus();
   add_nvswitches();
   for (std::size_t gpu = 0; gpu < gpu_configs_.size(); ++gpu) add_nvlinks(gpu);
+  for (std::size_t gpu = 0; gpu < gpu_configs_.size(); ++gpu) add_c2c(gpu);
   check_nvlink_pairs();
   add_sockets();
   return std::move(graph_);
@@ -50,21 +53,21 @@ const std::string& NodeGraphBuilder::label(const PciConfig& config) {
 
 VertexId NodeGraphBuilder::add_vertex(Vertex vertex, const Place& place) {
   vertex.index = counts_[static_cast<std::size_t>(vertex.kind)]++;
-  claim(names_, "name", vertex.name, place);
-  if (!vertex.busid.empty()) claim(busids_, "bus id", vertex.busid, place);
+  claim(names_, "name", vertex.name, vertex.tray, place);
+  if (!vertex.busid.empty()) claim(busids_, "bus id", vertex.busid, vertex.tray, place);
   graph_.vertices_.push_back(std::move(vertex));
   graph_.out_.emplace_back();
   return VertexId{static_cast<std::uint32_t>(graph_.vertices_.size() - 1)};
 }
 
-void NodeGraphBuilder::claim(std::map<std::string, Place>& taken, std::string_view what,
-                             const std::string& name, const Place& place) const {
+void NodeGraphBuilder::claim(Taken& taken, std::string_view what, const std::string& name, int tray,
+                             const Place& place) const {
   for (const PciConfig* above : way_up_) {
     if (name == above->name || name == above->busid) {
       throw Error(place, fmt::format("cycle: \"{}\" hangs under itself", name));
     }
   }
-  const auto [first, fresh] = taken.emplace(name, place);
+  const auto [first, fresh] = taken.emplace(std::pair(tray, name), place);
   if (fresh) return;
   throw Error(place, fmt::format("duplicate {} \"{}\"", what, name),
               first->second.line > 0 ? fmt::format("first used in line {}", first->second.line)
@@ -80,6 +83,8 @@ void NodeGraphBuilder::add_link(VertexId from, VertexId to, LinkKind kind, Bandw
 
 void NodeGraphBuilder::add_cpu(const CpuConfig& config) {
   const CpuPart& part = find_part(parts_.cpus, config.part, "CPU", config.place);
+  if (config.tray != tray_) counts_before_ = counts_;
+  tray_ = config.tray;
   for (const CpuInfo& other : graph_.cpus_) {
     if (other.numa == config.numa) {
       throw Error(config.place, fmt::format("duplicate NUMA node {}", config.numa));
@@ -87,6 +92,7 @@ void NodeGraphBuilder::add_cpu(const CpuConfig& config) {
   }
   Vertex vertex;
   vertex.kind = VertexKind::cpu;
+  vertex.tray = config.tray;
   vertex.part = part.name;
   vertex.name = config.name;
   const VertexId id = add_vertex(std::move(vertex), config.place);
@@ -95,7 +101,7 @@ void NodeGraphBuilder::add_cpu(const CpuConfig& config) {
 
   std::map<int, int> bridges;  // number in the file -> number in the graph
   for (const PciConfig& root : type_.pci) {
-    if (root.cpu != config.name) continue;
+    if (root.cpu != config.name || root.tray != config.tray) continue;
     const auto given = bridges.find(root.host_bridge);
     const int bridge =
         root.host_bridge >= 0 && given != bridges.end() ? given->second : host_bridges_++;
@@ -105,7 +111,8 @@ void NodeGraphBuilder::add_cpu(const CpuConfig& config) {
 }
 
 std::string NodeGraphBuilder::default_name(VertexKind kind, const char* stem) const {
-  return fmt::format("{}{}", stem, counts_[static_cast<std::size_t>(kind)]);
+  const auto i = static_cast<std::size_t>(kind);
+  return fmt::format("{}{}", stem, counts_[i] - counts_before_[i]);
 }
 
 void NodeGraphBuilder::add_element(const PciConfig& config, VertexId parent, int bridge) {
@@ -125,6 +132,7 @@ VertexId NodeGraphBuilder::add_pci_vertex(VertexKind kind, const char* stem, con
                                           Duration latency) {
   Vertex vertex;
   vertex.kind = kind;
+  vertex.tray = tray_;
   vertex.part = part.name;
   vertex.name = config.name.empty() ? default_name(kind, stem) : config.name;
   vertex.parent = parent;
@@ -183,6 +191,7 @@ void NodeGraphBuilder::add_gpu(const PciConfig& config, VertexId parent, int bri
   info.vertex = add_pci_vertex(VertexKind::gpu, "gpu", part, config, parent, bridge, {});
   info.part = part;
   info.gdr = config.gdr;
+  info.c2c_links = config.c2c;
   graph_.gpus_.push_back(std::move(info));
   gpu_configs_.push_back(&config);
 }
@@ -191,11 +200,13 @@ void NodeGraphBuilder::number_gpus() {
   std::vector<std::size_t> order(gpu_configs_.size());
   std::iota(order.begin(), order.end(), 0);
   const auto dev = [&](std::size_t gpu) { return gpu_configs_[gpu]->dev; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return dev(a) < dev(b); });
+  const auto tray = [&](std::size_t gpu) { return graph_.vertex(graph_.gpus_[gpu].vertex).tray; };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(tray(a), dev(a)) < std::pair(tray(b), dev(b));
+  });
   for (std::size_t i = 1; i < order.size(); ++i) {
     const int low = dev(order[i - 1]), high = dev(order[i]);
-    if (low < 0 && high < 0) continue;
+    if ((low < 0 && high < 0) || tray(order[i - 1]) != tray(order[i])) continue;
     const Place& place = gpu_configs_[order[low < 0 ? i - 1 : i]]->place;
     if (low < 0) throw Error(place, "a GPU without \"dev\" beside GPUs that have one");
     if (low == high) throw Error(place, fmt::format("dev {} twice", high));
@@ -205,7 +216,8 @@ void NodeGraphBuilder::number_gpus() {
   for (const std::size_t gpu : order) {
     Vertex& vertex = graph_.vertices_[index_of(graph_.gpus_[gpu].vertex)];
     vertex.index = static_cast<int>(gpus.size());
-    if (gpu_configs_[gpu]->name.empty()) vertex.name = fmt::format("gpu{}", vertex.index);
+    if (gpu_configs_[gpu]->name.empty())
+      vertex.name = fmt::format("gpu{}", vertex.index % (std::ssize(order) / type_.trays));
     gpus.push_back(std::move(graph_.gpus_[gpu]));
     configs.push_back(gpu_configs_[gpu]);
   }
@@ -228,14 +240,16 @@ void NodeGraphBuilder::add_nic(const PciConfig& config, VertexId parent, int bri
   info.guid = config.guid;
   info.speed = config.speed.bytes_per_s > 0 ? config.speed : part.port_rate;
   info.gdr = config.gdr;
-  info.rail = static_cast<int>(graph_.nics_.size());
+  info.rail = counts_[static_cast<std::size_t>(VertexKind::nic)] - 1 -
+              counts_before_[static_cast<std::size_t>(VertexKind::nic)];
   graph_.nics_.push_back(std::move(info));
 }
 
 void NodeGraphBuilder::add_sockets() {
   for (const CpuInfo& from : graph_.cpus_) {
     for (const CpuInfo& to : graph_.cpus_) {
-      if (from.vertex == to.vertex) continue;
+      const bool one_tray = graph_.vertex(from.vertex).tray == graph_.vertex(to.vertex).tray;
+      if (from.vertex == to.vertex || !one_tray) continue;
       const Bandwidth rate = std::min(from.part.socket_rate, to.part.socket_rate);
       add_link(from.vertex, to.vertex, LinkKind::socket, rate,
                from.part.root_latency + from.part.socket_latency);

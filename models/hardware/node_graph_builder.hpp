@@ -31,7 +31,8 @@ class NodeGraphBuilder {
   static const std::string& label(const PciConfig& config);
   VertexId add_vertex(Vertex vertex, const Place& place);
   /// A name or bus id may be used once; on the way up from an element to its CPU, too.
-  void claim(std::map<std::string, Place>& taken, std::string_view what, const std::string& name,
+  using Taken = std::map<std::pair<int, std::string>, Place>;  ///< by tray
+  void claim(Taken& taken, std::string_view what, const std::string& name, int tray,
              const Place& place) const;
   void add_link(VertexId from, VertexId to, LinkKind kind, Bandwidth rate, Duration latency);
   void add_cpu(const CpuConfig& config);
@@ -52,6 +53,7 @@ class NodeGraphBuilder {
 
   void add_nvswitches();
   void add_nvlinks(std::size_t gpu);
+  void add_c2c(std::size_t gpu);
   /// Notes one target of a GPU. A link to another GPU is added at once, this direction only: the
   /// other GPU lists it as well.
   void add_nvlink(GpuInfo& info, const PciConfig::Nvlink& nvlink, const Place& place);
@@ -73,10 +75,12 @@ class NodeGraphBuilder {
   const NodeType& type_;
   const PartsCatalogue& parts_;
   NodeGraph graph_;
-  std::array<int, 5> counts_{};  // by VertexKind
+  std::array<int, 5> counts_{};         // by VertexKind
+  std::array<int, 5> counts_before_{};  // of the trays before the one being added
+  int tray_ = 0;                        // that one
   int host_bridges_ = 0;
   VertexId nvswitch_{};
-  std::map<std::string, Place> names_, busids_;
+  Taken names_, busids_;
   std::vector<const PciConfig*> gpu_configs_;  // in the order of gpus()
   std::vector<const PciConfig*> way_up_;       // switches above the element being added
 };

@@ -18,6 +18,7 @@ struct CpuConfig {
   std::optional<CpuIdentity> identity;  ///< where it is not the part's
   int numa = 0;
   std::string affinity, host_hash;
+  int tray = 0;  ///< NodeType::trays
 };
 
 /// One element of a PCI tree.
@@ -34,10 +35,12 @@ struct PciConfig {
   std::string busid;                 ///< may be empty for a NIC directly under a CPU
   std::optional<PciIds> ids;         ///< where they are not the part's
   std::string cpu;                   ///< set for elements directly under a CPU
+  int tray = 0;                      ///< NodeType::trays
   int host_bridge = -1;              ///< only there; -1 = one of its own
   int pcie_gen = 0, pcie_width = 0;  ///< 0 = the part's
   std::vector<PciConfig> children;   ///< switches only
   std::vector<Nvlink> nvlinks;       ///< GPUs only
+  int c2c = 0;                       ///< GPUs only: NVLink-C2C links to their CPU
   int dev = -1;                      ///< GPUs only: rank among the node's; all or none have it
   bool gdr = true;                   ///< GPUs and NICs
   // NICs only
@@ -49,6 +52,7 @@ struct PciConfig {
 struct NvSwitchConfig {
   Place place;
   std::string name, part, busid;
+  int chips = 1;  ///< that show themselves as one device
 };
 
 struct NodeType {
@@ -57,6 +61,9 @@ struct NodeType {
   std::vector<CpuConfig> cpus;
   std::vector<PciConfig> pci;  ///< roots, in file order
   std::vector<NvSwitchConfig> nvswitches;
+  /// So many nodes of this type at most are on one plane of NVSwitches (an NVLink domain).
+  int domain_nodes = 1;
+  int trays = 1;  ///< joined into this one: join_trays()
 };
 
 }  // namespace fabricast

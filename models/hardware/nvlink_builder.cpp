@@ -1,4 +1,5 @@
-// The NVLink part of NodeGraphBuilder: NVSwitches as one plane, and links between GPUs.
+// The NVLink part of NodeGraphBuilder: NVSwitches as one plane, links between GPUs and, by
+// NVLink-C2C, to CPUs.
 #include <algorithm>
 #include <cmath>
 
@@ -18,12 +19,12 @@ Bandwidth nvlink_rate(const GpuPart& part, int count) {
 void NodeGraphBuilder::add_nvswitches() {
   for (const NvSwitchConfig& config : type_.nvswitches) {
     const NvSwitchPart& part = find_part(parts_.nvswitches, config.part, "NVSwitch", config.place);
-    claim(names_, "name", config.name, config.place);
-    claim(busids_, "bus id", config.busid, config.place);
+    claim(names_, "name", config.name, 0, config.place);
+    claim(busids_, "bus id", config.busid, 0, config.place);
     if (part.name != parts_.nvswitches.at(type_.nvswitches.front().part).name) {
       throw Error(config.place, "NVSwitches of different parts in one node");
     }
-    graph_.nvswitches_.push_back({config.name, config.busid, part});
+    graph_.nvswitches_.push_back({config.name, config.busid, part, config.chips});
   }
   if (graph_.nvswitches_.empty()) return;
   Vertex vertex;
@@ -70,6 +71,7 @@ void NodeGraphBuilder::add_nvlink(GpuInfo& info, const PciConfig::Nvlink& nvlink
   for (const NvSwitchInfo& chip : graph_.nvswitches_) known.push_back(chip.name);
   for (const GpuInfo& other : graph_.gpus_) {
     const Vertex& vertex = graph_.vertex(other.vertex);
+    if (vertex.tray != graph_.vertex(info.vertex).tray) continue;
     known.push_back(vertex.name);
     if (nvlink.target != vertex.name && nvlink.target != vertex.busid) continue;
     if (other.vertex == info.vertex) {
@@ -82,6 +84,23 @@ void NodeGraphBuilder::add_nvlink(GpuInfo& info, const PciConfig::Nvlink& nvlink
   }
   throw Error(place, fmt::format("NVLink to \"{}\", which does not exist", nvlink.target),
               hint_nearest(nvlink.target, known));
+}
+
+void NodeGraphBuilder::add_c2c(std::size_t gpu) {
+  const GpuInfo& info = graph_.gpus_[gpu];
+  if (info.c2c_links == 0) return;
+  const GpuPart& part = info.part;
+  if (info.c2c_links > part.c2c_links) {
+    Place place = gpu_configs_[gpu]->place;
+    if (!place.path.empty()) place.path += ".c2c";
+    throw Error(place, fmt::format("{} NVLink-C2C links, but {} has {}", info.c2c_links, part.name,
+                                   part.c2c_links));
+  }
+  const double raw = static_cast<double>((part.c2c_per_link * info.c2c_links).bytes_per_s);
+  const Bandwidth rate{std::llround(raw * part.c2c_efficiency)};
+  const VertexId cpu = graph_.cpu_of(info.vertex);
+  add_link(info.vertex, cpu, LinkKind::c2c, rate, part.c2c_latency);
+  add_link(cpu, info.vertex, LinkKind::c2c, rate, part.c2c_latency);
 }
 
 void NodeGraphBuilder::check_nvlink_pairs() const {

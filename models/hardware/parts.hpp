@@ -45,6 +45,10 @@ struct GpuPart {
   Bandwidth nvlink_per_link;           ///< after encoding, one direction
   double nvlink_store_efficiency = 0;  ///< share of it that SM stores reach (store overhead), 0..1
   Duration nvlink_latency;             ///< GPU to GPU without an NVSwitch between them
+  int c2c_links = 0;                   ///< NVLink-C2C to the CPU of its superchip; 0 = none
+  Bandwidth c2c_per_link;              ///< one direction, as the driver tells NCCL
+  double c2c_efficiency = 0;           ///< share of it that large copies reach, 0..1
+  Duration c2c_latency;                ///< GPU to CPU, one way
   int pcie_gen = 0;
   int pcie_width = 16;
   /// What one channel (thread block) copies or reduces per second, data bytes, by Protocol.

@@ -91,11 +91,11 @@ std::string SharpManager::refusal(const SharpTree& tree) const {
   return {};
 }
 
-std::string sharp_refusal(const Cluster& cluster, std::span<const int> nics) {
-  if (cluster.nodes() < 2) return {};
+std::string sharp_refusal(const Cluster& cluster, std::span<const int> nodes,
+                          std::span<const int> nics) {
+  if (nodes.size() < 2) return {};
   if (!cluster.has_two_tiers()) return "trees over more than leaves and spines are not modelled";
   SharpManager manager(cluster.fabric());
-  const std::vector<int> nodes = all_nodes(cluster);
   for (const int nic : nics) {
     std::string why = manager.admit(sharp_tree(cluster, nodes, nic));
     if (!why.empty()) return why;

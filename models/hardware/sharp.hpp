@@ -52,8 +52,9 @@ class SharpManager {
   std::set<LinkId> ports_;  ///< by the link that comes in from below
 };
 
-/// Why a job on all nodes cannot have a tree for each of these NICs; empty when it can.
-std::string sharp_refusal(const Cluster& cluster, std::span<const int> nics);
+/// Why a job on these nodes cannot have a tree for each of these NICs; empty when it can.
+std::string sharp_refusal(const Cluster& cluster, std::span<const int> nodes,
+                          std::span<const int> nics);
 
 /// All nodes of a cluster.
 std::vector<int> all_nodes(const Cluster& cluster);

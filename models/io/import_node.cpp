@@ -150,32 +150,37 @@ class Importer {
   }
 
   PciConfig gpu(const Pci& pci, PciConfig config) {
-    if (!pci.gpu->c2c.empty()) fail(pci, "NVLink-C2C is not simulated yet");
     config.kind = PciConfig::Kind::gpu;
     config.gdr = pci.gpu->gdr;
     config.dev = pci.gpu->dev;
     int links = 0;
     for (const NodeDescription::Nvlink& link : pci.gpu->nvlinks)
       links += add_nvlink(pci, link, config);
-    const GpuPart& part = gpu_part(pci, links);
+    for (const NodeDescription::C2c& link : pci.gpu->c2c) config.c2c += link.count;
+    const GpuPart& part = gpu_part(pci, links, config.c2c);
     config.part = part.name;
     keep_ids(config, pci, part.ids);
     return config;
   }
 
-  const GpuPart& gpu_part(const Pci& pci, int links) const {
+  const GpuPart& gpu_part(const Pci& pci, int links, int c2c) const {
     const GpuPart* best = by_device(parts_.gpus, pci);
-    if (best != nullptr) return *best;
+    if (best != nullptr && best->c2c_links >= c2c) return *best;
+    best = nullptr;
     std::string known;
     for (const auto& [name, part] : parts_.gpus) {
       known += fmt::format("{}{} (sm {})", known.empty() ? "" : ", ", name, part.sm);
-      if (part.sm != pci.gpu->sm || part.nvlink_links < links) continue;
-      if (best == nullptr || part.nvlink_links < best->nvlink_links) best = &part;
+      if (part.sm != pci.gpu->sm || part.nvlink_links < links || part.c2c_links < c2c) continue;
+      const auto more = [](const GpuPart& one) {
+        return std::pair(one.nvlink_links, one.c2c_links);
+      };
+      if (best == nullptr || more(part) < more(*best)) best = &part;
     }
     if (best != nullptr) return *best;
     fail(pci,
-         fmt::format("no GPU of the catalogue is like this one: device \"{}\", sm {}, {} NVLinks",
-                     pci.device, pci.gpu->sm, links),
+         fmt::format("no GPU of the catalogue is like this one: device \"{}\", sm {}, {} NVLinks{}",
+                     pci.device, pci.gpu->sm, links,
+                     c2c > 0 ? fmt::format(", {} NVLink-C2C", c2c) : ""),
          fmt::format("known: {}; --parts adds others", known));
   }
 

@@ -12,8 +12,7 @@ namespace fabricast {
 /// id, else by speed; a CPU of another make borrows the figures of the nearest one. What a device
 /// says of itself is kept. A PCIe speed that is unknown, or below gen 3 as virtual switches report
 /// it, is the part's own. Each net becomes a NIC of its own: the ports of one adapter do not share
-/// its PCIe link. GPUs count in the order of their dev. Throws Error when no part fits, or with C2C
-/// links.
+/// its PCIe link. GPUs count in the order of their dev. Throws Error when no part fits.
 NodeType import_node(const NodeDescription& node, const PartsCatalogue& parts);
 
 }  // namespace fabricast

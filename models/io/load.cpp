@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "models/hardware/nvlink_domain.hpp"
 #include "models/io/embedded.hpp"
 #include "models/io/import_node.hpp"
 #include "models/io/read_fabric.hpp"
@@ -132,6 +133,22 @@ ClusterConfig read_config(const std::string& text, const std::string& file, bool
   return config;
 }
 
+/// How many trays make one node, and how many nodes there are then.
+struct Joined {
+  int trays = 1, nodes = 1;
+};
+Joined joined(const ClusterConfig& config, const TopologyRequest& request) {
+  const int nodes = request.nodes != 0 ? request.nodes : config.nodes;
+  const int trays = request.joins_domains ? trays_per_domain(config.node, nodes) : 1;
+  return {trays, nodes / trays};
+}
+
+NodeGraph build_node(const ClusterConfig& config, int trays, int gpus,
+                     const PartsCatalogue& parts) {
+  if (trays == 1) return NodeGraph::build(config.node, parts);
+  return NodeGraph::build(join_trays(config.node, trays, gpus), parts);
+}
+
 }  // namespace
 
 PartsCatalogue load_parts(const std::string& own_file) {
@@ -154,19 +171,26 @@ NodeType load_node_type(const std::string& topology) {
 
 int load_nodes(const std::string& topology, const PartsCatalogue& parts) {
   const File file = find_file(topology, kTopologyKinds, "topology");
-  return is_xml(file.text) ? 1 : parse_cluster(file.text, file.name, {}, parts).nodes();
+  return is_xml(file.text) ? 1 : parse_cluster(file.text, file.name, {}, parts).hosts();
 }
 
 NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
+  return describe_nodes({topology, 1, ""}, parts).node;
+}
+
+DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalogue& parts) {
+  const std::string& topology = request.topology;
   const File file = find_file(topology, kTopologyKinds, "topology");
   if (is_xml(file.text)) {  // needs no part of the catalogue
     NodeDescription node = parse_nccl_xml(file.text, file.name);
     check_is_detected(node);
-    return node;
+    return {std::move(node), std::max(request.nodes, 1), 1, request.gpus_per_node};
   }
   const ClusterConfig config = read_config(file.text, file.name, false, parts);
-  if (config.described) return *config.described;
-  return describe(NodeGraph::build(config.node, parts));
+  const auto [trays, nodes] = joined(config, request);
+  const int gpus = trays > 1 ? 0 : request.gpus_per_node;
+  if (config.described) return {*config.described, nodes, trays, gpus};
+  return {describe(build_node(config, trays, request.gpus_per_node, parts)), nodes, trays, gpus};
 }
 
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts) {
@@ -178,10 +202,10 @@ Cluster parse_cluster(const std::string& text, const std::string& file,
                       const TopologyRequest& request, const PartsCatalogue& parts) {
   ClusterConfig config = read_config(text, file, !request.fabric.empty(), parts);
   if (!request.fabric.empty()) config.fabric = load_fabric(request.fabric, {}, parts);
-  NodeGraph node = NodeGraph::build(config.node, parts);
+  const auto [trays, nodes] = joined(config, request);
+  NodeGraph node = build_node(config, trays, request.gpus_per_node, parts);
   FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);
   if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
-  const int nodes = request.nodes != 0 ? request.nodes : config.nodes;
   return Cluster(std::move(node), nodes, std::move(fabric));
 }
 

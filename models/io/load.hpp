@@ -21,6 +21,10 @@ struct TopologyRequest {
       topology;   ///< preset name, or path of a YAML file (node type or cluster) or of NCCL's XML
   int nodes = 0;  ///< 0 = what the file says, else 1
   std::string fabric;  ///< preset name or path of a YAML fabric; "" = the file's, else default
+  /// Joins the nodes of an NVLink domain into one (join_trays()), with so many GPUs of each. NCCL
+  /// does unless it is told not to.
+  bool joins_domains = false;
+  int gpus_per_node = 0;  ///< 0 = all
 };
 
 /// Names that --topology takes without a path, sorted.
@@ -30,6 +34,14 @@ NodeType load_node_type(const std::string& topology);
 /// What NCCL is told of one node of a --topology: a preset, a YAML file, or NCCL's own XML, which
 /// may hold what no part of the catalogue is like. Throws Error.
 NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts);
+/// So many nodes of a --topology as NCCL sees them.
+struct DescribedNodes {
+  NodeDescription node;  ///< each of them
+  int nodes = 1;
+  int trays = 1;          ///< servers that NVLink joins into each
+  int gpus_per_node = 0;  ///< of each that take part; 0 = all
+};
+DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalogue& parts);
 /// The number of nodes a --topology speaks of: that of a cluster, else 1. Throws Error.
 int load_nodes(const std::string& topology, const PartsCatalogue& parts);
 /// Reads, builds, validates. Throws Error.

@@ -14,6 +14,7 @@ constexpr int kPcieGenMax = 9;
 constexpr int kPcieWidthMax = 32;
 constexpr int kNumaMax = 65'535;
 constexpr int kNvlinksMax = 1'024;
+constexpr int kDomainMax = 256;
 constexpr int kPortMax = 255;
 constexpr int kDevMax = 1'023;
 constexpr int kCpuidMax = 65'535;
@@ -83,6 +84,7 @@ void read_gpu(Reader& in, PciConfig& config) {
   config.name = in.text("name", "");
   config.gdr = in.flag("gdr", true);
   config.dev = in.whole("dev", 0, kDevMax, -1);
+  config.c2c = in.whole("c2c", 1, kNvlinksMax, 0);
   if (!in.has("nvlink")) return;
   Reader nvlink = in.child("nvlink");
   for (const std::string& target : nvlink.keys()) {
@@ -172,9 +174,13 @@ NodeType parse_node_type(const std::string& text, const std::string& file) {
     chip.part = in.text("nvswitch");
     chip.name = in.text("name", fmt::format("nvswitch{}", node.nvswitches.size()));
     chip.busid = read_busid(in);
+    chip.chips = in.whole("chips", 1, kNvlinksMax, 1);
     in.finish();
     node.nvswitches.push_back(std::move(chip));
   }
+  node.domain_nodes = root.whole("nvlink_domain", 2, kDomainMax, 1);
+  if (node.domain_nodes > 1 && node.nvswitches.empty())
+    root.fail("nvlink_domain", "without NVSwitches no two nodes are joined");
   for (Reader& in : root.children("cpus")) read_cpu(in, host_hash, node);
   root.finish();
   return node;

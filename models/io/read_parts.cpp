@@ -88,6 +88,12 @@ class PartsReader {
       part.nvlink_store_efficiency = figures_.number(in, "nvlink_store_efficiency", 0.01, 1);
       part.nvlink_latency = figures_.duration(in, "nvlink_latency");
     }
+    if (in.has("c2c_links")) {
+      part.c2c_links = figures_.whole(in, "c2c_links", 1, 1024);
+      part.c2c_per_link = figures_.bandwidth(in, "c2c_per_link");
+      part.c2c_efficiency = figures_.number(in, "c2c_efficiency", 0.01, 1);
+      part.c2c_latency = figures_.duration(in, "c2c_latency");
+    }
     Reader rates = in.child("copy_rate");
     for (std::size_t p = 0; p < kProtocolKeys.size(); ++p) {
       part.copy_rate[p] = figures_.bandwidth(rates, kProtocolKeys[p]);
@@ -114,7 +120,7 @@ class PartsReader {
     Reader identity = in.child("identity");
     figures_.check_source(identity);
     part.arch = identity.text("arch");
-    part.vendor = identity.text("vendor");
+    part.vendor = identity.text("vendor", "");  // an Arm says none
     part.family_id = identity.whole("family_id", 0, kCpuidMax);
     part.model_id = identity.whole("model_id", 0, kCpuidMax);
     identity.finish();

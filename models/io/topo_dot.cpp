@@ -36,7 +36,7 @@ std::string_view style_of(VertexKind kind) {
 }
 
 std::string_view style_of(LinkKind kind) {
-  if (kind == LinkKind::nvlink) return "color=green4, penwidth=2";
+  if (kind == LinkKind::nvlink || kind == LinkKind::c2c) return "color=green4, penwidth=2";
   return kind == LinkKind::socket ? "style=dashed, constraint=false" : "color=gray30";
 }
 

@@ -29,6 +29,8 @@ std::string_view name_of(LinkKind kind) {
   switch (kind) {
     case LinkKind::nvlink:
       return "nvlink";
+    case LinkKind::c2c:
+      return "c2c";
     case LinkKind::pcie:
       return "pcie";
     case LinkKind::socket:
@@ -52,6 +54,7 @@ void add_details(const NodeGraph& node, const Vertex& vertex, Json& out) {
     out["compute_capability"] = gpu.part.sm;
     out["gpudirect_rdma"] = gpu.gdr;
     out["nvlinks"] = gpu.nvlink_count;
+    if (gpu.c2c_links > 0) out["c2c_links"] = gpu.c2c_links;
   } else if (vertex.kind == VertexKind::nic) {
     const NicInfo& nic = node.nics()[index];
     out["port"] = nic.port;
@@ -60,7 +63,7 @@ void add_details(const NodeGraph& node, const Vertex& vertex, Json& out) {
     out["gpudirect_rdma"] = nic.gdr;
     out["rail"] = nic.rail;
   } else if (vertex.kind == VertexKind::nvswitch) {
-    out["chips"] = node.nvswitches().size();
+    out["chips"] = node.nvswitch_chips();
   }
 }
 
@@ -99,6 +102,7 @@ Json fabric(const Cluster& cluster) {
 std::string topo_json(const Cluster& cluster) {
   const NodeGraph& node = cluster.node();
   Json out = {{"name", node.name()}, {"title", node.title()}, {"nodes", cluster.nodes()}};
+  if (node.domain_nodes() > 1) out["nvlink_domain"] = node.domain_nodes();
   out["devices"] = Json::array();
   for (const Vertex& vertex : node.vertices()) out["devices"].push_back(device(node, vertex));
   out["links"] = Json::array();

@@ -43,6 +43,23 @@ const CpuInfo& cpu_info(const NodeGraph& node, VertexId device) {
   return node.cpus()[static_cast<std::size_t>(node.vertex(cpu).index)];
 }
 
+/// The memory of a GPU on NVLink-C2C is a NUMA node of its own, and seven more are kept for its MIG
+/// instances: the driver numbers them behind those of the CPUs (36 in all on a node of 4 GH200).
+constexpr int kNumaNodesOfGpu = 8;
+
+int numa_of_gpu(const NodeGraph& node, int gpu) {
+  return static_cast<int>(node.cpus().size()) + kNumaNodesOfGpu * gpu;
+}
+
+/// "CPU Affinity", "NUMA Affinity" and "GPU NUMA ID" of a GPU.
+std::string affinity_cells(const NodeGraph& node, VertexId gpu) {
+  const CpuInfo& cpu = cpu_info(node, gpu);
+  const auto index = static_cast<std::size_t>(node.vertex(gpu).index);
+  const bool has_c2c = node.gpus()[index].c2c_links > 0;
+  return fmt::format("\t{}\t{}\t\t{}\n", core_ranges(cpu.affinity), cpu.numa,
+                     has_c2c ? std::to_string(numa_of_gpu(node, static_cast<int>(index))) : "N/A");
+}
+
 }  // namespace
 
 std::string core_ranges(std::string_view affinity) {
@@ -87,9 +104,7 @@ std::string topo_matrix(const NodeGraph& node) {
     const bool gpu = node.vertex(from).kind == VertexKind::gpu;
     out += fmt::format("{}{}", gpu ? "GPU" : "NIC", node.vertex(from).index);
     for (const VertexId to : devices) out += "\t" + cell(node, from, to);
-    const CpuInfo& cpu = cpu_info(node, from);
-    out +=
-        gpu ? fmt::format("\t{}\t{}\t\tN/A\n", core_ranges(cpu.affinity), cpu.numa) : "\t\t\t\t\n";
+    out += gpu ? affinity_cells(node, from) : "\t\t\t\t\n";
   }
   out += kLegend;
   if (node.nics().empty()) return out + "\n";

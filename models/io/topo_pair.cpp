@@ -12,7 +12,8 @@ namespace fabricast {
 namespace {
 
 struct End {
-  int node = 0;
+  int host = 0;
+  int node = 0;  ///< of the cluster: several hosts where NVLink joins them
   VertexId device{};
 };
 
@@ -23,18 +24,19 @@ End find_end(const Cluster& cluster, std::string_view name) {
     std::string_view number = name.substr(0, slash);
     number.remove_prefix(number.starts_with("node") ? 4 : 0);
     const auto [at, problem] =
-        std::from_chars(number.data(), number.data() + number.size(), end.node);
+        std::from_chars(number.data(), number.data() + number.size(), end.host);
     if (number.size() == slash || at != number.data() + number.size() || problem != std::errc{}) {
       throw Error(fmt::format("\"{}\" is not a device of a node", name),
                   "write it like node1/gpu3");
     }
-    if (end.node < 0 || end.node >= cluster.nodes()) {
-      throw Error(fmt::format("there is no node{}: the cluster has {} {}, counted from 0", end.node,
-                              cluster.nodes(), cluster.nodes() == 1 ? "node" : "nodes"));
+    if (end.host < 0 || end.host >= cluster.hosts()) {
+      throw Error(fmt::format("there is no node{}: the cluster has {} {}, counted from 0", end.host,
+                              cluster.hosts(), cluster.hosts() == 1 ? "node" : "nodes"));
     }
     name.remove_prefix(slash + 1);
   }
-  end.device = cluster.node().find(name);
+  end.node = end.host / cluster.node().trays();
+  end.device = cluster.node().find(name, end.host % cluster.node().trays());
   if (cluster.node().vertex(end.device).kind == VertexKind::nvswitch) {
     throw Error(fmt::format("\"{}\" only passes traffic on", name), "name a GPU, a NIC or a CPU");
   }
@@ -48,9 +50,10 @@ VertexId nearest_nic(const NodeGraph& node, VertexId device) {
     return std::pair(node.smi_path(device, nic.vertex), node.pcie_route(device, nic.vertex).size());
   };
   std::vector<VertexId> nearest;
-  auto best = distance(node.nics().front());
-  for (const NicInfo& nic : node.nics()) best = std::min(best, distance(nic));
-  for (const NicInfo& nic : node.nics()) {
+  const std::span<const NicInfo> nics = node.nics_of(node.vertex(device).tray);
+  auto best = distance(nics.front());
+  for (const NicInfo& nic : nics) best = std::min(best, distance(nic));
+  for (const NicInfo& nic : nics) {
     if (distance(nic) == best) nearest.push_back(nic.vertex);
   }
   return nearest[static_cast<std::size_t>(node.vertex(device).index) % nearest.size()];
@@ -67,6 +70,10 @@ Way way_inside(const Cluster& cluster, int index, VertexId from, VertexId to) {
   std::vector<LinkId> local = node.nvlink_route(from, to);
   if (local.empty()) local = node.pcie_route(from, to);
   for (const LinkId id : local) way.links.push_back(cluster.global(index, id));
+  if (node.is_behind_c2c(from, to) || node.is_behind_c2c(to, from)) {
+    way.type = "P2C";  // PHB before 2.27
+    return way;
+  }
   switch (node.smi_path(from, to)) {
     case SmiPath::self:
       way.type = "LOC";
@@ -108,11 +115,13 @@ Way way_across(const Cluster& cluster, const End& from, const End& to) {
 
 std::string topo_pair(const Cluster& cluster, const std::string& from, const std::string& to) {
   const End a = find_end(cluster, from), b = find_end(cluster, to);
-  if (a.node == b.node && a.device == b.device) {
+  if (a.host == b.host && a.device == b.device) {
     throw Error(fmt::format("\"{}\" and \"{}\" are the same device", from, to));
   }
-  const Way way = a.node == b.node ? way_inside(cluster, a.node, a.device, b.device)
-                                   : way_across(cluster, a, b);
+  const bool has_nvlink =
+      a.node == b.node && !cluster.node().nvlink_route(a.device, b.device).empty();
+  const Way way = a.host == b.host || has_nvlink ? way_inside(cluster, a.node, a.device, b.device)
+                                                 : way_across(cluster, a, b);
   std::vector<std::string> names;
   std::size_t width = 0;
   std::size_t slowest = 0;

@@ -12,7 +12,7 @@
 namespace fabricast {
 namespace {
 
-/// NVLinks of a GPU: "NVLink x18 to nvswitch 370.8 GB/s", or one per neighbour.
+/// NVLinks of a GPU: "NVLink x18 to nvswitch 370.8 GB/s", or one per neighbour; then NVLink-C2C.
 std::string nvlink_text(const NodeGraph& node, VertexId gpu) {
   std::string out;
   for (std::size_t i = 0; i < node.links().size(); ++i) {
@@ -21,6 +21,12 @@ std::string nvlink_text(const NodeGraph& node, VertexId gpu) {
     out += fmt::format("{}NVLink x{} to {} {}", out.empty() ? "" : ", ",
                        node.nvlinks_between(gpu, link.to), node.vertex(link.to).name,
                        to_text(link.rate));
+  }
+  for (const NodeLink& link : node.links()) {
+    if (link.from != gpu || link.kind != LinkKind::c2c) continue;
+    const GpuInfo& info = node.gpus()[static_cast<std::size_t>(node.vertex(gpu).index)];
+    out += fmt::format("{}NVLink-C2C x{} to {} {}", out.empty() ? "" : ", ", info.c2c_links,
+                       node.vertex(link.to).name, to_text(link.rate));
   }
   return out;
 }
@@ -59,7 +65,10 @@ void add_device(const NodeGraph& node, VertexId id, std::size_t depth, TextTable
       break;
   }
   if (vertex.has_parent) {
-    const Bandwidth rate = node.link(node.pcie_route(id, vertex.parent).front()).rate;
+    const auto up = std::ranges::find_if(node.links(), [&](const NodeLink& link) {
+      return link.from == id && link.to == vertex.parent && link.kind == LinkKind::pcie;
+    });
+    const Bandwidth rate = up->rate;
     table.add({name, vertex.part,
                fmt::format("PCIe gen{} x{} {}", vertex.pcie_gen, vertex.pcie_width, to_text(rate)),
                vertex.busid, more});
@@ -71,16 +80,16 @@ std::string fabric_text(const Cluster& cluster) {
   std::string out =
       fmt::format("\nfabric {}: {}\n", cluster.fabric().name, cluster.fabric_summary());
   if (cluster.planes() == 0) return out;
-  const auto first = [&](int links_per_node, std::string_view what) {
-    const LinkId id{static_cast<std::uint32_t>(cluster.nodes() * links_per_node)};
+  const auto first = [&](std::uint32_t ports, std::string_view what) {
+    const LinkId id{index_of(cluster.first_fabric_link()) + ports};
     const ClusterLink link = cluster.link(id);
     return fmt::format("  {}  {} payload, {} with the {} it leaves\n", what, to_text(link.rate),
                        to_text(link.latency), what == "node to leaf " ? "NIC" : "leaf");
   };
-  const int node_links = static_cast<int>(cluster.node().links().size());
-  const int nics = static_cast<int>(cluster.node().nics().size());
-  out += first(node_links, "node to leaf ");
-  if (cluster.uplinks() > 0) out += first(node_links + 2 * nics, "leaf to spine");
+  const auto ports =
+      static_cast<std::uint32_t>(cluster.nodes() * std::ssize(cluster.node().nics()));
+  out += first(0, "node to leaf ");
+  if (cluster.uplinks() > 0) out += first(2 * ports, "leaf to spine");
   return out;
 }
 
@@ -92,11 +101,13 @@ std::string topo_tree(const Cluster& cluster) {
   out +=
       fmt::format("{}, each with {} and {}\n\n", counted(cluster.nodes(), "node"),
                   counted(std::ssize(node.gpus()), "GPU"), counted(std::ssize(node.nics()), "NIC"));
+  if (node.domain_nodes() > 1)
+    out.insert(out.size() - 2, fmt::format("; NVLink joins up to {} nodes", node.domain_nodes()));
   TextTable table;
   for (const CpuInfo& cpu : node.cpus()) add_device(node, cpu.vertex, 0, table);
   out += table.text();
   if (!node.nvswitches().empty()) {
-    out += fmt::format("nvswitch  {} x {}, one plane\n", node.nvswitches().size(),
+    out += fmt::format("nvswitch  {} x {}, one plane\n", node.nvswitch_chips(),
                        node.nvswitches().front().part.name);
   }
   return out + fabric_text(cluster);

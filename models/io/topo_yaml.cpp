@@ -74,10 +74,12 @@ class YamlWriter {
     line(0, "title: " + quoted(node_.title()));
     if (const std::string& hash = node_.cpus().front().host_hash; hash.starts_with("0x"))
       line(0, "host_hash: " + quoted(hash));
+    if (node_.domain_nodes() > 1) line(0, fmt::format("nvlink_domain: {}", node_.domain_nodes()));
     if (!node_.nvswitches().empty()) line(0, "\nnvswitches:");
     for (const NvSwitchInfo& chip : node_.nvswitches()) {
-      line(1, fmt::format("- {{nvswitch: {}, name: {}, busid: {}}}", quoted(chip.part.name),
-                          quoted(chip.name), quoted(chip.busid)));
+      const std::string chips = chip.chips > 1 ? fmt::format(", chips: {}", chip.chips) : "";
+      line(1, fmt::format("- {{nvswitch: {}, name: {}, busid: {}{}}}", quoted(chip.part.name),
+                          quoted(chip.name), quoted(chip.busid), chips));
     }
     line(0, "\ncpus:");
     for (const CpuInfo& cpu : node_.cpus()) write_cpu(cpu);
@@ -151,6 +153,7 @@ class YamlWriter {
     Keys out = common_keys("gpu", "gpu", vertex, parts_.gpus);
     if (!is_depth_first()) out.add("dev", std::to_string(vertex.index));
     if (!gpu.gdr) out.add("gdr", "false");
+    if (gpu.c2c_links > 0) out.add("c2c", std::to_string(gpu.c2c_links));
     Keys targets;
     for (const auto& [target, count] : gpu.nvlink_targets)
       targets.add(quoted(target), std::to_string(count));

@@ -111,8 +111,8 @@ void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
                             100 * (loss.ratio - 1));
   }
   f.source = fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
-                         nccl_release_text(modelled_version(sheet.input.version)), cluster.nodes(),
-                         cluster.nodes() == 1 ? "node" : "nodes", cluster.node().name());
+                         nccl_release_text(modelled_version(sheet.input.version)), cluster.hosts(),
+                         cluster.hosts() == 1 ? "node" : "nodes", cluster.node().name());
   f.suggestion = "leave it out, or measure that it wins for your sizes";
 }
 

@@ -20,11 +20,8 @@ int capability(const NodeGraph& node) {
   return most;
 }
 
-/// Grace: NVLink to the CPU, and between nodes.
-bool has_grace(const NodeGraph& node) {
-  return std::ranges::any_of(node.cpus(), [](const CpuInfo& cpu) {
-    return cpu.part.arch == "aarch64" || cpu.part.arch == "arm64";
-  });
+bool has_c2c(const NodeGraph& node) {
+  return std::ranges::any_of(node.gpus(), [](const GpuInfo& g) { return g.c2c_links > 0; });
 }
 
 bool uses_sockets(const Sheet& sheet, const Setting& s) {
@@ -40,13 +37,14 @@ std::string missing(const Sheet& sheet, const Setting& s, Need need) {
   const NodeGraph& node = cluster.node();
   switch (need) {
     case Need::nodes:
-      return cluster.nodes() > 1 ? "" : "there is one node";
+      if (cluster.nodes() > 1) return "";
+      return cluster.hosts() > 1 ? "NVLink joins all nodes into one" : "there is one node";
     case Need::single_node:
       return cluster.nodes() == 1 ? "" : "it counts on a single node only";
     case Need::nic:
       return node.nics().empty() ? node.name() + " has no RDMA NIC" : "";
     case Need::several_nics:
-      return node.nics().size() > 1 ? "" : node.name() + " has one NIC";
+      return node.nics_per_tray() > 1 ? "" : node.name() + " has one NIC";
     case Need::sockets:
       return uses_sockets(sheet, s) ? "" : "data go over RDMA NICs, not over sockets";
     case Need::nvlink:
@@ -63,9 +61,9 @@ std::string missing(const Sheet& sheet, const Setting& s, Need need) {
     case Need::sharp:
       return sheet.input.sharp ? "" : "the fabric offers no SHARP (--sharp says that it does)";
     case Need::mnnvl:
-      return has_grace(node) ? "" : "there is no NVLink between nodes";
+      return node.domain_nodes() > 1 ? "" : "there is no NVLink between nodes";
     case Need::c2c:
-      return has_grace(node) ? "" : "no CPU is on NVLink-C2C";
+      return has_c2c(node) ? "" : "no GPU is on NVLink-C2C";
   }
   return "";
 }
@@ -109,7 +107,7 @@ void check_rdma(Sheet& sheet, const Setting& s) {
   const NicInfo& nic = cluster.node().nics()[0];
   Finding& f = sheet.add("FL043", Severity::warning, s,
                          fmt::format("{} leaves {} RDMA NICs of {} a node unused", shown(s),
-                                     cluster.node().nics().size(), to_bits_text(nic.speed)));
+                                     cluster.node().nics_per_tray(), to_bits_text(nic.speed)));
   f.reason = "data between nodes then go through the sockets of the operating system";
   f.source = "NCCL 2.21.5 src/transport/net_ib.cc:311";
 }
@@ -147,9 +145,9 @@ void check_gdr_level(Sheet& sheet, const Setting& s) {
   const std::optional<PathType> level = level_from_text(s.value());
   if (!level || cluster.nodes() < 2 || node.nics().empty()) return;
   std::vector<std::string> without;
-  for (const GpuInfo& gpu : node.gpus()) {
+  for (const GpuInfo& gpu : node.gpus_of(0)) {
     PathType nearest = PathType::sys;
-    for (const NicInfo& nic : node.nics())
+    for (const NicInfo& nic : node.nics_of(0))
       nearest = std::min(nearest, level_of(node.smi_path(gpu.vertex, nic.vertex)));
     if (nearest > *level) without.push_back(node.vertex(gpu.vertex).name);
   }

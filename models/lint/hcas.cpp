@@ -65,11 +65,11 @@ void check_markers(Sheet& sheet, const Setting& s) {
 void check_entries(Sheet& sheet, const Setting& s, const HcaList& list) {
   const NodeGraph& node = sheet.input.cluster->node();
   std::vector<std::string> known;
-  for (const NicInfo& nic : node.nics()) known.push_back(nic.name);
+  for (const NicInfo& nic : node.nics_of(0)) known.push_back(nic.name);
   for (const std::string_view entry : list.entries) {
     const IbHcaFilter one((list.exact ? "=" : "") + std::string(entry));
     std::vector<std::string> matched;
-    for (const NicInfo& nic : node.nics()) {
+    for (const NicInfo& nic : node.nics_of(0)) {
       if (one.selects(nic.name, nic.port)) matched.push_back(nic.name);
     }
     if (matched.empty()) {
@@ -99,9 +99,9 @@ std::map<int, Numa> by_numa(const NodeGraph& node, const IbHcaFilter& filter) {
   std::map<std::uint32_t, int> numa_of;
   for (const CpuInfo& cpu : node.cpus()) numa_of[index_of(cpu.vertex)] = cpu.numa;
   std::map<int, Numa> out;
-  for (const GpuInfo& gpu : node.gpus())
+  for (const GpuInfo& gpu : node.gpus_of(0))
     out[numa_of[index_of(node.cpu_of(gpu.vertex))]].gpus.push_back(node.vertex(gpu.vertex).name);
-  for (const NicInfo& nic : node.nics()) {
+  for (const NicInfo& nic : node.nics_of(0)) {
     Numa& numa = out[numa_of[index_of(node.cpu_of(nic.vertex))]];
     ++numa.nics;
     numa.selected += filter.selects(nic.name, nic.port) ? 1 : 0;
@@ -114,7 +114,7 @@ void check_selection(Sheet& sheet, const Setting& s) {
   const NodeGraph& node = cluster.node();
   const IbHcaFilter filter(s.value());
   std::vector<std::string> selected;
-  for (const NicInfo& nic : node.nics()) {
+  for (const NicInfo& nic : node.nics_of(0)) {
     if (filter.selects(nic.name, nic.port)) selected.push_back(nic.name);
   }
   if (selected.empty()) {
@@ -136,10 +136,10 @@ void check_selection(Sheet& sheet, const Setting& s) {
         "NCCL_NET_GDR_LEVEL)";
     f.suggestion = "select NICs on each NUMA node that has GPUs";
   }
-  if (selected.size() < node.nics().size()) {
+  if (selected.size() < node.nics_of(0).size()) {
     Finding& f = sheet.add(
         "FL054", Severity::note, s,
-        fmt::format("{} selects {} of {} NICs", shown(s), selected.size(), node.nics().size()));
+        fmt::format("{} selects {} of {} NICs", shown(s), selected.size(), node.nics_of(0).size()));
     f.reason = joined(selected);
     f.source = kSource;
   }

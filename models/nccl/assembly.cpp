@@ -13,6 +13,13 @@ std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
   return out;
 }
 
+void add_links(Machine& machine, const Cluster& cluster) {
+  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
+    const ClusterLink spec = cluster.link(LinkId{link});
+    machine.add_link({spec.rate, spec.latency});
+  }
+}
+
 Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
                    const CollectiveRun& run, const Partition& partition)
     : machine_(machine),
@@ -20,21 +27,19 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
       software_(software),
       run_(run),
       partition_(partition),
-      gpus_(gpus_of(run)),
-      ranks_(cluster.nodes() * gpus_) {
-  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
-    const ClusterLink spec = cluster.link(LinkId{link});
-    machine_.add_link({spec.rate, spec.latency});
+      members_(members_of(run, cluster.nodes())) {
+  for (int rank = 0; nodes() > 1 && rank < ranks(); ++rank) {
+    const std::uint32_t thread = machine_.add_thread();
+    if (rank == 0) first_thread_ = thread;
   }
-  for (int rank = 0; cluster.nodes() > 1 && rank < ranks_; ++rank) machine_.add_thread();
   relay_class_ = machine_.add_relay_class(
       {costs().proxy_post, costs().proxy_check_rate, wire_format(run.protocol)});
-  workers_of_rank_.resize(static_cast<std::size_t>(ranks_));
+  workers_of_rank_.resize(static_cast<std::size_t>(ranks()));
 }
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share) {
   std::vector<std::uint32_t> out;
-  for (int gpu = 0; gpu < gpus_; ++gpu) {
+  for (const int gpu : members_.gpus()) {
     const Bandwidth whole = cluster_.node()
                                 .gpus()[static_cast<std::size_t>(gpu)]
                                 .part.copy_rate[index_of(run_.protocol)];
@@ -49,7 +54,7 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share) {
 std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
                                    const Program& program, Role role, int rank,
                                    std::uint64_t slices) {
-  std::uint32_t kind = classes[static_cast<std::size_t>(rank % gpus_)];
+  std::uint32_t kind = classes[static_cast<std::size_t>(rank % gpus())];
   const auto slow = std::ranges::find(run_.faults.gpus, rank, &Faults::SlowGpu::rank);
   const bool is_slow = slow != run_.faults.gpus.end();
   if (is_slow) kind = slowed_class(kind, slow->speed);
@@ -85,12 +90,13 @@ Duration Assembly::latency(const std::vector<LinkId>& links) const {
 
 std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices) {
   forwarded_ += slices;
-  return machine_.add_relay(relay_class_, static_cast<std::uint32_t>(node * gpus_ + gpu));
+  return machine_.add_relay(relay_class_,
+                            first_thread_ + static_cast<std::uint32_t>(members_.rank(node, gpu)));
 }
 
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
                        std::uint64_t slices, std::vector<std::uint32_t> path) {
-  const Transport way = plan_transport(cluster_, gpus_, run_.protocol, a, b, run_.transport);
+  const Transport way = plan(a, b, run_.transport);
   for (const LinkId link : way.into_slots) path.push_back(index_of(link));
   const auto kind = static_cast<std::size_t>(way.kind);
   ConnectionSpec slots;

@@ -16,7 +16,8 @@ namespace fabricast {
 
 class Assembly {
  public:
-  /// Adds the cluster's links and every rank's proxy thread. All arguments outlive the assembly.
+  /// Adds every rank's proxy thread. All arguments outlive the assembly. REQUIRES: the machine has
+  /// the cluster's links (add_links()).
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
            const CollectiveRun& run, const Partition& partition);
 
@@ -25,13 +26,21 @@ class Assembly {
   const CollectiveRun& run() const { return run_; }
   const Partition& partition() const { return partition_; }
   const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
-  int gpus() const { return gpus_; }  ///< per node
-  int ranks() const { return ranks_; }
+  const Members& members() const { return members_; }
+  int nodes() const { return members_.node_count(); }
+  int gpus() const { return members_.gpus_per_node(); }  ///< per node
+  int ranks() const { return members_.ranks(); }
   Machine& machine() { return machine_; }
 
-  Endpoint endpoint(int rank, int nic) const { return {rank / gpus_, rank % gpus_, nic}; }
+  Endpoint endpoint(int rank, int nic) const {
+    return {members_.node(rank), members_.gpu(rank), nic};
+  }
+  /// As plan_transport(), for the members.
+  Transport plan(Endpoint from, Endpoint to, const TransportRules& rules) const {
+    return plan_transport(cluster_, members_.gpus(), run_.protocol, from, to, rules);
+  }
 
-  /// One worker class per GPU of a node, as they may differ: `share` of the copy rate that the GPU
+  /// One worker class per local rank, as GPUs may differ: `share` of the copy rate that the GPU
   /// gives a block of the protocol.
   std::vector<std::uint32_t> worker_classes(double share);
 
@@ -80,8 +89,8 @@ class Assembly {
   const SoftwareCosts& software_;
   const CollectiveRun& run_;
   const Partition& partition_;
-  int gpus_;
-  int ranks_;
+  Members members_;
+  std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
   std::uint32_t relay_class_ = 0;
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::vector<std::uint32_t>> workers_of_rank_;
@@ -91,6 +100,8 @@ class Assembly {
   std::uint64_t slices_ = 0, forwarded_ = 0;
 };
 
+/// All links of a cluster, to a machine that has none.
+void add_links(Machine& machine, const Cluster& cluster);
 /// Ids of links as the machine knows them.
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
 

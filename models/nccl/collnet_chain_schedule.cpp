@@ -26,14 +26,17 @@ class ChainChannel {
     }
     const std::uint64_t slices = programs_.get(HeadShare::one_chunk, 1, 1).slices(lane_);
     for (std::size_t i = 0; i + 1 < gpus.size(); ++i) {
-      const Endpoint above{node, gpus[i], 0}, below{node, gpus[i + 1], 0};
+      const Endpoint above = end(node, gpus[i], 0), below = end(node, gpus[i + 1], 0);
       assembly_.connect(up[i + 1], up[i], below, above, slices);
       assembly_.connect(down[i], down[i + 1], above, below, slices);
     }
-    return {up.front(), down.front(), {node, gpus.front(), chain.net_in}, {}};
+    return {up.front(), down.front(), end(node, gpus.front(), chain.net_in), {}};
   }
 
  private:
+  Endpoint end(int node, int gpu, int nic) const {
+    return assembly_.endpoint(node * assembly_.gpus() + gpu, nic);
+  }
   std::uint32_t add_worker(std::uint32_t inputs, std::uint32_t outputs, int rank) {
     return programs_.add_worker(classes_, HeadShare::one_chunk, inputs, outputs, {lane_, 0}, rank);
   }
@@ -57,7 +60,7 @@ void add_collnet_chain(Assembly& assembly) {
     const auto channel = static_cast<std::size_t>(assembly.partition().parts[lane].channel);
     ChainChannel chains(assembly, programs, classes, lane);
     std::vector<CollnetEnd> ends;
-    for (int node = 0; node < assembly.cluster().nodes(); ++node)
+    for (int node = 0; node < assembly.nodes(); ++node)
       ends.push_back(chains.add(node, channels[channel % channels.size()]));
     network.connect({lane, 0}, ends);
   }

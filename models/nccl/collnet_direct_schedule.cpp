@@ -29,8 +29,8 @@ class DirectSchedule {
         heads_(distinct_heads(assembly.run().graph)),
         programs_(assembly, static_cast<std::uint32_t>(heads_.size())),
         network_(assembly, programs_),
-        chunks_(run().collective, static_cast<std::uint32_t>(heads_.size()),
-                assembly.cluster().nodes(), assembly.partition()),
+        chunks_(run().collective, static_cast<std::uint32_t>(heads_.size()), assembly.nodes(),
+                assembly.partition()),
         scatters_(turns(HeadTurnsProgram::Direction::sends)),
         gathers_(turns(HeadTurnsProgram::Direction::receives)),
         head_(classes(head_shares())),
@@ -50,7 +50,7 @@ class DirectSchedule {
   };
 
   const CollectiveRun& run() const { return assembly_.run(); }
-  int nodes() const { return assembly_.cluster().nodes(); }
+  int nodes() const { return assembly_.nodes(); }
   std::uint32_t others() const { return static_cast<std::uint32_t>(assembly_.gpus() - 1); }
   bool adds_up() const { return run().collective != Collective::all_gather; }
   bool hands_out() const { return run().collective != Collective::reduce_scatter; }
@@ -73,6 +73,9 @@ class DirectSchedule {
     return {of(threads.scatter), of(threads.reduce), of(threads.bcast), of(threads.gather)};
   }
 
+  Endpoint end(int node, int gpu, int nic) const {
+    return assembly_.endpoint(node * assembly_.gpus() + gpu, nic);
+  }
   int head_number(int gpu) const {
     const auto found = std::ranges::find(heads_, gpu);
     return found == heads_.end() ? -1 : static_cast<int>(found - heads_.begin());
@@ -91,7 +94,8 @@ class DirectSchedule {
       for (int node = 0; node < nodes(); ++node) {
         const NodeWorkers& workers = all[static_cast<std::size_t>(node)];
         const int channel = assembly_.partition().parts[lane].channel;
-        const Endpoint at{node, heads_[head], nic_of_head(run().graph, heads_[head], channel)};
+        const Endpoint at =
+            end(node, heads_[head], nic_of_head(run().graph, heads_[head], channel));
         ends.push_back({workers.reduce[head], workers.bcast[head], at, {}});
       }
       network_.connect({lane, head}, ends);
@@ -134,7 +138,7 @@ class DirectSchedule {
       for (int gpu = 0; gpu < assembly_.gpus(); ++gpu) {
         if (gpu == heads_[head]) continue;
         const auto g = static_cast<std::size_t>(gpu);
-        const Endpoint rank{node, gpu, 0}, at{node, heads_[head], 0};
+        const Endpoint rank = end(node, gpu, 0), at = end(node, heads_[head], 0);
         if (adds_up()) connect(workers.scatter[g], workers.reduce[head], rank, at, gpu, false);
         if (hands_out()) connect(workers.bcast[head], workers.gather[g], at, rank, gpu, true);
       }
@@ -144,8 +148,7 @@ class DirectSchedule {
   /// NCCL pays the fixed cost of scatter and gather once for the chunks of all heads: here each has
   /// its part. `waits`: the sender's own fixed cost is more than that; the rest is a latency.
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, int gpu, bool waits) {
-    const Transport way = plan_transport(assembly_.cluster(), assembly_.gpus(), run().protocol, a,
-                                         b, run().transport);
+    const Transport way = assembly_.plan(a, b, run().transport);
     const auto kind = static_cast<std::size_t>(way.kind);
     const auto peers = static_cast<std::int64_t>(heads_.size()) - (head_number(gpu) < 0 ? 0 : 1);
     const Duration whole = assembly_.fixed_cost(from, assembly_.costs().overhead[kind]);

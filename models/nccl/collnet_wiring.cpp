@@ -30,7 +30,7 @@ const CollnetWiring::Tree& CollnetWiring::tree_of(int nic) {
   const auto [known, is_new] = trees_.try_emplace(nic);
   if (is_new) {
     const Cluster& cluster = assembly_.cluster();
-    known->second.sharp = sharp_tree(cluster, all_nodes(cluster), nic);
+    known->second.sharp = sharp_tree(cluster, assembly_.members().nodes(), nic);
     known->second.stream =
         assembly_.machine().add_link({sharp_rate(cluster.fabric(), known->second.sharp), {}});
   }
@@ -45,7 +45,7 @@ CollnetWiring::NodeWay CollnetWiring::way_of(const Endpoint& at) const {
   TransportRules rules = assembly_.run().transport;
   rules.pxn = false;  // every head has its own proxy
   const auto plan = [&](const Endpoint& from, const Endpoint& to) {
-    return plan_transport(cluster, assembly_.gpus(), assembly_.run().protocol, from, to, rules);
+    return assembly_.plan(from, to, rules);
   };
   NodeWay way{plan(at, other), {}, {}, cluster.leaf_of(at.node, nic)};
   const std::vector<LinkId>& out = way.transport.network;

@@ -24,12 +24,18 @@ std::string listed(const std::vector<Candidate>& candidates) {
 }  // namespace
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
+  if (!config.members.empty() && config.members.nodes().back() >= cluster.nodes())
+    throw Error(fmt::format("there is no node{}: there are {} (node0..node{})",
+                            config.members.nodes().back(), cluster.nodes(), cluster.nodes() - 1));
   NcclCommunicatorConfig wanted{config.version, config.environment, cluster.nodes(),
-                                config.gpus_per_node, config.sharp};
+                                cluster.node().trays() > 1 ? 0 : config.gpus_per_node,
+                                config.sharp};
+  wanted.trays = cluster.node().trays();
+  wanted.members = config.members;
   const NodeDescription node = config.description ? *config.description : describe(cluster.node());
   Communicator made = make_nccl_communicator(node, wanted);
   if (made.model.input.collnet) {
-    wanted.no_sharp = sharp_refusal(cluster, made.nics);
+    wanted.no_sharp = sharp_refusal(cluster, made.members.nodes(), made.nics);
     if (!wanted.no_sharp.empty()) made = make_nccl_communicator(node, wanted);
   }
   const int groups = made.graphs.topology.domains();
@@ -74,10 +80,10 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
       split_of(communicator.model, call.collective, call.count, call.element_bytes, out.decision);
   run.communicator_channels = split.communicator_channels;
   run.heads = split.heads;
-  run.gpus_per_node = communicator.gpus_per_node;
+  run.members = communicator.members;
   run.threads = out.decision.threads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator.search_settings);
+  run.transport = transport_rules(communicator.search_settings, communicator.version);
   run.graph = graph_of(input, run.algorithm);
   return out;
 }

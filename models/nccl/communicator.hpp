@@ -15,18 +15,20 @@ namespace fabricast {
 struct CommunicatorConfig {
   NcclVersion version = kNccl2_21_5;
   Environment environment;
-  int gpus_per_node = 0;  ///< 0 = all
-  bool sharp = false;     ///< a CollNet plugin serves all NICs
+  /// The first so many of every node; 0 = all. Of hosts that NVLink joined, all that are there.
+  int gpus_per_node = 0;
+  bool sharp = false;  ///< a CollNet plugin serves all NICs
   /// What NCCL is told of each node, if it is not describe() of the cluster's: GPUs and nets in the
   /// order of the node's.
   std::optional<NodeDescription> description;
+  Members members = {};  ///< if there are any: of these only
 };
 
 using Communicator = NcclCommunicator;
 
 /// Where a node's GPUs fall apart into groups that NCCL would join by the network, they are kept
 /// together, with a warning. Throws Error when the environment leaves nothing to work with (no HCA
-/// for several nodes, more GPUs than a node has, values NCCL refuses).
+/// for several nodes, nodes or GPUs that are not there, values NCCL refuses).
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);
 
 struct Call {

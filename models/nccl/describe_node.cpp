@@ -70,6 +70,10 @@ class Describer {
     for (const auto& [target, count] : info.nvlink_targets) {
       out.nvlinks.push_back({target, count, class_of(target)});
     }
+    constexpr std::int64_t bytes_per_s_of_mbyte = 1'000'000;
+    if (info.c2c_links > 0)
+      out.c2c.push_back({info.c2c_links, static_cast<int>(info.part.c2c_per_link.bytes_per_s /
+                                                          bytes_per_s_of_mbyte)});
     return out;
   }
 

@@ -143,7 +143,8 @@ void GraphSearch::set_liberties() {
 
 void GraphSearch::set_channel_limits() {
   if (best_.pattern == GraphPattern::nvls) {
-    best_.max_channels = is_version(kNccl2_27) ? std::min(kNvlsHeads, gpus()) : gpus();
+    // 2.21 asks for all GPUs, but has no room for more channels either (MAXCHANNELS).
+    best_.max_channels = std::min(kNvlsHeads, gpus());
   }
   if (best_.pattern == GraphPattern::collnet_direct) {
     best_.max_channels = std::min(kCollnetHeads, gpus());

@@ -20,7 +20,7 @@ class HeadPrograms {
     const HeadProgram*& known = programs_[{share, inputs, outputs}];
     if (known == nullptr) {
       const HeadProgram::Config config{assembly_.run().collective, share, heads_, inputs, outputs,
-                                       assembly_.cluster().nodes()};
+                                       assembly_.nodes()};
       known = &assembly_.keep(std::make_unique<HeadProgram>(config, assembly_.partition()));
     }
     return *known;

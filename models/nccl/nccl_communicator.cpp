@@ -44,15 +44,17 @@ std::vector<int> usable_nets(const NodeDescription& node, const IbHcaFilter& fil
   return out;
 }
 
-std::vector<int> used_gpus(const NodeDescription& node, int wanted) {
-  std::vector<int> gpus = gpu_devs(node);
-  const auto known = static_cast<int>(gpus.size());
-  if (wanted > known) {
+Members members_of(const NcclCommunicatorConfig& config, const NodeDescription& node, int known) {
+  if (config.members.empty()) {
+    const int wanted = config.gpus_per_node;
+    if (wanted <= known) return Members::first(config.nodes, wanted > 0 ? wanted : known);
     throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", wanted, node.name, known),
                 "lower --gpus-per-node, or raise --nodes");
   }
-  if (wanted > 0) gpus.resize(static_cast<std::size_t>(wanted));
-  return gpus;
+  if (config.members.gpus().back() >= known)
+    throw Error(fmt::format("there is no GPU {}: {} has {} (0..{})", config.members.gpus().back(),
+                            node.name, known, known - 1));
+  return config.members;
 }
 
 struct ComputeCapabilities {
@@ -165,8 +167,10 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
   SearchInput input;
   input.version = config.version;
-  input.nodes = config.nodes;
-  input.gpus = used_gpus(node, config.gpus_per_node);
+  const std::vector<int> devs = gpu_devs(node);
+  const Members members = members_of(config, node, static_cast<int>(devs.size()));
+  for (const int gpu : members.gpus()) input.gpus.push_back(devs[static_cast<std::size_t>(gpu)]);
+  input.nodes = members.node_count();
   input.settings = read_search_settings(config.environment, config.version, warnings);
   NcclSettings settings = read_settings(config.environment, config.version);
   warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
@@ -174,21 +178,22 @@ NcclCommunicator make(const NodeDescription& node, const NcclCommunicatorConfig&
     warnings.emplace_back(
         "NCCL_COLLNET_ENABLE=1: no CollNet plugin is there (SHARP), so CollNet stays off");
   }
-  input.nics = usable_nets(node, settings.ib_hca, config.nodes);
+  input.nics = usable_nets(node, settings.ib_hca, input.nodes);
   if (settings.collnet && config.sharp && !config.no_sharp.empty()) {
     warnings.push_back(fmt::format("SHARP: {}; NCCL goes on without CollNet and does not say so",
                                    config.no_sharp));
   }
   input.collnet = config.sharp && settings.collnet && config.no_sharp.empty();
   input.nvls = settings.nvls.enabled;
-  const auto gpus = static_cast<int>(input.gpus.size());
-  const bool is_known = other != nullptr && other->nodes > 1 && config.nodes > 1;
+  const bool is_known = other != nullptr && other->nodes > 1 && input.nodes > 1;
   NcclCommunicator made{config.version,
                         std::move(settings),
                         input.settings,
-                        config.nodes,
-                        gpus,
-                        config.nodes * gpus,
+                        members,
+                        members.node_count(),
+                        members.gpus_per_node(),
+                        members.ranks(),
+                        members.node_count() * config.trays,
                         input.nics,
                         is_known ? other->graphs : search(node, input),
                         {},

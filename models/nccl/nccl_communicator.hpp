@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/nccl/env.hpp"
+#include "models/nccl/members.hpp"
 #include "models/nccl/nccl_search.hpp"
 #include "models/nccl/node_description.hpp"
 #include "models/nccl/p2p_channels.hpp"
@@ -21,13 +22,17 @@ struct NcclCommunicatorConfig {
   int gpus_per_node = 0;      ///< the first so many; 0 = all
   bool sharp = false;         ///< a CollNet plugin serves all NICs; NCCL_COLLNET_ENABLE=1 uses it
   std::string no_sharp = {};  ///< why its fabric gives no trees, if so; NCCL does not say
+  int trays = 1;              ///< of a node: hosts that NVLink joins
+  Members members = {};       ///< if there are any: in place of nodes and gpus_per_node
 };
 
 struct NcclCommunicator {
   NcclVersion version = kNccl2_21_5;
   NcclSettings settings;
   SearchSettings search_settings;
+  Members members;  ///< GPUs by their place among those of the description
   int nodes = 1, gpus_per_node = 1, ranks = 1;
+  int hosts = 1;          ///< what users count as nodes: more, where NVLink joins several
   std::vector<int> nics;  ///< of each node, that NCCL may use
   SearchResult graphs;    ///< as searched, and as after the exchange between ranks
   TuningModel model;  ///< its input holds the channel counts, the heads, and the nodes NCCL sees
@@ -35,12 +40,13 @@ struct NcclCommunicator {
   std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
 };
 
-/// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, more
-/// GPUs than a node has, values NCCL refuses).
+/// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, GPUs
+/// that a node has not, values NCCL refuses).
 NcclCommunicator make_nccl_communicator(const NodeDescription& node,
                                         const NcclCommunicatorConfig& config);
 /// The same, with the search of `other` where it cannot differ: from several nodes to several, the
-/// search sees the same. REQUIRES: `other` was made of the same node and config but for `nodes`.
+/// search sees the same. REQUIRES: `other` was made of the same node and config but for `nodes`, or
+/// the nodes of the members.
 NcclCommunicator make_nccl_communicator(const NodeDescription& node,
                                         const NcclCommunicatorConfig& config,
                                         const NcclCommunicator& other);

@@ -44,6 +44,7 @@ struct TopoVertex {
   std::uint64_t pci_device = 0;  ///< PCIe switches: vendor, device, subsystem vendor and device
   bool gdr = false;              ///< GPUs and nets: GPU-direct RDMA
   int dev = 0;                   ///< GPUs: NVML index; nets: index in the node
+  int host = 0;                  ///< GPUs and CPUs: by the hash that their CPU gives
   struct {
     int rank = 0, sm = 0;
   } gpu;

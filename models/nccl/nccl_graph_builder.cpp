@@ -130,8 +130,18 @@ class NcclGraphBuilder {
     connect(b, a, kind, bw);
   }
 
+  /// CPUs of one hash are one host's (ncclGetSystemId).
+  int host_of(const NodeDescription::Cpu& cpu) const {
+    const auto same = [&](const NodeDescription::Cpu& other) {
+      return other.host_hash == cpu.host_hash;
+    };
+    return static_cast<int>(std::ranges::find_if(node_.cpus, same) - node_.cpus.begin());
+  }
+
   void add_cpu(const NodeDescription::Cpu& cpu) {
+    host_ = host_of(cpu);
     const TopoVertexId v = add_vertex(TopoKind::cpu, cpu.numa);
+    vertex(v).host = host_;
     vertex(v).cpu = {arch_of(cpu.arch), vendor_of(cpu.vendor), cpu.family, cpu.model};
     for (const Pci& child : cpu.children) {
       if (!child.busid.empty()) {
@@ -178,6 +188,7 @@ class NcclGraphBuilder {
     TopoVertex& gpu = vertex(v);
     gpu.dev = pci.gpu->dev;
     gpu.gdr = pci.gpu->gdr;
+    gpu.host = host_;
     gpu.gpu.sm = pci.gpu->sm;
     gpu.gpu.rank = static_cast<int>(std::ranges::find(ranks_, pci.gpu->dev) - ranks_.begin());
     // In 2.21 a GPU links to itself (nothing follows from it). Since 2.30 its links are its
@@ -311,7 +322,7 @@ class NcclGraphBuilder {
       const auto& cpu = vertex(a).cpu;
       const float bw = socket_bw(cpu.arch, cpu.vendor, cpu.family, cpu.model, version());
       for (const TopoVertexId b : graph_.all(TopoKind::cpu)) {
-        if (a != b) connect(a, b, TopoLinkKind::sys, bw);
+        if (a != b && vertex(a).host == vertex(b).host) connect(a, b, TopoLinkKind::sys, bw);
       }
     }
   }
@@ -335,6 +346,7 @@ class NcclGraphBuilder {
   const NodeDescription& node_;
   std::span<const int> ranks_;
   NcclGraph graph_;
+  int host_ = 0;  ///< of the CPU being added
 };
 
 NcclGraph NcclGraph::build(const NodeDescription& node, NcclVersion version,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <climits>
 
 namespace fabricast {
 
@@ -224,8 +225,10 @@ TopoVertexId NcclTopology::local_cpu(TopoVertexId gpu) const {
       version() < kNccl2_30 ? std::vector<TopoVertexId>(all.begin(), all.end())
                             : nearest(gpu, TopoKind::cpu);
   assert(!candidates.empty());
-  return *std::ranges::min_element(candidates, {},
-                                   [&](TopoVertexId cpu) { return path(gpu, cpu).hops(); });
+  return *std::ranges::min_element(candidates, {}, [&](TopoVertexId cpu) {
+    const int hops = path(gpu, cpu).hops();
+    return hops > 0 ? hops : INT_MAX;  // the CPU of another host
+  });
 }
 
 PathType NcclTopology::nearest_type(TopoKind to) const {

@@ -23,6 +23,10 @@ namespace {
 constexpr double kReduceShare = 5.0 / 20, kBcastShare = 4.0 / 20;
 constexpr double kSharpReduceShare = 3.0 / 20, kSharpBcastShare = 2.0 / 20;
 
+/// A worker has 32 connections each way, and a head two for its children beside those to the ranks
+/// of its node. Of more ranks, so many at a time meet in a junction first, which takes no time.
+constexpr std::uint32_t kRanksMet = 29;
+
 class NvlsSchedule {
  public:
   explicit NvlsSchedule(Assembly& assembly)
@@ -34,7 +38,7 @@ class NvlsSchedule {
                                               static_cast<double>(heads_.size()))),
         programs_(assembly, heads()) {
     if (is_sharp()) sharp_.emplace(assembly, programs_);
-    for (int gpu = 0; gpu < assembly.gpus(); ++gpu) {
+    for (const int gpu : assembly.members().gpus()) {
       to_switch_.push_back(switch_links(gpu).front());
       from_switch_.push_back(switch_links(gpu).back());
     }
@@ -51,13 +55,22 @@ class NvlsSchedule {
   struct NodeWorkers {
     std::vector<std::uint32_t> scatter, gather;     ///< by local rank
     std::vector<std::uint32_t> reduce, bcast, fan;  ///< by head; bcast: the root's is its reduce
+    /// By head, of each group of ranks, where there are several groups.
+    std::vector<std::vector<std::uint32_t>> met, spread;
   };
 
   const CollectiveRun& run() const { return assembly_.run(); }
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(assembly_.gpus()); }
   std::uint32_t heads() const { return static_cast<std::uint32_t>(heads_.size()); }
-  int nodes() const { return assembly_.cluster().nodes(); }
+  int nodes() const { return assembly_.nodes(); }
   bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
+  /// Ranks of a node that stand together, and what the head is connected to in their place.
+  std::uint32_t groups() const { return (gpus() + kRanksMet - 1) / kRanksMet; }
+  std::uint32_t group_begin(std::uint32_t group) const { return gpus() * group / groups(); }
+  std::uint32_t group_size(std::uint32_t group) const {
+    return group_begin(group + 1) - group_begin(group);
+  }
+  std::uint32_t peers() const { return groups() == 1 ? gpus() : groups(); }
   bool reduces() const { return run().collective != Collective::all_gather; }
   bool gathers() const { return run().collective != Collective::reduce_scatter; }
 
@@ -76,12 +89,13 @@ class NvlsSchedule {
   /// One step as wide as a node.
   void append_all(Path& path, int node, const std::vector<LinkId>& local) const {
     for (std::size_t gpu = 0; gpu < local.size(); ++gpu) {
-      const std::uint32_t link = index_of(assembly_.cluster().global(node, local[gpu]));
-      path.push_back(gpu == 0 ? link : link | kBeside);
+      append_one(path, node, local[gpu]);
+      if (gpu > 0) path.back() |= kBeside;
     }
   }
   void append_one(Path& path, int node, LinkId local) const {
-    path.push_back(index_of(assembly_.cluster().global(node, local)));
+    const int of_cluster = assembly_.members().nodes()[static_cast<std::size_t>(node)];
+    path.push_back(index_of(assembly_.cluster().global(of_cluster, local)));
   }
   /// multimem load-reduce: every rank's memory to the switch, the sum to the head.
   Path load_reduce(int node, std::uint32_t head) const {
@@ -135,7 +149,17 @@ class NvlsSchedule {
     const Role role{lane, head};
     if (!is_sharp() || gathers())
       out.fan.push_back(
-          programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? gpus() : 0, role));
+          programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? peers() : 0, role));
+    if (groups() == 1) return;
+    out.met.emplace_back();
+    out.spread.emplace_back();
+    for (std::uint32_t group = 0; group < groups(); ++group) {
+      const std::uint32_t ranks = group_size(group);
+      if (reduces())
+        out.met.back().push_back(programs_.add_junction(HeadShare::one_chunk, ranks, 1, role));
+      if (gathers())
+        out.spread.back().push_back(programs_.add_junction(HeadShare::one_chunk, 1, ranks, role));
+    }
   }
 
   void add_tree_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
@@ -149,7 +173,7 @@ class NvlsSchedule {
       children = static_cast<std::uint32_t>(
           std::count_if(tree.down.begin() + 1, tree.down.end(), [](int c) { return c >= 0; }));
     }
-    const std::uint32_t inputs = (reduces() ? gpus() : 0) + children;
+    const std::uint32_t inputs = (reduces() ? peers() : 0) + children;
     const std::uint32_t outputs = root ? 1 + children : 1;
     out.reduce.push_back(
         programs_.add_worker(reduce_classes_, HeadShare::one_chunk, inputs, outputs, role, rank));
@@ -165,7 +189,7 @@ class NvlsSchedule {
     const Role role{lane, head}, share{lane, static_cast<std::uint32_t>(node)};
     out.reduce.push_back(
         reduces()
-            ? programs_.add_worker(reduce_classes_, HeadShare::one_chunk, gpus(), 1, role, rank)
+            ? programs_.add_worker(reduce_classes_, HeadShare::one_chunk, peers(), 1, role, rank)
             : programs_.add_worker(reduce_classes_, HeadShare::of_node, 0, 1, share, rank));
     out.bcast.push_back(
         gathers() ? programs_.add_worker(bcast_classes_, HeadShare::one_chunk, 1, 1, role, rank)
@@ -191,8 +215,7 @@ class NvlsSchedule {
     const Duration overhead = assembly_.costs().overhead[nvlink],
                    sync = assembly_.costs().sync[nvlink];
     for (std::uint32_t head = 0; head < heads(); ++head) {
-      for (const std::uint32_t scatter : workers.scatter)
-        connect_local(scatter, workers.reduce[head], {}, kConnectionSlots, overhead, sync);
+      if (reduces()) connect_scatter(workers, head, overhead, sync);
       if (workers.fan.empty()) continue;
       // One of the eight slots is the fan's; the gatherers' fixed cost is a latency here, as what
       // they receive from is no thread.
@@ -201,8 +224,47 @@ class NvlsSchedule {
       if (gathers()) append_store(path, node, head);
       connect_local(workers.bcast[head], workers.fan[head], path, kConnectionSlots - 1, overhead,
                     gathers() ? sync + overhead : sync);
+      if (gathers()) connect_gather(workers, head);
+    }
+  }
+
+  /// At once, and freed at once: neither is a thread's doing.
+  void connect_junction(std::uint32_t from, std::uint32_t to) {
+    ConnectionSpec spec;
+    spec.from = from;
+    spec.to = to;
+    spec.slots = 1;
+    assembly_.machine().connect(spec);
+  }
+
+  /// Of the eight slots one is the junction's, if there is one.
+  void connect_scatter(const NodeWorkers& workers, std::uint32_t head, Duration overhead,
+                       Duration sync) {
+    if (groups() == 1) {
+      for (const std::uint32_t scatter : workers.scatter)
+        connect_local(scatter, workers.reduce[head], {}, kConnectionSlots, overhead, sync);
+      return;
+    }
+    for (std::uint32_t group = 0; group < groups(); ++group) {
+      const std::uint32_t met = workers.met[head][group];
+      for (std::uint32_t i = 0; i < group_size(group); ++i)
+        connect_local(workers.scatter[group_begin(group) + i], met, {}, kConnectionSlots - 1,
+                      overhead, sync);
+      connect_junction(met, workers.reduce[head]);
+    }
+  }
+
+  void connect_gather(const NodeWorkers& workers, std::uint32_t head) {
+    if (groups() == 1) {
       for (const std::uint32_t gather : workers.gather)
         connect_local(workers.fan[head], gather, {}, 1, {}, {});
+      return;
+    }
+    for (std::uint32_t group = 0; group < groups(); ++group) {
+      const std::uint32_t spread = workers.spread[head][group];
+      connect_junction(workers.fan[head], spread);
+      for (std::uint32_t i = 0; i < group_size(group); ++i)
+        connect_local(spread, workers.gather[group_begin(group) + i], {}, 1, {}, {});
     }
   }
 
@@ -250,9 +312,10 @@ class NvlsSchedule {
 }  // namespace
 
 void add_nvls(Assembly& assembly) {
-  if (assembly.gpus() > 31)
-    throw Error(fmt::format("NVLS over {} GPUs of one node is not executed yet, 31 at most",
-                            assembly.gpus()));
+  constexpr int most = kRanksMet * kRanksMet;
+  if (assembly.gpus() > most)
+    throw Error(fmt::format("NVLS over {} GPUs of one node is not executed yet, {} at most",
+                            assembly.gpus(), most));
   NvlsSchedule(assembly).add();
 }
 

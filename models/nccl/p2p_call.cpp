@@ -54,10 +54,10 @@ DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call) 
   run.count = call.count;
   run.element_bytes = call.element_bytes;
   run.root = call.root;
-  run.gpus_per_node = communicator.gpus_per_node;
+  run.members = communicator.members;
   run.threads = kThreads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator.search_settings);
+  run.transport = transport_rules(communicator.search_settings, communicator.version);
   run.p2p = p2p_plan(communicator);
   run.channels = run.communicator_channels = communicator.p2p.channels;
   run.protocol = p2p_cut(run, communicator.ranks, communicator.nodes > 1)->part.protocol;
@@ -66,8 +66,8 @@ DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call) 
 
 std::optional<P2pCut> p2p_cut(const CollectiveRun& run, int ranks, bool remote) {
   const P2pRules& rules = run.p2p.rules;
-  const int gpus = gpus_of(run);
-  if (remote ? !rules.several_nodes : gpus == 1 && ranks > 1) return std::nullopt;
+  const bool alone = run.members.gpus_per_node() == 1;
+  if (remote ? !rules.several_nodes : alone && ranks > 1) return std::nullopt;
   const Bytes message{run.count * run.element_bytes};
   P2pCut cut;
   cut.split = p2p_split(rules, message);

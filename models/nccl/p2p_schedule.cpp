@@ -49,16 +49,16 @@ Bandwidth share(Bandwidth block, int warps, double least = 0) {
 
 P2pSchedule::P2pSchedule(const Config& config)
     : config_(config),
-      rounds_(config.plan.rules.version, config.cluster.nodes(), config.gpus,
+      rounds_(config.plan.rules.version, config.members.node_count(), gpus(),
               config.plan.group_size),
-      ways_(config.cluster, config.gpus, config.plan.rules.channels.channels, config.plan.nics,
+      ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
             config.transport),
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
   for (int round = 0; round < rounds_.count(); ++round) {
     for (int channel = 0; channel < channels(); ++channel) {
       // Ranks of all nodes are alike.
-      for (int rank = 0; rank < config_.gpus; ++rank) {
+      for (int rank = 0; rank < gpus(); ++rank) {
         const int peer = rounds_.send_peer(rank, round);
         if (peer == kNoPeer) continue;
         const int base = rounds_.base(round, rank, peer);
@@ -165,8 +165,8 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const Warps share_of =
       warps(config_.plan.rules.version, rounds, static_cast<int>(batch.sends.size()) + copies,
             static_cast<int>(batch.receives.size()) + copies);
-  const GpuPart& gpu =
-      config_.cluster.node().gpus()[static_cast<std::size_t>(rank % config_.gpus)].part;
+  const auto device = static_cast<std::size_t>(config_.members.gpu(rank));
+  const GpuPart& gpu = config_.cluster.node().gpus()[device].part;
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
     for (ExchangeLane& lane : lanes) {
       const Protocol protocol = protocol_of(lane.kind);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/nccl/members.hpp"
 #include "models/nccl/p2p_plan.hpp"
 #include "models/nccl/p2p_rounds.hpp"
 #include "models/nccl/p2p_traffic.hpp"
@@ -19,7 +20,7 @@ class P2pSchedule final : public ExchangeSchedule {
   struct Config {
     const Cluster& cluster;
     const SoftwareCosts& software;
-    int gpus = 1;  ///< of each node, that take part
+    const Members& members;
     const P2pPlan& plan;
     const P2pTraffic& traffic;
     const TransportRules& transport;
@@ -40,7 +41,8 @@ class P2pSchedule final : public ExchangeSchedule {
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
   void share_block(int rank, int rounds, ExchangeBatch& batch) const;
   void share_slots(std::vector<ExchangeLane>& lanes) const;
-  bool is_remote(int a, int b) const { return a / config_.gpus != b / config_.gpus; }
+  int gpus() const { return config_.members.gpus_per_node(); }
+  bool is_remote(int a, int b) const { return a / gpus() != b / gpus(); }
   int channels() const { return config_.plan.rules.channels.channels; }
 
   Config config_;

@@ -46,10 +46,9 @@ template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
 
 SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
-  const int gpus = gpus_of(run);
-  const P2pTraffic traffic(run.collective, cluster.nodes() * gpus,
+  const P2pTraffic traffic(run.collective, run.members.ranks(),
                            Bytes{run.count * run.element_bytes}, run.root);
-  const P2pSchedule::Config config{cluster, software,      gpus,        run.p2p,
+  const P2pSchedule::Config config{cluster, software,      run.members, run.p2p,
                                    traffic, run.transport, run.in_place};
   return options.explain ? exchange<CausalStamp>(config, options.progress)
                          : exchange<PlainStamp>(config, options.progress);

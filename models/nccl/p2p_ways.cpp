@@ -12,16 +12,21 @@ void append(const Cluster& cluster, int node, const std::vector<LinkId>& local,
 
 }  // namespace
 
-P2pWays::P2pWays(const Cluster& cluster, int gpus, int channels, const P2pNics& nics,
+P2pWays::P2pWays(const Cluster& cluster, const Members& members, int channels, const P2pNics& nics,
                  const TransportRules& rules)
-    : cluster_(cluster), gpus_(gpus), channels_(channels), nics_(nics), rules_(rules) {
-  const int places = 4 * gpus * gpus * channels;
+    : cluster_(cluster),
+      members_(members),
+      gpus_(members.gpus_per_node()),
+      channels_(channels),
+      nics_(nics),
+      rules_(rules) {
+  const int places = 4 * gpus_ * gpus_ * channels;
   by_place_.resize(static_cast<std::size_t>(places));
   for (const bool remote : {false, true}) {
-    if (remote && cluster.nodes() == 1) continue;
+    if (remote && members.node_count() == 1) continue;
     for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
-      for (int i = 0; i < gpus * gpus * channels; ++i)
-        plan(i / channels / gpus, i / channels % gpus, i % channels, remote, protocol);
+      for (int i = 0; i < gpus_ * gpus_ * channels; ++i)
+        plan(i / channels / gpus_, i / channels % gpus_, i % channels, remote, protocol);
     }
   }
 }
@@ -35,7 +40,7 @@ std::size_t P2pWays::place(int from_gpu, int to_gpu, int channel, bool remote,
 
 void P2pWays::plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol) {
   if (!remote && from_gpu == to_gpu) return;
-  Endpoint from{0, from_gpu, 0}, to{remote ? 1 : 0, to_gpu, 0};
+  Endpoint from{0, members_.gpu(from_gpu), 0}, to{remote ? 1 : 0, members_.gpu(to_gpu), 0};
   P2pExit exit{0, from_gpu};
   if (remote) {
     exit = nics_.exit(from_gpu, to_gpu, channel);
@@ -43,7 +48,7 @@ void P2pWays::plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol 
     to.nic = nics_.entry(to_gpu, channel);
   }
   by_place_[place(from_gpu, to_gpu, channel, remote, protocol)] =
-      pattern(from, to, exit.proxy_gpu, protocol);
+      pattern(from, to, members_.gpu(exit.proxy_gpu), protocol);
 }
 
 std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protocol protocol) {
@@ -51,7 +56,8 @@ std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protoc
       known_.try_emplace({to.node, from.gpu, to.gpu, from.nic, to.nic, proxy_gpu, protocol},
                          static_cast<std::uint32_t>(patterns_.size()));
   if (!is_new) return at->second;
-  const Transport planned = plan_transport(cluster_, gpus_, protocol, from, to, rules_, proxy_gpu);
+  const Transport planned =
+      plan_transport(cluster_, members_.gpus(), protocol, from, to, rules_, proxy_gpu);
   const auto links_per_node = static_cast<std::uint32_t>(cluster_.node().links().size());
   Pattern pattern;
   pattern.hop = planned.kind;
@@ -66,9 +72,9 @@ std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protoc
   }
   if (planned.kind == HopKind::net) {
     pattern.from_nic = cluster_.node().nics()[static_cast<std::size_t>(from.nic)].vertex;
+    pattern.proxy = members_.rank(members_.nodes().front(), planned.proxy_gpu);
     pattern.to_nic = cluster_.node().nics()[static_cast<std::size_t>(to.nic)].vertex;
   }
-  pattern.proxy_gpu = planned.proxy_gpu;
   pattern.sender_flag = planned.sender_flag;
   pattern.receiver_flag = planned.receiver_flag;
   patterns_.push_back(std::move(pattern));
@@ -82,7 +88,7 @@ HopKind P2pWays::hop(int from, int to) const {
 
 void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const {
   assert(from != to);
-  const int from_node = from / gpus_, to_node = to / gpus_;
+  const int from_node = members_.node(from), to_node = members_.node(to);
   const bool remote = from_node != to_node;
   const Pattern& pattern =
       patterns_[by_place_[place(from % gpus_, to % gpus_, channel, remote, protocol)]];
@@ -96,7 +102,7 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
        cluster_.fabric_route(from_node, pattern.from_nic, to_node, pattern.to_nic))
     way.far.push_back(index_of(link));
   append(cluster_, to_node, pattern.in, way.far);
-  way.send_thread = static_cast<std::uint32_t>(from_node * gpus_ + pattern.proxy_gpu);
+  way.send_thread = static_cast<std::uint32_t>(from / gpus_ * gpus_ + pattern.proxy);
   way.receive_thread = static_cast<std::uint32_t>(to);
   way.sender_flag = pattern.sender_flag;
   way.receiver_flag = pattern.receiver_flag;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "models/nccl/members.hpp"
 #include "models/nccl/p2p_nics.hpp"
 #include "models/nccl/transport.hpp"
 #include "sim/exchange.hpp"
@@ -14,8 +15,8 @@ namespace fabricast {
 
 class P2pWays {
  public:
-  /// The first `gpus` of each node take part. All arguments outlive the ways.
-  P2pWays(const Cluster& cluster, int gpus, int channels, const P2pNics& nics,
+  /// All arguments outlive the ways.
+  P2pWays(const Cluster& cluster, const Members& members, int channels, const P2pNics& nics,
           const TransportRules& rules);
 
   HopKind hop(int from, int to) const;
@@ -28,7 +29,7 @@ class P2pWays {
     HopKind hop{};
     std::vector<LinkId> near, out, in;
     VertexId from_nic{}, to_nic{};
-    int proxy_gpu = 0;
+    int proxy = 0;  ///< local rank
     Duration sender_flag, receiver_flag;
   };
 
@@ -37,6 +38,7 @@ class P2pWays {
   std::uint32_t pattern(Endpoint from, Endpoint to, int proxy_gpu, Protocol protocol);
 
   const Cluster& cluster_;
+  const Members& members_;
   int gpus_, channels_;
   const P2pNics& nics_;
   const TransportRules& rules_;

@@ -11,7 +11,8 @@ namespace fabricast {
 /// GPUs that may not reach `gpu` directly go through the CPU next to it.
 void NcclTopology::divert_gpus_without_p2p(TopoVertexId gpu) {
   for (const TopoVertexId peer : graph_.all(TopoKind::gpu)) {
-    if (!is_p2p_allowed(peer, gpu)) divert(peer, local_cpu(gpu), gpu);
+    const bool one_host = graph_.vertex(peer).host == graph_.vertex(gpu).host;
+    if (one_host && !is_p2p_allowed(peer, gpu)) divert(peer, local_cpu(gpu), gpu);
   }
 }
 
@@ -21,7 +22,8 @@ void NcclTopology::mark_unreachable_gpus(TopoVertexId gpu) {
     if (peer == gpu) continue;
     const bool is_net_better = is_net_faster(peer, gpu);
     const bool p2p = is_p2p_allowed(peer, gpu) && (has_gpu_relay(peer, gpu) || !is_net_better);
-    const bool shm = !settings_.shm_disable && !is_net_better;
+    const bool one_host = graph_.vertex(peer).host == graph_.vertex(gpu).host;
+    const bool shm = one_host && !settings_.shm_disable && !is_net_better;
     if (!p2p && !shm) known(peer, gpu).type = PathType::net;
   }
 }

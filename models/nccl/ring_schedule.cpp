@@ -14,7 +14,8 @@ void connect_ring(Assembly& assembly, const GlobalRing& ring, std::uint32_t firs
     Endpoint a = assembly.endpoint(ring.ranks[i], 0);
     Endpoint b = assembly.endpoint(ring.ranks[(i + 1) % n], 0);
     if (a.node != b.node) {
-      const NodeCrossing& crossing = ring.crossings[static_cast<std::size_t>(a.node)];
+      const int place = ring.ranks[i] / assembly.gpus();
+      const NodeCrossing& crossing = ring.crossings[static_cast<std::size_t>(place)];
       a.nic = crossing.from_nic;
       b.nic = crossing.to_nic;
     }
@@ -29,7 +30,7 @@ void add_rings(Assembly& assembly) {
   std::vector<GlobalRing> rings;
   std::vector<std::uint32_t> root_index;
   for (const ChannelPart& part : assembly.partition().parts) {
-    rings.push_back(global_ring(run.graph, assembly.cluster().nodes(), part.channel, run.version));
+    rings.push_back(global_ring(run.graph, assembly.nodes(), part.channel, run.version));
     const std::vector<int>& order = rings.back().ranks;
     root_index.push_back(static_cast<std::uint32_t>(
         std::find(order.begin(), order.end(), run.root) - order.begin()));

@@ -7,8 +7,9 @@
 
 namespace fabricast {
 
-/// Of every hop, by channel and rank, as the simulation connects them. `nodes`: on the first so
-/// many of the cluster. REQUIRES: as simulate(); nodes <= cluster.nodes(), several ranks.
-std::vector<Transport> ways_of(const Cluster& cluster, int nodes, const CollectiveRun& run);
+/// Of every hop, by channel and rank, as the simulation would connect these members, in place of
+/// the run's. REQUIRES: as simulate(); several ranks.
+std::vector<Transport> ways_of(const Cluster& cluster, const Members& members,
+                               const CollectiveRun& run);
 
 }  // namespace fabricast

@@ -218,4 +218,11 @@ NcclSettings read_settings(const Environment& environment, NcclVersion version) 
   return Reader(environment, version).read();
 }
 
+bool joins_nvlink_domain(const Environment& environment, NcclVersion version) {
+  std::vector<std::string> warnings;  // given where the rest of the environment is read
+  EnvReader reader(environment, version, warnings);
+  return reader.integer("NCCL_MNNVL_ENABLE").value_or(1) != 0 &&
+         reader.integer("NCCL_CUMEM_ENABLE").value_or(1) != 0;
+}
+
 }  // namespace fabricast

@@ -72,4 +72,8 @@ constexpr int max_channels(NcclVersion version) { return version >= NcclVersion{
 /// from 2.24 on, and buffers too small for one chunk.
 NcclSettings read_settings(const Environment& environment, NcclVersion version);
 
+/// Whether NCCL takes the hosts of one NVLink domain for one node: NCCL_MNNVL_ENABLE is not 0, nor
+/// is NCCL_CUMEM_ENABLE (src/mnnvl.cc).
+bool joins_nvlink_domain(const Environment& environment, NcclVersion version);
+
 }  // namespace fabricast

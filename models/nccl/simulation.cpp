@@ -46,6 +46,7 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   SimulationResult result;
   result.partition = std::move(partition);
   Executor<Stamp> executor;
+  add_links(executor, cluster);
   Assembly assembly(executor, cluster, software, run, result.partition);
   add_schedule(assembly);
   std::function<void(std::uint64_t)> progress;
@@ -81,7 +82,9 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
 Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
                const TimelineFilter& shown, const SimulationResult& seen) {
   Executor<ObservedStamp> executor;
-  TimelineRecorder recorder(executor, shown, cluster.nodes() * gpus_of(run), seen.time);
+  const int ranks = members_of(run, cluster.nodes()).ranks();
+  TimelineRecorder recorder(executor, shown, ranks, seen.time);
+  add_links(recorder, cluster);
   Assembly assembly(recorder, cluster, software, run, seen.partition);
   add_schedule(assembly);
   std::vector<int> channels;
@@ -101,11 +104,11 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const Coll
 
 }  // namespace
 
-int gpus_of(const CollectiveRun& run) {
-  return run.gpus_per_node > 0 ? run.gpus_per_node : run.graph.gpus();
+Members members_of(const CollectiveRun& run, int cluster_nodes) {
+  return run.members.empty() ? Members::first(cluster_nodes, run.graph.gpus()) : run.members;
 }
 
-Partition partition_of(const CollectiveRun& run, int nodes) {
+Partition partition_of(const CollectiveRun& run, const Members& members) {
   PartitionInput input;
   input.version = run.version;
   input.collective = run.collective;
@@ -113,8 +116,8 @@ Partition partition_of(const CollectiveRun& run, int nodes) {
   input.protocol = run.protocol;
   input.count = run.count;
   input.element_bytes = run.element_bytes;
-  input.nodes = nodes;
-  input.ranks = nodes * gpus_of(run);
+  input.nodes = members.node_count();
+  input.ranks = members.ranks();
   input.channels = run.channels;
   input.communicator_channels = run.communicator_channels;
   input.threads = run.threads;
@@ -127,21 +130,19 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
   assert(!is_tuned(run.collective) || exists(run.algorithm, run.collective, run.version));
   assert(run.count > 0);
-  const int ranks = cluster.nodes() * gpus_of(run);
+  const Members members = members_of(run, cluster.nodes());
+  const int ranks = members.ranks();
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);
   } else if (!is_tuned(run.collective)) {
     result = exchange(cluster, software, run, options);
   } else if (!run.faults.outages.empty()) {
-    result =
-        execute<LossyStamp>(cluster, software, run, options, partition_of(run, cluster.nodes()));
+    result = execute<LossyStamp>(cluster, software, run, options, partition_of(run, members));
   } else if (options.explain) {
-    result =
-        execute<CausalStamp>(cluster, software, run, options, partition_of(run, cluster.nodes()));
+    result = execute<CausalStamp>(cluster, software, run, options, partition_of(run, members));
   } else {
-    result =
-        execute<PlainStamp>(cluster, software, run, options, partition_of(run, cluster.nodes()));
+    result = execute<PlainStamp>(cluster, software, run, options, partition_of(run, members));
   }
   if (options.timeline != nullptr && is_tuned(run.collective) && ranks > 1 &&
       !result.losses.gave_up)

@@ -11,6 +11,7 @@
 #include "models/hardware/cluster.hpp"
 #include "models/nccl/channel_graph.hpp"
 #include "models/nccl/faults.hpp"
+#include "models/nccl/members.hpp"
 #include "models/nccl/p2p_plan.hpp"
 #include "models/nccl/partition.hpp"
 #include "models/nccl/timeline.hpp"
@@ -34,7 +35,7 @@ struct CollectiveRun {
   int threads = 512;  ///< per block
   BufferSizes buffers;
   ChannelGraph graph;        ///< ring, tree or NVLS, as the algorithm needs
-  int gpus_per_node = 0;     ///< 0 = as many as the graph's chains hold
+  Members members;           ///< nobody = of all nodes as many GPUs as the graph's chains hold
   HeadRules heads;           ///< NVLS, CollNet
   TransportRules transport;  ///< as the environment has it
   P2pPlan p2p;               ///< sends and receives only; these have no algorithm and no graph
@@ -69,12 +70,13 @@ struct SimulationResult {
   Losses losses;  ///< where links go down; if a message is given up, `time` is until then
 };
 
-int gpus_of(const CollectiveRun& run);  ///< per node
+/// Who takes part.
+Members members_of(const CollectiveRun& run, int cluster_nodes);
 
 /// How the call is split over its channels. REQUIRES: a tuned collective.
-Partition partition_of(const CollectiveRun& run, int nodes);
+Partition partition_of(const CollectiveRun& run, const Members& members);
 
-/// Ranks = nodes x GPUs of a node, node by node. One rank: a copy, no links.
+/// Ranks as of the run's members. One rank: a copy, no links.
 /// REQUIRES: exists() if tuned, count > 0, root < ranks.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});

@@ -37,21 +37,23 @@ PathType path_type(const NodeGraph& graph, VertexId from, VertexId to) {
   return PathType::dis;
 }
 
-bool near(const NodeGraph& graph, VertexId gpu, VertexId nic) {
-  return path_type(graph, gpu, nic) <= PathType::pxb;
+PathType nic_distance(const NodeGraph& graph, VertexId gpu, VertexId nic,
+                      const TransportRules& rules) {
+  return graph.is_behind_c2c(gpu, nic) ? rules.c2c_nic : path_type(graph, gpu, nic);
 }
 
 bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
          const TransportRules& rules) {
-  return gpu.gdr && nic.gdr && path_type(graph, gpu.vertex, nic.vertex) <= rules.gdr_level;
+  return gpu.gdr && nic.gdr &&
+         nic_distance(graph, gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
 }
 
 /// Before Ampere the NIC reads from a GPU only if other traffic has NVLink (src/graph/paths.cc).
-bool gdr_read(const NodeGraph& graph, int gpus_used, const GpuInfo& gpu,
+bool gdr_read(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& gpu,
               const TransportRules& rules) {
   if (rules.gdr_read) return *rules.gdr_read;
-  if (gpu.part.sm >= 80 || gpus_used == 1) return true;
-  for (int i = 0; i < gpus_used; ++i) {
+  if (gpu.part.sm >= 80 || gpus.size() == 1) return true;
+  for (const int i : gpus) {
     const VertexId other = graph.gpus()[static_cast<std::size_t>(i)].vertex;
     if (other != gpu.vertex && !graph.nvlink_route(gpu.vertex, other).empty()) return true;
   }
@@ -59,12 +61,16 @@ bool gdr_read(const NodeGraph& graph, int gpus_used, const GpuInfo& gpu,
 }
 
 /// The GPU through which a far one sends: next to the NIC and joined by NVLink.
-std::optional<int> pxn_gpu(const NodeGraph& graph, int gpus_used, const GpuInfo& from,
-                           const NicInfo& nic) {
-  if (near(graph, from.vertex, nic.vertex)) return std::nullopt;
-  for (int i = 0; i < gpus_used; ++i) {
+std::optional<int> pxn_gpu(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& from,
+                           const NicInfo& nic, const TransportRules& rules) {
+  const auto near = [&](const GpuInfo& gpu) {
+    if (graph.is_behind_c2c(gpu.vertex, nic.vertex)) return rules.pxn_c2c;
+    return path_type(graph, gpu.vertex, nic.vertex) <= PathType::pxb;
+  };
+  if (near(from)) return std::nullopt;
+  for (const int i : gpus) {
     const GpuInfo& relay = graph.gpus()[static_cast<std::size_t>(i)];
-    if (relay.vertex == from.vertex || !near(graph, relay.vertex, nic.vertex)) continue;
+    if (relay.vertex == from.vertex || !near(relay)) continue;
     if (!graph.nvlink_route(from.vertex, relay.vertex).empty()) return i;
   }
   return std::nullopt;
@@ -92,8 +98,14 @@ Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
 
 }  // namespace
 
-TransportRules transport_rules(const SearchSettings& settings) {
+TransportRules transport_rules(const SearchSettings& settings, NcclVersion version) {
   TransportRules rules;
+  if (version >= kNccl2_27) {
+    const bool is_2_27 = version < kNccl2_30;
+    rules.c2c_nic = is_2_27 && settings.net_gdr_c2c ? PathType::c2c : PathType::p2c;
+    if (!is_2_27 && settings.net_gdr_c2c) rules.gdr_level = PathType::p2c;
+    rules.pxn_c2c = settings.pxn_c2c.value_or(!is_2_27);
+  }
   rules.gdr_level = settings.net_gdr_level.value_or(rules.gdr_level);
   rules.gdr_read = settings.net_gdr_read;
   rules.pxn = !settings.pxn_disable;
@@ -102,8 +114,9 @@ TransportRules transport_rules(const SearchSettings& settings) {
   return rules;
 }
 
-Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to, const TransportRules& rules, std::optional<int> proxy_gpu) {
+Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
+                         Endpoint from, Endpoint to, const TransportRules& rules,
+                         std::optional<int> proxy_gpu) {
   if (from.node == to.node) {
     assert(from.gpu != to.gpu);
     return inside_node(cluster, from, to, rules);
@@ -116,7 +129,7 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
 
   Transport out;
   out.kind = HopKind::net;
-  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus_used, sender, out_nic);
+  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, out_nic, rules);
   out.proxy_gpu = proxy_gpu.value_or(from.gpu);
   const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
@@ -125,7 +138,7 @@ Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protoco
   out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
   if (protocol != Protocol::ll && gdr(graph, proxy, out_nic, rules) &&
-      gdr_read(graph, gpus_used, proxy, rules)) {
+      gdr_read(graph, gpus, proxy, rules)) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
     append(out.network, cluster, from.node, graph.pcie_route(proxy.vertex, out_nic.vertex));
   } else {

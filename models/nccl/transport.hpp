@@ -4,6 +4,7 @@
 // time.
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
@@ -36,20 +37,24 @@ struct Transport {
 /// What the environment says of the ways; as it is when nothing is set.
 struct TransportRules {
   PathType gdr_level = PathType::pxb;  ///< NCCL_NET_GDR_LEVEL: farthest NIC with GPUDirect RDMA
-  std::optional<bool> gdr_read;        ///< NCCL_NET_GDR_READ: GPUDirect for what is sent
-  bool pxn = true;                     ///< NCCL_PXN_DISABLE turns it off
-  std::optional<PathType> p2p_level;   ///< NCCL_P2P_LEVEL; LOC with NCCL_P2P_DISABLE
+  /// How far NCCL takes a NIC behind the CPU that a GPU has NVLink-C2C to.
+  PathType c2c_nic = PathType::phb;
+  bool pxn_c2c = false;               ///< NCCL_PXN_C2C: others may send through that GPU
+  std::optional<bool> gdr_read;       ///< NCCL_NET_GDR_READ: GPUDirect for what is sent
+  bool pxn = true;                    ///< NCCL_PXN_DISABLE turns it off
+  std::optional<PathType> p2p_level;  ///< NCCL_P2P_LEVEL; LOC with NCCL_P2P_DISABLE
 };
-TransportRules transport_rules(const SearchSettings& settings);
+TransportRules transport_rules(const SearchSettings& settings, NcclVersion version);
 
-/// Inside a node NVLink where there is any, else PCIe; through the receiver's host memory where P2P
+/// Inside a node NVLink where there is any, else PCIe; to host memory over NVLink-C2C where a GPU
+/// has it; through the receiver's host memory where P2P
 /// is not allowed so far. Between nodes: GPUDirect RDMA where NIC and GPU allow it and are at most
 /// so far apart as the rules say, else through pinned host memory; LL always through host memory. A
 /// sender more than several PCIe switches (PXB) away uses PXN when a GPU with NVLink to it stands
-/// next to the NIC and belongs to the job: `gpus_used`, the first so many of each node.
-/// `proxy_gpu`: through whom to send is settled already. REQUIRES: two different GPUs of the job.
-Transport plan_transport(const Cluster& cluster, int gpus_used, Protocol protocol, Endpoint from,
-                         Endpoint to, const TransportRules& rules = {},
+/// next to the NIC and is one of `gpus`: those of each node that are in the communicator.
+/// `proxy_gpu`: through whom to send is settled already. REQUIRES: two different GPUs.
+Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
+                         Endpoint from, Endpoint to, const TransportRules& rules = {},
                          std::optional<int> proxy_gpu = std::nullopt);
 
 }  // namespace fabricast

@@ -16,7 +16,7 @@ class TreeChannel {
         lane_(lane),
         channel_(assembly.partition().parts[lane].channel) {
     for (int rank = 0; rank < assembly.ranks(); ++rank)
-      links_.push_back(tree_links(run().graph, assembly.cluster().nodes(), channel_, rank));
+      links_.push_back(tree_links(run().graph, assembly.nodes(), channel_, rank));
   }
 
   void add_workers(const std::vector<std::uint32_t>& whole,

@@ -73,10 +73,11 @@ void check_ranks(const BenchConfig& config, const Communicator& communicator) {
     throw Error(fmt::format("root {} is not a rank: there are {} (0..{})", config.root,
                             communicator.ranks, communicator.ranks - 1));
   }
-  if (communicator.gpus_per_node % config.gpus_per_process != 0) {
+  const int per_node = communicator.ranks / communicator.hosts;
+  if (per_node % config.gpus_per_process != 0) {
     throw Error(
         fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
-                    config.gpus_per_process, communicator.gpus_per_node),
+                    config.gpus_per_process, per_node),
         "a process runs on one node: lower -t or -g, or change --gpus-per-node");
   }
 }
@@ -116,11 +117,14 @@ class Bench {
  private:
   void block(int nodes) {
     const BenchConfig& config = result_.config;
-    BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
-    block.nodes = block.cluster.nodes();
+    TopologyRequest asked{config.topology, nodes, config.fabric};
+    asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+    asked.gpus_per_node = config.gpus_per_node;
+    BenchBlock block{nodes, load_cluster(asked, parts_), {}};
+    block.nodes = block.cluster.hosts();
     const Communicator communicator =
         make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
-                                          config.sharp, load_description(config.topology, parts_)});
+                                          config.sharp, describe_nodes(asked, parts_).node});
     check_ranks(config, communicator);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
@@ -182,7 +186,7 @@ class Bench {
     faults_.retry = ib_retry(config.environment, config.version, warnings);
     for (const std::string& warning : warnings) note_once(result_.notes, warning);
     healthy_.emplace(block.cluster);
-    apply_faults(config.faults, communicator.gpus_per_node, block.cluster, faults_);
+    apply_faults(config.faults, communicator.ranks / communicator.hosts, block.cluster, faults_);
   }
 
   void compare(const BenchBlock& block, BenchRow& row) {

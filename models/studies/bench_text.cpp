@@ -65,7 +65,14 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
   std::string out = fmt::format(
       "# fabricast bench: predicted, nothing was measured. {} on {} x {}, NCCL {}\n",
       to_text(collective), block.nodes, block.cluster.node().name(), to_text(config.version));
-  if (block.nodes > 1) out += fmt::format("# fabric: {}\n", block.cluster.fabric_summary());
+  if (block.cluster.node().trays() > 1)
+    out += fmt::format("# NVLink joins {}: to NCCL they are {}\n",
+                       block.cluster.nodes() == 1
+                           ? "all nodes"
+                           : fmt::format("{} nodes each", block.cluster.node().trays()),
+                       counted(block.cluster.nodes(), "node"));
+  if (block.cluster.nodes() > 1)
+    out += fmt::format("# fabric: {}\n", block.cluster.fabric_summary());
   for (const auto& [name, value] : config.environment.variables())
     out += fmt::format("# env: {}={}\n", name, value);
   for (const FaultSpec& fault : config.faults) out += fmt::format("# fault: {}\n", fault.text);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "models/io/load.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/nccl/call_plan.hpp"
 #include "sim/error.hpp"
@@ -35,12 +34,20 @@ TunerDecision decide_count(const NcclCommunicator& communicator, Collective coll
                 message_size(collective, count, kElementBytes, communicator.ranks));
 }
 
+TopologyRequest request(const DecideConfig& config, int hosts, const Environment& environment) {
+  TopologyRequest asked{config.topology, hosts, ""};
+  asked.joins_domains = joins_nvlink_domain(environment, config.version);
+  asked.gpus_per_node = config.gpus_per_node;
+  return asked;
+}
+
 /// Four nodes have every kind of node of a ring and of a double tree.
-std::optional<Cluster> sample_of(const std::string& topology, const std::vector<int>& nodes,
+std::optional<Cluster> sample_of(TopologyRequest asked, const DescribedNodes& nodes,
                                  const PartsCatalogue& parts) {
   constexpr int most = 4;
+  asked.nodes = std::min(nodes.nodes, most) * nodes.trays;
   try {
-    return load_cluster({topology, std::min(std::ranges::max(nodes), most), ""}, parts);
+    return load_cluster(asked, parts);
   } catch (const Error&) {
     return std::nullopt;  // NCCL's XML may hold what no part is like
   }
@@ -71,24 +78,36 @@ std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collec
   return row;
 }
 
+NcclCommunicatorConfig communicator_config(const DecideConfig& config, const DescribedNodes& nodes,
+                                           const Environment& environment) {
+  NcclCommunicatorConfig out{config.version, environment, nodes.nodes, nodes.gpus_per_node,
+                             config.sharp};
+  out.trays = nodes.trays;
+  return out;
+}
+
 DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts) {
   check_tuned(config.collectives);
   DecideResult result;
   result.config = config;
   result.topology = std::filesystem::path(config.topology).stem().string();
-  result.node = load_description(config.topology, parts);
+  result.describe = [parts, config](int hosts, const Environment& environment) {
+    return describe_nodes(request(config, hosts, environment), parts);
+  };
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
-  result.sample = sample_of(config.topology, nodes, parts);
   for (const int count : nodes) {
-    const NcclCommunicatorConfig asked{config.version, config.environment, count,
-                                       config.gpus_per_node, config.sharp};
-    const auto known = std::ranges::find_if(
-        result.blocks, [](const DecideBlock& done) { return done.communicator.nodes > 1; });
+    const DescribedNodes described = result.describe(count, config.environment);
+    const NcclCommunicatorConfig asked = communicator_config(config, described, config.environment);
+    const auto known = std::ranges::find_if(result.blocks, [&](const DecideBlock& done) {
+      return done.communicator.nodes > 1 &&
+             done.communicator.hosts / done.communicator.nodes == described.trays;
+    });
     DecideBlock block{known == result.blocks.end()
-                          ? make_nccl_communicator(result.node, asked)
-                          : make_nccl_communicator(result.node, asked, known->communicator),
-                      {}};
+                          ? make_nccl_communicator(described.node, asked)
+                          : make_nccl_communicator(described.node, asked, known->communicator),
+                      {},
+                      sample_of(request(config, count, config.environment), described, parts)};
     for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) {

@@ -4,12 +4,14 @@
 // decide_tables.hpp.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
 #include "models/hardware/parts.hpp"
+#include "models/io/load.hpp"
 #include "models/nccl/nccl_communicator.hpp"
 
 namespace fabricast {
@@ -44,21 +46,26 @@ struct DecideRow {
 struct DecideBlock {
   NcclCommunicator communicator;
   std::vector<DecideRow> rows;
+  /// A few of the nodes on their fabric, to ask what would be simulated; nothing where the topology
+  /// says too little for that.
+  std::optional<Cluster> sample;
 };
 
 struct DecideResult {
   DecideConfig config;
   std::string topology;  ///< the preset's name, or the file's without folder and ending
-  NodeDescription node;
-  /// A few of the nodes on their fabric, to ask what would be simulated; nothing where the topology
-  /// says too little for that.
-  std::optional<Cluster> sample;
+  /// What NCCL is told of so many nodes in an environment, which may join them by NVLink.
+  std::function<DescribedNodes(int, const Environment&)> describe;
   std::vector<DecideBlock> blocks;  ///< by number of nodes, as asked for
   std::vector<std::string> notes;   ///< what the reader should know; one sentence each
 };
 
 /// Throws Error.
 DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts);
+
+/// How the communicator of so many nodes is made.
+NcclCommunicatorConfig communicator_config(const DecideConfig& config, const DescribedNodes& nodes,
+                                           const Environment& environment);
 
 /// One call on a communicator that is there already. Microseconds. REQUIRES: a tuned collective.
 /// Nothing when there is no whole element for each rank.

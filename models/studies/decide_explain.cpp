@@ -142,11 +142,12 @@ std::optional<CollectiveRun> simulated(const NcclCommunicator& made, const Decid
 bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
                       const NcclCommunicator& made) {
   CollectiveRun other = run;
-  other.transport = transport_rules(made.search_settings);
+  other.transport = transport_rules(made.search_settings, made.version);
   other.graph = graph_of(made.model.input, run.algorithm);
   if (other.graph.gpus() != run.graph.gpus()) return true;
-  const int nodes = std::min(made.nodes, sample.nodes());
-  return ways_of(sample, nodes, run) != ways_of(sample, nodes, other);
+  const Members some =
+      Members::first(std::min(made.nodes, sample.nodes()), run.members.gpus_per_node());
+  return ways_of(sample, some, run) != ways_of(sample, some, other);
 }
 
 std::string effect_text(const VariableEffect& effect, const DecideRow& row) {
@@ -188,11 +189,11 @@ std::vector<VariableEffect> variable_effects(const DecideResult& result, const D
       if (other != name) rest.set(other, set);
     }
     try {
-      const NcclCommunicator made = make_nccl_communicator(
-          result.node, {result.config.version, rest, block.communicator.nodes,
-                        result.config.gpus_per_node, result.config.sharp});
+      const DescribedNodes nodes = result.describe(block.communicator.hosts, rest);
+      const NcclCommunicator made =
+          make_nccl_communicator(nodes.node, communicator_config(result.config, nodes, rest));
       effect.without = decide_row(made, row.collective, row.requested);
-      effect.changes_ways = result.sample && run && takes_other_ways(*result.sample, *run, made);
+      effect.changes_ways = block.sample && run && takes_other_ways(*block.sample, *run, made);
     } catch (const Error& error) {
       effect.problem = error.what();
     }

@@ -27,7 +27,7 @@ Json row_json(const DecideBlock& block, const DecideRow& row) {
   Json out = {{"collective", to_text(row.collective)},
               {"size_bytes", row.requested.count},
               {"count", row.count},
-              {"nodes", block.communicator.nodes},
+              {"nodes", block.communicator.hosts},
               {"ranks", block.communicator.ranks}};
   if (row.decision.algorithm) {
     out["algorithm"] = to_text(*row.decision.algorithm);
@@ -51,7 +51,7 @@ void add_segments(const DecideBlock& block, Collective collective, Json& out) {
   if (rows.empty()) return;
   for (const DecideSegment& segment : decide_segments(block.communicator, rows)) {
     out.push_back({{"collective", to_text(collective)},
-                   {"nodes", block.communicator.nodes},
+                   {"nodes", block.communicator.hosts},
                    {"from_bytes", segment.first.count},
                    {"algorithm", segment.algorithm ? to_text(*segment.algorithm) : "none"},
                    {"protocol", segment.algorithm ? to_text(segment.protocol) : "none"}});

@@ -57,7 +57,7 @@ class Rows {
         made_(block.communicator),
         in_(block.communicator.model.input),
         key_(fmt::format("{},{},{},{}", to_text(made_.version), result.topology,
-                         variant(result.config.environment), made_.nodes)),
+                         variant(result.config.environment), made_.hosts)),
         out_(out) {}
 
   void add(DecideTable table) {

@@ -104,7 +104,7 @@ std::string collective_text(const DecideResult& result, const DecideBlock& block
 std::string csv_line(const DecideResult& result, const DecideBlock& block, const DecideRow& row) {
   const std::string call =
       fmt::format("{},{},{},{},{}", to_text(block.communicator.version), result.topology,
-                  block.communicator.nodes, to_text(row.collective), row.requested.count);
+                  block.communicator.hosts, to_text(row.collective), row.requested.count);
   if (!row.decision.algorithm) return call + ",none,none,,,,\n";
   return fmt::format("{},{},{},{},{},{},{:.9g}\n", call, to_text(*row.decision.algorithm),
                      to_text(row.decision.protocol), row.channels, row.threads, row.chunk_bytes,
@@ -128,7 +128,7 @@ std::string decide_head(const DecideResult& result, const DecideBlock& block,
                         Collective collective) {
   const NcclCommunicator& made = block.communicator;
   std::string out = fmt::format("{} on {} x {} ({} ranks), NCCL {}, float32", to_text(collective),
-                                made.nodes, result.topology, made.ranks, to_text(made.version));
+                                made.hosts, result.topology, made.ranks, to_text(made.version));
   if (result.config.sharp) out += ", SHARP";
   for (const auto& [name, value] : result.config.environment.variables())
     out += fmt::format(", {}={}", name, value);

@@ -222,20 +222,23 @@ class Breaker {
 
   /// Its port: what it sends and what it receives.
   std::vector<LinkId> links_of_nic(const FaultSpec& spec) const {
-    const auto [node, device] = device_of(spec);
+    const auto [host, device] = device_of(spec);
     std::vector<std::string> known;
-    for (const NicInfo& nic : cluster_.node().nics()) known.push_back(nic.name);
+    const int trays = cluster_.node().trays(), node = host / trays;
+    const std::span<const NicInfo> nics = cluster_.node().nics_of(host % trays);
+    for (const NicInfo& nic : nics) known.push_back(nic.name);
     const int nic = index(spec, "NIC", device, known);
     if (cluster_.nodes() == 1)
-      throw Error(fmt::format("\"{}\": one node alone does not use its NICs", spec.text),
+      throw Error(fmt::format("\"{}\": one {} alone does not use its NICs", spec.text,
+                              cluster_.hosts() == 1 ? "node" : "NVLink domain"),
                   "ask for more --nodes");
-    const VertexId vertex = cluster_.node().nics()[static_cast<std::size_t>(nic)].vertex;
+    const VertexId vertex = nics[static_cast<std::size_t>(nic)].vertex;
     const int other = (node + 1) % cluster_.nodes();
     return {cluster_.fabric_route(node, vertex, other, vertex).front(),
             cluster_.fabric_route(other, vertex, node, vertex).back()};
   }
 
-  /// "node3:mlx5_0" or "node3: mlx5_0".
+  /// The host and the device of "node3:mlx5_0" or "node3: mlx5_0".
   std::pair<int, std::string> device_of(const FaultSpec& spec) const {
     const std::size_t colon = spec.name.find(':');
     int node = -1;
@@ -247,9 +250,9 @@ class Breaker {
     if (node < 0)
       throw Error(fmt::format("\"{}\": \"{}\" names no device of a node", spec.text, spec.name),
                   "write it like node0:mlx5_0 or node0:gpu3");
-    if (node >= cluster_.nodes())
+    if (node >= cluster_.hosts())
       throw Error(fmt::format("\"{}\": there is no node{}: there are {} (node0..node{})", spec.text,
-                              node, cluster_.nodes(), cluster_.nodes() - 1));
+                              node, cluster_.hosts(), cluster_.hosts() - 1));
     return {node, std::string(trimmed(std::string_view(spec.name).substr(colon + 1)))};
   }
 

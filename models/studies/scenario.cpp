@@ -42,7 +42,7 @@ std::vector<ScenarioRow> rows_of(const DecideResult& result) {
     for (const DecideRow& row : block.rows) {
       ScenarioRow& one = out.emplace_back();
       one.collective = row.collective;
-      one.nodes = block.communicator.nodes;
+      one.nodes = block.communicator.hosts;
       one.ranks = block.communicator.ranks;
       one.requested = row.requested;
       one.choice = "none";

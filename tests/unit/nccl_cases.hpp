@@ -38,6 +38,15 @@ struct Random {
   }
 };
 
+/// So many of the numbers below `all`, in ascending order.
+inline std::vector<int> random_subset(Random& random, int count, int all) {
+  std::vector<int> out(static_cast<std::size_t>(all));
+  std::iota(out.begin(), out.end(), 0);
+  while (static_cast<int>(out.size()) > count)
+    out.erase(out.begin() + random.pick(0, static_cast<std::int64_t>(out.size()) - 1));
+  return out;
+}
+
 inline constexpr std::array kRingCollectives = {Collective::all_reduce, Collective::all_gather,
                                                 Collective::reduce_scatter, Collective::broadcast,
                                                 Collective::reduce};

@@ -44,7 +44,7 @@ CollectiveRun head_call(const Shape& shape, Algorithm algorithm, Collective coll
   run.count = count;
   run.threads = 640;
   run.channels = run.communicator_channels = channels;
-  run.gpus_per_node = shape.gpus;
+  run.members = Members::first(shape.nodes, shape.gpus);
   run.heads.heads = shape.heads;
   for (int head = 0; head < shape.heads; ++head) {
     GraphChannel channel;
@@ -93,8 +93,9 @@ struct Expected {
 void check_play(const Case& test, Add add, const Expected& expected) {
   static const PartsCatalogue parts = load_parts();
   const Cluster cluster = cluster_of(test.shape, parts);
-  const Partition split = partition_of(test.run, test.shape.nodes);
+  const Partition split = partition_of(test.run, test.run.members);
   TokenMachine machine;
+  add_links(machine, cluster);
   Assembly assembly(machine, cluster, parts.software, test.run, split);
   add(assembly);
   std::map<std::uint32_t, int> rank_of;
@@ -301,7 +302,7 @@ TEST_CASE("every link of fabric and NVLink carries what CollNetDirect sends over
     CAPTURE(test.run.count);
     const Cluster cluster = cluster_of(test.shape, load_parts());
     const std::vector<std::int64_t> heads =
-        bytes_by_head(test, partition_of(test.run, test.shape.nodes));
+        bytes_by_head(test, partition_of(test.run, test.run.members));
     Carried expected;
     for (int head = 0; head < test.shape.heads; ++head)
       add_head_traffic(expected, cluster, test, head, heads[static_cast<std::size_t>(head)]);
@@ -320,7 +321,7 @@ TEST_CASE("every link of the fabric carries what NVLS with SHARP sends over it")
     CAPTURE(test.run.count);
     const Cluster cluster = cluster_of(test.shape, load_parts());
     const std::vector<std::int64_t> heads =
-        bytes_by_head(test, partition_of(test.run, test.shape.nodes));
+        bytes_by_head(test, partition_of(test.run, test.run.members));
     Carried expected;
     for (int head = 0; head < test.shape.heads; ++head)
       add_head_traffic(expected, cluster, test, head, heads[static_cast<std::size_t>(head)]);
@@ -336,7 +337,7 @@ TEST_CASE("every link of the fabric carries what CollNetChain sends over it") {
     CAPTURE(test.shape.gpus);
     CAPTURE(test.run.count);
     const Cluster cluster = cluster_of(test.shape, load_parts());
-    const Partition split = partition_of(test.run, test.shape.nodes);
+    const Partition split = partition_of(test.run, test.run.members);
     // Chunks go to channels in turn, and channel c to the NIC of chain c mod chains.
     const std::int64_t chunk = split.parts.front().chunk_elements;
     std::vector<std::int64_t> chains(static_cast<std::size_t>(test.shape.heads));

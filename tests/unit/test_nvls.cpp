@@ -29,7 +29,7 @@ CollectiveRun nvls_call(int gpus, int nodes, std::int64_t count, int channels) {
   run.count = count;
   run.threads = 640;
   run.channels = run.communicator_channels = channels;
-  run.gpus_per_node = gpus;
+  run.members = Members::first(nodes, gpus);
   run.heads.heads = gpus;
   run.graph.pattern = GraphPattern::nvls;
   for (int g = 0; g < gpus; ++g) {
@@ -50,7 +50,7 @@ TEST_CASE("heads share out every element of the message once") {
     CollectiveRun run = nvls_call(gpus, static_cast<int>(random.pick(1, 2)),
                                   random.pick(1, 20'000'000), static_cast<int>(random.pick(1, 16)));
     run.version = random.of(kModelledVersions);
-    const Partition parts = partition_of(run, run.algorithm == Algorithm::nvls ? 1 : 2);
+    const Partition parts = partition_of(run, run.members);
     const auto heads = static_cast<std::uint32_t>(gpus);
     const HeadProgram program({run.collective, HeadShare::one_chunk, heads, 1, 1}, parts);
     std::int64_t bytes = 0;
@@ -76,14 +76,20 @@ TEST_CASE("everybody ends with everybody's data once, and ports carry S + S/H ea
   for (int i = 0; i < 60; ++i) {
     const int gpus = static_cast<int>(random.pick(2, 8)),
               nodes = static_cast<int>(random.pick(1, 9));
-    const CollectiveRun run =
+    CollectiveRun run =
         nvls_call(gpus, nodes, random.pick(1, 3'000'000), static_cast<int>(random.pick(1, 4)));
     CAPTURE(gpus);
     CAPTURE(nodes);
     CAPTURE(run.count);
-    const Cluster cluster = load_cluster({"dgx-h100", nodes, ""}, parts);
-    const Partition split = partition_of(run, nodes);
+    const Cluster cluster = load_cluster({"dgx-h100", nodes + 1, ""}, parts);
+    run.members = {random_subset(random, nodes, nodes + 1), random_subset(random, gpus, 8)};
+    for (GraphChannel& channel : run.graph.channels) {
+      const auto local = static_cast<std::size_t>(channel.gpu_order.front());
+      channel.net_in = channel.net_out = run.members.gpus()[local];
+    }
+    const Partition split = partition_of(run, run.members);
     TokenMachine machine;
+    add_links(machine, cluster);
     Assembly assembly(machine, cluster, parts.software, run, split);
     add_nvls(assembly);
 
@@ -121,12 +127,14 @@ TEST_CASE("everybody ends with everybody's data once, and ports carry S + S/H ea
     const std::int64_t size = run.count * run.element_bytes;
     const NodeGraph& node = cluster.node();
     std::int64_t out_sum = 0, in_sum = 0;
-    for (int gpu = 0; gpu < gpus; ++gpu) {
+    const int first = run.members.nodes().front();
+    for (const int gpu : run.members.gpus()) {
       const VertexId a = node.gpus()[static_cast<std::size_t>(gpu)].vertex;
       const VertexId b = node.gpus()[static_cast<std::size_t>(gpu == 0 ? 1 : 0)].vertex;
       const auto out =
-          machine.crossed().at(index_of(cluster.global(0, node.nvlink_route(a, b)[0])));
-      const auto in = machine.crossed().at(index_of(cluster.global(0, node.nvlink_route(b, a)[1])));
+          machine.crossed().at(index_of(cluster.global(first, node.nvlink_route(a, b)[0])));
+      const auto in =
+          machine.crossed().at(index_of(cluster.global(first, node.nvlink_route(b, a)[1])));
       CHECK(out >= size);
       CHECK(in >= size);
       out_sum += out;

@@ -23,10 +23,11 @@ using namespace fabricast::testing;
 namespace {
 
 Communicator communicator_on(const Cluster& cluster, NcclVersion version,
-                             const std::vector<std::string>& environment, int gpus = 0) {
+                             const std::vector<std::string>& environment,
+                             const Members& members = {}) {
   CommunicatorConfig config;
   config.version = version;
-  config.gpus_per_node = gpus;
+  config.members = members;
   for (const std::string& assignment : environment) config.environment.set(assignment);
   return make_communicator(cluster, config);
 }
@@ -41,8 +42,8 @@ struct Ledger {
 
   Ledger(const P2pSchedule::Config& config) : config_(config) {
     const P2pRules& rules = config.plan.rules;
-    const P2pRounds rounds(rules.version, config.cluster.nodes(), config.gpus,
-                           config.plan.group_size);
+    const P2pRounds rounds(rules.version, config.members.node_count(),
+                           config.members.gpus_per_node(), config.plan.group_size);
     for (int round = 0; round < rounds.count(); ++round) {
       for (int from = 0; from < config.traffic.ranks(); ++from) {
         const int to = rounds.send_peer(from, round);
@@ -57,7 +58,8 @@ struct Ledger {
   void add(int from, int to, int base) {
     const P2pRules& rules = config_.plan.rules;
     const Bytes message{config_.traffic.bytes(from, to)};
-    const bool remote = from / config_.gpus != to / config_.gpus;
+    const bool remote =
+        from / config_.members.gpus_per_node() != to / config_.members.gpus_per_node();
     const P2pSplit split = p2p_split(rules, message);
     for (int i = 0; i < split.parts; ++i) {
       const P2pPart part = p2p_part(rules, message, split, i, remote);
@@ -78,15 +80,18 @@ struct Ledger {
   }
 
   Transport transport(int from, int to, int channel, Protocol protocol) const {
-    const int gpus = config_.gpus;
-    Endpoint a{from / gpus, from % gpus, 0}, b{to / gpus, to % gpus, 0};
-    P2pExit exit{0, a.gpu};
+    const int gpus = config_.members.gpus_per_node();
+    const Members& members = config_.members;
+    Endpoint a{members.node(from), members.gpu(from), 0}, b{members.node(to), members.gpu(to), 0};
+    int proxy = from % gpus;
     if (a.node != b.node) {
-      exit = config_.plan.nics.exit(a.gpu, b.gpu, channel);
+      const P2pExit exit = config_.plan.nics.exit(from % gpus, to % gpus, channel);
+      proxy = exit.proxy_gpu;
       a.nic = exit.nic;
-      b.nic = config_.plan.nics.entry(b.gpu, channel);
+      b.nic = config_.plan.nics.entry(to % gpus, channel);
     }
-    return plan_transport(config_.cluster, gpus, protocol, a, b, config_.transport, exit.proxy_gpu);
+    return plan_transport(config_.cluster, config_.members.gpus(), protocol, a, b,
+                          config_.transport, members.gpu(proxy));
   }
 
   const P2pSchedule::Config& config_;
@@ -148,7 +153,7 @@ struct TwoRanks {
 
   TwoRanks(const std::string& preset, int nodes)
       : cluster(load_cluster({preset, nodes, ""}, parts)),
-        communicator(communicator_on(cluster, kNccl2_21_5, {}, 2 / nodes)) {}
+        communicator(communicator_on(cluster, kNccl2_21_5, {}, Members::first(nodes, 2 / nodes))) {}
 
   DecidedCall decide(std::int64_t bytes) const {
     return decide_p2p_call(communicator, {Collective::sendrecv, bytes / 4, 4, 0});
@@ -176,12 +181,16 @@ TEST_CASE("any exchange: every message once, bytes conserved on every link, it e
   for (int i = 0; i < 60; ++i) {
     const std::string name = random.of(preset_names());
     const int nodes = static_cast<int>(random.pick(1, 9));
-    const Cluster cluster = load_cluster({name, nodes, ""}, parts);
+    const int nodes_all = nodes + static_cast<int>(random.pick(0, 1));
+    const Cluster cluster = load_cluster({name, nodes_all, ""}, parts);
     const auto gpus_max = std::min<std::int64_t>(
         static_cast<std::int64_t>(cluster.node().gpus().size()), nodes > 4 ? 4 : 8);
     const int gpus = static_cast<int>(
         random.pick(nodes == 1 ? std::min<std::int64_t>(2, gpus_max) : 1, gpus_max));
     if (nodes * gpus < 2) continue;
+    const Members members(
+        random_subset(random, nodes, nodes_all),
+        random_subset(random, gpus, static_cast<int>(cluster.node().gpus().size())));
     const std::vector<std::string> environment = random_environment(random);
     const NcclVersion version = random.of(kModelledVersions);
     CAPTURE(i);
@@ -190,11 +199,12 @@ TEST_CASE("any exchange: every message once, bytes conserved on every link, it e
     CAPTURE(gpus);
     CAPTURE(to_text(version));
     for (const std::string& assignment : environment) CAPTURE(assignment);
-    const Communicator communicator = communicator_on(cluster, version, environment, gpus);
+    const Communicator communicator = communicator_on(cluster, version, environment, members);
     const P2pPlan plan = p2p_plan(communicator);
-    const TransportRules rules = transport_rules(communicator.search_settings);
+    const TransportRules rules =
+        transport_rules(communicator.search_settings, communicator.version);
     const P2pTraffic traffic = random_traffic(random, nodes * gpus);
-    const P2pSchedule::Config config{cluster, parts.software,        gpus, plan, traffic,
+    const P2pSchedule::Config config{cluster, parts.software,        members, plan, traffic,
                                      rules,   random.pick(0, 1) == 0};
     const Ledger ledger(config);
     check_schedule(P2pSchedule(config), ledger);
@@ -219,7 +229,8 @@ TEST_CASE("any exchange: every message once, bytes conserved on every link, it e
 
 TEST_CASE("two ranks on NVLink: their bytes, one way each") {
   const TwoRanks two("dgx-h100", 1);
-  const Transport way = plan_transport(two.cluster, 2, Protocol::simple, {0, 0, 0}, {0, 1, 0});
+  const Transport way = plan_transport(two.cluster, Members::first(1, 2).gpus(), Protocol::simple,
+                                       {0, 0, 0}, {0, 1, 0});
   for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{64} << 20}) {
     const DecidedCall call = two.decide(bytes);
     const P2pCut cut = *p2p_cut(call.run, 2, false);
@@ -238,7 +249,7 @@ TEST_CASE("two ranks on NVLink: their bytes, one way each") {
 TEST_CASE("two ranks over the network: clear-to-send, then data") {
   const TwoRanks two("dgx-h100", 2);
   const P2pNics nics = p2p_plan(two.communicator).nics;
-  const Transport way = plan_transport(two.cluster, 1, Protocol::simple,
+  const Transport way = plan_transport(two.cluster, Members::first(1, 1).gpus(), Protocol::simple,
                                        {0, 0, nics.exit(0, 0, 0).nic}, {1, 0, nics.entry(0, 0)});
   REQUIRE(way.into_slots.empty());
   const Duration there = two.latency(way.network);

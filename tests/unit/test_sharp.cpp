@@ -96,12 +96,13 @@ TEST_CASE("a subnet has so many trees") {
 }
 
 TEST_CASE("what has no tree is refused, and NCCL goes on without a word") {
-  const std::vector<int> nics = {0, 1, 2, 3, 4, 5, 6, 7};
-  CHECK(sharp_refusal(cluster_of(4, 2, "QM9700"), nics).empty());
-  CHECK(sharp_refusal(cluster_of(4, 8, "QM8700"), nics).empty());
-  CHECK(sharp_refusal(cluster_of(4, 8, "SN5600"), nics) == "SN5600 switches do not aggregate");
+  const std::vector<int> nics = {0, 1, 2, 3, 4, 5, 6, 7}, nodes = {0, 1, 2, 3};
+  CHECK(sharp_refusal(cluster_of(4, 2, "QM9700"), nodes, nics).empty());
+  CHECK(sharp_refusal(cluster_of(4, 8, "QM8700"), nodes, nics).empty());
+  CHECK(sharp_refusal(cluster_of(4, 8, "SN5600"), nodes, nics) ==
+        "SN5600 switches do not aggregate");
   const Cluster plain = cluster_of(4, 32, "QM8700", FabricConfig::Kind::fat_tree);
-  CHECK(sharp_refusal(plain, nics) == "QM8700 aggregates for 1 streaming tree at a time");
+  CHECK(sharp_refusal(plain, nodes, nics) == "QM8700 aggregates for 1 streaming tree at a time");
 
   CommunicatorConfig config;
   config.version = kNccl2_27_7;

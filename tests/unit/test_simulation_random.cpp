@@ -29,7 +29,11 @@ namespace {
 class Ledger {
  public:
   Ledger(const Cluster& cluster, const CollectiveRun& run, const Partition& split)
-      : cluster_(cluster), run_(run), split_(split), gpus_(run.graph.gpus()) {
+      : cluster_(cluster),
+        run_(run),
+        split_(split),
+        gpus_(run.graph.gpus()),
+        nodes_(run.members.node_count()) {
     for (std::uint32_t lane = 0; lane < split.parts.size(); ++lane) {
       run.algorithm == Algorithm::ring ? add_ring(split.parts[lane]) : add_tree(split.parts[lane]);
     }
@@ -41,9 +45,8 @@ class Ledger {
  private:
   /// A chunk from rank to rank, each over the NIC of its channel.
   void add_chunk(int from, int from_nic, int to, int to_nic, std::int64_t elements) {
-    const Transport way =
-        plan_transport(cluster_, gpus_, run_.protocol, {from / gpus_, from % gpus_, from_nic},
-                       {to / gpus_, to % gpus_, to_nic});
+    const Transport way = plan_transport(cluster_, run_.members.gpus(), run_.protocol,
+                                         end(from, from_nic), end(to, to_nic));
     PartitionInput slicing;
     slicing.protocol = run_.protocol;
     slicing.buffers = run_.buffers;
@@ -55,8 +58,13 @@ class Ledger {
     }
   }
 
+  Endpoint end(int rank, int nic) const {
+    return {run_.members.nodes()[static_cast<std::size_t>(rank / gpus_)],
+            run_.members.gpus()[static_cast<std::size_t>(rank % gpus_)], nic};
+  }
+
   void add_ring(const ChannelPart& part) {
-    const GlobalRing ring = global_ring(run_.graph, cluster_.nodes(), part.channel, run_.version);
+    const GlobalRing ring = global_ring(run_.graph, nodes_, part.channel, run_.version);
     const auto n = static_cast<std::uint32_t>(ring.ranks.size());
     const auto root =
         static_cast<std::uint32_t>(std::ranges::find(ring.ranks, run_.root) - ring.ranks.begin());
@@ -81,8 +89,8 @@ class Ledger {
   }
 
   void add_tree(const ChannelPart& part) {
-    for (int rank = 0; rank < cluster_.nodes() * gpus_; ++rank) {
-      const int up = tree_links(run_.graph, cluster_.nodes(), part.channel, rank).up;
+    for (int rank = 0; rank < nodes_ * gpus_; ++rank) {
+      const int up = tree_links(run_.graph, nodes_, part.channel, rank).up;
       if (up < 0) continue;
       const int nic = nic_of(run_.graph, part.channel, rank % gpus_);
       const int up_nic = nic_of(run_.graph, part.channel, up % gpus_);
@@ -97,7 +105,7 @@ class Ledger {
   const Cluster& cluster_;
   const CollectiveRun& run_;
   const Partition& split_;
-  int gpus_;
+  int gpus_, nodes_;
   std::map<std::uint32_t, std::int64_t> bytes_;
   std::uint64_t messages_ = 0;
 };
@@ -106,10 +114,11 @@ bool has_shares(Collective collective) {
   return collective == Collective::all_gather || collective == Collective::reduce_scatter;
 }
 
-/// A preset of one to five nodes, some of its GPUs in chains of any order, NICs drawn at random.
+/// A preset of one to six nodes, some GPUs of some of them in chains of any order, NICs drawn at
+/// random.
 struct RandomRun {
   std::string name;
-  int nodes = 1;
+  int nodes = 1;  ///< of the cluster
   CollectiveRun run;
 };
 
@@ -119,15 +128,18 @@ RandomRun random_run(Random& random, const PartsCatalogue& parts) {
   const Cluster one = load_cluster({out.name, 1, ""}, parts);
   const auto gpus_max = static_cast<std::int64_t>(one.node().gpus().size());
   const auto nics = static_cast<std::int64_t>(one.node().nics().size());
-  out.nodes = static_cast<int>(random.pick(1, 5));
-  const int gpus = static_cast<int>(random.pick(out.nodes == 1 ? 2 : 1, gpus_max));
+  const int nodes = static_cast<int>(random.pick(1, 5));
+  out.nodes = nodes + static_cast<int>(random.pick(0, 1));
+  const int gpus = static_cast<int>(random.pick(nodes == 1 ? 2 : 1, gpus_max));
   const bool tree = random.pick(0, 2) == 0;
   const PartitionInput call =
       random_call(random, tree ? Collective::all_reduce : random.of(kRingCollectives),
-                  tree ? Algorithm::tree : Algorithm::ring, out.nodes, gpus);
+                  tree ? Algorithm::tree : Algorithm::ring, nodes, gpus);
   constexpr std::array trees = {GraphPattern::balanced_tree, GraphPattern::split_tree,
                                 GraphPattern::tree};
   CollectiveRun& run = out.run;
+  run.members = {random_subset(random, nodes, out.nodes),
+                 random_subset(random, gpus, static_cast<int>(gpus_max))};
   run.version = call.version;
   run.collective = call.collective;
   run.algorithm = call.algorithm;
@@ -181,8 +193,7 @@ TEST_CASE("any run: bytes conserved on every link, none above its rate, parts su
       CHECK(load.utilisation > 0);
     }
     CHECK(*std::ranges::max_element(got.rank_finish) == ran);
-    CHECK(got.rank_finish.size() ==
-          static_cast<std::size_t>(drawn.nodes) * static_cast<std::size_t>(run.graph.gpus()));
+    CHECK(got.rank_finish.size() == static_cast<std::size_t>(run.members.ranks()));
 
     const SimulationResult again = bench.run(run), explained = bench.run(run, true);
     CHECK(again.digest == got.digest);

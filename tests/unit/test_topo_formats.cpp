@@ -173,10 +173,24 @@ TEST_CASE("import: what has no part is refused") {
       unknown.starts_with("t.xml: 1:0:0.0: no GPU of the catalogue is like this one: device "
                           "\"0x9999\", sm 120, 0 NVLinks\nhint: known: A100_PCIE_80 (sm 80), "));
   CHECK(unknown.ends_with("; --parts adds others"));
-  CHECK(error(R"(<pci busid="1:0:0.0"><gpu sm="90"><c2c count="10" bw="44712"/></gpu></pci>)") ==
-        "t.xml: 1:0:0.0: NVLink-C2C is not simulated yet");
+  CHECK(
+      error(R"(<pci busid="1:0:0.0"><gpu sm="90"><c2c count="11" bw="44712"/></gpu></pci>)")
+          .starts_with("t.xml: 1:0:0.0: no GPU of the catalogue is like this one: device \"\", sm "
+                       "90, 0 NVLinks, 11 NVLink-C2C\nhint: known: "));
   CHECK(error(R"(<pci busid="1:0:0.0" class="0x030200"/>)")
             .starts_with("t.xml: the GPU at 1:0:0.0 has no compute capability"));
+}
+
+TEST_CASE("import: a GPU with NVLink-C2C is one of a superchip") {
+  const auto part = [](const std::string& gpu) {
+    const std::string device = R"(<pci busid="1:0:0.0" class="0x030200">)" + gpu + "</pci>";
+    return parse(below_cpu(device)).node().gpus()[0];
+  };
+  const GpuInfo grace = part(R"(<gpu sm="90"><c2c count="10" bw="44712"/></gpu>)");
+  CHECK(grace.part.name == "GH200");
+  CHECK(grace.c2c_links == 10);
+  CHECK(part(R"(<gpu sm="100"><c2c count="5" bw="44712"/></gpu>)").part.name == "GB200");
+  CHECK(part(R"(<gpu sm="90"/>)").part.name == "H100_NVL");  // the fewest links that will do
 }
 
 TEST_CASE("topo json: devices and links by name") {

@@ -94,7 +94,7 @@ TEST_CASE("parts and devices: unknown, duplicate, impossible") {
         "hint: did you mean \"H100_SXM5\"?");
   CHECK(changed("PEX89144", "PLX") ==
         "n.yaml:10: cpus[0].pci[0]: unknown PCIe switch part \"PLX\"\n"
-        "hint: known: PEX88000, PEX89144");
+        "hint: known: PEX88000, PEX89144, PEX9797");
   CHECK(changed("name: mlx5_0", "name: gpu0") ==
         "n.yaml:14: cpus[0].pci[0].pci[1]: duplicate name \"gpu0\"\nhint: first used in line 13");
   CHECK(changed("0000:18:00.0", "0000:1b:00.0") ==
@@ -261,7 +261,8 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
   CHECK(load({"dgx-h10", 1, ""}) ==
         "unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
   CHECK(load({"torus", 1, ""}) ==
-        "unknown topology \"torus\"\nhint: known: dgx-a100, dgx-h100-su, dgx-h100, "
+        "unknown topology \"torus\"\nhint: known: dgx-a100, dgx-h100-su, dgx-h100, dgx2-v100, "
+        "gb200-nvl72, gh200-4, "
         "h100-pcie-nvl-4, hgx-b200, "
         "hgx-h200-2nic-split, hgx-h200-2nic, pcie-2gpu, pcie-8");
   CHECK(load({"./nowhere.yaml", 1, ""}) == "./nowhere.yaml: no such file");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/io/load.hpp"
+#include "models/nccl/members.hpp"
 #include "models/nccl/transport.hpp"
 
 using namespace fabricast;
@@ -33,8 +34,8 @@ Cluster preset(const std::string& name, int nodes) {
 }
 
 Transport way(const Cluster& cluster, Protocol protocol, Endpoint from, Endpoint to) {
-  const int gpus = static_cast<int>(cluster.node().gpus().size());
-  return plan_transport(cluster, gpus, protocol, from, to);
+  const Members all = Members::first(1, static_cast<int>(cluster.node().gpus().size()));
+  return plan_transport(cluster, all.gpus(), protocol, from, to);
 }
 
 }  // namespace
@@ -118,14 +119,16 @@ TEST_CASE("PXN with LL: the proxy is the neighbour's, its host memory the bounce
 TEST_CASE("PXN needs the neighbour in the communicator, else host memory it is") {
   // NCCL's topology holds the communicator's GPUs only: with two per node, GPU 3 is none of them.
   const Cluster cluster = preset("hgx-h200-2nic", 2);
-  const Transport got = plan_transport(cluster, 2, Protocol::simple, {0, 1, 0}, {1, 0, 0});
+  const Transport got =
+      plan_transport(cluster, Members::first(1, 2).gpus(), Protocol::simple, {0, 1, 0}, {1, 0, 0});
   CHECK(got.proxy_gpu == 1);
   CHECK(names(cluster, got.into_slots) == Names{"node0: gpu1 -> pcisw1", "node0: pcisw1 -> cpu0"});
   CHECK(names(cluster, got.network) == Names{"node0: cpu0 -> pcisw3", "node0: pcisw3 -> mlx5_0",
                                              "node0: mlx5_0 -> leaf0.0", "leaf0.0 -> node1: mlx5_0",
                                              "node1: mlx5_0 -> pcisw3", "node1: pcisw3 -> cpu0",
                                              "node1: cpu0 -> pcisw0", "node1: pcisw0 -> gpu0"});
-  CHECK(plan_transport(cluster, 4, Protocol::simple, {0, 1, 0}, {1, 0, 0}).proxy_gpu == 3);
+  CHECK(plan_transport(cluster, Members::first(1, 4).gpus(), Protocol::simple, {0, 1, 0}, {1, 0, 0})
+            .proxy_gpu == 3);
 }
 
 TEST_CASE("one NIC per socket: PXN goes to the GPU beside the channel's NIC") {
@@ -227,9 +230,9 @@ Transport way(const Cluster& cluster, Endpoint from, Endpoint to, const char* va
   environment.set(variable);
   std::vector<std::string> warnings;
   const TransportRules rules =
-      transport_rules(read_search_settings(environment, kNccl2_21_5, warnings));
-  const int gpus = static_cast<int>(cluster.node().gpus().size());
-  return plan_transport(cluster, gpus, Protocol::simple, from, to, rules);
+      transport_rules(read_search_settings(environment, kNccl2_21_5, warnings), kNccl2_21_5);
+  const Members all = Members::first(1, static_cast<int>(cluster.node().gpus().size()));
+  return plan_transport(cluster, all.gpus(), Protocol::simple, from, to, rules);
 }
 
 }  // namespace

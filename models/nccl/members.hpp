@@ -1,0 +1,41 @@
+#pragma once
+// Who is in a communicator: which GPUs of which nodes of a cluster.
+
+#include <span>
+#include <vector>
+
+namespace fabricast {
+
+/// The same GPUs of each of some nodes. Ranks are numbered node by node: rank = place of the node *
+/// GPUs per node + place of the GPU.
+class Members {
+ public:
+  Members() = default;  ///< nobody
+  /// Numbers in the cluster and in the node. Throws Error unless both are ascending, from 0 on, and
+  /// there is one of each.
+  Members(std::vector<int> nodes, std::vector<int> gpus);
+  /// The first GPUs of the first nodes.
+  static Members first(int nodes, int gpus_per_node);
+  /// Ranks of a job that has the first `gpus_per_node` GPUs of every node, in ascending order.
+  /// Throws Error where they are not the same GPUs of each node.
+  static Members of_job(std::span<const int> ranks, int gpus_per_node);
+
+  bool empty() const { return nodes_.empty(); }
+  const std::vector<int>& nodes() const { return nodes_; }
+  const std::vector<int>& gpus() const { return gpus_; }  ///< of each node
+  int node_count() const { return static_cast<int>(nodes_.size()); }
+  int gpus_per_node() const { return static_cast<int>(gpus_.size()); }
+  int ranks() const { return node_count() * gpus_per_node(); }
+
+  int node(int rank) const { return nodes_[static_cast<std::size_t>(rank / gpus_per_node())]; }
+  int gpu(int rank) const { return gpus_[static_cast<std::size_t>(rank % gpus_per_node())]; }
+  /// REQUIRES: the GPU is in the communicator.
+  int rank(int node, int gpu) const;
+
+  bool operator==(const Members&) const = default;
+
+ private:
+  std::vector<int> nodes_, gpus_;
+};
+
+}  // namespace fabricast
