@@ -4,6 +4,7 @@
 
 #include "models/io/load.hpp"
 #include "models/io/unit_text.hpp"
+#include "models/nccl/settings.hpp"
 
 namespace fabricast {
 
@@ -79,12 +80,18 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
 }
 
 StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
-  const Cluster cluster = load_cluster({config.topology, config.nodes, config.fabric}, parts);
-  CommunicatorConfig communicator{config.version, config.environment, config.gpus_per_node, false,
-                                  load_description(config.topology, parts)};
+  TopologyRequest asked{config.topology, config.nodes, config.fabric};
+  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+  asked.gpus_per_node = config.gpus_per_node;
+  const Cluster cluster = load_cluster(asked, parts);
+  CommunicatorConfig communicator;
+  communicator.version = config.version;
+  communicator.environment = config.environment;
+  communicator.gpus_per_node = config.gpus_per_node;
+  communicator.description = describe_nodes(asked, parts).node;
   CollectiveTimes collectives(cluster, parts.software, communicator);
   StepConfig sized = config;
-  sized.nodes = cluster.nodes();
+  sized.nodes = cluster.hosts();
   sized.layout.gpus = cluster.nodes() * collectives.gpus_per_node();
   const FrameworkCatalogue frameworks = load_frameworks();
   const auto framework = frameworks.find(config.framework);

@@ -44,8 +44,10 @@ double nic_rate(const Cluster& cluster) {
 CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software,
                                  CommunicatorConfig config)
     : cluster_(cluster), software_(software), config_(std::move(config)) {
-  gpus_per_node_ = config_.gpus_per_node > 0 ? config_.gpus_per_node
-                                             : static_cast<int>(cluster.node().gpus().size());
+  const auto all = static_cast<int>(cluster.node().gpus().size());
+  // Of hosts that NVLink joined, all that are there.
+  const bool takes_all = config_.gpus_per_node == 0 || cluster.node().trays() > 1;
+  gpus_per_node_ = takes_all ? all : config_.gpus_per_node;
 }
 
 CollectiveTimes::Shape CollectiveTimes::shape_of(const RankGroup& group) const {
@@ -58,7 +60,7 @@ CollectiveTimes::Site& CollectiveTimes::site(const Shape& shape) {
   if (found == sites_.end()) {
     Cluster cluster(cluster_.node(), shape.nodes, cluster_.fabric());
     CommunicatorConfig config = config_;
-    config.gpus_per_node = shape.gpus;
+    config.members = Members::first(shape.nodes, shape.gpus);
     Communicator communicator = make_communicator(cluster, config);
     found = sites_.emplace(shape, Site{std::move(cluster), std::move(communicator)}).first;
   }

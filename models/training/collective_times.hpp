@@ -28,8 +28,8 @@ struct CollectiveTime {
 
 class CollectiveTimes {
  public:
-  /// `cluster` is as large as the job; `config.gpus_per_node` says how many GPUs of a node it uses
-  /// (0 = all).
+  /// Of `cluster` node and fabric count, not how many nodes it has; `config.gpus_per_node` says how
+  /// many GPUs of a host the job uses (0 = all).
   CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config);
 
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
