@@ -56,7 +56,7 @@ Framework framework(const std::string& name, Reader& in) {
   out.attention = in.has("attention") ? in.number("attention", 0.01, 1) : 1;
   if (in.has("exchange_rate")) out.exchange_rate = in.bandwidth("exchange_rate");
   out.ampere_attention = in.flag("ampere_attention", false);
-  out.one_copy_per_node = in.flag("one_copy_per_node", false);
+  out.direct_dispatch = in.flag("direct_dispatch", false);
   out.flash_attention = in.flag("flash_attention", true);
   out.sequence_parallel = in.flag("sequence_parallel", true);
   if (in.has("recompute")) out.recompute = read_recompute(in, "recompute");

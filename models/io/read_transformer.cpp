@@ -12,7 +12,10 @@ constexpr int kWidthMax = 1 << 22;
 constexpr int kExpertsMax = 65'536;
 
 /// Is the mapping there? Asking also makes the key known, for the hint on a misspelt one.
-bool given(Reader& in, std::string_view key) { return !in.table(key).empty(); }
+bool given(Reader& in, std::string_view key) {
+  if (!in.has(key)) in.text(key, "");
+  return in.has(key);
+}
 
 LatentAttention latent_attention(Reader in) {
   LatentAttention out;

@@ -17,9 +17,9 @@ constexpr int kSmallest = 12;
 constexpr int kLargest = 30, kLargestOfMany = 32;
 constexpr int kMany = 128;  // ranks
 constexpr int kElementBytes = 2;
-// More nodes than this are not simulated: time grows on as between half of them and these. A ring
-// takes steps in proportion to its ranks, and its bytes hardly depend on them.
-constexpr int kNodesMost = 32;
+// More ranks than this are not simulated: time grows with nodes as between half of these and these.
+// A ring takes steps in proportion to its ranks, and its bytes hardly depend on them.
+constexpr int kRanksMost = 256;
 
 /// Bytes that left NICs, of all nodes.
 double network_bytes(const Cluster& cluster, const SimulationResult& result) {
@@ -85,14 +85,25 @@ CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& sh
   return out;
 }
 
+Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) const {
+  const GpuPart& gpu = cluster_.node().gpus().front().part;
+  const double rate = gpu.nvlink_links * gpu.nvlink_store_efficiency *
+                      static_cast<double>(gpu.nvlink_per_link.bytes_per_s);
+  if (group.size <= 1) return {};
+  const double leaving = bytes * (group.size - 1) / group.size;
+  const Duration launch = software_.protocol[index_of(Protocol::simple)].launch;
+  return Duration{std::llround(leaving / rate * 1e12)} + launch;
+}
+
 CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
   const auto key = std::tuple(collective, shape, exponent);
   auto found = known_.find(key);
-  if (found == known_.end() && shape.nodes > kNodesMost) {
-    const CollectiveTime half = at(collective, {kNodesMost / 2, shape.gpus}, exponent);
-    CollectiveTime all = at(collective, {kNodesMost, shape.gpus}, exponent);
+  const int most = std::max(kRanksMost / shape.gpus, 2);
+  if (found == known_.end() && shape.nodes > most) {
+    const CollectiveTime half = at(collective, {most / 2, shape.gpus}, exponent);
+    CollectiveTime all = at(collective, {most, shape.gpus}, exponent);
     const std::int64_t grown = std::max<std::int64_t>(all.time.ps - half.time.ps, 0);
-    all.time.ps += grown * (shape.nodes - kNodesMost) / (kNodesMost - kNodesMost / 2);
+    all.time.ps += grown * (shape.nodes - most) / (most - most / 2);
     found = known_.emplace(key, all).first;
   }
   if (found == known_.end())

@@ -5,7 +5,7 @@
 // Approximations, for now: a group lies on the first GPUs of as many nodes as it has; groups that
 // run beside it on the same nodes share NICs by rate (the slower of the simulated time and the
 // time all their bytes need on all NICs of a node); sizes between powers of two are interpolated,
-// times of more than 32 nodes are extrapolated from 16 and 32.
+// times of more than 256 ranks are extrapolated over nodes.
 
 #include <cstdint>
 #include <map>
@@ -34,6 +34,10 @@ class CollectiveTimes {
 
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
   CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
+
+  /// An all-to-all by direct stores inside a node, at the rate of NVLink. REQUIRES: NVLink,
+  /// nodes_of(group) == 1.
+  Duration store_time(const RankGroup& group, double bytes) const;
 
   int nodes_of(const RankGroup& group) const { return shape_of(group).nodes; }
   int gpus_per_node() const { return gpus_per_node_; }

@@ -19,9 +19,9 @@ struct Framework {
   Bandwidth exchange_rate;  ///< copying to and from buffers caps exchanges of cut weights; 0 = not
   // Defaults of a layout.
   bool flash_attention = true;
-  bool ampere_attention = false;   ///< kernels written for Ampere, FlashAttention-2 and before
-  bool one_copy_per_node = false;  ///< dispatch sends a token once to each node of its experts
-  bool sequence_parallel = true;   ///< where TP > 1
+  bool ampere_attention = false;  ///< kernels written for Ampere, FlashAttention-2 and before
+  bool direct_dispatch = false;   ///< of tokens: by stores, once to each node (DeepEP, HybridEP)
+  bool sequence_parallel = true;  ///< where TP > 1
   Recompute recompute = Recompute::automatic;
   Overlap overlap;
   int gradient_bytes = 4;  ///< of what is reduced

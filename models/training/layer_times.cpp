@@ -296,25 +296,27 @@ class LayerModel {
     }
   }
 
-  /// Of the k copies of a token, those that travel where a node gets it once for all its experts:
-  /// the expected number of nodes among k of E experts drawn without repetition, over k.
-  double copies_that_travel(int nodes) const {
+  /// Each token's way to its experts, or back: `moved` bytes of k copies of each. Kernels that
+  /// store directly fill NVLink, and send a token once to each node: the expected number of nodes
+  /// among k of E experts drawn without repetition.
+  double dispatch(double moved) {
+    const RankGroup group = expert_group(l_);
+    const int nodes = collectives_.nodes_of(group);
+    if (!f_.direct_dispatch)
+      return seconds(collectives_.cost(Collective::alltoall, group, moved).time);
+    if (nodes == 1) return seconds(collectives_.store_time(group, moved));
     const Experts& e = *m_.experts;
-    if (!f_.one_copy_per_node || nodes == 1) return 1;
-    double none_there = 1;  // of its experts on a given node
     const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
+    double none_there = 1;  // of its experts on a given node
     for (int i = 0; i < e.per_token; ++i) none_there *= (elsewhere - i) / (e.count - i);
-    return nodes * (1 - none_there) / e.per_token;
+    const double copies = nodes * (1 - none_there) / e.per_token;
+    return seconds(collectives_.cost(Collective::alltoall, group, moved * copies).time);
   }
 
   /// Dispatch and combine, and what experts cut by TP need around them.
   void expert_collectives(double moved) {
     double pass = 0;
-    if (l_.expert > 1) {
-      const RankGroup group = expert_group(l_);
-      const double sent = moved * copies_that_travel(collectives_.nodes_of(group));
-      pass += 2 * seconds(collectives_.cost(Collective::alltoall, group, sent).time);
-    }
+    if (l_.expert > 1) pass += 2 * dispatch(moved);
     if (l_.expert_tensor > 1) {
       const RankGroup group{l_.expert_tensor, 1};
       const double all = moved * l_.expert_tensor;

@@ -10,6 +10,9 @@ namespace fabricast {
 
 namespace {
 
+/// Embedding and output may have a chunk of their own.
+constexpr int kEnds = 2;
+
 void check_divides(int part, std::string_view part_name, int whole, std::string_view whole_name) {
   if (whole % part == 0) return;
   throw Error(fmt::format("{} {} does not divide {} {}", part_name, part, whole_name, whole));
@@ -30,7 +33,7 @@ void check_experts(const Transformer& model, const Layout& layout) {
 
 void check_pipeline(const Transformer& model, const Layout& layout) {
   const int chunks = layout.pipeline * layout.virtual_stages;
-  if (chunks > model.layers) {
+  if (chunks > model.layers + kEnds) {
     throw Error(fmt::format("PP {} x VPP {} makes {} chunks of {} layers", layout.pipeline,
                             layout.virtual_stages, chunks, model.layers));
   }

@@ -177,6 +177,11 @@ double activation_bytes(const Transformer& m, const Layout& l, Recompute recompu
   if (recompute == Recompute::full) {
     return ratio(tokens(l) * m.hidden * kHalf, l.sequence_is_sharded() ? l.tensor : 1);
   }
+  if (recompute == Recompute::operators) {  // half of what is kept without, half as full
+    return (activation_bytes(m, l, Recompute::none, rules, moe) +
+            activation_bytes(m, l, Recompute::full, rules, moe)) /
+           2;
+  }
   if (rules.dropout && !moe && matrices(m.mlp) == 2) return gpt_block(m, l, recompute, rules);
   return lean_block(m, l, recompute, moe);
 }

@@ -160,7 +160,7 @@ class Step {
       ends.first = ends.last = compute(stage, time);
       return ends;
     }
-    const int pieces = exchange_.buckets(chunk.parameters, chunk.layers);
+    const int pieces = exchange_.buckets(chunk.parameters, std::max(chunk.layers, 1));
     const CollectiveTime piece = gathers ? exchange_.gather(chunk.parameters, pieces)
                                          : exchange_.reduce(chunk.parameters, pieces);
     for (int i = 0; i < pieces; ++i) {
@@ -179,7 +179,7 @@ class Step {
   /// Cut weights: each layer is gathered while the one before computes, in both directions; its
   /// gradients are scattered after its backward.
   Ends add_sharded(std::size_t stage, const Chunk& chunk, bool forward, double time) {
-    const int units = chunk.layers;
+    const int units = std::max(chunk.layers, 1);
     const CollectiveTime gathering = exchange_.gather(chunk.parameters, units);
     const CollectiveTime scattering =
         forward ? CollectiveTime{} : exchange_.reduce(chunk.parameters, units);

