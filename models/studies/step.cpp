@@ -67,6 +67,7 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
   result.memory = plan_memory(config.model, config.layout, rules, gpu.memory);
   Layout& layout = result.config.layout;
   layout.recompute = result.memory.recompute;
+  layout.full_share = result.memory.full_share;
   result.step = step_time({config.model, layout, framework, gpu}, collectives);
   const double time = seconds(result.step.time);
   result.tokens_per_s = static_cast<double>(layout.global_batch) * layout.sequence / time;

@@ -27,6 +27,7 @@ Json layout_json(const Layout& l) {
           {"sharding", to_text(l.sharding)},
           {"schedule", to_text(l.schedule)},
           {"recompute", to_text(l.recompute)},
+          {"recompute_full_share", l.full_share},
           {"sequence_parallel", l.sequence_parallel}};
 }
 

@@ -15,8 +15,10 @@ std::string layout_line(const StepResult& result) {
   if (l.virtual_stages > 1) out += fmt::format(" x {} chunks", l.virtual_stages);
   if (l.expert > 1) out += fmt::format(", EP {}", l.expert);
   if (l.expert_tensor > 1) out += fmt::format(" x TP {}", l.expert_tensor);
-  return out + fmt::format(", DP {}; {}, {}, recompute {}", l.data(), to_text(l.sharding),
-                           to_text(l.precision), to_text(l.recompute));
+  out += fmt::format(", DP {}; {}, {}, recompute {}", l.data(), to_text(l.sharding),
+                     to_text(l.precision), to_text(l.recompute));
+  if (l.full_share > 0) out += fmt::format(", {:.0f} % of layers full", 100 * l.full_share);
+  return out;
 }
 
 /// A time with three digits that say something.

@@ -85,11 +85,12 @@ CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& sh
   return out;
 }
 
-Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) const {
+Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) {
   const GpuPart& gpu = cluster_.node().gpus().front().part;
   const double rate = gpu.nvlink_links * gpu.nvlink_store_efficiency *
                       static_cast<double>(gpu.nvlink_per_link.bytes_per_s);
   if (group.size <= 1) return {};
+  if (rate == 0) return cost(Collective::alltoall, group, bytes).time;
   const double leaving = bytes * (group.size - 1) / group.size;
   const Duration launch = software_.protocol[index_of(Protocol::simple)].launch;
   return Duration{std::llround(leaving / rate * 1e12)} + launch;

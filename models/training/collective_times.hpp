@@ -35,9 +35,9 @@ class CollectiveTimes {
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
   CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
 
-  /// An all-to-all by direct stores inside a node, at the rate of NVLink. REQUIRES: NVLink,
-  /// nodes_of(group) == 1.
-  Duration store_time(const RankGroup& group, double bytes) const;
+  /// An all-to-all by direct stores inside a node, at the rate of NVLink where there
+  /// is one. REQUIRES: nodes_of(group) == 1.
+  Duration store_time(const RankGroup& group, double bytes);
 
   int nodes_of(const RankGroup& group) const { return shape_of(group).nodes; }
   int gpus_per_node() const { return gpus_per_node_; }

@@ -10,8 +10,9 @@ namespace {
 constexpr double kHalf = 2;       // bytes
 constexpr int kReduceChunks = 4;  // Transformer Engine splits a GEMM with its reduce-scatter so
 // Kernels of a layer's forward that the host issues: PyTorch with Transformer Engine, counted
-// roughly. Backward has twice as many.
-constexpr double kKernels = 25, kCastKernels = 12, kExpertKernels = 20;
+// roughly; with experts also router, permutation, dispatch and their synchronisation. Backward has
+// twice as many.
+constexpr double kKernels = 25, kCastKernels = 12, kExpertKernels = 100;
 
 /// A linear layer as one rank has it: n outputs, k inputs.
 struct Linear {
@@ -347,15 +348,27 @@ class LayerModel {
   }
 
   void recompute() {
-    if (l_.recompute == Recompute::full) {
-      out_.backward += out_.forward;
-    } else if (l_.recompute == Recompute::selective) {
-      out_.backward += core_;
-    } else if (l_.recompute == Recompute::lean || l_.recompute == Recompute::operators) {
-      PassTime again;
-      if (l_.recompute == Recompute::operators) again.gemm = out_.forward.gemm / 2;
-      again.elementwise = out_.forward.elementwise;
-      out_.backward += again;
+    const PassTime whole = out_.forward;
+    PassTime again;
+    again.elementwise = whole.elementwise;
+    switch (l_.recompute) {
+      case Recompute::automatic:
+      case Recompute::none:
+        return;
+      case Recompute::full:
+        out_.backward += whole;
+        return;
+      case Recompute::selective:
+        out_.backward += core_;
+        return;
+      case Recompute::operators:
+        again.gemm = whole.gemm / 2;
+        out_.backward += again;
+        return;
+      case Recompute::lean:
+        out_.backward += l_.full_share * whole;
+        out_.backward += (1 - l_.full_share) * again;
+        return;
     }
   }
 

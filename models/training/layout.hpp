@@ -14,7 +14,8 @@ enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, fsdp, hsdp };
 /// What is computed again in backward. lean: norms and the activation function; selective: the
 /// attention core (nothing to gain with a fused kernel); operators: every second matrix product
 /// of linear layers and all elementwise work (torchtitan's op-level selective); automatic: the
-/// first of none, lean, full that fits.
+/// first of none, lean, full that fits, where between lean and full only as many layers are
+/// computed again as it takes.
 enum class Recompute : std::uint8_t { automatic, none, lean, selective, operators, full };
 enum class Precision : std::uint8_t { fp16, bf16, fp8, mxfp8, nvfp4 };
 inline constexpr int kPrecisions = 5;
@@ -49,6 +50,7 @@ struct Layout {
   Sharding sharding = Sharding::zero1;
   int shard_group = 0;  ///< hsdp: GPUs that share one copy of the state
   Recompute recompute = Recompute::automatic;
+  double full_share = 0;                      ///< with lean: layers computed again as a whole, 0..1
   Schedule schedule = Schedule::one_f_one_b;  ///< interleaved where virtual_stages > 1
   ContextExchange context_exchange = ContextExchange::ring;
   bool sequence_parallel = true;

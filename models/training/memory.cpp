@@ -177,6 +177,12 @@ double activation_bytes(const Transformer& m, const Layout& l, Recompute recompu
   if (recompute == Recompute::full) {
     return ratio(tokens(l) * m.hidden * kHalf, l.sequence_is_sharded() ? l.tensor : 1);
   }
+  if (recompute == Recompute::lean && l.full_share > 0) {
+    Layout rest = l;
+    rest.full_share = 0;
+    return l.full_share * activation_bytes(m, l, Recompute::full, rules, moe) +
+           (1 - l.full_share) * activation_bytes(m, rest, Recompute::lean, rules, moe);
+  }
   if (recompute == Recompute::operators) {  // half of what is kept without, half as full
     return (activation_bytes(m, l, Recompute::none, rules, moe) +
             activation_bytes(m, l, Recompute::full, rules, moe)) /
@@ -208,16 +214,23 @@ MemoryUse memory_use(const Transformer& m, const Layout& l, Recompute recompute,
 MemoryPlan plan_memory(const Transformer& m, const Layout& l, const MemoryRules& rules,
                        Bytes capacity) {
   const auto limit = static_cast<double>(capacity.count);
-  const auto tried = [&](Recompute recompute) {
-    MemoryPlan out{recompute, memory_use(m, l, recompute, rules), false};
+  const auto tried = [&](Recompute recompute, double full_share) {
+    Layout asked = l;
+    asked.full_share = full_share;
+    MemoryPlan out{recompute, full_share, memory_use(m, asked, recompute, rules), false};
     out.fits = out.use.all() <= limit;
     return out;
   };
-  if (l.recompute != Recompute::automatic) return tried(l.recompute);
+  if (l.recompute != Recompute::automatic) return tried(l.recompute, 0);
   for (const Recompute recompute : {Recompute::none, Recompute::lean}) {
-    if (MemoryPlan plan = tried(recompute); plan.fits) return plan;
+    if (MemoryPlan plan = tried(recompute, 0); plan.fits) return plan;
   }
-  return tried(Recompute::full);
+  // Whole layers of a stage, one after another.
+  const int layers = std::max(m.layers / l.pipeline, 1);
+  for (int full = 1; full < layers; ++full) {
+    if (MemoryPlan plan = tried(Recompute::lean, ratio(full, layers)); plan.fits) return plan;
+  }
+  return tried(Recompute::full, 0);
 }
 
 }  // namespace fabricast

@@ -48,6 +48,7 @@ MemoryUse memory_use(const Transformer& model, const Layout& layout, Recompute r
 
 struct MemoryPlan {
   Recompute recompute{};
+  double full_share = 0;  ///< with lean, see Layout
   MemoryUse use;
   bool fits = false;
 };

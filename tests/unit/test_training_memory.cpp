@@ -122,8 +122,12 @@ TEST_CASE("memory: the first recomputation that fits") {
   };
   CHECK(plan(80).recompute == Recompute::none);
   CHECK(plan(60).recompute == Recompute::lean);
-  CHECK(plan(40).recompute == Recompute::full);
+  CHECK(plan(60).full_share == 0);
+  CHECK(plan(40).recompute == Recompute::lean);
+  CHECK(plan(40).full_share > 0);
+  CHECK(plan(40).full_share < 1);
   CHECK(plan(40).fits);
+  CHECK(plan(40).use.all() > 39e9);  // no more layers than it takes
   CHECK_FALSE(plan(20).fits);
   l.recompute = Recompute::none;
   CHECK_FALSE(plan(50).fits);
