@@ -23,7 +23,9 @@ struct BenchOptions {
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
   std::string trace, trace_ranks;
-  std::vector<std::string> faults;
+  std::string network = "chunk", routing;
+  std::vector<std::string> faults, background;
+  int seed = 1;
   bool explain = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
 };
@@ -86,6 +88,12 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   out.root = options.nccl_tests.root;
   out.explain = options.explain;
   out.trace = traced(options);
+  out.network.rung = *rung_from_text(options.network);
+  if (!options.routing.empty()) out.network.routing = routing_from_text(options.routing);
+  out.network.seed = static_cast<std::uint64_t>(options.seed);
+  for (const std::string& background : options.background)
+    out.network.background.push_back(
+        of_option("--background", [&] { return parse_background(background); }));
   for (const std::string& fault : options.faults)
     out.faults.push_back(of_option("--fault", [&] { return parse_fault(fault); }));
   out.sharp = options.sharp;
@@ -94,6 +102,10 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
 
 void print_result(const BenchResult& result, const std::string& format) {
   if (format == "csv") {
+    for (const BenchBlock& block : result.blocks) {
+      const std::string network = network_text(block.network, block.cluster);
+      if (!network.empty()) fmt::print(stderr, "note: network: {}\n", network);
+    }
     for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
     fmt::print("{}", bench_csv(result));
   } else {
@@ -135,6 +147,22 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--format", options->format)
       ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
+  command->add_option("--network", options->network, "rung: chunk (fast), flow or packet (slow)")
+      ->check(one_of(rung_words()))
+      ->capture_default_str();
+  command
+      ->add_option("--routing", options->routing,
+                   "static, ecmp, adaptive or spray; default: the fabric's")
+      ->check(one_of(routing_words()));
+  command->add_option("--seed", options->seed, "of hashes and lots")
+      ->check(whole_number(0, 1 << 30))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--background", options->background,
+          "others' bytes: \"uplinks 40%\", \"leaf0.0 -> spine3 40% sl 1\"; may be repeated")
+      ->expected(1)
+      ->take_all();
   command->add_flag("--sharp", options->sharp,
                     "the fabric offers SHARP: a CollNet plugin serves all NICs");
   command->add_flag("--explain", options->explain,

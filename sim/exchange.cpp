@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sim/digest.hpp"
+#include "sim/outage.hpp"
 
 namespace fabricast {
 namespace {
@@ -50,6 +51,9 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 template <class Stamp>
 void Exchange<Stamp>::survey() {
   joins_.assign(links_.size(), false);
+  if constexpr (Stamp::kCarried) {
+    for (std::uint32_t link = 0; link < links_.size(); ++link) joins_[link] = carrier_->takes(link);
+  }
   std::vector<std::int64_t> leads;
   for (bool changed = true; changed;) {
     changed = false;
@@ -79,6 +83,12 @@ bool Exchange<Stamp>::joins_differ(const std::vector<std::uint32_t>& links,
   bool differ = false;
   std::int64_t lead = 0;
   for (const std::uint32_t link : links) {
+    if constexpr (Stamp::kCarried) {
+      if (carrier_->takes(link)) {
+        lead = 0;
+        continue;
+      }
+    }
     if (joins_[link]) {
       lead = 0;
     } else if (leads[link] < 0) {
@@ -380,6 +390,9 @@ void Exchange<Stamp>::travel(Flight flight) {
   const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
   for (const std::uint32_t start = flight.hop; flight.hop != end; ++flight.hop) {
     const std::uint32_t id = hops[flight.hop];
+    if constexpr (Stamp::kCarried) {
+      if (flight.hop == start && hand_over(flight, hops, end)) return;
+    }
     if (joins_[id] && flight.hop != start) {
       if (free_flights_.empty()) {
         free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
@@ -399,6 +412,33 @@ void Exchange<Stamp>::travel(Flight flight) {
     arrive_near(flight.message, flight.last);
   } else {
     arrive(flight.message, flight.last);
+  }
+}
+
+/// Leaves the links that the carrier takes from here on to it, if it takes any.
+template <class Stamp>
+bool Exchange<Stamp>::hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end) {
+  const std::uint32_t begin = flight.hop;
+  while (flight.hop != end && carrier_->takes(hops[flight.hop])) ++flight.hop;
+  if (flight.hop == begin) return false;
+  const Message& m = messages_[flight.message];
+  const auto [way, is_new] = carried_ways_.try_emplace({m.from, m.to, begin}, 0);
+  if (is_new) way->second = carrier_->add_way({hops + begin, std::size_t{flight.hop} - begin});
+  carriage_.put(way->second, flight);
+  carrier_->send(way->second, std::max(queue_.now(), carrier_->now()), flight.wire);
+  return true;
+}
+
+/// Lets the carrier run until its next event is later than the queue's.
+template <class Stamp>
+void Exchange<Stamp>::wait_for_carrier() {
+  const auto on_arrival = [this](std::uint32_t way, Instant at) {
+    Flight flight = carriage_.take(way);
+    set_arrived(flight, carrier_->latency(way), at);
+    travel(flight);
+  };
+  while (!carriage_.empty() &&
+         carrier_->advance(queue_.empty() ? kNever : queue_.earliest(), on_arrival)) {
   }
 }
 
@@ -490,7 +530,9 @@ void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
   constexpr std::uint64_t events_per_report = 1 << 20;
   survey();
   for (std::uint32_t block = 0; block < blocks_.size(); ++block) begin(block, Stamp{});
-  while (!queue_.empty()) {
+  for (;;) {
+    if constexpr (Stamp::kCarried) wait_for_carrier();
+    if (queue_.empty()) break;
     const Event event = queue_.pop();
     prefetch();
     mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
@@ -524,5 +566,6 @@ std::size_t Exchange<Stamp>::memory_bytes() const {
 
 template class Exchange<PlainStamp>;
 template class Exchange<CausalStamp>;
+template class Exchange<CarriedStamp>;
 
 }  // namespace fabricast

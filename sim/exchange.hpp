@@ -21,9 +21,11 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "sim/carrier.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/radix_heap.hpp"
 #include "sim/stamp.hpp"
@@ -87,6 +89,8 @@ class Exchange {
   /// Numbered from 0, before run().
   std::uint32_t add_link(LinkSpec spec) { return links_.add(spec); }
   std::uint32_t add_kind(const MessageKind& kind);
+  /// Chunks cross the links that `carrier` takes with it; it outlives the run. Before run().
+  void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
 
   /// Until nothing is left to do. `progress` is called now and then with the share done, 0..1.
   /// Throws std::logic_error naming a message that has only one end.
@@ -185,6 +189,8 @@ class Exchange {
   void start_job(std::uint32_t thread);
   void act_thread(std::uint32_t thread);
   void travel(Flight flight);
+  bool hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end);
+  void wait_for_carrier();
   void arrive_near(std::uint32_t id, Stamp at);
   void arrive(std::uint32_t id, Stamp at);
   void receive(std::uint32_t id);
@@ -207,6 +213,11 @@ class Exchange {
   ExchangeBatch batch_;
   ExchangeWay way_;
   RadixHeap queue_;
+  // Of a CarriedStamp:
+  Carrier* carrier_ = nullptr;
+  Carriage<Flight> carriage_;
+  /// By sending and receiving block, and the first hop that is carried.
+  std::map<std::array<std::uint32_t, 3>, std::uint32_t> carried_ways_;
   std::uint32_t first_part_ = 0;  ///< actor of the first message's sender
   std::uint64_t events_ = 0, messages_done_ = 0, chunks_ = 0, chunks_in_all_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
@@ -214,5 +225,6 @@ class Exchange {
 
 extern template class Exchange<PlainStamp>;
 extern template class Exchange<CausalStamp>;
+extern template class Exchange<CarriedStamp>;
 
 }  // namespace fabricast

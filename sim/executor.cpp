@@ -193,6 +193,10 @@ std::vector<bool> Executor<Stamp>::joints() const {
       const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
       for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
         next = step_end(hop, end);
+        if (is_carried(hop)) {
+          lead = 0;
+          continue;
+        }
         if (joins_at(joins, hop, next)) lead = 0;
         std::int64_t latency = 0;
         for (std::uint32_t i = hop; i != next; ++i) {
@@ -209,7 +213,14 @@ std::vector<bool> Executor<Stamp>::joints() const {
   return joins;
 }
 
-/// Cuts paths into legs at the joints.
+/// Is this step of a way crossed with the carrier?
+template <class Stamp>
+bool Executor<Stamp>::is_carried(std::uint32_t hop) const {
+  if constexpr (Stamp::kCarried) return carrier_->takes(hops_[hop] & ~kBeside);
+  return false;
+}
+
+/// Cuts paths into legs at the joints, and where the carrier takes over and hands back.
 template <class Stamp>
 void Executor<Stamp>::lay_legs() {
   const std::vector<bool> joins = joints();
@@ -218,7 +229,8 @@ void Executor<Stamp>::lay_legs() {
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
     for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
       next = step_end(hop, end);
-      if (!joins_at(joins, hop, next)) continue;
+      const bool was_carried = hop != begin && is_carried(hop - 1);
+      if (is_carried(hop) ? was_carried : !was_carried && !joins_at(joins, hop, next)) continue;
       if (connection.legged) {
         legs_.back().hop_end = hop;
         legs_.back().last = false;
@@ -231,6 +243,16 @@ void Executor<Stamp>::lay_legs() {
       legs_.push_back({c, hop, end, flights, 0, 0, true});
       flights_.resize(flights_.size() + connection.slots);
     }
+  }
+  if constexpr (!Stamp::kCarried) return;
+  way_of_leg_.assign(legs_.size(), kNoWay);
+  for (std::uint32_t id = 0; id < legs_.size(); ++id) {
+    const Leg& leg = legs_[id];
+    if (!is_carried(leg.hop)) continue;
+    way_of_leg_[id] =
+        carrier_->add_way({hops_.data() + leg.hop, std::size_t{leg.hop_end} - leg.hop});
+    leg_of_way_.resize(std::max(leg_of_way_.size(), way_of_leg_[id] + std::size_t{1}));
+    leg_of_way_[way_of_leg_[id]] = id;
   }
 }
 
@@ -471,8 +493,9 @@ void Executor<Stamp>::enqueue(std::uint32_t id, const Flight& flight) {
   const std::uint32_t at = std::uint32_t{leg.head} + leg.waiting;
   flights_[leg.flights + (at < slots ? at : at - slots)] = flight;
   if (leg.waiting++ > 0) return;
-  queue_.push({std::max(flight.first.ps, queue_.now().ps)},
-              static_cast<std::uint32_t>(workers_.size()) + id);
+  Instant due{std::max(flight.first.ps, queue_.now().ps)};
+  if constexpr (Stamp::kCarried) due = std::max(due, carrier_->now());
+  queue_.push(due, static_cast<std::uint32_t>(workers_.size()) + id);
 }
 
 /// The foremost slice has come to where its leg begins.
@@ -487,7 +510,21 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
     queue_.push({std::max(next.ps, queue_.now().ps)},
                 static_cast<std::uint32_t>(workers_.size()) + id);
   }
+  if constexpr (Stamp::kCarried) {
+    if (way_of_leg_[id] != kNoWay) {
+      carriage_.put(way_of_leg_[id], flight);
+      return carrier_->send(way_of_leg_[id], queue_.now(), flight.wire);
+    }
+  }
   flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
+  go_on(id, flight);
+}
+
+/// A slice has crossed a leg.
+template <class Stamp>
+void Executor<Stamp>::go_on(std::uint32_t id, Flight flight) {
+  const Leg& leg = legs_[id];
+  Connection& connection = connections_[leg.connection];
   if (!leg.last) return enqueue(id + 1, flight);
   const ConnectionKind& kind = connection_kinds_[connection.kind];
   if constexpr (Stamp::kObserved)
@@ -498,6 +535,22 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   if (!connection.from_relay) return;
   Connection& input = connections_[workers_[connection.from].first_in];
   release(input, flight.last.plus(kind.ack + connection_kinds_[input.kind].credit, Cause::slots));
+}
+
+/// Lets the carrier run until its next event is later than the queue's.
+template <class Stamp>
+void Executor<Stamp>::wait_for_carrier() {
+  const auto on_arrival = [this](std::uint32_t way, Instant at) { arrived(way, at); };
+  while (!carriage_.empty() &&
+         carrier_->advance(queue_.empty() ? kNever : queue_.earliest(), on_arrival)) {
+  }
+}
+
+template <class Stamp>
+void Executor<Stamp>::arrived(std::uint32_t way, Instant at) {
+  Flight flight = carriage_.take(way);
+  set_arrived(flight, carrier_->latency(way), at);
+  go_on(leg_of_way_[way], flight);
 }
 
 template <class Stamp>
@@ -680,7 +733,9 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
     }
     arm(id);
   }
-  while (!queue_.empty()) {
+  for (;;) {
+    if constexpr (Stamp::kCarried) wait_for_carrier();
+    if (queue_.empty()) break;
     const Event event = queue_.pop();
     prefetch_round();
     mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
@@ -743,5 +798,6 @@ template class Executor<PlainStamp>;
 template class Executor<CausalStamp>;
 template class Executor<LossyStamp>;
 template class Executor<ObservedStamp>;
+template class Executor<CarriedStamp>;
 
 }  // namespace fabricast

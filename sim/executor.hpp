@@ -21,8 +21,9 @@
 //
 // Exact and deterministic: times are integers, events are totally ordered (radix_heap.hpp), nothing
 // depends on addresses. One event is one slice of one worker or relay. No globals: executors can
-// run side by side. Links lose slices only where an Outage says so (LossyStamp). Not modelled here:
-// shares within a link (see `flow`, `packet`), memory traffic.
+// run side by side. Links lose slices only where an Outage says so (LossyStamp). Links can be left
+// to another rung (CarriedStamp, carrier.hpp). Not modelled here: shares within a link, memory
+// traffic.
 
 #include <array>
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/carrier.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/machine.hpp"
 #include "sim/observer.hpp"
@@ -67,6 +69,10 @@ class Executor final : public Machine {
   }
   void set_retry(const Retry& retry) requires(Stamp::kLossy) { retry_ = retry; }
   const Losses& losses() const requires(Stamp::kLossy) { return losses_; }
+
+  /// Slices cross the links that `carrier` takes with it; it outlives the run. REQUIRES: nothing
+  /// runs yet.
+  void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
 
   /// Until nothing is left to do. `progress` is called now and then with the events so far.
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
@@ -120,6 +126,10 @@ class Executor final : public Machine {
   void depart(Connection& connection, Stamp first, Stamp last, Bytes wire);
   void enqueue(std::uint32_t leg, const Flight& flight);
   void act_leg(std::uint32_t leg);
+  void go_on(std::uint32_t leg, Flight flight);
+  bool is_carried(std::uint32_t hop) const;
+  void wait_for_carrier();
+  void arrived(std::uint32_t way, Instant at);
   [[gnu::always_inline]] inline void fill(Connection& connection, Stamp at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
@@ -233,11 +243,17 @@ class Executor final : public Machine {
   Retry retry_;
   Losses losses_;
   Observer* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
+  // Of a CarriedStamp:
+  Carrier* carrier_ = nullptr;
+  Carriage<Flight> carriage_;
+  static constexpr std::uint32_t kNoWay = UINT32_MAX;
+  std::vector<std::uint32_t> way_of_leg_, leg_of_way_;
 };
 
 extern template class Executor<PlainStamp>;
 extern template class Executor<CausalStamp>;
 extern template class Executor<LossyStamp>;
 extern template class Executor<ObservedStamp>;
+extern template class Executor<CarriedStamp>;
 
 }  // namespace fabricast

@@ -10,7 +10,6 @@ namespace {
 
 __extension__ using Wide = __int128;
 constexpr Wide kPartsPerByte = Wide{1'000'000'000'000} << FineRate::kFractionBits;
-constexpr Instant kForever{INT64_MAX};
 
 }  // namespace
 
@@ -123,14 +122,19 @@ void FlowNetwork::take_part_in(Instant now, const OnEnd& on_end) {
   }
 }
 
+Instant FlowNetwork::next() {
+  share();
+  Instant next = kForever;
+  if (!ends_.empty()) next = std::min(next, ends_.earliest());
+  if (!starts_.empty()) next = std::min(next, starts_.earliest());
+  return next;
+}
+
 void FlowNetwork::run_until(Instant until, const OnEnd& on_end) {
   for (;;) {
-    share();
-    Instant next = kForever;
-    if (!ends_.empty()) next = std::min(next, ends_.earliest());
-    if (!starts_.empty()) next = std::min(next, starts_.earliest());
-    if (next > until || next == kForever) break;
-    take_part_in(next, on_end);
+    const Instant event = next();
+    if (event > until || event == kForever) break;
+    take_part_in(event, on_end);
   }
   if (until != kForever) now_ = std::max(now_, until);
 }

@@ -45,6 +45,9 @@ class FlowNetwork {
   /// before the events of the instant.
   using OnEnd = std::function<void(std::uint32_t flow)>;
   void run_until(Instant until, const OnEnd& on_end = {});
+  /// When the next flow starts or ends, as things stand; kForever when none will.
+  Instant next();
+  static constexpr Instant kForever{INT64_MAX};
   /// Until nothing more can end: all done, or all that is left is endless or stands still.
   void run(const OnEnd& on_end = {});
 

@@ -52,12 +52,14 @@ std::uint32_t PacketNetwork::add_cable(const PacketLinkSpec& spec, Duration late
 }
 
 std::uint32_t PacketNetwork::add_queue_pair(const QueuePairSpec& spec) {
-  assert(!sealed_ && vertices_[spec.from].host && vertices_[spec.to].host);
+  assert(!sealed_ || config_.arbitration == Arbitration::per_ingress);
+  assert(vertices_[spec.from].host && vertices_[spec.to].host);
   Pair pair;
   pair.spec = spec;
   pair.links.assign(spec.links.begin(), spec.links.end());
   pair.spec.links = {};
   pair.lane = spec.lane;
+  if (sealed_) settle(pair);
   pairs_.push_back(std::move(pair));
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
@@ -130,17 +132,21 @@ void PacketNetwork::seal() {
     }
   }
   for (std::uint32_t id = 0; id < pairs_.size(); ++id) {
-    Pair& pair = pairs_[id];
-    if (per_flow) pair.lane = id;
-    const Vertex& from = vertices_[pair.spec.from];
-    const std::vector<std::uint32_t>& ways = from.ways[vertices_[pair.spec.to].number];
-    assert(!pair.links.empty() || !ways.empty());
-    const FlowKey key{pair.spec.from, pair.spec.to, pair.spec.number};
-    const auto choices = static_cast<std::uint32_t>(ways.size());
-    pair.egress =
-        pair.links.empty() ? ways[ecmp_choice(key, from.seed, choices)] : pair.links.front();
-    if (pair.spec.dcqcn) pair.control.emplace(*pair.spec.dcqcn, links_[pair.egress].spec.rate);
+    if (per_flow) pairs_[id].lane = id;
+    settle(pairs_[id]);
   }
+}
+
+/// The first link of a queue pair, and its rate control.
+void PacketNetwork::settle(Pair& pair) {
+  const Vertex& from = vertices_[pair.spec.from];
+  const std::vector<std::uint32_t>& ways = from.ways[vertices_[pair.spec.to].number];
+  assert(!pair.links.empty() || !ways.empty());
+  const FlowKey key{pair.spec.from, pair.spec.to, pair.spec.number};
+  const auto choices = static_cast<std::uint32_t>(ways.size());
+  pair.egress =
+      pair.links.empty() ? ways[ecmp_choice(key, from.seed, choices)] : pair.links.front();
+  if (pair.spec.dcqcn) pair.control.emplace(*pair.spec.dcqcn, links_[pair.egress].spec.rate);
 }
 
 void PacketNetwork::dispatch(const Event& event, const OnArrival& on_arrival) {
@@ -194,12 +200,17 @@ void PacketNetwork::dispatch(const Event& event, const OnArrival& on_arrival) {
 }
 
 void PacketNetwork::run_until(Instant until, const OnArrival& on_arrival) {
-  seal();
-  while (!events_heap_.empty() && events_heap_.earliest() <= until) {
-    now_ = events_heap_.earliest();
-    dispatch(events_heap_.pop(), on_arrival);
+  while (step(until, on_arrival)) {
   }
   if (until.ps != INT64_MAX) now_ = later(now_, until);
+}
+
+bool PacketNetwork::step(Instant until, const OnArrival& on_arrival) {
+  seal();
+  if (events_heap_.empty() || events_heap_.earliest() > until) return false;
+  now_ = events_heap_.earliest();
+  dispatch(events_heap_.pop(), on_arrival);
+  return true;
 }
 
 void PacketNetwork::run(const OnArrival& on_arrival) { run_until({INT64_MAX}, on_arrival); }

@@ -38,6 +38,7 @@ class PacketNetwork {
   std::uint32_t add_link(const PacketLinkSpec& spec);
   /// Both directions; returns the first, the second is one more.
   std::uint32_t add_cable(const PacketLinkSpec& spec, Duration latency_back);
+  /// Also later, unless flows have queues of their own.
   std::uint32_t add_queue_pair(const QueuePairSpec& spec);
   /// Shares of packets a link loses by corruption.
   void set_loss(std::uint32_t link, double probability);
@@ -51,12 +52,15 @@ class PacketNetwork {
 
   using OnArrival = std::function<void(std::uint32_t message)>;
   void run_until(Instant until, const OnArrival& on_arrival = {});
+  /// One event, if there is one up to and including `until`.
+  bool step(Instant until, const OnArrival& on_arrival = {});
   /// What its rate control allows from now on, B/s, as if the flow had run for a while.
   void set_rate(std::uint32_t queue_pair, double bytes_per_s);
   /// Until nothing more happens.
   void run(const OnArrival& on_arrival = {});
 
   Instant now() const { return now_; }
+  const PacketLinkSpec& link(std::uint32_t id) const { return links_[id].spec; }
   bool arrived(std::uint32_t message) const { return messages_[message].arrived; }
   /// When its last byte was in memory. REQUIRES: arrived(message).
   Instant arrival(std::uint32_t message) const { return messages_[message].at; }
@@ -204,6 +208,7 @@ class PacketNetwork {
   void dispatch(const Event& event, const OnArrival& on_arrival);
   void find_ways();
   void seal();
+  void settle(Pair& pair);
 
   // packet_switching.cpp
   void arrive(std::uint32_t packet);

@@ -36,6 +36,18 @@ class RadixHeap {
   /// The running instant: the time of the last event popped.
   Instant now() const { return {last_}; }
 
+  /// The time of the next event: a search, not for hot paths. REQUIRES: !empty().
+  Instant earliest() const {
+    assert(size_ > 0);
+    if (round_next_ != round_.size() || !next_round_.empty()) return {last_};
+    const auto level = static_cast<unsigned>(std::countr_zero(levels_));
+    const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
+    const std::vector<Event>& bucket = buckets_[level * kDigits + digit];
+    return std::min_element(bucket.begin(), bucket.end(),
+                            [](const Event& a, const Event& b) { return a.at < b.at; })
+        ->at;
+  }
+
   /// The actor that comes `ahead` events later in this round, or null: a hint for prefetching.
   const std::uint32_t* upcoming(std::size_t ahead) const {
     const std::size_t i = round_next_ + ahead;

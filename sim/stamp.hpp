@@ -1,7 +1,7 @@
 #pragma once
 // Kinds of time stamps for one executor: a plain instant, an instant that knows where its time went
-// along the critical path that led to it (of an executor whose links can go down, or not), and one
-// for an executor that is watched.
+// along the critical path that led to it (of an executor whose links can go down, of one that hands
+// slices over to another rung, or of neither), and one for an executor that is watched.
 
 #include <array>
 #include <cstdint>
@@ -26,12 +26,13 @@ struct PlainStamp {
   static constexpr bool kCausal = false;
   static constexpr bool kObserved = false;
   static constexpr bool kLossy = false;
+  static constexpr bool kCarried = false;
   PlainStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };
 
 /// An instant and how it came about: the parts always sum up to `ps`.
-template <bool kLinksFail>
+template <bool kLinksFail, bool kHandsOver>
 struct CausalStampOf {
   std::int64_t ps = 0;
   std::array<std::int64_t, kCauses> parts{};
@@ -39,6 +40,7 @@ struct CausalStampOf {
   static constexpr bool kCausal = true;
   static constexpr bool kObserved = false;
   static constexpr bool kLossy = kLinksFail;
+  static constexpr bool kCarried = kHandsOver;
   CausalStampOf plus(Duration d, Cause cause) const {
     CausalStampOf out = *this;
     out.ps += d.ps;
@@ -48,9 +50,11 @@ struct CausalStampOf {
   Duration of(Cause cause) const { return {parts[static_cast<std::size_t>(cause)]}; }
 };
 
-using CausalStamp = CausalStampOf<false>;
+using CausalStamp = CausalStampOf<false, false>;
 /// Of an executor whose links can go down.
-using LossyStamp = CausalStampOf<true>;
+using LossyStamp = CausalStampOf<true, false>;
+/// Of one that hands slices over to a Carrier.
+using CarriedStamp = CausalStampOf<false, true>;
 
 /// An instant of an executor that tells an Observer what it does.
 struct ObservedStamp {
@@ -59,6 +63,7 @@ struct ObservedStamp {
   static constexpr bool kCausal = false;
   static constexpr bool kObserved = true;
   static constexpr bool kLossy = true;
+  static constexpr bool kCarried = false;
   ObservedStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };

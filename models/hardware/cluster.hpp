@@ -32,6 +32,14 @@ struct RackPlan {
   double metres(std::int64_t rack_a, std::int64_t rack_b) const;
 };
 
+/// How switches pick among ways of equal length.
+enum class Routing : std::uint8_t {
+  by_destination,  ///< static, D-mod-K
+  ecmp,            ///< by a hash of (NIC, NIC, queue pair)
+  adaptive,        ///< the least loaded
+  spray            ///< by lot
+};
+
 /// Typed config of a fabric. Defaults: non-blocking rail-optimised two-tier fat-tree at NIC rate.
 struct FabricConfig {
   enum class Kind : std::uint8_t { rail_optimised, fat_tree, dragonfly };
@@ -49,8 +57,13 @@ struct FabricConfig {
   RackPlan racks;
   double node_leaf_metres = 0, leaf_spine_metres = 0;
   Cable node_leaf_cable, leaf_spine_cable;
-  CableRun spine_core;      ///< three tiers
-  CableRun local, global;   ///< dragonfly: inside a group, between groups
+  CableRun spine_core;     ///< three tiers
+  CableRun local, global;  ///< dragonfly: inside a group, between groups
+  Routing routing = Routing::by_destination;
+  bool dcqcn = true;  ///< Ethernet: NICs heed marks; else pauses alone hold them back
+  /// Priorities of InfiniBand's service levels or of RoCE's traffic classes, the highest first; 0
+  /// for what is not named.
+  std::map<int, int> classes;
   bool is_default = false;  ///< nobody asked for it: reports say so
 };
 

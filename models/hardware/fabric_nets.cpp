@@ -1,6 +1,7 @@
 #include "models/hardware/fabric_nets.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fabricast {
 
@@ -13,13 +14,18 @@ FlowNetwork flow_network(const Cluster& cluster) {
   return net;
 }
 
-PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const EcmpSeeds& seeds) {
+PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const EcmpSeeds& seeds,
+                           PortModel ports) {
+  const bool whole = ports == PortModel::whole;
   const NodeGraph& node = cluster.node();
   config.payload = cluster.fabric().leaf.packet_payload;
   config.headers = cluster.fabric().leaf.packet_headers;
+  const auto payload = static_cast<double>(config.payload.count);
+  const double on_wire = 1 + static_cast<double>(config.headers.count) / payload;
   PacketFabric out{PacketNetwork(std::move(config)), {}, index_of(cluster.first_fabric_link())};
   for (int i = 0; i < cluster.nodes(); ++i)
-    for (const NicInfo& nic : node.nics()) out.hosts.push_back(out.net.add_host(nic.part.latency));
+    for (const NicInfo& nic : node.nics())
+      out.hosts.push_back(out.net.add_host(whole ? nic.part.latency : Duration{}));
 
   constexpr SwitchTier tiers[] = {SwitchTier::leaf, SwitchTier::spine, SwitchTier::core};
   std::vector<std::uint32_t> first;
@@ -47,8 +53,11 @@ PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const Ec
   };
   for (std::uint32_t id = out.first_link; id < cluster.links(); ++id) {
     const Port from = port(cluster.link_from(LinkId{id})), to = port(cluster.link_to(LinkId{id}));
-    out.net.add_link({from.vertex, to.vertex, std::min(from.rate, to.rate), from.latency,
-                      cluster.link(LinkId{id}).latency - from.latency});
+    const ClusterLink link = cluster.link(LinkId{id});
+    const double wire_rate = static_cast<double>(link.rate.bytes_per_s) * on_wire;
+    const Bandwidth rate =
+        whole ? std::min(from.rate, to.rate) : Bandwidth{std::llround(wire_rate)};
+    out.net.add_link({from.vertex, to.vertex, rate, from.latency, link.latency - from.latency});
   }
   return out;
 }

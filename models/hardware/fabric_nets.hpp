@@ -19,9 +19,13 @@ struct PacketFabric {
   std::vector<std::uint32_t> hosts;  ///< by node x NICs of a node + rail
   std::uint32_t first_link = 0;      ///< cluster link l is l - first_link here
 };
+enum class PortModel : std::uint8_t {
+  whole,        ///< ports at line rate; a NIC's latency on both sides
+  within_nodes  ///< links as the cluster has them, behind which the rest of a node is simulated
+};
 /// `config` with the packet of the fabric's leaf switch.
-PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config,
-                           const EcmpSeeds& seeds = {});
+PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const EcmpSeeds& seeds = {},
+                           PortModel ports = PortModel::whole);
 
 /// One transfer from NIC to NIC as fluids over all shortest ways, an even split: what adaptive
 /// routing and spraying come to.

@@ -100,6 +100,7 @@ struct FabricSwitchPart {
   Bandwidth port_rate;
   Duration latency;                      ///< port to port, ingress FEC included
   Bytes packet_payload, packet_headers;  ///< of a full packet: what headers leave of a port's rate
+  bool ethernet = false;                 ///< else InfiniBand
   SharpPart sharp;
 };
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 
+#include "models/hardware/network_plan.hpp"
 #include "models/io/words.hpp"
 
 namespace fabricast {
@@ -69,6 +71,29 @@ void read_tree(Reader& in, const Figures& figures, const PartsCatalogue& parts,
 
 }  // namespace
 
+/// `service_levels` of InfiniBand or `traffic_classes` of Ethernet: their priorities.
+void read_classes(Reader& in, FabricConfig& fabric) {
+  constexpr int kPrioritiesMax = 7;
+  const char* const key = fabric.leaf.ethernet ? "traffic_classes" : "service_levels";
+  const char* const other = fabric.leaf.ethernet ? "service_levels" : "traffic_classes";
+  if (in.has(other))
+    in.fail(other,
+            fmt::format("the leaf {} is {}", fabric.leaf.name,
+                        fabric.leaf.ethernet ? "Ethernet" : "InfiniBand"),
+            fmt::format("it has {}", key));
+  if (!in.has(key)) return;
+  Reader table = in.child(key);
+  for (const std::string& name : table.keys()) {
+    int number = -1;
+    const auto [at, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    const int most = fabric.leaf.ethernet ? 255 : 15;
+    if (error != std::errc{} || at != name.data() + name.size() || number < 0 || number > most)
+      table.fail(name, fmt::format("is no number from 0 to {}", most));
+    fabric.classes[number] = table.whole(name, 0, kPrioritiesMax);
+  }
+  table.finish();
+}
+
 FabricConfig read_fabric(Reader& in, const PartsCatalogue& parts) {
   std::map<std::string, Source> sources = parts.sources;
   read_sources(in, sources);
@@ -91,6 +116,15 @@ FabricConfig read_fabric(Reader& in, const PartsCatalogue& parts) {
   } else {
     read_tree(in, figures, parts, fabric);
   }
+  if (in.has("routing")) {
+    const std::vector<std::string> words = routing_words();
+    fabric.routing = *routing_from_text(words[in.choice("routing", words)]);
+  }
+  if (in.has("dcqcn")) {
+    fabric.dcqcn = in.flag("dcqcn", true);
+    if (!fabric.leaf.ethernet) in.fail("dcqcn", "InfiniBand has none", "leave it out");
+  }
+  read_classes(in, fabric);
   in.finish();
   return fabric;
 }

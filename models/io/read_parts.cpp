@@ -149,6 +149,8 @@ class PartsReader {
     part.packet_payload = figures_.bytes(in, "packet_payload");
     part.packet_headers = figures_.bytes(in, "packet_headers");
     if (part.packet_payload.count < 1) in.fail("packet_payload", "must be at least 1 B");
+    part.ethernet =
+        in.has("link_layer") && in.choice("link_layer", {"infiniband", "ethernet"}) == 1;
     if (in.has("sharp")) part.sharp = sharp(in.child("sharp"));
     in.finish();
     return part;

@@ -14,6 +14,7 @@ namespace fabricast {
 namespace {
 
 constexpr int kGpusMax = 1 << 10;
+constexpr int kSeedMax = 1 << 30;
 constexpr double kRatioMax = 1e6;
 
 /// Is the key there? Asking also makes it known, for the hint on a misspelt one.
@@ -62,6 +63,28 @@ void read_faults(Reader& in, Study study, std::vector<FaultSpec>& faults) {
   }
 }
 
+/// A case's own background traffic replaces that of the scenario.
+void read_network(Reader& in, Study study, NetworkConfig& network) {
+  if (given(in, "network"))
+    network.rung = *rung_from_text(rung_words()[in.choice("network", rung_words())]);
+  if (given(in, "routing"))
+    network.routing = *routing_from_text(routing_words()[in.choice("routing", routing_words())]);
+  network.seed =
+      static_cast<std::uint64_t>(in.whole("seed", 0, kSeedMax, static_cast<int>(network.seed)));
+  const std::vector<std::string> texts = in.texts("background");
+  if (!in.has("background")) return;
+  if (study == Study::decide)
+    in.fail("background", "means nothing to study decide, which simulates nothing");
+  network.background.clear();
+  for (const std::string& text : texts) {
+    try {
+      network.background.push_back(parse_background(text));
+    } catch (const Error& error) {
+      in.fail("background", error.what());
+    }
+  }
+}
+
 /// `decide` simulates nothing: keys that only a simulation heeds are mistakes there.
 void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
@@ -72,7 +95,8 @@ void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
 /// What a case may say; what it does not say stays as in `config`.
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
   if (study == Study::decide)
-    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain"});
+    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain", "network",
+                             "routing", "seed"});
   if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
   if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);
   if (given(in, "nodes"))
@@ -89,6 +113,7 @@ void read_case(Reader& in, const std::string& file, Study study, BenchConfig& co
   }
   config.root = in.whole("root", 0, kNodesMax, config.root);
   config.explain = in.flag("explain", config.explain);
+  read_network(in, study, config.network);
   read_faults(in, study, config.faults);
   read_environment(in, config.environment);
 }

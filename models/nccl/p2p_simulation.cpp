@@ -8,7 +8,7 @@ namespace fabricast {
 
 template <class Stamp>
 SimulationResult exchange(const P2pSchedule::Config& config,
-                          const std::function<void(double)>& progress) {
+                          const std::function<void(double)>& progress, Carrier* carrier) {
   const Cluster& cluster = config.cluster;
   const auto ranks = static_cast<std::uint32_t>(config.traffic.ranks());
   const P2pSchedule schedule(config);
@@ -18,6 +18,7 @@ SimulationResult exchange(const P2pSchedule::Config& config,
     machine.add_link({spec.rate, spec.latency});
   }
   for (const MessageKind& kind : schedule.kinds()) machine.add_kind(kind);
+  if constexpr (Stamp::kCarried) machine.hand_over(*carrier);
   machine.run(progress);
 
   SimulationResult result;
@@ -31,25 +32,29 @@ SimulationResult exchange(const P2pSchedule::Config& config,
     Duration& finish = result.rank_finish[block / channels];
     finish = std::max(finish, Duration{machine.finished(block).ps});
   }
-  result.links =
-      link_loads(cluster, result.time, [&](std::uint32_t link) { return machine.carried(link); });
+  result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
+    return machine.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
+  });
   result.events = machine.events();
   result.slices = machine.chunks();
   result.digest = machine.digest();
+  if (carrier != nullptr) add_carrier(result, *carrier);
   return result;
 }
 
 template SimulationResult exchange<PlainStamp>(const P2pSchedule::Config&,
-                                               const std::function<void(double)>&);
+                                               const std::function<void(double)>&, Carrier*);
 template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
-                                                const std::function<void(double)>&);
+                                                const std::function<void(double)>&, Carrier*);
 
 SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
-                          const CollectiveRun& run, const SimulationOptions& options) {
+                          const CollectiveRun& run, const SimulationOptions& options,
+                          Carrier* carrier) {
   const P2pTraffic traffic(run.collective, run.members.ranks(),
                            Bytes{run.count * run.element_bytes}, run.root);
   const P2pSchedule::Config config{cluster, software,      run.members, run.p2p,
                                    traffic, run.transport, run.in_place};
+  if (carrier != nullptr) return exchange<CarriedStamp>(config, options.progress, carrier);
   return options.explain ? exchange<CausalStamp>(config, options.progress)
                          : exchange<PlainStamp>(config, options.progress);
 }

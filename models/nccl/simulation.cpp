@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "models/hardware/carriers.hpp"
 #include "models/nccl/assembly.hpp"
 #include "models/nccl/link_loads.hpp"
 #include "models/nccl/p2p_simulation.hpp"
 #include "models/nccl/timeline_recorder.hpp"
 #include "models/nccl/tuner.hpp"
+#include "sim/digest.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -42,7 +46,7 @@ void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
 template <class Stamp>
 SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          const CollectiveRun& run, const SimulationOptions& options,
-                         Partition partition) {
+                         Partition partition, Carrier* carrier = nullptr) {
   SimulationResult result;
   result.partition = std::move(partition);
   Executor<Stamp> executor;
@@ -57,6 +61,7 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
     };
   }
   if constexpr (Stamp::kLossy) add_outages(executor, cluster, run.faults);
+  if constexpr (Stamp::kCarried) executor.hand_over(*carrier);
   executor.run(progress);
   if constexpr (Stamp::kLossy) result.losses = executor.losses();
 
@@ -70,12 +75,26 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
       finish = std::max(finish, Duration{executor.finished(worker).ps});
     result.rank_finish.push_back(std::min(finish, result.time));
   }
-  result.links =
-      link_loads(cluster, result.time, [&](std::uint32_t link) { return executor.carried(link); });
+  result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
+    return executor.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
+  });
   result.events = executor.events();
   result.slices = assembly.slices();
   result.digest = executor.digest();
+  if (carrier != nullptr) add_carrier(result, *carrier);
   return result;
+}
+
+void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
+  const bool sharp = is_tuned(run.collective) && (run.algorithm == Algorithm::collnet_direct ||
+                                                  run.algorithm == Algorithm::collnet_chain);
+  const char* what = sharp                         ? "SHARP"
+                     : !run.faults.outages.empty() ? "a link that goes down"
+                     : options.timeline != nullptr ? "a trace"
+                                                   : nullptr;
+  if (what == nullptr) return;
+  throw Error(std::string(what) + " is simulated on the chunk rung with static routes only",
+              "leave --network and --routing out");
 }
 
 /// The same run again, watched.
@@ -103,6 +122,11 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const Coll
 }
 
 }  // namespace
+
+void add_carrier(SimulationResult& result, const Carrier& carrier) {
+  result.events += carrier.events();
+  mix_digest(result.digest, carrier.digest());
+}
 
 Members members_of(const CollectiveRun& run, int cluster_nodes) {
   return run.members.empty() ? Members::first(cluster_nodes, run.graph.gpus()) : run.members;
@@ -135,6 +159,13 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);
+  } else if (options.network.carries()) {
+    check_carried(run, options);
+    const std::unique_ptr<Carrier> carrier = make_carrier(cluster, options.network);
+    result = is_tuned(run.collective)
+                 ? execute<CarriedStamp>(cluster, software, run, options,
+                                         partition_of(run, members), carrier.get())
+                 : exchange(cluster, software, run, options, carrier.get());
   } else if (!is_tuned(run.collective)) {
     result = exchange(cluster, software, run, options);
   } else if (!run.faults.outages.empty()) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/hardware/cluster.hpp"
+#include "models/hardware/network_plan.hpp"
 #include "models/nccl/channel_graph.hpp"
 #include "models/nccl/faults.hpp"
 #include "models/nccl/members.hpp"
@@ -16,6 +16,7 @@
 #include "models/nccl/partition.hpp"
 #include "models/nccl/timeline.hpp"
 #include "models/nccl/transport.hpp"
+#include "sim/carrier.hpp"
 #include "sim/stamp.hpp"
 
 namespace fabricast {
@@ -44,6 +45,7 @@ struct CollectiveRun {
 };
 
 struct SimulationOptions {
+  NetworkPlan network;                   ///< the rung, routes, what else is under way
   bool explain = false;                  ///< follow the critical path: two to three times the time
   std::function<void(double)> progress;  ///< called now and then with the share done, 0..1
   Timeline* timeline = nullptr;          ///< filled by a second, equal run, if there is one
@@ -73,11 +75,16 @@ struct SimulationResult {
 /// Who takes part.
 Members members_of(const CollectiveRun& run, int cluster_nodes);
 
+/// Counts in what a network of another rung did.
+void add_carrier(SimulationResult& result, const Carrier& carrier);
+
 /// How the call is split over its channels. REQUIRES: a tuned collective.
 Partition partition_of(const CollectiveRun& run, const Members& members);
 
 /// Ranks as of the run's members. One rank: a copy, no links.
-/// REQUIRES: exists() if tuned, count > 0, root < ranks.
+/// REQUIRES: exists() if tuned, count > 0, root < ranks. Throws Error where the network's rung
+/// cannot do what is asked: no SHARP, no links that go down, no timeline where slices leave the
+/// executor.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});
 

@@ -120,7 +120,7 @@ class Bench {
     TopologyRequest asked{config.topology, nodes, config.fabric};
     asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
     asked.gpus_per_node = config.gpus_per_node;
-    BenchBlock block{nodes, load_cluster(asked, parts_), {}};
+    BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}};
     block.nodes = block.cluster.hosts();
     const Communicator communicator =
         make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
@@ -128,6 +128,10 @@ class Bench {
     check_ranks(config, communicator);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    std::vector<std::string> notes;
+    block.network =
+        plan_network(config.network, block.cluster, config.environment, config.version, notes);
+    for (const std::string& note : notes) note_once(result_.notes, note);
     if (!config.faults.empty()) break_parts(block, communicator);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
@@ -160,7 +164,11 @@ class Bench {
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     SimulationOptions options;
+    options.network = block.network;
     options.explain = config.explain;
+    if (block.network.rung != Rung::chunk)
+      check_size(block.network.rung, block.cluster,
+                 simulate(block.cluster, parts_.software, row.decided.run, {}));
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
@@ -192,7 +200,9 @@ class Bench {
   void compare(const BenchBlock& block, BenchRow& row) {
     CollectiveRun run = row.decided.run;
     run.faults = {};
-    row.healthy = simulate(*healthy_, parts_.software, run, {}).time;
+    SimulationOptions options;
+    options.network = block.network;
+    row.healthy = simulate(*healthy_, parts_.software, run, options).time;
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       note_once(result_.notes, note);
   }

@@ -11,6 +11,7 @@
 #include "models/io/load.hpp"
 #include "models/nccl/communicator.hpp"
 #include "models/studies/fault.hpp"
+#include "models/studies/network.hpp"
 
 namespace fabricast {
 
@@ -33,6 +34,7 @@ struct BenchConfig {
   std::string op = "sum";          ///< nccl-tests' name; all take equal time
   int root = 0;                    ///< rank
   bool explain = false;
+  NetworkConfig network;                ///< the rung, routes, background traffic
   std::vector<FaultSpec> faults;        ///< what is broken or slow; NCCL does not know
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
@@ -73,6 +75,7 @@ struct BenchBlock {
   int nodes = 1;
   Cluster cluster;
   std::vector<BenchRow> rows;  ///< by collective, then size
+  NetworkPlan network;
 };
 
 struct BenchResult {

@@ -17,6 +17,8 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"count", row.count},
               {"nodes", row.nodes},
               {"ranks", row.ranks},
+              {"network", to_text(block.network.rung)},
+              {"routing", to_text(block.network.routing)},
               {"algorithm", row.algorithm()},
               {"protocol", to_text(run.protocol)},
               {"nchannels", run.channels},
@@ -74,6 +76,11 @@ std::string bench_json(const BenchResult& result) {
               {"digest", fmt::format("{:016x}", bench_digest(result))},
               {"notes", result.notes},
               {"rows", rows}};
+  if (!config.network.background.empty()) {
+    Json background = Json::array();
+    for (const BackgroundSpec& spec : config.network.background) background.push_back(spec.text);
+    out["background"] = background;
+  }
   if (!config.faults.empty()) {
     Json faults = Json::array();
     for (const FaultSpec& fault : config.faults) faults.push_back(fault.text);

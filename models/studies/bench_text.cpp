@@ -75,6 +75,10 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
     out += fmt::format("# fabric: {}\n", block.cluster.fabric_summary());
   for (const auto& [name, value] : config.environment.variables())
     out += fmt::format("# env: {}={}\n", name, value);
+  const std::string network = network_text(block.network, block.cluster);
+  if (!network.empty()) out += fmt::format("# network: {}\n", network);
+  for (const BackgroundSpec& background : config.network.background)
+    out += fmt::format("# background: {}\n", background.text);
   for (const FaultSpec& fault : config.faults) out += fmt::format("# fault: {}\n", fault.text);
   out += fmt::format(
       "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/io/unit_text.hpp"
+#include "models/studies/link_names.hpp"
 
 namespace fabricast {
 
@@ -17,27 +18,6 @@ namespace {
 constexpr const char* kGrammar =
     "write: link NAME rate 50%, nic node3:mlx5_0 down 2s, link NAME flap 10s 90%, "
     "gpu node0:gpu3 slow 80%";
-constexpr std::uint32_t kNamesCompared = 4'096;  // for hints
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::string_view rest = trimmed(text); !rest.empty();) {
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    out.emplace_back(rest.substr(0, end));
-    rest = trimmed(rest.substr(end));
-  }
-  return out;
-}
-
-/// "50%" -> 0.5. Above 0, at most 1.
-double share_of(const std::string& text) {
-  double per_cent = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, per_cent);
-  if (error != std::errc{} || at != end - 1 || *at != '%' || !(per_cent > 0 && per_cent <= 100))
-    throw Error(fmt::format("\"{}\" is not a share above 0% and up to 100%", text));
-  return per_cent / 100;
-}
 
 class FaultReader {
  public:
@@ -138,21 +118,6 @@ class FaultReader {
   FaultSpec spec_;
 };
 
-/// `*` stands for anything.
-bool matches(std::string_view pattern, std::string_view name) {
-  const std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == name;
-  if (name.substr(0, star) != pattern.substr(0, star)) return false;
-  const std::string_view rest = pattern.substr(star + 1);
-  for (std::size_t i = star; i <= name.size(); ++i) {
-    if (matches(rest, name.substr(i))) return true;
-  }
-  return false;
-}
-
-/// A link's name without what it says of its kind: "node0: gpu0 -> nvswitch".
-std::string_view bare(std::string_view name) { return name.substr(0, name.find(" (")); }
-
 class Breaker {
  public:
   Breaker(int gpus_per_node, Cluster& cluster, Faults& faults)
@@ -170,7 +135,8 @@ class Breaker {
       slow_down(node * gpus_ + gpu, spec.share);
       return;
     }
-    for (const LinkId link : spec.part == FaultSpec::Part::nic ? links_of_nic(spec) : named(spec))
+    for (const LinkId link :
+         spec.part == FaultSpec::Part::nic ? links_of_nic(spec) : find_links(cluster_, spec.name))
       break_link(spec, link);
   }
 
@@ -201,23 +167,6 @@ class Breaker {
                   "a link of the network can go down and come back; without an NVLink or PCIe link "
                   "a job ends");
     }
-  }
-
-  std::vector<LinkId> named(const FaultSpec& spec) const {
-    std::vector<LinkId> out;
-    std::vector<std::string> known;
-    for (std::uint32_t i = 0; i < cluster_.links(); ++i) {
-      const std::string name = cluster_.link_name(LinkId{i});
-      if (matches(spec.name, name) || matches(spec.name, bare(name))) out.push_back(LinkId{i});
-      if (known.size() < kNamesCompared) known.emplace_back(bare(name));
-    }
-    if (out.empty()) {
-      const std::string near = nearest(spec.name, known);
-      throw Error(fmt::format("no link is named \"{}\"", spec.name),
-                  near.empty() ? "bench --explain and --format json name links"
-                               : fmt::format("did you mean \"{}\"?", near));
-    }
-    return out;
   }
 
   /// Its port: what it sends and what it receives.

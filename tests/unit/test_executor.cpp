@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -90,6 +91,29 @@ TEST_CASE("uncongested ring: 2(n-1)(latency + chunk/bandwidth), exactly") {
       CHECK(executor.carried(r).count == 2 * (n - 1) * (1 << 20));
     }
   }
+}
+
+TEST_CASE("three programs in turn, more often than programs have numbers") {
+  // Pairs of a sender and a receiver: one, three or five chunks of 1 MiB, each kind over its link.
+  std::array<Chain, 3> programs;
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    programs[i].length = 2;
+    programs[i].count = 2 * i + 1;
+    programs[i].chunk = {1 << 20};
+    executor.add_link({{100'000'000'000}, {}});
+  }
+  constexpr std::uint32_t pairs = 3 * 23'000;  // 65,536 = 1 mod 3
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    const std::uint32_t which = pair % 3;
+    const std::uint32_t from = executor.add_worker(kind, programs[which], {0, 0});
+    const std::uint32_t to = executor.add_worker(kind, programs[which], {0, 1});
+    executor.connect({from, to, 4, {&which, 1}, {}, {}, {}, {}});
+  }
+  executor.run();
+  for (std::uint32_t i = 0; i < 3; ++i)
+    CHECK(executor.carried(i).count == std::int64_t{pairs / 3} * (2 * i + 1) * (1 << 20));
 }
 
 TEST_CASE("overhead, copying, sync: every term of the rule in its place") {

@@ -29,7 +29,7 @@ using Warnings = std::vector<std::string>;
 
 TEST_CASE("environment: K=V keeps order and the last value, and names what does not act") {
   Environment e;
-  e.set("NCCL_IB_TC=106");
+  e.set("NCCL_IB_FIFO_TC=106");
   e.set("NCCL_ALGO=Ring");
   e.set("OMP_NUM_THREADS=8");
   e.set("NCCL_INVENTED=1");
@@ -37,7 +37,7 @@ TEST_CASE("environment: K=V keeps order and the last value, and names what does 
   CHECK(e.variables().size() == 4);
   CHECK(e.get("NCCL_ALGO") == "Tree");
   CHECK_FALSE(e.get("NCCL_PROTO"));
-  CHECK(e.not_acted_on() == std::vector<std::string>{"NCCL_IB_TC", "NCCL_INVENTED"});
+  CHECK(e.not_acted_on() == std::vector<std::string>{"NCCL_IB_FIFO_TC", "NCCL_INVENTED"});
   e.set("NCCL_IB_HCA==mlx5_0");  // the value begins with =
   CHECK(e.get("NCCL_IB_HCA") == "=mlx5_0");
 }
@@ -244,7 +244,7 @@ TEST_CASE("variables a version does not read, and what is not modelled, are said
         Warnings{"NCCL_GRAPH_FILE=/a.xml: it replaces the graph search; the search is made here"});
   CHECK(said("NCCL_IB_DISABLE=0", kNccl2_27_7).empty());
   CHECK(is_known("NCCL_P2P_LEVEL"));
-  CHECK_FALSE(is_known("NCCL_IB_TC"));
+  CHECK_FALSE(is_known("NCCL_IB_FIFO_TC"));
 }
 
 TEST_CASE("settings of NVLS, sends and receives, and thresholds") {

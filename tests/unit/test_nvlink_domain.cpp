@@ -267,8 +267,9 @@ TEST_CASE(
 
 TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
   Random random(13);
-  for (int i = 0; i < 6; ++i) {
-    const int trays = static_cast<int>(random.pick(8, 18)), nodes = i % 3 + 1, gpus = 4 * trays;
+  for (int i = 0; i < 3; ++i) {
+    const int trays = i == 0 ? 18 : static_cast<int>(random.pick(8, 10)), nodes = i + 1;
+    const int gpus = 4 * trays;
     const Cluster cluster(NodeGraph::build(join_trays(tray(), trays, 0), load_parts()), nodes,
                           default_fabric(NodeGraph::build(tray(), load_parts()), load_parts()));
     constexpr int heads = 32;
@@ -277,7 +278,7 @@ TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
     run.collective = Collective::all_reduce;
     run.algorithm = nodes == 1 ? Algorithm::nvls : Algorithm::nvls_tree;
     run.protocol = Protocol::simple;
-    run.count = random.pick(1, 3'000'000);
+    run.count = random.pick(1, 400'000);
     run.threads = 640;
     run.channels = run.communicator_channels = 2;
     run.members = Members::first(nodes, gpus);

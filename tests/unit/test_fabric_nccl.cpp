@@ -1,0 +1,118 @@
+// Goal: fabric vectors that are about NCCL on a fabric: SHARP's latencies and trees (T-92, T-93),
+// NVLS by number of GPUs (T-100), latencies of NCCL's tuning model (T-144).
+// Method: the models that the product simulates and decides with, on presets.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "models/hardware/sharp.hpp"
+#include "models/studies/bench.hpp"
+#include "simulation_cases.hpp"
+#include "tests/unit/fabric_vectors.hpp"
+
+using namespace fabricast;
+using namespace fabricast::testing;
+
+namespace {
+
+/// All cables of no length and no transceivers: what is left are NICs and switches.
+Cluster sharp_cluster(int leaf_down, const std::string& part) {
+  const PartsCatalogue parts = load_parts();
+  const NodeGraph node = load_cluster({"dgx-h100", 1, ""}, parts).node();
+  FabricConfig fabric = default_fabric(node, parts);
+  fabric.leaf = fabric.spine = parts.fabric_switches.at(part);
+  fabric.leaf_down = leaf_down;
+  fabric.node_leaf_metres = fabric.leaf_spine_metres = 0;
+  fabric.node_leaf_cable = fabric.leaf_spine_cable = Cable{};
+  return Cluster(node, 4, fabric);
+}
+
+}  // namespace
+
+TEST_CASE("T-92: a reduction through one level of switches and through two") {
+  const struct {
+    int leaf_down;
+    double expected_us;
+  } cases[] = {{8, 1.7}, {2, 2.5}};
+  for (const auto& [leaf_down, expected_us] : cases) {
+    const Cluster cluster = sharp_cluster(leaf_down, "QM9700");
+    const SharpTree tree = sharp_tree(cluster, all_nodes(cluster), 0);
+    Duration latency = sharp_latency(cluster.fabric(), tree);
+    for (const auto* step : {&tree.nic_up, &tree.leaf_up, &tree.leaf_down, &tree.nic_down})
+      if (!step->empty()) latency += cluster.link(step->front()).latency;
+    latency += cluster.node().nics()[0].part.latency;  // of the receiving NIC
+    check_vector("T-92", fmt::format("tree of height {}, us", tree.levels()), "SHARP",
+                 in_us(latency), expected_us, 1e-9);
+  }
+}
+
+TEST_CASE("T-93: two jobs that share a leaf") {
+  const struct {
+    const char* part;
+    int admitted;
+  } cases[] = {{"QM8700", 1}, {"QM9700", 2}};
+  for (const auto& [part, admitted] : cases) {
+    const Cluster cluster = sharp_cluster(8, part);
+    SharpManager manager(cluster.fabric());
+    int found = 0;
+    for (const std::array<int, 2>& nodes : {std::array{0, 1}, std::array{2, 3}})
+      found += manager.admit(sharp_tree(cluster, nodes, 0)).empty() ? 1 : 0;
+    check_vector("T-93", fmt::format("{}, streaming trees of two jobs", part), "SHARP", found,
+                 admitted, 1e-9);
+  }
+}
+
+TEST_CASE("T-100: NVLS by number of GPUs") {
+  // Busbw measured on H200 with 8 and 6 GPUs; with 4, where NCCL takes Ring, what the algbw of 8,
+  // 274 GB/s, would give.
+  const struct {
+    int gpus;
+    double busbw, tolerance;
+  } cases[] = {{8, 479.5, 0.06}, {6, 435.6, 0.06}, {4, 411, 0.1}};
+  for (const auto& [gpus, busbw, tolerance] : cases) {
+    BenchConfig config;
+    config.topology = "hgx-h200-2nic";
+    config.nodes = {1};
+    config.gpus_per_node = gpus;
+    config.sizes = {Bytes{std::int64_t{8} << 30}};
+    config.environment.set("NCCL_ALGO=NVLS");
+    const BenchRow row = run_bench(config, load_parts()).blocks.front().rows.front();
+    check_vector("T-100", fmt::format("{} H200, 8 GiB, busbw GB/s", gpus), "chunk", row.busbw(),
+                 busbw, tolerance);
+  }
+}
+
+TEST_CASE("T-144: latencies of NCCL's tuning model") {
+  // 2.22 and later count 2 (nodes - 1) network steps of a ring; 2.21 counts 2 nodes.
+  const struct {
+    int nodes, gpus;
+    Algorithm algorithm;
+    Protocol protocol;
+    double us;
+  } cases[] = {{1, 8, Algorithm::ring, Protocol::ll, 15.0},
+               {1, 8, Algorithm::tree, Protocol::ll, 15.2},
+               {8, 8, Algorithm::ring, Protocol::ll, 156.4},
+               {8, 8, Algorithm::tree, Protocol::ll, 45.2},
+               {128, 8, Algorithm::ring, Protocol::simple, 9657},
+               {128, 8, Algorithm::tree, Protocol::simple, 260.4},
+               {4096, 6, Algorithm::ring, Protocol::ll, 63'100},
+               {4096, 6, Algorithm::tree, Protocol::ll, 133}};
+  for (const auto& [nodes, gpus, algorithm, protocol, us] : cases) {
+    const Cluster cluster = load_cluster({"dgx-h100", nodes, ""}, load_parts());
+    CommunicatorConfig config;
+    config.version = kNccl2_27_7;
+    config.gpus_per_node = gpus;
+    const Communicator communicator = make_communicator(cluster, config);
+    const DecidedCall call = decide_call(communicator, {Collective::all_reduce, 2, 4, 0});
+    const auto found = std::ranges::find_if(call.decision.candidates, [&](const Candidate& c) {
+      return c.algorithm == algorithm && c.protocol == protocol;
+    });
+    REQUIRE(found != call.decision.candidates.end());
+    check_vector(
+        "T-144",
+        fmt::format("{} x {} GPUs, {} {}, us", nodes, gpus, to_text(algorithm), to_text(protocol)),
+        "NCCL's model", static_cast<double>(found->latency_us), us, 0.002);
+  }
+}
