@@ -272,7 +272,8 @@ class LayerModel {
     const double own = tokens_ / l_.tensor;         // tokens this rank routes
     const double routed = own * e.per_token * etp;  // rows its experts get, balanced
     const double moved = kHalf * own * e.per_token * h;
-    elementwise(4 * moved, 4 * moved);  // permute and unpermute
+    // Sorted by rank, then by local expert, and back: read and written each time.
+    elementwise(8 * moved, 8 * moved);
     expert_collectives(moved);
     // One GEMM for each local expert.
     const double local = static_cast<double>(e.count) / l_.expert;
