@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "models/io/load.hpp"
-#include "models/io/unit_text.hpp"
 #include "models/nccl/settings.hpp"
 
 namespace fabricast {
@@ -43,6 +44,17 @@ void add_notes(StepResult& result) {
 
 }  // namespace
 
+TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts) {
+  TopologyRequest asked{config.topology, config.nodes, config.fabric};
+  asked.gpus_per_node = config.gpus_per_node;
+  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+  const int most = load_cluster({config.topology, 1, config.fabric}, parts).node().domain_nodes();
+  if (most == 1 || !asked.joins_domains) return asked;
+  asked.nodes = std::min(most, config.nodes);
+  while (config.nodes % asked.nodes != 0) --asked.nodes;
+  return asked;
+}
+
 const GpuCompute& compute_of(const ComputeCatalogue& catalogue, const Cluster& cluster) {
   const std::string& part = cluster.node().gpus().front().part.name;
   const auto found = catalogue.find(part);
@@ -81,9 +93,7 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
 }
 
 StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
-  TopologyRequest asked{config.topology, config.nodes, config.fabric};
-  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
-  asked.gpus_per_node = config.gpus_per_node;
+  const TopologyRequest asked = step_request(config, parts);
   const Cluster cluster = load_cluster(asked, parts);
   CommunicatorConfig communicator;
   communicator.version = config.version;
@@ -92,8 +102,8 @@ StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
   communicator.description = describe_nodes(asked, parts).node;
   CollectiveTimes collectives(cluster, parts.software, communicator);
   StepConfig sized = config;
-  sized.nodes = cluster.hosts();
-  sized.layout.gpus = cluster.nodes() * collectives.gpus_per_node();
+  sized.layout.gpus =
+      config.nodes / cluster.hosts() * cluster.nodes() * collectives.gpus_per_node();
   const FrameworkCatalogue frameworks = load_frameworks();
   const auto framework = frameworks.find(config.framework);
   if (framework == frameworks.end()) {

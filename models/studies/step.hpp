@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
+#include "models/io/load.hpp"
 #include "models/io/load_workloads.hpp"
 #include "models/nccl/env.hpp"
 #include "models/nccl/types.hpp"
@@ -53,6 +54,10 @@ std::string step_json(const StepResult& result);
 /// The layout file of `fabricast step`.
 StepConfig load_step(const std::string& path);
 StepConfig parse_step(const std::string& text, const std::string& file);
+
+/// The nodes to load: those of the job, or where NVLink joins them those of one domain. All domains
+/// of a job hold as many nodes, as many as fit: of 64 in racks of 18 each holds 16.
+TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts);
 
 /// The part of the catalogues that a node's GPUs are. Throws Error when workloads/gpus.yaml does
 /// not have it.

@@ -19,9 +19,6 @@ constexpr int kMost = 1 << 24;
 /// Nine of ten published steps lie within this of the prediction (docs/model.md).
 constexpr double kBand = 0.25;
 
-/// Jobs of powers of two take so many trays of each rack of 18.
-constexpr int kTraysOfRack = 16;
-
 /// What a published name of a machine stands for.
 struct Machine {
   const char* gpu;
@@ -209,12 +206,7 @@ class Machines {
 
   CollectiveTimes& of(const StepConfig& config) {
     // Jobs of any size share what they run on, but where NVLink makes larger nodes of some.
-    TopologyRequest asked{config.topology, config.nodes, config.fabric};
-    asked.joins_domains = true;
-    asked.gpus_per_node = config.gpus_per_node;
-    if (load_node_type(config.topology).domain_nodes > 1)
-      asked.nodes = std::min(config.nodes, kTraysOfRack);
-    Cluster cluster = load_cluster(asked, parts_);
+    Cluster cluster = load_cluster(step_request(config, parts_), parts_);
     const std::string hcas(config.environment.get("NCCL_IB_HCA").value_or(""));
     const Key key{config.topology, hcas, config.gpus_per_node, cluster.node().gpus().size()};
     auto found = known_.find(key);
