@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/io/load.hpp"
+#include "models/io/words.hpp"
 #include "models/nccl/settings.hpp"
 
 namespace fabricast {
