@@ -18,7 +18,10 @@ void add_decide(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_topo(CLI::App& app, Action& action);
 void add_lint(CLI::App& app, Action& action);
+void add_step(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
+void add_validate_nccl_tests(CLI::App& validate, Action& action);
+void add_validate_steps(CLI::App& validate, Action& action);
 
 /// Shows the share done on stderr while it is a terminal; otherwise does nothing.
 class Progress {

@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   add_run(app, action);
   add_topo(app, action);
   add_lint(app, action);
+  add_step(app, action);
   add_validate(app, action);
   try {
     app.parse(argc, argv);

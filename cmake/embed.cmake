@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=x.cpp -DFILES=a.yaml;b.yaml -DVARIABLES=v.yaml -P embed.cmake
+# cmake -DOUTPUT=x.cpp -DFILES=a.yaml;b.yaml -DWORKLOADS=c.yaml -DVARIABLES=v.yaml -P embed.cmake
 
 # Appends the content of a file as string literals: one may hold at most 65,535 characters portably.
 function(append_literals file)
@@ -13,21 +13,30 @@ function(append_literals file)
   set(text "${text}" PARENT_SCOPE)
 endfunction()
 
+# A table of files, named without folder and extension.
+function(append_table table)
+  string(APPEND text "constexpr EmbeddedFile ${table}[] = {\n")
+  foreach(file IN LISTS ARGN)
+    get_filename_component(name "${file}" NAME_WLE)
+    string(APPEND text "    {\"${name}\",\n")
+    append_literals("${file}")
+    string(APPEND text "    },\n")
+  endforeach()
+  string(APPEND text "};\n")
+  set(text "${text}" PARENT_SCOPE)
+endfunction()
+
 set(text "// Generated from data files by cmake/embed.cmake.\n")
 # Literals side by side are one: longer than the standard asks for, not than gcc and clang take.
 string(APPEND text "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
 string(APPEND text "#include \"models/io/embedded.hpp\"\n\nnamespace fabricast {\nnamespace {\n")
-string(APPEND text "constexpr EmbeddedFile kFiles[] = {\n")
-foreach(file IN LISTS FILES)
-  get_filename_component(name "${file}" NAME_WE)
-  string(APPEND text "    {\"${name}\",\n")
-  append_literals("${file}")
-  string(APPEND text "    },\n")
-endforeach()
-string(APPEND text "};\nconstexpr std::string_view kVariables =\n")
+append_table(kTopologies ${FILES})
+append_table(kWorkloads ${WORKLOADS})
+string(APPEND text "constexpr std::string_view kVariables =\n")
 append_literals("${VARIABLES}")
 string(APPEND text ";\n}  // namespace\n\n")
-string(APPEND text "std::span<const EmbeddedFile> embedded_topologies() { return kFiles; }\n")
+string(APPEND text "std::span<const EmbeddedFile> embedded_topologies() { return kTopologies; }\n")
+string(APPEND text "std::span<const EmbeddedFile> embedded_workloads() { return kWorkloads; }\n")
 string(APPEND text "std::string_view embedded_variables() { return kVariables; }\n\n")
 string(APPEND text "}  // namespace fabricast\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -1,6 +1,6 @@
 #pragma once
-// The data files as they were when the program was built: topologies/ and the catalogue of
-// environment variables.
+// The data files as they were when the program was built: topologies/, workloads/ and the
+// catalogue of environment variables.
 
 #include <span>
 #include <string_view>
@@ -14,6 +14,7 @@ struct EmbeddedFile {
 
 /// In the order of their file names.
 std::span<const EmbeddedFile> embedded_topologies();
+std::span<const EmbeddedFile> embedded_workloads();
 
 /// models/nccl/variables.yaml
 std::string_view embedded_variables();

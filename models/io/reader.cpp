@@ -135,6 +135,11 @@ Bandwidth Reader::bandwidth(std::string_view key) {
 Duration Reader::duration(std::string_view key) { return parsed(key, parse_duration); }
 Bytes Reader::bytes(std::string_view key) { return parsed(key, parse_bytes); }
 double Reader::metres(std::string_view key) { return parsed(key, parse_metres); }
+double Reader::flop_rate(std::string_view key) {
+  const double rate = parsed(key, parse_flop_rate);
+  if (rate == 0) fail(key, "a rate of FLOPs must be more than 0");
+  return rate;
+}
 
 std::size_t Reader::choice(std::string_view key, const std::vector<std::string>& words) {
   const std::string& word = scalar(key);
@@ -228,6 +233,9 @@ Bytes Figures::bytes(Reader& in, std::string_view key) const {
 }
 double Figures::metres(Reader& in, std::string_view key) const {
   return figure(in, key, [](Reader& figure) { return figure.metres("value"); });
+}
+double Figures::flop_rate(Reader& in, std::string_view key) const {
+  return figure(in, key, [](Reader& figure) { return figure.flop_rate("value"); });
 }
 double Figures::number(Reader& in, std::string_view key, double min, double max) const {
   return figure(in, key, [&](Reader& figure) { return figure.number("value", min, max); });

@@ -53,6 +53,8 @@ constexpr std::array kSizeUnits = {Unit{"B", 1},       Unit{"kB", kKilo},  Unit{
                                    Unit{"GB", kGiga},  Unit{"TB", kTera},  Unit{"KiB", kKibi},
                                    Unit{"MiB", kMebi}, Unit{"GiB", kGibi}, Unit{"TiB", kTebi}};
 constexpr std::array kLengthUnits = {Unit{"m", 1}};
+constexpr std::array kFlopUnits = {Unit{"FLOP/s", 1}, Unit{"GFLOP/s", kGiga},
+                                   Unit{"TFLOP/s", kTera}, Unit{"PFLOP/s", 1000 * kTera}};
 constexpr std::array kNcclTestsUnits = {Unit{"", 1},      Unit{"K", kKibi}, Unit{"k", kKibi},
                                         Unit{"M", kMebi}, Unit{"m", kMebi}, Unit{"G", kGibi},
                                         Unit{"g", kGibi}};
@@ -61,6 +63,7 @@ constexpr Quantity kBandwidth = {"bandwidth", "Gb/s", "B/s", kBandwidthUnits};
 constexpr Quantity kDuration = {"time", "ns", "ps", kDurationUnits};
 constexpr Quantity kSize = {"size", "MiB", "B", kSizeUnits};
 constexpr Quantity kLength = {"length", "m", "m", kLengthUnits};
+constexpr Quantity kFlops = {"rate of FLOPs", "TFLOP/s", "FLOP/s", kFlopUnits};
 constexpr Quantity kNcclTestsSize = {"size", "M", "B", kNcclTestsUnits};
 
 constexpr std::string_view kDigits = "0123456789";
@@ -170,6 +173,9 @@ Bandwidth parse_bandwidth(std::string_view text) { return {parse_exactly(text, k
 Duration parse_duration(std::string_view text) { return {parse_exactly(text, kDuration)}; }
 Bytes parse_bytes(std::string_view text) { return {parse_exactly(text, kSize)}; }
 
+double parse_flop_rate(std::string_view text) {
+  return static_cast<double>(parse_exactly(text, kFlops));
+}
 double parse_metres(std::string_view text) {
   const Parts parts = split(text, kLength);
   unit_of(parts, kLength);

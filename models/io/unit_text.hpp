@@ -17,6 +17,8 @@ Bandwidth parse_bandwidth(std::string_view text);
 Duration parse_duration(std::string_view text);
 Bytes parse_bytes(std::string_view text);
 double parse_metres(std::string_view text);
+/// FLOPs per second: "989 TFLOP/s".
+double parse_flop_rate(std::string_view text);
 
 /// A size as nccl-tests reads it on its command line: "8", "1G", "128M", "32K" are powers of 1024.
 Bytes parse_nccl_tests_size(std::string_view text);

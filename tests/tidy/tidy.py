@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "sim": ["sim"],
     "models/hardware": ["sim", "models/hardware", *TEXT_HELPERS],
     "models/nccl": ["sim", "models/hardware", "models/nccl", *TEXT_HELPERS],
+    "models/training": ["sim", "models/hardware", "models/nccl", "models/training", *TEXT_HELPERS],
     "models/io": ["sim", "models"],
     "models/studies": ["sim", "models"],
     "models/lint": ["sim", "models"],

@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "cli/workers.hpp"
+#include "models/io/load.hpp"
+#include "models/io/read_measured.hpp"
+#include "models/io/topo_formats.hpp"
+#include "models/studies/validate_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+struct ValidateOptions {
+  std::string points, runs, pairs, parts, chart, node_of;
+  std::string predictor = "simulation", format = "text";
+  int slices_max = 2'000'000;
+};
+
+/// The chart by gnuplot, or with the ending .gnuplot the script for it.
+void draw(const ValidateResult& result, const std::string& file) {
+  if (file.ends_with(".gnuplot")) {
+    const std::string picture = file.substr(0, file.rfind('.')) + ".svg";
+    std::ofstream out(file, std::ios::binary);
+    out << validate_chart(result, picture);
+    out.close();
+    if (out.fail()) throw Error(Place{file, 0, {}}, "cannot be written");
+    return;
+  }
+  std::FILE* const gnuplot = popen("gnuplot", "w");
+  const std::string script = validate_chart(result, file);
+  const bool written =
+      gnuplot != nullptr && std::fwrite(script.data(), 1, script.size(), gnuplot) == script.size();
+  const bool drawn = gnuplot != nullptr && pclose(gnuplot) == 0;
+  if (written && drawn) return;
+  throw Error(Place{file, 0, {}}, "gnuplot did not draw it",
+              "install gnuplot-nox, or ask for the script: --chart out.gnuplot");
+}
+
+/// The node that a run is simulated on, as a topology file.
+int show_node(const ValidateOptions& options, const Measurements& measured,
+              const PartsCatalogue& parts) {
+  for (const MeasuredRun& run : measured.runs) {
+    if (run.id != options.node_of) continue;
+    const MappedRun mapped = map_run(run, parts);
+    fmt::print("{}", topo_yaml(NodeGraph::build(compose_node(mapped.shape, parts), parts), parts));
+    return kDone;
+  }
+  throw Error(fmt::format("--node-of: no run \"{}\" in {}", options.node_of, options.runs));
+}
+
+int run(const ValidateOptions& options) {
+  const bool file_fits = options.chart.empty() || options.chart.ends_with(".svg") ||
+                         options.chart.ends_with(".png") || options.chart.ends_with(".gnuplot");
+  if (!file_fits) throw Error("--chart: the file ends in .svg, .png or .gnuplot");
+  const PartsCatalogue parts = load_parts(options.parts);
+  ValidateConfig config;
+  config.measured = load_measurements(options.runs, options.points, options.pairs);
+  if (!options.node_of.empty()) return show_node(options, config.measured, parts);
+  config.predictor =
+      of_option("--predictor", [&] { return predictor_from_text(options.predictor); });
+  config.slices_max = options.slices_max;
+  ValidateResult result;
+  {
+    Progress progress;
+    const auto callback = progress.callback();
+    result = run_validate(std::move(config), parts, [&](std::size_t count, const auto& one) {
+      for_each_on_all_cores(count, one, callback);
+    });
+  }
+  if (!options.chart.empty()) draw(result, options.chart);
+  fmt::print(stderr, "{}", left_out_text(result));
+  if (options.format == "csv") {
+    fmt::print("{}", validate_csv(result));
+  } else {
+    fmt::print("{}", options.format == "json" ? validate_json(result) : validate_text(result));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_validate_nccl_tests(CLI::App& validate, Action& action) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* command =
+      validate.add_subcommand("nccl-tests", "published runs of nccl-tests, or your own");
+  command->add_option("--points", options->points, "CSV of measured rows")->required();
+  command->add_option("--runs", options->runs, "CSV of runs: hardware and settings")->required();
+  command->add_option("--pairs", options->pairs,
+                      "CSV of runs that differ in one thing, with measured ratios");
+  command->add_option("--predictor", options->predictor, "simulation, nccl-model or alpha-beta")
+      ->capture_default_str();
+  command->add_option("--format", options->format)
+      ->check(one_of({"text", "csv", "json"}))
+      ->capture_default_str();
+  command->add_option("--chart", options->chart,
+                      "draw predicted against measured: .svg or .png by gnuplot, .gnuplot: the "
+                      "script for it");
+  command
+      ->add_option("--slices-max", options->slices_max,
+                   "extrapolate over sizes or nodes what would take more slices to simulate")
+      ->check(whole_number(1, 2'000'000'000))
+      ->capture_default_str();
+  command->add_option("--node-of", options->node_of,
+                      "print the node that this run is simulated on, as a topology file");
+  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fabricast

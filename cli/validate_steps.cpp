@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "models/io/load.hpp"
+#include "models/io/text_file.hpp"
+#include "models/studies/validate_steps.hpp"
+
+namespace fabricast {
+
+namespace {
+
+struct StepsOptions {
+  std::string cases, parts, format = "text";
+};
+
+int run(const StepsOptions& options) {
+  const FrameworkCatalogue frameworks = load_frameworks();
+  const StepCases cases = read_step_cases(read_text_file(options.cases, "--cases takes a CSV file"),
+                                          options.cases, frameworks);
+  StepValidation result;
+  {
+    Progress progress;
+    result = validate_steps(cases, load_parts(options.parts), frameworks, load_compute(),
+                            progress.callback());
+  }
+  for (const LeftOut& one : result.left_out) {
+    fmt::print(stderr, "{}: left out: {}\n", one.id, one.why);
+  }
+  fmt::print("{}", options.format == "csv" ? validation_csv(result) : validation_text(result));
+  return kDone;
+}
+
+}  // namespace
+
+void add_validate_steps(CLI::App& validate, Action& action) {
+  auto options = std::make_shared<StepsOptions>();
+  CLI::App* steps = validate.add_subcommand("steps", "published times of training steps");
+  steps->add_option("--cases", options->cases, "CSV of measured steps")->required();
+  steps->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  steps->add_option("--format", options->format)
+      ->check(one_of({"text", "csv"}))
+      ->capture_default_str();
+  steps->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fabricast

@@ -1,0 +1,121 @@
+// LAYOUT.yaml of `fabricast step` -> StepConfig.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "models/io/load.hpp"
+#include "models/io/load_workloads.hpp"
+#include "models/io/reader.hpp"
+#include "models/io/text_file.hpp"
+#include "models/studies/step.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr int kRanksMax = 1 << 20;
+constexpr int kSequenceMax = 1 << 24;
+constexpr int kBatchMax = 1 << 24;
+
+/// A path is meant relative to the layout's folder, a preset's name is not.
+std::string resolved(const std::string& name, const std::string& layout_file) {
+  const std::filesystem::path beside = std::filesystem::path(layout_file).parent_path() / name;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name;
+}
+
+void read_parallel(Reader in, Layout& layout) {
+  layout.tensor = in.whole("tp", 1, kRanksMax, 1);
+  layout.context = in.whole("cp", 1, kRanksMax, 1);
+  layout.pipeline = in.whole("pp", 1, kRanksMax, 1);
+  layout.virtual_stages = in.whole("vpp", 1, kRanksMax, 1);
+  layout.expert = in.whole("ep", 1, kRanksMax, 1);
+  layout.expert_tensor = in.whole("etp", 1, kRanksMax, 1);
+  in.finish();
+}
+
+void read_schedule(Reader& in, Layout& layout) {
+  layout.schedule = layout.virtual_stages > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+  if (in.has("schedule")) {
+    layout.schedule = static_cast<Schedule>(
+        in.choice("schedule", {"gpipe", "1f1b", "interleaved", "zero-bubble"}));
+    if (layout.schedule == Schedule::interleaved && layout.virtual_stages == 1)
+      in.fail("schedule", "interleaved needs model chunks", "say parallel.vpp, 2 or more");
+  } else {
+    in.text("schedule", "");
+  }
+}
+
+void read_layout(Reader& in, const Framework& framework, Layout& layout) {
+  layout.sequence = in.whole("sequence", 1, kSequenceMax);
+  layout.micro_batch = in.whole("micro_batch", 1, kBatchMax);
+  layout.global_batch = in.whole("global_batch", 1, kBatchMax);
+  layout.precision = read_precision(in, "precision");
+  if (in.has("parallel")) read_parallel(in.child("parallel"), layout);
+  read_schedule(in, layout);
+  layout.sharding = in.has("sharding")
+                        ? static_cast<Sharding>(in.choice(
+                              "sharding", {"none", "zero1", "zero2", "zero3", "fsdp", "hsdp"}))
+                        : Sharding::zero1;
+  layout.shard_group = in.whole("shard_group", 1, kRanksMax, 0);
+  layout.recompute = in.has("recompute") ? read_recompute(in, "recompute") : framework.recompute;
+  layout.sequence_parallel = in.flag("sequence_parallel", framework.sequence_parallel);
+  if (in.has("context_exchange"))
+    layout.context_exchange = static_cast<ContextExchange>(
+        in.choice("context_exchange", {"ring", "all-gather", "all-to-all"}));
+  if (in.has("train")) layout.train_weights = in.choice("train", {"all", "adapters"}) == 0;
+  layout.overlap = read_overlap(in, "overlap", framework.overlap);
+}
+
+const Framework& find_framework(Reader& in, const FrameworkCatalogue& catalogue,
+                                const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [word, unused] : catalogue) known.push_back(word);
+  if (in.has("framework")) in.choice("framework", known);
+  return catalogue.at(name);
+}
+
+}  // namespace
+
+StepConfig parse_step(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  in.choice("kind", {"step"});
+  StepConfig out;
+  out.title = in.text("title", "");
+  const std::string model = in.text("model");
+  try {
+    out.model = load_transformer(resolved(model, file));
+  } catch (const Error& error) {
+    if (!error.place().file.empty()) throw;
+    in.fail("model", error.what());
+  }
+  out.topology = resolved(in.text("topology"), file);
+  if (const std::string fabric = in.text("fabric", ""); !fabric.empty())
+    out.fabric = resolved(fabric, file);
+  out.nodes = in.whole("nodes", 1, kRanksMax);
+  out.gpus_per_node = in.whole("gpus_per_node", 1, 1024, 0);
+  if (const std::string version = in.text("nccl", ""); !version.empty()) {
+    try {
+      out.version = nccl_version_from_text(version);
+    } catch (const Error& error) {
+      in.fail("nccl", error.what());
+    }
+  }
+  if (in.has("environment")) {
+    Reader variables = in.child("environment");
+    for (const std::string& name : variables.keys())
+      out.environment.set(name, variables.text(name));
+  }
+  out.framework = in.text("framework", "megatron");
+  const FrameworkCatalogue frameworks = load_frameworks();
+  read_layout(in, find_framework(in, frameworks, out.framework), out.layout);
+  in.finish();
+  return out;
+}
+
+StepConfig load_step(const std::string& path) {
+  return parse_step(read_text_file(path, "fabricast step takes a layout file", kYamlSizeMax + 1),
+                    path);
+}
+
+}  // namespace fabricast

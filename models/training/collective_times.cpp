@@ -1,0 +1,131 @@
+#include "models/training/collective_times.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "models/nccl/simulation.hpp"
+
+namespace fabricast {
+
+namespace {
+
+// Sizes are simulated at powers of two between these; beyond the largest, time grows as between
+// the last two. Large rings need more bytes until each step carries full chunks.
+constexpr int kSmallest = 12;
+constexpr int kLargest = 30, kLargestOfMany = 32;
+constexpr int kMany = 128;  // ranks
+constexpr int kElementBytes = 2;
+// More ranks than this are not simulated: time grows with nodes as between half of these and these.
+// A ring takes steps in proportion to its ranks, and its bytes hardly depend on them.
+constexpr int kRanksMost = 256;
+
+/// Bytes that left NICs, of all nodes.
+double network_bytes(const Cluster& cluster, const SimulationResult& result) {
+  double out = 0;
+  for (const LinkLoad& load : result.links) {
+    if (index_of(load.link) < cluster.links() && cluster.is_fabric_link(load.link) &&
+        !cluster.link_from(load.link).is_switch)
+      out += static_cast<double>(load.carried.count);
+  }
+  return out;
+}
+
+double nic_rate(const Cluster& cluster) {
+  double out = 0;
+  for (const NicInfo& nic : cluster.node().nics())
+    out += static_cast<double>(cluster.link(cluster.nic_to_leaf(0, nic.vertex)).rate.bytes_per_s);
+  return out;
+}
+
+}  // namespace
+
+CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software,
+                                 CommunicatorConfig config)
+    : cluster_(cluster), software_(software), config_(std::move(config)) {
+  const auto all = static_cast<int>(cluster.node().gpus().size());
+  // Of hosts that NVLink joined, all that are there.
+  const bool takes_all = config_.gpus_per_node == 0 || cluster.node().trays() > 1;
+  gpus_per_node_ = takes_all ? all : config_.gpus_per_node;
+}
+
+CollectiveTimes::Shape CollectiveTimes::shape_of(const RankGroup& group) const {
+  const int here = std::clamp(gpus_per_node_ / group.stride, 1, group.size);
+  return {(group.size + here - 1) / here, here};
+}
+
+CollectiveTimes::Site& CollectiveTimes::site(const Shape& shape) {
+  auto found = sites_.find(shape);
+  if (found == sites_.end()) {
+    Cluster cluster(cluster_.node(), shape.nodes, cluster_.fabric());
+    CommunicatorConfig config = config_;
+    config.members = Members::first(shape.nodes, shape.gpus);
+    Communicator communicator = make_communicator(cluster, config);
+    found = sites_.emplace(shape, Site{std::move(cluster), std::move(communicator)}).first;
+  }
+  return found->second;
+}
+
+CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& shape,
+                                          std::int64_t bytes) {
+  Site& where = site(shape);
+  const int ranks = where.communicator.ranks;
+  const std::int64_t per = counts_per_rank(collective) ? ranks : 1;
+  const std::int64_t count = std::max<std::int64_t>(bytes / kElementBytes / per, 1);
+  const DecidedCall call = decide_call(where.communicator, {collective, count, kElementBytes, 0});
+  const SimulationResult result = simulate(where.cluster, software_, call.run);
+  CollectiveTime out{result.time, is_tuned(collective) ? call.run.channels : 2};
+  if (shape.nodes > 1) {
+    const double beside = static_cast<double>(gpus_per_node_) / shape.gpus;
+    const double all = network_bytes(where.cluster, result) / shape.nodes * beside;
+    const Duration shared{std::llround(all / nic_rate(where.cluster) * 1e12)};
+    out.time = std::max(out.time, shared + result.launch);
+  }
+  return out;
+}
+
+Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) {
+  const GpuPart& gpu = cluster_.node().gpus().front().part;
+  const double rate = gpu.nvlink_links * gpu.nvlink_store_efficiency *
+                      static_cast<double>(gpu.nvlink_per_link.bytes_per_s);
+  if (group.size <= 1) return {};
+  if (rate == 0) return cost(Collective::alltoall, group, bytes).time;
+  const double leaving = bytes * (group.size - 1) / group.size;
+  const Duration launch = software_.protocol[index_of(Protocol::simple)].launch;
+  return Duration{std::llround(leaving / rate * 1e12)} + launch;
+}
+
+CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
+  const auto key = std::tuple(collective, shape, exponent);
+  auto found = known_.find(key);
+  const int most = std::max(kRanksMost / shape.gpus, 2);
+  if (found == known_.end() && shape.nodes > most) {
+    const CollectiveTime half = at(collective, {most / 2, shape.gpus}, exponent);
+    CollectiveTime all = at(collective, {most, shape.gpus}, exponent);
+    const std::int64_t grown = std::max<std::int64_t>(all.time.ps - half.time.ps, 0);
+    all.time.ps += grown * (shape.nodes - most) / (most - most / 2);
+    found = known_.emplace(key, all).first;
+  }
+  if (found == known_.end())
+    found = known_.emplace(key, simulated(collective, shape, std::int64_t{1} << exponent)).first;
+  return found->second;
+}
+
+CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& group, double bytes) {
+  if (group.size <= 1 || bytes < 1) return {};
+  const Shape shape = shape_of(group);
+  const int largest = group.size >= kMany ? kLargestOfMany : kLargest;
+  const auto whole = static_cast<std::uint64_t>(bytes);
+  const int below = std::clamp(static_cast<int>(std::bit_width(whole)) - 1, kSmallest, largest - 1);
+  const double low_bytes = std::ldexp(1.0, below);
+  const CollectiveTime low = at(collective, shape, below);
+  if (bytes <= low_bytes) return low;
+  const CollectiveTime high = at(collective, shape, below + 1);
+  const double share = (bytes - low_bytes) / low_bytes;
+  const auto grown = static_cast<double>(high.time.ps - low.time.ps) * share;
+  return {{low.time.ps + std::llround(grown)},
+          bytes < 1.5 * low_bytes ? low.channels : high.channels};
+}
+
+}  // namespace fabricast

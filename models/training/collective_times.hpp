@@ -1,0 +1,68 @@
+#pragma once
+// How long a collective of a training step takes: NCCL's decision and the simulation of one
+// communicator, remembered by shape and size.
+//
+// Approximations, for now: a group lies on the first GPUs of as many nodes as it has; groups that
+// run beside it on the same nodes share NICs by rate (the slower of the simulated time and the
+// time all their bytes need on all NICs of a node); sizes between powers of two are interpolated,
+// times of more than 256 ranks are extrapolated over nodes.
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "models/nccl/communicator.hpp"
+
+namespace fabricast {
+
+/// Ranks r, r + stride, r + 2 stride, ...: one of many groups side by side that cover the job.
+struct RankGroup {
+  int size = 1;
+  int stride = 1;
+};
+
+struct CollectiveTime {
+  Duration time;
+  int channels = 0;  ///< thread blocks of each GPU meanwhile
+};
+
+class CollectiveTimes {
+ public:
+  /// Of `cluster` node and fabric count, not how many nodes it has; `config.gpus_per_node` says how
+  /// many GPUs of a host the job uses (0 = all).
+  CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config);
+
+  /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
+  CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
+
+  /// An all-to-all by direct stores inside a node, at the rate of NVLink where there
+  /// is one. REQUIRES: nodes_of(group) == 1.
+  Duration store_time(const RankGroup& group, double bytes);
+
+  int nodes_of(const RankGroup& group) const { return shape_of(group).nodes; }
+  int gpus_per_node() const { return gpus_per_node_; }
+  std::size_t simulations() const { return known_.size(); }  ///< how many had to be
+
+ private:
+  struct Shape {
+    int nodes = 1, gpus = 1;
+    auto operator<=>(const Shape&) const = default;
+  };
+  struct Site {
+    Cluster cluster;
+    Communicator communicator;
+  };
+  Shape shape_of(const RankGroup& group) const;
+  Site& site(const Shape& shape);
+  CollectiveTime at(Collective collective, const Shape& shape, int exponent);
+  CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  CommunicatorConfig config_;
+  int gpus_per_node_;
+  std::map<Shape, Site> sites_;
+  std::map<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
+};
+
+}  // namespace fabricast

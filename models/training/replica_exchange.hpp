@@ -1,0 +1,33 @@
+#pragma once
+// What replicas of a model exchange: gradients, and weights where they are cut.
+
+#include "models/training/layer_times.hpp"
+#include "models/training/memory.hpp"
+
+namespace fabricast {
+
+class ReplicaExchange {
+ public:
+  ReplicaExchange(const StepSetup& setup, CollectiveTimes& collectives)
+      : layout_(setup.layout), framework_(setup.framework), collectives_(collectives) {}
+
+  /// Is there a replica to exchange anything with?
+  bool happens() const;
+  /// Whole weights, but a cut optimizer: they are gathered once a step.
+  bool gathers_once() const;
+  /// Pieces that a chunk's gradients are reduced in while that overlaps: Megatron's buckets.
+  int buckets(const LocalParameters& chunk, int layers) const;
+
+  /// Of one of `pieces` equal pieces of a chunk.
+  CollectiveTime gather(const LocalParameters& chunk, int pieces) const;
+  CollectiveTime reduce(const LocalParameters& chunk, int pieces) const;
+
+ private:
+  CollectiveTime cost(Collective collective, const LocalParameters& chunk, double bytes) const;
+
+  const Layout& layout_;
+  const Framework& framework_;
+  CollectiveTimes& collectives_;
+};
+
+}  // namespace fabricast

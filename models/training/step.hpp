@@ -1,0 +1,31 @@
+#pragma once
+// One optimizer step: the parts of layers and collectives, put on streams in the order in which the
+// stages of a pipeline issue them. Replicas and ranks of one TP group do the same at the same time,
+// so each stage stands for all its GPUs.
+
+#include "models/training/layer_times.hpp"
+#include "models/training/memory.hpp"
+
+namespace fabricast {
+
+/// Of the stage whose kernels take longest, over the whole step. `busy`, `pipeline`, `data` and
+/// `optimizer` add up to the step.
+struct StepBreakdown {
+  int stage = 0;
+  PassTime busy;      ///< kernels and communication inside layers
+  Duration pipeline;  ///< bubble, and waiting for neighbours
+  Duration data;      ///< exposed exchange between replicas, norm of gradients included
+  Duration optimizer;
+  Duration data_hidden;  ///< the rest of that exchange, beside compute
+};
+
+struct StepTime {
+  Duration time;
+  StepBreakdown breakdown;
+  std::size_t tasks = 0;
+};
+
+/// REQUIRES: check_layout() passed, setup.layout.recompute is not automatic.
+StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives);
+
+}  // namespace fabricast

@@ -1,0 +1,192 @@
+// Steps: closed forms where everything is known, invariants, published volumes.
+#include <doctest/doctest.h>
+
+#include "models/io/load.hpp"
+#include "models/io/load_workloads.hpp"
+#include "models/studies/step.hpp"
+#include "models/studies/validate_steps.hpp"
+#include "sim/error.hpp"
+#include "training_cases.hpp"
+
+using namespace fabricast;
+using namespace fabricast::test;
+
+namespace {
+
+/// Collectives of DGX A100.
+struct Site {
+  PartsCatalogue parts = load_parts();
+  Cluster cluster = load_cluster({"dgx-a100", 1, ""}, parts);
+  CollectiveTimes collectives{cluster, parts.software, {}};
+};
+
+StepSetup setup(const Transformer& model, const Layout& layout) {
+  StepSetup out;
+  out.model = model;
+  out.layout = layout;
+  out.framework = load_frameworks().at("megatron");
+  out.gpu = load_compute().at("A100_SXM4_80");
+  return out;
+}
+
+double time_of(Site& site, const StepSetup& s) {
+  return seconds(step_time(s, site.collectives).time);
+}
+
+}  // namespace
+
+TEST_CASE("step: on one GPU it is its kernels") {
+  Site site;
+  const StepSetup s = setup(gpt(4, 1024, 16), layout(1, 1, 1, 1, 2, 8));
+  const LayerTime layer = layer_time(s, false, site.collectives);
+  const LayerTime embedding = embedding_time(s, site.collectives);
+  const LayerTime output = output_time(s, site.collectives);
+  double micro = 4 * (layer.forward.total() + layer.backward.total());
+  for (const LayerTime& outer : {embedding, output})
+    micro += outer.forward.total() + outer.backward.total();
+  const double update =
+      elementwise_time(s.gpu, 30.0 * static_cast<double>(all_parameters(s.model)));
+  CHECK(time_of(site, s) == doctest::Approx(4 * micro + update).epsilon(1e-9));
+  CHECK(layer.forward.tensor == 0);
+  CHECK(layer.backward.gemm == doctest::Approx(2 * layer.forward.gemm).epsilon(0.15));
+}
+
+TEST_CASE("step: parts add up to the whole") {
+  Site site;
+  for (const auto& [gpus, tensor, pipeline, chunks] :
+       {std::tuple{8, 8, 1, 1}, {16, 4, 4, 1}, {16, 2, 4, 2}, {16, 1, 1, 1}}) {
+    for (const Sharding sharding : {Sharding::none, Sharding::zero1, Sharding::fsdp}) {
+      Layout l = layout(gpus, tensor, pipeline, chunks, 1, 32);
+      l.sharding = sharding;
+      const StepTime step = step_time(setup(gpt(16, 2048, 16), l), site.collectives);
+      const StepBreakdown& parts = step.breakdown;
+      const double sum = parts.busy.total() + seconds(parts.pipeline) + seconds(parts.data) +
+                         seconds(parts.optimizer);
+      CHECK(sum == doctest::Approx(seconds(step.time)).epsilon(1e-9));
+      CHECK(parts.pipeline.ps >= -100);
+      CHECK(parts.data.ps >= 0);
+      if (pipeline == 1) CHECK(parts.pipeline.ps <= 100);
+    }
+  }
+}
+
+TEST_CASE("step: recomputation costs about one more forward") {
+  Site site;
+  StepSetup s = setup(gpt_22b(), layout(8, 8, 1, 1, 4, 4));
+  const double none = time_of(site, s);
+  s.layout.recompute = Recompute::full;
+  const double full = time_of(site, s);
+  CHECK(full / none > 1.25);
+  CHECK(full / none < 1.40);
+}
+
+TEST_CASE("step: smaller bubbles with more micro-batches, with chunks, with split backward") {
+  Site site;
+  const auto bubble = [&](int chunks, int batch, Schedule schedule) {
+    Layout l = layout(8, 1, 8, chunks, 1, batch);
+    l.schedule = schedule;
+    const StepTime step = step_time(setup(gpt(32, 2048, 16), l), site.collectives);
+    return seconds(step.breakdown.pipeline) / seconds(step.time);
+  };
+  const double few = bubble(1, 16, Schedule::one_f_one_b);
+  CHECK(few > bubble(1, 64, Schedule::one_f_one_b));
+  CHECK(few > bubble(2, 16, Schedule::interleaved));
+  CHECK(few > bubble(1, 16, Schedule::zero_bubble));
+}
+
+TEST_CASE("step: overlap hides what it can, and never costs more than it hides") {
+  Site site;
+  Layout l = layout(16, 1, 1, 1, 1, 16);
+  l.sharding = Sharding::zero1;
+  const StepSetup with = setup(gpt(16, 4096, 32), l);
+  StepSetup without = with;
+  without.layout.overlap.gradients = without.layout.overlap.parameters = false;
+  const StepTime a = step_time(with, site.collectives);
+  const StepTime b = step_time(without, site.collectives);
+  CHECK(a.time < b.time);
+  CHECK(a.breakdown.data_hidden.ps > 0);
+  CHECK(b.breakdown.data > a.breakdown.data);
+}
+
+TEST_CASE("step: the bytes of a layer's collectives") {
+  // Narayanan et al. 2021 and Megatron-LM: T h of 16 bits per collective; GPT-3 at batch 1: 50 MB.
+  const Layout l = layout(64, 8, 8, 1, 1, 64);
+  CHECK(2.0 * l.micro_batch * l.sequence * gpt_175b().hidden == 50'331'648.0);
+  CHECK(tensor_group(l).size == 8);
+  CHECK(dense_data_group(l).stride == 8);
+  CHECK(stage_pair(l).stride == 8);
+  Layout moe = layout(64, 2, 2, 1, 1, 64);
+  moe.expert = 8;
+  CHECK(expert_group(moe).stride == 1);
+  CHECK(moe.expert_replicas() == 4);
+  CHECK(expert_data_group(moe).stride == 8);
+}
+
+TEST_CASE("step: a layout that does not fit is said, with the figure") {
+  StepConfig config;
+  config.model = load_transformer("llama-3-70b");
+  config.topology = "dgx-h100";
+  config.nodes = 1;
+  config.layout = layout(8, 8, 1, 1, 1, 8);
+  config.layout.precision = Precision::bf16;
+  const StepResult result = run_step(config, load_parts());
+  CHECK_FALSE(result.memory.fits);
+  REQUIRE(!result.notes.empty());
+  CHECK(result.notes.front().starts_with("does not fit: "));
+  config.layout.precision = Precision::nvfp4;
+  CHECK_THROWS_WITH(run_step(config, load_parts()),
+                    "H100_SXM5 does not compute in nvfp4, or its rate is not known\n"
+                    "hint: it does in fp16, bf16, fp8");
+}
+
+TEST_CASE("step: mistakes in a layout file") {
+  const auto said = [](const std::string& text) -> std::string {
+    try {
+      parse_step(text, "l.yaml");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string good =
+      "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 1\nsequence: 8192\n"
+      "micro_batch: 1\nglobal_batch: 64\nprecision: bf16\n";
+  CHECK(said(good).empty());
+  CHECK(said(good + "parallel: {tp: 8, px: 2}\n") ==
+        "l.yaml:9: parallel: unknown key \"px\"\nhint: did you mean \"pp\"?");
+  CHECK(said(good + "schedule: interleaved\n") ==
+        "l.yaml:9: schedule: interleaved needs model chunks\nhint: say parallel.vpp, 2 or more");
+  CHECK(said(good + "framework: megatorn\n") ==
+        "l.yaml:9: framework: unknown word \"megatorn\"\nhint: did you mean \"megatron\"?");
+  std::string unknown = good;
+  unknown.replace(unknown.find("llama-3-8b"), 10, "llama-3-9b");
+  CHECK(said(unknown) ==
+        "l.yaml:2: model: unknown model \"llama-3-9b\"\nhint: did you mean \"llama-3-8b\"?");
+}
+
+TEST_CASE("validate steps: rows that are not known are left out, with a reason") {
+  const std::string header =
+      "case_id,mode,source_group,framework,precision,dtype,gpu,gpu_mem_gb,gpus_per_node,gpus,"
+      "network,model,layers,hidden,ffn_hidden,ffn_type,heads,kv_heads,head_dim,vocab,seq_len,"
+      "experts,topk,moe_ffn,shared_ffn,dense_layers,tp,pp,vpp,cp,ep,etp,sharding,micro_batch,"
+      "global_batch,recompute,sequence_parallel,step_time_s\n";
+  const auto row = [](const char* mode, const char* gpu, const char* framework) {
+    return std::string("a,") + mode + ",g," + framework + ",bf16,bf16," + gpu +
+           ",80,8,8,,m,4,1024,4096,gelu,16,16,64,51200,2048,,,,,,8,1,,1,,,zero1,1,8,none,,1.0\n";
+  };
+  const auto why = [&](const std::string& text) {
+    const StepCases cases = read_step_cases(header + text, "c.csv", load_frameworks());
+    return cases.left_out.empty() ? std::string() : cases.left_out.front().why;
+  };
+  CHECK(why(row("pretrain", "H100", "NeMo")).empty());
+  CHECK(why(row("decode", "H100", "NeMo")) == "mode decode is not modelled");
+  CHECK(why(row("pretrain", "MI300", "NeMo")) == "GPU MI300 is not known");
+  CHECK(why(row("pretrain", "H100", "Own")) == "framework Own is not known");
+
+  const StepCases cases =
+      read_step_cases(header + row("pretrain", "H100", "NeMo 25"), "c.csv", load_frameworks());
+  const StepValidation v = validate_steps(cases, load_parts(), load_frameworks(), load_compute());
+  REQUIRE(v.rows.size() == 1);
+  CHECK(v.rows[0].predicted > 0);
+  CHECK(validation_csv(v).starts_with("case_id,measured_s,predicted_s,lower_s,upper_s,"));
+}
