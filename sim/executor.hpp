@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,13 @@ class Executor final : public Machine {
   void set_retry(const Retry& retry) requires(Stamp::kLossy) { retry_ = retry; }
   const Losses& losses() const requires(Stamp::kLossy) { return losses_; }
 
+  /// From this event on looks for states that repeat themselves, and jumps over whole periods of
+  /// them: exact, but the digest then covers the jump, not the events in it. REQUIRES: a
+  /// PlainStamp. No effect on machines too large to keep a copy of, with gates or with a guest.
+  void set_fast_forward(std::uint64_t first_event) requires(Stamp::kRepeats) {
+    first_look_ = first_event;
+  }
+  std::uint64_t events_skipped() const { return events_skipped_; }
   /// The clock and the links, for a guest that outlives the run.
   RadixHeap& clock() { return queue_; }
   LinkServers<Stamp>& links() { return links_; }
@@ -126,6 +134,7 @@ class Executor final : public Machine {
                                             Stamp last, Bytes wire);
   void depart(Connection& connection, Stamp first, Stamp last, Bytes wire);
   void enqueue(std::uint32_t leg, const Flight& flight);
+  void arm_leg(std::uint32_t leg);
   void act_leg(std::uint32_t leg);
   [[gnu::always_inline]] inline void fill(Connection& connection, Stamp at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
@@ -141,6 +150,21 @@ class Executor final : public Machine {
     return static_cast<std::uint32_t>(&connection - connections_.data());
   }
   std::string stuck();
+  [[gnu::always_inline]] inline std::uint32_t step(
+      const std::function<void(std::uint64_t)>& progress);
+  void pause(const std::function<void(std::uint64_t)>& progress);
+
+  // Fast-forward; see fast_forward.cpp.
+  struct State;
+  void watch_somebody();
+  void look();
+  void save();
+  Instant floor() const;
+  std::uint64_t fingerprint() const;
+  bool repeats(const State& was) const;
+  bool repeats(const State& was, Instant floor, std::uint32_t connection) const;
+  std::uint64_t periods_ahead(const State& was) const;
+  void jump(const State& was, std::uint64_t periods);
   void shut_gates();
   void welcome();
   void open_gates();
@@ -220,6 +244,21 @@ class Executor final : public Machine {
     Stamp free;
   };
 
+  /// What a running machine is, between two instants. The queue follows from it.
+  struct State {
+    Instant now, floor;  ///< nothing that happens from now on asks for a time before the floor
+    std::uint64_t events = 0;
+    std::uint64_t fingerprint = 0;
+    std::vector<Worker> workers;
+    std::vector<Connection> connections;
+    std::vector<Stamp> far_slots;
+    std::vector<std::int64_t> slot_payload;
+    std::vector<Leg> legs;
+    std::vector<Flight> flights;
+    std::vector<typename LinkServers<Stamp>::Link> links;
+    std::vector<Thread> threads;
+  };
+
   std::vector<Worker> workers_;
   std::vector<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   std::vector<std::uint32_t> out_connections_;  ///< of workers with several
@@ -248,6 +287,11 @@ class Executor final : public Machine {
   std::map<std::uint32_t, FailingLink> outages_;
   Retry retry_;
   Losses losses_;
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+  std::uint64_t first_look_ = UINT64_MAX;  ///< event
+  std::uint32_t watched_ = kNobody;        ///< worker whose slices are the moments to look
+  std::uint64_t looks_ = 0, next_save_ = 0, next_comparison_ = 0, events_skipped_ = 0;
+  std::unique_ptr<State> saved_;
   /// A gate, and who of those it waits for has yet to end.
   struct Gate {
     GateSpec spec;

@@ -26,6 +26,7 @@ struct PlainStamp {
   static constexpr bool kCausal = false;
   static constexpr bool kObserved = false;
   static constexpr bool kLossy = false;
+  static constexpr bool kRepeats = true;
   PlainStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };
@@ -39,6 +40,7 @@ struct CausalStampOf {
   static constexpr bool kCausal = true;
   static constexpr bool kObserved = false;
   static constexpr bool kLossy = kLinksFail;
+  static constexpr bool kRepeats = false;
   CausalStampOf plus(Duration d, Cause cause) const {
     CausalStampOf out = *this;
     out.ps += d.ps;
@@ -59,6 +61,7 @@ struct ObservedStamp {
   static constexpr bool kCausal = false;
   static constexpr bool kObserved = true;
   static constexpr bool kLossy = true;
+  static constexpr bool kRepeats = false;
   ObservedStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };
