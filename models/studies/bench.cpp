@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
+#include "models/nccl/fold.hpp"
 #include "models/studies/fault_text.hpp"
 
 namespace fabricast {
@@ -81,12 +82,19 @@ void check_ranks(const BenchConfig& config, const Communicator& communicator) {
   }
 }
 
-/// Every rank is simulated, so what is too large for memory is refused before it is built.
-void check_blocks(int ranks, int channels) {
-  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
+/// What is too large for memory is refused before it is built.
+void check_blocks(const Cluster& cluster, const BenchConfig& config, const BenchRow& row) {
+  Fold fold;
+  fold.why_not = "every rank was asked for";
+  if (config.fold && !config.trace) fold = find_fold(cluster, row.decided.run);
+  const std::int64_t ranks = row.ranks / fold.copies_in_all();
+  const int channels = row.decided.run.channels;
+  if (ranks * channels <= kBlocksMax) return;
   throw Error(
-      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
-                  ranks, channels, kBlocksMax),
+      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all; not "
+                  "folded{}: {}",
+                  ranks, channels, kBlocksMax, fold.copies_in_all() > 1 ? " more" : "",
+                  fold.why_not),
       "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 
@@ -152,11 +160,12 @@ class Bench {
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
-    check_blocks(row.ranks, row.decided.run.channels);
+    check_blocks(block.cluster, config, row);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     SimulationOptions options;
     options.explain = config.explain;
+    options.fold = options.fast_forward = config.fold;
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
@@ -188,7 +197,9 @@ class Bench {
   void compare(const BenchBlock& block, BenchRow& row) {
     CollectiveRun run = row.decided.run;
     run.faults = {};
-    row.healthy = simulate(*healthy_, parts_.software, run, {}).time;
+    SimulationOptions options;
+    options.fold = options.fast_forward = result_.config.fold;
+    row.healthy = simulate(*healthy_, parts_.software, run, options).time;
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       note_once(result_.notes, note);
   }

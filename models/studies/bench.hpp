@@ -33,6 +33,8 @@ struct BenchConfig {
   std::string op = "sum";          ///< nccl-tests' name; all take equal time
   int root = 0;                    ///< rank
   bool explain = false;
+  bool fold = true;  ///< false: simulate every rank and every event
+  bool explain_fold = false;
   std::vector<FaultSpec> faults;        ///< what is broken or slow; NCCL does not know
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
