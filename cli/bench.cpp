@@ -22,7 +22,7 @@ struct BenchOptions {
   JobOptions job;
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
-  std::string trace, trace_ranks;
+  std::string split, trace, trace_ranks;
   std::vector<std::string> faults;
   bool explain = false, explain_fold = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
@@ -87,6 +87,8 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   out.explain = options.explain;
   out.fold = !options.no_fold;
   out.explain_fold = options.explain_fold;
+  if (!options.split.empty())
+    out.split = of_option("--split", [&] { return parse_split(options.split); });
   out.trace = traced(options);
   for (const std::string& fault : options.faults)
     out.faults.push_back(of_option("--fault", [&] { return parse_fault(fault); }));
@@ -139,6 +141,9 @@ void add_bench(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--sharp", options->sharp,
                     "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  command->add_option("--split", options->split,
+                      "several groups at the same time, by the colour of a rank, like nccl-tests' "
+                      "NCCL_TESTS_SPLIT: \"%8\", \"/8\", \"&0x7\", \"MOD 8\"");
   command->add_flag("--explain", options->explain,
                     "say where the time went and name the busiest links");
   command

@@ -78,7 +78,7 @@ class Executor final : public Machine {
   }
   std::uint64_t events_skipped() const { return events_skipped_; }
   /// The clock and the links, for a guest that outlives the run.
-  RadixHeap& clock() { return queue_; }
+  RadixHeap& queue() { return queue_; }
   LinkServers<Stamp>& links() { return links_; }
   void host(Guest<Stamp>& guest) { guest_ = &guest; }
   void add_gate(const GateSpec& gate);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/io/read_concurrent.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/unit_text.hpp"
@@ -69,10 +70,22 @@ void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
   }
 }
 
+/// Keys that the study does not heed are mistakes.
+void check_not_concurrent(Reader& in) {
+  for (const char* key : {"report", "collective", "sizes", "gpus_per_process", "root", "explain",
+                          "split", "faults"}) {
+    if (in.has(key))
+      in.fail(key, "means nothing to study concurrent",
+              "its groups say what they run: groups: [{name: TP, over: tp, collective: all_reduce, "
+              "size: 64 MiB}]");
+  }
+}
+
 /// What a case may say; what it does not say stays as in `config`.
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
   if (study == Study::decide)
-    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain"});
+    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain", "split"});
+  if (study == Study::concurrent) check_not_concurrent(in);
   if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
   if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);
   if (given(in, "nodes"))
@@ -87,6 +100,7 @@ void read_case(Reader& in, const std::string& file, Study study, BenchConfig& co
     config.datatype = in.text("datatype");
     parsed(in, "datatype", datatype_bytes);
   }
+  if (given(in, "split")) config.split = parsed(in, "split", parse_split);
   config.root = in.whole("root", 0, kNodesMax, config.root);
   config.explain = in.flag("explain", config.explain);
   read_faults(in, study, config.faults);
@@ -136,18 +150,31 @@ Expectation read_expectation(Reader& in) {
   out.protocol = word(in, "protocol", protocol_from_text, {"LL", "LL128", "Simple"});
   out.limiting_link = in.text("limiting_link", "");
   out.because = in.text("because", "");
+  out.measured_busbw = optional(in, "measured_busbw", &Reader::bandwidth);
+  out.measured_time = optional(in, "measured_time", &Reader::duration);
+  out.measured_busbw_ratio = ratio(in, "measured_busbw_ratio");
+  out.source = in.text("source", "");
   in.finish();
   return out;
 }
 
 /// Bounds that fit together, and at least one.
 void check_bounds(const Reader& in, const Expectation& e) {
-  const bool ratio = e.busbw_ratio_at_least || e.busbw_ratio_at_most;
+  const bool ratio = e.busbw_ratio_at_least || e.busbw_ratio_at_most || e.measured_busbw_ratio;
+  const bool measured = e.measured_busbw || e.measured_time || e.measured_busbw_ratio;
+  if (measured && e.source.empty())
+    in.fail("", "missing key \"source\"", "say who measured it: an address");
+  if (!measured && !e.source.empty())
+    in.fail("source", "belongs to a measured figure",
+            "add measured_busbw, measured_time or measured_busbw_ratio");
+  if (e.measured_busbw_ratio && *e.measured_busbw_ratio == 0)
+    in.fail("measured_busbw_ratio", "must be above 0");
   if (ratio && e.over.empty()) in.fail("", "a ratio needs \"over\": the case to compare with");
   if (!ratio && !e.over.empty())
-    in.fail("over", "compares nothing", "add busbw_ratio_at_least or busbw_ratio_at_most");
-  if (!ratio && !e.busbw_at_least && !e.busbw_at_most && !e.time_at_least && !e.time_at_most &&
-      !e.algorithm && !e.protocol && e.limiting_link.empty())
+    in.fail("over", "compares nothing",
+            "add busbw_ratio_at_least, busbw_ratio_at_most or measured_busbw_ratio");
+  if (!ratio && !measured && !e.busbw_at_least && !e.busbw_at_most && !e.time_at_least &&
+      !e.time_at_most && !e.algorithm && !e.protocol && e.limiting_link.empty())
     in.fail("", "nothing is expected", "add a bound like busbw_at_most: 48 GB/s");
   const auto crossed = [](const auto& low, const auto& high) {
     return low && high && *low > *high;
@@ -188,6 +215,10 @@ void check_subject(const Reader& in, const Expectation& e, std::string_view key,
 
 void read_expectations(Reader& in, Scenario& scenario) {
   for (Reader& child : in.children("expect")) {
+    if (scenario.study == Study::concurrent) {
+      scenario.expectations.push_back(read_concurrent_expectation(child, scenario.cases));
+      continue;
+    }
     if (scenario.study == Study::decide) check_not_simulated(child, {"limiting_link"});
     const Expectation e = read_expectation(child);
     check_bounds(child, e);
@@ -204,27 +235,36 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   Reader in(tree, file);
   in.choice("kind", {"scenario"});
   Scenario out;
-  out.study = in.choice("study", {"bench", "decide"}) == 0 ? Study::bench : Study::decide;
+  out.study = static_cast<Study>(in.choice("study", {"bench", "decide", "concurrent"}));
   out.file = file;
   out.name = in.text("name");
   out.question = in.text("question");
+  out.summary = given(in, "report") && in.choice("report", {"full", "summary"}) == 1;
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   BenchConfig config;
   read_case(in, file, out.study, config);
+  ConcurrentConfig concurrent;
+  if (out.study == Study::concurrent) read_concurrent(in, concurrent);
   for (Reader& child : in.children("cases")) {
-    ScenarioCase one{child.text("name"), config};
+    ScenarioCase one{child.text("name"), config, concurrent};
     for (const ScenarioCase& other : out.cases)
       if (other.name == one.name)
         child.fail("name", fmt::format("two cases are named \"{}\"", one.name));
     read_case(child, file, out.study, one.config);
+    if (out.study == Study::concurrent) read_concurrent(child, one.concurrent);
     child.finish();
     out.cases.push_back(std::move(one));
   }
-  if (out.cases.empty()) out.cases.push_back({out.name, config});
+  if (out.cases.empty()) out.cases.push_back({out.name, config, concurrent});
   for (const ScenarioCase& one : out.cases) {
     if (one.config.topology.empty())
       in.fail("", "missing key \"topology\"", "name a preset or a YAML file");
-    if (one.config.sizes.empty())
+    if (out.study == Study::concurrent) {
+      if (one.config.nodes.size() > 1)
+        in.fail("nodes", "study concurrent takes one number of nodes", "write a case for each");
+      if (one.concurrent.groups.empty())
+        in.fail("", "missing key \"groups\"", "say what runs at the same time");
+    } else if (one.config.sizes.empty())
       in.fail("", "missing key \"sizes\"", "write sizes like 8B..1GiB or 1MiB,64MiB");
   }
   read_expectations(in, out);

@@ -34,13 +34,14 @@ Fold whole(const Members& members, const Partition& partition) {
 }  // namespace
 
 Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-                   const CollectiveRun& run, const Partition& partition)
+                   const CollectiveRun& run, const Partition& partition,
+                   std::optional<std::uint32_t> first_thread)
     : Assembly(machine, cluster, software, run, partition,
-               whole(members_of(run, cluster.nodes()), partition), true) {}
+               whole(members_of(run, cluster.nodes()), partition), true, first_thread) {}
 
 Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
                    const CollectiveRun& run, const Partition& partition, const Fold& fold,
-                   bool is_full)
+                   bool is_full, std::optional<std::uint32_t> first_thread)
     : machine_(machine),
       cluster_(cluster),
       software_(software),
@@ -52,7 +53,8 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
       copies_(static_cast<std::uint32_t>(is_full ? fold.copies : 1)),
       is_folded_(!is_full && fold.copies_in_all() > 1) {
   const std::uint32_t simulated = period_ * copies_;
-  for (std::uint32_t i = 0; nodes() > 1 && i < simulated; ++i) {
+  if (first_thread) first_thread_ = *first_thread;
+  for (std::uint32_t i = 0; !first_thread && nodes() > 1 && i < simulated; ++i) {
     const std::uint32_t thread = machine_.add_thread();
     if (i == 0) first_thread_ = thread;
   }
@@ -78,6 +80,24 @@ std::uint32_t Assembly::link(LinkId link) {
     at->second = machine_.add_link({spec.rate, spec.latency});
   }
   return at->second;
+}
+
+void add_schedule(Assembly& assembly) {
+  switch (assembly.run().algorithm) {
+    case Algorithm::ring:
+      return add_rings(assembly);
+    case Algorithm::tree:
+      return add_trees(assembly);
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return add_nvls(assembly);
+    case Algorithm::pat:
+      return add_pat(assembly);
+    case Algorithm::collnet_direct:
+      return add_collnet_direct(assembly);
+    case Algorithm::collnet_chain:
+      return add_collnet_chain(assembly);
+  }
 }
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
@@ -17,15 +18,18 @@ namespace fabricast {
 
 class Assembly {
  public:
-  /// Adds every rank's proxy thread. All arguments outlive the assembly. REQUIRES: the machine has
-  /// the cluster's links (add_links()).
+  /// Adds every rank's proxy thread, unless they have been added for another call of the
+  /// communicator: then `first_thread` is theirs. All arguments outlive the assembly. REQUIRES: the
+  /// machine has the cluster's links (add_links()).
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-           const CollectiveRun& run, const Partition& partition);
+           const CollectiveRun& run, const Partition& partition,
+           std::optional<std::uint32_t> first_thread = std::nullopt);
   /// The same for a run that may be folded: of ranks that are alike, only the first, or all of them
   /// (`is_full`), numbered such that copies follow each other. REQUIRES: the algorithm builds with
   /// each_place() where anything is folded; a machine without links, unless is_full.
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-           const CollectiveRun& run, const Partition& partition, const Fold& fold, bool is_full);
+           const CollectiveRun& run, const Partition& partition, const Fold& fold, bool is_full,
+           std::optional<std::uint32_t> first_thread = std::nullopt);
 
   const Cluster& cluster() const { return cluster_; }
   const SoftwareCosts& software() const { return software_; }
@@ -98,6 +102,7 @@ class Assembly {
   }
 
   // Results.
+  std::uint32_t first_thread() const { return first_thread_; }
   /// Of a rank that is not simulated: those of its copy.
   const std::vector<std::uint32_t>& workers(int rank) const {
     return workers_of_rank_[simulated(rank)];
@@ -139,6 +144,9 @@ class Assembly {
 void add_links(Machine& machine, const Cluster& cluster);
 /// Ids of links as the machine knows them.
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
+
+/// All that the run's algorithm needs.
+void add_schedule(Assembly& assembly);
 
 // One per algorithm, each in its own file. REQUIRES: the run's algorithm.
 void add_rings(Assembly& assembly);

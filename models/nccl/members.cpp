@@ -53,8 +53,10 @@ Members Members::of_job(std::span<const int> ranks, int gpus_per_node) {
     const bool fits = place < out.ranks() && node == out.node(place) &&
                       ranks[i] % gpus_per_node == out.gpu(place);
     if (fits && (place + 1 < static_cast<int>(ranks.size()) || place + 1 == out.ranks())) continue;
-    throw Error(fmt::format("ranks {}: not the same GPUs of node{} and of node{}",
-                            fmt::join(ranks, ", "), out.nodes_.front(), node),
+    constexpr std::size_t named = 12;
+    throw Error(fmt::format("ranks {}{}: not the same GPUs of node{} and of node{}",
+                            fmt::join(ranks.first(std::min(named, ranks.size())), ", "),
+                            ranks.size() > named ? ", ..." : "", out.nodes_.front(), node),
                 "a communicator with other GPUs on another node is not simulated yet");
   }
   return out;

@@ -15,24 +15,6 @@ namespace fabricast {
 
 namespace {
 
-void add_schedule(Assembly& assembly) {
-  switch (assembly.run().algorithm) {
-    case Algorithm::ring:
-      return add_rings(assembly);
-    case Algorithm::tree:
-      return add_trees(assembly);
-    case Algorithm::nvls:
-    case Algorithm::nvls_tree:
-      return add_nvls(assembly);
-    case Algorithm::pat:
-      return add_pat(assembly);
-    case Algorithm::collnet_direct:
-      return add_collnet_direct(assembly);
-    case Algorithm::collnet_chain:
-      return add_collnet_chain(assembly);
-  }
-}
-
 void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
   for (const auto& [link, outage] : faults.outages)
     executor.set_outage(index_of(link), cluster.link(link).rate, outage);

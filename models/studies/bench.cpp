@@ -7,6 +7,7 @@
 
 #include "models/io/unit_text.hpp"
 #include "models/nccl/fold.hpp"
+#include "models/studies/bench_split.hpp"
 #include "models/studies/fault_text.hpp"
 
 namespace fabricast {
@@ -16,15 +17,6 @@ namespace {
 constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and reduce_scatter.cu
 constexpr Bytes kSizeMax{std::int64_t{1} << 40};  // no GPU holds more
 constexpr std::int64_t kBlocksMax = 10'000'000;   // about 1 kB of executor each
-
-/// Elements of a message of `size` bytes, as nccl-tests rounds them.
-std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
-  const std::int64_t elements = size.count / element_bytes;
-  if (!counts_per_rank(collective)) return elements;
-  if (!is_tuned(collective)) return elements / ranks;
-  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
-  return elements / ranks / step * step;
-}
 
 void check(const BenchConfig& config) {
   for (const Bytes size : config.sizes) {
@@ -69,33 +61,12 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
                           ranks, ranks - 1));
 }
 
-void check_ranks(const BenchConfig& config, const Communicator& communicator) {
-  if (config.root >= communicator.ranks) {
-    throw Error(fmt::format("root {} is not a rank: there are {} (0..{})", config.root,
-                            communicator.ranks, communicator.ranks - 1));
-  }
-  if (communicator.gpus_per_node % config.gpus_per_process != 0) {
-    throw Error(
-        fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
-                    config.gpus_per_process, communicator.gpus_per_node),
-        "a process runs on one node: lower -t or -g, or change --gpus-per-node");
-  }
-}
-
-/// What is too large for memory is refused before it is built.
-void check_blocks(const Cluster& cluster, const BenchConfig& config, const BenchRow& row) {
+/// What stands in the way of a run that is too large is said with it.
+void check_size(const Cluster& cluster, const BenchConfig& config, const BenchRow& row) {
   Fold fold;
   fold.why_not = "every rank was asked for";
   if (config.fold && !config.trace) fold = find_fold(cluster, row.decided.run);
-  const std::int64_t ranks = row.ranks / fold.copies_in_all();
-  const int channels = row.decided.run.channels;
-  if (ranks * channels <= kBlocksMax) return;
-  throw Error(
-      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all; not "
-                  "folded{}: {}",
-                  ranks, channels, kBlocksMax, fold.copies_in_all() > 1 ? " more" : "",
-                  fold.why_not),
-      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
+  check_blocks(row.ranks / fold.copies_in_all(), row.decided.run.channels, fold.why_not);
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -108,6 +79,7 @@ class Bench {
         const std::function<void(double)>& progress)
       : parts_(parts), progress_(progress), element_bytes_(datatype_bytes(config.datatype)) {
     result_.config = config;
+    if (!config.split) result_.config.split = split_of(config.environment);
   }
 
   BenchResult run() {
@@ -124,21 +96,61 @@ class Bench {
  private:
   void block(int nodes) {
     const BenchConfig& config = result_.config;
-    BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}};
+    BenchBlock block{nodes, load_cluster({config.topology, nodes, config.fabric}, parts_), {}, {}};
     block.nodes = block.cluster.nodes();
-    const Communicator communicator =
-        make_communicator(block.cluster, {config.version, config.environment, config.gpus_per_node,
-                                          config.sharp, load_description(config.topology, parts_)});
-    check_ranks(config, communicator);
+    const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
+                                    config.sharp, load_description(config.topology, parts_)};
+    if (config.split) {
+      split_block(block, wanted);
+      result_.blocks.push_back(std::move(block));
+      return;
+    }
+    const Communicator communicator = make_communicator(block.cluster, wanted);
+    check_root(config, communicator.ranks);
+    check_processes(config, communicator.gpus_per_node);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
-    if (!config.faults.empty()) break_parts(block, communicator);
+    if (!config.faults.empty()) break_parts(block, communicator.gpus_per_node);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, collective, size);
     }
     result_.blocks.push_back(std::move(block));
+  }
+
+  /// All groups of a split at the same time.
+  void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
+    const BenchConfig& config = result_.config;
+    BenchSplit split(config, parts_.software, wanted, block);
+    for (const std::string& note : split.notes()) note_once(result_.notes, note);
+    if (!config.faults.empty()) break_parts(block, split.gpus_per_node());
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) {
+        ++rows_done_;
+        const Cluster* const healthy = healthy_ ? &*healthy_ : nullptr;
+        auto row = split.row(collective, size, faults_, healthy, row_progress());
+        if (row) {
+          block.rows.push_back(std::move(*row));
+        } else {
+          note_empty(collective, size, block.groups.front().members.ranks());
+        }
+      }
+    }
+  }
+
+  void note_empty(Collective collective, Bytes size, int ranks) {
+    note_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
+                                         "out.",
+                                         to_text(collective), size.count, ranks));
+  }
+
+  std::function<void(double)> row_progress() const {
+    if (!progress_) return {};
+    const auto before = static_cast<double>(rows_done_ - 1);
+    return [this, before](double share) {
+      progress_((before + share) / static_cast<double>(rows_in_all_));
+    };
   }
 
   void row(BenchBlock& block, const Communicator& communicator, Collective collective, Bytes size) {
@@ -153,14 +165,11 @@ class Bench {
     if (row.count == 0) {
       if (config.trace)
         throw Error("this size rounds down to no element: there is nothing to trace");
-      note_once(result_.notes,
-                fmt::format("{} of {} B over {} ranks rounds down to no element: left out.",
-                            to_text(collective), size.count, row.ranks));
-      return;
+      return note_empty(collective, size, row.ranks);
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
-    check_blocks(block.cluster, config, row);
+    check_size(block.cluster, config, row);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     SimulationOptions options;
@@ -170,12 +179,7 @@ class Bench {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
     }
-    if (progress_) {
-      const auto before = static_cast<double>(rows_done_ - 1);
-      options.progress = [this, before](double share) {
-        progress_((before + share) / static_cast<double>(rows_in_all_));
-      };
-    }
+    options.progress = row_progress();
     row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
     if (config.trace && !row.completes())
       throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
@@ -184,14 +188,14 @@ class Bench {
   }
 
   /// After NCCL has made its decisions, which know nothing of it.
-  void break_parts(BenchBlock& block, const Communicator& communicator) {
+  void break_parts(BenchBlock& block, int gpus_per_node) {
     const BenchConfig& config = result_.config;
     std::vector<std::string> warnings;
     faults_ = {};
     faults_.retry = ib_retry(config.environment, config.version, warnings);
     for (const std::string& warning : warnings) note_once(result_.notes, warning);
     healthy_.emplace(block.cluster);
-    apply_faults(config.faults, communicator.gpus_per_node, block.cluster, faults_);
+    apply_faults(config.faults, gpus_per_node, block.cluster, faults_);
   }
 
   void compare(const BenchBlock& block, BenchRow& row) {
@@ -214,6 +218,37 @@ class Bench {
 };
 
 }  // namespace
+
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
+  const std::int64_t elements = size.count / element_bytes;
+  if (!counts_per_rank(collective)) return elements;
+  if (!is_tuned(collective)) return elements / ranks;
+  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
+  return elements / ranks / step * step;
+}
+
+void check_root(const BenchConfig& config, int ranks) {
+  if (config.root < ranks) return;
+  throw Error(
+      fmt::format("root {} is not a rank: there are {} (0..{})", config.root, ranks, ranks - 1));
+}
+
+void check_processes(const BenchConfig& config, int gpus_per_node) {
+  if (gpus_per_node % config.gpus_per_process == 0) return;
+  throw Error(
+      fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
+                  config.gpus_per_process, gpus_per_node),
+      "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+}
+
+void check_blocks(int ranks, int channels, std::string_view why_not_folded) {
+  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
+  throw Error(
+      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all; not "
+                  "folded: {}",
+                  ranks, channels, kBlocksMax, why_not_folded),
+      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
+}
 
 int datatype_bytes(const std::string& name) {
   // nccl-tests' names (src/common.cu).

@@ -11,6 +11,7 @@
 #include "models/io/load.hpp"
 #include "models/nccl/communicator.hpp"
 #include "models/studies/fault.hpp"
+#include "models/studies/split.hpp"
 
 namespace fabricast {
 
@@ -35,14 +36,30 @@ struct BenchConfig {
   bool explain = false;
   bool fold = true;  ///< false: simulate every rank and every event
   bool explain_fold = false;
+  std::optional<Split> split;           ///< several groups at the same time; else of environment
   std::vector<FaultSpec> faults;        ///< what is broken or slow; NCCL does not know
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
 
 /// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
 int datatype_bytes(const std::string& name);
+// Throw Error when it does not fit.
+void check_root(const BenchConfig& config, int ranks);
+void check_processes(const BenchConfig& config, int gpus_per_node);
+/// What is too large for memory is refused before it is built: ranks to be simulated.
+void check_blocks(int ranks, int channels, std::string_view why_not_folded);
+/// Elements of a message of `size` bytes, as nccl-tests rounds them.
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks);
 /// "all_reduce,all_gather": nccl-tests' names, each once; throws Error with the nearest name.
 std::vector<Collective> parse_collectives(std::string_view text);
+
+/// Groups that ran the row's collective at the same time.
+struct SplitOutcome {
+  int groups = 0;
+  std::uint64_t slowest = 0;  ///< its colour
+  Duration fastest;           ///< time of the fastest group
+  Duration alone;             ///< of the slowest group without the others
+};
 
 struct BenchRow {
   Collective collective{};
@@ -52,8 +69,9 @@ struct BenchRow {
   std::int64_t count = 0;  ///< NCCL's meaning
   DecidedCall decided;
   SimulationResult result;
-  std::optional<Timeline> timeline;  ///< with BenchConfig::trace
-  std::optional<Duration> healthy;   ///< with BenchConfig::faults: the time without them
+  std::optional<Timeline> timeline;   ///< with BenchConfig::trace
+  std::optional<Duration> healthy;    ///< with BenchConfig::faults: the time without them
+  std::optional<SplitOutcome> split;  ///< with a split: the row is of the slowest group
 
   /// NCCL's spelling; "none" for groups of sends and receives, which have none.
   std::string_view algorithm() const {
@@ -74,7 +92,8 @@ constexpr double microseconds_of(Duration time) { return static_cast<double>(tim
 struct BenchBlock {
   int nodes = 1;
   Cluster cluster;
-  std::vector<BenchRow> rows;  ///< by collective, then size
+  std::vector<SplitGroup> groups;  ///< with a split
+  std::vector<BenchRow> rows;      ///< by collective, then size
 };
 
 struct BenchResult {

@@ -33,6 +33,12 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"why_not_folded", row.result.why_not_folded},
               {"slices", row.result.slices},
               {"digest", fmt::format("{:016x}", row.result.digest)}};
+  if (row.split) {
+    out["groups"] = row.split->groups;
+    out["slowest_group"] = row.split->slowest;
+    out["fastest_time_us"] = microseconds_of(row.split->fastest);
+    out["alone_time_us"] = microseconds_of(row.split->alone);
+  }
   if (row.healthy) {
     const Losses& losses = row.result.losses;
     out["healthy_time_us"] = microseconds_of(*row.healthy);
@@ -79,6 +85,7 @@ std::string bench_json(const BenchResult& result) {
               {"digest", fmt::format("{:016x}", bench_digest(result))},
               {"notes", result.notes},
               {"rows", rows}};
+  if (config.split) out["split"] = config.split->text;
   if (!config.faults.empty()) {
     Json faults = Json::array();
     for (const FaultSpec& fault : config.faults) faults.push_back(fault.text);

@@ -31,6 +31,18 @@ bool reduces(Collective collective) {
          collective == Collective::reduce;
 }
 
+/// The colour of each rank's group; 0 without a split.
+std::vector<std::uint64_t> colours(const BenchBlock& block, int ranks) {
+  std::vector<std::uint64_t> out(static_cast<std::size_t>(ranks));
+  const int per_node = ranks / block.nodes;
+  for (const SplitGroup& group : block.groups) {
+    for (int i = 0; i < group.members.ranks(); ++i)
+      out[static_cast<std::size_t>(group.members.node(i) * per_node + group.members.gpu(i))] =
+          group.colour;
+  }
+  return out;
+}
+
 std::string devices(const BenchBlock& block, int ranks, int gpus_per_process) {
   const NodeGraph& node = block.cluster.node();
   const int per_node = ranks / block.nodes;
@@ -39,12 +51,14 @@ std::string devices(const BenchBlock& block, int ranks, int gpus_per_process) {
                        block.nodes - 1, per_node - 1, node.gpus()[0].part.name);
   }
   std::string out;
+  const std::vector<std::uint64_t> colour = colours(block, ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     const GpuInfo& gpu = node.gpus()[static_cast<std::size_t>(rank % per_node)];
     const std::string& busid = node.vertex(gpu.vertex).busid;
-    out += fmt::format("#  Rank {:2d} Group  0 Pid {:6d} on {:>10} device {:2d} [{}] {}\n", rank,
-                       rank / gpus_per_process, fmt::format("node{}", rank / per_node),
-                       rank % per_node, busid.substr(0, busid.rfind('.')), gpu.part.name);
+    out += fmt::format("#  Rank {:2d} Group {:2d} Pid {:6d} on {:>10} device {:2d} [{}] {}\n", rank,
+                       colour[static_cast<std::size_t>(rank)], rank / gpus_per_process,
+                       fmt::format("node{}", rank / per_node), rank % per_node,
+                       busid.substr(0, busid.rfind('.')), gpu.part.name);
   }
   return out;
 }
@@ -70,6 +84,9 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
   for (const auto& [name, value] : config.environment.variables())
     out += fmt::format("# env: {}={}\n", name, value);
   for (const FaultSpec& fault : config.faults) out += fmt::format("# fault: {}\n", fault.text);
+  if (config.split)
+    out += fmt::format("# split: {}, {} at the same time; a row is the slowest group's\n",
+                       config.split->text, counted(std::ssize(block.groups), "group"));
   out += fmt::format(
       "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "
       "validation: 0 graph: 0\n#\n# Using devices\n",
@@ -182,6 +199,28 @@ std::string verdict(const BenchBlock& block, const BenchRow& row) {
   return "waiting for free slots: a larger NCCL_BUFFSIZE would help";
 }
 
+/// What the groups of a split cost each other.
+std::string split_text(const BenchBlock& block, const std::vector<const BenchRow*>& rows) {
+  std::string out =
+      "# Beside the others, and alone:\n"
+      "#          size    slowest group  together (us)  fastest (us)    alone (us)  slowdown\n";
+  for (const BenchRow* row : rows) {
+    const SplitOutcome& split = *row->split;
+    out +=
+        fmt::format("#  {:12d}  {:6d} of {:4d}  {:13.2f}  {:12.2f}  {:12.2f}  {:8.3f}\n",
+                    row->size.count, split.slowest, split.groups, microseconds_of(row->result.time),
+                    microseconds_of(split.fastest), microseconds_of(split.alone),
+                    static_cast<double>(row->result.time.ps) /
+                        static_cast<double>(std::max<std::int64_t>(split.alone.ps, 1)));
+  }
+  out += fmt::format("# Busiest links with all groups, at {}:\n", to_text(rows.back()->size));
+  for (const LinkGroup& group : busiest(block, *rows.back())) {
+    out += fmt::format("#     {:5.1f} %  {}{}\n", 100 * group.utilisation, group.name,
+                       group.members > 1 ? fmt::format("  x{}", group.members) : "");
+  }
+  return out;
+}
+
 std::string csv_line(const BenchRow& row) {
   return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}\n", to_text(row.collective),
                      row.requested.count, row.nodes, row.ranks, row.algorithm(),
@@ -203,13 +242,16 @@ std::string bench_text(const BenchResult& result) {
         if (row.collective == collective) rows.push_back(&row);
       }
       if (rows.empty()) continue;
-      out += head(result, block, collective, rows.front()->ranks) + kColumns;
+      int ranks = block.groups.empty() ? rows.front()->ranks : 0;
+      for (const SplitGroup& group : block.groups) ranks += group.members.ranks();
+      out += head(result, block, collective, ranks) + kColumns;
       for (const BenchRow* row : rows) {
         out += line(*row, result.config);
         busbw_sum += row->busbw();
         ++rows_in_all;
       }
       out += "#\n" + (is_tuned(collective) ? choices(rows) : p2p_choices(rows));
+      if (result.config.split) out += split_text(block, rows);
       if (result.config.explain) {
         for (const BenchRow* row : rows) out += explain_text(block, *row);
       }

@@ -9,7 +9,8 @@ namespace fabricast {
 
 std::string fold_text(const BenchRow& row) {
   const SimulationResult& result = row.result;
-  const int copies = row.nodes / result.nodes_simulated;
+  // Groups of a split are simulated in full.
+  const int copies = result.nodes_simulated > 0 ? row.nodes / result.nodes_simulated : 1;
   std::string out = fmt::format("#\n# {} {} on {}: ", to_text(row.size), to_text(row.collective),
                                 counted(row.nodes, "node"));
   if (copies > 1) {

@@ -132,7 +132,7 @@ TEST_CASE("members: which of equal nodes does not matter") {
   constexpr std::array kCalls = {Collective::all_reduce, Collective::all_gather,
                                  Collective::reduce_scatter, Collective::alltoall,
                                  Collective::sendrecv};
-  for (int i = 0; i < 25; ++i) {
+  for (int i = 0; i < 12; ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 4, ""}, parts);
     const auto gpus_all = static_cast<int>(cluster.node().gpus().size());
     const int nodes = static_cast<int>(random.pick(1, 3));

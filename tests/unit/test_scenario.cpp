@@ -141,6 +141,15 @@ TEST_CASE("mistakes in what is expected") {
         "s.yaml:8: expect[0].protocol: unknown word \"LL182\"\nhint: known: LL, LL128, Simple");
   CHECK(expect("size: 1 MiB, busbw_ratio_at_most: 2") ==
         "s.yaml:8: expect[0]: a ratio needs \"over\": the case to compare with");
+  CHECK(expect("size: 1 MiB, measured_time: 1 s") ==
+        "s.yaml:8: expect[0]: missing key \"source\"\nhint: say who measured it: an address");
+  CHECK(expect("size: 1 MiB, time_at_most: 1 s, source: me") ==
+        "s.yaml:8: expect[0].source: belongs to a measured figure\n"
+        "hint: add measured_busbw, measured_time or measured_busbw_ratio");
+  CHECK(expect("size: 1 MiB, over: s, measured_busbw_ratio: 0, source: me") ==
+        "s.yaml:8: expect[0].measured_busbw_ratio: must be above 0");
+  CHECK(mistake("report: short\n") ==
+        "s.yaml:7: report: unknown word \"short\"\nhint: known: full, summary");
 }
 
 TEST_CASE("an expectation speaks of one thing that is run") {
@@ -153,7 +162,7 @@ TEST_CASE("an expectation speaks of one thing that is run") {
         "s.yaml:11: expect[0].over: no case is named \"c\"\nhint: known: a, b");
   CHECK(of_case("  - {case: a, over: b, size: 1 MiB, time_at_most: 1 s}\n") ==
         "s.yaml:11: expect[0].over: compares nothing\n"
-        "hint: add busbw_ratio_at_least or busbw_ratio_at_most");
+        "hint: add busbw_ratio_at_least, busbw_ratio_at_most or measured_busbw_ratio");
   const std::string many = "nodes: 1,2\ncollective: reduce,broadcast\nexpect:\n";
   CHECK(mistake(many + "  - {size: 1 MiB, nodes: 1, time_at_most: 1 s}\n") ==
         "s.yaml:10: expect[0]: 2 collectives are run: say which");
@@ -203,6 +212,42 @@ TEST_CASE("algorithm, protocol, ratio and limiting link") {
   CHECK(verdict(4).holds);
   CHECK(verdict(4).text == "a, 1 MiB all_reduce: busbw over that of a 1, at least 1, at most 1");
   CHECK(!verdict(5).holds);
+}
+
+TEST_CASE("what was measured stands beside the prediction, and judges nothing") {
+  // Case a takes 8 launches of 4.4 us, 35.2 us; case b 4 of them.
+  const ScenarioResult r = result_of(
+      "cases:\n"
+      "  - {name: a, gpus_per_process: 8}\n"
+      "  - {name: b, gpus_per_process: 4}\n"
+      "expect:\n"
+      "  - {case: a, size: 1 KiB, measured_time: 32 us, source: x.org/1}\n"
+      "  - {case: b, over: a, size: 1 KiB, measured_busbw_ratio: 2.5, source: x.org/2}\n"
+      "  - {case: b, over: a, size: 1 KiB, measured_busbw_ratio: 0.5, source: x.org/3}\n"
+      "  - {case: b, over: a, size: 1 KiB, measured_busbw_ratio: 1.05, source: x.org/4}\n");
+  CHECK(r.verdicts.empty());
+  CHECK(r.holds());
+  REQUIRE(r.comparisons.size() == 4);
+  CHECK(r.comparisons[0].predicted == doctest::Approx(35.2));
+  CHECK(r.comparisons[1].predicted == doctest::Approx(2));
+  const std::string text = scenario_text(r);
+  const auto shows = [&](const std::string& line) {
+    INFO(text);
+    CHECK(text.find(line) != std::string::npos);
+  };
+  shows("32 us    35.2 us   +10.0 %                   x.org/1\n");
+  shows("2.5          2   -20.0 %  same direction   x.org/2\n");
+  shows("0.5          2  +300.0 %  OTHER DIRECTION  x.org/3\n");
+  shows("1.05          2   +90.5 %                   x.org/4\n");
+}
+
+TEST_CASE("a summary has one line per row and each note once") {
+  const std::string text =
+      scenario_text(result_of("report: summary\ncases: [{name: a, gpus_per_process: 8}, {name: b, "
+                              "gpus_per_process: 8}]\n"));
+  CHECK(text.find("a         1      8  1 KiB  all_reduce  Ring LL") != std::string::npos);
+  CHECK(text.find("b         1      8  1 MiB  all_reduce") != std::string::npos);
+  CHECK(text.find("out-of-place") == std::string::npos);
 }
 
 TEST_CASE("what rounds down to nothing cannot be judged") {
