@@ -26,7 +26,7 @@ struct BenchOptions {
   std::string network = "chunk", routing;
   std::vector<std::string> faults, background;
   int seed = 1;
-  bool explain = false, no_fold = false, sharp = false;
+  bool explain = false, explain_fold = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
 };
 
@@ -87,6 +87,8 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   of_option("-d", [&] { datatype_bytes(out.datatype); });
   out.root = options.nccl_tests.root;
   out.explain = options.explain;
+  out.fold = !options.no_fold;
+  out.explain_fold = options.explain_fold;
   if (!options.split.empty())
     out.split = of_option("--split", [&] { return parse_split(options.split); });
   out.trace = traced(options);
@@ -181,7 +183,9 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--trace", options->trace,
                       "write a timeline of the one run to this file, for ui.perfetto.dev");
   command->add_option("--trace-ranks", options->trace_ranks, "only these ranks: 0-7, or 3");
-  command->add_flag("--no-fold", options->no_fold, "simulate every rank (always so at present)");
+  command->add_flag("--explain-fold", options->explain_fold,
+                    "say what of the run was simulated, and what stands against less");
+  command->add_flag("--no-fold", options->no_fold, "simulate every rank and every event");
   add_nccl_tests_options(*command, options->nccl_tests);
   command->callback([options, command, &action] {
     action = [options, command] { return run(*options, *command); };

@@ -493,7 +493,15 @@ void Executor<Stamp>::enqueue(std::uint32_t id, const Flight& flight) {
   const std::uint32_t at = std::uint32_t{leg.head} + leg.waiting;
   flights_[leg.flights + (at < slots ? at : at - slots)] = flight;
   if (leg.waiting++ > 0) return;
-  Instant due{std::max(flight.first.ps, queue_.now().ps)};
+  arm_leg(id);
+}
+
+/// REQUIRES: a slice waits.
+template <class Stamp>
+void Executor<Stamp>::arm_leg(std::uint32_t id) {
+  const Leg& leg = legs_[id];
+  const Stamp& first = flights_[leg.flights + leg.head].first;
+  Instant due{std::max(first.ps, queue_.now().ps)};
   if constexpr (Stamp::kCarried) due = std::max(due, carrier_->now());
   queue_.push(due, static_cast<std::uint32_t>(workers_.size()) + id);
 }
@@ -505,11 +513,7 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   Connection& connection = connections_[leg.connection];
   Flight flight = flights_[leg.flights + leg.head];
   if (++leg.head == connection.slots) leg.head = 0;
-  if (--leg.waiting > 0) {
-    const Stamp& next = flights_[leg.flights + leg.head].first;
-    queue_.push({std::max(next.ps, queue_.now().ps)},
-                static_cast<std::uint32_t>(workers_.size()) + id);
-  }
+  if (--leg.waiting > 0) arm_leg(id);
   if constexpr (Stamp::kCarried) {
     if (way_of_leg_[id] != kNoWay) {
       carriage_.put(way_of_leg_[id], flight);
@@ -726,7 +730,6 @@ void Executor<Stamp>::prefetch_round() const {
 
 template <class Stamp>
 void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
-  constexpr std::uint64_t events_per_report = 1 << 20;
   seal();
   shut_gates();
   for (std::uint32_t id = 0; id < workers_.size(); ++id) {
@@ -741,22 +744,44 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
   }
   if (guest_ != nullptr) welcome();
   if (!gates_.empty()) open_gates();
+  pause({});
   for (;;) {
     if constexpr (Stamp::kCarried) wait_for_carrier();
     if (queue_.empty()) break;
-    const Event event = queue_.pop();
-    prefetch_round();
-    mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
-    if (event.actor >= workers_.size()) {
-      act_other(event.actor);
-      continue;
+    const std::uint32_t actor = step(progress);
+    if constexpr (Stamp::kRepeats) {
+      if (actor != watched_) continue;
+      while (!queue_.between_instants()) step(progress);
+      look();
     }
-    act(event.actor, event.at);
-    if (++events_ % events_per_report == 0 && progress) progress(events_);
   }
   std::string waiting = stuck();
   if (guest_ != nullptr) waiting += guest_->stuck();
   if (!waiting.empty()) throw std::logic_error("the schedule came to a halt: " + waiting);
+}
+
+/// One event; returns the actor.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& progress) {
+  constexpr std::uint64_t events_per_pause = 1 << 20;
+  const Event event = queue_.pop();
+  prefetch_round();
+  mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
+  if (event.actor >= workers_.size()) {
+    act_other(event.actor);
+  } else {
+    act(event.actor, event.at);
+    if (++events_ % events_per_pause == 0) pause(progress);
+  }
+  return event.actor;
+}
+
+template <class Stamp>
+void Executor<Stamp>::pause(const std::function<void(std::uint64_t)>& progress) {
+  if (progress) progress(events_);
+  if constexpr (Stamp::kRepeats) {
+    if (events_ >= first_look_) watch_somebody();
+  }
 }
 
 template <class Stamp>

@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,13 @@ class Executor final : public Machine {
   /// Slices cross the links that `carrier` takes with it; it outlives the run. REQUIRES: nothing
   /// runs yet.
   void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
+  /// From this event on looks for states that repeat themselves, and jumps over whole periods of
+  /// them: exact, but the digest then covers the jump, not the events in it. REQUIRES: a
+  /// PlainStamp. No effect on machines too large to keep a copy of, with gates or with a guest.
+  void set_fast_forward(std::uint64_t first_event) requires(Stamp::kRepeats) {
+    first_look_ = first_event;
+  }
+  std::uint64_t events_skipped() const { return events_skipped_; }
   /// The clock and the links, for a guest that outlives the run.
   RadixHeap& queue() { return queue_; }
   LinkServers<Stamp>& links() { return links_; }
@@ -131,6 +139,7 @@ class Executor final : public Machine {
                                             Stamp last, Bytes wire);
   void depart(Connection& connection, Stamp first, Stamp last, Bytes wire);
   void enqueue(std::uint32_t leg, const Flight& flight);
+  void arm_leg(std::uint32_t leg);
   void act_leg(std::uint32_t leg);
   void go_on(std::uint32_t leg, Flight flight);
   bool is_carried(std::uint32_t hop) const;
@@ -150,6 +159,21 @@ class Executor final : public Machine {
     return static_cast<std::uint32_t>(&connection - connections_.data());
   }
   std::string stuck();
+  [[gnu::always_inline]] inline std::uint32_t step(
+      const std::function<void(std::uint64_t)>& progress);
+  void pause(const std::function<void(std::uint64_t)>& progress);
+
+  // Fast-forward; see fast_forward.cpp.
+  struct State;
+  void watch_somebody();
+  void look();
+  void save();
+  Instant floor() const;
+  std::uint64_t fingerprint() const;
+  bool repeats(const State& was) const;
+  bool repeats(const State& was, Instant floor, std::uint32_t connection) const;
+  std::uint64_t periods_ahead(const State& was) const;
+  void jump(const State& was, std::uint64_t periods);
   void shut_gates();
   void welcome();
   void open_gates();
@@ -229,6 +253,21 @@ class Executor final : public Machine {
     Stamp free;
   };
 
+  /// What a running machine is, between two instants. The queue follows from it.
+  struct State {
+    Instant now, floor;  ///< nothing that happens from now on asks for a time before the floor
+    std::uint64_t events = 0;
+    std::uint64_t fingerprint = 0;
+    std::vector<Worker> workers;
+    std::vector<Connection> connections;
+    std::vector<Stamp> far_slots;
+    std::vector<std::int64_t> slot_payload;
+    std::vector<Leg> legs;
+    std::vector<Flight> flights;
+    std::vector<typename LinkServers<Stamp>::Link> links;
+    std::vector<Thread> threads;
+  };
+
   std::vector<Worker> workers_;
   std::vector<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   std::vector<std::uint32_t> out_connections_;  ///< of workers with several
@@ -256,6 +295,11 @@ class Executor final : public Machine {
   std::map<std::uint32_t, FailingLink> outages_;
   Retry retry_;
   Losses losses_;
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+  std::uint64_t first_look_ = UINT64_MAX;  ///< event
+  std::uint32_t watched_ = kNobody;        ///< worker whose slices are the moments to look
+  std::uint64_t looks_ = 0, next_save_ = 0, next_comparison_ = 0, events_skipped_ = 0;
+  std::unique_ptr<State> saved_;
   /// A gate, and who of those it waits for has yet to end.
   struct Gate {
     GateSpec spec;

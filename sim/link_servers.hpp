@@ -59,6 +59,7 @@ class LinkServers {
 
   std::size_t size() const { return links_.size(); }
   std::size_t memory_bytes() const { return links_.capacity() * sizeof(Link); }
+  const std::vector<Link>& all() const { return links_; }
   Link& operator[](std::uint32_t id) { return links_[id]; }
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
 

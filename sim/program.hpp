@@ -43,6 +43,17 @@ class Program {
   /// The primitive at `cursor`, and moves the cursor on; false when the worker is done.
   virtual bool next(Role role, Cursor& cursor, Primitive& primitive) const = 0;
 
+  // For a run that jumps over what repeats itself (fast_forward.cpp). Primitives of a role are
+  // numbered from 0; a program that says nothing is never jumped over.
+  /// Of the primitive that next() gives at `cursor`.
+  virtual std::uint64_t number(Role, Cursor) const { return 0; }
+  virtual Cursor cursor_at(Role, std::uint64_t /*number*/) const { return {}; }
+  /// How many primitives from number `first` on are each equal to the one `stride` later; at least
+  /// so many. REQUIRES: stride > 0.
+  virtual std::uint64_t repeats(Role, std::uint64_t /*first*/, std::uint64_t /*stride*/) const {
+    return 0;
+  }
+
   // For those who look on; nothing depends on it.
   /// Of the primitive that next() gives at `cursor`.
   virtual PrimitiveLabel label(Role, Cursor cursor) const {

@@ -48,6 +48,15 @@ class RadixHeap {
         ->at;
   }
 
+  /// Nothing is left to do in the running instant.
+  bool between_instants() const { return round_next_ == round_.size() && next_round_.empty(); }
+
+  /// Forgets all events; the clock stands at `now`.
+  void restart(Instant now) {
+    *this = {};
+    last_ = now.ps;
+  }
+
   /// The actor that comes `ahead` events later in this round, or null: a hint for prefetching.
   const std::uint32_t* upcoming(std::size_t ahead) const {
     const std::size_t i = round_next_ + ahead;

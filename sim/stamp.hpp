@@ -27,6 +27,7 @@ struct PlainStamp {
   static constexpr bool kObserved = false;
   static constexpr bool kLossy = false;
   static constexpr bool kCarried = false;
+  static constexpr bool kRepeats = true;
   PlainStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };
@@ -41,6 +42,7 @@ struct CausalStampOf {
   static constexpr bool kObserved = false;
   static constexpr bool kLossy = kLinksFail;
   static constexpr bool kCarried = kHandsOver;
+  static constexpr bool kRepeats = false;
   CausalStampOf plus(Duration d, Cause cause) const {
     CausalStampOf out = *this;
     out.ps += d.ps;
@@ -64,6 +66,7 @@ struct ObservedStamp {
   static constexpr bool kObserved = true;
   static constexpr bool kLossy = true;
   static constexpr bool kCarried = false;
+  static constexpr bool kRepeats = false;
   ObservedStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };

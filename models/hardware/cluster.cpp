@@ -115,6 +115,7 @@ int Cluster::spread_leaves() {
                                              fabric_.leaf_down, nics));
     }
   }
+  nodes_per_leaf_ = nodes_per_leaf;
   leaves_per_plane_ = static_cast<int>(divided_up(hosts(), nodes_per_leaf));
   const std::int64_t total = std::int64_t{planes_} * leaves_per_plane_;
   if (total > std::numeric_limits<int>::max()) {

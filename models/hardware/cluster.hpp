@@ -96,6 +96,7 @@ class Cluster {
   ClusterLink link(LinkId global) const;
   /// From now on the link has this rate: something is wrong with it.
   void set_rate(LinkId link, Bandwidth rate) { rates_[index_of(link)] = rate; }
+  bool has_own_rates() const { return !rates_.empty(); }  ///< set_rate() was called
   /// Between nodes, ports of NICs included.
   bool is_fabric_link(LinkId global) const { return index_of(global) >= nic_to_leaf_; }
   /// By host: "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
@@ -140,6 +141,16 @@ class Cluster {
   /// REQUIRES: two tiers, two leaves or more, spine < uplinks().
   LinkId leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const;
   LinkId spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const;
+  /// The number of the leaf that a node's first NIC is plugged into, in its plane.
+  int leaf_number(int node) const { return node / nodes_per_leaf_; }
+  /// How many nodes further the fabric looks the same: those of a leaf, or of a pod.
+  int nodes_per_leaf() const { return nodes_per_leaf_; }
+  int nodes_per_pod() const { return nodes_per_leaf_ * fabric_.pod_leaves; }  ///< 0 = no pods
+  /// The link that plays the same part so many nodes further back; of switches: whole leaves (pods)
+  /// back. REQUIRES: it exists; no dragonfly, unless the link belongs to a node or its NICs.
+  LinkId moved_back(LinkId link, int nodes) const;
+  /// The first node of those below the switch at the lower end of a link, or the link's own node.
+  int first_node_of(LinkId link) const;
   /// One line for reports: kind, leaves, spines, oversubscription, and what was assumed.
   std::string fabric_summary() const;
 
@@ -170,7 +181,7 @@ class Cluster {
   FabricConfig fabric_;
   std::uint32_t links_per_node_ = 0;
   std::map<std::uint32_t, Bandwidth> rates_;  ///< of links that are not as they should be
-  int leaves_per_plane_ = 0, planes_ = 0, uplinks_ = 0;
+  int leaves_per_plane_ = 0, planes_ = 0, uplinks_ = 0, nodes_per_leaf_ = 1;
   LayoutHolder layout_;
   // Numbers of the first links of each kind; node links come before them.
   std::uint32_t nic_to_leaf_ = 0, leaf_to_nic_ = 0, trunks_ = 0, links_ = 0;

@@ -128,6 +128,28 @@ ClusterLink Cluster::healthy_link(LinkId global) const {
           a.latency + cable_delay(run.cable, run.metres + racks)};
 }
 
+int Cluster::first_node_of(LinkId global) const {
+  const std::uint32_t id = index_of(global);
+  if (id < nic_to_leaf_) return static_cast<int>(id / links_per_node_);
+  if (id < leaf_to_nic_) return static_cast<int>(nic_end(id - nic_to_leaf_).node);
+  if (id < trunks_) return static_cast<int>(nic_end(id - leaf_to_nic_).node);
+  const FabricTrunk trunk = layout_->trunk(id - trunks_);
+  const auto below = [&](const FabricSwitch& which) {
+    if (which.tier == SwitchTier::leaf)
+      return static_cast<int>(which.index) % leaves_per_plane_ * nodes_per_leaf_;
+    return static_cast<int>(which.index) / uplinks_ * nodes_per_pod();
+  };
+  return below(trunk.from.tier < trunk.to.tier ? trunk.from : trunk.to);
+}
+
+LinkId Cluster::moved_back(LinkId global, int nodes) const {
+  const std::uint32_t id = index_of(global), by = static_cast<std::uint32_t>(nodes);
+  if (id < nic_to_leaf_) return LinkId{id - by * links_per_node_};
+  if (id < trunks_) return LinkId{id - by * nics_per_node()};
+  const auto leaves = static_cast<std::uint32_t>(nodes / nodes_per_leaf_);
+  return LinkId{trunks_ + layout_->moved_back(id - trunks_, leaves)};
+}
+
 std::string Cluster::link_name(LinkId global) const {
   if (index_of(global) < nic_to_leaf_) {
     const LinkId local{index_of(global) % links_per_node_};

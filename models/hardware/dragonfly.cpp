@@ -65,6 +65,11 @@ class Dragonfly final : public FabricLayout {
     return out;
   }
 
+  std::uint32_t moved_back(std::uint32_t, std::uint32_t) const override {
+    assert(false && "groups of a dragonfly are not alike");
+    return 0;
+  }
+
   std::uint32_t static_way(std::uint32_t from, FabricPort to) const override {
     if (group(from) == group(to.leaf)) return 0;
     return (to.leaf + to.port) % size_.cables_per_pair;

@@ -47,6 +47,9 @@ class FabricLayout {
   virtual std::vector<std::uint32_t> choices(std::uint32_t from, std::uint32_t to) const = 0;
   virtual std::vector<std::uint32_t> trunks_of_way(std::uint32_t from, std::uint32_t to,
                                                    std::uint32_t way) const = 0;
+  /// The trunk that plays the same part so many leaves further back in every plane. REQUIRES: a
+  /// fat-tree; whole pods where there are several; it exists.
+  virtual std::uint32_t moved_back(std::uint32_t trunk, std::uint32_t leaves) const = 0;
   /// The way of static routing, by destination (D-mod-K).
   virtual std::uint32_t static_way(std::uint32_t from, FabricPort to) const = 0;
 };

@@ -92,6 +92,12 @@ class FatTree final : public FabricLayout {
     return out;
   }
 
+  std::uint32_t moved_back(std::uint32_t trunk, std::uint32_t leaves) const override {
+    const std::uint32_t low = leaves_ * size_.spines_per_pod;
+    if (trunk < 2 * low) return trunk - leaves * size_.spines_per_pod;
+    return trunk - leaves / size_.pod_leaves * size_.spines_per_pod * size_.core_links;
+  }
+
   std::uint32_t static_way(std::uint32_t from, FabricPort to) const override {
     const std::uint32_t spine = to.port % size_.spines_per_pod;
     if (pod_of(from) == pod_of(to.leaf)) return spine;

@@ -21,23 +21,66 @@ void add_links(Machine& machine, const Cluster& cluster) {
   }
 }
 
+namespace {
+
+/// Nothing is folded.
+Fold whole(const Members& members, const Partition& partition) {
+  Fold fold;
+  fold.nodes = members.node_count();
+  for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane)
+    fold.rails.lanes.push_back({lane});
+  return fold;
+}
+
+}  // namespace
+
 Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
                    const CollectiveRun& run, const Partition& partition,
                    std::optional<std::uint32_t> first_thread)
+    : Assembly(machine, cluster, software, run, partition,
+               whole(members_of(run, cluster.nodes()), partition), true, first_thread) {}
+
+Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+                   const CollectiveRun& run, const Partition& partition, const Fold& fold,
+                   bool is_full, std::optional<std::uint32_t> first_thread)
     : machine_(machine),
       cluster_(cluster),
       software_(software),
       run_(run),
       partition_(partition),
-      members_(members_of(run, cluster.nodes())) {
+      members_(members_of(run, cluster.nodes())),
+      fold_(fold),
+      period_(static_cast<std::uint32_t>(fold.nodes * members_.gpus_per_node())),
+      copies_(static_cast<std::uint32_t>(is_full ? fold.copies : 1)),
+      is_folded_(!is_full && fold.copies_in_all() > 1) {
+  const std::uint32_t simulated = period_ * copies_;
   if (first_thread) first_thread_ = *first_thread;
-  for (int rank = 0; !first_thread && rank < ranks(); ++rank) {
+  for (std::uint32_t i = 0; !first_thread && i < simulated; ++i) {
     const std::uint32_t thread = machine_.add_thread();
-    if (rank == 0) first_thread_ = thread;
+    if (i == 0) first_thread_ = thread;
   }
   relay_class_ = machine_.add_relay_class(
       {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
-  workers_of_rank_.resize(static_cast<std::size_t>(ranks()));
+  workers_of_rank_.resize(simulated);
+}
+
+std::size_t Assembly::simulated(int rank) const {
+  if (is_folded_ && fold_.rails.copies > 1) {
+    const int local = rank % gpus();
+    rank += fold_.rails.gpu[static_cast<std::size_t>(local)] - local;
+  }
+  return static_cast<std::size_t>(rank) % workers_of_rank_.size();
+}
+
+std::uint32_t Assembly::link(LinkId link) {
+  if (!is_folded_) return index_of(link);
+  const LinkId like = fold_.representative(cluster_, link);
+  const auto [at, is_new] = links_.try_emplace(index_of(like), 0);
+  if (is_new) {
+    const ClusterLink spec = cluster_.link(like);
+    at->second = machine_.add_link({spec.rate, spec.latency});
+  }
+  return at->second;
 }
 
 void add_schedule(Assembly& assembly) {
@@ -81,7 +124,7 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
   if (is_slow) kind = slowed_class(kind, slow->speed);
   const std::uint32_t id = machine_.add_worker(kind, program, role);
   if (is_slow) speeds_[id] = slow->speed;
-  workers_of_rank_[static_cast<std::size_t>(rank)].push_back(id);
+  workers_of_rank_[simulated(rank)].push_back(id);
   slices_ += slices;
   return id;
 }
@@ -111,17 +154,17 @@ Duration Assembly::latency(const std::vector<LinkId>& links) const {
 
 std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices) {
   forwarded_ += slices;
-  const std::uint32_t thread =
-      copies_alone(run_.transport.network)
-          ? machine_.add_thread()
-          : first_thread_ + static_cast<std::uint32_t>(members_.rank(node, gpu));
+  const std::size_t rank = simulated(members_.rank(node, gpu));
+  const std::uint32_t thread = copies_alone(run_.transport.network)
+                                   ? machine_.add_thread()
+                                   : first_thread_ + static_cast<std::uint32_t>(rank);
   return machine_.add_relay(relay_class_, thread);
 }
 
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
                        std::uint64_t slices, std::vector<std::uint32_t> path) {
   const Transport way = plan(a, b, run_.transport);
-  for (const LinkId link : way.into_slots) path.push_back(index_of(link));
+  for (const LinkId id : way.into_slots) path.push_back(link(id));
   const auto kind = static_cast<std::size_t>(way.kind);
   ConnectionSpec slots;
   slots.from = from;
@@ -143,7 +186,8 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.credit = way.sender_flag;
   machine_.connect(slots);
   // The receiver's freed slot becomes a clear-to-send that crosses the network the other way.
-  const std::vector<std::uint32_t> far = link_ids(way.network);
+  std::vector<std::uint32_t> far;
+  for (const LinkId id : way.network) far.push_back(link(id));
   const Duration far_latency = latency(way.network);
   slots.from = proxy;
   slots.to = to;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
+#include "models/nccl/fold.hpp"
 #include "models/nccl/simulation.hpp"
 #include "models/nccl/transport.hpp"
 #include "sim/machine.hpp"
@@ -22,6 +23,12 @@ class Assembly {
   /// machine has the cluster's links (add_links()).
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
            const CollectiveRun& run, const Partition& partition,
+           std::optional<std::uint32_t> first_thread = std::nullopt);
+  /// The same for a run that may be folded: of ranks that are alike, only the first, or all of them
+  /// (`is_full`), numbered such that copies follow each other. REQUIRES: the algorithm builds with
+  /// each_place() where anything is folded; a machine without links, unless is_full.
+  Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+           const CollectiveRun& run, const Partition& partition, const Fold& fold, bool is_full,
            std::optional<std::uint32_t> first_thread = std::nullopt);
 
   const Cluster& cluster() const { return cluster_; }
@@ -38,6 +45,27 @@ class Assembly {
   int gpus() const { return members_.gpus_per_node(); }  ///< per node
   int ranks() const { return members_.ranks(); }
   Machine& machine() { return machine_; }
+
+  /// Calls `visit` with the ranks (or the places of a ring) that are simulated, copies in a row.
+  template <class Visit>
+  void each_place(Visit visit) const {
+    for (std::uint32_t i = 0; i < period_; ++i)
+      for (std::uint32_t copy = 0; copy < copies_; ++copy) visit(i + copy * period_);
+  }
+  /// When each_place() comes to this place; for one that is not simulated, to its copy.
+  std::uint32_t number(std::uint32_t place) const {
+    return place % period_ * copies_ + place / period_ % copies_;
+  }
+  /// Lanes by class, of Tree: copies of each other, of which the first `copies_of_lanes()` are
+  /// simulated.
+  const std::vector<std::vector<std::uint32_t>>& lanes() const { return fold_.rails.lanes; }
+  std::size_t copies_of_lanes() const {
+    return static_cast<std::size_t>(is_folded_ ? 1 : fold_.rails.copies);
+  }
+  /// Of a link of the cluster, the one of the machine.
+  std::uint32_t link(LinkId link);
+  /// Links of the cluster that are simulated for others too, as (link, of the machine).
+  const std::map<std::uint32_t, std::uint32_t>& folded_links() const { return links_; }
 
   Endpoint endpoint(int rank, int nic) const {
     return {members_.node(rank), members_.gpu(rank), nic};
@@ -79,8 +107,9 @@ class Assembly {
 
   // Results.
   std::uint32_t first_thread() const { return first_thread_; }
+  /// Of a rank that is not simulated: those of its copy.
   const std::vector<std::uint32_t>& workers(int rank) const {
-    return workers_of_rank_[static_cast<std::size_t>(rank)];
+    return workers_of_rank_[simulated(rank)];
   }
   /// Slices that all GPU workers handle.
   std::uint64_t slices() const { return slices_; }
@@ -90,6 +119,8 @@ class Assembly {
   void add_forwarded(std::uint64_t slices) { forwarded_ += slices; }
 
  private:
+  /// The rank that is simulated for this one.
+  std::size_t simulated(int rank) const;
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
   Machine& machine_;
@@ -98,6 +129,11 @@ class Assembly {
   const CollectiveRun& run_;
   const Partition& partition_;
   Members members_;
+  Fold fold_;
+  std::uint32_t period_ = 0;  ///< ranks
+  std::uint32_t copies_ = 1;  ///< simulated
+  bool is_folded_ = false;
+  std::map<std::uint32_t, std::uint32_t> links_;
   std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
   std::uint32_t relay_class_ = 0;
   std::vector<std::unique_ptr<Program>> programs_;

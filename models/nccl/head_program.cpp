@@ -96,6 +96,19 @@ bool HeadProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   return true;
 }
 
+std::uint64_t HeadProgram::number(Role, Cursor cursor) const { return cursor.major; }
+
+Cursor HeadProgram::cursor_at(Role, std::uint64_t number) const {
+  return {static_cast<std::uint32_t>(number), 0};
+}
+
+/// Loops but the last are full; what of them is a node's share changes from loop to loop.
+std::uint64_t HeadProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
+  if (share_ == HeadShare::of_node) return 0;
+  const std::uint64_t end = chunks_.loops(role.lane) - 1;
+  return end > first + stride ? end - first - stride : 0;
+}
+
 std::string_view HeadProgram::part(Role) const {
   if (share_ == HeadShare::all_chunks) return in_ == 0 ? "scatter" : "gather";
   if (std::popcount(in_) > 1) return "reduce";
@@ -127,6 +140,23 @@ bool HeadTurnsProgram::next(Role role, Cursor& cursor, Primitive& primitive) con
     ++cursor.major;
   }
   return true;
+}
+
+std::uint64_t HeadTurnsProgram::number(Role role, Cursor cursor) const {
+  return std::uint64_t{cursor.major} * others(role) + cursor.minor;
+}
+
+Cursor HeadTurnsProgram::cursor_at(Role role, std::uint64_t number) const {
+  return {static_cast<std::uint32_t>(number / others(role)),
+          static_cast<std::uint32_t>(number % others(role))};
+}
+
+/// Whole loops, all but the last.
+std::uint64_t HeadTurnsProgram::repeats(Role role, std::uint64_t first,
+                                        std::uint64_t stride) const {
+  if (stride % others(role) != 0) return 0;
+  const std::uint64_t end = std::uint64_t{chunks_.loops(role.lane) - 1} * others(role);
+  return end > first + stride ? end - first - stride : 0;
 }
 
 std::string_view HeadTurnsProgram::part(Role) const {

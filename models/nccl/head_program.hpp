@@ -69,6 +69,9 @@ class HeadProgram final : public Program {
   HeadProgram(const Config& config, const Partition& partition);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  std::uint64_t number(Role role, Cursor cursor) const override;
+  Cursor cursor_at(Role role, std::uint64_t number) const override;
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
   std::string_view part(Role role) const override;
 
@@ -100,6 +103,9 @@ class HeadTurnsProgram final : public Program {
   }
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  std::uint64_t number(Role role, Cursor cursor) const override;
+  Cursor cursor_at(Role role, std::uint64_t number) const override;
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
   std::string_view part(Role role) const override;
 

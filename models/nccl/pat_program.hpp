@@ -18,6 +18,9 @@ class PatProgram final : public Program {
   PatProgram(Collective collective, const Partition& partition, int ranks, NcclVersion version);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  std::uint64_t number(Role role, Cursor cursor) const override;
+  Cursor cursor_at(Role role, std::uint64_t number) const override;
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
 
   /// Slices that each worker of a lane handles: one per row.
   std::uint64_t slices(std::uint32_t lane) const;

@@ -18,16 +18,18 @@ void add_pat(Assembly& assembly) {
       return assembly.endpoint(rank, nic_of(run.graph, channel, rank % assembly.gpus()));
     };
     const std::uint32_t first = assembly.machine().workers();
-    for (int rank = 0; rank < ranks; ++rank)
-      assembly.add_worker(classes, program, {lane, 0}, rank, program.slices(lane));
+    assembly.each_place([&](std::uint32_t rank) {
+      assembly.add_worker(classes, program, {lane, 0}, static_cast<int>(rank),
+                          program.slices(lane));
+    });
     for (int dim = 0; dim < pat_dimensions(ranks); ++dim) {
-      for (int rank = 0; rank < ranks; ++rank) {
-        const int above = (rank + (1 << dim)) % ranks;
+      assembly.each_place([&](std::uint32_t place) {
+        const int rank = static_cast<int>(place), above = (rank + (1 << dim)) % ranks;
         const int from = scatters ? rank : above, to = scatters ? above : rank;
-        assembly.connect(first + static_cast<std::uint32_t>(from),
-                         first + static_cast<std::uint32_t>(to), end(from), end(to),
-                         program.messages(lane, dim));
-      }
+        assembly.connect(first + assembly.number(static_cast<std::uint32_t>(from)),
+                         first + assembly.number(static_cast<std::uint32_t>(to)), end(from),
+                         end(to), program.messages(lane, dim));
+      });
     }
   }
 }

@@ -2,6 +2,7 @@
 // The ring of a communicator channel over all nodes: each node's chain of GPUs, joined in the order
 // of nodes. src/graph/connect.cc (connectRings) and rings.cc of NCCL, 2.21 to 2.30.
 
+#include <cstdint>
 #include <vector>
 
 #include "models/nccl/channel_graph.hpp"
@@ -19,6 +20,29 @@ struct NodeCrossing {
   int to_node = 0, to_rank = 0, to_nic = 0;
 
   constexpr bool operator==(const NodeCrossing&) const = default;
+};
+
+/// A ring as a function: nothing is stored per rank. The graph outlives it.
+class RingOrder {
+ public:
+  /// REQUIRES: nodes >= 1, a ring graph with channels.
+  RingOrder(const ChannelGraph& ring, int nodes, int channel, NcclVersion version);
+
+  std::uint32_t ranks() const { return ranks_; }
+  /// The rank at a ring index: a rank's distance along the ring from rank 0.
+  int rank(std::uint32_t index) const;
+  std::uint32_t index(int rank) const;
+  /// How the ring leaves a node. REQUIRES: several nodes.
+  NodeCrossing crossing(int node) const;
+
+ private:
+  const std::vector<int>& chain(int node) const;
+
+  const ChannelGraph& ring_;
+  int nodes_, channel_;
+  NcclVersion version_;
+  std::uint32_t ranks_, gpus_;
+  std::uint32_t first_ = 0;  ///< where rank 0 stands in the chain of node 0
 };
 
 struct GlobalRing {

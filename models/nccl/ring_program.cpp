@@ -21,8 +21,10 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
     Lane lane;
     lane.loops = static_cast<std::uint32_t>(loops);
     lane.chunk = part.chunk_elements;
-    lane.last_chunk = last.chunk_elements;
     lane.last_count = last.left_elements;
+    lane.last_chunk = config.collective == Collective::all_reduce
+                          ? last.chunk_elements
+                          : std::min(last.chunk_elements, last.left_elements);
     lane.root_index = root_index.empty() ? 0 : root_index[i];
     lane.full_chunk = {lane.chunk * element_bytes_};
     lane.full_slice = slice_size(lane.chunk);
@@ -77,6 +79,28 @@ bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
     ++cursor.major;
   }
   return true;
+}
+
+std::uint64_t RingProgram::number(Role, Cursor cursor) const {
+  return std::uint64_t{cursor.major} * ops_per_loop_ + cursor.minor;
+}
+
+Cursor RingProgram::cursor_at(Role, std::uint64_t number) const {
+  return {static_cast<std::uint32_t>(number / ops_per_loop_),
+          static_cast<std::uint32_t>(number % ops_per_loop_)};
+}
+
+/// Whole loops whose chunks are equal; inside one of them all primitives but the first and the
+/// last.
+std::uint64_t RingProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
+  const Lane& lane = lanes_[role.lane];
+  const std::uint64_t loop = first / ops_per_loop_;
+  std::uint64_t end = std::uint64_t{lane.loops - 1} * ops_per_loop_;
+  if (stride % ops_per_loop_ != 0) {
+    if (ops_per_loop_ == 1 || loop >= lane.even_loops || first % ops_per_loop_ == 0) return 0;
+    end = (loop + 1) * ops_per_loop_ - 1;
+  }
+  return end > first + stride ? end - first - stride : 0;
 }
 
 PrimitiveLabel RingProgram::label(Role role, Cursor cursor) const {

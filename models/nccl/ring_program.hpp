@@ -27,6 +27,9 @@ class RingProgram final : public Program {
               const std::vector<std::uint32_t>& root_index);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  std::uint64_t number(Role role, Cursor cursor) const override;
+  Cursor cursor_at(Role role, std::uint64_t number) const override;
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
 
   /// Slices that each worker of a lane handles, empty ones included.

@@ -31,9 +31,16 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          Partition partition, Carrier* carrier = nullptr) {
   SimulationResult result;
   result.partition = std::move(partition);
+  const Fold fold = find_fold(cluster, run);
+  const bool folds =
+      options.fold && options.timeline == nullptr && carrier == nullptr && fold.copies_in_all() > 1;
+  const auto copies = static_cast<std::uint64_t>(folds ? fold.copies_in_all() : 1);
+  result.nodes_simulated = folds ? fold.nodes : fold.nodes * fold.copies;
+  result.rails_folded = folds ? fold.rails.copies : 1;
+  result.why_not_folded = fold.why_not;
   Executor<Stamp> executor;
-  add_links(executor, cluster);
-  Assembly assembly(executor, cluster, software, run, result.partition);
+  if (!folds) add_links(executor, cluster);
+  Assembly assembly(executor, cluster, software, run, result.partition, fold, !folds);
   add_schedule(assembly);
   std::function<void(std::uint64_t)> progress;
   if (options.progress) {
@@ -44,6 +51,10 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   }
   if constexpr (Stamp::kLossy) add_outages(executor, cluster, run.faults);
   if constexpr (Stamp::kCarried) executor.hand_over(*carrier);
+  if constexpr (Stamp::kRepeats) {
+    if (options.fast_forward && options.timeline == nullptr)
+      executor.set_fast_forward(options.first_look);
+  }
   executor.run(progress);
   if constexpr (Stamp::kLossy) result.losses = executor.losses();
 
@@ -51,17 +62,29 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   result.time = {result.losses.gave_up ? result.losses.given_up.ps : end.ps};
   for (int i = 0; options.explain && !result.losses.gave_up && i < kCauses; ++i)
     result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
+  const int simulated = result.nodes_simulated * assembly.gpus();
   for (int rank = 0; rank < assembly.ranks(); ++rank) {
     Duration finish;
-    for (const std::uint32_t worker : assembly.workers(rank))
-      finish = std::max(finish, Duration{executor.finished(worker).ps});
+    if (rank >= simulated) {
+      finish = result.rank_finish[static_cast<std::size_t>(rank - simulated)];
+    } else {
+      for (const std::uint32_t worker : assembly.workers(rank))
+        finish = std::max(finish, Duration{executor.finished(worker).ps});
+    }
     result.rank_finish.push_back(std::min(finish, result.time));
   }
-  result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
-    return executor.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
-  });
-  result.events = executor.events();
-  result.slices = assembly.slices();
+  if (folds) {
+    std::map<std::uint32_t, Bytes> carried;
+    for (const auto& [link, id] : assembly.folded_links()) carried[link] = executor.carried(id);
+    result.links = link_loads(cluster, result.time, carried, fold.copies_in_all());
+  } else {
+    result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
+      return executor.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
+    });
+  }
+  result.events = executor.events() * copies;
+  result.events_skipped = result.events - (executor.events() - executor.events_skipped());
+  result.slices = assembly.slices() * copies;
   result.digest = executor.digest();
   if (carrier != nullptr) add_carrier(result, *carrier);
   return result;
@@ -86,7 +109,8 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const Coll
   const int ranks = members_of(run, cluster.nodes()).ranks();
   TimelineRecorder recorder(executor, shown, ranks, seen.time);
   add_links(recorder, cluster);
-  Assembly assembly(recorder, cluster, software, run, seen.partition);
+  Assembly assembly(recorder, cluster, software, run, seen.partition, find_fold(cluster, run),
+                    true);
   add_schedule(assembly);
   std::vector<int> channels;
   for (const ChannelPart& part : seen.partition.parts) channels.push_back(part.channel);
@@ -141,6 +165,7 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   SimulationResult result;
   if (ranks == 1) {
     result.rank_finish.resize(1);
+    result.nodes_simulated = 1;
   } else if (options.network.carries()) {
     check_carried(run, options);
     const std::unique_ptr<Carrier> carrier = make_carrier(cluster, options.network);
@@ -150,6 +175,8 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                  : exchange(cluster, software, run, options, carrier.get());
   } else if (!is_tuned(run.collective)) {
     result = exchange(cluster, software, run, options);
+    result.nodes_simulated = members.node_count();
+    result.why_not_folded = find_fold(cluster, run).why_not;
   } else if (!run.faults.outages.empty()) {
     result = execute<LossyStamp>(cluster, software, run, options, partition_of(run, members));
   } else if (options.explain) {

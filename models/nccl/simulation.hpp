@@ -47,6 +47,9 @@ struct CollectiveRun {
 struct SimulationOptions {
   NetworkPlan network;                   ///< the rung, routes, what else is under way
   bool explain = false;                  ///< follow the critical path: two to three times the time
+  bool fold = false;                     ///< of ranks that are alike simulate one (fold.hpp)
+  bool fast_forward = false;             ///< jump over what repeats itself; not while explaining
+  std::uint64_t first_look = 1 << 16;    ///< event from which on to look for repetition
   std::function<void(double)> progress;  ///< called now and then with the share done, 0..1
   Timeline* timeline = nullptr;          ///< filled by a second, equal run, if there is one
   TimelineFilter shown;                  ///< in the timeline
@@ -57,6 +60,7 @@ struct LinkLoad {
   LinkId link{};
   Bytes carried;  ///< wire bytes
   double utilisation = 0;
+  int copies = 1;  ///< links that are alike, where the run was folded; this is the first of them
 };
 
 struct SimulationResult {
@@ -66,8 +70,12 @@ struct SimulationResult {
   std::vector<Duration> rank_finish;       ///< after the launch, by rank
   std::vector<LinkLoad> links;             ///< every link that carried anything, busiest first
   Partition partition;
-  std::uint64_t events = 0;
-  std::uint64_t slices = 0;  ///< handled by GPU workers, empty ones included
+  std::uint64_t events = 0;          ///< of all ranks, whether simulated or not
+  std::uint64_t events_skipped = 0;  ///< of these: not simulated, as they repeat others
+  std::uint64_t slices = 0;          ///< handled by GPU workers, empty ones included
+  int nodes_simulated = 0;           ///< the first so many; of the others each does as one of these
+  int rails_folded = 1;              ///< of so many rails of a node, one is simulated
+  std::string why_not_folded;        ///< or not more; "" = nothing stands against it
   std::uint64_t digest = 0;
   Losses losses;  ///< where links go down; if a message is given up, `time` is until then
 };

@@ -24,6 +24,12 @@ bool TreeProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   return true;
 }
 
+/// All chunks but the last.
+std::uint64_t TreeProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
+  const std::uint64_t end = slices(role.lane) - 1;
+  return end > first + stride ? end - first - stride : 0;
+}
+
 /// NCCL's names (runTreeSplit), as the Ring's: without "direct".
 PrimitiveLabel TreeProgram::label(Role role, Cursor cursor) const {
   const bool inputs = (role.position & 0xff) != 0, outputs = (role.position >> 8 & 0xff) != 0;

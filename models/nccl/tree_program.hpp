@@ -28,6 +28,11 @@ class TreeProgram final : public Program {
   }
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  std::uint64_t number(Role, Cursor cursor) const override { return cursor.minor; }
+  Cursor cursor_at(Role, std::uint64_t number) const override {
+    return {0, static_cast<std::uint32_t>(number)};
+  }
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
   std::string_view part(Role role) const override;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
+#include "models/nccl/fold.hpp"
 #include "models/studies/bench_split.hpp"
 #include "models/studies/fault_text.hpp"
 
@@ -58,6 +59,14 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
   if (!config.trace || config.trace->first < ranks) return;
   throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
                           ranks, ranks - 1));
+}
+
+/// What stands in the way of a run that is too large is said with it.
+void check_size(const Cluster& cluster, const BenchConfig& config, const BenchRow& row) {
+  Fold fold;
+  fold.why_not = "every rank was asked for";
+  if (config.fold && !config.trace) fold = find_fold(cluster, row.decided.run);
+  check_blocks(row.ranks / fold.copies_in_all(), row.decided.run.channels, fold.why_not);
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -168,7 +177,7 @@ class Bench {
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
-    check_blocks(row.ranks, row.decided.run.channels);
+    check_size(block.cluster, config, row);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     SimulationOptions options;
@@ -177,6 +186,7 @@ class Bench {
     if (block.network.rung != Rung::chunk)
       check_size(block.network.rung, block.cluster,
                  simulate(block.cluster, parts_.software, row.decided.run, {}));
+    options.fold = options.fast_forward = config.fold;
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
@@ -205,6 +215,7 @@ class Bench {
     run.faults = {};
     SimulationOptions options;
     options.network = block.network;
+    options.fold = options.fast_forward = result_.config.fold;
     row.healthy = simulate(*healthy_, parts_.software, run, options).time;
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       note_once(result_.notes, note);
@@ -243,11 +254,12 @@ void check_processes(const BenchConfig& config, int gpus_per_node) {
       "a process runs on one node: lower -t or -g, or change --gpus-per-node");
 }
 
-void check_blocks(int ranks, int channels) {
+void check_blocks(int ranks, int channels, std::string_view why_not_folded) {
   if (std::int64_t{ranks} * channels <= kBlocksMax) return;
   throw Error(
-      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all",
-                  ranks, channels, kBlocksMax),
+      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all; not "
+                  "folded: {}",
+                  ranks, channels, kBlocksMax, why_not_folded),
       "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 

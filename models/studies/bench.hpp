@@ -35,7 +35,9 @@ struct BenchConfig {
   std::string op = "sum";          ///< nccl-tests' name; all take equal time
   int root = 0;                    ///< rank
   bool explain = false;
-  NetworkConfig network;                ///< the rung, routes, background traffic
+  NetworkConfig network;  ///< the rung, routes, background traffic
+  bool fold = true;       ///< false: simulate every rank and every event
+  bool explain_fold = false;
   std::optional<Split> split;           ///< several groups at the same time; else of environment
   std::vector<FaultSpec> faults;        ///< what is broken or slow; NCCL does not know
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
@@ -46,8 +48,8 @@ int datatype_bytes(const std::string& name);
 // Throw Error when it does not fit.
 void check_root(const BenchConfig& config, int ranks);
 void check_processes(const BenchConfig& config, int gpus_per_node);
-/// Every rank is simulated, so what is too large for memory is refused before it is built.
-void check_blocks(int ranks, int channels);
+/// What is too large for memory is refused before it is built: ranks to be simulated.
+void check_blocks(int ranks, int channels, std::string_view why_not_folded);
 /// Elements of a message of `size` bytes, as nccl-tests rounds them.
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks);
 /// "all_reduce,all_gather": nccl-tests' names, each once; throws Error with the nearest name.

@@ -29,6 +29,10 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"busbw_GBps", row.busbw()},
               {"launch_us", microseconds_of(row.result.launch)},
               {"events", row.result.events},
+              {"events_skipped", row.result.events_skipped},
+              {"nodes_simulated", row.result.nodes_simulated},
+              {"rails_folded", row.result.rails_folded},
+              {"why_not_folded", row.result.why_not_folded},
               {"slices", row.result.slices},
               {"digest", fmt::format("{:016x}", row.result.digest)}};
   if (row.split) {
@@ -55,6 +59,7 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
   Json links = Json::array();
   for (const LinkLoad& load : row.result.links) {
     links.push_back({{"link", block.cluster.link_name(load.link)},
+                     {"copies", load.copies},
                      {"carried_bytes", load.carried.count},
                      {"utilisation", load.utilisation}});
   }

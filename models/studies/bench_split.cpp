@@ -86,7 +86,7 @@ std::optional<BenchRow> BenchSplit::row(Collective collective, Bytes size, const
                                         const std::function<void(double)>& progress) {
   std::optional<Call> all = call(collective, size, faults);
   if (!all) return std::nullopt;
-  check_blocks(all->ranks, all->channels);
+  check_blocks(all->ranks, all->channels, "groups run at the same time");
   const TogetherResult result =
       simulate_together(block_.cluster, software_, all->streams, progress);
   const auto [fastest, slowest] =

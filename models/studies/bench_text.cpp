@@ -9,6 +9,7 @@
 #include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_p2p_text.hpp"
+#include "models/studies/fold_text.hpp"
 
 namespace fabricast {
 
@@ -183,7 +184,7 @@ std::vector<LinkGroup> busiest(const BenchBlock& block, const BenchRow& row) {
       }
       out.push_back({name, load.utilisation, 0});
     }
-    ++out[at->second].members;
+    out[at->second].members += load.copies;
   }
   return out;
 }
@@ -264,6 +265,9 @@ std::string bench_text(const BenchResult& result) {
       if (result.config.split) out += split_text(block, rows);
       if (result.config.explain) {
         for (const BenchRow* row : rows) out += explain_text(block, *row);
+      }
+      if (result.config.explain_fold) {
+        for (const BenchRow* row : rows) out += fold_text(*row);
       }
       out += "#\n";
     }

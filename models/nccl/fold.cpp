@@ -1,0 +1,167 @@
+#include "models/nccl/fold.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "models/nccl/ring_links.hpp"
+
+namespace fabricast {
+namespace {
+
+class Finder {
+ public:
+  Finder(const Cluster& cluster, const CollectiveRun& run)
+      : cluster_(cluster), run_(run), members_(members_of(run, cluster.nodes())) {}
+
+  Fold find() {
+    const int nodes = members_.node_count();
+    Fold fold;
+    fold.nodes = nodes;
+    fold.why_not = nodes == 1 ? "there is one node" : against();
+    if (!fold.why_not.empty()) return fold;
+    std::string last = "the number of nodes is prime to what a leaf or a pod holds";
+    const int least = least_period();
+    for (int period = least; period < nodes; period += least) {
+      if (nodes % period != 0) continue;
+      const std::string why_not = refusal(period, fold);
+      if (why_not.empty()) {
+        fold.nodes = period;
+        fold.copies = nodes / period;
+        fold.why_not = period == least ? "" : last;
+        return fold;
+      }
+      last = why_not;
+    }
+    fold.why_not = last;
+    return fold;
+  }
+
+ private:
+  const std::vector<int>& nodes() const { return members_.nodes(); }
+  int leaf(int place) const {
+    return nodes()[static_cast<std::size_t>(place)] / cluster_.nodes_per_leaf();
+  }
+  int pod(int place) const {
+    return nodes()[static_cast<std::size_t>(place)] / cluster_.nodes_per_pod();
+  }
+
+  /// What makes ranks unlike, whatever the network.
+  std::string against() const {
+    if (!is_tuned(run_.collective)) return "sends and receives are not folded yet";
+    if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
+    if (!run_.faults.gpus.empty()) return "a GPU is slow";
+    if (!run_.faults.outages.empty()) return "a link goes down";
+    if (cluster_.has_own_rates()) return "a link has a rate of its own";
+    switch (run_.algorithm) {
+      case Algorithm::pat:
+        return "";
+      case Algorithm::ring:
+        return against_ring();
+      case Algorithm::tree:
+      case Algorithm::nvls_tree:
+        return "nodes of a binary tree are unlike";
+      default:
+        return fmt::format("{} is not folded yet", to_text(run_.algorithm));
+    }
+  }
+
+  std::string against_ring() const {
+    if (has_root(run_.collective)) return "the root is unlike other ranks";
+    if (run_.collective != Collective::all_reduce) return "";
+    const auto ranks = members_.ranks();
+    for (const ChannelPart& part : partition_of(run_, members_).parts) {
+      const std::int64_t loops = loop_count(part, Algorithm::ring, run_.collective, ranks);
+      const ChunkLoop last = chunk_loop(part, Algorithm::ring, run_.collective, ranks, loops - 1);
+      if (last.left_elements != last.chunk_elements * ranks)
+        return "the last chunks of ranks differ in size";
+    }
+    return "";
+  }
+
+  /// Odd nodes may have other chains than even ones.
+  int least_period() const {
+    if (run_.algorithm != Algorithm::ring) return 1;
+    const int searched = ring_search_channel(run_.graph, 0, 1, run_.version);
+    return searched == ring_search_channel(run_.graph, 0, 0, run_.version) ? 1 : 2;
+  }
+
+  /// Why this period will not do. Sets the step.
+  std::string refusal(int period, Fold& fold) const {
+    const auto at = [&](int place) { return nodes()[static_cast<std::size_t>(place)]; };
+    const int last = members_.node_count() - 1;
+    fold.nodes = members_.node_count();
+    fold.step = at(period) - at(0);
+    fold.first = at(0);
+    const bool one_leaf = leaf(0) == leaf(last);
+    if (one_leaf && crosses_rails()) return "nodes of one leaf use different spines";
+    if (!one_leaf) {
+      const bool pods = cluster_.layout().switches(SwitchTier::core) > 0 && pod(0) != pod(last);
+      if (cluster_.fabric().kind == FabricConfig::Kind::dragonfly)
+        return "groups of a dragonfly are unlike";
+      const int whole = pods ? cluster_.nodes_per_pod() : cluster_.nodes_per_leaf();
+      const char* const what = pods ? "pod" : "leaf";
+      if (fold.step % whole != 0 || at(period - 1) / whole == at(period) / whole)
+        return fmt::format("nodes of one {} are not in equal places: it holds {}", what, whole);
+      fold.first = at(0) / whole * whole;
+    }
+    for (int place = period; place <= last; ++place) {
+      if (at(place) - at(place - period) != fold.step) return "the nodes are not spread evenly";
+    }
+    if (!has_equal_links(period, fold)) return "cables differ in length";
+    return "";
+  }
+
+  /// Whether the network takes bytes from a NIC to one of another number.
+  bool crosses_rails() const {
+    if (cluster_.fabric().kind != FabricConfig::Kind::rail_optimised) return false;
+    for (int channel = 0; channel < run_.channels; ++channel) {
+      if (run_.algorithm == Algorithm::ring) {
+        const GlobalRing ring = global_ring(run_.graph, 2, channel, run_.version);
+        for (const NodeCrossing& crossing : ring.crossings)
+          if (crossing.from_nic != crossing.to_nic) return true;
+      } else {
+        std::set<int> nics;
+        for (int gpu = 0; gpu < members_.gpus_per_node(); ++gpu)
+          nics.insert(nic_of(run_.graph, channel, gpu));
+        if (nics.size() > 1) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Link by link, where the place of racks counts.
+  bool has_equal_links(int period, const Fold& found) const {
+    const RackPlan& racks = cluster_.fabric().racks;
+    if (racks.pitch_metres == 0 && racks.row_pitch_metres == 0) return true;
+    Fold fold = found;
+    fold.copies = members_.node_count() / period;
+    for (std::uint32_t id = index_of(cluster_.first_fabric_link()); id < cluster_.links(); ++id) {
+      const int ahead = cluster_.first_node_of(LinkId{id}) - fold.first;
+      if (ahead < 0 || ahead / fold.step >= fold.copies) continue;  // of nodes that stand aside
+      const ClusterLink link = cluster_.link(LinkId{id});
+      const ClusterLink like = cluster_.link(fold.representative(cluster_, LinkId{id}));
+      if (link.rate != like.rate || link.latency != like.latency) return false;
+    }
+    return true;
+  }
+
+  const Cluster& cluster_;
+  const CollectiveRun& run_;
+  Members members_;
+};
+
+}  // namespace
+
+Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
+  Fold fold = Finder(cluster, run).find();
+  if (run.algorithm == Algorithm::tree && is_tuned(run.collective)) {
+    const Members members = members_of(run, cluster.nodes());
+    fold.rails = find_rails(cluster, run, members, partition_of(run, members));
+    if (!fold.rails.why_not.empty()) fold.why_not += "; " + fold.rails.why_not;
+  }
+  return fold;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,32 @@
+#include "models/studies/fold_text.hpp"
+
+#include <fmt/format.h>
+
+#include "models/io/counted.hpp"
+#include "models/io/unit_text.hpp"
+
+namespace fabricast {
+
+std::string fold_text(const BenchRow& row) {
+  const SimulationResult& result = row.result;
+  // Groups of a split are simulated in full.
+  const int copies = result.nodes_simulated > 0 ? row.nodes / result.nodes_simulated : 1;
+  std::string out = fmt::format("#\n# {} {} on {}: ", to_text(row.size), to_text(row.collective),
+                                counted(row.nodes, "node"));
+  if (copies > 1) {
+    out +=
+        fmt::format("{} simulated, each for {}\n", counted(result.nodes_simulated, "node"), copies);
+  } else if (result.rails_folded > 1) {
+    out += fmt::format("one of {} equal rails simulated\n", result.rails_folded);
+  } else {
+    out += "every rank simulated\n";
+  }
+  if (!result.why_not_folded.empty())
+    out += fmt::format("#   {}: {}\n", copies > 1 ? "not fewer" : "nodes not folded",
+                       result.why_not_folded);
+  out += fmt::format("#   {} events, {} of them simulated\n", result.events,
+                     result.events - result.events_skipped);
+  return out;
+}
+
+}  // namespace fabricast

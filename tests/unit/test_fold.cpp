@@ -1,0 +1,341 @@
+// Goal: a folded run is the full run, and so is one that jumps over what repeats itself.
+// Method: seeded random runs on random fabrics; all that comes out is compared to the picosecond
+// and the byte, per rank and link. Runs that are made unlike in one place must be refused.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/nccl/fold.hpp"
+#include "nccl_cases.hpp"
+#include "simulation_cases.hpp"
+
+using namespace fabricast;
+using namespace fabricast::testing;
+
+namespace {
+
+/// Leaves of so few ports that a handful of nodes needs several; two tiers or three.
+FabricConfig random_fabric(Random& random, const NodeGraph& node, const PartsCatalogue& parts) {
+  FabricConfig fabric = default_fabric(node, parts);
+  fabric.is_default = false;
+  const auto nics = static_cast<int>(node.nics().size());
+  const auto nodes_per_leaf = static_cast<int>(random.pick(1, 4));
+  fabric.leaf_down = nodes_per_leaf;
+  if (random.pick(0, 2) == 0) {
+    fabric.kind = FabricConfig::Kind::fat_tree;
+    fabric.leaf_down *= nics;
+  }
+  fabric.oversubscription = static_cast<double>(random.pick(1, 3));
+  if (random.pick(0, 2) == 0) {
+    fabric.pod_leaves = static_cast<int>(random.pick(1, 2));
+    fabric.core = fabric.spine;
+    fabric.core_oversubscription = static_cast<double>(random.pick(1, 2));
+    fabric.spine_core = {fabric.leaf_spine_cable, 100};
+  }
+  fabric.leaf.radix = fabric.spine.radix = fabric.core.radix = 1024;
+  return fabric;
+}
+
+/// All nodes, the first ones, or every second one.
+Members random_members(Random& random, int nodes, int gpus_of_node, int gpus) {
+  const std::vector<int> chosen = random_subset(random, gpus, gpus_of_node);
+  std::vector<int> places;
+  const auto kind = random.pick(0, 3);
+  for (int node = 0; node < nodes; ++node)
+    if (kind > 0 || node % 2 == 0) places.push_back(node);
+  return {places, chosen};
+}
+
+/// Of a preset; read once.
+const NodeGraph& node_of(const std::string& preset, const PartsCatalogue& parts) {
+  static std::map<std::string, NodeGraph> known;
+  const auto at = known.find(preset);
+  if (at != known.end()) return at->second;
+  return known.emplace(preset, load_cluster({preset, 1, ""}, parts).node()).first->second;
+}
+
+struct Drawn {
+  Cluster cluster;
+  CollectiveRun run;
+};
+
+Drawn random_run(Random& random, const PartsCatalogue& parts) {
+  static const std::vector<std::string> presets = preset_names();
+  const NodeGraph& node = node_of(random.of(presets), parts);
+  const int nodes = static_cast<int>(random.of(std::array{2, 4, 4, 6, 8, 8, 9, 12}));
+  Cluster cluster(
+      node, nodes,
+      random.pick(0, 3) == 0 ? default_fabric(node, parts) : random_fabric(random, node, parts));
+  const bool pat = random.pick(0, 3) == 0;
+  const auto all_gpus = static_cast<std::int64_t>(node.gpus().size());
+  const int gpus = pat ? 1 : static_cast<int>(random.pick(1, std::min<std::int64_t>(all_gpus, 3)));
+  CollectiveRun run;
+  run.members = random_members(random, nodes, static_cast<int>(all_gpus), gpus);
+  const Collective collective =
+      pat ? random.of(std::array{Collective::all_gather, Collective::reduce_scatter})
+          : random.of(std::array{Collective::all_reduce, Collective::all_reduce,
+                                 Collective::all_gather, Collective::reduce_scatter});
+  PartitionInput call = random_call(random, collective, pat ? Algorithm::pat : Algorithm::ring,
+                                    run.members.node_count(), gpus);
+  if (pat) {
+    call.version = kNccl2_27_7;
+    call.protocol = Protocol::simple;
+    call.threads = 512;
+  }
+  run.version = call.version;
+  run.collective = collective;
+  run.algorithm = call.algorithm;
+  run.protocol = call.protocol;
+  run.element_bytes = call.element_bytes;
+  run.channels = run.communicator_channels = std::min(call.channels, 2);
+  run.threads = call.threads;
+  // Whole warps' lines for everybody, so that no rank has less than another.
+  run.count = std::min<std::int64_t>(call.count, 100'000);
+  if (collective == Collective::all_reduce)
+    run.count = std::int64_t{19'200} * run.channels * call.ranks * random.pick(1, 2);
+  run.graph = random_graph(random, pat ? GraphPattern::tree : GraphPattern::ring, gpus);
+  const auto nics = static_cast<std::int64_t>(node.nics().size());
+  for (GraphChannel& channel : run.graph.channels) {
+    channel.net_in = static_cast<int>(random.pick(0, nics - 1));
+    channel.net_out =
+        random.pick(0, 1) == 0 ? channel.net_in : static_cast<int>(random.pick(0, nics - 1));
+  }
+  return {std::move(cluster), std::move(run)};
+}
+
+SimulationOptions options(bool fold, bool fast_forward = false, bool explain = false) {
+  SimulationOptions out;
+  out.fold = fold;
+  out.fast_forward = fast_forward;
+  out.first_look = 0;
+  out.explain = explain;
+  return out;
+}
+
+void check_equal(const SimulationResult& got, const SimulationResult& full) {
+  CHECK(got.time == full.time);
+  CHECK(got.launch == full.launch);
+  CHECK(got.rank_finish == full.rank_finish);
+  CHECK(got.events == full.events);
+  CHECK(got.slices == full.slices);
+}
+
+/// Every link of the full run carries what its copy in the folded one does, and there are no more.
+void check_links(const Drawn& drawn, const SimulationResult& folded, const SimulationResult& full) {
+  const Fold fold = find_fold(drawn.cluster, drawn.run);
+  std::map<std::uint32_t, LinkLoad> known;
+  std::size_t copies = 0;
+  for (const LinkLoad& load : folded.links) {
+    known[index_of(load.link)] = load;
+    copies += static_cast<std::size_t>(load.copies);
+  }
+  CHECK(copies == full.links.size());
+  const bool all_equal = std::ranges::all_of(full.links, [&](const LinkLoad& load) {
+    const auto like = known.find(index_of(fold.representative(drawn.cluster, load.link)));
+    return like != known.end() && like->second.carried == load.carried &&
+           like->second.utilisation == load.utilisation;
+  });
+  CHECK(all_equal);
+}
+
+}  // namespace
+
+TEST_CASE("folded = full, to the picosecond, for every rank and link") {
+  const PartsCatalogue parts = load_parts();
+  Random random(11);
+  // Under sanitizers fewer will do: they look for faults of memory, not of figures.
+#ifdef __SANITIZE_ADDRESS__
+  constexpr int kRuns = 40;
+#else
+  constexpr int kRuns = 300;
+#endif
+  int folded = 0, tried = 0;
+  while (folded < kRuns && tried < 2'000) {
+    ++tried;
+    const Drawn drawn = random_run(random, parts);
+    const CollectiveRun& run = drawn.run;
+    const Fold fold = find_fold(drawn.cluster, run);
+    if (fold.copies == 1) {
+      CHECK(!fold.why_not.empty());
+      continue;
+    }
+    ++folded;
+    CAPTURE(tried);
+    CAPTURE(drawn.cluster.node().name());
+    CAPTURE(drawn.cluster.fabric_summary());
+    CAPTURE(to_text(run.algorithm));
+    CAPTURE(to_text(run.collective));
+    CAPTURE(to_text(run.protocol));
+    CAPTURE(run.count);
+    CAPTURE(run.members.node_count());
+    CAPTURE(fold.nodes);
+    const bool explain = folded % 4 == 0;
+    const SimulationResult full =
+        simulate(drawn.cluster, parts.software, run, options(false, false, explain));
+    const SimulationResult got =
+        simulate(drawn.cluster, parts.software, run, options(true, false, explain));
+    check_equal(got, full);
+    CHECK(got.causes == full.causes);
+    CHECK(got.nodes_simulated == fold.nodes);
+    check_links(drawn, got, full);
+    const SimulationResult jumped =
+        simulate(drawn.cluster, parts.software, run, options(true, true));
+    check_equal(jumped, full);
+    check_links(drawn, jumped, full);
+  }
+  CHECK(folded == kRuns);
+}
+
+TEST_CASE("one rail of a tree for all: the full run, to the picosecond") {
+  const PartsCatalogue parts = load_parts();
+  Random random(14);
+  int folded = 0;
+  for (int i = 0; i < 40; ++i) {
+    // Chains that begin at each GPU in turn, each with its own NIC, and over them both trees.
+    const int gpus = i % 2 == 0 ? 8 : 4, nodes = static_cast<int>(random.pick(1, 7));
+    const NodeGraph& node = node_of(i % 4 < 2 ? "dgx-h100" : "dgx-a100", parts);
+    FabricConfig fabric = default_fabric(node, parts);
+    if (i % 3 == 0) fabric.leaf_down = 2;
+    const Drawn drawn{Cluster(node, nodes, fabric), [&] {
+                        CollectiveRun run = tree_call(random.of(kAllProtocols), gpus, 0);
+                        run.graph.pattern =
+                            random.of(std::array{GraphPattern::balanced_tree,
+                                                 GraphPattern::split_tree, GraphPattern::tree});
+                        run.graph.channels.clear();
+                        for (int c = 0; c < gpus; ++c) {
+                          GraphChannel channel;
+                          for (int k = 0; k < gpus; ++k)
+                            channel.gpu_order.push_back((c + k) % gpus);
+                          channel.net_in = channel.net_out = c;
+                          run.graph.channels.push_back(channel);
+                        }
+                        run.channels = run.communicator_channels = 2 * gpus;
+                        run.count = std::int64_t{19'200} * run.channels * random.pick(1, 3);
+                        return run;
+                      }()};
+    CAPTURE(i);
+    CAPTURE(nodes);
+    CAPTURE(to_text(drawn.run.protocol));
+    const Fold fold = find_fold(drawn.cluster, drawn.run);
+    // A parent's second GPU reads from the NIC of the first: across sockets for some, so that moves
+    // of one rail are none, and those of half a node are.
+    if (fold.rails.copies == 1) continue;
+    ++folded;
+    const SimulationResult full =
+        simulate(drawn.cluster, parts.software, drawn.run, options(false));
+    const SimulationResult got =
+        simulate(drawn.cluster, parts.software, drawn.run, options(true, i % 2 == 0));
+    check_equal(got, full);
+    CHECK(got.rails_folded == fold.rails.copies);
+    check_links(drawn, got, full);
+  }
+  CHECK(folded >= 10);
+}
+
+TEST_CASE("what is unlike in one place is not folded, and says why") {
+  const PartsCatalogue parts = load_parts();
+  Random random(12);
+  std::map<std::string, int> refused;
+  int tried = 0;
+  for (int i = 0; i < 60 && tried < 2'000; ++tried) {
+    Drawn drawn = random_run(random, parts);
+    CollectiveRun& run = drawn.run;
+    if (find_fold(drawn.cluster, run).copies == 1) continue;
+    std::string why;
+    const int last = run.members.ranks() - 1;
+    switch (i++ % 6) {
+      case 0:
+        run.faults.gpus = {{static_cast<int>(random.pick(0, last)), 0.8}};
+        why = "a GPU is slow";
+        break;
+      case 1: {
+        const LinkId link = drawn.cluster.first_fabric_link();
+        drawn.cluster.set_rate(link, {drawn.cluster.link(link).rate.bytes_per_s / 2});
+        why = "a link has a rate of its own";
+        break;
+      }
+      case 2: {
+        // Down while nothing runs yet.
+        run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
+        why = "a link goes down";
+        break;
+      }
+      case 3:
+        if (run.algorithm != Algorithm::ring) continue;
+        run.collective = Collective::all_reduce;
+        run.count = 19'200 * run.channels * (last + 1) - 1;
+        why = "the last chunks of ranks differ in size";
+        break;
+      case 4:
+        if (run.algorithm != Algorithm::ring) continue;
+        run.collective = Collective::broadcast;
+        run.root = static_cast<int>(random.pick(0, last));
+        why = "the root is unlike other ranks";
+        break;
+      case 5: {
+        FabricConfig fabric = drawn.cluster.fabric();
+        fabric.nodes_per_rack = 1;
+        fabric.racks.pitch_metres = 1;
+        drawn.cluster = Cluster(drawn.cluster.node(), drawn.cluster.nodes(), fabric);
+        why = "cables differ in length";
+        break;
+      }
+    }
+    CAPTURE(i);
+    const Fold fold = find_fold(drawn.cluster, run);
+    // Leaves without a spine between them stay alike if every one stands in the middle of its rack.
+    if (why == "cables differ in length" && fold.copies > 1) continue;
+    CHECK(fold.copies == 1);
+    CHECK(fold.why_not == why);
+    ++refused[fold.why_not];
+    const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
+                           got = simulate(drawn.cluster, parts.software, run, options(true));
+    check_equal(got, full);
+    CHECK(got.digest == full.digest);
+    CHECK(got.why_not_folded == why);
+  }
+  int all = 0;
+  for (const auto& [why, times] : refused) all += times;
+  CHECK(refused.size() == 6);
+  CHECK(all >= 50);
+}
+
+TEST_CASE("a jump over what repeats itself lands where every event would have led") {
+  const PartsCatalogue parts = load_parts();
+  Random random(13);
+  int jumped = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = random.of(std::array{"dgx-h100", "dgx-a100", "pcie-2gpu"});
+    const int nodes = static_cast<int>(random.pick(1, 3));
+    const Bench bench(name, nodes, parts);
+    const auto gpus_max = static_cast<std::int64_t>(bench.cluster.node().gpus().size());
+    const int gpus =
+        static_cast<int>(random.pick(nodes == 1 ? 2 : 1, std::min<std::int64_t>(gpus_max, 4)));
+    const bool tree = i % 2 == 0;
+    const Protocol protocol = random.of(kAllProtocols);
+    CollectiveRun run = tree ? tree_call(protocol, gpus, 1)
+                             : ring_call(random.of(kRingCollectives), protocol, gpus, 1);
+    run.channels = run.communicator_channels = static_cast<int>(random.pick(1, 2));
+    run.count = random.pick(4'000'000, 8'000'000) / (protocol == Protocol::ll ? 4 : 1);
+    CAPTURE(i);
+    CAPTURE(name);
+    CAPTURE(nodes);
+    CAPTURE(to_text(run.collective));
+    CAPTURE(to_text(protocol));
+    const SimulationResult full = simulate(bench.cluster, parts.software, run, options(false));
+    const SimulationResult got = simulate(bench.cluster, parts.software, run, options(false, true));
+    check_equal(got, full);
+    REQUIRE(got.links.size() == full.links.size());
+    for (std::size_t k = 0; k < got.links.size(); ++k) {
+      CHECK(got.links[k].link == full.links[k].link);
+      CHECK(got.links[k].carried == full.links[k].carried);
+    }
+    CHECK(full.events_skipped == 0);
+    if (got.events_skipped > 0) ++jumped;
+  }
+  CHECK(jumped >= 20);
+}
