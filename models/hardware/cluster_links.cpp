@@ -145,7 +145,7 @@ int Cluster::first_node_of(LinkId global) const {
 LinkId Cluster::moved_back(LinkId global, int nodes) const {
   const std::uint32_t id = index_of(global), by = static_cast<std::uint32_t>(nodes);
   if (id < nic_to_leaf_) return LinkId{id - by * links_per_node_};
-  if (id < trunks_) return LinkId{id - by * nics_per_node()};
+  if (id < trunks_) return LinkId{id - by * nics_per_host()};
   const auto leaves = static_cast<std::uint32_t>(nodes / nodes_per_leaf_);
   return LinkId{trunks_ + layout_->moved_back(id - trunks_, leaves)};
 }

@@ -34,7 +34,7 @@ LIBRARIES = {
     "unistd.h": r"cli/",
     "doctest": r"tests/",
     "benchmark": r"bench/",
-    "Eigen": r"models/",  # one file only: see check_eigen
+    "Eigen": r"models/",  # few files: see check_eigen
 }
 # What must not stand in the code (comments and literals aside) of sim and models.
 BANNED = {
@@ -124,10 +124,13 @@ def check_lists(sources):
             yield path, 1, "stands in no CMakeLists.txt"
 
 
+FITS = {"models/studies/alpha_beta.cpp", "models/training/kernel_fit.cpp"}
+
+
 def check_eigen(sources):
-    users = [path for path, text in sorted(sources.items()) if "#include <Eigen/" in text]
-    for path in users[1:]:
-        yield path, 1, f"Eigen is used in one file only: {users[0]}"
+    for path, text in sorted(sources.items()):
+        if "#include <Eigen/" in text and path not in FITS:
+            yield path, 1, "Eigen takes long to compile: only what fits includes it"
 
 
 def main():

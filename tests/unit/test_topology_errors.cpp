@@ -262,8 +262,8 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
         "unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
   CHECK(load({"torus", 1, ""}) ==
         "unknown topology \"torus\"\nhint: known: dgx-a100, dgx-h100-su, dgx-h100, dgx2-v100, "
-        "gb200-nvl72, gh200-4, "
-        "h100-pcie-nvl-4, hgx-b200, "
+        "gb200-nvl72, gb300-nvl72, gh200-4, "
+        "h100-pcie-nvl-4, hgx-b200, hgx-b300, "
         "hgx-h200-2nic-split, hgx-h200-2nic, pcie-2gpu, pcie-8");
   CHECK(load({"./nowhere.yaml", 1, ""}) == "./nowhere.yaml: no such file");
   CHECK(load({"/tmp", 1, ""}) == "/tmp: is a directory");
