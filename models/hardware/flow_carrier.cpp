@@ -70,7 +70,7 @@ class FlowCarrier final : public FabricCarrier {
     std::vector<std::uint32_t> links;
     for (const std::vector<std::uint32_t>& way : choices) links.push_back(way[step]);
     std::ranges::sort(links);
-    links.erase(std::ranges::unique(links).begin(), links.end());
+    links.erase(std::unique(links.begin(), links.end()), links.end());
     if (links.size() == 1) return links.front();
     const auto known = pool_of_.find(links.front());
     return known != pool_of_.end() ? known->second.id : add_pool(links);

@@ -142,7 +142,8 @@ class Finder {
   /// Where the links of all hops go, and whether these are of their kind.
   bool moves_links(Move& move) const {
     Map back;
-    for (const auto& [from, to] : move.channels) {
+    for (const auto& channels : move.channels) {
+      const int from = channels.first, to = channels.second;
       const std::vector<int>&a = channel(from).gpu_order, &b = channel(to).gpu_order;
       const auto add = [&](int node_from, std::size_t i, int node_to, std::size_t k) {
         return moves_way(move, back, way(node_from, a[i], from, node_to, a[k]),
