@@ -70,7 +70,7 @@ class Finder {
   std::string against_ring() const {
     if (has_root(run_.collective)) return "the root is unlike other ranks";
     if (run_.collective != Collective::all_reduce) return "";
-    const auto ranks = members_.ranks();
+    const auto ranks = static_cast<std::uint32_t>(members_.ranks());
     for (const ChannelPart& part : partition_of(run_, members_).parts) {
       const std::int64_t loops = loop_count(part, Algorithm::ring, run_.collective, ranks);
       const ChunkLoop last = chunk_loop(part, Algorithm::ring, run_.collective, ranks, loops - 1);

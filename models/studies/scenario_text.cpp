@@ -26,7 +26,7 @@ std::string commented(const std::string& text) {
 /// One line per row of every case.
 std::string summary_text(const ScenarioResult& result) {
   TextTable table;
-  for (const std::size_t column : {1, 2, 3, 6, 7, 8}) table.align_right(column);
+  for (const std::size_t column : {1u, 2u, 3u, 6u, 7u, 8u}) table.align_right(column);
   table.add({"case", "nodes", "ranks", "size", "collective", "choice", "channels", "time_us",
              "busbw_GBps"});
   const std::vector<std::vector<ScenarioRow>> rows = result.rows();
@@ -59,7 +59,7 @@ std::string direction(const Comparison& one) {
 
 std::string comparisons_text(const std::vector<Comparison>& comparisons) {
   TextTable table;
-  for (const std::size_t column : {1, 2, 3}) table.align_right(column);
+  for (const std::size_t column : {1u, 2u, 3u}) table.align_right(column);
   table.add({"measured beside predicted", "measured", "predicted", "off by", "", "source"});
   for (const Comparison& one : comparisons) {
     const std::string unit = one.unit.empty() ? "" : " " + one.unit;

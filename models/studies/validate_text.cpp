@@ -14,7 +14,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kWorst = 20, kPairsShown = 10, kWhatShown = 60;
+constexpr std::size_t kWorst = 20, kPairsShown = 10;
 constexpr int kWorstOfClass = 2;
 
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
