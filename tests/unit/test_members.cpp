@@ -11,20 +11,12 @@
 #include "models/nccl/p2p_call.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
+#include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
 
 namespace {
-
-std::string refused(auto make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 Communicator communicator_of(const Cluster& cluster, const Members& members,
                              NcclVersion version = kNccl2_21_5) {
@@ -49,25 +41,27 @@ TEST_CASE("members: ranks node by node, there and back") {
 }
 
 TEST_CASE("members: what is no set of GPUs is refused") {
-  CHECK(refused([] { Members({}, {0}); }) == "a communicator needs a node");
-  CHECK(refused([] { Members({0}, {}); }) == "a communicator needs a GPU");
-  CHECK(refused([] {
+  CHECK(error_text([] { Members({}, {0}); }) == "a communicator needs a node");
+  CHECK(error_text([] { Members({0}, {}); }) == "a communicator needs a GPU");
+  CHECK(error_text([] {
           Members({0}, {2, 1});
         }) ==
         "the GPUs of a communicator are counted from 0, in ascending order, each once: 2, 1 is "
         "not");
-  CHECK(refused([] {
+  CHECK(error_text([] {
           Members({3, 3}, {0});
         }) ==
         "the nodes of a communicator are counted from 0, in ascending order, each once: 3, 3 is "
         "not");
-  CHECK(refused([] { Members({-1}, {0}); }).starts_with("the nodes of a communicator are counted"));
+  CHECK(error_text([] {
+          Members({-1}, {0});
+        }).starts_with("the nodes of a communicator are counted"));
 
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, load_parts());
-  CHECK(refused([&] {
+  CHECK(error_text([&] {
           communicator_of(cluster, {{0, 2}, {0}});
         }) == "there is no node2: there are 2 (node0..node1)");
-  CHECK(refused([&] {
+  CHECK(error_text([&] {
           communicator_of(cluster, {{0}, {3, 8}});
         }) == "there is no GPU 8: dgx-h100 has 8 (0..7)");
 }
@@ -81,10 +75,10 @@ TEST_CASE("members: ranks of a job, as a colour of ncclCommSplit picks them") {
   CHECK(Members::of_job(half, 8) == Members({1}, {4, 5, 6, 7}));
   for (const std::vector<int>& uneven :
        {std::vector<int>{0, 9}, {0, 1, 8}, {0, 8, 9}, {0, 8, 17}, {0, 1, 8, 9, 16}})
-    CHECK(refused([&] { (void)Members::of_job(uneven, 8); }).starts_with("ranks 0, "));
+    CHECK(error_text([&] { (void)Members::of_job(uneven, 8); }).starts_with("ranks 0, "));
   const std::vector<int> first_three = {0, 3, 6, 9};
   CHECK(
-      refused([&] { (void)Members::of_job(first_three, 8); }) ==
+      error_text([&] { (void)Members::of_job(first_three, 8); }) ==
       "ranks 0, 3, 6, 9: not the same GPUs of node0 and of node1\nhint: a communicator with other "
       "GPUs on another node is not simulated yet");
 }

@@ -6,20 +6,12 @@
 
 #include "models/studies/bench.hpp"
 #include "nccl_cases.hpp"
+#include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
 
 namespace {
-
-std::string refused(auto make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::vector<Members> members(const char* split, int nodes, int gpus, int gpus_per_process = 1) {
   std::vector<Members> out;
@@ -51,11 +43,11 @@ TEST_CASE("split: nccl-tests' forms") {
   CHECK(parse_split("/4").colour(13) == 3);
   const std::string hint =
       "\nhint: write it like nccl-tests: MOD 8, %8, DIV 8, /8, AND 0x7, &7 or OR 7";
-  CHECK(refused([] { parse_split("8"); }) == "\"8\" is no split of ranks" + hint);
-  CHECK(refused([] { parse_split("%"); }) == "\"%\" is no split of ranks" + hint);
-  CHECK(refused([] { parse_split("mod 8"); }) == "\"mod 8\" is no split of ranks" + hint);
-  CHECK(refused([] { parse_split("%-1"); }) == "\"%-1\" is no split of ranks" + hint);
-  CHECK(refused([] { parse_split("/0"); }) == "\"/0\" divides by 0" + hint);
+  CHECK(error_text([] { parse_split("8"); }) == "\"8\" is no split of ranks" + hint);
+  CHECK(error_text([] { parse_split("%"); }) == "\"%\" is no split of ranks" + hint);
+  CHECK(error_text([] { parse_split("mod 8"); }) == "\"mod 8\" is no split of ranks" + hint);
+  CHECK(error_text([] { parse_split("%-1"); }) == "\"%-1\" is no split of ranks" + hint);
+  CHECK(error_text([] { parse_split("/0"); }) == "\"/0\" divides by 0" + hint);
 
   Environment environment;
   CHECK_FALSE(split_of(environment));
@@ -64,7 +56,7 @@ TEST_CASE("split: nccl-tests' forms") {
   environment.set("NCCL_TESTS_SPLIT_MASK=10");  // hexadecimal
   CHECK(split_of(environment)->colour(31) == 16);
   environment.set("NCCL_TESTS_SPLIT_MASK=x");
-  CHECK(refused([&] { split_of(environment); }) ==
+  CHECK(error_text([&] { split_of(environment); }) ==
         "NCCL_TESTS_SPLIT_MASK=x is no hexadecimal number");
 }
 
@@ -78,7 +70,7 @@ TEST_CASE("split: groups by colour") {
   CHECK(members("/16", 4, 8)[1] == Members({2, 3}, {0, 1, 2, 3, 4, 5, 6, 7}));
   // Colours are those of processes, not of GPUs.
   CHECK(members("%2", 2, 8, 4)[1] == Members({0, 1}, {4, 5, 6, 7}));
-  CHECK(refused([] { members("/12", 2, 8); }).starts_with("ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"));
+  CHECK(error_text([] { members("/12", 2, 8); }).starts_with("ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"));
 }
 
 TEST_CASE("split: groups with NICs of their own run as alone, groups on one NIC share it") {
@@ -116,7 +108,7 @@ TEST_CASE("split: slow GPUs and links are those of the job, what is not simulate
   const auto error = [&](auto change) {
     BenchConfig wrong = bench_config("dgx-h100", 2, "%8");
     change(wrong);
-    return refused([&] { run_bench(wrong, parts); });
+    return error_text([&] { run_bench(wrong, parts); });
   };
   CHECK(error([](BenchConfig& c) { c.explain = true; }) ==
         "--explain is not simulated with several groups at the same time (--split) yet");
