@@ -21,6 +21,30 @@ std::string listed(const std::vector<Candidate>& candidates) {
   return out;
 }
 
+/// What `decision` makes of the call.
+CollectiveRun run_of(const Communicator& communicator, const Call& call,
+                     const TunerDecision& decision) {
+  CollectiveRun run;
+  run.version = communicator.version;
+  run.collective = call.collective;
+  run.algorithm = *decision.algorithm;
+  run.protocol = decision.protocol;
+  run.count = call.count;
+  run.element_bytes = call.element_bytes;
+  run.root = call.root;
+  run.channels = decision.channels;
+  const PartitionInput split =
+      split_of(communicator.model, call.collective, call.count, call.element_bytes, decision);
+  run.communicator_channels = split.communicator_channels;
+  run.heads = split.heads;
+  run.members = communicator.members;
+  run.threads = decision.threads;
+  run.buffers = communicator.settings.buffers;
+  run.transport = transport_rules(communicator);
+  run.graph = graph_of(communicator.model.input, run.algorithm);
+  return run;
+}
+
 }  // namespace
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
@@ -88,25 +112,18 @@ DecidedCall decide_call(const Communicator& communicator, const Call& call) {
     throw Error(fmt::format("{}: NCCL refuses the call, nothing is left to choose from:{}",
                             to_text(call.collective), listed(out.decision.candidates)));
   }
-  const TunerInput& input = communicator.model.input;
-  CollectiveRun& run = out.run;
-  run.version = communicator.version;
-  run.collective = call.collective;
-  run.algorithm = *out.decision.algorithm;
-  run.protocol = out.decision.protocol;
-  run.count = call.count;
-  run.element_bytes = call.element_bytes;
-  run.root = call.root;
-  run.channels = out.decision.channels;
-  const PartitionInput split =
-      split_of(communicator.model, call.collective, call.count, call.element_bytes, out.decision);
-  run.communicator_channels = split.communicator_channels;
-  run.heads = split.heads;
-  run.members = communicator.members;
-  run.threads = out.decision.threads;
-  run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator);
-  run.graph = graph_of(input, run.algorithm);
+  out.run = run_of(communicator, call, out.decision);
+  return out;
+}
+
+DecidedCall decided_as(const Communicator& communicator, const Call& call,
+                       const Candidate& candidate) {
+  assert(candidate.excluded.empty());
+  DecidedCall out;
+  take(communicator.model, candidate,
+       message_size(call.collective, call.count, call.element_bytes, communicator.ranks),
+       out.decision);
+  out.run = run_of(communicator, call, out.decision);
   return out;
 }
 

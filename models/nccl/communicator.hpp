@@ -49,5 +49,8 @@ struct DecidedCall {
 };
 /// Throws Error when NCCL refuses the call. REQUIRES: count > 0, root < ranks.
 DecidedCall decide_call(const Communicator& communicator, const Call& call);
+/// As if this candidate of decide() had won. REQUIRES: it is not excluded; a tuned collective.
+DecidedCall decided_as(const Communicator& communicator, const Call& call,
+                       const Candidate& candidate);
 
 }  // namespace fabricast

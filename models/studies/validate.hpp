@@ -2,12 +2,12 @@
 // The study behind `fabricast validate nccl-tests`: what is predicted for runs that somebody
 // measured. Config, code and result; scores are in validate_score.hpp, texts in validate_text.hpp.
 
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/studies/for_each.hpp"
 #include "models/studies/map_run.hpp"
 
 namespace fabricast {
@@ -54,9 +54,6 @@ struct ValidateResult {
   std::map<std::string, int> notes;             ///< what was assumed -> of how many runs
   std::size_t calls = 0;                        ///< that were simulated: different ones
 };
-
-/// Calls one(0) .. one(count - 1), in any order and on any thread; each writes its own result.
-using ForEach = std::function<void(std::size_t count, const std::function<void(std::size_t)>& one)>;
 
 /// Runs that cannot be mapped or that NCCL refuses are left out with the reason.
 ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/job_options.hpp"
+#include "cli/values.hpp"
+#include "cli/workers.hpp"
+#include "models/io/unit_text.hpp"
+#include "models/studies/bench.hpp"
+#include "models/studies/cutover_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// What was typed, before it means anything.
+struct CutoverOptions {
+  JobOptions job;
+  std::string topology, fabric, collective = "all_reduce", sizes = "8B..16GiB", format = "text";
+  int slices_max = 1'000'000;
+  bool sharp = false, sensitivity = false;
+};
+
+CutoverConfig config(const CutoverOptions& options) {
+  CutoverConfig out;
+  out.topology = options.topology;
+  out.fabric = options.fabric;
+  out.nodes = options.job.node_counts();
+  out.gpus_per_node = options.job.gpus_per_node;
+  out.sharp = options.sharp;
+  out.version = options.job.version();
+  out.environment = options.job.environment();
+  const auto collectives =
+      of_option("--collective", [&] { return parse_collectives(options.collective); });
+  if (collectives.size() != 1) throw Error("--collective: one at a time");
+  out.collective = collectives.front();
+  out.sizes = of_option("--sizes", [&] { return parse_sizes(options.sizes); });
+  std::ranges::sort(out.sizes);
+  out.slices_max = options.slices_max;
+  return out;
+}
+
+int run(const CutoverOptions& options) {
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const CutoverConfig asked = config(options);
+  CutoverResult result;
+  std::vector<CutoverVariant> variants;
+  {
+    Progress progress;
+    const auto callback = progress.callback();
+    const ForEach for_each = [&](std::size_t count, const auto& one) {
+      for_each_on_all_cores(count, one, callback);
+    };
+    result = run_cutover(asked, parts, for_each);
+    if (options.sensitivity) variants = cutover_sensitivity(asked, parts, for_each);
+  }
+  if (options.format == "csv") {
+    for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
+    fmt::print("{}", cutover_csv(result));
+  } else {
+    fmt::print("{}", options.format == "json" ? cutover_json(result, variants)
+                                              : cutover_text(result, variants));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_cutover(CLI::App& app, Action& action) {
+  auto options = std::make_shared<CutoverOptions>();
+  CLI::App* command = app.add_subcommand(
+      "cutover", "which algorithm and protocol is fastest at which size, and what NCCL takes");
+  command->add_option("--topology", options->topology, "preset name or YAML file")->required();
+  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  add_job_options(*command, options->job);
+  command
+      ->add_option("--collective", options->collective,
+                   "all_reduce, all_gather, reduce_scatter, broadcast or reduce")
+      ->capture_default_str();
+  command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
+      ->capture_default_str();
+  command->add_flag("--sharp", options->sharp, "the fabric offers SHARP, and NCCL uses it");
+  command->add_flag("--sensitivity", options->sensitivity,
+                    "also with slower switches, oversubscribed leaves, SHARP, fewer NICs");
+  command
+      ->add_option("--slices-max", options->slices_max,
+                   "extrapolate over sizes or nodes what would take more slices to simulate")
+      ->check(whole_number(1, 2'000'000'000))
+      ->capture_default_str();
+  command->add_option("--format", options->format)
+      ->check(one_of({"text", "csv", "json"}))
+      ->capture_default_str();
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fabricast

@@ -1,0 +1,134 @@
+#include <doctest/doctest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "models/studies/bench.hpp"
+#include "models/studies/cutover_text.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+const ForEach kInTurn = [](std::size_t count, const auto& one) {
+  for (std::size_t i = 0; i < count; ++i) one(i);
+};
+
+CutoverConfig question(std::vector<int> nodes, std::vector<Bytes> sizes) {
+  CutoverConfig out;
+  out.topology = "dgx-h100";
+  out.nodes = std::move(nodes);
+  out.sizes = std::move(sizes);
+  return out;
+}
+
+/// The time that bench gives when the environment forces this algorithm and protocol.
+double forced_us(const CutoverConfig& config, int nodes, Bytes size, const Contender& contender) {
+  BenchConfig bench;
+  bench.topology = config.topology;
+  bench.nodes = {nodes};
+  bench.sizes = {size};
+  bench.environment.set("NCCL_ALGO", std::string(to_text(contender.algorithm)));
+  bench.environment.set("NCCL_PROTO", std::string(to_text(contender.protocol)));
+  const BenchResult result = run_bench(bench, load_parts());
+  return microseconds_of(result.blocks.front().rows.front().result.time);
+}
+
+}  // namespace
+
+TEST_CASE("cutover: each time is that of bench with the algorithm forced") {
+  const CutoverConfig config = question({1, 2}, {{1 << 10}, {1 << 20}, {1 << 24}});
+  const CutoverResult result = run_cutover(config, load_parts(), kInTurn);
+  int compared = 0;
+  for (const CutoverColumn& column : result.columns) {
+    for (const auto& cell : column.cells) {
+      REQUIRE(cell);
+      for (std::size_t i = 0; i < cell->times.size(); ++i) {
+        if (!cell->times[i]) continue;
+        CAPTURE(column.nodes);
+        CAPTURE(cell->size.count);
+        CAPTURE(to_text(result.contenders[i]));
+        CHECK_FALSE(cell->times[i]->extrapolated);
+        CHECK(cell->times[i]->time_us ==
+              forced_us(config, column.nodes, cell->size, result.contenders[i]));
+        CHECK(cell->times[*cell->fastest]->time_us <= cell->times[i]->time_us);
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared >= 36);
+}
+
+TEST_CASE("cutover: on one side the one is ahead, on the other side the other") {
+  const CutoverConfig config = question({2}, {{1 << 14}, {1 << 16}, {1 << 18}, {1 << 20}});
+  const CutoverResult result = run_cutover(config, load_parts(), kInTurn);
+  const CutoverColumn& column = result.columns.front();
+  REQUIRE_FALSE(column.fastest.empty());
+  for (const Cutover& cutover : column.fastest) {
+    const auto us = [&](std::size_t contender, Bytes size) {
+      return forced_us(config, 2, size, result.contenders[contender]);
+    };
+    const Bytes before{cutover.size.count * 100 / 103 / 64 * 64};
+    CHECK(us(cutover.to, cutover.size) <= us(cutover.from, cutover.size));
+    CHECK(us(cutover.to, before) >= us(cutover.from, before));
+    CHECK(cutover.first <= cutover.size);
+    CHECK(cutover.last >= cutover.size);
+  }
+}
+
+TEST_CASE("cutover: what is extrapolated is near what is simulated") {
+  CutoverConfig config = question({1, 2, 4}, {{1 << 24}, {1 << 25}, {1 << 26}, {1 << 27}});
+  const CutoverResult exact = run_cutover(config, load_parts(), kInTurn);
+  config.slices_max = 20'000;
+  const CutoverResult thin = run_cutover(config, load_parts(), kInTurn);
+  int extrapolated = 0;
+  for (std::size_t c = 0; c < exact.columns.size(); ++c) {
+    for (std::size_t k = 0; k < exact.columns[c].cells.size(); ++k) {
+      for (std::size_t i = 0; i < exact.contenders.size(); ++i) {
+        const auto& full = exact.columns[c].cells[k]->times[i];
+        const auto& line = thin.columns[c].cells[k]->times[i];
+        if (!full || !line || !line->extrapolated) continue;
+        ++extrapolated;
+        CAPTURE(to_text(exact.contenders[i]));
+        CAPTURE(exact.columns[c].nodes);
+        CAPTURE(config.sizes[k].count);
+        CHECK(line->time_us / full->time_us == doctest::Approx(1).epsilon(0.15));
+      }
+    }
+  }
+  CHECK(extrapolated > 10);
+}
+
+TEST_CASE("cutover: a variant of the fabric, and SHARP") {
+  CutoverConfig config = question({2}, {{1 << 20}});
+  config.latency_factor = 3;
+  const auto slow = run_cutover(config, load_parts(), kInTurn);
+  const auto usual = run_cutover(question({2}, {{1 << 20}}), load_parts(), kInTurn);
+  const auto best = [](const CutoverResult& result) {
+    const CutoverCell& cell = *result.columns.front().cells.front();
+    return cell.times[*cell.fastest]->time_us;
+  };
+  CHECK(best(slow) > best(usual));
+  const auto variants = cutover_sensitivity(question({2}, {{1 << 20}}), load_parts(), kInTurn);
+  REQUIRE(variants.size() == 4);
+  CHECK(variants[2].name == "SHARP");
+  CHECK(variants[2].result.contenders.size() > usual.contenders.size());
+  CHECK(variants[3].name == "4 of 8 NICs");
+  CHECK(best(variants[3].result) > best(usual));
+}
+
+TEST_CASE("cutover: json holds what the map shows; what has no algorithms is refused") {
+  const CutoverResult result =
+      run_cutover(question({1}, {{1 << 12}, {1 << 28}}), load_parts(), kInTurn);
+  const auto json = nlohmann::json::parse(cutover_json(result, {}));
+  CHECK(json["columns"][0]["cells"][0]["fastest"] ==
+        to_text(result.contenders[*result.columns[0].cells[0]->fastest]));
+  CHECK(json["columns"][0]["nodes"] == 1);
+  CutoverConfig config = question({1}, {{1 << 12}});
+  config.collective = Collective::alltoall;
+  CHECK(error_text([&] { run_cutover(config, load_parts(), kInTurn); }) ==
+        "alltoall is sends and receives: no algorithm to choose\n"
+        "hint: all_reduce, all_gather, reduce_scatter, broadcast and reduce have several");
+}
