@@ -16,6 +16,7 @@ using Action = std::function<int()>;
 void add_bench(CLI::App& app, Action& action);
 void add_decide(CLI::App& app, Action& action);
 void add_cutover(CLI::App& app, Action& action);
+void add_whatif(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_topo(CLI::App& app, Action& action);
 void add_lint(CLI::App& app, Action& action);

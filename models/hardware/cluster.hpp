@@ -106,6 +106,10 @@ class Cluster {
   LinkId global(int node, LinkId local) const {
     return LinkId{static_cast<std::uint32_t>(node) * links_per_node_ + index_of(local)};
   }
+  /// REQUIRES: no fabric link.
+  const NodeLink& node_link(LinkId global) const {
+    return node_.link(LinkId{index_of(global) % links_per_node_});
+  }
   /// From NIC vertex to NIC vertex through the fabric: static routing by destination (D-mod-K),
   /// so all traffic to one NIC climbs through the same uplink of a leaf. The NICs must differ.
   /// First link leaves the NIC's port, last one enters the other's.

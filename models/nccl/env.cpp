@@ -90,6 +90,10 @@ void Environment::set(std::string_view name, std::string_view value) {
   }
 }
 
+void Environment::unset(std::string_view name) {
+  std::erase_if(variables_, [&](const auto& variable) { return variable.first == name; });
+}
+
 void Environment::read_text(std::string_view text, const std::string& file) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
   Place place{file, 0, {}};

@@ -20,6 +20,7 @@ class Environment {
   /// '='.
   void set(std::string_view assignment);
   void set(std::string_view name, std::string_view value);
+  void unset(std::string_view name);
 
   /// The text of a file of `NAME=value` lines, each optionally after `export`. Blank lines and
   /// lines that start with '#' are skipped. A value in single or double quotes is taken as it is;

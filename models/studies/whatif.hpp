@@ -1,0 +1,67 @@
+#pragma once
+// The study behind `fabricast whatif`: the same work before and after several things are changed
+// (variables, NCCL's version, topology, fabric). What each of them is worth alone, in the order
+// given, as the last one, and by Shapley; and by which mechanism. Texts of it: whatif_text.hpp.
+
+#include <string>
+#include <vector>
+
+#include "models/studies/bench.hpp"
+#include "models/studies/for_each.hpp"
+
+namespace fabricast {
+
+/// So many are tried in all their combinations.
+inline constexpr std::size_t kFactorsMax = 8;
+
+/// One thing that differs between before and after.
+struct WhatifFactor {
+  enum class Kind : std::uint8_t { variable, version, topology, fabric };
+  Kind kind{};
+  std::string name;                          ///< of a variable
+  std::optional<std::string> before, after;  ///< nothing: a variable that is not set
+
+  /// "NCCL_NET_GDR_LEVEL=LOC instead of PHB", "NCCL 2.27.7 instead of 2.21.5".
+  std::string text() const;
+};
+
+/// Microseconds that a factor takes away (+) or adds (-).
+struct Worth {
+  double alone_us = 0;     ///< the first change, nothing else
+  double in_order_us = 0;  ///< after those before it in the list
+  double last_us = 0;      ///< when all others are made already
+  double shapley_us = 0;   ///< mean over all orders; these add up to the whole change
+  std::string mechanism;   ///< alone, or as the last one where alone it changes nothing
+};
+
+struct WhatifRow {
+  Collective collective{};
+  int nodes = 1, ranks = 1;
+  Bytes size;
+  double before_us = 0, after_us = 0;
+  double before_busbw = 0, after_busbw = 0;
+  std::string before_choice, after_choice;  ///< "Tree LL128, 16 channels"
+  std::string mechanism;                    ///< of all changes together
+  std::vector<Worth> worths;                ///< by factor
+};
+
+struct WhatifResult {
+  std::vector<WhatifFactor> factors;
+  std::vector<WhatifRow> rows;
+  std::vector<std::string> notes;  ///< of before and after
+  std::size_t runs = 0;            ///< combinations simulated
+};
+
+/// The factors between two questions, in the order in which `after` has them. Throws Error when
+/// there is none, or more than kFactorsMax.
+std::vector<WhatifFactor> factors_between(const BenchConfig& before, const BenchConfig& after);
+
+/// `before` with those factors changed that `mask` has bits for.
+BenchConfig with_factors(const BenchConfig& before, const std::vector<WhatifFactor>& factors,
+                         std::uint32_t mask);
+
+/// Both ask for the same work. Throws Error.
+WhatifResult run_whatif(const BenchConfig& before, const BenchConfig& after,
+                        const PartsCatalogue& parts, const ForEach& for_each);
+
+}  // namespace fabricast
