@@ -10,6 +10,8 @@
 namespace fabricast {
 namespace {
 
+constexpr std::int64_t kNoLead = -1, kLeadsDiffer = -2;
+
 Duration copy_time(std::int64_t bytes, Bandwidth rate) {
   return rate.bytes_per_s > 0 ? transfer_time({bytes}, rate) : Duration{};
 }
@@ -25,6 +27,9 @@ Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks
       links_(own_->links),
       blocks_(blocks),
       threads_(threads),
+      sends_(blocks),
+      receives_(blocks),
+      flights_(blocks),
       first_part_(blocks + threads) {}
 
 template <class Stamp>
@@ -35,6 +40,9 @@ Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks
       links_(links),
       blocks_(blocks),
       threads_(threads),
+      sends_(blocks),
+      receives_(blocks),
+      flights_(blocks),
       first_part_(blocks + threads) {}
 
 template <class Stamp>
@@ -63,7 +71,8 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 
 /// Counts chunks, and finds the links that bytes reach with different lead times: latency between
 /// the event that books the link and the arrival. Booking one on arrival can make leads further on
-/// differ, so it goes round until nothing changes. `joins`: links that are booked so anyway.
+/// differ, so it goes round until nothing changes; within a round the order of messages counts for
+/// nothing. `joins`: links that are booked so anyway.
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   joins_ = std::move(joins);
@@ -75,7 +84,7 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
   for (bool changed = true; changed;) {
     changed = false;
     chunks_in_all_ = 0;
-    leads.assign(links_.size(), -1);
+    leads.assign(links_.size(), kNoLead);
     used_.assign(links_.size(), false);
     for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
       std::uint32_t cursor = 0;
@@ -86,19 +95,21 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
           const std::size_t hops = way_.near.size() + way_.far.size();
           assert(hops <= UINT8_MAX);
           hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
-          if (joins_differ(way_.near, leads)) changed = true;
-          if (joins_differ(way_.far, leads)) changed = true;
+          note_leads(way_.near, leads);
+          note_leads(way_.far, leads);
         }
       }
+    }
+    for (std::uint32_t link = 0; link < links_.size(); ++link) {
+      if (leads[link] == kLeadsDiffer) joins_[link] = changed = true;
     }
   }
 }
 
-/// Walks a way; whether it makes a link a joint.
+/// Walks a way.
 template <class Stamp>
-bool Exchange<Stamp>::joins_differ(const std::vector<std::uint32_t>& links,
-                                   std::vector<std::int64_t>& leads) {
-  bool differ = false;
+void Exchange<Stamp>::note_leads(const std::vector<std::uint32_t>& links,
+                                 std::vector<std::int64_t>& leads) {
   std::int64_t lead = 0;
   for (const std::uint32_t link : links) {
     used_[link] = true;
@@ -110,14 +121,13 @@ bool Exchange<Stamp>::joins_differ(const std::vector<std::uint32_t>& links,
     }
     if (joins_[link]) {
       lead = 0;
-    } else if (leads[link] < 0) {
+    } else if (leads[link] == kNoLead) {
       leads[link] = lead;
     } else if (leads[link] != lead) {
-      joins_[link] = differ = true;
+      leads[link] = kLeadsDiffer;
     }
     lead += links_[link].latency.ps;
   }
-  return differ;
 }
 
 template <class Stamp>
@@ -176,7 +186,7 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane,
                                     bool sending) {
-  std::uint32_t id = take_awaited(sending ? from : to, from, to);
+  std::uint32_t id = take_awaited(sending ? from : to, from, to, lane.tag);
   const bool is_new = id == kNone;
   if (is_new) id = new_message();
   Message& message = messages_[id];
@@ -184,6 +194,11 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
     assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
     message.send_rate = lane.rate;
     message.near_slots = static_cast<std::uint8_t>(lane.slots);
+    message.sending = sends_.take(from);
+    sends_[message.sending] = id;
+  } else {
+    message.receiving = receives_.take(to);
+    receives_[message.receiving] = id;
   }
   if (!is_new) {
     assert(message.bytes == lane.bytes.count && message.chunk == lane.chunk.count);
@@ -192,6 +207,7 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   message.open = true;
   message.from = from;
   message.to = to;
+  message.tag = lane.tag;
   message.kind = static_cast<std::uint8_t>(lane.kind);
   message.bytes = lane.bytes.count;
   message.chunk = lane.chunk.count;
@@ -209,10 +225,10 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
 /// The message that the peer has opened already, or kNone.
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::take_awaited(std::uint32_t block, std::uint32_t from,
-                                            std::uint32_t to) {
+                                            std::uint32_t to, std::uint32_t tag) {
+  const auto is_it = [&](const Message& m) { return m.from == from && m.to == to && m.tag == tag; };
   std::uint32_t* at = &blocks_[block].awaited;
-  while (*at != kNone && (messages_[*at].from != from || messages_[*at].to != to))
-    at = &messages_[*at].next_awaited;
+  while (*at != kNone && !is_it(messages_[*at])) at = &messages_[*at].next_awaited;
   const std::uint32_t id = *at;
   if (id != kNone) *at = messages_[id].next_awaited;
   return id;
@@ -277,9 +293,9 @@ void Exchange<Stamp>::acknowledged(std::uint32_t number, Stamp at) {
 }
 
 template <class Stamp>
-void Exchange<Stamp>::arm(std::uint32_t id, Part part, Stamp at) {
+void Exchange<Stamp>::arm(std::uint32_t number, Part part, Stamp at) {
   queue_.push({std::max(at.ps, queue_.now().ps)},
-              first_actor_ + first_part_ + id * kParts + static_cast<std::uint32_t>(part));
+              first_actor_ + first_part_ + number * kParts + static_cast<std::uint32_t>(part));
 }
 
 /// The sender acts when its bytes begin to move.
@@ -290,7 +306,7 @@ void Exchange<Stamp>::arm_sender(std::uint32_t id) {
     return;
   m.sender_armed = true;
   const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
-  arm(id, Part::sender, now(start).plus(kinds_[m.kind].overhead, Cause::latency));
+  arm(m.sending, Part::sender, now(start).plus(kinds_[m.kind].overhead, Cause::latency));
 }
 
 template <class Stamp>
@@ -324,7 +340,8 @@ void Exchange<Stamp>::arm_relay(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.relay_armed || m.queued == m.filled || m.queued == m.allowed) return;
   m.relay_armed = true;
-  arm(id, Part::relay, later(m.near[m.queued % m.near_slots], m.far[m.queued % m.far_slots]));
+  arm(m.sending, Part::relay,
+      later(m.near[m.queued % m.near_slots], m.far[m.queued % m.far_slots]));
 }
 
 template <class Stamp>
@@ -341,7 +358,7 @@ void Exchange<Stamp>::arm_poster(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.poster_armed || m.requested == m.chunks || m.requested - m.received == m.far_slots) return;
   m.poster_armed = true;
-  arm(id, Part::poster, m.far[m.requested % m.far_slots]);
+  arm(m.receiving, Part::poster, m.far[m.requested % m.far_slots]);
 }
 
 template <class Stamp>
@@ -420,12 +437,7 @@ void Exchange<Stamp>::travel(Flight flight) {
       if (flight.hop == start && hand_over(flight, hops, end)) return;
     }
     if (joins_[id] && flight.hop != start) {
-      if (free_flights_.empty()) {
-        free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
-        flights_.emplace_back();
-      }
-      const std::uint32_t number = free_flights_.back();
-      free_flights_.pop_back();
+      const std::uint32_t number = flights_.take(m.from);
       flights_[number] = flight;
       return arm(number, Part::flight, flight.first);
     }
@@ -471,7 +483,7 @@ void Exchange<Stamp>::wait_for_carrier() {
 template <class Stamp>
 void Exchange<Stamp>::act_flight(std::uint32_t number) {
   const Flight flight = flights_[number];
-  free_flights_.push_back(number);
+  flights_.give_back(messages_[flight.message].from, number);
   travel(flight);
 }
 
@@ -512,6 +524,8 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
   if (m.received == m.chunks) {
     lane_done(m.to, m.receiver_free);
     m.open = false;
+    sends_.give_back(m.from, m.sending);
+    receives_.give_back(m.to, m.receiving);
     free_messages_.push_back(id);
     ++messages_done_;
   } else if (m.relayed) {
@@ -532,27 +546,40 @@ template <class Stamp>
 void Exchange<Stamp>::dispatch(std::uint32_t actor) {
   if (actor < blocks_.size()) return next_batch(actor, blocks_[actor].end);
   if (actor < first_part_) return act_thread(actor - static_cast<std::uint32_t>(blocks_.size()));
-  const std::uint32_t id = (actor - first_part_) / kParts;
+  const std::uint32_t number = (actor - first_part_) / kParts;
   switch (static_cast<Part>((actor - first_part_) % kParts)) {
     case Part::sender:
-      return act_sender(id);
+      return act_sender(sends_[number]);
     case Part::relay:
-      return act_relay(id);
+      return act_relay(sends_[number]);
     case Part::poster:
-      return act_poster(id);
+      return act_poster(receives_[number]);
     case Part::flight:
-      return act_flight(id);
+      return act_flight(number);
   }
 }
 
-/// Asks for the messages of those who act soon. A flight's number is that of no message: asking for
-/// what lies behind them does no harm.
+/// Which message an actor belongs to; they count from first_part_ here.
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::message_of(std::uint32_t part) const {
+  const std::uint32_t number = part / kParts;
+  switch (static_cast<Part>(part % kParts)) {
+    case Part::poster:
+      return receives_[number];
+    case Part::flight:
+      return flights_[number].message;
+    default:
+      return sends_[number];
+  }
+}
+
+/// Asks for the messages of those who act soon.
 template <class Stamp>
 void Exchange<Stamp>::prefetch() const {
   constexpr std::size_t ahead = 4;  // measured on an all-to-all of 1,024 ranks
   const std::uint32_t* const actor = queue_.upcoming(ahead);
   if (actor == nullptr || *actor < first_part_) return;  // alone: they count from 0
-  const Message* const message = messages_.data() + (*actor - first_part_) / kParts;
+  const Message* const message = &messages_[message_of(*actor - first_part_)];
   __builtin_prefetch(message, 1);
   __builtin_prefetch(&message->near, 1);
 }
@@ -617,8 +644,8 @@ Stamp Exchange<Stamp>::makespan() const {
 template <class Stamp>
 std::size_t Exchange<Stamp>::memory_bytes() const {
   std::size_t bytes = blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
-                      hops_.capacity() * sizeof(std::uint32_t) +
-                      flights_.capacity() * sizeof(Flight) + links_.memory_bytes();
+                      hops_.capacity() * sizeof(std::uint32_t) + sends_.memory_bytes() +
+                      receives_.memory_bytes() + flights_.memory_bytes() + links_.memory_bytes();
   for (const Thread& thread : threads_) bytes += thread.jobs.capacity() * sizeof(std::uint32_t);
   return bytes;
 }

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/block_numbers.hpp"
 #include "sim/carrier.hpp"
 #include "sim/guest.hpp"
 #include "sim/link_servers.hpp"
@@ -45,11 +46,12 @@ struct MessageKind {
   PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
 };
 
-/// One end of a message. Both ends agree on bytes, chunk and kind.
+/// One end of a message. Both ends agree on bytes, chunk, kind and tag.
 struct ExchangeLane {
   std::uint32_t peer = 0;  ///< block
   Bytes bytes, chunk;
   std::uint32_t kind = 0;   ///< index of add_kind()
+  std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
   std::uint32_t slots = 1;  ///< chunks in flight on this side; of a direct message the sender says
   Bandwidth rate;           ///< payload per second; 0 = takes no time
 };
@@ -75,7 +77,7 @@ struct ExchangeWay {
 };
 
 /// Pure functions, so that memory does not grow with the number of messages. At any time at most
-/// one message per pair of blocks and direction is under way.
+/// one message per pair of blocks, direction and tag is under way.
 class ExchangeSchedule {
  public:
   virtual ~ExchangeSchedule() = default;
@@ -158,6 +160,8 @@ class Exchange final : public Guest<Stamp> {
     std::uint32_t from = 0, to = 0;
     std::uint32_t send_thread = 0, receive_thread = 0;
     std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
+    std::uint32_t tag = 0;
+    std::uint32_t sending = 0, receiving = 0;  ///< its number at the two ends that have opened it
   };
 
   struct Flight {  ///< a chunk on its way
@@ -176,8 +180,8 @@ class Exchange final : public Guest<Stamp> {
     bool busy = false;
   };
 
-  /// Actors, from first_actor_ on: blocks, threads, then four for every number of a message or a
-  /// flight.
+  /// Actors, from first_actor_ on: blocks, threads, then four for every number: two of what a block
+  /// sends, one of what it receives, one of the flights of what it sends.
   enum class Part : std::uint32_t { sender, relay, poster, flight };
   static constexpr std::uint32_t kParts = 4;
 
@@ -187,18 +191,20 @@ class Exchange final : public Guest<Stamp> {
   };
 
   void survey(std::vector<bool> joins);
-  bool joins_differ(const std::vector<std::uint32_t>& links, std::vector<std::int64_t>& leads);
+  void note_leads(const std::vector<std::uint32_t>& links, std::vector<std::int64_t>& leads);
   void next_batch(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
-  std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to);
+  std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to,
+                             std::uint32_t tag);
   std::uint32_t new_message();
   void lay_way(std::uint32_t id);
+  std::uint32_t message_of(std::uint32_t part) const;
   void prefetch() const;
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
   void lane_done(std::uint32_t block, Stamp at);
   void acknowledged(std::uint32_t block, Stamp at);
-  void arm(std::uint32_t id, Part part, Stamp at);
+  void arm(std::uint32_t number, Part part, Stamp at);
   void arm_sender(std::uint32_t id);
   void arm_relay(std::uint32_t id);
   void arm_poster(std::uint32_t id);
@@ -231,9 +237,9 @@ class Exchange final : public Guest<Stamp> {
   std::vector<std::uint32_t> free_messages_;
   std::vector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
   std::uint32_t hops_max_ = 0;
-  std::vector<Flight> flights_;
-  std::vector<std::uint32_t> free_flights_;
-  std::vector<bool> joins_;  ///< by link: booked on arrival
+  BlockNumbers<std::uint32_t> sends_, receives_;  ///< messages, by their number at an end
+  BlockNumbers<Flight> flights_;                  ///< of what a block sends
+  std::vector<bool> joins_;                       ///< by link: booked on arrival
   std::vector<bool> used_;
   ExchangeBatch batch_;
   ExchangeWay way_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "models/nccl/p2p_fold.hpp"
 #include "models/nccl/ring_links.hpp"
 
 namespace fabricast {
@@ -49,11 +50,11 @@ class Finder {
 
   /// What makes ranks unlike, whatever the network.
   std::string against() const {
-    if (!is_tuned(run_.collective)) return "sends and receives are not folded yet";
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
     if (!run_.faults.gpus.empty()) return "a GPU is slow";
     if (!run_.faults.outages.empty()) return "a link goes down";
     if (cluster_.has_own_rates()) return "a link has a rate of its own";
+    if (!is_tuned(run_.collective)) return against_p2p_fold(run_);
     switch (run_.algorithm) {
       case Algorithm::pat:
         return "";
@@ -82,7 +83,7 @@ class Finder {
 
   /// Odd nodes may have other chains than even ones.
   int least_period() const {
-    if (run_.algorithm != Algorithm::ring) return 1;
+    if (!is_tuned(run_.collective) || run_.algorithm != Algorithm::ring) return 1;
     const int searched = ring_search_channel(run_.graph, 0, 1, run_.version);
     return searched == ring_search_channel(run_.graph, 0, 0, run_.version) ? 1 : 2;
   }
@@ -116,6 +117,7 @@ class Finder {
   /// Whether the network takes bytes from a NIC to one of another number.
   bool crosses_rails() const {
     if (cluster_.fabric().kind != FabricConfig::Kind::rail_optimised) return false;
+    if (!is_tuned(run_.collective)) return crosses_nics(run_.p2p.nics, members_, run_.channels);
     for (int channel = 0; channel < run_.channels; ++channel) {
       if (run_.algorithm == Algorithm::ring) {
         const GlobalRing ring = global_ring(run_.graph, 2, channel, run_.version);

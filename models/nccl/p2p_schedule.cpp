@@ -55,6 +55,7 @@ P2pSchedule::P2pSchedule(const Config& config)
               config.plan.group_size),
       ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
             config.transport),
+      copies_(config.cluster, config.fold, config.is_folded, config.members, channels()),
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
   for (int round = 0; round < rounds_.count(); ++round) {
@@ -74,9 +75,7 @@ P2pSchedule::P2pSchedule(const Config& config)
   }
 }
 
-std::uint32_t P2pSchedule::blocks() const {
-  return static_cast<std::uint32_t>(config_.traffic.ranks() * channels());
-}
+std::uint32_t P2pSchedule::threads() const { return copies_.threads(ways_.threads()); }
 
 std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
@@ -94,7 +93,8 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
   return out;
 }
 
-bool P2pSchedule::next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const {
+bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatch& batch) const {
+  const std::uint32_t block = copies_.place(number);
   const int rank = static_cast<int>(block) / channels();
   const int channel = static_cast<int>(block) % channels();
   const std::vector<int>& rounds = rounds_of_channel_[static_cast<std::size_t>(channel)];
@@ -123,13 +123,14 @@ bool P2pSchedule::next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch
 bool P2pSchedule::add_round(int rank, int channel, int round, ExchangeBatch& batch) const {
   const int to = rounds_.send_peer(rank, round), from = rounds_.receive_peer(rank, round);
   const auto peer_block = [&](int peer) {
-    return static_cast<std::uint32_t>(peer * channels() + channel);
+    return copies_.number(static_cast<std::uint32_t>(peer * channels() + channel));
   };
   bool any = false;
   if (to != kNoPeer && !(to == rank && config_.in_place)) {
     if (auto send = lane(rank, to, channel, round)) {
       any = true;
       send->peer = peer_block(to);
+      send->tag = static_cast<std::uint32_t>(round);
       if (to == rank) {
         batch.copies.push_back({send->bytes, {}});
       } else {
@@ -141,6 +142,7 @@ bool P2pSchedule::add_round(int rank, int channel, int round, ExchangeBatch& bat
     if (auto receive = lane(from, rank, channel, round)) {
       any = true;
       receive->peer = peer_block(from);
+      receive->tag = static_cast<std::uint32_t>(round);
       batch.receives.push_back(*receive);
     }
   }
@@ -198,9 +200,15 @@ void P2pSchedule::share_slots(std::vector<ExchangeLane>& lanes) const {
 }
 
 void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const {
-  const int of_rank = channels();
-  ways_.way(static_cast<int>(from) / of_rank, static_cast<int>(lane.peer) / of_rank,
-            static_cast<int>(from) % of_rank, protocol_of(lane.kind), way);
+  const int block = static_cast<int>(copies_.place(from));
+  const int rank = block / channels();
+  const int to = rounds_.send_peer(rank, static_cast<int>(lane.tag));
+  ways_.way(rank, to, block % channels(), protocol_of(lane.kind), way);
+  for (std::uint32_t& link : way.near) link = copies_.link(link);
+  for (std::uint32_t& link : way.far) link = copies_.link(link);
+  if (!way.relayed) return;
+  way.send_thread = copies_.thread(way.send_thread);
+  way.receive_thread = copies_.thread(way.receive_thread);
 }
 
 }  // namespace fabricast

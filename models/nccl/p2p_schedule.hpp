@@ -1,12 +1,13 @@
 #pragma once
 // What every block of a group of sends and receives does, and when: batches of at most eight rounds
 // on each channel of each rank (src/enqueue.cc, src/device/sendrecv.h). Block = rank * channels +
-// channel.
+// channel; the exchange knows it by another number if there are blocks like it (P2pCopies).
 
 #include <optional>
 #include <vector>
 
 #include "models/nccl/members.hpp"
+#include "models/nccl/p2p_fold.hpp"
 #include "models/nccl/p2p_plan.hpp"
 #include "models/nccl/p2p_rounds.hpp"
 #include "models/nccl/p2p_traffic.hpp"
@@ -24,13 +25,17 @@ class P2pSchedule final : public ExchangeSchedule {
     const P2pPlan& plan;
     const P2pTraffic& traffic;
     const TransportRules& transport;
-    bool in_place = false;  ///< what a rank keeps need not be copied
+    bool in_place = false;       ///< what a rank keeps need not be copied
+    const Fold* fold = nullptr;  ///< which ranks are alike; null: none
+    bool is_folded = false;      ///< of these only the first are simulated
   };
 
   explicit P2pSchedule(const Config& config);
 
-  std::uint32_t blocks() const;
-  std::uint32_t threads() const { return ways_.threads(); }
+  std::uint32_t blocks() const { return copies_.blocks(); }
+  std::uint32_t threads() const;
+  const P2pCopies& copies() const { return copies_; }
+  int channels() const { return config_.plan.rules.channels.channels; }
   bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
 
@@ -44,11 +49,11 @@ class P2pSchedule final : public ExchangeSchedule {
   void share_slots(std::vector<ExchangeLane>& lanes) const;
   int gpus() const { return config_.members.gpus_per_node(); }
   bool is_remote(int a, int b) const { return a / gpus() != b / gpus(); }
-  int channels() const { return config_.plan.rules.channels.channels; }
 
   Config config_;
   P2pRounds rounds_;
   P2pWays ways_;
+  P2pCopies copies_;
   std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
 };
 

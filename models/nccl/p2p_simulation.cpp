@@ -13,9 +13,15 @@ SimulationResult exchange(const P2pSchedule::Config& config,
   const auto ranks = static_cast<std::uint32_t>(config.traffic.ranks());
   const P2pSchedule schedule(config);
   Exchange<Stamp> machine(schedule, schedule.blocks(), schedule.threads());
-  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
-    const ClusterLink spec = cluster.link(LinkId{link});
+  const P2pCopies& copies = schedule.copies();
+  const auto add_link = [&](LinkId link) {
+    const ClusterLink spec = cluster.link(link);
     machine.add_link({spec.rate, spec.latency});
+  };
+  if (config.is_folded) {
+    for (const LinkId link : copies.folded_links()) add_link(link);
+  } else {
+    for (std::uint32_t link = 0; link < cluster.links(); ++link) add_link(LinkId{link});
   }
   for (const MessageKind& kind : schedule.kinds()) machine.add_kind(kind);
   if constexpr (Stamp::kCarried) machine.hand_over(*carrier);
@@ -26,17 +32,26 @@ SimulationResult exchange(const P2pSchedule::Config& config,
   result.time = {end.ps};
   for (int i = 0; i < kCauses; ++i)
     result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
-  const std::uint32_t channels = schedule.blocks() / ranks;
+  const auto channels = static_cast<std::uint32_t>(schedule.channels());
   result.rank_finish.resize(ranks);
-  for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+  for (std::uint32_t block = 0; block < ranks * channels; ++block) {
     Duration& finish = result.rank_finish[block / channels];
-    finish = std::max(finish, Duration{machine.finished(block).ps});
+    finish = std::max(finish, Duration{machine.finished(copies.number(block)).ps});
   }
-  result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
-    return machine.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
-  });
-  result.events = machine.events();
-  result.slices = machine.chunks();
+  if (config.is_folded) {
+    std::map<std::uint32_t, Bytes> carried;
+    for (std::uint32_t id = 0; id < copies.folded_links().size(); ++id)
+      carried[index_of(copies.folded_links()[id])] = machine.carried(id);
+    result.links = link_loads(cluster, result.time, carried, config.fold->copies);
+  } else {
+    result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
+      return machine.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
+    });
+  }
+  const auto times = static_cast<std::uint64_t>(config.is_folded ? config.fold->copies : 1);
+  result.events = machine.events() * times;
+  result.events_skipped = result.events - machine.events();
+  result.slices = machine.chunks() * times;
   result.digest = machine.digest();
   if (carrier != nullptr) add_carrier(result, *carrier);
   return result;
@@ -48,15 +63,21 @@ template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
                                                 const std::function<void(double)>&, Carrier*);
 
 SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
-                          const CollectiveRun& run, const SimulationOptions& options,
-                          Carrier* carrier) {
+                          const CollectiveRun& run, const Fold& fold,
+                          const SimulationOptions& options, Carrier* carrier) {
   const P2pTraffic traffic(run.collective, run.members.ranks(),
                            Bytes{run.count * run.element_bytes}, run.root);
-  const P2pSchedule::Config config{cluster, software,      run.members, run.p2p,
-                                   traffic, run.transport, run.in_place};
-  if (carrier != nullptr) return exchange<CarriedStamp>(config, options.progress, carrier);
-  return options.explain ? exchange<CausalStamp>(config, options.progress)
-                         : exchange<PlainStamp>(config, options.progress);
+  const bool is_folded =
+      options.fold && options.timeline == nullptr && carrier == nullptr && fold.copies > 1;
+  const P2pSchedule::Config config{cluster,       software,     run.members, run.p2p,  traffic,
+                                   run.transport, run.in_place, &fold,       is_folded};
+  SimulationResult result = carrier != nullptr
+                                ? exchange<CarriedStamp>(config, options.progress, carrier)
+                            : options.explain ? exchange<CausalStamp>(config, options.progress)
+                                              : exchange<PlainStamp>(config, options.progress);
+  result.nodes_simulated = is_folded ? fold.nodes : run.members.node_count();
+  result.why_not_folded = fold.why_not;
+  return result;
 }
 
 }  // namespace fabricast

@@ -22,7 +22,7 @@ extern template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config
 
 /// The same for a call of nccl-tests. REQUIRES: no tuned collective.
 SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
-                          const CollectiveRun& run, const SimulationOptions& options,
-                          Carrier* carrier = nullptr);
+                          const CollectiveRun& run, const Fold& fold,
+                          const SimulationOptions& options, Carrier* carrier = nullptr);
 
 }  // namespace fabricast

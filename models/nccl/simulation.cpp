@@ -27,11 +27,11 @@ void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
 
 template <class Stamp>
 SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
-                         const CollectiveRun& run, const SimulationOptions& options,
-                         Partition partition, Carrier* carrier = nullptr) {
+                         const CollectiveRun& run, const Fold& fold,
+                         const SimulationOptions& options, Partition partition,
+                         Carrier* carrier = nullptr) {
   SimulationResult result;
   result.partition = std::move(partition);
-  const Fold fold = find_fold(cluster, run);
   const bool folds =
       options.fold && options.timeline == nullptr && carrier == nullptr && fold.copies_in_all() > 1;
   const auto copies = static_cast<std::uint64_t>(folds ? fold.copies_in_all() : 1);
@@ -104,13 +104,12 @@ void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
 
 /// The same run again, watched.
 Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-               const TimelineFilter& shown, const SimulationResult& seen) {
+               const Fold& fold, const TimelineFilter& shown, const SimulationResult& seen) {
   Executor<ObservedStamp> executor;
   const int ranks = members_of(run, cluster.nodes()).ranks();
   TimelineRecorder recorder(executor, shown, ranks, seen.time);
   add_links(recorder, cluster);
-  Assembly assembly(recorder, cluster, software, run, seen.partition, find_fold(cluster, run),
-                    true);
+  Assembly assembly(recorder, cluster, software, run, seen.partition, fold, true);
   add_schedule(assembly);
   std::vector<int> channels;
   for (const ChannelPart& part : seen.partition.parts) channels.push_back(part.channel);
@@ -158,6 +157,12 @@ Partition partition_of(const CollectiveRun& run, const Members& members) {
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
+  return simulate(cluster, software, run, find_fold(cluster, run), options);
+}
+
+SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
+                          const CollectiveRun& run, const Fold& fold,
+                          const SimulationOptions& options) {
   assert(!is_tuned(run.collective) || exists(run.algorithm, run.collective, run.version));
   assert(run.count > 0);
   const Members members = members_of(run, cluster.nodes());
@@ -170,23 +175,22 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
     check_carried(run, options);
     const std::unique_ptr<Carrier> carrier = make_carrier(cluster, options.network);
     result = is_tuned(run.collective)
-                 ? execute<CarriedStamp>(cluster, software, run, options,
+                 ? execute<CarriedStamp>(cluster, software, run, fold, options,
                                          partition_of(run, members), carrier.get())
-                 : exchange(cluster, software, run, options, carrier.get());
+                 : exchange(cluster, software, run, fold, options, carrier.get());
   } else if (!is_tuned(run.collective)) {
-    result = exchange(cluster, software, run, options);
-    result.nodes_simulated = members.node_count();
-    result.why_not_folded = find_fold(cluster, run).why_not;
+    result = exchange(cluster, software, run, fold, options);
   } else if (!run.faults.outages.empty()) {
-    result = execute<LossyStamp>(cluster, software, run, options, partition_of(run, members));
+    result = execute<LossyStamp>(cluster, software, run, fold, options, partition_of(run, members));
   } else if (options.explain) {
-    result = execute<CausalStamp>(cluster, software, run, options, partition_of(run, members));
+    result =
+        execute<CausalStamp>(cluster, software, run, fold, options, partition_of(run, members));
   } else {
-    result = execute<PlainStamp>(cluster, software, run, options, partition_of(run, members));
+    result = execute<PlainStamp>(cluster, software, run, fold, options, partition_of(run, members));
   }
   if (options.timeline != nullptr && is_tuned(run.collective) && ranks > 1 &&
       !result.losses.gave_up)
-    *options.timeline = watch(cluster, software, run, options.shown, result);
+    *options.timeline = watch(cluster, software, run, fold, options.shown, result);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.gpus_per_process;
   result.time = std::max(makespan + software.protocol[index_of(run.protocol)].launch, serialised);

@@ -80,6 +80,8 @@ struct SimulationResult {
   Losses losses;  ///< where links go down; if a message is given up, `time` is until then
 };
 
+struct Fold;
+
 /// Who takes part.
 Members members_of(const CollectiveRun& run, int cluster_nodes);
 
@@ -95,5 +97,9 @@ Partition partition_of(const CollectiveRun& run, const Members& members);
 /// executor.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});
+/// The same where the run's symmetry is known already. REQUIRES: it is what find_fold() says.
+SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
+                          const CollectiveRun& run, const Fold& fold,
+                          const SimulationOptions& options);
 
 }  // namespace fabricast

@@ -62,11 +62,10 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
 }
 
 /// What stands in the way of a run that is too large is said with it.
-void check_size(const Cluster& cluster, const BenchConfig& config, const BenchRow& row) {
-  Fold fold;
-  fold.why_not = "every rank was asked for";
-  if (config.fold && !config.trace) fold = find_fold(cluster, row.decided.run);
-  check_blocks(row.ranks / fold.copies_in_all(), row.decided.run.channels, fold.why_not);
+void check_size(const Fold& fold, const BenchConfig& config, const BenchRow& row) {
+  const bool folds = config.fold && !config.trace;
+  check_blocks(folds ? row.ranks / fold.copies_in_all() : row.ranks, row.decided.run.channels,
+               folds ? fold.why_not : "every rank was asked for");
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -177,22 +176,23 @@ class Bench {
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
-    check_size(block.cluster, config, row);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
+    const Fold fold = find_fold(block.cluster, row.decided.run);
+    check_size(fold, config, row);
     SimulationOptions options;
     options.network = block.network;
     options.explain = config.explain;
     if (block.network.rung != Rung::chunk)
       check_size(block.network.rung, block.cluster,
-                 simulate(block.cluster, parts_.software, row.decided.run, {}));
+                 simulate(block.cluster, parts_.software, row.decided.run, fold, {}));
     options.fold = options.fast_forward = config.fold;
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
     }
     options.progress = row_progress();
-    row.result = simulate(block.cluster, parts_.software, row.decided.run, options);
+    row.result = simulate(block.cluster, parts_.software, row.decided.run, fold, options);
     if (config.trace && !row.completes())
       throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
     if (!config.faults.empty()) compare(block, row);
