@@ -294,7 +294,7 @@ TEST_CASE("sends and receives: a flapping link delays by whole time-outs, or not
     const BenchRow lucky = row("nic node0:mlx5_0 flap 10ms 90%", collective);
     CHECK(lucky.result.losses.lost == 0);
     CHECK(slowdown(lucky) == doctest::Approx(1).epsilon(0.01));
-    const BenchRow down = row("link node*: mlx5_0 down 10ms", collective);
+    const BenchRow down = row("link node*: mlx5_0 -> leaf* down 10ms", collective);
     CHECK(down.result.losses.retries_most == 1);
     CHECK(down.result.time.ps > 4'294'967'296'000);
     CHECK(down.result.time.ps < 4'294'967'296'000 + 3 * down.healthy->ps);
