@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "sim/digest.hpp"
-#include "sim/outage.hpp"
 
 namespace fabricast {
 namespace {
@@ -72,7 +71,8 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 /// Counts chunks, and finds the links that bytes reach with different lead times: latency between
 /// the event that books the link and the arrival. Booking one on arrival can make leads further on
 /// differ, so it goes round until nothing changes; within a round the order of messages counts for
-/// nothing. `joins`: links that are booked so anyway.
+/// nothing. `joins`: links that are booked so anyway. What is lost reaches the links that follow far
+/// later than what is not.
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   joins_ = std::move(joins);
@@ -110,9 +110,14 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
 template <class Stamp>
 void Exchange<Stamp>::note_leads(const std::vector<std::uint32_t>& links,
                                  std::vector<std::int64_t>& leads) {
+  [[maybe_unused]] bool behind_failing = false;
   std::int64_t lead = 0;
   for (const std::uint32_t link : links) {
     used_[link] = true;
+    if constexpr (Stamp::kLossy) {
+      if (behind_failing) leads[link] = kLeadsDiffer;
+      behind_failing = behind_failing || failing_.has(link);
+    }
     if constexpr (Stamp::kCarried) {
       if (carrier_->takes(link)) {
         lead = 0;
@@ -121,6 +126,7 @@ void Exchange<Stamp>::note_leads(const std::vector<std::uint32_t>& links,
     }
     if (joins_[link]) {
       lead = 0;
+      leads[link] = kNoLead;
     } else if (leads[link] == kNoLead) {
       leads[link] = lead;
     } else if (leads[link] != lead) {
@@ -142,11 +148,19 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   block.open = static_cast<std::uint32_t>(batch_.sends.size() + batch_.receives.size() +
                                           batch_.copies.size());
   assert(block.open > 0);
-  for (const ExchangeBatch::Copy& copy : batch_.copies)
-    lane_done(number, at.plus(copy_time(copy.bytes.count, copy.rate), Cause::worker));
+  std::uint32_t lane_number = 0;
+  for (const ExchangeBatch::Copy& copy : batch_.copies) {
+    const Stamp end = at.plus(copy_time(copy.bytes.count, copy.rate), Cause::worker);
+    if constexpr (Stamp::kObserved)
+      observer_->copies(number, lane_number++, {at.ps}, {end.ps}, copy.bytes);
+    lane_done(number, end);
+  }
   const bool waits = batch_.pooled && block.unacked > 0;
+  lane_number = 0;
   for (const ExchangeLane& lane : batch_.sends) {
     const std::uint32_t id = open(number, lane.peer, lane, true);
+    if constexpr (Stamp::kObserved)
+      observer_->opens(id, number, lane.peer, true, lane_number++, {at.ps});
     messages_[id].sender_free = at;
     if (messages_[id].relayed && waits) {
       block.gated_messages[block.gated++] = id;
@@ -154,8 +168,13 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
       start_send(number, id, at);
     }
   }
-  for (const ExchangeLane& lane : batch_.receives)
-    start_receive(open(lane.peer, number, lane, false), lane, at);
+  lane_number = 0;
+  for (const ExchangeLane& lane : batch_.receives) {
+    const std::uint32_t id = open(lane.peer, number, lane, false);
+    if constexpr (Stamp::kObserved)
+      observer_->opens(id, number, lane.peer, false, lane_number++, {at.ps});
+    start_receive(id, lane, at);
+  }
 }
 
 template <class Stamp>
@@ -262,11 +281,14 @@ std::uint32_t Exchange<Stamp>::new_message() {
   if (free_messages_.empty()) {
     messages_.emplace_back();
     hops_.resize(hops_.size() + hops_max_);
+    if constexpr (Stamp::kLossy) passed_.resize(hops_.size());
     return static_cast<std::uint32_t>(messages_.size() - 1);
   }
   const std::uint32_t id = free_messages_.back();
   free_messages_.pop_back();
   messages_[id] = Message{};
+  if constexpr (Stamp::kLossy)
+    std::fill_n(passed_.begin() + std::ptrdiff_t{id} * hops_max_, hops_max_, Stamp{});
   return id;
 }
 
@@ -319,6 +341,11 @@ void Exchange<Stamp>::act_sender(std::uint32_t id) {
   const Stamp begin = now(start.plus(kind.overhead, Cause::latency));
   const Stamp end = begin.plus(copy_time(bytes, m.send_rate), Cause::worker);
   m.sender_free = end;
+  if constexpr (Stamp::kLossy) failing_.losses().count({end.ps});
+  if constexpr (Stamp::kObserved) {
+    observer_->handles(id, true, {begin.ps - kind.overhead.ps}, {end.ps}, {bytes});
+    if (!m.relayed) observer_->departs(id, Instant{end.ps} + m.near_latency);
+  }
   const bool is_last = ++m.sent == m.chunks;
   if (is_last) lane_done(m.from, end);
   travel({begin, end, kind.wire.on_wire({bytes}), id, 0, false});
@@ -392,6 +419,11 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   }
   thread.busy = true;
   thread.free = now(later(ready, thread.free)).plus(busy, Cause::latency);
+  if constexpr (Stamp::kObserved) {
+    const Instant end{thread.free.ps}, start{end.ps - busy.ps};
+    observer_->posts(job / 2, number, is_send, start, end,
+                     {payload(m, is_send ? m.posted : m.allowed)});
+  }
   queue_.push({thread.free.ps}, first_actor_ + static_cast<std::uint32_t>(blocks_.size()) + number);
 }
 
@@ -419,6 +451,7 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
     const MessageKind& kind = kinds_[m.kind];
     const Bytes wire = kind.wire.on_wire({payload(m, chunk)});
     const Stamp sent = at.plus(kind.cost.delay(wire), Cause::latency);
+    if constexpr (Stamp::kObserved) observer_->departs(job / 2, Instant{sent.ps} + m.far_latency);
     travel({sent, sent, wire, job / 2, m.near_hops, true});
   } else {
     arm_relay(job / 2);
@@ -441,15 +474,35 @@ void Exchange<Stamp>::travel(Flight flight) {
       flights_[number] = flight;
       return arm(number, Part::flight, flight.first);
     }
-    auto& link = links_[id];
-    links_.cross(link, flight.first, flight.last, flight.wire);
-    flight.first = flight.first.plus(link.latency, Cause::latency);
-    flight.last = flight.last.plus(link.latency, Cause::latency);
+    pass(id, flight);
+    const Duration latency = links_[id].latency;
+    flight.first = flight.first.plus(latency, Cause::latency);
+    flight.last = flight.last.plus(latency, Cause::latency);
   }
   if (m.relayed && !flight.far) {
     arrive_near(flight.message, flight.last);
   } else {
     arrive(flight.message, flight.last);
+  }
+}
+
+/// A link carries the chunk; if it is down, later, and what follows in the message after it.
+template <class Stamp>
+void Exchange<Stamp>::pass(std::uint32_t id, Flight& flight) {
+  auto& link = links_[id];
+  if constexpr (Stamp::kLossy) {
+    const bool fails = failing_.has(id);
+    Stamp& passed = passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
+    const auto through =
+        failing_.send_again(id, link, flight.first, flight.last, flight.wire, passed);
+    if (!through) links_.cross(link, flight.first, flight.last, flight.wire);
+    const Stamp end = through ? *through : link.free;
+    if (fails) passed = end;
+    if constexpr (Stamp::kObserved) {
+      if (flight.wire.count > 0) observer_->books(id, {flight.first.ps}, {end.ps});
+    }
+  } else {
+    links_.cross(link, flight.first, flight.last, flight.wire);
   }
 }
 
@@ -491,6 +544,7 @@ void Exchange<Stamp>::act_flight(std::uint32_t number) {
 template <class Stamp>
 void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   Message& m = messages_[id];
+  if constexpr (Stamp::kObserved) observer_->arrives(id, {at.ps});
   const Stamp seen = at.plus(kinds_[m.kind].sync + m.flush, Cause::latency);
   if (m.relayed) {
     m.far[m.arrived++ % m.far_slots] = seen;
@@ -516,6 +570,11 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
     const Stamp start = later(m.receiver_free, slot).plus(kind.overhead, Cause::latency);
     const Duration copying = copy_time(payload(m, m.received), m.receive_rate);
     m.receiver_free = start.plus(copying, Cause::worker);
+    if constexpr (Stamp::kLossy) failing_.losses().count({m.receiver_free.ps});
+    if constexpr (Stamp::kObserved) {
+      observer_->handles(id, false, {start.ps - kind.overhead.ps}, {m.receiver_free.ps},
+                         {payload(m, m.received)});
+    }
     const Duration credit = m.relayed ? m.receiver_flag : m.near_latency + kind.sync;
     slot = m.receiver_free.plus(credit, Cause::slots);
     ++m.received;
@@ -652,6 +711,8 @@ std::size_t Exchange<Stamp>::memory_bytes() const {
 
 template class Exchange<PlainStamp>;
 template class Exchange<CausalStamp>;
+template class Exchange<LossyStamp>;
+template class Exchange<ObservedStamp>;
 template class Exchange<CarriedStamp>;
 
 }  // namespace fabricast

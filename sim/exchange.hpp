@@ -16,7 +16,9 @@
 // been acknowledged.
 //
 // Links that bytes reach with different lead times are booked on arrival, by an event of their own;
-// others ahead. Exact and deterministic, like the executor.
+// others ahead. Exact and deterministic, like the executor. Links lose chunks only where an Outage
+// says so (a lossy stamp): a chunk is sent again from there, and those behind it in its message
+// follow it.
 
 #include <array>
 #include <cstdint>
@@ -28,6 +30,8 @@
 
 #include "sim/block_numbers.hpp"
 #include "sim/carrier.hpp"
+#include "sim/exchange_observer.hpp"
+#include "sim/failing_links.hpp"
 #include "sim/guest.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/post_cost.hpp"
@@ -100,6 +104,15 @@ class Exchange final : public Guest<Stamp> {
   std::uint32_t add_kind(const MessageKind& kind);
   /// Chunks cross the links that `carrier` takes with it; it outlives the run. Before run().
   void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
+  /// Tells `observer`, who outlives the run, of everything.
+  void watch(ExchangeObserver& observer) requires(Stamp::kObserved) { observer_ = &observer; }
+  /// As of Executor. Before run().
+  void set_outage(std::uint32_t link, Bandwidth rate,
+                  const Outage& outage) requires(Stamp::kLossy) {
+    failing_.set_outage(link, rate, outage);
+  }
+  void set_retry(const Retry& retry) requires(Stamp::kLossy) { failing_.set_retry(retry); }
+  const Losses& losses() const requires(Stamp::kLossy) { return failing_.losses(); }
 
   /// Alone: until nothing is left to do. `progress` is called now and then with the share done,
   /// 0..1. Throws std::logic_error naming a message that has only one end.
@@ -217,6 +230,7 @@ class Exchange final : public Guest<Stamp> {
   void start_job(std::uint32_t thread);
   void act_thread(std::uint32_t thread);
   void travel(Flight flight);
+  [[gnu::always_inline]] inline void pass(std::uint32_t link, Flight& flight);
   bool hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end);
   void wait_for_carrier();
   void arrive_near(std::uint32_t id, Stamp at);
@@ -244,6 +258,10 @@ class Exchange final : public Guest<Stamp> {
   ExchangeBatch batch_;
   ExchangeWay way_;
   std::function<void(std::uint32_t, Stamp)> done_;
+  // Of a lossy stamp:
+  FailingLinks<Stamp> failing_;
+  std::vector<Stamp> passed_;  ///< like hops_: when a failing link was done with the chunk before
+  ExchangeObserver* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
   // Of a CarriedStamp:
   Carrier* carrier_ = nullptr;
   Carriage<Flight> carriage_;
@@ -257,6 +275,8 @@ class Exchange final : public Guest<Stamp> {
 
 extern template class Exchange<PlainStamp>;
 extern template class Exchange<CausalStamp>;
+extern template class Exchange<LossyStamp>;
+extern template class Exchange<ObservedStamp>;
 extern template class Exchange<CarriedStamp>;
 
 }  // namespace fabricast

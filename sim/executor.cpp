@@ -171,7 +171,7 @@ void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
     for (std::uint32_t hop = begin; hop != end; ++hop) {
       const std::uint32_t link = hops_[hop] & ~kBeside;
       if (is_behind) joins[link] = true;
-      is_behind = is_behind || outages_.contains(link);
+      is_behind = is_behind || failing_.has(link);
     }
   }
 }
@@ -379,56 +379,23 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   if (connection.sender_waits) arm(connection.from);
 }
 
-/// A link carries the slice, unless it is down then: the slice is lost and sent again, from here.
+/// A link carries the slice; if it is down, later.
 template <class Stamp>
 void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
+  auto& link = links_[id];
   if constexpr (Stamp::kLossy) {
-    if (send_again(id, head, last, wire)) return;
-  }
-  auto& link = links_[id];
-  links_.cross(link, head, last, wire);
-  if constexpr (Stamp::kObserved) {
-    if (wire.count > 0) observer_->books(id, {head.ps}, {link.free.ps});
-  }
-}
-
-/// False when the slice is not lost. What is sent again does not make others on the link wait.
-template <class Stamp>
-bool Executor<Stamp>::send_again(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
-  const auto failing = outages_.find(id);
-  if (failing == outages_.end()) return false;
-  auto& link = links_[id];
-  const Stamp start = wire.count == 0 ? head : later(head, link.free);
-  const Duration busy = transfer_time(wire, failing->second.rate);
-  const Instant sent{start.ps};
-  Instant at = sent;
-  int retries = 0;
-  while (at < kNever && failing->second.outage.hits(at, busy)) {
-    ++losses_.lost;
-    if (retries == retry_.count || retry_.timeout.ps == 0) {
-      const Instant end = retry_.timeout.ps == 0 ? kNever : sent + retry_.patience();
-      if (!losses_.gave_up || end < losses_.given_up || (end == kNever && sent < losses_.sent)) {
-        losses_.link = id;
-        losses_.sent = sent;
-        losses_.given_up = end;
-      }
-      losses_.gave_up = true;
-      at = kNever;
-    } else {
-      at = at + retry_.timeout;
-      ++retries;
+    if (const auto through = failing_.send_again(id, link, head, last, wire)) {
+      if constexpr (Stamp::kObserved) show_booking(id, head, *through, wire);
+      return;
     }
   }
-  if (at == sent) return false;
-  if (at < kNever) losses_.retries_most = std::max(losses_.retries_most, retries);
-  head = start.plus(at - sent, Cause::link);
-  const Stamp through = head.plus(busy, Cause::link);
-  last = later(last, through);
-  link.carried += wire;
-  if constexpr (Stamp::kObserved) {
-    if (wire.count > 0) observer_->books(id, {head.ps}, {through.ps});
-  }
-  return true;
+  links_.cross(link, head, last, wire);
+  if constexpr (Stamp::kObserved) show_booking(id, head, link.free, wire);
+}
+
+template <class Stamp>
+void Executor<Stamp>::show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const {
+  if (wire.count > 0) observer_->books(link, {from.ps}, {to.ps});
 }
 
 /// Books the links from `hop` on for wire bytes: the first byte comes to the first link at `first`,
@@ -585,8 +552,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   if constexpr (Stamp::kObserved) show_slice(worker, start, end, payload);
   if constexpr (Stamp::kLossy) {
-    ++losses_.handled;
-    if (Instant{end.ps} < kNever) ++losses_.done;
+    failing_.losses().count({end.ps});
   }
   worker.free = end;
   all_outputs<kSingle>(worker, [&](Connection& output) {

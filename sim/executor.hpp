@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "sim/carrier.hpp"
+#include "sim/failing_links.hpp"
 #include "sim/guest.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/machine.hpp"
@@ -67,10 +68,10 @@ class Executor final : public Machine {
   /// that is given up never arrives. REQUIRES: a lossy stamp, nothing runs yet.
   void set_outage(std::uint32_t link, Bandwidth rate,
                   const Outage& outage) requires(Stamp::kLossy) {
-    outages_[link] = {outage, rate};
+    failing_.set_outage(link, rate, outage);
   }
-  void set_retry(const Retry& retry) requires(Stamp::kLossy) { retry_ = retry; }
-  const Losses& losses() const requires(Stamp::kLossy) { return losses_; }
+  void set_retry(const Retry& retry) requires(Stamp::kLossy) { failing_.set_retry(retry); }
+  const Losses& losses() const requires(Stamp::kLossy) { return failing_.losses(); }
 
   /// Slices cross the links that `carrier` takes with it; it outlives the run. REQUIRES: nothing
   /// runs yet.
@@ -129,7 +130,6 @@ class Executor final : public Machine {
   std::uint32_t step_end(std::uint32_t hop, std::uint32_t end) const;
   bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
   [[gnu::always_inline]] inline void pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
-  [[gnu::noinline]] bool send_again(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
   void mark_behind_outages(std::vector<bool>& joins) const;
   [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
                                             std::uint32_t end, Stamp& first, Stamp last,
@@ -151,6 +151,7 @@ class Executor final : public Machine {
   void show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload);
   ObservedWait wait_of(Worker& worker, Stamp start);
   void show_departure(const Connection& connection, Stamp end) const;
+  void show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const;
   Duration latency(const Connection& connection) const;
   std::uint32_t id_of(const Worker& worker) const {
     return static_cast<std::uint32_t>(&worker - workers_.data());
@@ -288,13 +289,7 @@ class Executor final : public Machine {
   RadixHeap queue_;
   std::uint64_t events_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
-  struct FailingLink {
-    Outage outage;
-    Bandwidth rate;
-  };
-  std::map<std::uint32_t, FailingLink> outages_;
-  Retry retry_;
-  Losses losses_;
+  FailingLinks<Stamp> failing_;  ///< of a lossy stamp
   static constexpr std::uint32_t kNobody = UINT32_MAX;
   std::uint64_t first_look_ = UINT64_MAX;  ///< event
   std::uint32_t watched_ = kNobody;        ///< worker whose slices are the moments to look

@@ -43,6 +43,12 @@ struct Losses {
   std::uint32_t link = 0;               ///< that lost it
   Instant sent, given_up;               ///< kNever = it waits for ever
   std::uint64_t handled = 0, done = 0;  ///< slices of workers: all, and those that did happen
+
+  /// A slice in a worker's hands up to this time.
+  void count(Instant end) {
+    ++handled;
+    if (end < kNever) ++done;
+  }
 };
 
 }  // namespace fabricast

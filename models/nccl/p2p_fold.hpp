@@ -32,6 +32,11 @@ class P2pCopies {
     return thread < all_ranks_ ? ranks_.number(thread)
                                : ranks_.count() + blocks_.number(thread - all_ranks_);
   }
+  /// Of the threads' number.
+  std::uint32_t thread_place(std::uint32_t number) const {
+    return number < ranks_.count() ? ranks_.place(number)
+                                   : all_ranks_ + blocks_.place(number - ranks_.count());
+  }
   /// How many threads there are, of so many in all.
   std::uint32_t threads(std::uint32_t all) const {
     return ranks_.count() + (all > all_ranks_ ? blocks_.count() : 0);

@@ -8,19 +8,20 @@
 namespace fabricast {
 
 /// Without the launch; partition is empty, slices are chunks received.
-/// `carrier`: of a CarriedStamp.
+/// `carrier`: of a CarriedStamp. `faults`: links that go down, of a LossyStamp.
 template <class Stamp>
 SimulationResult exchange(const P2pSchedule::Config& config,
                           const std::function<void(double)>& progress = {},
-                          Carrier* carrier = nullptr);
+                          Carrier* carrier = nullptr, const Faults& faults = {});
 
 extern template SimulationResult exchange<PlainStamp>(const P2pSchedule::Config&,
-                                                      const std::function<void(double)>&, Carrier*);
+                                                      const std::function<void(double)>&, Carrier*,
+                                                      const Faults&);
 extern template SimulationResult exchange<CausalStamp>(const P2pSchedule::Config&,
-                                                       const std::function<void(double)>&,
-                                                       Carrier*);
+                                                       const std::function<void(double)>&, Carrier*,
+                                                       const Faults&);
 
-/// The same for a call of nccl-tests. REQUIRES: no tuned collective.
+/// The same for a call of nccl-tests, and its timeline if asked for. REQUIRES: no tuned collective.
 SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const Fold& fold,
                           const SimulationOptions& options, Carrier* carrier = nullptr);

@@ -31,20 +31,21 @@ struct TimelineTrack {
   enum class Kind : std::uint8_t { worker, proxy };
   Kind kind{};
   int rank = 0;
-  int channel = 0;        ///< worker
-  std::string_view part;  ///< of its thread block: "up", "scatter"; "" = all of it
+  static constexpr int kWholeRank = -1;
+  int channel = 0;        ///< worker; a proxy's kWholeRank unless it is one channel's
+  std::string_view part;  ///< of its thread block: "up", "scatter", "send 0"; "" = all of it
 };
 
 struct TimelineSpan {
-  enum class Kind : std::uint8_t { slice, message, full_slot, link, free_slot };
-  Kind kind{};  ///< a slice in a worker's hands, a proxy's message, or what is waited for
+  enum class Kind : std::uint8_t { slice, message, full_slot, link, free_slot, clear_to_send };
+  Kind kind{};  ///< a slice in a worker's hands, a proxy's post, or what is waited for
   std::uint32_t track = 0;
   Instant start, end;
   std::string_view name;             ///< slice: NCCL's name of the primitive
   Bytes bytes;                       ///< payload
   std::uint32_t loop = 0, step = 0;  ///< slice: of the channel's part; step: in the loop
-  std::uint32_t slice = 0;           ///< slice: of the primitive's chunk
-  std::int32_t peer_rank = -1;       ///< who is waited for, who gets the message; -1 = nobody
+  std::uint32_t slice = 0;           ///< slice: of the primitive's chunk; exchange: of the message
+  std::int32_t peer_rank = -1;       ///< who is waited for, who gets the post; exchange: the peer
 };
 
 /// Use of a link, by bin.

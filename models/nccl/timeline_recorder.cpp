@@ -1,14 +1,5 @@
 #include "models/nccl/timeline_recorder.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <numeric>
-#include <tuple>
-#include <utility>
-
-#include "sim/error.hpp"
-
 namespace fabricast {
 
 namespace {
@@ -23,15 +14,7 @@ std::string_view plain_name(bool receives, bool sends) {
 
 TimelineRecorder::TimelineRecorder(Machine& machine, const TimelineFilter& filter, int ranks,
                                    Duration run)
-    : machine_(machine), filter_(filter), proxy_tracks_(static_cast<std::size_t>(ranks), kHidden) {
-  timeline_.run = run;
-  timeline_.bin = {run.ps / kTimelineBins + 1};
-}
-
-std::uint32_t TimelineRecorder::add_link(LinkSpec spec) {
-  busy_.emplace_back();
-  return machine_.add_link(spec);
-}
+    : machine_(machine), draft_(filter, run), ranks_(static_cast<std::uint32_t>(ranks)) {}
 
 std::uint32_t TimelineRecorder::add_worker_class(const WorkerClass& worker_class) {
   return machine_.add_worker_class(worker_class);
@@ -43,12 +26,17 @@ std::uint32_t TimelineRecorder::add_relay_class(const RelayClass& relay_class) {
 
 std::uint32_t TimelineRecorder::add_worker(std::uint32_t worker_class, const Program& program,
                                            Role role) {
-  actors_.push_back({&program, role, kHidden, -1, {}, 0});
+  Actor worker;
+  worker.program = &program;
+  worker.role = role;
+  actors_.push_back(worker);
   return machine_.add_worker(worker_class, program, role);
 }
 
 std::uint32_t TimelineRecorder::add_relay(std::uint32_t relay_class, std::uint32_t thread) {
-  actors_.push_back({nullptr, {thread, 0}, kHidden, -1, {}, 0});
+  Actor relay;
+  relay.role.lane = thread;
+  actors_.push_back(relay);
   return machine_.add_relay(relay_class, thread);
 }
 
@@ -62,45 +50,43 @@ void TimelineRecorder::show(int rank, const std::vector<std::uint32_t>& workers,
   for (const std::uint32_t id : workers) {
     Actor& actor = actors_[id];
     actor.rank = rank;
-    if (!filter_.shows(rank)) continue;
-    actor.track = static_cast<std::uint32_t>(timeline_.tracks.size());
-    timeline_.tracks.push_back({TimelineTrack::Kind::worker, rank, channels[actor.role.lane],
-                                actor.program->part(actor.role)});
+    actor.channel = channels[actor.role.lane];
+    if (!draft_.filter().shows(rank)) continue;
+    actor.track = draft_.add_track(
+        {TimelineTrack::Kind::worker, rank, actor.channel, actor.program->part(actor.role)});
   }
 }
 
-/// A relay has the rank of who gets what it sends; a link is shown with its sender or receiver.
+/// A relay has the rank of who gets what it sends; a thread beyond those of the ranks helps the
+/// channel whose slices it sends. A link is shown with its sender or receiver.
 void TimelineRecorder::show_ways() {
   for (const Way& way : ways_) {
-    if (actors_[way.from].program == nullptr) actors_[way.from].rank = actors_[way.to].rank;
+    Actor &from = actors_[way.from], &to = actors_[way.to];
+    if (from.program == nullptr) from.rank = to.rank;
+    if (to.program != nullptr) continue;
+    const bool helps = to.role.lane >= ranks_;
+    to.owner = helps ? from.rank : static_cast<std::int32_t>(to.role.lane);
+    if (helps) to.channel = from.channel;
   }
   const auto is_shown = [&](std::uint32_t id) {
     const Actor& actor = actors_[id];
-    const int rank = actor.program != nullptr ? actor.rank : static_cast<int>(actor.role.lane);
-    return filter_.shows_all() || (rank >= 0 && filter_.shows(rank));
+    const int rank = actor.program != nullptr ? actor.rank : actor.owner;
+    return draft_.filter().shows_all() || (rank >= 0 && draft_.filter().shows(rank));
   };
   for (const Way& way : ways_) {
     if (!is_shown(way.from) && !is_shown(way.to)) continue;
-    for (const std::uint32_t link : way.path)
-      busy_[link & ~kBeside].resize(static_cast<std::size_t>(kTimelineBins));
+    for (const std::uint32_t link : way.path) draft_.show_link(link & ~kBeside);
   }
   ready_ = true;
 }
 
-std::uint32_t TimelineRecorder::proxy_track(std::uint32_t thread) {
+std::uint32_t TimelineRecorder::proxy_track(const Actor& relay) {
+  const std::size_t thread = relay.role.lane;
+  if (thread >= proxy_tracks_.size()) proxy_tracks_.resize(thread + 1, kHidden);
   std::uint32_t& track = proxy_tracks_[thread];
-  if (track == kHidden) {
-    track = static_cast<std::uint32_t>(timeline_.tracks.size());
-    timeline_.tracks.push_back({TimelineTrack::Kind::proxy, static_cast<int>(thread), 0, {}});
-  }
+  if (track == kHidden)
+    track = draft_.add_track({TimelineTrack::Kind::proxy, relay.owner, relay.channel, {}});
   return track;
-}
-
-void TimelineRecorder::add(const TimelineSpan& span) {
-  if (timeline_.spans.size() == kTimelineSpansMax)
-    throw Error(fmt::format("the timeline has more than {} spans", kTimelineSpansMax),
-                "a smaller size, or fewer ranks: --trace-ranks 0-7");
-  timeline_.spans.push_back(span);
 }
 
 TimelineRecorder::Arrival& TimelineRecorder::arrival(std::uint32_t connection, std::uint32_t slot) {
@@ -116,31 +102,16 @@ void TimelineRecorder::takes_up(std::uint32_t worker, Cursor cursor) {
   actors_[worker].slice = 0;
 }
 
-/// A full slot: while the sender was not done, then while links delayed the bytes, then while they
-/// were on the wire and until they were seen.
 void TimelineRecorder::add_wait(const ObservedSlice& slice) {
-  using Kind = TimelineSpan::Kind;
   if (slice.wait.what == ObservedWait::For::nothing) return;
   TimelineSpan span;
   span.track = actors_[slice.worker].track;
-  span.peer_rank = actors_[slice.wait.peer].program != nullptr
-                       ? actors_[slice.wait.peer].rank
-                       : static_cast<std::int32_t>(actors_[slice.wait.peer].role.lane);
-  const auto piece = [&](Kind kind, Instant from, Instant to) {
-    span.kind = kind;
-    span.start = from;
-    span.end = to;
-    if (from < to) add(span);
-  };
+  const Actor& peer = actors_[slice.wait.peer];
+  span.peer_rank = peer.program != nullptr ? peer.rank : peer.owner;
   if (slice.wait.what == ObservedWait::For::free_slot)
-    return piece(Kind::free_slot, slice.free, slice.start);
+    return draft_.add_wait(span, TimelineSpan::Kind::free_slot, slice.free, slice.start);
   const Arrival& came = arrival(slice.wait.connection, slice.wait.slot);
-  const Instant delayed = std::clamp(came.unhindered, slice.free, slice.start);
-  const Instant there = std::clamp(came.at, delayed, slice.start);
-  if (delayed == there) return piece(Kind::full_slot, slice.free, slice.start);
-  piece(Kind::full_slot, slice.free, delayed);
-  piece(Kind::link, delayed, there);
-  piece(Kind::full_slot, there, slice.start);
+  draft_.add_arrival(span, slice.free, slice.start, came.unhindered, came.at);
 }
 
 void TimelineRecorder::handles(const ObservedSlice& slice) {
@@ -165,20 +136,21 @@ void TimelineRecorder::handles(const ObservedSlice& slice) {
   span.loop = label.loop;
   span.step = label.step;
   span.slice = number;
-  add(span);
+  draft_.add(span);
 }
 
-void TimelineRecorder::relays(std::uint32_t relay, std::uint32_t thread, Instant start, Instant end,
+void TimelineRecorder::relays(std::uint32_t id, std::uint32_t, Instant start, Instant end,
                               Bytes payload) {
-  if (!filter_.shows(static_cast<int>(thread))) return;
+  const Actor& relay = actors_[id];
+  if (!draft_.filter().shows(relay.owner)) return;
   TimelineSpan span;
   span.kind = TimelineSpan::Kind::message;
-  span.track = proxy_track(thread);
+  span.track = proxy_track(relay);
   span.start = start;
   span.end = end;
   span.bytes = payload;
-  span.peer_rank = actors_[relay].rank;
-  add(span);
+  span.peer_rank = relay.rank;
+  draft_.add(span);
 }
 
 void TimelineRecorder::departs(std::uint32_t connection, std::uint32_t slot, Instant unhindered) {
@@ -187,45 +159,6 @@ void TimelineRecorder::departs(std::uint32_t connection, std::uint32_t slot, Ins
 
 void TimelineRecorder::arrives(std::uint32_t connection, std::uint32_t slot, Instant at) {
   arrival(connection, slot).at = at;
-}
-
-void TimelineRecorder::books(std::uint32_t link, Instant from, Instant to) {
-  std::vector<Duration>& busy = busy_[link];
-  if (busy.empty()) return;
-  const std::int64_t width = timeline_.bin.ps;
-  // What is sent last may be on its way when the last worker is done: that is cut off.
-  const std::int64_t end = std::min(to.ps, width * kTimelineBins);
-  for (std::int64_t at = from.ps; at < end;) {
-    const std::int64_t bin = at / width, next = std::min(end, (bin + 1) * width);
-    busy[static_cast<std::size_t>(bin)] += Duration{next - at};
-    at = next;
-  }
-}
-
-Timeline TimelineRecorder::take() {
-  // Workers are shown by rank; proxies come as they first send.
-  std::vector<std::uint32_t> order(timeline_.tracks.size()), place(order.size());
-  std::iota(order.begin(), order.end(), 0u);
-  const auto sorted_by = [&](std::uint32_t i) {
-    const TimelineTrack& track = timeline_.tracks[i];
-    return std::tuple(track.kind, track.rank, i);
-  };
-  std::ranges::sort(order, {}, sorted_by);
-  std::vector<TimelineTrack> tracks;
-  for (const std::uint32_t old : order) {
-    place[old] = static_cast<std::uint32_t>(tracks.size());
-    tracks.push_back(timeline_.tracks[old]);
-  }
-  timeline_.tracks = std::move(tracks);
-  for (TimelineSpan& span : timeline_.spans) span.track = place[span.track];
-  std::ranges::stable_sort(timeline_.spans, {}, [](const TimelineSpan& span) {
-    return std::pair(span.track, span.start);
-  });
-  for (std::uint32_t link = 0; link < busy_.size(); ++link) {
-    const bool carried = std::ranges::any_of(busy_[link], [](Duration d) { return d.ps > 0; });
-    if (carried) timeline_.links.push_back({LinkId{link}, std::move(busy_[link])});
-  }
-  return std::move(timeline_);
 }
 
 }  // namespace fabricast

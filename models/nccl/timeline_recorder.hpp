@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/nccl/timeline.hpp"
+#include "models/nccl/timeline_draft.hpp"
 #include "sim/machine.hpp"
 #include "sim/observer.hpp"
 
@@ -19,9 +19,9 @@ class TimelineRecorder final : public Machine, public Observer {
   /// lane). Proxies and links follow from them. What belongs to no rank is not shown.
   void show(int rank, const std::vector<std::uint32_t>& workers, const std::vector<int>& channels);
   /// After the run.
-  Timeline take();
+  Timeline take() { return draft_.take(); }
 
-  std::uint32_t add_link(LinkSpec spec) override;
+  std::uint32_t add_link(LinkSpec spec) override { return machine_.add_link(spec); }
   std::uint32_t add_thread() override { return machine_.add_thread(); }
   std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
@@ -32,11 +32,11 @@ class TimelineRecorder final : public Machine, public Observer {
 
   void takes_up(std::uint32_t worker, Cursor cursor) override;
   void handles(const ObservedSlice& slice) override;
-  void relays(std::uint32_t relay, std::uint32_t thread, Instant start, Instant end,
+  void relays(std::uint32_t id, std::uint32_t thread, Instant start, Instant end,
               Bytes payload) override;
   void departs(std::uint32_t connection, std::uint32_t slot, Instant unhindered) override;
   void arrives(std::uint32_t connection, std::uint32_t slot, Instant at) override;
-  void books(std::uint32_t link, Instant from, Instant to) override;
+  void books(std::uint32_t link, Instant from, Instant to) override { draft_.book(link, from, to); }
 
  private:
   static constexpr std::uint32_t kHidden = UINT32_MAX;
@@ -45,8 +45,10 @@ class TimelineRecorder final : public Machine, public Observer {
     const Program* program = nullptr;  ///< null: a relay
     Role role;
     std::uint32_t track = kHidden;
-    std::int32_t rank = -1;  ///< worker; a relay: of who gets what it sends
-    Cursor cursor;           ///< of the current primitive
+    std::int32_t rank = -1;                   ///< worker; a relay: of who gets what it sends
+    std::int32_t owner = -1;                  ///< a relay: the rank whose proxy it is
+    int channel = TimelineTrack::kWholeRank;  ///< worker; a relay with a thread of its own
+    Cursor cursor;                            ///< of the current primitive
     std::uint32_t slice = 0;
   };
   struct Way {  ///< of a connection
@@ -58,20 +60,18 @@ class TimelineRecorder final : public Machine, public Observer {
   };
 
   void show_ways();
-  std::uint32_t proxy_track(std::uint32_t thread);
-  void add(const TimelineSpan& span);
+  std::uint32_t proxy_track(const Actor& relay);
   void add_wait(const ObservedSlice& slice);
   Arrival& arrival(std::uint32_t connection, std::uint32_t slot);
 
   Machine& machine_;
-  TimelineFilter filter_;
+  TimelineDraft draft_;
   std::vector<Actor> actors_;
   std::vector<Way> ways_;
-  std::vector<std::uint32_t> proxy_tracks_;     ///< by thread, which is a rank's
+  std::uint32_t ranks_;
+  std::vector<std::uint32_t> proxy_tracks_;     ///< by thread: one a rank, then those that help
   std::vector<std::vector<Arrival>> arrivals_;  ///< by the executor's connection, slot
-  std::vector<std::vector<Duration>> busy_;     ///< by link; empty = hidden
   bool ready_ = false;
-  Timeline timeline_;
 };
 
 }  // namespace fabricast

@@ -45,12 +45,11 @@ void check_trace(const BenchConfig& config) {
 void check_tuned(const BenchConfig& config) {
   for (const Collective collective : config.collectives) {
     if (is_tuned(collective)) continue;
-    if (config.trace) throw Error(fmt::format("{} cannot be traced yet", to_text(collective)));
     for (const FaultSpec& fault : config.faults) {
-      if (fault.effect != FaultSpec::Effect::rate)
+      if (fault.effect == FaultSpec::Effect::slow)
         throw Error(
             fmt::format("\"{}\" is not simulated with {} yet", fault.text, to_text(collective)),
-            "a link or a NIC with a lower rate is");
+            "links and NICs that are slow, down or flap are");
     }
   }
 }

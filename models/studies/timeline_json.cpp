@@ -34,6 +34,7 @@ std::string_view wait_name(TimelineSpan::Kind kind) {
       return "waiting for a free slot";
     case TimelineSpan::Kind::slice:
     case TimelineSpan::Kind::message:
+    case TimelineSpan::Kind::clear_to_send:
       break;
   }
   return {};
@@ -41,7 +42,9 @@ std::string_view wait_name(TimelineSpan::Kind kind) {
 
 std::string_view category(TimelineSpan::Kind kind) {
   if (kind == TimelineSpan::Kind::slice) return "slice";
-  return kind == TimelineSpan::Kind::message ? "message" : "wait";
+  const bool is_post =
+      kind == TimelineSpan::Kind::message || kind == TimelineSpan::Kind::clear_to_send;
+  return is_post ? "message" : "wait";
 }
 
 class TimelineWriter {
@@ -74,7 +77,7 @@ class TimelineWriter {
                 {"size_bytes", row_.size.count},
                 {"nodes", row_.nodes},
                 {"ranks", row_.ranks},
-                {"algorithm", to_text(run.algorithm)},
+                {"algorithm", row_.algorithm()},
                 {"protocol", to_text(run.protocol)},
                 {"time_ps", row_.result.time.ps},
                 {"launch_ps", row_.result.launch.ps},
@@ -117,10 +120,9 @@ class TimelineWriter {
     const CollectiveRun& run = row_.decided.run;
     const std::int64_t launch = row_.result.launch.ps;
     if (launch > 0) whole(1, 1, "call", "launch", 0, launch, {});
-    whole(1, 1, "call",
-          fmt::format("{} {} {} {}", to_text(row_.collective), to_text(row_.size),
-                      to_text(run.algorithm), to_text(run.protocol)),
-          launch, row_.result.time.ps, {});
+    std::string name = fmt::format("{} {} ", to_text(row_.collective), to_text(row_.size));
+    if (is_tuned(row_.collective)) name += fmt::format("{} ", to_text(run.algorithm));
+    whole(1, 1, "call", name += to_text(run.protocol), launch, row_.result.time.ps, {});
   }
 
   /// Names all tracks and gives them their numbers.
@@ -132,8 +134,12 @@ class TimelineWriter {
       if (track.kind == TimelineTrack::Kind::proxy) {
         if (!has_proxies) name_process(proxies_pid(), "proxies");
         has_proxies = true;
-        threads_.push_back({proxies_pid(), track.rank + 1});
-        name_thread(proxies_pid(), track.rank + 1, fmt::format("proxy of rank {}", track.rank));
+        const bool helps = track.channel != TimelineTrack::kWholeRank;
+        const int number = track.rank + 1 + (helps ? (track.channel + 1) * row_.ranks : 0);
+        threads_.push_back({proxies_pid(), number});
+        name_thread(proxies_pid(), number,
+                    fmt::format("proxy of rank {}", track.rank) +
+                        (helps ? fmt::format(", channel {}", track.channel) : ""));
         continue;
       }
       if (track.rank != rank) {
@@ -158,8 +164,12 @@ class TimelineWriter {
     std::string name{wait_name(span.kind)}, more = peer;
     if (span.kind == TimelineSpan::Kind::slice) {
       name = span.name;
-      more = fmt::format(R"("bytes":{},"loop":{},"step":{},"slice":{},)", span.bytes.count,
-                         span.loop, span.step, span.slice);
+      more = is_tuned(row_.collective)
+                 ? fmt::format(R"("bytes":{},"loop":{},"step":{},"slice":{},)", span.bytes.count,
+                               span.loop, span.step, span.slice)
+                 : fmt::format(R"("bytes":{},"chunk":{},)", span.bytes.count, span.slice) + peer;
+    } else if (span.kind == TimelineSpan::Kind::clear_to_send) {
+      name = fmt::format("clear to send for rank {}", span.peer_rank);
     } else if (span.kind == TimelineSpan::Kind::message) {
       name = span.peer_rank < 0 ? "message" : fmt::format("to rank {}", span.peer_rank);
       more = fmt::format(R"("bytes":{},)", span.bytes.count) + peer;

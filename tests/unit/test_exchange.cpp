@@ -240,6 +240,59 @@ TEST_CASE("both kinds of stamps agree, and the parts sum up") {
   CHECK(sum == causal.makespan().ps);
 }
 
+TEST_CASE("a link that is down: chunks are sent again, in order") {
+  HandMade schedule(4);
+  schedule.add(0, 1, 3 * kChunk, 8, direct({0}));
+  schedule.add(2, 3, kChunk, 8, direct({0}));
+  schedule.batches[2].insert(schedule.batches[2].begin(),
+                             {{}, {}, {{{1'500}, kRate}}, true});  // sends at 15 ns
+  Exchange<LossyStamp> machine(schedule, 4, 0);
+  machine.add_link({kRate, {500}});
+  machine.add_kind({});
+  SUBCASE("until they pass") {
+    // Down until 15 ns: the first chunk is lost at 0 and 8, and passes 16..26; the two behind it
+    // follow. Another's message at 15 finds a free link.
+    machine.set_outage(0, kRate, {{}, {15'000}, {}});
+    machine.set_retry({{8'000}, 7});
+    machine.run();
+    CHECK(machine.finished(1).ps == 16'000 + 3 * kChunkPs + 500);
+    CHECK(machine.finished(3).ps == 15'000 + kChunkPs + 500);
+    CHECK(machine.losses().lost == 2);
+    CHECK(machine.losses().retries_most == 2);
+    CHECK_FALSE(machine.losses().gave_up);
+    CHECK(machine.carried(0).count == 4 * kChunk);
+    CHECK(machine.finished(1).of(Cause::link) == Duration{16'000 + 3 * kChunkPs});
+  }
+  SUBCASE("or are given up") {
+    machine.set_outage(0, kRate, {});
+    machine.set_retry({{8'000}, 1});
+    machine.run();
+    CHECK(machine.losses().gave_up);
+    CHECK(machine.losses().lost == 4);
+    CHECK(machine.losses().sent.ps == 0);
+    CHECK(machine.losses().given_up.ps == 16'000);
+    CHECK(machine.losses().handled == 8);
+    CHECK(machine.losses().done == 4);  // the senders'
+  }
+}
+
+TEST_CASE("behind a link that is down, others do not wait for what is lost") {
+  // Lost at 0, passes at 20 ns; the other message crosses the second link at 5..15.
+  HandMade schedule(4);
+  schedule.add(0, 1, kChunk, 8, direct({0, 1}));
+  schedule.add(2, 3, kChunk, 8, direct({1}));
+  schedule.batches[2].insert(schedule.batches[2].begin(), {{}, {}, {{{500}, kRate}}, true});
+  Exchange<LossyStamp> machine(schedule, 4, 0);
+  machine.add_link({kRate, {0}});
+  machine.add_link({kRate, {0}});
+  machine.add_kind({});
+  machine.set_outage(0, kRate, {{}, {3'000}, {}});
+  machine.set_retry({{20'000}, 7});
+  machine.run();
+  CHECK(machine.finished(3).ps == 5'000 + kChunkPs);
+  CHECK(machine.finished(1).ps == 20'000 + kChunkPs);
+}
+
 TEST_CASE("a message with one end is named") {
   HandMade schedule(2);
   schedule.add(0, 1, kChunk, 8, direct({0}));

@@ -254,6 +254,53 @@ TEST_CASE("a timeline shows the wait for what is sent again") {
   CHECK(longest - Instant{} > microseconds(4'290'000));
 }
 
+TEST_CASE("sends and receives: what is lost comes one time-out later") {
+  BenchConfig config = config_of(2, {4096}, {"nic node0:mlx5_0 down 2s"});
+  config.gpus_per_node = 1;
+  config.collectives = {Collective::sendrecv};
+  // One chunk each way, both lost once, both sent again after 4.096 us x 2^20.
+  const BenchRow once = row_of(config);
+  CHECK(once.result.time - *once.healthy == Duration{4'294'967'296'000});
+  CHECK(once.result.losses.lost == 2);
+  CHECK(once.result.losses.retries_most == 1);
+  Duration sum;
+  for (const Duration part : once.result.causes) sum += part;
+  CHECK(sum + once.result.launch == once.result.time);
+  // Of 134 ms each, 15 would be needed; there are 7.
+  config.environment.set("NCCL_IB_TIMEOUT=15");
+  const BenchResult lost = run(config);
+  const BenchRow& row = lost.blocks.front().rows.front();
+  CHECK_FALSE(row.completes());
+  CHECK(row.result.losses.given_up - row.result.losses.sent ==
+        Duration{8 * 4'096'000 * std::int64_t{32'768}});
+  CHECK(std::ranges::any_of(lost.notes, [](const std::string& note) {
+    return note.find("error 12") != std::string::npos &&
+           note.find("after 1.07 s") != std::string::npos;
+  }));
+  // Of 268 ms each, 8 would be; of 537 ms, 4 are enough.
+  config.environment.set("NCCL_IB_TIMEOUT=17");
+  CHECK(row_of(config).result.losses.retries_most == 4);
+}
+
+TEST_CASE("sends and receives: a flapping link delays by whole time-outs, or not at all") {
+  const auto row = [](const char* fault, Collective collective) {
+    BenchConfig config = config_of(2, {1 << 22}, {fault});
+    config.collectives = {collective};
+    return row_of(config);
+  };
+  for (const Collective collective :
+       {Collective::alltoall, Collective::gather, Collective::scatter, Collective::sendrecv}) {
+    CAPTURE(to_text(collective));
+    const BenchRow lucky = row("nic node0:mlx5_0 flap 10ms 90%", collective);
+    CHECK(lucky.result.losses.lost == 0);
+    CHECK(slowdown(lucky) == doctest::Approx(1).epsilon(0.01));
+    const BenchRow down = row("link node*: mlx5_0 -> leaf* down 10ms", collective);
+    CHECK(down.result.losses.retries_most == 1);
+    CHECK(down.result.time.ps > 4'294'967'296'000);
+    CHECK(down.result.time.ps < 4'294'967'296'000 + 3 * down.healthy->ps);
+  }
+}
+
 TEST_CASE("faults that are none") {
   const auto parse = [](const char* text) { return error_text([&] { parse_fault(text); }); };
   const std::string grammar =
@@ -292,11 +339,11 @@ TEST_CASE("faults that are none") {
         "no link is named \"node1: mlx5_0 -> leaf0.7\"\n"
         "hint: did you mean \"node1: mlx5_0 -> leaf0.0\"?");
   CHECK(error("link node0: gpu0 -> nvswitch down").find("is inside a node") != std::string::npos);
-  BenchConfig exchange = config_of(2, {1 << 24}, {"nic node0:mlx5_0 down"});
+  BenchConfig exchange = config_of(2, {1 << 24}, {"gpu node0:gpu0 slow 50%"});
   exchange.collectives = {Collective::alltoall};
   CHECK(error_text([&] { run(exchange); }) ==
-        "\"nic node0:mlx5_0 down\" is not simulated with alltoall yet\n"
-        "hint: a link or a NIC with a lower rate is");
+        "\"gpu node0:gpu0 slow 50%\" is not simulated with alltoall yet\n"
+        "hint: links and NICs that are slow, down or flap are");
   exchange.faults = {parse_fault("nic node0:mlx5_0 rate 50%")};
   CHECK(slowdown(row_of(exchange)) > 1.2);
   CHECK(error("nic node0:mlx5_0 down", 1) ==

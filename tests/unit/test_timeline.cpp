@@ -92,6 +92,17 @@ std::vector<BenchConfig> all_configs() {
   return out;
 }
 
+const std::vector<Asked> kExchanges = {
+    {"dgx-h100", 1, {1 << 20}, {}, Collective::alltoall},
+    {"dgx-h100", 3, {768 << 10}, {}, Collective::alltoall},
+    {"dgx-a100", 2, {1 << 20}, {}, Collective::gather},
+    {"dgx-h100", 2, {1 << 20}, {"NCCL_PXN_DISABLE=1"}, Collective::scatter},
+    {"dgx-a100",
+     2,
+     {1 << 18},
+     {"NCCL_NET=Socket", "NCCL_SOCKET_NTHREADS=2"},
+     Collective::sendrecv}};
+
 using Spans =
     std::vector<std::tuple<TimelineSpan::Kind, std::uint32_t, std::int64_t, std::int64_t>>;
 
@@ -186,8 +197,91 @@ TEST_CASE("every slice once, no gap, no overlap, ends as the ranks finish") {
   }
 }
 
+TEST_CASE("sends and receives: every chunk at both ends, no overlap, the times of the run") {
+  for (const Asked& asked : kExchanges) {
+    BenchConfig config = config_of(asked);
+    const BenchResult result = run_bench(config, load_parts());
+    const BenchRow& row = result.blocks.front().rows.front();
+    CAPTURE(to_text(row.collective));
+    CAPTURE(row.nodes);
+    const Timeline& timeline = *row.timeline;
+    std::map<std::string_view, std::uint64_t> counts;
+    std::uint64_t messages = 0, clear_to_sends = 0;
+    std::vector<Duration> finish(static_cast<std::size_t>(row.ranks));
+    for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
+      const TimelineSpan& span = timeline.spans[i];
+      const TimelineTrack& track = timeline.tracks[span.track];
+      CHECK(span.start < span.end);
+      if (i > 0 && timeline.spans[i - 1].track == span.track)
+        CHECK(timeline.spans[i - 1].end <= span.start);
+      if (span.kind == TimelineSpan::Kind::message) ++messages;
+      if (span.kind == TimelineSpan::Kind::clear_to_send) ++clear_to_sends;
+      if (span.kind != TimelineSpan::Kind::slice) continue;
+      ++counts[span.name];
+      Duration& end = finish[static_cast<std::size_t>(track.rank)];
+      end = std::max(end, span.end - Instant{});
+    }
+    CHECK(counts["send"] == row.result.slices);
+    CHECK(counts["recv"] == row.result.slices);
+    CHECK((counts["copy"] > 0) == (row.collective != Collective::sendrecv));
+    CHECK((messages > 0) == (row.nodes > 1));
+    CHECK(clear_to_sends == messages);
+    CHECK(finish == row.result.rank_finish);
+    CHECK(timeline.run + row.result.launch == row.result.time);
+
+    config.trace.reset();
+    const BenchRow alone = run_bench(config, load_parts()).blocks.front().rows.front();
+    CHECK(alone.result.time == row.result.time);
+    CHECK(alone.result.digest == row.result.digest);
+    CHECK(alone.result.rank_finish == row.result.rank_finish);
+  }
+}
+
+TEST_CASE("sends and receives: lanes, peers and proxies have names") {
+  const nlohmann::json file =
+      nlohmann::json::parse(file_of(run_bench(config_of(kExchanges[1]), load_parts())));
+  std::map<std::string, int> names, events;
+  for (const auto& event : file["traceEvents"]) {
+    if (event["ph"] == "M") ++names[event["args"].value("name", "")];
+    if (event["ph"] == "X") ++events[event["name"]];
+    if (event["ph"] == "X" && event["cat"] == "slice") {
+      REQUIRE(event["args"].contains("chunk"));
+      REQUIRE(event["args"].contains("rank"));
+    }
+  }
+  CHECK(names["rank 23 (node2 gpu7)"] == 1);
+  CHECK(names["channel 0 send 0"] == 24);
+  CHECK(names["channel 0 recv 0"] == 24);
+  CHECK(names["proxy of rank 5"] == 1);
+  CHECK(names["links"] == 1);
+  CHECK(events["alltoall 768 KiB Simple"] == 1);
+  CHECK(events["to rank 0"] > 0);
+  CHECK(events["clear to send for rank 0"] > 0);
+  CHECK(file["otherData"]["algorithm"] == "none");
+  const nlohmann::json sockets =
+      nlohmann::json::parse(file_of(run_bench(config_of(kExchanges[4]), load_parts())));
+  CHECK(sockets.dump().find("proxy of rank 7, channel ") != std::string::npos);
+}
+
+TEST_CASE("helper threads of sockets are proxies of a channel") {
+  const BenchResult result = run_bench(
+      config_of({"dgx-a100", 2, {1 << 18}, {"NCCL_NET=Socket", "NCCL_SOCKET_NTHREADS=2"}}),
+      load_parts());
+  const Timeline& timeline = *result.blocks.front().rows.front().timeline;
+  int helpers = 0;
+  for (const TimelineTrack& track : timeline.tracks) {
+    if (track.kind != TimelineTrack::Kind::proxy) continue;
+    CHECK(track.rank < 16);
+    CHECK(track.channel != TimelineTrack::kWholeRank);
+    ++helpers;
+  }
+  CHECK(helpers > 0);
+}
+
 TEST_CASE("links are busy for as long as their bytes take") {
-  for (const BenchConfig& config : all_configs()) {
+  std::vector<BenchConfig> configs = all_configs();
+  for (const Asked& asked : kExchanges) configs.push_back(config_of(asked));
+  for (const BenchConfig& config : configs) {
     const BenchResult result = run_bench(config, load_parts());
     const BenchBlock& block = result.blocks.front();
     const BenchRow& row = block.rows.front();
@@ -243,7 +337,9 @@ TEST_CASE("primitives, parts of a block and tracks have NCCL's names") {
 }
 
 TEST_CASE("some ranks only: their spans as in the whole") {
-  BenchConfig config = config_of(kAsked[5]);
+  BenchConfig config;
+  SUBCASE("a ring") { config = config_of(kAsked[5]); }
+  SUBCASE("sends and receives") { config = config_of(kExchanges[1]); }
   const BenchResult whole = run_bench(config, load_parts());
   config.trace = parse_rank_range("2-3");
   const BenchResult some = run_bench(config, load_parts());
@@ -284,8 +380,6 @@ TEST_CASE("what cannot be traced") {
         }) ==
         "the timeline has more than 1000000 spans\n"
         "hint: a smaller size, or fewer ranks: --trace-ranks 0-7");
-  CHECK(error([](BenchConfig& c) { c.collectives = {Collective::alltoall}; }) ==
-        "alltoall cannot be traced yet");
   const auto range = [](const char* text) { return error_text([&] { parse_rank_range(text); }); };
   CHECK(parse_rank_range("3").last == 3);
   CHECK(range("a-3") == "\"a\" is not a rank\nhint: write ranks like 0-7, or 3");
