@@ -1,8 +1,10 @@
 #include "sim/exchange.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <stdexcept>
+#include <unordered_set>
 
 #include "sim/digest.hpp"
 #include "sim/outage.hpp"
@@ -11,6 +13,15 @@ namespace fabricast {
 namespace {
 
 constexpr std::int64_t kNoLead = -1, kLeadsDiffer = -2;
+
+struct HopsHash {
+  std::size_t operator()(const std::vector<std::uint32_t>& hops) const {
+    std::uint64_t hash = 0;
+    for (const std::uint32_t link : hops)
+      hash = (std::rotl(hash, 5) ^ link) * 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
+    return hash;
+  }
+};
 
 Duration copy_time(std::int64_t bytes, Bandwidth rate) {
   return rate.bytes_per_s > 0 ? transfer_time({bytes}, rate) : Duration{};
@@ -71,7 +82,7 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 
 /// Counts chunks, and finds the links that bytes reach with different lead times: latency between
 /// the event that books the link and the arrival. Booking one on arrival can make leads further on
-/// differ, so it goes round until nothing changes; within a round the order of messages counts for
+/// differ, so it goes round until nothing changes; within a round the order of ways counts for
 /// nothing. `joins`: links that are booked so anyway.
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
@@ -80,26 +91,28 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
     for (std::uint32_t link = 0; link < links_.size(); ++link)
       joins_[link] = joins_[link] || carrier_->takes(link);
   }
+  std::unordered_set<std::vector<std::uint32_t>, HopsHash> ways;
+  chunks_in_all_ = 0;
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    std::uint32_t cursor = 0;
+    while (schedule_.next(block, cursor, batch_)) {
+      for (const ExchangeLane& lane : batch_.sends) {
+        schedule_.way(block, lane, way_);
+        chunks_in_all_ += chunk_count(lane);
+        const std::size_t hops = way_.near.size() + way_.far.size();
+        assert(hops <= UINT8_MAX);
+        hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
+        ways.insert(way_.near);
+        ways.insert(way_.far);
+      }
+    }
+  }
+  used_.assign(links_.size(), false);
   std::vector<std::int64_t> leads;
   for (bool changed = true; changed;) {
     changed = false;
-    chunks_in_all_ = 0;
     leads.assign(links_.size(), kNoLead);
-    used_.assign(links_.size(), false);
-    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
-      std::uint32_t cursor = 0;
-      while (schedule_.next(block, cursor, batch_)) {
-        for (const ExchangeLane& lane : batch_.sends) {
-          schedule_.way(block, lane, way_);
-          chunks_in_all_ += chunk_count(lane);
-          const std::size_t hops = way_.near.size() + way_.far.size();
-          assert(hops <= UINT8_MAX);
-          hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
-          note_leads(way_.near, leads);
-          note_leads(way_.far, leads);
-        }
-      }
-    }
+    for (const std::vector<std::uint32_t>& way : ways) note_leads(way, leads);
     for (std::uint32_t link = 0; link < links_.size(); ++link) {
       if (leads[link] == kLeadsDiffer) joins_[link] = changed = true;
     }
@@ -483,7 +496,7 @@ void Exchange<Stamp>::wait_for_carrier() {
 template <class Stamp>
 void Exchange<Stamp>::act_flight(std::uint32_t number) {
   const Flight flight = flights_[number];
-  flights_.give_back(messages_[flight.message].from, number);
+  flights_.give_back(number);
   travel(flight);
 }
 
@@ -524,8 +537,8 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
   if (m.received == m.chunks) {
     lane_done(m.to, m.receiver_free);
     m.open = false;
-    sends_.give_back(m.from, m.sending);
-    receives_.give_back(m.to, m.receiving);
+    sends_.give_back(m.sending);
+    receives_.give_back(m.receiving);
     free_messages_.push_back(id);
     ++messages_done_;
   } else if (m.relayed) {
@@ -573,15 +586,46 @@ std::uint32_t Exchange<Stamp>::message_of(std::uint32_t part) const {
   }
 }
 
-/// Asks for the messages of those who act soon.
+template <class Stamp>
+void Exchange<Stamp>::prefetch(std::uint32_t id) const {
+  const Message& message = messages_[id];
+  __builtin_prefetch(&message, 1);
+  __builtin_prefetch(&message.near, 1);
+  __builtin_prefetch(&message.bytes, 1);
+  __builtin_prefetch(&message.from, 1);
+  __builtin_prefetch(&hops_[std::size_t{id} * hops_max_]);
+}
+
+/// Asks for what those need who act soon: first where to find their messages, then these. An
+/// all-to-all waits for little else.
 template <class Stamp>
 void Exchange<Stamp>::prefetch() const {
-  constexpr std::size_t ahead = 4;  // measured on an all-to-all of 1,024 ranks
-  const std::uint32_t* const actor = queue_.upcoming(ahead);
-  if (actor == nullptr || *actor < first_part_) return;  // alone: they count from 0
-  const Message* const message = &messages_[message_of(*actor - first_part_)];
-  __builtin_prefetch(message, 1);
-  __builtin_prefetch(&message->near, 1);
+  constexpr std::size_t far = 8, near = 4;  // events; measured on an all-to-all of 1,024 ranks
+  const auto blocks = static_cast<std::uint32_t>(blocks_.size());
+  if (const std::uint32_t* const actor = queue_.upcoming(far); actor != nullptr) {
+    // Alone: they count from 0.
+    if (*actor >= first_part_) {
+      const std::uint32_t number = (*actor - first_part_) / kParts;
+      switch (static_cast<Part>((*actor - first_part_) % kParts)) {
+        case Part::poster:
+          __builtin_prefetch(&receives_[number]);
+          break;
+        case Part::flight:
+          __builtin_prefetch(&flights_[number]);
+          break;
+        default:
+          __builtin_prefetch(&sends_[number]);
+      }
+    } else if (*actor >= blocks) {
+      __builtin_prefetch(&threads_[*actor - blocks]);
+    }
+  }
+  const std::uint32_t* const actor = queue_.upcoming(near);
+  if (actor == nullptr || *actor < blocks) return;
+  if (*actor >= first_part_) return prefetch(message_of(*actor - first_part_));
+  const Thread& thread = threads_[*actor - blocks];
+  prefetch(thread.jobs[thread.next] / 2);
+  if (thread.next + 1 < thread.jobs.size()) prefetch(thread.jobs[thread.next + 1] / 2);
 }
 
 template <class Stamp>
