@@ -51,9 +51,9 @@ struct ExchangeLane {
   std::uint32_t peer = 0;  ///< block
   Bytes bytes, chunk;
   std::uint32_t kind = 0;   ///< index of add_kind()
-  std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
   std::uint32_t slots = 1;  ///< chunks in flight on this side; of a direct message the sender says
   Bandwidth rate;           ///< payload per second; 0 = takes no time
+  std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
 };
 
 struct ExchangeBatch {
