@@ -1,27 +1,17 @@
 #include "sim/exchange.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <stdexcept>
-#include <unordered_set>
 
 #include "sim/digest.hpp"
+#include "sim/distinct_ways.hpp"
 #include "sim/outage.hpp"
 
 namespace fabricast {
 namespace {
 
 constexpr std::int64_t kNoLead = -1, kLeadsDiffer = -2;
-
-struct HopsHash {
-  std::size_t operator()(const std::vector<std::uint32_t>& hops) const {
-    std::uint64_t hash = 0;
-    for (const std::uint32_t link : hops)
-      hash = (std::rotl(hash, 5) ^ link) * 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
-    return hash;
-  }
-};
 
 Duration copy_time(std::int64_t bytes, Bandwidth rate) {
   return rate.bytes_per_s > 0 ? transfer_time({bytes}, rate) : Duration{};
@@ -91,7 +81,7 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
     for (std::uint32_t link = 0; link < links_.size(); ++link)
       joins_[link] = joins_[link] || carrier_->takes(link);
   }
-  std::unordered_set<std::vector<std::uint32_t>, HopsHash> ways;
+  DistinctWays ways;
   chunks_in_all_ = 0;
   for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
     std::uint32_t cursor = 0;
@@ -102,8 +92,8 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
         const std::size_t hops = way_.near.size() + way_.far.size();
         assert(hops <= UINT8_MAX);
         hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
-        ways.insert(way_.near);
-        ways.insert(way_.far);
+        ways.add(way_.near);
+        ways.add(way_.far);
       }
     }
   }
@@ -112,7 +102,7 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
   for (bool changed = true; changed;) {
     changed = false;
     leads.assign(links_.size(), kNoLead);
-    for (const std::vector<std::uint32_t>& way : ways) note_leads(way, leads);
+    for (std::size_t i = 0; i < ways.count(); ++i) note_leads(ways[i], leads);
     for (std::uint32_t link = 0; link < links_.size(); ++link) {
       if (leads[link] == kLeadsDiffer) joins_[link] = changed = true;
     }
@@ -121,7 +111,7 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
 
 /// Walks a way.
 template <class Stamp>
-void Exchange<Stamp>::note_leads(const std::vector<std::uint32_t>& links,
+void Exchange<Stamp>::note_leads(std::span<const std::uint32_t> links,
                                  std::vector<std::int64_t>& leads) {
   std::int64_t lead = 0;
   for (const std::uint32_t link : links) {

@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -191,7 +192,7 @@ class Exchange final : public Guest<Stamp> {
   };
 
   void survey(std::vector<bool> joins);
-  void note_leads(const std::vector<std::uint32_t>& links, std::vector<std::int64_t>& leads);
+  void note_leads(std::span<const std::uint32_t> links, std::vector<std::int64_t>& leads);
   void next_batch(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
   std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to,

@@ -34,9 +34,9 @@ struct StepResult {
   GpuCompute gpu;
   StepTime step;
   MemoryPlan memory;
-  double tokens_per_s = 0;      ///< of all GPUs
-  double model_flops = 0;       ///< of a step, what a causal mask hides left out
-  double mfu = 0;               ///< model_flops over time, GPUs and the peak of the precision, 0..1
+  double tokens_per_s = 0;  ///< of all GPUs
+  double model_flops = 0;   ///< of a step, what a causal mask hides left out
+  double mfu = 0;           ///< model_flops over time, GPUs and the peak of the precision, 0..1
   MemoCounts collectives;
   std::vector<std::string> notes;
 };
