@@ -15,13 +15,14 @@ from pathlib import Path
 DOC = Path(__file__).parent.parent / "docs" / "scale.md"
 BEGIN, END = "<!-- scale.py: begin -->\n", "<!-- scale.py: end -->\n"
 NCCL = "2.27.7"  # rounds chunks such that those of all ranks are equal at these sizes
-GPUS = [8, 64, 256, 512, 1 << 11, 1 << 14, 1 << 17, 1 << 20]
+GPUS = [8, 64, 256, 512, 1 << 11, 1 << 12, 1 << 14, 1 << 17, 1 << 20]
 UNFOLDED_MAX = 2 * 10**7  # events: a few seconds
-TREE_MAX = 1 << 11  # GPUs
+GPUS_MAX = {"Tree": 1 << 11, "alltoall": 1 << 12}  # of others that would take minutes
 CASES = [
     ("all_reduce, Ring", ["--collective", "all_reduce", "--env", "NCCL_ALGO=Ring"]),
     ("all_gather, Ring", ["--collective", "all_gather", "--env", "NCCL_ALGO=Ring"]),
     ("all_reduce, Tree", ["--collective", "all_reduce", "--env", "NCCL_ALGO=Tree"]),
+    ("alltoall", ["--collective", "alltoall"]),
 ]
 
 
@@ -48,7 +49,7 @@ def table(binary):
     for name, case in CASES:
         for gpus in GPUS:
             arguments = [*case, "--sizes", "1GiB", "--nodes", str(gpus // 8)]
-            if "Tree" in name and gpus > TREE_MAX:
+            if any(what in name and gpus > most for what, most in GPUS_MAX.items()):
                 continue
             row, seconds, mebibytes = run(binary, arguments)
             if row is None:

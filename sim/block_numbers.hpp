@@ -27,10 +27,11 @@ class BlockNumbers {
     if (fresh >= entries_.size()) entries_.resize(std::size_t{own.taken} * all);
     return fresh;
   }
-  /// REQUIRES: the block has taken it.
-  void give_back(std::uint32_t block, std::uint32_t number) {
-    entries_[number].next = blocks_[block].free;
-    blocks_[block].free = number;
+  /// REQUIRES: it was taken.
+  void give_back(std::uint32_t number) {
+    Block& own = blocks_[number % static_cast<std::uint32_t>(blocks_.size())];
+    entries_[number].next = own.free;
+    own.free = number;
   }
 
   T& operator[](std::uint32_t number) { return entries_[number].item; }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sim/digest.hpp"
+#include "sim/distinct_ways.hpp"
 
 namespace fabricast {
 namespace {
@@ -70,7 +71,7 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 
 /// Counts chunks, and finds the links that bytes reach with different lead times: latency between
 /// the event that books the link and the arrival. Booking one on arrival can make leads further on
-/// differ, so it goes round until nothing changes; within a round the order of messages counts for
+/// differ, so it goes round until nothing changes; within a round the order of ways counts for
 /// nothing. `joins`: links that are booked so anyway. What is lost reaches the links that follow far
 /// later than what is not.
 template <class Stamp>
@@ -80,26 +81,28 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
     for (std::uint32_t link = 0; link < links_.size(); ++link)
       joins_[link] = joins_[link] || carrier_->takes(link);
   }
+  DistinctWays ways;
+  chunks_in_all_ = 0;
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    std::uint32_t cursor = 0;
+    while (schedule_.next(block, cursor, batch_)) {
+      for (const ExchangeLane& lane : batch_.sends) {
+        schedule_.way(block, lane, way_);
+        chunks_in_all_ += chunk_count(lane);
+        const std::size_t hops = way_.near.size() + way_.far.size();
+        assert(hops <= UINT8_MAX);
+        hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
+        ways.add(way_.near);
+        ways.add(way_.far);
+      }
+    }
+  }
+  used_.assign(links_.size(), false);
   std::vector<std::int64_t> leads;
   for (bool changed = true; changed;) {
     changed = false;
-    chunks_in_all_ = 0;
     leads.assign(links_.size(), kNoLead);
-    used_.assign(links_.size(), false);
-    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
-      std::uint32_t cursor = 0;
-      while (schedule_.next(block, cursor, batch_)) {
-        for (const ExchangeLane& lane : batch_.sends) {
-          schedule_.way(block, lane, way_);
-          chunks_in_all_ += chunk_count(lane);
-          const std::size_t hops = way_.near.size() + way_.far.size();
-          assert(hops <= UINT8_MAX);
-          hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
-          note_leads(way_.near, leads);
-          note_leads(way_.far, leads);
-        }
-      }
-    }
+    for (std::size_t i = 0; i < ways.count(); ++i) note_leads(ways[i], leads);
     for (std::uint32_t link = 0; link < links_.size(); ++link) {
       if (leads[link] == kLeadsDiffer) joins_[link] = changed = true;
     }
@@ -108,7 +111,7 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
 
 /// Walks a way.
 template <class Stamp>
-void Exchange<Stamp>::note_leads(const std::vector<std::uint32_t>& links,
+void Exchange<Stamp>::note_leads(std::span<const std::uint32_t> links,
                                  std::vector<std::int64_t>& leads) {
   [[maybe_unused]] bool behind_failing = false;
   std::int64_t lead = 0;
@@ -536,7 +539,7 @@ void Exchange<Stamp>::wait_for_carrier() {
 template <class Stamp>
 void Exchange<Stamp>::act_flight(std::uint32_t number) {
   const Flight flight = flights_[number];
-  flights_.give_back(messages_[flight.message].from, number);
+  flights_.give_back(number);
   travel(flight);
 }
 
@@ -583,8 +586,8 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
   if (m.received == m.chunks) {
     lane_done(m.to, m.receiver_free);
     m.open = false;
-    sends_.give_back(m.from, m.sending);
-    receives_.give_back(m.to, m.receiving);
+    sends_.give_back(m.sending);
+    receives_.give_back(m.receiving);
     free_messages_.push_back(id);
     ++messages_done_;
   } else if (m.relayed) {
@@ -632,15 +635,46 @@ std::uint32_t Exchange<Stamp>::message_of(std::uint32_t part) const {
   }
 }
 
-/// Asks for the messages of those who act soon.
+template <class Stamp>
+void Exchange<Stamp>::prefetch(std::uint32_t id) const {
+  const Message& message = messages_[id];
+  __builtin_prefetch(&message, 1);
+  __builtin_prefetch(&message.near, 1);
+  __builtin_prefetch(&message.bytes, 1);
+  __builtin_prefetch(&message.from, 1);
+  __builtin_prefetch(&hops_[std::size_t{id} * hops_max_]);
+}
+
+/// Asks for what those need who act soon: first where to find their messages, then these. An
+/// all-to-all waits for little else.
 template <class Stamp>
 void Exchange<Stamp>::prefetch() const {
-  constexpr std::size_t ahead = 4;  // measured on an all-to-all of 1,024 ranks
-  const std::uint32_t* const actor = queue_.upcoming(ahead);
-  if (actor == nullptr || *actor < first_part_) return;  // alone: they count from 0
-  const Message* const message = &messages_[message_of(*actor - first_part_)];
-  __builtin_prefetch(message, 1);
-  __builtin_prefetch(&message->near, 1);
+  constexpr std::size_t far = 8, near = 4;  // events; measured on an all-to-all of 1,024 ranks
+  const auto blocks = static_cast<std::uint32_t>(blocks_.size());
+  if (const std::uint32_t* const actor = queue_.upcoming(far); actor != nullptr) {
+    // Alone: they count from 0.
+    if (*actor >= first_part_) {
+      const std::uint32_t number = (*actor - first_part_) / kParts;
+      switch (static_cast<Part>((*actor - first_part_) % kParts)) {
+        case Part::poster:
+          __builtin_prefetch(&receives_[number]);
+          break;
+        case Part::flight:
+          __builtin_prefetch(&flights_[number]);
+          break;
+        default:
+          __builtin_prefetch(&sends_[number]);
+      }
+    } else if (*actor >= blocks) {
+      __builtin_prefetch(&threads_[*actor - blocks]);
+    }
+  }
+  const std::uint32_t* const actor = queue_.upcoming(near);
+  if (actor == nullptr || *actor < blocks) return;
+  if (*actor >= first_part_) return prefetch(message_of(*actor - first_part_));
+  const Thread& thread = threads_[*actor - blocks];
+  prefetch(thread.jobs[thread.next] / 2);
+  if (thread.next + 1 < thread.jobs.size()) prefetch(thread.jobs[thread.next + 1] / 2);
 }
 
 template <class Stamp>

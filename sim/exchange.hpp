@@ -25,6 +25,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,9 +56,9 @@ struct ExchangeLane {
   std::uint32_t peer = 0;  ///< block
   Bytes bytes, chunk;
   std::uint32_t kind = 0;   ///< index of add_kind()
-  std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
   std::uint32_t slots = 1;  ///< chunks in flight on this side; of a direct message the sender says
   Bandwidth rate;           ///< payload per second; 0 = takes no time
+  std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
 };
 
 struct ExchangeBatch {
@@ -204,7 +205,7 @@ class Exchange final : public Guest<Stamp> {
   };
 
   void survey(std::vector<bool> joins);
-  void note_leads(const std::vector<std::uint32_t>& links, std::vector<std::int64_t>& leads);
+  void note_leads(std::span<const std::uint32_t> links, std::vector<std::int64_t>& leads);
   void next_batch(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
   std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to,
@@ -212,7 +213,9 @@ class Exchange final : public Guest<Stamp> {
   std::uint32_t new_message();
   void lay_way(std::uint32_t id);
   std::uint32_t message_of(std::uint32_t part) const;
-  void prefetch() const;
+  // Inlined: GCC drops calls of a function that does nothing but prefetch.
+  [[gnu::always_inline]] inline void prefetch() const;
+  [[gnu::always_inline]] inline void prefetch(std::uint32_t id) const;
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
   void lane_done(std::uint32_t block, Stamp at);

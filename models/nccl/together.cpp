@@ -65,11 +65,7 @@ class Together {
       if (is_tuned(run.collective)) {
         kernels.push_back(add_tuned(run, members, thread));
       } else {
-        if (!exchange_thread) {
-          exchange_thread = exchange_threads_;
-          exchange_threads_ += static_cast<std::uint32_t>(members.ranks());
-        }
-        kernels.push_back(add_exchange(run, *exchange_thread));
+        kernels.push_back(add_exchange(run, exchange_thread));
       }
     }
     for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -98,14 +94,19 @@ class Together {
     return out;
   }
 
-  Kernel add_exchange(const CollectiveRun& run, std::uint32_t thread) {
+  /// All calls of a stream share its threads.
+  Kernel add_exchange(const CollectiveRun& run, std::optional<std::uint32_t>& thread) {
     const P2pTraffic& traffic = traffics_.emplace_back(
         run.collective, run.members.ranks(), Bytes{run.count * run.element_bytes}, run.root);
     auto schedule = std::make_unique<P2pSchedule>(P2pSchedule::Config{
         cluster_, software_, run.members, run.p2p, traffic, run.transport, run.in_place});
     const auto ranks = static_cast<std::uint32_t>(run.members.ranks());
     const std::uint32_t channels = schedule->blocks() / ranks;
-    std::uint32_t block = schedules_.add(std::move(schedule), thread);
+    if (!thread) {
+      thread = exchange_threads_;
+      exchange_threads_ += schedule->threads();
+    }
+    std::uint32_t block = schedules_.add(std::move(schedule), *thread);
     Kernel out(ranks);
     for (Parties& parties : out) {
       for (std::uint32_t channel = 0; channel < channels; ++channel)

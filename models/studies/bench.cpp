@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "models/io/unit_text.hpp"
@@ -92,6 +93,10 @@ class Bench {
   }
 
  private:
+  /// Of one block. Different sizes may round down to one number of elements.
+  enum class Kind : std::uint8_t { asked_for, healthy };
+  using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, SimulationResult>;
+
   void block(int nodes) {
     const BenchConfig& config = result_.config;
     TopologyRequest asked{config.topology, nodes, config.fabric};
@@ -119,9 +124,11 @@ class Bench {
     if (!config.faults.empty()) break_parts(block, gpus_per_host);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
+    Runs runs;
     for (const Collective collective : config.collectives) {
-      for (const Bytes size : config.sizes) row(block, communicator, collective, size);
+      for (const Bytes size : config.sizes) row(block, communicator, runs, collective, size);
     }
+    result_.simulations += runs.counts();
     result_.blocks.push_back(std::move(block));
   }
 
@@ -159,7 +166,8 @@ class Bench {
     };
   }
 
-  void row(BenchBlock& block, const Communicator& communicator, Collective collective, Bytes size) {
+  void row(BenchBlock& block, const Communicator& communicator, Runs& runs, Collective collective,
+           Bytes size) {
     const BenchConfig& config = result_.config;
     BenchRow row;
     row.collective = collective;
@@ -191,10 +199,12 @@ class Bench {
       options.shown = *config.trace;
     }
     options.progress = row_progress();
-    row.result = simulate(block.cluster, parts_.software, row.decided.run, fold, options);
+    row.result = runs.at({Kind::asked_for, collective, row.count}, [&] {
+      return simulate(block.cluster, parts_.software, row.decided.run, fold, options);
+    });
     if (config.trace && !row.completes())
       throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
-    if (!config.faults.empty()) compare(block, row);
+    if (!config.faults.empty()) compare(block, runs, row);
     block.rows.push_back(std::move(row));
   }
 
@@ -209,13 +219,15 @@ class Bench {
     apply_faults(config.faults, gpus_per_node, block.cluster, faults_);
   }
 
-  void compare(const BenchBlock& block, BenchRow& row) {
+  void compare(const BenchBlock& block, Runs& runs, BenchRow& row) {
     CollectiveRun run = row.decided.run;
     run.faults = {};
     SimulationOptions options;
     options.network = block.network;
     options.fold = options.fast_forward = result_.config.fold;
-    row.healthy = simulate(*healthy_, parts_.software, run, options).time;
+    row.healthy = runs.at({Kind::healthy, row.collective, row.count},
+                          [&] { return simulate(*healthy_, parts_.software, run, options); })
+                      .time;
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       note_once(result_.notes, note);
   }

@@ -10,6 +10,7 @@
 
 #include "models/io/load.hpp"
 #include "models/nccl/communicator.hpp"
+#include "models/nccl/memo.hpp"
 #include "models/studies/fault.hpp"
 #include "models/studies/network.hpp"
 #include "models/studies/split.hpp"
@@ -103,6 +104,7 @@ struct BenchResult {
   BenchConfig config;
   std::vector<BenchBlock> blocks;
   std::vector<std::string> notes;  ///< what the reader should know; one sentence each
+  MemoCounts simulations;
 };
 
 /// Runs it all. `progress` gets the share done, 0..1. Throws Error.

@@ -87,6 +87,10 @@ std::string bench_json(const BenchResult& result) {
               {"digest", fmt::format("{:016x}", bench_digest(result))},
               {"notes", result.notes},
               {"rows", rows}};
+  // Groups of a split run at the same time: nothing is remembered.
+  const MemoCounts& counts = result.simulations;
+  if (counts.asked > 0)
+    out["simulations"] = {{"asked", counts.asked}, {"simulated", counts.simulated}};
   if (!config.network.background.empty()) {
     Json background = Json::array();
     for (const BackgroundSpec& spec : config.network.background) background.push_back(spec.text);

@@ -272,6 +272,9 @@ std::string bench_text(const BenchResult& result) {
       out += "#\n";
     }
   }
+  if (result.config.explain_fold && result.simulations.asked > 0)
+    out += fmt::format("# simulations: asked {}, simulated {}\n", result.simulations.asked,
+                       result.simulations.simulated);
   for (const std::string& note : result.notes) out += fmt::format("# note: {}\n", note);
   out +=
       "# note: in-place and out-of-place are not told apart; nothing is validated (#wrong N/A).\n";

@@ -88,7 +88,7 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
       model_flops(config.model, layout.sequence, layout.global_batch, AttentionCount::causal);
   const double peak = gpu.gemm[static_cast<std::size_t>(layout.precision)].peak;
   result.mfu = result.model_flops / time / layout.gpus / peak;
-  result.collectives = collectives.simulations();
+  result.collectives = collectives.counts();
   add_notes(result);
   return result;
 }

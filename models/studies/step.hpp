@@ -9,6 +9,7 @@
 #include "models/io/load.hpp"
 #include "models/io/load_workloads.hpp"
 #include "models/nccl/env.hpp"
+#include "models/nccl/memo.hpp"
 #include "models/nccl/types.hpp"
 #include "models/training/step.hpp"
 
@@ -33,10 +34,10 @@ struct StepResult {
   GpuCompute gpu;
   StepTime step;
   MemoryPlan memory;
-  double tokens_per_s = 0;      ///< of all GPUs
-  double model_flops = 0;       ///< of a step, what a causal mask hides left out
-  double mfu = 0;               ///< model_flops over time, GPUs and the peak of the precision, 0..1
-  std::size_t collectives = 0;  ///< simulated
+  double tokens_per_s = 0;  ///< of all GPUs
+  double model_flops = 0;   ///< of a step, what a causal mask hides left out
+  double mfu = 0;           ///< model_flops over time, GPUs and the peak of the precision, 0..1
+  MemoCounts collectives;
   std::vector<std::string> notes;
 };
 

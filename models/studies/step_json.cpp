@@ -83,7 +83,8 @@ std::string step_json(const StepResult& result) {
                     {"breakdown", breakdown_json(result.step.breakdown)},
                     {"memory", memory_json(result)},
                     {"tasks", result.step.tasks},
-                    {"collectives_simulated", result.collectives},
+                    {"collectives_asked", result.collectives.asked},
+                    {"collectives_simulated", result.collectives.simulated},
                     {"notes", result.notes}};
   return out.dump(2) + "\n";
 }

@@ -96,6 +96,8 @@ std::string step_text(const StepResult& result) {
   out += fmt::format("\nmemory {:.1f} GB of {:.1f} GB per GPU\n", result.memory.use.all() * 1e-9,
                      static_cast<double>(result.gpu.memory.count) * 1e-9);
   out += memory_text(result);
+  out += fmt::format("collectives: asked {}, simulated {}\n", result.collectives.asked,
+                     result.collectives.simulated);
   for (const std::string& note : result.notes) out += "note: " + note + "\n";
   return out;
 }

@@ -27,7 +27,7 @@ double network_bytes(const Cluster& cluster, const SimulationResult& result) {
   for (const LinkLoad& load : result.links) {
     if (index_of(load.link) < cluster.links() && cluster.is_fabric_link(load.link) &&
         !cluster.link_from(load.link).is_switch)
-      out += static_cast<double>(load.carried.count);
+      out += static_cast<double>(load.carried.count) * load.copies;
   }
   return out;
 }
@@ -74,7 +74,9 @@ CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& sh
   const std::int64_t per = counts_per_rank(collective) ? ranks : 1;
   const std::int64_t count = std::max<std::int64_t>(bytes / kElementBytes / per, 1);
   const DecidedCall call = decide_call(where.communicator, {collective, count, kElementBytes, 0});
-  const SimulationResult result = simulate(where.cluster, software_, call.run);
+  SimulationOptions options;
+  options.fold = options.fast_forward = true;
+  const SimulationResult result = simulate(where.cluster, software_, call.run, options);
   CollectiveTime out{result.time, is_tuned(collective) ? call.run.channels : 2};
   if (shape.nodes > 1) {
     const double beside = static_cast<double>(gpus_per_node_) / shape.gpus;
@@ -97,19 +99,16 @@ Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) {
 }
 
 CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
-  const auto key = std::tuple(collective, shape, exponent);
-  auto found = known_.find(key);
   const int most = std::max(kRanksMost / shape.gpus, 2);
-  if (found == known_.end() && shape.nodes > most) {
+  if (shape.nodes > most) {
     const CollectiveTime half = at(collective, {most / 2, shape.gpus}, exponent);
     CollectiveTime all = at(collective, {most, shape.gpus}, exponent);
     const std::int64_t grown = std::max<std::int64_t>(all.time.ps - half.time.ps, 0);
     all.time.ps += grown * (shape.nodes - most) / (most - most / 2);
-    found = known_.emplace(key, all).first;
+    return all;
   }
-  if (found == known_.end())
-    found = known_.emplace(key, simulated(collective, shape, std::int64_t{1} << exponent)).first;
-  return found->second;
+  return known_.at({collective, shape, exponent},
+                   [&] { return simulated(collective, shape, std::int64_t{1} << exponent); });
 }
 
 CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& group, double bytes) {

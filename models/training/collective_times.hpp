@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "models/nccl/communicator.hpp"
+#include "models/nccl/memo.hpp"
 
 namespace fabricast {
 
@@ -41,7 +42,7 @@ class CollectiveTimes {
 
   int nodes_of(const RankGroup& group) const { return shape_of(group).nodes; }
   int gpus_per_node() const { return gpus_per_node_; }
-  std::size_t simulations() const { return known_.size(); }  ///< how many had to be
+  const MemoCounts& counts() const { return known_.counts(); }
 
  private:
   struct Shape {
@@ -62,7 +63,7 @@ class CollectiveTimes {
   CommunicatorConfig config_;
   int gpus_per_node_;
   std::map<Shape, Site> sites_;
-  std::map<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
+  Memo<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
 };
 
 }  // namespace fabricast

@@ -70,6 +70,18 @@ TEST_CASE("step: parts add up to the whole") {
   }
 }
 
+TEST_CASE("step: a step of many collectives asks the simulator for each distinct one once") {
+  Site site;
+  const StepSetup s = setup(gpt(16, 2048, 16), layout(16, 2, 4, 2, 1, 32));
+  const double time = time_of(site, s);
+  const MemoCounts once = site.collectives.counts();
+  CHECK(once.simulated > 0);
+  CHECK(once.asked > once.simulated);
+  // The same step again: as many questions, all of them answered before.
+  CHECK(time_of(site, s) == time);
+  CHECK(site.collectives.counts() == MemoCounts{2 * once.asked, once.simulated});
+}
+
 TEST_CASE("step: recomputation costs about one more forward") {
   Site site;
   StepSetup s = setup(gpt_22b(), layout(8, 8, 1, 1, 4, 4));
