@@ -182,9 +182,7 @@ TEST_CASE("a thread looks at all that is under way, and half a loop passes until
   };
   // The receiver's thread offers the slot and sees the chunk, the sender's posts it.
   const std::int64_t alone = 3 * poll / 2 + there_and_back;
-  SUBCASE("one after the other: one message at a time") {
-    CHECK(run() == 2 * alone);
-  }
+  SUBCASE("one after the other: one message at a time") { CHECK(run() == 2 * alone); }
   schedule.batches[2] = {
       {{}, {schedule.batches[2][0].receives[0], schedule.batches[2][1].receives[0]}, {}, true}};
   SUBCASE("two at a time: the receiver's loop is twice as long") {
