@@ -143,6 +143,7 @@ template <class Stamp>
 void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   Block& block = blocks_[number];
   block.end = at;
+  stop_watching(block);
   if (!schedule_.next(number, block.cursor, batch_)) {
     if (done_) done_(number, at);
     return;
@@ -196,7 +197,9 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
   message.receiver_free = at;
   message.receive_rate = lane.rate;
   message.far_slots = static_cast<std::uint8_t>(lane.slots);
+  message.joint = static_cast<std::uint8_t>(lane.joint);
   if (message.relayed) {
+    watch(message);
     message.far.fill(at);
     arm_poster(id);
   } else {
@@ -408,19 +411,40 @@ void Exchange<Stamp>::enqueue(std::uint32_t number, std::uint32_t job) {
 }
 
 template <class Stamp>
+void Exchange<Stamp>::watch(const Message& message) {
+  const Duration poll = kinds_[message.kind].poll;
+  const Watch watch{message.send_thread, message.receive_thread, poll, {poll.ps / message.joint}};
+  Block& block = blocks_[message.to];
+  block.watched[block.watches++] = watch;
+  threads_[watch.send_thread].loop += watch.send;
+  threads_[watch.receive_thread].loop += watch.receive;
+}
+
+template <class Stamp>
+void Exchange<Stamp>::stop_watching(Block& block) {
+  for (; block.watches > 0; --block.watches) {
+    const Watch& watch = block.watched[block.watches - 1];
+    Thread &sender = threads_[watch.send_thread], &receiver = threads_[watch.receive_thread];
+    sender.loop = sender.loop - watch.send;
+    receiver.loop = receiver.loop - watch.receive;
+  }
+}
+
+template <class Stamp>
 void Exchange<Stamp>::start_job(std::uint32_t number) {
   Thread& thread = threads_[number];
   const std::uint32_t job = thread.jobs[thread.next];
   const Message& m = messages_[job / 2];
   const MessageKind& kind = kinds_[m.kind];
   const bool is_send = job % 2 != 0;
-  Duration busy = kind.cost.post;
+  Duration busy{kind.cost.post.ps / m.joint};
   Stamp ready = m.far[(is_send ? m.posted : m.allowed) % m.far_slots];
   if (is_send) {
     ready = later(ready, m.near[m.posted % m.near_slots]);
     busy = kind.cost.busy(kind.wire.on_wire({payload(m, m.posted)}));
   }
   thread.busy = true;
+  ready = ready.plus(thread.wait(), Cause::latency);
   thread.free = now(later(ready, thread.free)).plus(busy, Cause::latency);
   if constexpr (Stamp::kObserved) {
     const Instant end{thread.free.ps}, start{end.ps - busy.ps};
@@ -550,8 +574,9 @@ void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   if constexpr (Stamp::kObserved) observer_->arrives(id, {at.ps});
   const Stamp seen = at.plus(kinds_[m.kind].sync + m.flush, Cause::latency);
   if (m.relayed) {
-    m.far[m.arrived++ % m.far_slots] = seen;
-    const Stamp freed = at.plus(m.far_latency + m.sender_flag, Cause::slots);
+    const Thread& sender = threads_[m.send_thread];
+    m.far[m.arrived++ % m.far_slots] = seen.plus(threads_[m.receive_thread].wait(), Cause::latency);
+    const Stamp freed = at.plus(m.far_latency + sender.wait() + m.sender_flag, Cause::slots);
     m.near[m.released++ % m.near_slots] = freed;
     if (m.released == m.chunks) acknowledged(m.from, freed);
     arm_sender(id);

@@ -13,7 +13,10 @@
 // many messages share). The receiver's thread posts every free slot; the post crosses the network
 // and allows the sender's thread to post the chunk, whose bytes then cross the links `far`. Relayed
 // sends of a batch share the block's send buffers: they wait until all of the batch before have
-// been acknowledged.
+// been acknowledged. A thread comes round to all relayed messages under way that are its own once a
+// loop; what happens waits for half a loop on average: posts, a chunk's arrival, its
+// acknowledgement. A message is under way while the receiving block's batch is. Receives posted
+// together cost one post and one look.
 //
 // Links that bytes reach with different lead times are booked on arrival, by an event of their own;
 // others ahead. Exact and deterministic, like the executor. Links lose chunks only where an Outage
@@ -49,6 +52,7 @@ struct MessageKind {
   Duration overhead;  ///< of a lane per chunk, before its bytes move
   Duration sync;      ///< from the arrival of the last byte to the chunk seen
   PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
+  Duration poll;      ///< relayed: a thread looks so long at a message under way, once a loop
 };
 
 /// One end of a message. Both ends agree on bytes, chunk, kind and tag.
@@ -59,6 +63,7 @@ struct ExchangeLane {
   std::uint32_t slots = 1;  ///< chunks in flight on this side; of a direct message the sender says
   Bandwidth rate;           ///< payload per second; 0 = takes no time
   std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
+  std::uint32_t joint = 1;  ///< relayed receives: so many are posted together
 };
 
 struct ExchangeBatch {
@@ -141,6 +146,12 @@ class Exchange final : public Guest<Stamp> {
   static constexpr std::uint32_t kSlotsMax = 8, kLanesMax = 8;
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
+  /// What a message adds to the loops of its two threads.
+  struct Watch {
+    std::uint32_t send_thread = 0, receive_thread = 0;
+    Duration send, receive;
+  };
+
   struct Block {
     Stamp end;   ///< of the batch, so far
     Stamp pool;  ///< when the send buffers are free again
@@ -149,8 +160,10 @@ class Exchange final : public Guest<Stamp> {
     std::uint32_t awaited = kNone;  ///< list of messages that only the peer has opened
     std::uint32_t unacked = 0;      ///< relayed sends that still occupy the send buffers
     std::uint32_t gated = 0;        ///< relayed sends that wait for them
+    std::uint32_t watches = 0;      ///< receives of the batch that threads look at
     bool held = false;
     std::array<std::uint32_t, kLanesMax> gated_messages{};
+    std::array<Watch, kLanesMax> watched{};
   };
 
   /// A slot holds one stamp: while full, since when; while free, since when.
@@ -163,6 +176,7 @@ class Exchange final : public Guest<Stamp> {
     std::uint32_t chunks = 0;
     std::uint8_t near_slots = 0, far_slots = 0, near_hops = 0, hops = 0;
     std::uint8_t kind = 0;
+    std::uint8_t joint = 1;
     bool relayed = false;
     bool sends = false, receives = false;  ///< the batch of that end has begun
     bool sender_armed = false, relay_armed = false, poster_armed = false;
@@ -191,7 +205,10 @@ class Exchange final : public Guest<Stamp> {
     Stamp free;
     std::vector<std::uint32_t> jobs;  ///< 2 * message + (1: send, 0: post a slot)
     std::size_t next = 0;
+    Duration loop;  ///< over all that it watches
     bool busy = false;
+
+    Duration wait() const { return {loop.ps / 2}; }  ///< on average
   };
 
   /// Actors, from first_actor_ on: blocks, threads, then four for every number: two of what a block
@@ -230,6 +247,8 @@ class Exchange final : public Guest<Stamp> {
   void act_poster(std::uint32_t id);
   void act_flight(std::uint32_t number);
   void enqueue(std::uint32_t thread, std::uint32_t job);
+  void watch(const Message& message);
+  void stop_watching(Block& block);
   void start_job(std::uint32_t thread);
   void act_thread(std::uint32_t thread);
   void travel(Flight flight);

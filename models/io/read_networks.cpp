@@ -17,6 +17,7 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
   sync.finish();
   costs.post = figures.duration(in, "post");
   if (in.has("piece_post")) costs.piece_post = figures.duration(in, "piece_post");
+  costs.poll = figures.duration(in, "poll");
   costs.ll_check_rate = figures.bandwidth(in, "ll_check_rate");
   if (in.has("copy_rate")) {
     costs.copy_rate = figures.bandwidth(in, "copy_rate");

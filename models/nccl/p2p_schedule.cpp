@@ -1,6 +1,7 @@
 #include "models/nccl/p2p_schedule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -87,7 +88,8 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
       const bool net = static_cast<HopKind>(hop) == HopKind::net;
       out.push_back({wire_format(protocol), costs.overhead[hop],
                      net ? network.sync[index_of(protocol)] : costs.sync[hop],
-                     net ? post_cost(network, settings, protocol) : PostCost{}});
+                     net ? post_cost(network, settings, protocol) : PostCost{},
+                     net ? network.poll : Duration{}});
     }
   }
   return out;
@@ -116,6 +118,7 @@ bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatc
   share_block(rank, taken, batch);
   share_slots(batch.sends);
   share_slots(batch.receives);
+  if (has_verbs(config_.transport.network.kind)) join_receives(rank, channel, batch.receives);
   return true;
 }
 
@@ -197,6 +200,22 @@ void P2pSchedule::share_slots(std::vector<ExchangeLane>& lanes) const {
   const auto sharers = static_cast<std::uint32_t>(std::ranges::count_if(lanes, is_pooled));
   for (ExchangeLane& lane : lanes)
     lane.slots = is_pooled(lane) ? std::min(kSlots, kPoolSlots / sharers) : kSlots;
+}
+
+/// What one proxy of another node sends over the channel shares a connection, and is received by
+/// one call (NCCL_NET_IB_MAX_RECVS of them at most, as many as a batch has). Of plugins and sockets
+/// a call takes one.
+void P2pSchedule::join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const {
+  std::array<int, kBatch> proxies{};
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const int from = static_cast<int>(lanes[i].peer) / channels();
+    proxies[i] = is_remote(from, rank) ? ways_.proxy(from, rank, channel) : -1;
+  }
+  const auto end = proxies.begin() + static_cast<std::ptrdiff_t>(lanes.size());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    if (proxies[i] >= 0)
+      lanes[i].joint = static_cast<std::uint32_t>(std::count(proxies.begin(), end, proxies[i]));
+  }
 }
 
 void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const {

@@ -47,6 +47,7 @@ class P2pSchedule final : public ExchangeSchedule {
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
   void share_block(int rank, int rounds, ExchangeBatch& batch) const;
   void share_slots(std::vector<ExchangeLane>& lanes) const;
+  void join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const;
   int gpus() const { return config_.members.gpus_per_node(); }
   bool is_remote(int a, int b) const { return a / gpus() != b / gpus(); }
 

@@ -89,6 +89,12 @@ HopKind P2pWays::hop(int from, int to) const {
   return patterns_[by_place_[place(from % gpus_, to % gpus_, 0, false, Protocol::simple)]].hop;
 }
 
+int P2pWays::proxy(int from, int to, int channel) const {
+  const std::uint32_t pattern =
+      by_place_[place(from % gpus_, to % gpus_, channel, true, Protocol::simple)];
+  return from / gpus_ * gpus_ + patterns_[pattern].proxy;
+}
+
 void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const {
   assert(from != to);
   const int from_node = members_.node(from), to_node = members_.node(to);

@@ -20,6 +20,8 @@ class P2pWays {
           const TransportRules& rules);
 
   HopKind hop(int from, int to) const;
+  /// The rank whose proxy sends. REQUIRES: ranks of two nodes.
+  int proxy(int from, int to, int channel) const;
   /// Threads of the exchange: one a rank, and with helpers (post_costs.hpp) one a block on top.
   std::uint32_t threads() const;
   /// REQUIRES: two different ranks; LL or Simple.

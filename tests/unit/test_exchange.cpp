@@ -165,6 +165,37 @@ TEST_CASE("a thread serves one post after another") {
   CHECK(run_ps(machine, kind) == 2 * post + post + kChunkPs);
 }
 
+TEST_CASE("a thread looks at all that is under way, and half a loop passes until it comes round") {
+  constexpr std::int64_t poll = 1'000, latency = 2'000, post = 600;
+  constexpr std::int64_t there_and_back = 2 * latency + kChunkPs;
+  HandMade schedule(3);
+  schedule.add(0, 2, kChunk, 8, relayed({0}));
+  schedule.add(1, 2, kChunk, 8, relayed({1}));
+  schedule.ways[{1, 2}].send_thread = 2;
+  MessageKind kind;
+  kind.poll = {poll};
+  const auto run = [&] {
+    Exchange<PlainStamp> machine(schedule, 3, 3);
+    machine.add_link({kRate, {latency}});
+    machine.add_link({kRate, {latency}});
+    return run_ps(machine, kind);
+  };
+  // The receiver's thread offers the slot and sees the chunk, the sender's posts it.
+  const std::int64_t alone = 3 * poll / 2 + there_and_back;
+  SUBCASE("one after the other: one message at a time") { CHECK(run() == 2 * alone); }
+  schedule.batches[2] = {
+      {{}, {schedule.batches[2][0].receives[0], schedule.batches[2][1].receives[0]}, {}, true}};
+  SUBCASE("two at a time: the receiver's loop is twice as long") {
+    CHECK(run() == poll + poll / 2 + there_and_back + poll);
+  }
+  SUBCASE("posted together: one look, one post") {
+    for (ExchangeLane& lane : schedule.batches[2][0].receives) lane.joint = 2;
+    CHECK(run() == alone);
+    kind.cost.post = {post};
+    CHECK(run() == alone + post + post);  // both slots, and the later message's sender
+  }
+}
+
 TEST_CASE("batches run one after another, lanes side by side") {
   HandMade schedule(3);
   schedule.add(0, 1, kChunk, 8, direct({0}));

@@ -294,6 +294,36 @@ TEST_CASE("PXN: messages take the receiver's rail") {
   CHECK(crosses_spines({"NCCL_PXN_DISABLE=1"}));
 }
 
+TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
+  const PartsCatalogue parts = load_parts();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  // How many receives from the other node are posted together, at least and at most.
+  const auto joint = [&](const std::vector<std::string>& environment) {
+    const Communicator communicator = communicator_on(cluster, kNccl2_21_5, environment);
+    const P2pPlan plan = p2p_plan(communicator);
+    const TransportRules rules = transport_rules(communicator);
+    const P2pTraffic traffic(Collective::alltoall, 16, {1 << 16});
+    const P2pSchedule schedule(
+        {cluster, parts.software, Members::first(2, 8), plan, traffic, rules, false});
+    ExchangeBatch batch;
+    std::set<std::uint32_t> out;
+    for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+      for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
+        for (const ExchangeLane& lane : batch.receives) {
+          const bool is_remote =
+              lane.peer / (schedule.blocks() / 2) != block / (schedule.blocks() / 2);
+          if (is_remote) out.insert(lane.joint);
+          if (!is_remote) CHECK(lane.joint == 1);
+        }
+      }
+    }
+    return out;
+  };
+  CHECK(joint({}) == std::set<std::uint32_t>{8});
+  CHECK(joint({"NCCL_PXN_DISABLE=1"}) == std::set<std::uint32_t>{1});
+  CHECK(joint({"NCCL_NET=Socket"}) == std::set<std::uint32_t>{1});
+}
+
 TEST_CASE("chunks of next to nothing are refused") {
   const PartsCatalogue parts = load_parts();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
