@@ -100,24 +100,48 @@ bool Exchange<Stamp>::joins_differ(const std::vector<std::uint32_t>& links,
                                    std::vector<std::int64_t>& leads) {
   bool differ = false;
   std::int64_t lead = 0;
-  for (const std::uint32_t link : links) {
-    used_[link] = true;
-    if constexpr (Stamp::kCarried) {
-      if (carrier_->takes(link)) {
-        lead = 0;
-        continue;
-      }
+  const auto end = static_cast<std::uint32_t>(links.size());
+  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
+    next = step_end(links.data(), hop, end);
+    Duration latency;
+    bool is_carried = false;
+    if (joins_at(links.data(), hop, next)) lead = 0;
+    for (std::uint32_t i = hop; i != next; ++i) {
+      const std::uint32_t link = links[i] & kLinkBits;
+      used_[link] = true;
+      latency = std::max(latency, links_[link].latency);
+      if constexpr (Stamp::kCarried) is_carried = is_carried || carrier_->takes(link);
+      if (is_carried || joins_[link]) continue;
+      if (leads[link] < 0) leads[link] = lead;
+      if (leads[link] != lead) joins_[link] = differ = true;
     }
-    if (joins_[link]) {
-      lead = 0;
-    } else if (leads[link] < 0) {
-      leads[link] = lead;
-    } else if (leads[link] != lead) {
-      joins_[link] = differ = true;
-    }
-    lead += links_[link].latency.ps;
+    if (is_carried || joins_at(links.data(), hop, next)) lead = 0;
+    if (!is_carried) lead += latency.ps;
   }
   return differ;
+}
+
+/// Is a link of the step booked on arrival?
+template <class Stamp>
+bool Exchange<Stamp>::joins_at(const std::uint32_t* hops, std::uint32_t hop,
+                               std::uint32_t end) const {
+  return std::any_of(hops + hop, hops + end,
+                     [this](std::uint32_t link) { return joins_[link & kLinkBits]; });
+}
+
+/// Of a way alone.
+template <class Stamp>
+Duration Exchange<Stamp>::latency(const std::vector<std::uint32_t>& links) const {
+  Duration sum;
+  const auto end = static_cast<std::uint32_t>(links.size());
+  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
+    next = step_end(links.data(), hop, end);
+    Duration step;
+    for (std::uint32_t i = hop; i != next; ++i)
+      step = std::max(step, links_[links[i] & kLinkBits].latency);
+    sum += step;
+  }
+  return sum;
 }
 
 template <class Stamp>
@@ -229,14 +253,10 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
   message.receiver_flag = way_.receiver_flag;
   message.flush = way_.flush;
   std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
-  for (const std::uint32_t link : way_.near) {
-    *hop++ = link;
-    message.near_latency += links_[link].latency;
-  }
-  for (const std::uint32_t link : way_.far) {
-    *hop++ = link;
-    message.far_latency += links_[link].latency;
-  }
+  hop = std::copy(way_.near.begin(), way_.near.end(), hop);
+  std::copy(way_.far.begin(), way_.far.end(), hop);
+  message.near_latency = latency(way_.near);
+  message.far_latency = latency(way_.far);
   message.near_hops = static_cast<std::uint8_t>(way_.near.size());
   message.hops = static_cast<std::uint8_t>(way_.near.size() + way_.far.size());
 }
@@ -414,12 +434,12 @@ void Exchange<Stamp>::travel(Flight flight) {
   const Message& m = messages_[flight.message];
   const std::uint32_t end = flight.far ? m.hops : m.near_hops;
   const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
-  for (const std::uint32_t start = flight.hop; flight.hop != end; ++flight.hop) {
-    const std::uint32_t id = hops[flight.hop];
+  for (const std::uint32_t start = flight.hop; flight.hop != end;) {
+    const std::uint32_t next = step_end(hops, flight.hop, end);
     if constexpr (Stamp::kCarried) {
       if (flight.hop == start && hand_over(flight, hops, end)) return;
     }
-    if (joins_[id] && flight.hop != start) {
+    if (flight.hop != start && joins_at(hops, flight.hop, next)) {
       if (free_flights_.empty()) {
         free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
         flights_.emplace_back();
@@ -429,10 +449,14 @@ void Exchange<Stamp>::travel(Flight flight) {
       flights_[number] = flight;
       return arm(number, Part::flight, flight.first);
     }
-    auto& link = links_[id];
-    links_.cross(link, flight.first, flight.last, flight.wire);
-    flight.first = flight.first.plus(link.latency, Cause::latency);
-    flight.last = flight.last.plus(link.latency, Cause::latency);
+    const Stamp first = flight.first, last = flight.last;
+    for (; flight.hop != next; ++flight.hop) {
+      auto& link = links_[hops[flight.hop] & kLinkBits];
+      Stamp one_first = first, one_last = last;
+      links_.cross(link, one_first, one_last, piece_of(hops[flight.hop], flight.wire));
+      flight.first = later(flight.first, one_first.plus(link.latency, Cause::latency));
+      flight.last = later(flight.last, one_last.plus(link.latency, Cause::latency));
+    }
   }
   if (m.relayed && !flight.far) {
     arrive_near(flight.message, flight.last);

@@ -155,6 +155,12 @@ class Finder {
 }  // namespace
 
 Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
+  if (!run.transport.network.fused.empty()) {
+    Fold none;
+    none.nodes = members_of(run, cluster.nodes()).node_count();
+    none.why_not = "messages are split over NICs that NCCL takes for one";
+    return none;
+  }
   Fold fold = Finder(cluster, run).find();
   if (run.algorithm == Algorithm::tree && is_tuned(run.collective)) {
     const Members members = members_of(run, cluster.nodes());

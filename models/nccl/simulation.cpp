@@ -96,7 +96,9 @@ void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
   const char* what = sharp                         ? "SHARP"
                      : !run.faults.outages.empty() ? "a link that goes down"
                      : options.timeline != nullptr ? "a trace"
-                                                   : nullptr;
+                     : !run.transport.network.fused.empty()
+                         ? "a message split over NICs that NCCL takes for one"
+                         : nullptr;
   if (what == nullptr) return;
   throw Error(std::string(what) + " is simulated on the chunk rung with static routes only",
               "leave --network and --routing out");

@@ -82,7 +82,7 @@ void TimelineRecorder::show_ways() {
   for (const Way& way : ways_) {
     if (!is_shown(way.from) && !is_shown(way.to)) continue;
     for (const std::uint32_t link : way.path)
-      busy_[link & ~kBeside].resize(static_cast<std::size_t>(kTimelineBins));
+      busy_[link & kLinkBits].resize(static_cast<std::size_t>(kTimelineBins));
   }
   ready_ = true;
 }
