@@ -8,6 +8,7 @@
 
 #include "models/hardware/carriers.hpp"
 #include "models/nccl/assembly.hpp"
+#include "models/nccl/call_group.hpp"
 #include "models/nccl/link_loads.hpp"
 #include "models/nccl/p2p_simulation.hpp"
 #include "models/nccl/timeline_recorder.hpp"
@@ -96,6 +97,7 @@ void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
   const char* what = sharp                         ? "SHARP"
                      : !run.faults.outages.empty() ? "a link that goes down"
                      : options.timeline != nullptr ? "a trace"
+                     : run.calls > 1               ? "a group of calls"
                      : !run.transport.network.fused.empty()
                          ? "a message split over NICs that NCCL takes for one"
                          : nullptr;
@@ -148,6 +150,7 @@ Partition partition_of(const CollectiveRun& run, const Members& members) {
   input.protocol = run.protocol;
   input.count = run.count;
   input.element_bytes = run.element_bytes;
+  input.calls = run.calls;
   input.nodes = members.node_count();
   input.ranks = members.ranks();
   input.channels = run.channels;
@@ -162,6 +165,8 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
   assert(!is_tuned(run.collective) || exists(run.algorithm, run.collective, run.version));
   assert(run.count > 0);
+  assert(run.calls == 1 ||
+         (is_tuned(run.collective) && run.faults.outages.empty() && options.timeline == nullptr));
   const Members members = members_of(run, cluster.nodes());
   const int ranks = members.ranks();
   SimulationResult result;
@@ -179,6 +184,9 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
     result = exchange(cluster, software, run, options);
     result.nodes_simulated = members.node_count();
     result.why_not_folded = find_fold(cluster, run).why_not;
+  } else if (run.calls > 1) {
+    result = simulate_group(cluster, software, run, partition_of(run, members), options.explain,
+                            options.progress);
   } else if (!run.faults.outages.empty()) {
     result = execute<LossyStamp>(cluster, software, run, options, partition_of(run, members));
   } else if (options.explain) {

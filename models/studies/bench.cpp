@@ -9,6 +9,7 @@
 #include "models/nccl/fold.hpp"
 #include "models/studies/bench_split.hpp"
 #include "models/studies/fault_text.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -55,6 +56,20 @@ void check_tuned(const BenchConfig& config) {
   }
 }
 
+/// A group of calls runs on a machine of its own.
+void check_group(const BenchConfig& config) {
+  if (config.calls == 1) return;
+  const auto refuse = [](std::string_view what) {
+    throw Error(fmt::format("{} is not simulated with several calls in one group (-m) yet", what));
+  };
+  for (const Collective collective : config.collectives)
+    if (!is_tuned(collective)) refuse(to_text(collective));
+  if (config.split) refuse("--split");
+  if (config.trace) refuse("--trace");
+  if (!config.faults.empty()) refuse("--fault");
+  if (!config.network.is_plain()) refuse("--network, --routing or --background");
+}
+
 void check_trace_ranks(const BenchConfig& config, int ranks) {
   if (!config.trace || config.trace->first < ranks) return;
   throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
@@ -66,7 +81,8 @@ void check_size(const Cluster& cluster, const BenchConfig& config, const BenchRo
   Fold fold;
   fold.why_not = "every rank was asked for";
   if (config.fold && !config.trace) fold = find_fold(cluster, row.decided.run);
-  check_blocks(row.ranks / fold.copies_in_all(), row.decided.run.channels, fold.why_not);
+  check_blocks(row.ranks / fold.copies_in_all(), row.decided.run.channels * row.decided.run.calls,
+               fold.why_not);
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -86,6 +102,7 @@ class Bench {
     check(result_.config);
     check_trace(result_.config);
     check_tuned(result_.config);
+    check_group(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
@@ -96,9 +113,9 @@ class Bench {
  private:
   void block(int nodes) {
     const BenchConfig& config = result_.config;
-    TopologyRequest asked{config.topology, nodes, config.fabric};
-    asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
-    asked.gpus_per_node = config.gpus_per_node;
+    const TopologyRequest asked =
+        nccl_request(config.topology, nodes, config.fabric, config.environment, config.version,
+                     config.gpus_per_node);
     BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}, {}};
     block.nodes = block.cluster.hosts();
     const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
@@ -176,7 +193,8 @@ class Bench {
       return note_empty(collective, size, row.ranks);
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
-    row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
+    row.decided = decide_call(communicator,
+                              {collective, row.count, element_bytes_, config.root, config.calls});
     check_size(block.cluster, config, row);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
