@@ -53,7 +53,7 @@ std::size_t common_depth(const Place& a, const Place& b) {
 PathType distance(const Place& a, const Place& b) {
   if (a.cpu != b.cpu) return PathType::sys;
   const std::size_t depth = common_depth(a, b);
-  if (depth == a.above.size() && depth == b.above.size()) return kPort;
+  if (depth == a.above.size() || depth == b.above.size()) return kPort;
   if (is_one_card(*a.above[depth], *b.above[depth])) return kPort;
   if (depth == 0) return PathType::phb;
   const bool are_below = a.above.size() == depth + 1 && b.above.size() == depth + 1;
