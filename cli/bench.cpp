@@ -86,6 +86,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   out.op = options.nccl_tests.op;
   of_option("-d", [&] { datatype_bytes(out.datatype); });
   out.root = options.nccl_tests.root;
+  out.calls = options.nccl_tests.calls;
   out.explain = options.explain;
   out.fold = !options.no_fold;
   out.explain_fold = options.explain_fold;

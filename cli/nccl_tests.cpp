@@ -13,6 +13,7 @@ namespace fabricast {
 namespace {
 
 constexpr int kProcessGpusMax = 1024;
+constexpr int kCallsMax = 1024;
 constexpr std::size_t kSizesMax = 10'000;
 
 struct IgnoredOption {
@@ -23,7 +24,6 @@ constexpr IgnoredOption kIgnored[] = {
     {"-n,--iters", "one simulated iteration equals every other"},
     {"-w,--warmup_iters", "there is nothing to warm up"},
     {"-N,--run_cycles", "one cycle equals every other"},
-    {"-m,--agg_iters", "calls are not aggregated"},
     {"-p,--parallel_init", "initialisation is not simulated"},
     {"-c,--check", "data are not computed"},
     {"-z,--blocking", "the host does not wait between calls"},
@@ -92,6 +92,8 @@ void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
   add("-o,--op", options.op, "reduction")->capture_default_str();
   add("-r,--root", options.root, "root rank of broadcast, reduce, gather and scatter")
       ->check(whole_number(0, 1 << 30));
+  add("-m,--agg_iters", options.calls, "so many calls in one group: the time is one call's share")
+      ->check(whole_number(1, kCallsMax));
   for (const IgnoredOption& ignored : kIgnored) {
     command
         .add_option(

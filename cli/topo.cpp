@@ -12,6 +12,7 @@
 #include "models/io/topo_formats.hpp"
 #include "models/io/topo_text.hpp"
 #include "models/studies/graph_text.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -29,9 +30,9 @@ std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
   NcclCommunicatorConfig config;
   config.version = options.job.version();
   config.environment = options.job.environment();
-  TopologyRequest asked{options.topology, options.nodes, ""};
-  if (asked.nodes == 0) asked.nodes = load_nodes(options.topology, parts);
-  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+  const int asked_nodes = options.nodes > 0 ? options.nodes : load_nodes(options.topology, parts);
+  const TopologyRequest asked =
+      nccl_request(options.topology, asked_nodes, "", config.environment, config.version);
   const auto [node, nodes, trays, gpus] = describe_nodes(asked, parts);
   config.nodes = nodes;
   config.trays = trays;

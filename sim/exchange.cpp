@@ -72,8 +72,8 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 /// Counts chunks, and finds the links that bytes reach with different lead times: latency between
 /// the event that books the link and the arrival. Booking one on arrival can make leads further on
 /// differ, so it goes round until nothing changes; within a round the order of ways counts for
-/// nothing. `joins`: links that are booked so anyway. What is lost reaches the links that follow far
-/// later than what is not.
+/// nothing. `joins`: links that are booked so anyway. What is lost reaches the links that follow
+/// far later than what is not.
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   joins_ = std::move(joins);
@@ -115,28 +115,50 @@ void Exchange<Stamp>::note_leads(std::span<const std::uint32_t> links,
                                  std::vector<std::int64_t>& leads) {
   [[maybe_unused]] bool behind_failing = false;
   std::int64_t lead = 0;
-  for (const std::uint32_t link : links) {
-    used_[link] = true;
-    if constexpr (Stamp::kLossy) {
-      if (behind_failing) leads[link] = kLeadsDiffer;
-      behind_failing = behind_failing || failing_.has(link);
+  const auto end = static_cast<std::uint32_t>(links.size());
+  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
+    next = step_end(links.data(), hop, end);
+    Duration latency;
+    bool is_carried = false;
+    [[maybe_unused]] bool fails = false;
+    if (joins_at(links.data(), hop, next)) lead = 0;
+    for (std::uint32_t i = hop; i != next; ++i) {
+      const std::uint32_t link = links[i] & kLinkBits;
+      used_[link] = true;
+      latency = std::max(latency, links_[link].latency);
+      if constexpr (Stamp::kCarried) is_carried = is_carried || carrier_->takes(link);
+      if constexpr (Stamp::kLossy) fails = fails || failing_.has(link);
+      if (is_carried || joins_[link]) continue;
+      const bool differs = behind_failing || (leads[link] != kNoLead && leads[link] != lead);
+      leads[link] = differs ? kLeadsDiffer : lead;
     }
-    if constexpr (Stamp::kCarried) {
-      if (carrier_->takes(link)) {
-        lead = 0;
-        continue;
-      }
-    }
-    if (joins_[link]) {
-      lead = 0;
-      leads[link] = kNoLead;
-    } else if (leads[link] == kNoLead) {
-      leads[link] = lead;
-    } else if (leads[link] != lead) {
-      leads[link] = kLeadsDiffer;
-    }
-    lead += links_[link].latency.ps;
+    if (is_carried || joins_at(links.data(), hop, next)) lead = 0;
+    if (!is_carried) lead += latency.ps;
+    behind_failing = behind_failing || fails;
   }
+}
+
+/// Is a link of the step booked on arrival?
+template <class Stamp>
+bool Exchange<Stamp>::joins_at(const std::uint32_t* hops, std::uint32_t hop,
+                               std::uint32_t end) const {
+  return std::any_of(hops + hop, hops + end,
+                     [this](std::uint32_t link) { return joins_[link & kLinkBits]; });
+}
+
+/// Of a way alone.
+template <class Stamp>
+Duration Exchange<Stamp>::latency(const std::vector<std::uint32_t>& links) const {
+  Duration sum;
+  const auto end = static_cast<std::uint32_t>(links.size());
+  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
+    next = step_end(links.data(), hop, end);
+    Duration step;
+    for (std::uint32_t i = hop; i != next; ++i)
+      step = std::max(step, links_[links[i] & kLinkBits].latency);
+    sum += step;
+  }
+  return sum;
 }
 
 template <class Stamp>
@@ -270,14 +292,10 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
   message.receiver_flag = way_.receiver_flag;
   message.flush = way_.flush;
   std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
-  for (const std::uint32_t link : way_.near) {
-    *hop++ = link;
-    message.near_latency += links_[link].latency;
-  }
-  for (const std::uint32_t link : way_.far) {
-    *hop++ = link;
-    message.far_latency += links_[link].latency;
-  }
+  hop = std::copy(way_.near.begin(), way_.near.end(), hop);
+  std::copy(way_.far.begin(), way_.far.end(), hop);
+  message.near_latency = latency(way_.near);
+  message.far_latency = latency(way_.far);
   message.near_hops = static_cast<std::uint8_t>(way_.near.size());
   message.hops = static_cast<std::uint8_t>(way_.near.size() + way_.far.size());
 }
@@ -491,20 +509,24 @@ void Exchange<Stamp>::travel(Flight flight) {
   const Message& m = messages_[flight.message];
   const std::uint32_t end = flight.far ? m.hops : m.near_hops;
   const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
-  for (const std::uint32_t start = flight.hop; flight.hop != end; ++flight.hop) {
-    const std::uint32_t id = hops[flight.hop];
+  for (const std::uint32_t start = flight.hop; flight.hop != end;) {
+    const std::uint32_t next = step_end(hops, flight.hop, end);
     if constexpr (Stamp::kCarried) {
       if (flight.hop == start && hand_over(flight, hops, end)) return;
     }
-    if (joins_[id] && flight.hop != start) {
+    if (flight.hop != start && joins_at(hops, flight.hop, next)) {
       const std::uint32_t number = flights_.take(m.from);
       flights_[number] = flight;
       return arm(number, Part::flight, flight.first);
     }
-    pass(id, flight);
-    const Duration latency = links_[id].latency;
-    flight.first = flight.first.plus(latency, Cause::latency);
-    flight.last = flight.last.plus(latency, Cause::latency);
+    const Stamp first = flight.first, last = flight.last;
+    for (; flight.hop != next; ++flight.hop) {
+      const std::uint32_t id = hops[flight.hop] & kLinkBits;
+      Stamp one_first = first, one_last = last;
+      pass(id, flight, one_first, one_last, piece_of(hops[flight.hop], flight.wire));
+      flight.first = later(flight.first, one_first.plus(links_[id].latency, Cause::latency));
+      flight.last = later(flight.last, one_last.plus(links_[id].latency, Cause::latency));
+    }
   }
   if (m.relayed && !flight.far) {
     arrive_near(flight.message, flight.last);
@@ -515,21 +537,21 @@ void Exchange<Stamp>::travel(Flight flight) {
 
 /// A link carries the chunk; if it is down, later, and what follows in the message after it.
 template <class Stamp>
-void Exchange<Stamp>::pass(std::uint32_t id, Flight& flight) {
+void Exchange<Stamp>::pass(std::uint32_t id, const Flight& flight, Stamp& first, Stamp& last,
+                           Bytes wire) {
   auto& link = links_[id];
   if constexpr (Stamp::kLossy) {
     const bool fails = failing_.has(id);
     Stamp& passed = passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
-    const auto through =
-        failing_.send_again(id, link, flight.first, flight.last, flight.wire, passed);
-    if (!through) links_.cross(link, flight.first, flight.last, flight.wire);
+    const auto through = failing_.send_again(id, link, first, last, wire, passed);
+    if (!through) links_.cross(link, first, last, wire);
     const Stamp end = through ? *through : link.free;
     if (fails) passed = end;
     if constexpr (Stamp::kObserved) {
-      if (flight.wire.count > 0) observer_->books(id, {flight.first.ps}, {end.ps});
+      if (wire.count > 0) observer_->books(id, {first.ps}, {end.ps});
     }
   } else {
-    links_.cross(link, flight.first, flight.last, flight.wire);
+    links_.cross(link, first, last, wire);
   }
 }
 

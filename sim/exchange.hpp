@@ -77,7 +77,7 @@ struct ExchangeBatch {
 };
 
 /// Links in order, and what a relayed message needs besides.
-struct ExchangeWay {
+struct ExchangeWay {                // marks allowed, see machine.hpp
   std::vector<std::uint32_t> near;  ///< from the sending lane to the slots
   bool relayed = false;
   std::vector<std::uint32_t> far;  ///< from there to the receiver's slots
@@ -223,6 +223,8 @@ class Exchange final : public Guest<Stamp> {
 
   void survey(std::vector<bool> joins);
   void note_leads(std::span<const std::uint32_t> links, std::vector<std::int64_t>& leads);
+  bool joins_at(const std::uint32_t* hops, std::uint32_t hop, std::uint32_t end) const;
+  Duration latency(const std::vector<std::uint32_t>& links) const;
   void next_batch(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
   std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to,

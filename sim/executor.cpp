@@ -88,7 +88,7 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   }
   connection.path = path->second;
   connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
-                                [](std::uint32_t link) { return (link & kBeside) != 0; });
+                                [](std::uint32_t link) { return (link & ~kLinkBits) != 0; });
   const ConnectionKind kind{spec.overhead, spec.sync, spec.credit, spec.ack};
   const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
   connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
@@ -146,20 +146,11 @@ void Executor<Stamp>::seal() {
   slot_payload_.assign(payloads, 0);
 }
 
-/// Where the step of a way that begins at `hop` ends: behind the links crossed beside the first.
-template <class Stamp>
-std::uint32_t Executor<Stamp>::step_end(std::uint32_t hop, std::uint32_t end) const {
-  do {
-    ++hop;
-  } while (hop != end && (hops_[hop] & kBeside) != 0);
-  return hop;
-}
-
 template <class Stamp>
 bool Executor<Stamp>::joins_at(const std::vector<bool>& joins, std::uint32_t hop,
                                std::uint32_t end) const {
   return std::any_of(&hops_[hop], hops_.data() + end,
-                     [&](std::uint32_t link) { return joins[link & ~kBeside]; });
+                     [&](std::uint32_t link) { return joins[link & kLinkBits]; });
 }
 
 /// What is lost reaches the links that follow far later than what is not.
@@ -169,7 +160,7 @@ void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
     bool is_behind = false;
     for (std::uint32_t hop = begin; hop != end; ++hop) {
-      const std::uint32_t link = hops_[hop] & ~kBeside;
+      const std::uint32_t link = hops_[hop] & kLinkBits;
       if (is_behind) joins[link] = true;
       is_behind = is_behind || failing_.has(link);
     }
@@ -192,7 +183,7 @@ std::vector<bool> Executor<Stamp>::joints() const {
       std::int64_t lead = from_worker ? connection_kinds_[connection.kind].overhead.ps : 0;
       const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
       for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
-        next = step_end(hop, end);
+        next = step_end(hops_.data(), hop, end);
         if (is_carried(hop)) {
           lead = 0;
           continue;
@@ -200,7 +191,7 @@ std::vector<bool> Executor<Stamp>::joints() const {
         if (joins_at(joins, hop, next)) lead = 0;
         std::int64_t latency = 0;
         for (std::uint32_t i = hop; i != next; ++i) {
-          const std::uint32_t link = hops_[i] & ~kBeside;
+          const std::uint32_t link = hops_[i] & kLinkBits;
           latency = std::max(latency, links_[link].latency.ps);
           if (joins[link]) continue;
           if (leads[link] == unknown) leads[link] = lead;
@@ -216,7 +207,7 @@ std::vector<bool> Executor<Stamp>::joints() const {
 /// Is this step of a way crossed with the carrier?
 template <class Stamp>
 bool Executor<Stamp>::is_carried(std::uint32_t hop) const {
-  if constexpr (Stamp::kCarried) return carrier_->takes(hops_[hop] & ~kBeside);
+  if constexpr (Stamp::kCarried) return carrier_->takes(hops_[hop] & kLinkBits);
   return false;
 }
 
@@ -228,7 +219,7 @@ void Executor<Stamp>::lay_legs() {
     Connection& connection = connections_[c];
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
     for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
-      next = step_end(hop, end);
+      next = step_end(hops_.data(), hop, end);
       const bool was_carried = hop != begin && is_carried(hop - 1);
       if (is_carried(hop) ? was_carried : !was_carried && !joins_at(joins, hop, next)) continue;
       if (connection.legged) {
@@ -420,12 +411,12 @@ template <class Stamp>
 Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last,
                                   Bytes wire) {
   while (hop != end) {
-    const std::uint32_t next = step_end(hop, end);
+    const std::uint32_t next = step_end(hops_.data(), hop, end);
     Stamp all_first, all_last;
     for (; hop != next; ++hop) {
-      auto& link = links_[hops_[hop] & ~kBeside];
+      auto& link = links_[hops_[hop] & kLinkBits];
       Stamp one_first = first, one_last = last;
-      pass(hops_[hop] & ~kBeside, one_first, one_last, wire);
+      pass(hops_[hop] & kLinkBits, one_first, one_last, piece_of(hops_[hop], wire));
       all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
       all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
     }
@@ -670,10 +661,10 @@ Duration Executor<Stamp>::latency(const Connection& connection) const {
   const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
   Duration sum;
   for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
-    next = step_end(hop, end);
+    next = step_end(hops_.data(), hop, end);
     Duration step;
     for (std::uint32_t i = hop; i != next; ++i)
-      step = std::max(step, links_[hops_[i] & ~kBeside].latency);
+      step = std::max(step, links_[hops_[i] & kLinkBits].latency);
     sum += step;
   }
   return sum;
@@ -779,7 +770,7 @@ void Executor<Stamp>::welcome() {
   std::vector<bool> shared(links_.size());
   for (const Connection& connection : connections_) {
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-    for (std::uint32_t hop = begin; hop != end; ++hop) shared[hops_[hop] & ~kBeside] = true;
+    for (std::uint32_t hop = begin; hop != end; ++hop) shared[hops_[hop] & kLinkBits] = true;
   }
   guest_->begin(static_cast<std::uint32_t>(workers_.size() + legs_.size()), shared,
                 [this](std::uint32_t party, Stamp at) {

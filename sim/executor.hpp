@@ -127,7 +127,6 @@ class Executor final : public Machine {
   struct Leg;
   std::vector<bool> joints() const;
   void lay_legs();
-  std::uint32_t step_end(std::uint32_t hop, std::uint32_t end) const;
   bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
   [[gnu::always_inline]] inline void pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
   void mark_behind_outages(std::vector<bool>& joins) const;
@@ -223,7 +222,7 @@ class Executor final : public Machine {
     std::uint8_t kind = 0;
     bool sized = false;   ///< slots remember their payload: a relay reads it
     bool legged = false;  ///< its path has legs, see first_leg_
-    bool wide = false;    ///< its path has steps of several links
+    bool wide = false;    ///< its path has steps of several links, or links with pieces
     bool from_relay = false;
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
   };

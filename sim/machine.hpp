@@ -31,16 +31,43 @@ struct LinkSpec {
   bool operator==(const LinkSpec&) const = default;
 };
 
-/// Mark of a link in a path.
+// A path is a list of links, with marks in their upper bits. A link marked kBeside is crossed at
+// the same time as the one before it: together they are one step of the way, as wide as multicast,
+// in-switch reduction or several NICs make it, and as slow as its slowest link.
 inline constexpr std::uint32_t kBeside = 1u << 31;
+inline constexpr std::uint32_t kPiecesMax = 4;
+inline constexpr unsigned kPieceBits = 27;
+/// The number of a link without its marks.
+inline constexpr std::uint32_t kLinkBits = (1u << kPieceBits) - 1;
+
+/// Mark of a link that carries one of several pieces of each slice. REQUIRES: number < pieces.
+constexpr std::uint32_t piece_mark(std::uint32_t number, std::uint32_t pieces) {
+  return (pieces - 1) << (kPieceBits + 2) | number << kPieceBits;
+}
+/// What a link of a path carries of a slice. Pieces are equal up to a multiple of 128 bytes, the
+/// last has what is left (src/transport/net_ib.cc).
+constexpr Bytes piece_of(std::uint32_t marked, Bytes wire) {
+  constexpr std::int64_t grain = 128;
+  const std::int64_t pieces = (marked >> (kPieceBits + 2) & 3) + 1;
+  if (pieces == 1) return wire;
+  const std::int64_t number = marked >> kPieceBits & 3;
+  const std::int64_t size = ((wire.count + pieces - 1) / pieces + grain - 1) / grain * grain;
+  const std::int64_t left = wire.count - number * size;
+  return {left < 0 ? 0 : left < size ? left : size};
+}
+
+/// Where the step of a path that begins at `hop` ends.
+constexpr std::uint32_t step_end(const std::uint32_t* hops, std::uint32_t hop, std::uint32_t end) {
+  do {
+    ++hop;
+  } while (hop != end && (hops[hop] & kBeside) != 0);
+  return hop;
+}
 
 struct ConnectionSpec {
-  std::uint32_t from = 0, to = 0;  ///< workers or relays
-  std::uint32_t slots = 1;         ///< slices in flight
-  /// Links in order; copied; may be empty. A link marked kBeside is crossed at the same time as the
-  /// one before it: together they are one step of the way, as wide as multicast and in-switch
-  /// reduction make it, and as slow as its slowest link.
-  std::span<const std::uint32_t> path;
+  std::uint32_t from = 0, to = 0;       ///< workers or relays
+  std::uint32_t slots = 1;              ///< slices in flight
+  std::span<const std::uint32_t> path;  ///< links in order, marks allowed; copied; may be empty
   Duration overhead;  ///< of a primitive that sends here, or that only receives from here
   Duration sync;      ///< from the arrival of the last byte to the slot seen full
   Duration credit;    ///< from the end of the receiving worker to the slot seen free

@@ -12,7 +12,7 @@ FabricCarrier::FabricCarrier(const Cluster& cluster, const NetworkPlan& plan)
 CutWay FabricCarrier::cut(std::span<const std::uint32_t> links) const {
   CutWay out;
   for (const std::uint32_t marked : links) {
-    const std::uint32_t link = marked & ~kBeside;
+    const std::uint32_t link = marked & kLinkBits;
     if (cluster_.is_fabric_link(LinkId{link})) {
       out.fabric.push_back(link);
     } else {
@@ -31,7 +31,7 @@ std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
       way.latency += step;
       step = {};
     }
-    step = std::max(step, cluster_.link(LinkId{link & ~kBeside}).latency);
+    step = std::max(step, cluster_.link(LinkId{link & kLinkBits}).latency);
   }
   way.latency += step;
   const CutWay parts = cut(links);

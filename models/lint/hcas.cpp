@@ -5,6 +5,8 @@
 
 #include "models/lint/rules.hpp"
 #include "models/nccl/ib_hca.hpp"
+#include "models/nccl/network.hpp"
+#include "sim/error.hpp"
 
 namespace fabricast::lint_rules_detail {
 
@@ -145,11 +147,31 @@ void check_selection(Sheet& sheet, const Setting& s) {
   }
 }
 
+/// NCCL refuses groups that it cannot make of the node's NICs.
+void check_fused(Sheet& sheet, const Setting& s) {
+  constexpr NcclVersion since{24, 3};
+  if (sheet.input.cluster == nullptr || sheet.input.version < since) return;
+  Environment alone;
+  alone.set(s.name(), s.value());
+  std::vector<std::string> warnings;
+  try {
+    choose_network(describe(sheet.input.cluster->node()), alone, sheet.input.version, {}, 2,
+                   warnings);
+  } catch (const Error& e) {
+    const std::string_view text = e.what();
+    if (text.find("not modelled") != std::string_view::npos) return;
+    sheet.add("FL051", Severity::error, s, std::string(text.substr(0, text.find('\n')))).source =
+        "NCCL 2.24.3 src/graph/topo.cc, ncclTopoForceMerge";
+  }
+}
+
 }  // namespace
 
 void check_hcas(Sheet& sheet) {
   for (const Setting& s : sheet.settings) {
-    if (!s.has_value() || s.value().empty() || s.name() != "NCCL_IB_HCA") continue;
+    if (!s.has_value() || s.value().empty()) continue;
+    if (s.name() == "NCCL_NET_FORCE_MERGE") check_fused(sheet, s);
+    if (s.name() != "NCCL_IB_HCA") continue;
     if (s.value().find_first_of(" \t") != std::string::npos) continue;  // FL015, FL080
     check_markers(sheet, s);
     const HcaList list = hca_list(s.value());

@@ -40,7 +40,7 @@ constexpr LintRule kRules[] = {
     {"FL043", "fast-path-off", "A setting keeps traffic off the node's fast path."},
     {"FL044", "contradiction", "Two settings that do not go together."},
     {"FL050", "hca-none", "The HCA list selects nothing."},
-    {"FL051", "hca-unmatched", "An entry of the HCA list matches no device."},
+    {"FL051", "hca-unmatched", "An entry of a list of HCAs matches no device."},
     {"FL052", "hca-prefix", "An entry is a prefix of other names."},
     {"FL053", "hca-numa", "GPUs are left without a NIC on their NUMA node."},
     {"FL054", "hca-fewer", "The HCA list leaves NICs unused."},

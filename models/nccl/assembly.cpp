@@ -62,6 +62,7 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
   relay_class_ = machine_.add_relay_class(
       {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
   workers_of_rank_.resize(simulated);
+  lanes_of_rank_.resize(simulated);
 }
 
 std::size_t Assembly::simulated(int rank) const {
@@ -125,6 +126,7 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
   const std::uint32_t id = machine_.add_worker(kind, program, role);
   if (is_slow) speeds_[id] = slow->speed;
   workers_of_rank_[simulated(rank)].push_back(id);
+  lanes_of_rank_[simulated(rank)].push_back(role.lane);
   slices_ += slices;
   return id;
 }
@@ -138,6 +140,15 @@ std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
     at->second = machine_.add_worker_class(kind);
   }
   return at->second;
+}
+
+std::vector<std::uint32_t> Assembly::workers(int rank, std::uint32_t lane) const {
+  const std::vector<std::uint32_t>& all = workers(rank);
+  const std::vector<std::uint32_t>& lanes = lanes_of_rank_[simulated(rank)];
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (lanes[i] == lane) out.push_back(all[i]);
+  return out;
 }
 
 Duration Assembly::fixed_cost(std::uint32_t worker, Duration healthy) const {
@@ -186,9 +197,15 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.credit = way.sender_flag;
   machine_.connect(slots);
   // The receiver's freed slot becomes a clear-to-send that crosses the network the other way.
-  std::vector<std::uint32_t> far;
-  for (const LinkId id : way.network) far.push_back(link(id));
-  const Duration far_latency = latency(way.network);
+  std::vector<std::vector<std::uint32_t>> routes(1);
+  for (const LinkId id : way.network) routes.front().push_back(link(id));
+  Duration far_latency = latency(way.network);
+  for (const NicRoute& route : way.beside) {
+    routes.emplace_back();
+    for (const LinkId id : route.links) routes.back().push_back(link(id));
+    far_latency = std::max(far_latency, latency(route.links));
+  }
+  const std::vector<std::uint32_t> far = side_by_side(routes);
   slots.from = proxy;
   slots.to = to;
   slots.path = far;

@@ -111,6 +111,8 @@ class Assembly {
   const std::vector<std::uint32_t>& workers(int rank) const {
     return workers_of_rank_[simulated(rank)];
   }
+  /// Of these, those that a part of the partition gave the rank.
+  std::vector<std::uint32_t> workers(int rank, std::uint32_t lane) const;
   /// Slices that all GPU workers handle.
   std::uint64_t slices() const { return slices_; }
   /// With those that proxies forward and the fabric passes on: one event each.
@@ -138,6 +140,7 @@ class Assembly {
   std::uint32_t relay_class_ = 0;
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::vector<std::uint32_t>> workers_of_rank_;
+  std::vector<std::vector<std::uint32_t>> lanes_of_rank_;  ///< of these workers
   std::map<std::uint32_t, WorkerClass> classes_;
   std::map<std::pair<std::uint32_t, double>, std::uint32_t> slowed_classes_;
   std::map<std::uint32_t, double> speeds_;  ///< of workers of slow GPUs

@@ -32,6 +32,7 @@ CollectiveRun run_of(const Communicator& communicator, const Call& call,
   run.count = call.count;
   run.element_bytes = call.element_bytes;
   run.root = call.root;
+  run.calls = call.calls;
   run.channels = decision.channels;
   const PartitionInput split =
       split_of(communicator.model, call.collective, call.count, call.element_bytes, decision);
@@ -103,11 +104,12 @@ TransportRules transport_rules(const Communicator& communicator) {
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   assert(call.count > 0 && call.root < communicator.ranks);
+  assert(is_tuned(call.collective) || call.calls == 1);
   if (!is_tuned(call.collective)) return decide_p2p_call(communicator, call);
   const Bytes size =
       message_size(call.collective, call.count, call.element_bytes, communicator.ranks);
   DecidedCall out;
-  out.decision = decide(communicator.model, call.collective, size, call.element_bytes);
+  out.decision = decide(communicator.model, call.collective, size, call.element_bytes, call.calls);
   if (!out.decision.algorithm) {
     throw Error(fmt::format("{}: NCCL refuses the call, nothing is left to choose from:{}",
                             to_text(call.collective), listed(out.decision.candidates)));

@@ -40,6 +40,7 @@ struct Call {
   std::int64_t count = 0;  ///< elements, NCCL's meaning (message_size())
   int element_bytes = 4;
   int root = 0;
+  int calls = 1;  ///< so many of them in one group
 };
 
 /// What NCCL decides about a call, ready to be simulated.

@@ -51,8 +51,8 @@ void ExchangeRecorder::show_links(std::uint32_t block, const ExchangeBatch& batc
         draft_.filter().shows(rank_of(block)) || draft_.filter().shows(rank_of(lane.peer));
     if (!shown) continue;
     schedule_.way(block, lane, way);
-    for (const std::uint32_t link : way.near) draft_.show_link(link);
-    for (const std::uint32_t link : way.far) draft_.show_link(link);
+    for (const std::uint32_t link : way.near) draft_.show_link(link & kLinkBits);
+    for (const std::uint32_t link : way.far) draft_.show_link(link & kLinkBits);
   }
 }
 

@@ -157,6 +157,14 @@ class Finder {
 }  // namespace
 
 Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
+  const bool is_split = !run.transport.network.fused.empty();
+  if (run.calls > 1 || is_split) {
+    Fold none;
+    none.nodes = members_of(run, cluster.nodes()).node_count();
+    none.why_not = is_split ? "messages are split over NICs that NCCL takes for one"
+                            : "calls of a group are not folded yet";
+    return none;
+  }
   Fold fold = Finder(cluster, run).find();
   if (run.algorithm == Algorithm::tree && is_tuned(run.collective)) {
     const Members members = members_of(run, cluster.nodes());

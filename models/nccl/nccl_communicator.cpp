@@ -170,6 +170,9 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
   }
   input.collnet = config.sharp && settings.collnet && config.no_sharp.empty() &&
                   has_verbs(network.settings.kind);
+  if (input.collnet && !network.settings.fused.empty())
+    throw Error("SHARP is not modelled where NCCL takes several NICs for one",
+                "NCCL_IB_MERGE_NICS=0 keeps them apart");
   input.nvls = settings.nvls.enabled;
   const bool is_known = other != nullptr && other->nodes > 1 && input.nodes > 1;
   NcclCommunicator made{config.version,

@@ -7,6 +7,7 @@
 
 #include "models/nccl/env_reader.hpp"
 #include "models/nccl/ib_settings.hpp"
+#include "models/nccl/nic_fusion.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -79,6 +80,7 @@ class Chooser {
       for (const Net& net : nets_) {
         if (serves(net, out.settings.kind)) out.nics.push_back(net.dev);
       }
+      if (has_verbs(out.settings.kind)) fuse(out);
       return out;
     }
     use_sockets(out);
@@ -125,6 +127,23 @@ class Chooser {
     if (nodes_ == 1) return there.front();
     throw Error(fmt::format("{}: NCCL finds no network of that name", env_.quoted("NCCL_NET")),
                 fmt::format("{} has: {}", node_.name, known));
+  }
+
+  void fuse(NetworkChoice& out) {
+    NicFusion fusion = fuse_nics(node_, out.nics, env_);
+    std::size_t most = 1;
+    for (const std::vector<int>& group : fusion.groups) most = std::max(most, group.size());
+    out.settings.pieces *= static_cast<int>(most);
+    if (nodes_ > 1) {
+      for (const Net& net : nets_of(fusion.node)) {
+        if (net.name.find('+') != std::string::npos)
+          warnings_.push_back(
+              fmt::format("NCCL takes NICs for one: {}, {} Gb/s", net.name, net.speed_mbps / 1000));
+      }
+    }
+    out.node = std::move(fusion.node);
+    out.nics = std::move(fusion.nics);
+    out.settings.fused = std::move(fusion.groups);
   }
 
   /// Every NIC has an IP interface: IPoIB, the network device of RoCE, or simply Ethernet.

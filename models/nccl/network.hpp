@@ -2,6 +2,7 @@
 // Which network NCCL takes between nodes (src/init.cc, ncclNetInit: a plugin, then InfiniBand
 // verbs, then sockets), which NICs it sees there, and how it cuts messages on them.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,20 @@ struct SocketSettings {
 struct NetworkSettings {
   NetKind kind = NetKind::ib;
   SocketSettings sockets;
-  int pieces = 1;             ///< of a message: work requests, on a queue pair each
+  int pieces = 1;  ///< of a message: work requests, on a queue pair each
+  /// NICs that NCCL takes for one, whose number is that of the first (nic_fusion.hpp).
+  std::vector<std::vector<int>> fused;
   bool flush_always = false;  ///< NCCL_NET_FORCE_FLUSH: on compute capability 9.0 and above, too
   bool flush_never = false;   ///< NCCL_GDR_FLUSH_DISABLE
 
-  constexpr bool operator==(const NetworkSettings&) const = default;
+  /// The NICs that a number of NCCL's stands for.
+  std::vector<int> members(int nic) const {
+    for (const std::vector<int>& group : fused)
+      if (std::ranges::find(group, nic) != group.end()) return group;
+    return {nic};
+  }
+
+  bool operator==(const NetworkSettings&) const = default;
 };
 
 struct NetworkChoice {

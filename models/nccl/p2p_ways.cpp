@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "models/nccl/assembly.hpp"
 #include "models/nccl/post_costs.hpp"
 
 namespace fabricast {
@@ -53,6 +54,24 @@ void P2pWays::plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol 
       pattern(from, to, members_.gpu(exit.proxy_gpu), protocol);
 }
 
+/// Of links from node 0 to node 1, those in the nodes.
+P2pWays::Route P2pWays::route(int from_nic, int to_nic, const std::vector<LinkId>& links) const {
+  const auto links_per_node = static_cast<std::uint32_t>(cluster_.node().links().size());
+  const std::span<const NicInfo> nics = cluster_.node().nics();
+  Route out;
+  out.from_nic = nics[static_cast<std::size_t>(from_nic)].vertex;
+  out.to_nic = nics[static_cast<std::size_t>(to_nic)].vertex;
+  for (const LinkId link : links) {
+    const std::uint32_t id = index_of(link);
+    if (id < links_per_node) {
+      out.out.push_back(link);
+    } else if (id < 2 * links_per_node) {
+      out.in.push_back(LinkId{id - links_per_node});
+    }
+  }
+  return out;
+}
+
 std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protocol protocol) {
   const auto [at, is_new] =
       known_.try_emplace({to.node, from.gpu, to.gpu, from.nic, to.nic, proxy_gpu, protocol},
@@ -60,22 +79,14 @@ std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protoc
   if (!is_new) return at->second;
   const Transport planned =
       plan_transport(cluster_, members_.gpus(), protocol, from, to, rules_, proxy_gpu);
-  const auto links_per_node = static_cast<std::uint32_t>(cluster_.node().links().size());
   Pattern pattern;
   pattern.hop = planned.kind;
   pattern.near = planned.into_slots;  // node 0: local numbers are global ones
   if (to.node != 0) {
-    for (const LinkId link : planned.network) {
-      const std::uint32_t id = index_of(link);
-      if (id < links_per_node) {
-        pattern.out.push_back(link);
-      } else if (id < 2 * links_per_node) {
-        pattern.in.push_back(LinkId{id - links_per_node});
-      }
-    }
-    pattern.from_nic = cluster_.node().nics()[static_cast<std::size_t>(from.nic)].vertex;
+    pattern.routes.push_back(route(from.nic, to.nic, planned.network));
+    for (const NicRoute& other : planned.beside)
+      pattern.routes.push_back(route(other.from_nic, other.to_nic, other.links));
     pattern.proxy = members_.rank(members_.nodes().front(), planned.proxy_gpu);
-    pattern.to_nic = cluster_.node().nics()[static_cast<std::size_t>(to.nic)].vertex;
   }
   pattern.sender_flag = planned.sender_flag;
   pattern.receiver_flag = planned.receiver_flag;
@@ -106,17 +117,26 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
   way.relayed = pattern.hop == HopKind::net;
   append(cluster_, from_node, pattern.near, way.near);
   if (!way.relayed) return;
-  if (remote) {
-    append(cluster_, from_node, pattern.out, way.far);
+  const auto lay = [&](const Route& route, std::vector<std::uint32_t>& links) {
+    append(cluster_, from_node, route.out, links);
     for (const LinkId link :
-         cluster_.fabric_route(from_node, pattern.from_nic, to_node, pattern.to_nic))
-      way.far.push_back(index_of(link));
-    append(cluster_, to_node, pattern.in, way.far);
+         cluster_.fabric_route(from_node, route.from_nic, to_node, route.to_nic))
+      links.push_back(index_of(link));
+    append(cluster_, to_node, route.in, links);
+  };
+  if (remote && pattern.routes.size() == 1) {
+    lay(pattern.routes.front(), way.far);
+  } else if (remote) {
+    std::vector<std::vector<std::uint32_t>> routes(pattern.routes.size());
+    for (std::size_t i = 0; i < routes.size(); ++i) lay(pattern.routes[i], routes[i]);
+    way.far = side_by_side(routes);
   } else {
     const Transport inside =
         plan_transport(cluster_, members_.gpus(), protocol, {from_node, members_.gpu(from), 0},
                        {to_node, members_.gpu(to), 0}, rules_);
-    for (const LinkId link : inside.network) way.far.push_back(index_of(link));
+    std::vector<std::vector<std::uint32_t>> routes = {link_ids(inside.network)};
+    for (const NicRoute& other : inside.beside) routes.push_back(link_ids(other.links));
+    way.far = side_by_side(routes);
   }
   way.send_thread = static_cast<std::uint32_t>(from / gpus_ * gpus_ + pattern.proxy);
   if (copies_alone(rules_.network))

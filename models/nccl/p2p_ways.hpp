@@ -29,14 +29,19 @@ class P2pWays {
 
  private:
   /// A way between two equal nodes, or inside one: links are those of a NodeGraph.
+  struct Route {
+    std::vector<LinkId> out, in;
+    VertexId from_nic{}, to_nic{};
+  };
   struct Pattern {
     HopKind hop{};
-    std::vector<LinkId> near, out, in;
-    VertexId from_nic{}, to_nic{};  ///< to other nodes
-    int proxy = 0;                  ///< local rank
+    std::vector<LinkId> near;
+    std::vector<Route> routes;  ///< to other nodes: one, or one per piece
+    int proxy = 0;              ///< local rank
     Duration sender_flag, receiver_flag, flush;
   };
 
+  Route route(int from_nic, int to_nic, const std::vector<LinkId>& links) const;
   void plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol);
   std::size_t place(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol) const;
   std::uint32_t ranks() const;

@@ -47,28 +47,66 @@ std::int64_t alignment_2_21(const PartitionInput& input) {
   return 1;
 }
 
-std::vector<ChannelPart> parts_2_21(const PartitionInput& input) {
-  const std::int64_t align = alignment_2_21(input);
-  const std::int64_t per_channel_bytes =
-      round_up(ceil_div(input.count * input.element_bytes, input.channels), 16);
-  const std::int64_t chunk =
-      chunk_of(input, input.count, input.channels).count / input.element_bytes;
-  std::vector<ChannelPart> parts;
-  std::int64_t offset = 0;
-  for (int c = 0; c < input.channels && offset < input.count; ++c) {
-    const std::int64_t left = input.count - offset;
-    const std::int64_t share =
-        ceil_div(std::min(per_channel_bytes, left * input.element_bytes), input.element_bytes);
-    ChannelPart part{c, offset, std::min(round_up(share, align), left), chunk, chunk};
-    if (is_ring_all_reduce(input)) {
-      const std::int64_t rest = part.count_elements % (input.ranks * chunk);
-      part.last_loop_chunk_elements = round_up(ceil_div(rest, input.ranks), align);
-    }
-    parts.push_back(part);
-    offset += part.count_elements;
-  }
-  return parts;
+/// Channels that a group of calls shares.
+int usable_channels(const PartitionInput& input) {
+  if (input.calls == 1) return input.channels;
+  return std::min(input.channels * input.calls, input.communicator_channels);
 }
+
+/// Every channel is filled up to an equal share of all calls' bytes; a call goes on where the one
+/// before it ended.
+class Filling {
+ public:
+  explicit Filling(const PartitionInput& input)
+      : input_(input),
+        bytes_(input.count * input.element_bytes),
+        room_(round_up(ceil_div(input.calls * bytes_, usable_channels(input)), 16)),
+        filled_(static_cast<std::size_t>(usable_channels(input))) {}
+
+  std::vector<ChannelPart> parts() {
+    std::vector<ChannelPart> out;
+    for (int call = 0; call < input_.calls; ++call) add(call, out);
+    return out;
+  }
+
+ private:
+  void add(int call, std::vector<ChannelPart>& parts) {
+    const std::int64_t align = alignment_2_21(input_);
+    const std::int64_t chunk =
+        chunk_of(input_, input_.calls * input_.count, channels_of_call()).count /
+        input_.element_bytes;
+    std::int64_t offset = 0;
+    for (std::size_t c = 0; c < filled_.size() && offset < input_.count; ++c) {
+      if (filled_[c] >= room_) continue;
+      const std::int64_t left = input_.count - offset;
+      const std::int64_t share =
+          ceil_div(std::min(room_ - filled_[c], left * input_.element_bytes), input_.element_bytes);
+      ChannelPart part{
+          static_cast<int>(c), offset, std::min(round_up(share, align), left), chunk, chunk, call};
+      if (is_ring_all_reduce(input_)) {
+        const std::int64_t rest = part.count_elements % (input_.ranks * chunk);
+        part.last_loop_chunk_elements = round_up(ceil_div(rest, input_.ranks), align);
+      }
+      parts.push_back(part);
+      offset += part.count_elements;
+      filled_[c] += part.count_elements * input_.element_bytes;
+    }
+  }
+
+  /// That the chunk's size is asked for: those the next call spreads over (getCBDCollnChannel).
+  int channels_of_call() const {
+    if (input_.calls == 1) return input_.channels;
+    const auto open = std::ranges::find_if(filled_, [&](std::int64_t f) { return f < room_; });
+    if (open == filled_.end()) return 1;
+    const std::int64_t left = bytes_ - std::min(room_ - *open, bytes_);
+    return 1 + static_cast<int>(ceil_div(left, room_));
+  }
+
+  const PartitionInput& input_;
+  std::int64_t bytes_;                ///< of a call
+  std::int64_t room_;                 ///< of a channel
+  std::vector<std::int64_t> filled_;  ///< by channel, bytes
+};
 
 // ---- 2.22 and later
 
@@ -97,38 +135,58 @@ std::int64_t traffic_per_byte(Collective collective, int ranks) {
   }
 }
 
-/// The call in cells: `lo` on the first channel, then `mid` channels of `per_channel`, `hi` on the
-/// last; 0 = no such channel.
+/// Where the cells of the next call of a group go on.
+struct CellPlace {
+  int channel = 0;
+  std::int64_t traffic = 0;  ///< that the channel has
+};
+
+/// The call in cells: `lo` on `channel`, then `mid` channels of `per_channel`, `hi` on the last; 0
+/// = no such channel.
 struct CellSplit {
+  int channel = 0;
   std::int64_t cell_bytes = 0;
   std::int64_t cells = 0, lo = 0, per_channel = 0, mid_channels = 0, hi = 0;
 };
 
-CellSplit split_into_cells(const PartitionInput& input) {
+/// Moves `place` behind the call.
+CellSplit split_into_cells(const PartitionInput& input, CellPlace& place) {
   const CellRules rules = cell_rules(input.version, input.protocol);
   const std::int64_t weight = traffic_per_byte(input.collective, input.ranks) * rules.ll_weight;
   const std::int64_t bytes = input.count * input.element_bytes;
-  const int channels = std::min(input.channels, input.communicator_channels);
+  const int channels = std::min(input.channels * input.calls, input.communicator_channels);
+  const int last_channel = input.communicator_channels - 1;
   CellSplit s;
+  s.channel = place.channel;
   s.cell_bytes = round_up(ceil_div(rules.traffic_min, weight), 16);
   s.cells = ceil_div(bytes, s.cell_bytes);
-  const std::int64_t share = std::max(rules.traffic_min, bytes * weight) / channels;
+  const std::int64_t cell_traffic = s.cell_bytes * weight;
+  const std::int64_t share = input.calls * std::max(rules.traffic_min, bytes * weight) / channels;
   const std::int64_t traffic = std::max(rules.traffic_min, round_up(share, rules.share_multiple));
-  s.per_channel = std::min(s.cells, ceil_div(traffic, s.cell_bytes * weight));
-  s.lo = input.communicator_channels == 1 ? s.cells : s.per_channel;
+  s.per_channel = std::min(s.cells, ceil_div(traffic, cell_traffic));
+  s.lo = place.channel == last_channel
+             ? s.cells
+             : std::min(s.cells, ceil_div(traffic - place.traffic, cell_traffic));
+  assert(s.lo > 0);
   const std::int64_t rest = s.cells - s.lo;
-  if (rest == 0) return s;
-  s.mid_channels = rest / s.per_channel;
-  s.hi = rest % s.per_channel;
-  if (1 + s.mid_channels + (s.hi != 0 ? 1 : 0) > input.communicator_channels) {
-    s.mid_channels = input.communicator_channels - 2;
-    s.per_channel = rest / (s.mid_channels + 1);
-    s.hi = s.per_channel + rest % (s.mid_channels + 1);
+  if (rest > 0) {
+    s.mid_channels = rest / s.per_channel;
+    s.hi = rest % s.per_channel;
+    if (place.channel + s.mid_channels + (s.hi != 0 ? 1 : 0) > last_channel) {
+      s.mid_channels = last_channel - place.channel - 1;
+      s.per_channel = rest / (s.mid_channels + 1);
+      s.hi = s.per_channel + rest % (s.mid_channels + 1);
+    }
+    if (s.hi == 0 && s.mid_channels != 0) {
+      s.hi = s.per_channel;
+      s.mid_channels -= 1;
+    }
+    place.channel += static_cast<int>(s.mid_channels) + 1;
+    place.traffic = s.hi * cell_traffic;
+  } else {
+    place.traffic += s.lo * cell_traffic;
   }
-  if (s.hi == 0 && s.mid_channels != 0) {
-    s.hi = s.per_channel;
-    s.mid_channels -= 1;
-  }
+  if (place.traffic >= traffic && place.channel != last_channel) place = {place.channel + 1, 0};
   return s;
 }
 
@@ -148,20 +206,24 @@ ChannelPart part_2_22(const PartitionInput& input, int channel, ElementRange ran
 }
 
 std::vector<ChannelPart> parts_2_22(const PartitionInput& input) {
-  if (input.count == 0) return {};
-  const CellSplit s = split_into_cells(input);
-  const std::int64_t per_cell = s.cell_bytes / input.element_bytes;
-  const std::int64_t short_tail = s.cells * per_cell - input.count;
   std::vector<ChannelPart> parts;
-  ElementRange range;
-  auto add = [&](std::int64_t elements) {
-    range.count = elements;
-    parts.push_back(part_2_22(input, static_cast<int>(parts.size()), range));
-    range.offset += elements;
-  };
-  add(s.lo * per_cell - (s.hi == 0 ? short_tail : 0));
-  for (std::int64_t m = 0; m < s.mid_channels; ++m) add(s.per_channel * per_cell);
-  if (s.hi != 0) add(s.hi * per_cell - short_tail);
+  CellPlace place;
+  for (int call = 0; input.count > 0 && call < input.calls; ++call) {
+    const CellSplit s = split_into_cells(input, place);
+    const std::int64_t per_cell = s.cell_bytes / input.element_bytes;
+    const std::int64_t short_tail = s.cells * per_cell - input.count;
+    int channel = s.channel;
+    ElementRange range;
+    auto add = [&](std::int64_t elements) {
+      range.count = elements;
+      parts.push_back(part_2_22(input, channel++, range));
+      parts.back().call = call;
+      range.offset += elements;
+    };
+    add(s.lo * per_cell - (s.hi == 0 ? short_tail : 0));
+    for (std::int64_t m = 0; m < s.mid_channels; ++m) add(s.per_channel * per_cell);
+    if (s.hi != 0) add(s.hi * per_cell - short_tail);
+  }
   return parts;
 }
 
@@ -174,8 +236,10 @@ std::vector<ChannelPart> strided_parts(const PartitionInput& input) {
   }
   chunk /= input.element_bytes;
   std::vector<ChannelPart> parts;
-  for (int c = 0; input.count > 0 && c < input.channels; ++c)
-    parts.push_back({c, 0, input.count, chunk, chunk});
+  for (int call = 0; input.count > 0 && call < input.calls; ++call) {
+    for (int c = 0; c < input.channels; ++c)
+      parts.push_back({c, 0, input.count, chunk, chunk, call});
+  }
   return parts;
 }
 
@@ -188,12 +252,12 @@ bool is_strided(const PartitionInput& input) {
 }  // namespace
 
 Partition partition(const PartitionInput& call) {
-  assert(is_tuned(call.collective) && call.channels >= 1 && call.count >= 0);
+  assert(is_tuned(call.collective) && call.channels >= 1 && call.count >= 0 && call.calls >= 1);
   const PartitionInput input = in_scheduler_units(call);
   const bool strided = is_strided(input);
   return {input.element_bytes, step_shape(input.algorithm, input.collective, input.protocol),
           strided                     ? strided_parts(input)
-          : input.version < kNccl2_22 ? parts_2_21(input)
+          : input.version < kNccl2_22 ? Filling(input).parts()
                                       : parts_2_22(input),
           strided};
 }

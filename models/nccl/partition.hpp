@@ -1,6 +1,6 @@
 #pragma once
-// How NCCL splits one collective over channels, and how large its chunks are. One call at a time:
-// what a group of calls shares (src/enqueue.cc aggregates them) is not modelled here.
+// How NCCL splits a collective over channels, and how large its chunks are: one call, or several
+// equal calls of one group, which share the channels (src/enqueue.cc aggregates them).
 
 #include <cstdint>
 #include <vector>
@@ -48,9 +48,10 @@ struct PartitionInput {
   Protocol protocol{};
   std::int64_t count = 0;  ///< elements: per rank for all_gather and reduce_scatter, else in all
   int element_bytes = 4;   ///< 1, 2, 4 or 8
+  int calls = 1;           ///< of so many elements each, in one group
   int ranks = 1;
   int nodes = 1;
-  int channels = 1;               ///< what the tuner chose
+  int channels = 1;               ///< what the tuner chose for each call
   int communicator_channels = 1;  ///< 2.22+: parts may use up to so many; NVLS has its own number
   int threads = 0;  ///< 2.21: per block, as the tuner chose; parts are aligned to them
   BufferSizes buffers{};
@@ -68,6 +69,7 @@ struct ChannelPart {
   /// Ring all_reduce: the chunk of the last loop when fewer than ranks * chunk_elements are left
   /// (2.21 says 0 when that never happens). Elsewhere equal to chunk_elements.
   std::int64_t last_loop_chunk_elements = 0;
+  int call = 0;  ///< of the group, whose buffers these are
 
   constexpr bool operator==(const ChannelPart&) const = default;
 };
@@ -75,7 +77,9 @@ struct ChannelPart {
 struct Partition {
   int element_bytes = 4;  ///< 1 for all_gather and broadcast: NCCL turns them into bytes
   StepShape shape;
-  std::vector<ChannelPart> parts;  ///< in channel order; channels without work are left out
+  /// By call, then channel; channels without work are left out. A channel works through its parts
+  /// of the calls one after another.
+  std::vector<ChannelPart> parts;
   /// CollNet, and NVLS over several nodes: every part is the whole buffer, of which the channels
   /// take chunks in turn.
   bool is_strided = false;

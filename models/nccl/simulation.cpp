@@ -8,6 +8,7 @@
 
 #include "models/hardware/carriers.hpp"
 #include "models/nccl/assembly.hpp"
+#include "models/nccl/call_group.hpp"
 #include "models/nccl/link_loads.hpp"
 #include "models/nccl/p2p_simulation.hpp"
 #include "models/nccl/timeline_recorder.hpp"
@@ -96,7 +97,10 @@ void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
   const char* what = sharp                         ? "SHARP"
                      : !run.faults.outages.empty() ? "a link that goes down"
                      : options.timeline != nullptr ? "a trace"
-                                                   : nullptr;
+                     : run.calls > 1               ? "a group of calls"
+                     : !run.transport.network.fused.empty()
+                         ? "a message split over NICs that NCCL takes for one"
+                         : nullptr;
   if (what == nullptr) return;
   throw Error(std::string(what) + " is simulated on the chunk rung with static routes only",
               "leave --network and --routing out");
@@ -145,6 +149,7 @@ Partition partition_of(const CollectiveRun& run, const Members& members) {
   input.protocol = run.protocol;
   input.count = run.count;
   input.element_bytes = run.element_bytes;
+  input.calls = run.calls;
   input.nodes = members.node_count();
   input.ranks = members.ranks();
   input.channels = run.channels;
@@ -165,6 +170,8 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const SimulationOptions& options) {
   assert(!is_tuned(run.collective) || exists(run.algorithm, run.collective, run.version));
   assert(run.count > 0);
+  assert(run.calls == 1 ||
+         (is_tuned(run.collective) && run.faults.outages.empty() && options.timeline == nullptr));
   const Members members = members_of(run, cluster.nodes());
   const int ranks = members.ranks();
   SimulationResult result;
@@ -180,6 +187,9 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                  : exchange(cluster, software, run, fold, options, carrier.get());
   } else if (!is_tuned(run.collective)) {
     result = exchange(cluster, software, run, fold, options);
+  } else if (run.calls > 1) {
+    result = simulate_group(cluster, software, run, partition_of(run, members), options.explain,
+                            options.progress);
   } else if (!run.faults.outages.empty()) {
     result = execute<LossyStamp>(cluster, software, run, fold, options, partition_of(run, members));
   } else if (options.explain) {

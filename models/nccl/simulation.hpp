@@ -29,7 +29,9 @@ struct CollectiveRun {
   Protocol protocol{};
   std::int64_t count = 0;  ///< elements, NCCL's meaning (message_size())
   int element_bytes = 4;
-  int root = 0;  ///< rank; where has_root()
+  int root = 0;   ///< rank; where has_root()
+  int calls = 1;  ///< equal ones in one group: one kernel, in which each channel runs its works one
+                  ///< after another
   bool in_place = false;
   int channels = 1;  ///< what the tuner gave the call
   int communicator_channels = 1;
@@ -64,7 +66,7 @@ struct LinkLoad {
 };
 
 struct SimulationResult {
-  Duration time;    ///< launch included: what nccl-tests prints
+  Duration time;    ///< of all calls, launch included
   Duration launch;  ///< of `time`: NCCL's software start, or the wait for serialised launches
   std::array<Duration, kCauses> causes{};  ///< of `time` - `launch`, by Cause; 0 unless explained
   std::vector<Duration> rank_finish;       ///< after the launch, by rank

@@ -75,7 +75,7 @@ void TimelineRecorder::show_ways() {
   };
   for (const Way& way : ways_) {
     if (!is_shown(way.from) && !is_shown(way.to)) continue;
-    for (const std::uint32_t link : way.path) draft_.show_link(link & ~kBeside);
+    for (const std::uint32_t link : way.path) draft_.show_link(link & kLinkBits);
   }
   ready_ = true;
 }

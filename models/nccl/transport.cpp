@@ -4,6 +4,8 @@
 #include <cassert>
 #include <optional>
 
+#include "sim/machine.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -128,12 +130,42 @@ int nearest_nic(const NodeGraph& graph, int gpu) {
   return nearest[static_cast<std::size_t>(gpu) % nearest.size()];
 }
 
+const NicInfo& nic_info(const NodeGraph& graph, int nic) {
+  return graph.nics()[static_cast<std::size_t>(nic)];
+}
+
 /// Below compute capability 9.0 (src/graph/paths.cc, ncclTopoNeedFlush).
 bool needs_flush(const GpuInfo& gpu, const NetworkSettings& network) {
   return !network.flush_never && (network.flush_always || gpu.part.sm < 90);
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> side_by_side(const std::vector<std::vector<std::uint32_t>>& routes) {
+  const std::vector<std::uint32_t>& first = routes.front();
+  const auto count = static_cast<std::uint32_t>(routes.size());
+  if (count == 1) return first;
+  std::size_t least = first.size(), most = 0;
+  for (const auto& route : routes) least = std::min(least, route.size());
+  const auto all = [&](auto&& link_of) {
+    return std::ranges::all_of(routes, [&](const auto& r) { return link_of(r) == link_of(first); });
+  };
+  std::size_t front = 0, back = 0;
+  while (front < least && all([&](const auto& r) { return r[front]; })) ++front;
+  while (front + back < least && all([&](const auto& r) { return r[r.size() - 1 - back]; })) ++back;
+  for (const auto& route : routes) most = std::max(most, route.size() - back);
+  std::vector<std::uint32_t> out(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(front));
+  for (std::size_t step = front; step < most; ++step) {
+    std::uint32_t beside = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (step >= routes[i].size() - back) continue;
+      out.push_back(routes[i][step] | piece_mark(i, count) | beside);
+      beside = kBeside;
+    }
+  }
+  out.insert(out.end(), first.end() - static_cast<std::ptrdiff_t>(back), first.end());
+  return out;
+}
 
 TransportRules transport_rules(const SearchSettings& settings, NcclVersion version) {
   TransportRules rules;
@@ -164,8 +196,8 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   }
   const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
   const GpuInfo& receiver = graph.gpus()[static_cast<std::size_t>(to.gpu)];
-  const NicInfo& out_nic = graph.nics()[static_cast<std::size_t>(from.nic)];
-  const NicInfo& in_nic = graph.nics()[static_cast<std::size_t>(to.nic)];
+  const NicInfo& out_nic = nic_info(graph, from.nic);
+  const NicInfo& in_nic = nic_info(graph, to.nic);
 
   Transport out;
   out.kind = HopKind::net;
@@ -178,32 +210,45 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
   const bool bulk = protocol != Protocol::ll;  // LL is too little to load host memory
-  if (bulk && gdr(graph, proxy, out_nic, rules) && gdr_read(graph, gpus, proxy, rules)) {
+  const bool sends_gdr =
+      bulk && gdr(graph, proxy, out_nic, rules) && gdr_read(graph, gpus, proxy, rules);
+  const bool receives_gdr = bulk && gdr(graph, receiver, in_nic, rules);
+  if (sends_gdr) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
-    append(out.network, cluster, from.node, graph.pcie_route(proxy.vertex, out_nic.vertex));
   } else {
     append(out.into_slots, cluster, from.node, graph.pcie_route(sender.vertex, proxy_cpu));
     if (bulk) append_bounce(out.into_slots, cluster, from.node, proxy_cpu, rules);
-    append(out.network, cluster, from.node, graph.pcie_route(proxy_cpu, out_nic.vertex));
   }
-  if (from.node != to.node || from.nic != to.nic) {
-    const std::vector<LinkId> fabric =
-        cluster.fabric_route(from.node, out_nic.vertex, to.node, in_nic.vertex);
-    out.network.insert(out.network.end(), fabric.begin(), fabric.end());
-  }
-  if (bulk && gdr(graph, receiver, in_nic, rules)) {
-    const std::vector<LinkId> last = graph.pcie_route(in_nic.vertex, receiver.vertex);
-    append(out.network, cluster, to.node, last);
-    if (needs_flush(receiver, rules.network))
-      out.flush =
-          latency(graph, last) + latency(graph, graph.pcie_route(receiver.vertex, in_nic.vertex));
-  } else {
-    append(out.network, cluster, to.node, graph.pcie_route(in_nic.vertex, receiver_cpu));
-    if (bulk) append_bounce(out.network, cluster, to.node, receiver_cpu, rules);
-    append(out.network, cluster, to.node,
+  const auto route = [&](int from_nic, int to_nic) {
+    const VertexId exit = nic_info(graph, from_nic).vertex, entry = nic_info(graph, to_nic).vertex;
+    std::vector<LinkId> links;
+    append(links, cluster, from.node, graph.pcie_route(sends_gdr ? proxy.vertex : proxy_cpu, exit));
+    if (from.node != to.node || from_nic != to_nic) {
+      const std::vector<LinkId> fabric = cluster.fabric_route(from.node, exit, to.node, entry);
+      links.insert(links.end(), fabric.begin(), fabric.end());
+    }
+    if (receives_gdr) {
+      append(links, cluster, to.node, graph.pcie_route(entry, receiver.vertex));
+      return links;
+    }
+    append(links, cluster, to.node, graph.pcie_route(entry, receiver_cpu));
+    if (bulk) append_bounce(links, cluster, to.node, receiver_cpu, rules);
+    append(links, cluster, to.node,
            bulk ? graph.load_route(receiver_cpu, receiver.vertex)
                 : graph.pcie_route(receiver_cpu, receiver.vertex));
+    return links;
+  };
+  // Queue pairs go round the NICs of either end.
+  const std::vector<int> exits = rules.network.members(from.nic);
+  const std::vector<int> entries = rules.network.members(to.nic);
+  out.network = route(exits.front(), entries.front());
+  for (std::size_t i = 1; i < std::max(exits.size(), entries.size()); ++i) {
+    const int exit = exits[i % exits.size()], entry = entries[i % entries.size()];
+    out.beside.push_back({exit, entry, route(exit, entry)});
   }
+  if (receives_gdr && needs_flush(receiver, rules.network))
+    out.flush = latency(graph, graph.pcie_route(in_nic.vertex, receiver.vertex)) +
+                latency(graph, graph.pcie_route(receiver.vertex, in_nic.vertex));
   return out;
 }
 

@@ -20,6 +20,14 @@ struct Endpoint {
   int nic = 0;
 };
 
+/// From where the proxy sends through two NICs to where the receiver reads.
+struct NicRoute {
+  int from_nic = 0, to_nic = 0;
+  std::vector<LinkId> links;
+
+  bool operator==(const NicRoute&) const = default;
+};
+
 struct Transport {
   HopKind kind{};
   /// What the sending GPU's stores cross into the slots: the peer's memory, or, for the network,
@@ -27,6 +35,9 @@ struct Transport {
   std::vector<LinkId> into_slots;
   /// Network only: from there through both NICs to where the receiver reads.
   std::vector<LinkId> network;
+  /// Network only: where NICs are fused, the ways of the other pieces, the first of which takes
+  /// `network`.
+  std::vector<NicRoute> beside;
   /// Network only: GPU whose process' proxy thread sends (PXN: the one next to the NIC).
   int proxy_gpu = 0;
   /// Network only: flags between a GPU and its proxy lie in host memory; one way, at either end.
@@ -36,6 +47,10 @@ struct Transport {
 
   bool operator==(const Transport&) const = default;
 };
+
+/// Ways of pieces of one message as one path: what all have in common at either end carries all,
+/// between stand their links side by side.
+std::vector<std::uint32_t> side_by_side(const std::vector<std::vector<std::uint32_t>>& routes);
 
 /// What the environment says of the ways; as it is when nothing is set.
 struct TransportRules {

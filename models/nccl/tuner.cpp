@@ -23,8 +23,18 @@ int corrections_of(const TunerInput& in, Algorithm a) {
   return nvls_tree ? kNvlsTreeCorrections : 0;
 }
 
+/// How often a group of calls pays the latency: 2.22+ takes calls of one channel for a pipeline,
+/// and Ring for the one that has none.
+int latencies(const TunerInput& in, Algorithm a, int calls) {
+  constexpr int kBatch = 10;  // works of 96 bytes in a batch of 1024 (src/include/device.h)
+  if (in.version < kNccl2_22) return 1;
+  const int per_channel = (calls + in.channels.communicator - 1) / in.channels.communicator;
+  return a == Algorithm::ring ? per_channel : (per_channel + kBatch - 1) / kBatch;
+}
+
+/// `size` of all calls.
 Candidate at_size(const TuningModel& model, Collective c, Algorithm a, Protocol p, Bytes size,
-                  bool is_last_resort) {
+                  int calls, bool is_last_resort) {
   const TunerInput& in = model.input;
   const TunedPair& pair = model.pair(c, a, p);
   Candidate out{a, p, pair.latency_us, pair.bandwidth_GBps, 0, pair.excluded};
@@ -50,6 +60,7 @@ Candidate at_size(const TuningModel& model, Collective c, Algorithm a, Protocol 
     out.latency_us =
         static_cast<float>(out.latency_us * (in.compute_capability_min < 80 ? 1.9 : 1.4));
   }
+  out.latency_us *= static_cast<float>(latencies(in, a, calls));
   out.time_us = out.latency_us + static_cast<float>(size.count) / (1000 * out.bandwidth_GBps);
   return out;
 }
@@ -107,9 +118,10 @@ Width width(const TuningModel& model, Algorithm a, Protocol p, Bytes size) {
 
 }  // namespace
 
-TunerDecision decide(const TuningModel& model, Collective collective, Bytes size,
-                     int element_bytes) {
-  assert(is_tuned(collective) && size.count > 0);
+TunerDecision decide(const TuningModel& model, Collective collective, Bytes size, int element_bytes,
+                     int calls) {
+  assert(is_tuned(collective) && size.count > 0 && calls > 0);
+  const Bytes all{size.count * calls};
   TunerDecision d;
   for (const bool is_last_resort : {false, true}) {
     d.candidates.clear();
@@ -118,7 +130,7 @@ TunerDecision decide(const TuningModel& model, Collective collective, Bytes size
     for (const Algorithm a : kAllAlgorithms) {
       for (const Protocol p : kAllProtocols) {
         if (!speaks(a, p)) continue;
-        d.candidates.push_back(at_size(model, collective, a, p, size, is_last_resort));
+        d.candidates.push_back(at_size(model, collective, a, p, all, calls, is_last_resort));
         Candidate& c = d.candidates.back();
         if (c.excluded.empty() && !suits_type(model.input, collective, a, element_bytes))
           c = {a, p, c.latency_us, 0, 0, "NVLS does not sum elements of one byte"};
@@ -126,7 +138,7 @@ TunerDecision decide(const TuningModel& model, Collective collective, Bytes size
       }
     }
     if (best != nullptr) {
-      take(model, *best, size, d);
+      take(model, *best, model.input.version < kNccl2_22 ? size : all, d);
       break;
     }
   }

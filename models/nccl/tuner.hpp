@@ -106,8 +106,11 @@ struct TunerDecision {
 
 /// `size` as message_size() counts it, of elements that are summed (or only moved). Integers of a
 /// byte, and the floats of a byte, keep NVLS out. REQUIRES: a tuned collective; size > 0.
+///
+/// `calls`: of so many equal calls in one group, each of `size`; NCCL decides for all of them
+/// together, and for each on its channels up to 2.21.
 TunerDecision decide(const TuningModel& model, Collective collective, Bytes size,
-                     int element_bytes = 4);
+                     int element_bytes = 4, int calls = 1);
 
 /// Makes the candidate the one that is taken: `decision` as if it had won. REQUIRES: one of
 /// decision.candidates that is not excluded.

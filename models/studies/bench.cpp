@@ -10,6 +10,7 @@
 #include "models/nccl/fold.hpp"
 #include "models/studies/bench_split.hpp"
 #include "models/studies/fault_text.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -55,6 +56,20 @@ void check_tuned(const BenchConfig& config) {
   }
 }
 
+/// A group of calls runs on a machine of its own.
+void check_group(const BenchConfig& config) {
+  if (config.calls == 1) return;
+  const auto refuse = [](std::string_view what) {
+    throw Error(fmt::format("{} is not simulated with several calls in one group (-m) yet", what));
+  };
+  for (const Collective collective : config.collectives)
+    if (!is_tuned(collective)) refuse(to_text(collective));
+  if (config.split) refuse("--split");
+  if (config.trace) refuse("--trace");
+  if (!config.faults.empty()) refuse("--fault");
+  if (!config.network.is_plain()) refuse("--network, --routing or --background");
+}
+
 void check_trace_ranks(const BenchConfig& config, int ranks) {
   if (!config.trace || config.trace->first < ranks) return;
   throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
@@ -64,7 +79,8 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
 /// What stands in the way of a run that is too large is said with it.
 void check_size(const Fold& fold, const BenchConfig& config, const BenchRow& row) {
   const bool folds = config.fold && !config.trace;
-  check_blocks(folds ? row.ranks / fold.copies_in_all() : row.ranks, row.decided.run.channels,
+  const CollectiveRun& run = row.decided.run;
+  check_blocks(folds ? row.ranks / fold.copies_in_all() : row.ranks, run.channels * run.calls,
                folds ? fold.why_not : "every rank was asked for");
 }
 
@@ -85,6 +101,7 @@ class Bench {
     check(result_.config);
     check_trace(result_.config);
     check_tuned(result_.config);
+    check_group(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
@@ -99,9 +116,9 @@ class Bench {
 
   void block(int nodes) {
     const BenchConfig& config = result_.config;
-    TopologyRequest asked{config.topology, nodes, config.fabric};
-    asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
-    asked.gpus_per_node = config.gpus_per_node;
+    const TopologyRequest asked =
+        nccl_request(config.topology, nodes, config.fabric, config.environment, config.version,
+                     config.gpus_per_node);
     BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}, {}};
     block.nodes = block.cluster.hosts();
     const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
@@ -182,7 +199,8 @@ class Bench {
       return note_empty(collective, size, row.ranks);
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
-    row.decided = decide_call(communicator, {collective, row.count, element_bytes_, config.root});
+    row.decided = decide_call(communicator,
+                              {collective, row.count, element_bytes_, config.root, config.calls});
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     const Fold fold = find_fold(block.cluster, row.decided.run);

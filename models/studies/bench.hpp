@@ -35,6 +35,7 @@ struct BenchConfig {
   std::string datatype = "float";  ///< nccl-tests' name
   std::string op = "sum";          ///< nccl-tests' name; all take equal time
   int root = 0;                    ///< rank
+  int calls = 1;                   ///< nccl-tests' -m: so many in one group
   bool explain = false;
   NetworkConfig network;  ///< the rung, routes, background traffic
   bool fold = true;       ///< false: simulate every rank and every event
@@ -82,9 +83,11 @@ struct BenchRow {
   }
   bool completes() const { return !result.losses.gave_up; }
 
-  double algbw() const { return completes() ? algbw_GBps(size, result.time) : 0; }
+  /// Of one call of the group; nccl-tests divides too.
+  Duration call_time() const { return {result.time.ps / decided.run.calls}; }
+  double algbw() const { return completes() ? algbw_GBps(size, call_time()) : 0; }
   double busbw() const {
-    return completes() ? busbw_GBps(collective, ranks, size, result.time) : 0;
+    return completes() ? busbw_GBps(collective, ranks, size, call_time()) : 0;
   }
 };
 

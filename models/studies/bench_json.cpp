@@ -24,7 +24,7 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"nchannels", run.channels},
               {"nthreads", run.threads},
               {"nccl_predicted_us", row.decided.decision.time_us},
-              {"time_us", microseconds_of(row.result.time)},
+              {"time_us", microseconds_of(row.call_time())},
               {"algbw_GBps", row.algbw()},
               {"busbw_GBps", row.busbw()},
               {"launch_us", microseconds_of(row.result.launch)},
@@ -35,6 +35,7 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"why_not_folded", row.result.why_not_folded},
               {"slices", row.result.slices},
               {"digest", fmt::format("{:016x}", row.result.digest)}};
+  if (run.calls > 1) out["calls_in_group"] = run.calls;
   if (row.split) {
     out["groups"] = row.split->groups;
     out["slowest_group"] = row.split->slowest;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
@@ -99,10 +100,11 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
     out += fmt::format("# split: {}, {} at the same time; a row is the slowest group's\n",
                        config.split->text, counted(std::ssize(block.groups), "group"));
   out += fmt::format(
-      "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "
+      "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: "
+      "{} "
       "validation: 0 graph: 0\n#\n# Using devices\n",
       config.gpus_per_process, std::ranges::min(config.sizes).count,
-      std::ranges::max(config.sizes).count, step_text(config.sizes));
+      std::ranges::max(config.sizes).count, step_text(config.sizes), config.calls);
   out += devices(block, ranks, config.gpus_per_process);
   return out;
 }
@@ -122,7 +124,7 @@ constexpr const char* kColumns =
 
 std::string line(const BenchRow& row, const BenchConfig& config) {
   const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}    N/A",
-                                       time_column(row.result.time), row.algbw(), row.busbw());
+                                       time_column(row.call_time()), row.algbw(), row.busbw());
   return fmt::format("{:12d}  {:12d}  {:>8}  {:>6}  {:6d}{}{}\n", row.size.count, row.count,
                      config.datatype, reduces(row.collective) ? config.op : "none",
                      has_root(row.collective) ? config.root : -1, half, half);
@@ -236,7 +238,7 @@ std::string csv_line(const BenchRow& row) {
   return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}\n", to_text(row.collective),
                      row.requested.count, row.nodes, row.ranks, row.algorithm(),
                      to_text(row.decided.run.protocol), row.decided.run.channels,
-                     row.decided.run.threads, microseconds_of(row.result.time), row.algbw(),
+                     row.decided.run.threads, microseconds_of(row.call_time()), row.algbw(),
                      row.busbw());
 }
 
@@ -298,10 +300,13 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  const auto channels = is_tuned(row.collective) ? std::ssize(result.partition.parts)
-                                                 : static_cast<std::ptrdiff_t>(run.channels);
+  std::set<int> used;
+  for (const ChannelPart& channel : result.partition.parts) used.insert(channel.channel);
+  const auto channels =
+      is_tuned(row.collective) ? std::ssize(used) : static_cast<std::ptrdiff_t>(run.channels);
   std::string out =
-      fmt::format("#\n# {} {} on {} ranks: {} {}, {} x {} threads, {} us\n", to_text(row.size),
+      fmt::format("#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
+                  run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
                   to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
                   counted(channels, "channel"), run.threads,
                   fmt::format("{:.2f}", microseconds_of(result.time)));

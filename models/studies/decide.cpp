@@ -7,6 +7,7 @@
 
 #include "models/io/unit_text.hpp"
 #include "models/nccl/call_plan.hpp"
+#include "models/studies/nccl_request.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -32,13 +33,6 @@ TunerDecision decide_count(const NcclCommunicator& communicator, Collective coll
                            std::int64_t count) {
   return decide(communicator.model, collective,
                 message_size(collective, count, kElementBytes, communicator.ranks));
-}
-
-TopologyRequest request(const DecideConfig& config, int hosts, const Environment& environment) {
-  TopologyRequest asked{config.topology, hosts, ""};
-  asked.joins_domains = joins_nvlink_domain(environment, config.version);
-  asked.gpus_per_node = config.gpus_per_node;
-  return asked;
 }
 
 /// Four nodes have every kind of node of a ring and of a double tree.
@@ -92,7 +86,9 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
   result.config = config;
   result.topology = std::filesystem::path(config.topology).stem().string();
   result.describe = [parts, config](int hosts, const Environment& environment) {
-    return describe_nodes(request(config, hosts, environment), parts);
+    return describe_nodes(
+        nccl_request(config.topology, hosts, "", environment, config.version, config.gpus_per_node),
+        parts);
   };
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
@@ -107,7 +103,9 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
                           ? make_nccl_communicator(described.node, asked)
                           : make_nccl_communicator(described.node, asked, known->communicator),
                       {},
-                      sample_of(request(config, count, config.environment), described, parts)};
+                      sample_of(nccl_request(config.topology, count, "", config.environment,
+                                             config.version, config.gpus_per_node),
+                                described, parts)};
     for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
 #include <span>
 
 #include "models/nccl/nvls_links.hpp"
@@ -15,14 +17,17 @@ namespace {
 
 constexpr int kRanksNamed = 64;
 
-/// What NCCL prints of a NIC as a number, with the name it has in the system.
+/// What NCCL prints of a NIC as a number, with the name it has in the system, or the names of those
+/// that are one to it.
 std::string net_names(const NcclCommunicator& made, const NodeDescription& node) {
+  std::map<int, std::string> names;
+  for (const NodeDescription::Net& net : nets_of(node)) names[net.dev] = net.name;
   std::string out;
-  for (const NodeDescription::Net& net : nets_of(node)) {
-    for (const int used : made.nics) {
-      if (used == net.dev)
-        out += fmt::format("{}NET/{} {}", out.empty() ? "" : ", ", used, net.name);
-    }
+  for (const auto& [dev, name] : names) {
+    if (std::ranges::find(made.nics, dev) == made.nics.end()) continue;
+    out += fmt::format("{}NET/{} ", out.empty() ? "" : ", ", dev);
+    for (const int member : made.network.members(dev))
+      out += (member == dev ? "" : "+") + names.at(member);
   }
   return out.empty() ? "no NET" : out;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/studies/nccl_request.hpp"
 #include "models/studies/scenario_judge.hpp"
 
 namespace fabricast {
@@ -78,9 +79,9 @@ ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentCon
                                   const PartsCatalogue& parts,
                                   const std::function<void(double)>& progress) {
   const int nodes = config.nodes.empty() ? 0 : config.nodes.front();
-  TopologyRequest asked{config.topology, nodes, config.fabric};
-  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
-  asked.gpus_per_node = config.gpus_per_node;
+  const TopologyRequest asked =
+      nccl_request(config.topology, nodes, config.fabric, config.environment, config.version,
+                   config.gpus_per_node);
   ScenarioResult::Concurrent out{load_cluster(asked, parts), {}};
   const int gpus = out.cluster.node().trays() > 1 ? 0 : config.gpus_per_node;  // of a tray
   const CommunicatorConfig wanted{config.version, config.environment, gpus, config.sharp,

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include "models/io/load.hpp"
 #include "models/io/words.hpp"
-#include "models/nccl/settings.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -46,9 +45,8 @@ void add_notes(StepResult& result) {
 }  // namespace
 
 TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts) {
-  TopologyRequest asked{config.topology, config.nodes, config.fabric};
-  asked.gpus_per_node = config.gpus_per_node;
-  asked.joins_domains = joins_nvlink_domain(config.environment, config.version);
+  TopologyRequest asked = nccl_request(config.topology, config.nodes, config.fabric,
+                                       config.environment, config.version, config.gpus_per_node);
   const int most = load_cluster({config.topology, 1, config.fabric}, parts).node().domain_nodes();
   if (most == 1 || !asked.joins_domains) return asked;
   asked.nodes = std::min(most, config.nodes);

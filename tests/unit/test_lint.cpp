@@ -307,6 +307,13 @@ TEST_CASE("hardware: lists of HCAs") {
   CHECK(find(on(split, "export NCCL_IB_HCA==mlx5\n"), "FL050")->severity == Severity::error);
   CHECK(find(on(split, "export NCCL_IB_HCA==mlx5_0,mlx5_7\n"), "FL051") != nullptr);
   CHECK(find(on(split, "export NCCL_IB_HCA==mlx5_0:2,mlx5_1\n"), "FL051") != nullptr);
+  const char* const unknown = "export NCCL_NET_FORCE_MERGE=mlx5_0,mlx5_9\n";
+  CHECK(find(on(split, unknown), "FL051") == nullptr);  // 2.21 does not read it
+  const LintResult refused = on(split, unknown, kNccl2_27_7);
+  REQUIRE(find(refused, "FL051") != nullptr);
+  CHECK(find(refused, "FL051")->severity == Severity::error);
+  CHECK(find(refused, "FL051")->message ==
+        "NCCL_NET_FORCE_MERGE=mlx5_0,mlx5_9: \"mlx5_0,mlx5_9\" names 2 NICs, 1 of which is there");
   // dgx-h100 has mlx5_0, 3, 4, 5, 6, 9, 10 and 11: "mlx5_1" is a prefix of two and names none.
   const Cluster dgx = cluster("dgx-h100", 2);
   CHECK(find(on(dgx, "export NCCL_IB_HCA=mlx5_1\n"), "FL052") == nullptr);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "error_text.hpp"
+#include "gathered.hpp"
 #include "models/hardware/nvlink_domain.hpp"
 #include "models/io/load.hpp"
 #include "models/nccl/assembly.hpp"
@@ -298,29 +299,7 @@ TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
     Assembly assembly(machine, cluster, parts.software, run, split);
     add_nvls(assembly);
 
-    std::map<std::uint32_t, int> rank_of;
-    for (int rank = 0; rank < assembly.ranks(); ++rank) {
-      for (const std::uint32_t worker : assembly.workers(rank)) rank_of[worker] = rank;
-    }
-    const auto own = [&](std::uint32_t worker) -> Contributions {
-      if (machine.has_inputs(worker)) return {};
-      return {{rank_of.at(worker), 1}};
-    };
-    std::map<int, std::uint64_t> gathered;
-    bool all_right = true;
-    const int stuck = machine.run(own, [&](std::uint32_t worker, const Contributions& what, Bytes) {
-      const auto rank = rank_of.find(worker);
-      if (rank == rank_of.end() || what.empty() || what.begin()->second != heads) return;
-      gathered[rank->second] += 1;
-      all_right = all_right && what.size() == static_cast<std::size_t>(assembly.ranks());
-      for (const auto& [who, times] : what) all_right = all_right && times == heads;
-    });
-    CHECK(stuck == 0);
-    CHECK(all_right);
-    const HeadProgram program({run.collective, HeadShare::one_chunk, heads, 1, 1}, split);
-    std::uint64_t loops = 0;
-    for (std::uint32_t lane = 0; lane < split.parts.size(); ++lane) loops += program.slices(lane);
-    for (int rank = 0; rank < assembly.ranks(); ++rank) CHECK(gathered[rank] == loops);
+    check_all_gathered(machine, assembly, heads);
 
     // Ports of the switch: all GPUs are read whole, and the heads store the sum once; so back.
     const std::int64_t size = run.count * run.element_bytes;

@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "gathered.hpp"
 #include "models/nccl/assembly.hpp"
 #include "models/nccl/head_program.hpp"
 #include "nccl_cases.hpp"
@@ -94,35 +95,7 @@ TEST_CASE("everybody ends with everybody's data once, and ports carry S + S/H ea
     Assembly assembly(machine, cluster, parts.software, run, split);
     add_nvls(assembly);
 
-    // Data come in where nothing else does: at the scatterers.
-    std::map<std::uint32_t, int> rank_of;
-    for (int rank = 0; rank < assembly.ranks(); ++rank) {
-      for (const std::uint32_t worker : assembly.workers(rank)) rank_of[worker] = rank;
-    }
-    const auto own = [&](std::uint32_t worker) -> Contributions {
-      if (machine.has_inputs(worker)) return {};
-      return {{rank_of.at(worker), 1}};
-    };
-    std::map<int, std::uint64_t> gathered;
-    const auto heads = static_cast<std::uint64_t>(gpus);
-    bool all_right = true;
-    const int stuck = machine.run(own, [&](std::uint32_t worker, const Contributions& what, Bytes) {
-      const auto rank = rank_of.find(worker);
-      if (rank == rank_of.end()) return;
-      // A gatherer's slice joins the chunks of all heads, each with everybody in it.
-      const bool is_gather = !what.empty() && what.begin()->second == gpus;
-      if (!is_gather || gpus == 1) return;
-      gathered[rank->second] += 1;
-      all_right = all_right && what.size() == static_cast<std::size_t>(assembly.ranks());
-      for (const auto& [who, times] : what) all_right = all_right && times == gpus;
-    });
-    CHECK(stuck == 0);
-    CHECK(all_right);
-    std::uint64_t loops = 0;
-    const HeadProgram program(
-        {run.collective, HeadShare::one_chunk, static_cast<std::uint32_t>(heads), 1, 1}, split);
-    for (std::uint32_t lane = 0; lane < split.parts.size(); ++lane) loops += program.slices(lane);
-    for (int rank = 0; rank < assembly.ranks(); ++rank) CHECK(gathered[rank] == loops);
+    check_all_gathered(machine, assembly, static_cast<std::uint32_t>(gpus));
 
     // Every port of the switch: S read by heads plus this head's share stored, and the other way.
     const std::int64_t size = run.count * run.element_bytes;

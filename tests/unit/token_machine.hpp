@@ -131,7 +131,8 @@ class TokenMachine final : public Machine {
       if ((worker.primitive.out >> i & 1) == 0) continue;
       Queue& queue = queues_[worker.outputs[i]];
       queue.slices.push_back(slice);
-      for (const std::uint32_t link : queue.path) crossed_[link & ~kBeside] += slice.payload.count;
+      for (const std::uint32_t link : queue.path)
+        crossed_[link & kLinkBits] += piece_of(link, slice.payload).count;
     }
     seen(id, slice.what, slice.payload);
     return true;
