@@ -254,7 +254,8 @@ class Exchange final : public Guest<Stamp> {
   void start_job(std::uint32_t thread);
   void act_thread(std::uint32_t thread);
   void travel(Flight flight);
-  [[gnu::always_inline]] inline void pass(std::uint32_t link, Flight& flight);
+  [[gnu::always_inline]] inline void pass(std::uint32_t id, const Flight& flight, Stamp& first,
+                                           Stamp& last, Bytes wire);
   bool hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end);
   void wait_for_carrier();
   void arrive_near(std::uint32_t id, Stamp at);
