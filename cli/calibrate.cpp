@@ -31,12 +31,15 @@ void write_file(const std::string& file, const std::string& text) {
 
 std::string remark(const CalibrateOptions& options, const CalibrateResult& result) {
   return fmt::format(
-      "# Made by `fabricast calibrate {}{}`, not by hand: {} of {} from {}\n"
-      "# published sources. `catalogue` is the value in topologies/parts.yaml, low and high a 90 "
-      "%\n"
-      "# interval, `runs` how many depend on it. Bands: factors on a predicted time.\n",
+      "# Made by `fabricast calibrate {}{}`, not by hand: fitted to\n"
+      "# {} points of {} runs from {} sources. `catalogue` is the value in topologies/parts.yaml,\n"
+      "# low and high are a 90 % interval, `runs` how many depend on it.{}\n",
       options.recipe, options.cross_validate ? " --cross-validate" : "", result.points, result.runs,
-      result.sources);
+      result.sources,
+      options.cross_validate
+          ? " Bands are factors on a\n# predicted time, of runs whose source the "
+            "fit had not seen."
+          : "");
 }
 
 int run(const CalibrateOptions& options) {

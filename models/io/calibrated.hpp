@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/hardware/node_graph.hpp"
 #include "models/io/catalogue_text.hpp"
 #include "models/studies/bands.hpp"
 #include "sim/error.hpp"
@@ -33,6 +34,8 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& rem
 const Calibrated& shipped_calibrated();
 /// Throws Error where a figure is not in the catalogue.
 void overlay(const Calibrated& calibrated, CatalogueText& catalogue);
+/// Of the shipped values those of the parts of a node, a line each; "" where there are none.
+std::string calibrated_text(const NodeGraph& node);
 /// Those of the user's own file where it has bands, else the shipped ones.
 BandTable load_bands(const std::string& own_file);
 

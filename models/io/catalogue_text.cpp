@@ -98,8 +98,12 @@ PartsCatalogue CatalogueText::parts() const { return read_parts(tree_, kFile); }
 std::string scaled(std::string_view value, double factor, int digits) {
   const std::string plain(trimmed(value));
   char* unit = nullptr;
-  const double number = std::strtod(plain.c_str(), &unit);
-  return fmt::format("{:.{}g}{}", number * factor, digits, unit);
+  const double number = std::strtod(plain.c_str(), &unit) * factor;
+  std::string text = fmt::format("{:.{}g}", number, digits);
+  // Quantities are read without exponents.
+  if (text.find('e') != std::string::npos)
+    text = fmt::format("{:.{}f}", std::strtod(text.c_str(), nullptr), number < 1 ? 12 : 0);
+  return text + unit;
 }
 
 double ratio(std::string_view a, std::string_view b) {

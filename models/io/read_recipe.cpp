@@ -17,7 +17,7 @@ CalibrationParameter read_parameter(const std::string& name, Reader& in) {
   out.name = name;
   out.paths = in.texts("figures");
   if (out.paths.empty())
-    in.fail("figures", "is missing", "the dotted paths of figures: [a.b, c.d]");
+    in.fail("figures", "\"figures\" is missing", "the dotted paths of figures: [a.b, c.d]");
   out.low = in.text("low");
   out.high = in.text("high");
   out.width = in.number("width", kShareMin, kShareMax);

@@ -63,7 +63,7 @@ Measurements two_sites() {
       "c,all_reduce,H100,nvswitch,ib,8,2,4,8,400,2.21.5,south\n",
       "r.csv");
   for (std::size_t run = 0; run < out.runs.size(); ++run) {
-    for (std::int64_t size = 1024; size <= 16 << 20; size *= 8)
+    for (std::int64_t size = 1024; size <= 64 << 20; size *= 16)
       out.points.push_back({run, Bytes{size}, "float", 1});
   }
   return out;
@@ -213,7 +213,7 @@ TEST_CASE("a figure matters to no more than what can_matter says") {
 
 TEST_CASE("a recipe says where it is wrong") {
   CHECK(error_text([] { recipe("  a: {low: 1 us, high: 2 us, width: 0.3}\n"); }) ==
-        "dir/a.yaml:6: parameters.a.figures: is missing\n"
+        "dir/a.yaml:6: parameters.a: \"figures\" is missing\n"
         "hint: the dotted paths of figures: [a.b, c.d]");
   CHECK(calibrate_error(
             "  a: {figures: [software.launch_per_gpus], low: 1 us, high: 9 us, width: 0.3}\n") ==
