@@ -561,7 +561,8 @@ template <class Stamp>
 void Executor<Stamp>::price(Cost& cost, const WorkerClass& kind, std::int64_t payload) {
   const bool copies = kind.copy_rate.bytes_per_s > 0;
   cost.bytes = payload;
-  cost.busy = copies ? transfer_time({payload}, kind.copy_rate) : Duration{};
+  const std::int64_t copied = std::max<std::int64_t>(0, payload - kind.first_pass.count);
+  cost.busy = copies ? transfer_time({copied}, kind.copy_rate) : Duration{};
   cost.wire = kind.wire.on_wire({payload});
 }
 

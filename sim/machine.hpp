@@ -16,6 +16,8 @@ namespace fabricast {
 struct WorkerClass {
   Bandwidth copy_rate;  ///< payload per second; 0 = takes no time
   WireFormat wire;
+  Bytes
+      first_pass{};  ///< payload of a slice that the overhead covers: only what is beyond it copies
 };
 
 /// What relays of one kind have in common.

@@ -19,6 +19,7 @@ struct PostCost {
   /// thread: the two ends agree on them first. 0 = there are none.
   Bytes large{};
   Duration large_post{}, large_delay{};
+  Duration small_delay{};  ///< the others leave so much later
 
   constexpr bool is_large(Bytes wire) const { return large.count > 0 && wire > large; }
 
@@ -34,7 +35,7 @@ struct PostCost {
     return is_large(wire) ? out + large_post : out;
   }
   /// From then until the bytes leave.
-  constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : Duration{}; }
+  constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : small_delay; }
 };
 
 }  // namespace fabricast

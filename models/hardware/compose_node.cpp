@@ -26,8 +26,9 @@ constexpr std::array<std::pair<NodeKind, std::string_view>, 6> kKinds = {
 struct Platform {
   std::string_view gpu, cpu, pcie_switch = {}, nvswitch = {};
   int nvswitches = 0;
-  bool pairs = false;  ///< two GPUs with their NICs on one PCIe switch of two levels
-  int cpus = 2;        ///< NUMA nodes that have GPUs; Grace is part of the superchip
+  bool pairs = false;              ///< two GPUs with their NICs on one PCIe switch of two levels
+  int cpus = 2;                    ///< NUMA nodes that have GPUs; Grace is part of the superchip
+  std::string_view mesh_cpu = {};  ///< where its NVLinks join GPUs directly; empty = cpu
 };
 
 // Makers' pages of DGX-2, DGX A100, DGX H100, DGX B200, DGX B300 and GH200; servers for PCIe cards
@@ -37,8 +38,10 @@ constexpr std::array kPlatforms = {
     Platform{"V100_PCIe", "Intel_8168", "PEX9797"},
     Platform{"RTX_2080_Ti", "Intel_8168", "PEX9797"},
     Platform{"T4", "Intel_8168", "PEX9797"},
-    Platform{"A100_SXM4_40", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4},
-    Platform{"A100_SXM4_80", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4},
+    Platform{"A100_SXM4_40", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4,
+             "AMD_Milan_7543"},
+    Platform{"A100_SXM4_80", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4,
+             "AMD_Milan_7543"},
     Platform{"A800_SXM4_80", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4},
     Platform{"A100_PCIE_80", "AMD_Milan_7543", "PEX88000"},
     Platform{"A40", "AMD_Milan_7543", "PEX88000"},
@@ -166,7 +169,8 @@ class Composer {
     buses_.resize(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       CpuConfig cpu;
-      cpu.part = platform_.cpu;
+      const bool is_mesh = shape_.kind == NodeKind::nvlink_mesh && !platform_.mesh_cpu.empty();
+      cpu.part = is_mesh ? platform_.mesh_cpu : platform_.cpu;
       cpu.name = fmt::format("cpu{}", i);
       cpu.numa = i;
       cpu.affinity = "ffffffff";  // words of 32 cores, highest first

@@ -42,6 +42,11 @@ struct NetworkCosts {
   Bytes rendezvous_above;          ///< wire bytes; 0 = no message is larger
   Duration rendezvous_latency;     ///< of a larger one, before its bytes leave
   Duration rendezvous_post;        ///< the proxy thread is busy so much longer with it
+  /// Where the host matches messages and not the NIC. Smaller ones than `software_above` arrive in
+  /// host memory, and without GDRCopy the driver copies them to the GPU.
+  Bytes software_above;    ///< in place of rendezvous_above
+  Duration software_post;  ///< in place of rendezvous_post
+  Duration driver_copy;
 };
 
 }  // namespace fabricast

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "models/hardware/networks.hpp"
@@ -78,6 +79,9 @@ struct CpuPart : CpuIdentity {
   /// Share of a root port's DMA rate that a GPU's loads from host memory reach, and what goes from
   /// one root port to another; 0 = never limits.
   double root_share = 0;
+  /// What a launch with LL takes on such hosts, in place of the software's; other protocols take as
+  /// much more as there.
+  std::optional<Duration> launch;
 };
 
 struct PcieSwitchPart {
@@ -117,7 +121,8 @@ inline constexpr int kHopKinds = 4;
 
 /// Costs of one protocol, by HopKind where arrays. Sources in parts.yaml.
 struct ProtocolCosts {
-  Duration launch;                             ///< once per operation: NCCL's base latency
+  Duration launch;   ///< once per operation: NCCL's base latency
+  Bytes first_pass;  ///< data of a slice that the overhead covers, of a whole block
   std::array<Duration, kHopKinds> overhead{};  ///< worker busy per primitive, before its bytes move
   /// Flag to poll beyond the wire; occupies nobody. Inside a node: for NET see NetworkCosts.
   std::array<Duration, kHopKinds - 1> sync{};
@@ -125,12 +130,19 @@ struct ProtocolCosts {
 
 /// Host software, one set for all nodes.
 struct SoftwareCosts {
+  /// Of one operation, on hosts with this CPU.
+  Duration launch(Protocol p, const CpuPart& cpu) const {
+    const Duration ll = protocol[static_cast<std::size_t>(Protocol::ll)].launch;
+    return protocol[static_cast<std::size_t>(p)].launch - ll + cpu.launch.value_or(ll);
+  }
+
   std::array<ProtocolCosts, kProtocols> protocol{};
   std::array<NetworkCosts, kNetKinds> network{};  ///< by NetKind
-  Duration launch_per_gpu;     ///< launches of one process serialise: T >= GPUs * this
-  double tree_copy_share = 1;  ///< copy rate of a tree worker / that of a whole block
-  double nvls_copy_share = 1;  ///< that of scatter and of gather, each
-  Duration collnet_sync;       ///< from a result in the receiver's slot to the flag seen
+  Duration launch_per_gpu;          ///< launches of one process serialise: T >= GPUs * this
+  double tree_copy_share = 1;       ///< copy rate of a tree worker / that of a whole block
+  Bandwidth nvls_copy_rate;         ///< of a block in NVLS: of its scatter and of its gather, each
+  double nvls_tree_copy_share = 1;  ///< of that rate in NVLSTree
+  Duration collnet_sync;            ///< from a result in the receiver's slot to the flag seen
   double ll_lane_share = 0;  ///< least share of a block's LL rate that one send or receive reaches
 };
 

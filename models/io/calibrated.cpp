@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
-#include "models/io/counted.hpp"
 #include "models/io/embedded.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
-#include "models/io/text_table.hpp"
 
 namespace fabricast {
 namespace {
@@ -114,21 +110,6 @@ void overlay(const Calibrated& calibrated, CatalogueText& catalogue) {
     }
     catalogue.set(value.path, value.value);
   }
-}
-
-std::string calibrated_text(const NodeGraph& node) {
-  std::set<std::string> parts;
-  for (const Vertex& vertex : node.vertices()) parts.insert(vertex.part);
-  TextTable table("  ");
-  bool any = false;
-  for (const CalibratedValue& value : shipped_calibrated().values) {
-    const std::size_t from = value.path.find('.') + 1;
-    if (!parts.contains(value.path.substr(from, value.path.find('.', from) - from))) continue;
-    table.add({value.path, value.value, value.low + " .. " + value.high,
-               fmt::format("catalogue {}; {}", value.catalogue, counted(value.runs, "run"))});
-    any = true;
-  }
-  return any ? "calibrated on measured runs, with a 90 % interval:\n" + table.text() : "";
 }
 
 BandTable load_bands(const std::string& own_file) {

@@ -30,6 +30,12 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
     costs.rendezvous_latency = figures.duration(rendezvous, "latency");
     costs.rendezvous_post = figures.duration(rendezvous, "post");
     rendezvous.finish();
+    Reader software = in.child("software_matching");
+    costs.software_above = figures.bytes(software, "above");
+    if (costs.software_above.count < 1) software.fail("above", "must be at least 1 B");
+    costs.software_post = figures.duration(software, "post");
+    costs.driver_copy = figures.duration(software, "driver_copy");
+    software.finish();
   }
   in.finish();
   return costs;

@@ -136,6 +136,7 @@ class PartsReader {
     part.root_latency = figures_.duration(in, "root_latency");
     if (in.has("memory_rate")) part.memory_rate = figures_.bandwidth(in, "memory_rate");
     if (in.has("root_share")) part.root_share = figures_.number(in, "root_share", 0.01, 1);
+    if (in.has("launch")) part.launch = figures_.duration(in, "launch");
     in.finish();
     return part;
   }
@@ -190,6 +191,7 @@ class PartsReader {
       Reader protocol = protocols.child(kProtocolKeys[p]);
       ProtocolCosts& costs = parts_.software.protocol[p];
       costs.launch = figures_.duration(protocol, "launch");
+      if (protocol.has("first_pass")) costs.first_pass = figures_.bytes(protocol, "first_pass");
       read_by_hop(protocol, "overhead", costs.overhead);
       read_by_hop(protocol, "sync", costs.sync);
       protocol.finish();
@@ -197,7 +199,8 @@ class PartsReader {
     protocols.finish();
     parts_.software.launch_per_gpu = figures_.duration(in, "launch_per_gpu");
     parts_.software.tree_copy_share = figures_.number(in, "tree_copy_share", 0.1, 1);
-    parts_.software.nvls_copy_share = figures_.number(in, "nvls_copy_share", 0.1, 1);
+    parts_.software.nvls_copy_rate = figures_.bandwidth(in, "nvls_copy_rate");
+    parts_.software.nvls_tree_copy_share = figures_.number(in, "nvls_tree_copy_share", 0.1, 1);
     parts_.software.collnet_sync = figures_.duration(in, "collnet_sync");
     parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0, 1);
     in.finish();

@@ -102,17 +102,30 @@ void add_schedule(Assembly& assembly) {
 }
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share) {
+  const Bytes first = costs().first_pass;
   std::vector<std::uint32_t> out;
   for (const int gpu : members_.gpus()) {
     const Bandwidth whole = cluster_.node()
                                 .gpus()[static_cast<std::size_t>(gpu)]
                                 .part.copy_rate[index_of(run_.protocol)];
-    const auto rate = static_cast<std::int64_t>(static_cast<double>(whole.bytes_per_s) * share);
-    const WorkerClass kind{{rate}, wire_format(run_.protocol)};
-    out.push_back(machine_.add_worker_class(kind));
-    classes_[out.back()] = kind;
+    const auto of_share = [&](std::int64_t all) {
+      return static_cast<std::int64_t>(static_cast<double>(all) * share);
+    };
+    out.push_back(add_worker_class(
+        {{of_share(whole.bytes_per_s)}, wire_format(run_.protocol), {of_share(first.count)}}));
   }
   return out;
+}
+
+std::vector<std::uint32_t> Assembly::worker_classes(Bandwidth rate) {
+  const std::uint32_t kind = add_worker_class({rate, wire_format(run_.protocol), {}});
+  return std::vector<std::uint32_t>(members_.gpus().size(), kind);
+}
+
+std::uint32_t Assembly::add_worker_class(const WorkerClass& kind) {
+  const std::uint32_t id = machine_.add_worker_class(kind);
+  classes_[id] = kind;
+  return id;
 }
 
 std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,

@@ -78,6 +78,8 @@ class Assembly {
   /// One worker class per local rank, as GPUs may differ: `share` of the copy rate that the GPU
   /// gives a block of the protocol.
   std::vector<std::uint32_t> worker_classes(double share);
+  /// The same for workers that copy at a rate of their own.
+  std::vector<std::uint32_t> worker_classes(Bandwidth rate);
 
   /// A worker that is some of the threads of `rank`'s block. It handles `slices` in all.
   std::uint32_t add_worker(const std::vector<std::uint32_t>& classes, const Program& program,
@@ -121,6 +123,7 @@ class Assembly {
  private:
   /// The rank that is simulated for this one.
   std::size_t simulated(int rank) const;
+  std::uint32_t add_worker_class(const WorkerClass& kind);
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
   Machine& machine_;

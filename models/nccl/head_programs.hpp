@@ -14,7 +14,7 @@ class HeadPrograms {
   HeadPrograms(Assembly& assembly, std::uint32_t heads)
       : assembly_(assembly),
         heads_(heads),
-        wire_class_(assembly.machine().add_worker_class({{}, {}})) {}
+        wire_class_(assembly.machine().add_worker_class({{}, {}, {}})) {}
 
   const HeadProgram& get(HeadShare share, std::uint32_t inputs, std::uint32_t outputs) {
     const HeadProgram*& known = programs_[{share, inputs, outputs}];

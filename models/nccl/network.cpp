@@ -73,6 +73,11 @@ class Chooser {
       const IbSettings ib = read_ib_settings(environment_, env_.version(), warnings_);
       if (ib.split) out.settings.pieces = ib.queue_pairs;
     }
+    if (out.settings.kind == NetKind::cxi) {
+      out.settings.matches_in_software = env_.text("FI_CXI_RX_MATCH_MODE") == "software";
+      out.settings.copies_by_driver = out.settings.matches_in_software &&
+                                      env_.integer("FI_HMEM_CUDA_USE_GDRCOPY").value_or(0) != 1;
+    }
     if (out.settings.kind != NetKind::sockets) {
       out.settings.flush_always = env_.integer("NCCL_NET_FORCE_FLUSH").value_or(0) != 0;
       out.settings.flush_never = env_.integer("NCCL_GDR_FLUSH_DISABLE").value_or(0) != 0;

@@ -25,6 +25,8 @@ struct NetworkSettings {
   int pieces = 1;             ///< of a message: work requests, on a queue pair each
   bool flush_always = false;  ///< NCCL_NET_FORCE_FLUSH: on compute capability 9.0 and above, too
   bool flush_never = false;   ///< NCCL_GDR_FLUSH_DISABLE
+  /// Slingshot: FI_CXI_RX_MATCH_MODE=software, and FI_HMEM_CUDA_USE_GDRCOPY other than 1 with it.
+  bool matches_in_software = false, copies_by_driver = false;
 
   constexpr bool operator==(const NetworkSettings&) const = default;
 };

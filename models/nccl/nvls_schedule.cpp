@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "models/nccl/collnet_wiring.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 /// Each role's threads of a block's 20 warps: reduce 5, bcast 4; with SHARP 3 and 2
 /// (src/device/all_reduce.h). Scatter and gather copy at a rate of their own
-/// (SoftwareCosts::nvls_copy_share).
+/// (SoftwareCosts::nvls_copy_rate).
 constexpr double kReduceShare = 5.0 / 20, kBcastShare = 4.0 / 20;
 constexpr double kSharpReduceShare = 3.0 / 20, kSharpBcastShare = 2.0 / 20;
 
@@ -34,8 +35,7 @@ class NvlsSchedule {
         heads_(distinct_heads(assembly.run().graph)),
         reduce_classes_(assembly.worker_classes(is_sharp() ? kSharpReduceShare : kReduceShare)),
         bcast_classes_(assembly.worker_classes(is_sharp() ? kSharpBcastShare : kBcastShare)),
-        copy_classes_(assembly.worker_classes(assembly.software().nvls_copy_share /
-                                              static_cast<double>(heads_.size()))),
+        copy_classes_(assembly.worker_classes(copy_rate())),
         programs_(assembly, heads()) {
     if (is_sharp()) sharp_.emplace(assembly, programs_);
     for (const int gpu : assembly.members().gpus()) {
@@ -64,6 +64,14 @@ class NvlsSchedule {
   std::uint32_t heads() const { return static_cast<std::uint32_t>(heads_.size()); }
   int nodes() const { return assembly_.nodes(); }
   bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
+  /// Of scatter and of gather, for the chunk of one head.
+  Bandwidth copy_rate() const {
+    const SoftwareCosts& software = assembly_.software();
+    const double share =
+        run().algorithm == Algorithm::nvls_tree ? software.nvls_tree_copy_share : 1;
+    const auto rate = static_cast<double>(software.nvls_copy_rate.bytes_per_s);
+    return {std::llround(rate * share / static_cast<double>(heads_.size()))};
+  }
   /// Ranks of a node that stand together, and what the head is connected to in their place.
   std::uint32_t groups() const { return (gpus() + kRanksMet - 1) / kRanksMet; }
   std::uint32_t group_begin(std::uint32_t group) const { return gpus() * group / groups(); }

@@ -22,8 +22,10 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   out.rate = in_turn(protocol == Protocol::ll ? costs.ll_check_rate : Bandwidth{}, costs.copy_rate);
   if (copies_alone(network)) out.hands = network.sockets.threads;
   out.piece = costs.task_min;
-  out.large = costs.rendezvous_above;
-  out.large_post = costs.rendezvous_post;
+  const bool software = network.matches_in_software;
+  out.large = software ? costs.software_above : costs.rendezvous_above;
+  out.large_post = software ? costs.software_post : costs.rendezvous_post;
+  if (network.copies_by_driver) out.small_delay = costs.driver_copy;
   out.large_delay = costs.rendezvous_latency;
   return out;
 }

@@ -189,7 +189,8 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
     *options.timeline = watch(cluster, software, run, options.shown, result);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.gpus_per_process;
-  result.time = std::max(makespan + software.protocol[index_of(run.protocol)].launch, serialised);
+  const Duration launch = software.launch(run.protocol, cluster.node().cpus().front().part);
+  result.time = std::max(makespan + launch, serialised);
   result.launch = result.time - makespan;
   if (options.timeline != nullptr) options.timeline->launch = result.launch;
   return result;

@@ -53,7 +53,7 @@ class Together {
   using Kernel = std::vector<Parties>;
 
   Duration launch(const CollectiveRun& run) const {
-    return software_.protocol[index_of(run.protocol)].launch;
+    return software_.launch(run.protocol, cluster_.node().cpus().front().part);
   }
 
   void add(const Stream& stream) {

@@ -60,8 +60,16 @@ class BandwidthFormula {
     return kCeilings[row].ll[by_nodes_];
   }
 
+  /// 2.18.3 (src/graph/tuning.cc) thought less of it.
+  double ll_share() const {
+    if (in_.version >= kNccl2_19) return .5;
+    const bool reduces = collective_ == Collective::all_reduce || collective_ == Collective::reduce;
+    return in_.nodes > 1 || reduces ? 1.0 / 4.0 : 1.0 / 3.0;
+  }
+
   float ring() const {
-    if (protocol_ == Protocol::ll) return static_cast<float>(std::min(ll_max(), bus() * .5));
+    if (protocol_ == Protocol::ll)
+      return static_cast<float>(std::min(ll_max(), bus() * ll_share()));
     if (protocol_ == Protocol::ll128) {
       const double share = is_2_21() && ranks_per_node_ < 2 ? 0.7 : 0.92;
       return static_cast<float>(

@@ -94,8 +94,8 @@ inline constexpr NcclVersion kNccl2_21_5{21, 5}, kNccl2_27_7{27, 7}, kNccl2_30_7
 /// Only the channel split knows this one (what changed between 2.21 and 2.27 came in steps).
 inline constexpr NcclVersion kNccl2_23_4{23, 4};
 /// First releases at which a rule changed.
-inline constexpr NcclVersion kNccl2_22{22, 0}, kNccl2_24{24, 0}, kNccl2_26{26, 0}, kNccl2_27{27, 0},
-    kNccl2_29{29, 0}, kNccl2_30{30, 0};
+inline constexpr NcclVersion kNccl2_19{19, 0}, kNccl2_22{22, 0}, kNccl2_24{24, 0}, kNccl2_26{26, 0},
+    kNccl2_27{27, 0}, kNccl2_29{29, 0}, kNccl2_30{30, 0};
 /// The versions whose decisions are reproduced, oldest first; the first is the default.
 inline constexpr std::array<NcclVersion, 3> kModelledVersions = {kNccl2_21_5, kNccl2_27_7,
                                                                  kNccl2_30_7};
