@@ -19,7 +19,7 @@ namespace {
 struct CalibrateOptions {
   std::string recipe, out, predictions, leave_out;
   bool cross_validate = false;
-  int slices_max = 50'000, slices_max_final = 500'000;
+  int slices_max = 100'000, slices_max_final = 500'000;
 };
 
 void write_file(const std::string& file, const std::string& text) {
@@ -84,12 +84,12 @@ void add_calibrate(CLI::App& app, Action& action) {
                       "write what was predicted for runs that were left out, as validate's CSV");
   command
       ->add_option("--slices-max", options->slices_max,
-                   "calls that take more slices to simulate are extrapolated while fitting")
+                   "calls that take more slices to simulate are not fitted to")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
   command
       ->add_option("--slices-max-final", options->slices_max_final,
-                   "the same for runs that were left out")
+                   "runs that were left out: extrapolate above so many")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
   command->callback([options, &action] { action = [options] { return run(*options); }; });

@@ -34,8 +34,9 @@ void list_figures(const YamlNode& node, const std::string& path, std::vector<std
 }
 
 /// A quantity in base units, and which kind it is.
+enum class Kind : std::uint8_t { number, time, rate, size };
 struct Quantity {
-  int kind = 0;  ///< 0 number, 1 time, 2 rate, 3 size
+  Kind kind{};
   double value = 0;
 };
 
@@ -52,11 +53,11 @@ Quantity quantity(std::string_view text) {
   const std::string plain(trimmed(text));
   char* end = nullptr;
   const double number = std::strtod(plain.c_str(), &end);
-  if (!plain.empty() && *end == '\0') return {0, number};
-  if (const auto time = tried([&] { return parse_duration(plain).ps; })) return {1, *time};
+  if (!plain.empty() && *end == '\0') return {Kind::number, number};
+  if (const auto time = tried([&] { return parse_duration(plain).ps; })) return {Kind::time, *time};
   if (const auto rate = tried([&] { return parse_bandwidth(plain).bytes_per_s; }))
-    return {2, *rate};
-  if (const auto size = tried([&] { return parse_bytes(plain).count; })) return {3, *size};
+    return {Kind::rate, *rate};
+  if (const auto size = tried([&] { return parse_bytes(plain).count; })) return {Kind::size, *size};
   throw Error(fmt::format("\"{}\" is no time, rate, size or number", text));
 }
 
@@ -97,6 +98,8 @@ PartsCatalogue CatalogueText::parts() const { return read_parts(tree_, kFile); }
 
 std::string scaled(std::string_view value, double factor, int digits) {
   const std::string plain(trimmed(value));
+  if (const Quantity size = quantity(plain); size.kind == Kind::size)
+    return fmt::format("{:.0f} B", size.value * factor);
   char* unit = nullptr;
   const double number = std::strtod(plain.c_str(), &unit) * factor;
   std::string text = fmt::format("{:.{}g}", number, digits);

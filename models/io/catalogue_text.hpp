@@ -26,7 +26,8 @@ class CatalogueText {
   YamlNode tree_;
 };
 
-/// "37 GB/s" times 1.1 is "40.7 GB/s": the same unit, so many significant digits.
+/// "37 GB/s" times 1.1 is "40.7 GB/s": the same unit, so many significant digits; sizes are
+/// whole bytes.
 std::string scaled(std::string_view value, double factor, int digits);
 /// a / b of two quantities of one kind ("700 ns" / "1 us" = 0.7) or of two plain numbers. Throws
 /// Error where they are of different kinds.

@@ -33,7 +33,8 @@ Measurements subset(const Measurements& all, const std::vector<std::size_t>& poi
   return out;
 }
 
-/// At most `most` of each run and range of sizes, spread evenly.
+/// At most `most` of each run and range of sizes, spread evenly; of the largest sizes, where more
+/// bytes tell nothing new, the smallest.
 std::vector<std::size_t> thinned(const Measurements& measured,
                                  const std::vector<std::size_t>& points, int most) {
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> groups;
@@ -44,8 +45,10 @@ std::vector<std::size_t> thinned(const Measurements& measured,
     std::ranges::stable_sort(members, {},
                              [&](std::size_t i) { return measured.points[i].size.count; });
     const auto want = std::min<std::size_t>(static_cast<std::size_t>(most), members.size());
-    for (std::size_t k = 0; k < want; ++k)
-      out.push_back(members[(2 * k + 1) * members.size() / (2 * want)]);
+    for (std::size_t k = 0; k < want; ++k) {
+      const bool last = key.second + 1 == kSizeRanges;
+      out.push_back(members[last ? k : (2 * k + 1) * members.size() / (2 * want)]);
+    }
   }
   std::ranges::sort(out);
   return out;
@@ -142,7 +145,7 @@ class Calibration {
                      counted(std::ssize(wanted), "point")));
     const ValidateResult first = predict(wanted, {}, config_.slices_max);
     for (std::size_t k = 0; k < wanted.size(); ++k) {
-      if (first.predictions[k].method == Method::none) continue;
+      if (first.predictions[k].method != Method::simulated) continue;
       points_.push_back(wanted[k]);
       protocols_.emplace_back(first.predictions[k].protocol);
     }

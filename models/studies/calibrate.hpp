@@ -35,8 +35,8 @@ struct CalibrationRecipe {
 struct CalibrateConfig {
   CalibrationRecipe recipe;
   Measurements measured;
-  std::int64_t slices_max = 0;  ///< of calls that are fitted to; above it they are passed over
-  std::int64_t slices_max_final = 0;  ///< of predictions for what was left out
+  std::int64_t slices_max = 0;        ///< of calls that are fitted to; larger ones are passed over
+  std::int64_t slices_max_final = 0;  ///< of predictions for what was left out: extrapolated above
   std::string leave_out;              ///< a source whose runs are not fitted to; "" = none
   bool cross_validate = false;        ///< refit without each source in turn
 };
