@@ -71,8 +71,7 @@ std::optional<BandKey> parent(BandKey key) {
 }
 
 const Band* find(const std::vector<Band>& bands, const BandKey& key) {
-  const auto found = std::ranges::find_if(
-      bands, [&](const Band& band) { return key_of(band.key) == key_of(key); });
+  const auto found = std::ranges::find(bands, key, &Band::key);
   return found == bands.end() ? nullptr : &*found;
 }
 

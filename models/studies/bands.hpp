@@ -15,9 +15,11 @@ namespace fabricast {
 /// What a prediction is about.
 struct BandKey {
   std::string hardware;  ///< GPU part and kind of node: "H100_SXM5 nvswitch"
-  std::string network;   ///< "ib", ... as net_kind of runs.csv; "none" inside a node
+  std::string network;   ///< "ib", ... as NetKind has it; "none" inside a node
   std::string collective;
   std::size_t range = 0;  ///< size_range()
+
+  bool operator==(const BandKey&) const = default;
 };
 
 /// One measured point and its prediction.
