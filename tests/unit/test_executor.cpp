@@ -93,6 +93,23 @@ TEST_CASE("uncongested ring: 2(n-1)(latency + chunk/bandwidth), exactly") {
   }
 }
 
+TEST_CASE("first pass: a primitive copies only what is beyond it") {
+  // 1 B a nanosecond, 1000 B of a slice at once, 100 ns per primitive; one sends, one receives.
+  for (const auto& [bytes, copies] : {std::pair(1500, 500), std::pair(1000, 0), std::pair(8, 0)}) {
+    Executor<PlainStamp> executor;
+    Chain program;
+    program.length = 2;
+    program.count = 1;
+    program.chunk = {bytes};
+    const std::uint32_t kind = executor.add_worker_class({{1'000'000'000}, {}, {1000}});
+    executor.add_worker(kind, program, {0, 0});
+    executor.add_worker(kind, program, {0, 1});
+    executor.connect({0, 1, 4, {}, nanoseconds(100), {}, {}, {}});
+    executor.run();
+    CHECK(executor.makespan().ps == 2 * (100 + copies) * 1000);
+  }
+}
+
 TEST_CASE("three programs in turn, more often than programs have numbers") {
   // Pairs of a sender and a receiver: one, three or five chunks of 1 MiB, each kind over its link.
   std::array<Chain, 3> programs;

@@ -104,6 +104,30 @@ TEST_CASE("rendezvous: larger messages leave later, and their proxy is busy with
   }
 }
 
+TEST_CASE("matching in software: a threshold of its own; small ones are copied by the driver") {
+  PartsCatalogue parts = bare_parts();
+  NetworkCosts& costs = costs_of(parts, NetKind::cxi);
+  costs.rendezvous_above = Bytes{1};
+  costs.rendezvous_latency = nanoseconds(8500);
+  costs.rendezvous_post = microseconds(5);
+  costs.software_above = kChunk;
+  costs.software_post = microseconds(7);
+  costs.driver_copy = microseconds(9);
+  const Duration plain = kFlag + kRail + kWire;
+  CollectiveRun run = chain(NetKind::cxi, 2);
+  const Duration large = plain + nanoseconds(8500);
+  CHECK(time_of(parts, run) == large + microseconds(5) * 2);
+  run.transport.network.matches_in_software = true;
+  CHECK(time_of(parts, run) < large);
+  run = chain(NetKind::cxi);
+  run.transport.network.matches_in_software = true;
+  CHECK(time_of(parts, run) == plain);
+  run.transport.network.copies_by_driver = true;
+  CHECK(time_of(parts, run) == plain + microseconds(9));
+  costs.software_above = Bytes{kChunk.count - 1};
+  CHECK(time_of(parts, run) == large + microseconds(7));
+}
+
 TEST_CASE(
     "queue pairs: a further piece is a further work request; without splitting there is one") {
   PartsCatalogue parts = bare_parts();

@@ -163,10 +163,10 @@ TEST_CASE("one chunk: copy in, through the switch, copy out, to the picosecond")
   CHECK(got.links.front().carried.count == 9 * (16 << 10));
 }
 
-TEST_CASE("NVLS on 8 H100 moves large messages at 16 channels x 16.2 GB/s") {
+TEST_CASE("NVLS on 8 H100 moves large messages at 16 channels x 17.1 GB/s") {
   const Bench node("dgx-h100", 1, load_parts());
   const SimulationResult got = node.run(nvls_call(8, 1, std::int64_t{1} << 28, 16));
   const double algbw = algbw_GBps(Bytes{std::int64_t{1} << 30}, got.time);
-  CHECK(algbw > 240);
-  CHECK(algbw < 265);
+  CHECK(algbw > 255);
+  CHECK(algbw < 275);
 }
