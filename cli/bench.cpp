@@ -9,6 +9,7 @@
 #include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
 #include "cli/values.hpp"
+#include "models/io/calibrated.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
 #include "models/studies/timeline_json.hpp"
@@ -105,16 +106,16 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   return out;
 }
 
-void print_result(const BenchResult& result, const std::string& format) {
+void print_result(const BenchResult& result, const std::string& format, const BandTable& bands) {
   if (format == "csv") {
     for (const BenchBlock& block : result.blocks) {
       const std::string network = network_text(block.network, block.cluster);
       if (!network.empty()) fmt::print(stderr, "note: network: {}\n", network);
     }
     for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
-    fmt::print("{}", bench_csv(result));
+    fmt::print("{}", bench_csv(result, bands));
   } else {
-    fmt::print("{}", format == "json" ? bench_json(result) : bench_text(result));
+    fmt::print("{}", format == "json" ? bench_json(result, bands) : bench_text(result, bands));
   }
 }
 
@@ -128,7 +129,7 @@ int run(const BenchOptions& options, const CLI::App& command) {
     result = run_bench(asked, load_parts(options.job.parts), progress.callback());
   }
   if (asked.trace) write_trace(result, options.trace);
-  print_result(result, options.format);
+  print_result(result, options.format, load_bands(options.job.parts));
   return kDone;
 }
 

@@ -22,6 +22,7 @@ void add_topo(CLI::App& app, Action& action);
 void add_lint(CLI::App& app, Action& action);
 void add_step(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 

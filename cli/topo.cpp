@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/values.hpp"
+#include "models/io/calibrated.hpp"
 #include "models/io/load.hpp"
 #include "models/io/nccl_xml.hpp"
 #include "models/io/topo_formats.hpp"
@@ -56,7 +57,9 @@ std::string text_of(const TopoOptions& options) {
   if (options.format == "dot") return topo_dot(cluster.node());
   if (options.format == "yaml") return topo_yaml(cluster.node(), parts);
   const std::string matrix = topo_matrix(cluster.node());
-  return options.matrix ? matrix : topo_tree(cluster) + "\n" + matrix;
+  if (options.matrix) return matrix;
+  const std::string calibrated = calibrated_text(cluster.node());
+  return topo_tree(cluster) + "\n" + calibrated + (calibrated.empty() ? "" : "\n") + matrix;
 }
 
 int show(const TopoOptions& options) {

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
+#include "models/io/calibrated.hpp"
 #include "models/io/load.hpp"
 #include "models/io/read_measured.hpp"
 #include "models/io/topo_formats.hpp"
@@ -66,6 +67,7 @@ int run(const ValidateOptions& options) {
   config.predictor =
       of_option("--predictor", [&] { return predictor_from_text(options.predictor); });
   config.slices_max = options.slices_max;
+  config.bands = load_bands(options.parts);
   ValidateResult result;
   {
     Progress progress;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "models/hardware/nvlink_domain.hpp"
+#include "models/io/calibrated.hpp"
 #include "models/io/embedded.hpp"
 #include "models/io/import_node.hpp"
 #include "models/io/read_fabric.hpp"
@@ -152,10 +153,16 @@ NodeGraph build_node(const ClusterConfig& config, int trays, int gpus,
 }  // namespace
 
 PartsCatalogue load_parts(const std::string& own_file) {
-  const EmbeddedFile* file = find_embedded("parts");
-  PartsCatalogue parts = parse_parts(std::string(file->text), "topologies/parts.yaml");
-  return own_file.empty() ? parts
-                          : parse_parts(read_text_file(own_file, {}, kReadMax), own_file, &parts);
+  CatalogueText catalogue;
+  overlay(shipped_calibrated(), catalogue);
+  if (own_file.empty()) return catalogue.parts();
+  const std::string own = read_text_file(own_file, {}, kReadMax);
+  if (is_calibrated_file(own, own_file)) {
+    overlay(parse_calibrated(own, own_file), catalogue);
+    return catalogue.parts();
+  }
+  const PartsCatalogue parts = catalogue.parts();
+  return parse_parts(own, own_file, &parts);
 }
 
 std::vector<std::string> preset_names() {

@@ -7,12 +7,14 @@
 #include "models/hardware/cluster.hpp"
 #include "models/hardware/node_type.hpp"
 #include "models/hardware/parts.hpp"
+#include "models/io/yaml_tree.hpp"
 #include "models/nccl/node_description.hpp"
 
 namespace fabricast {
 
-/// The catalogue embedded in the program (topologies/parts.yaml), and on top of it the user's own
-/// file of the same format, if any: it adds parts and replaces those of the same name.
+/// The catalogue embedded in the program (topologies/parts.yaml) with the shipped calibrated values
+/// (topologies/calibrated.yaml), and on top of it the user's own file, if any: parts, which it adds
+/// or replaces, or values that `fabricast calibrate` wrote.
 PartsCatalogue load_parts(const std::string& own_file = {});
 
 /// What `--topology T --nodes N --fabric F` ask for.
@@ -51,6 +53,9 @@ Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts
 /// With a base the text adds to it and replaces what has the same name.
 PartsCatalogue parse_parts(const std::string& text, const std::string& file,
                            const PartsCatalogue* base = nullptr);
+/// The same from a tree.
+PartsCatalogue read_parts(const YamlNode& tree, const std::string& file,
+                          const PartsCatalogue* base = nullptr);
 NodeType parse_node_type(const std::string& text, const std::string& file);
 Cluster parse_cluster(const std::string& text, const std::string& file,
                       const TopologyRequest& request, const PartsCatalogue& parts);

@@ -223,7 +223,11 @@ class PartsReader {
 
 PartsCatalogue parse_parts(const std::string& text, const std::string& file,
                            const PartsCatalogue* base) {
-  const YamlNode tree = parse_yaml(text, file);
+  return read_parts(parse_yaml(text, file), file, base);
+}
+
+PartsCatalogue read_parts(const YamlNode& tree, const std::string& file,
+                          const PartsCatalogue* base) {
   Reader root(tree, file);
   root.choice("kind", {"parts"});
   PartsCatalogue parts = PartsReader(root, base).read();

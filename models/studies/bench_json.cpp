@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/studies/bench_bands.hpp"
 #include "models/studies/bench_text.hpp"
 
 namespace fabricast {
@@ -68,15 +69,26 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
   return out;
 }
 
+void add_band(Json& out, const std::optional<FoundBand>& band, const BenchRow& row) {
+  if (!band) return;
+  const double time_us = microseconds_of(row.result.time);
+  out["lower_us"] = band->lower * time_us;
+  out["upper_us"] = band->upper * time_us;
+  out["band_basis"] = band->basis;
+}
+
 }  // namespace
 
-std::string bench_json(const BenchResult& result) {
+std::string bench_json(const BenchResult& result, const BandTable& bands) {
   const BenchConfig& config = result.config;
   Json environment = Json::object();
   for (const auto& [name, value] : config.environment.variables()) environment[name] = value;
   Json rows = Json::array();
   for (const BenchBlock& block : result.blocks) {
-    for (const BenchRow& row : block.rows) rows.push_back(row_json(block, row, config.explain));
+    for (const BenchRow& row : block.rows) {
+      rows.push_back(row_json(block, row, config.explain));
+      add_band(rows.back(), band_of(result, block, row, bands), row);
+    }
   }
   Json out = {{"study", "bench"},
               {"topology", config.topology},

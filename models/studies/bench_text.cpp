@@ -9,6 +9,7 @@
 
 #include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
+#include "models/studies/bench_bands.hpp"
 #include "models/studies/bench_p2p_text.hpp"
 #include "models/studies/fold_text.hpp"
 
@@ -235,7 +236,7 @@ std::string split_text(const BenchBlock& block, const std::vector<const BenchRow
 }
 
 std::string csv_line(const BenchRow& row) {
-  return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}\n", to_text(row.collective),
+  return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}", to_text(row.collective),
                      row.requested.count, row.nodes, row.ranks, row.algorithm(),
                      to_text(row.decided.run.protocol), row.decided.run.channels,
                      row.decided.run.threads, microseconds_of(row.call_time()), row.algbw(),
@@ -244,7 +245,7 @@ std::string csv_line(const BenchRow& row) {
 
 }  // namespace
 
-std::string bench_text(const BenchResult& result) {
+std::string bench_text(const BenchResult& result, const BandTable& bands) {
   std::string out;
   double busbw_sum = 0;
   std::size_t rows_in_all = 0;
@@ -264,6 +265,7 @@ std::string bench_text(const BenchResult& result) {
         ++rows_in_all;
       }
       out += "#\n" + (is_tuned(collective) ? choices(rows) : p2p_choices(rows));
+      out += bands_text(result, block, rows, bands);
       if (result.config.split) out += split_text(block, rows);
       if (result.config.explain) {
         for (const BenchRow* row : rows) out += explain_text(block, *row);
@@ -286,12 +288,24 @@ std::string bench_text(const BenchResult& result) {
   return out;
 }
 
-std::string bench_csv(const BenchResult& result) {
+std::string bench_csv(const BenchResult& result, const BandTable& bands) {
+  const bool banded = !bands.bands.empty();
   std::string out =
       "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,"
-      "busbw_GBps\n";
+      "busbw_GBps";
+  out += banded ? ",lower_us,upper_us\n" : "\n";
   for (const BenchBlock& block : result.blocks) {
-    for (const BenchRow& row : block.rows) out += csv_line(row);
+    for (const BenchRow& row : block.rows) {
+      out += csv_line(row);
+      const auto band = band_of(result, block, row, bands);
+      const double time_us = microseconds_of(row.result.time);
+      if (band) {
+        out += fmt::format(",{:.3f},{:.3f}", band->lower * time_us, band->upper * time_us);
+      } else if (banded) {
+        out += ",,";
+      }
+      out += '\n';
+    }
   }
   return out;
 }

@@ -3,18 +3,21 @@
 
 #include <string>
 
+#include "models/studies/bands.hpp"
 #include "models/studies/bench.hpp"
 
 namespace fabricast {
 
+// `bands`: those of predictions; an empty table = none.
+
 /// nccl-tests' table, readable by whatever reads nccl-tests: data lines have its 13 columns, all
 /// else is behind '#'.
-std::string bench_text(const BenchResult& result);
+std::string bench_text(const BenchResult& result, const BandTable& bands = {});
 /// A stable contract: collective, size_bytes, nodes, ranks, algorithm, protocol, nchannels,
-/// nthreads, time_us, algbw_GBps, busbw_GBps.
-std::string bench_csv(const BenchResult& result);
+/// nthreads, time_us, algbw_GBps, busbw_GBps; with bands lower_us, upper_us.
+std::string bench_csv(const BenchResult& result, const BandTable& bands = {});
 /// Inputs, digest and rows; keys in docs/commands.md.
-std::string bench_json(const BenchResult& result);
+std::string bench_json(const BenchResult& result, const BandTable& bands = {});
 /// Where the time of one row went, and its busiest links. REQUIRES: the bench was asked to explain.
 std::string explain_text(const BenchBlock& block, const BenchRow& row);
 

@@ -14,6 +14,7 @@
 #include "models/io/words.hpp"
 #include "models/nccl/communicator.hpp"
 #include "models/studies/alpha_beta.hpp"
+#include "models/studies/band_key.hpp"
 #include "models/studies/bench.hpp"
 #include "models/studies/call_cost.hpp"
 #include "models/studies/size_range.hpp"
@@ -56,6 +57,7 @@ class Validation {
     result_.predictor = config.predictor;
     result_.slices_max = config.slices_max;
     result_.measured = std::move(config.measured);
+    bands_ = std::move(config.bands);
     result_.predictions.resize(result_.measured.points.size());
     recipes_.resize(result_.measured.points.size());
   }
@@ -63,7 +65,10 @@ class Validation {
   ValidateResult run() {
     map_runs();
     for (std::size_t i = 0; i < result_.predictions.size(); ++i) decide_point(i);
-    if (result_.predictor == Predictor::simulation) simulate_all();
+    if (result_.predictor == Predictor::simulation) {
+      simulate_all();
+      find_bands();
+    }
     if (result_.predictor == Predictor::alpha_beta) fit_all();
     return std::move(result_);
   }
@@ -252,6 +257,20 @@ class Validation {
     }
   }
 
+  void find_bands() {
+    for (std::size_t i = 0; i < result_.predictions.size(); ++i) {
+      Prediction& prediction = result_.predictions[i];
+      const MeasuredPoint& point = result_.measured.points[i];
+      if (prediction.method == Method::none) continue;
+      const auto band =
+          find_band(bands_, band_key(setups_[point.run]->mapped.shape, parts_,
+                                     result_.measured.runs[point.run].collective, point.size));
+      if (!band) continue;
+      prediction.lower_us = band->lower * prediction.time_us;
+      prediction.upper_us = band->upper * prediction.time_us;
+    }
+  }
+
   void fit_all() {
     std::vector<AlphaBetaPoint> points;
     for (const MeasuredPoint& point : result_.measured.points) {
@@ -271,6 +290,7 @@ class Validation {
 
   const PartsCatalogue& parts_;
   const ForEach& for_each_;
+  BandTable bands_;
   ValidateResult result_;
   std::map<std::string, std::unique_ptr<Setup>> setups_by_key_;
   std::vector<const Setup*> setups_;  ///< by run; null where none could be made

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/studies/bands.hpp"
 #include "models/studies/for_each.hpp"
 #include "models/studies/map_run.hpp"
 
@@ -25,6 +26,7 @@ struct ValidateConfig {
   Predictor predictor = Predictor::simulation;
   /// A call that takes more slices than this is extrapolated.
   std::int64_t slices_max = 0;
+  BandTable bands;  ///< of simulations; empty = none
 };
 
 /// How a time came about.
@@ -41,6 +43,7 @@ std::string_view to_text(Method method);
 struct Prediction {
   Method method = Method::none;
   double time_us = 0;
+  double lower_us = 0, upper_us = 0;     ///< 80 % band; 0 = none
   std::string_view algorithm, protocol;  ///< NCCL's spelling, "none" for sends and receives
   int channels = 0;
 };

@@ -32,6 +32,8 @@ Json summary_json(const ValidateResult& result) {
   }
   return {{"points_scored", summary.points},
           {"points_predicted", summary.predicted},
+          {"points_with_band", summary.banded},
+          {"points_inside_band", summary.inside},
           {"ranges", ranges},
           {"classes", classes}};
 }
@@ -62,11 +64,17 @@ Json point_json(const ValidateResult& result, std::size_t index) {
               {"size_bytes", point.size.count},
               {"measured_us", point.time_us},
               {"predicted_us", nullptr},
+              {"lower_us", nullptr},
+              {"upper_us", nullptr},
               {"algorithm", prediction.algorithm},
               {"protocol", prediction.protocol},
               {"nchannels", prediction.channels},
               {"method", to_text(prediction.method)}};
   if (prediction.method != Method::none) out["predicted_us"] = prediction.time_us;
+  if (prediction.upper_us > 0) {
+    out["lower_us"] = prediction.lower_us;
+    out["upper_us"] = prediction.upper_us;
+  }
   return out;
 }
 

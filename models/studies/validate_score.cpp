@@ -154,7 +154,12 @@ Summary summary_of(const ValidateResult& result) {
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     if (!result.measured.runs[result.measured.points[i].run].scored) continue;
     ++out.points;
-    if (result.predictions[i].method != Method::none) ++out.predicted;
+    const Prediction& prediction = result.predictions[i];
+    const double time_us = result.measured.points[i].time_us;
+    if (prediction.method != Method::none) ++out.predicted;
+    if (prediction.upper_us <= 0) continue;
+    ++out.banded;
+    if (prediction.lower_us <= time_us && time_us <= prediction.upper_us) ++out.inside;
   }
   return out;
 }

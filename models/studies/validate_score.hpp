@@ -45,6 +45,7 @@ struct Summary {
   std::array<Headline, kSizeRanges> headline;
   RangeScores noisy;  ///< the runs of is_noisy()
   int points = 0, predicted = 0;
+  int banded = 0, inside = 0;  ///< with a band; measured inside it
 };
 Summary summary_of(const ValidateResult& result);
 

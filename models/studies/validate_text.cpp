@@ -100,6 +100,10 @@ std::string headline_text(const Summary& summary) {
   }
   if (!noisy.empty()) out += "  apart, shared systems from 64 nodes on:" + noisy + '\n';
   out += fmt::format("  {} of {} points have a prediction\n", summary.predicted, summary.points);
+  if (summary.banded > 0)
+    out +=
+        fmt::format("  {} % of {} points are inside their 80 % band\n",
+                    percent(static_cast<double>(summary.inside) / summary.banded), summary.banded);
   return out;
 }
 
@@ -185,14 +189,16 @@ std::string validate_csv(const ValidateResult& result) {
     if (result.left_out.contains(point.run)) continue;
     const MeasuredRun& run = result.measured.runs[point.run];
     const Prediction& prediction = result.predictions[i];
-    std::string predicted, error;
+    std::string predicted, error, band = ",";
+    if (prediction.upper_us > 0)
+      band = fmt::format("{:.3f},{:.3f}", prediction.lower_us, prediction.upper_us);
     if (prediction.method != Method::none) {
       predicted = fmt::format("{:.3f}", prediction.time_us);
       error = fmt::format("{:.4f}", prediction.time_us / point.time_us - 1);
     }
-    out += fmt::format("{},{},{},{:.3f},{},,,{},{},{},{},{},{},{},{}\n", csv_field(run.id),
-                       to_text(run.collective), point.size.count, point.time_us, predicted, error,
-                       csv_field(class_of(run)), run.nodes, run.ranks, prediction.algorithm,
+    out += fmt::format("{},{},{},{:.3f},{},{},{},{},{},{},{},{},{},{}\n", csv_field(run.id),
+                       to_text(run.collective), point.size.count, point.time_us, predicted, band,
+                       error, csv_field(class_of(run)), run.nodes, run.ranks, prediction.algorithm,
                        prediction.protocol,
                        prediction.channels > 0 ? std::to_string(prediction.channels) : "",
                        to_text(prediction.method));

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TRANSCRIPT = HERE / "transcript.txt"
 CSV_HEADER = ["collective", "size_bytes", "nodes", "ranks", "algorithm", "protocol", "nchannels",
-              "nthreads", "time_us", "algbw_GBps", "busbw_GBps"]
+              "nthreads", "time_us", "algbw_GBps", "busbw_GBps", "lower_us", "upper_us"]
 SMALL = "bench --topology dgx-h100 --sizes 1MiB"
 
 
@@ -56,7 +56,7 @@ def transcript():
 def help_goes_to_stdout():
     for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
                       "lint --help", "step --help", "validate --help",
-                      "validate nccl-tests --help", "validate steps --help"]:
+                      "validate nccl-tests --help", "validate steps --help", "calibrate --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
 

@@ -124,7 +124,11 @@ def check_lists(sources):
             yield path, 1, "stands in no CMakeLists.txt"
 
 
-FITS = {"models/studies/alpha_beta.cpp", "models/training/kernel_fit.cpp"}
+FITS = {
+    "models/studies/alpha_beta.cpp",
+    "models/studies/robust_fit.cpp",
+    "models/training/kernel_fit.cpp",
+}
 
 
 def check_eigen(sources):

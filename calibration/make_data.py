@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Makes runs.csv and points.csv of this folder from a larger collection of published runs.
+
+usage: make_data.py COLLECTION_DIR
+
+COLLECTION_DIR holds runs.csv and points.csv with at least the columns that are written here (docs/validate.md
+says what they mean). Kept are runs that are fit to be scored and whose source has an address, and of their
+points those with a size and a time or a bandwidth, out of place: the first of time, algbw, busbw that is there.
+"""
+import csv
+import os
+import sys
+
+RUN_COLUMNS = ['run_id', 'collective', 'gpu_model', 'node_kind', 'net_kind', 'gpus_per_node', 'nodes', 'ranks',
+               'nics_per_node', 'nic_gbps', 'nccl_version', 'env_kv', 'algorithm', 'flags', 'process_mode', 'sharp',
+               'source_key']
+POINT_COLUMNS = ['run_id', 'size_bytes', 'dtype', 'time_us', 'algbw_GBps', 'busbw_GBps']
+VALUES = POINT_COLUMNS[3:]
+
+
+def rows(folder, name):
+    with open(os.path.join(folder, name), newline='', encoding='utf-8') as file:
+        return list(csv.DictReader(file))
+
+
+def write(name, columns, table):
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    with open(path, 'w', newline='', encoding='utf-8') as file:
+        writer = csv.DictWriter(file, columns, extrasaction='ignore', lineterminator='\n')
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def main():
+    folder = sys.argv[1]
+    runs = [run for run in rows(folder, 'runs.csv')
+            if run['score'] == '1' and not run['source_key'].startswith('idx:')]
+    known = {run['run_id'] for run in runs}
+    points = []
+    for point in rows(folder, 'points.csv'):
+        value = next((column for column in VALUES if point[column] and float(point[column]) > 0), None)
+        if point['run_id'] not in known or not point['size_bytes'] or value is None:
+            continue
+        if point.get('dtype') == 'float':
+            point['dtype'] = ''
+        points.append({**point, **{column: '' for column in VALUES if column != value}})
+    used = {point['run_id'] for point in points}
+    write('runs.csv', RUN_COLUMNS, [run for run in runs if run['run_id'] in used])
+    write('points.csv', POINT_COLUMNS, points)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "cli/workers.hpp"
+#include "models/io/read_measured.hpp"
+#include "models/io/read_recipe.hpp"
+#include "models/studies/calibrate_text.hpp"
+#include "models/studies/validate_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+struct CalibrateOptions {
+  std::string recipe, out, predictions, leave_out;
+  bool cross_validate = false;
+  int slices_max = 100'000, slices_max_final = 500'000;
+};
+
+void write_file(const std::string& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (out.fail()) throw Error(Place{file, 0, {}}, "cannot be written");
+}
+
+std::string remark(const CalibrateOptions& options, const CalibrateResult& result) {
+  return fmt::format(
+      "# Made by `fabricast calibrate {}{}`, not by hand: fitted to\n"
+      "# {} points of {} runs from {} sources. `catalogue` is the value in topologies/parts.yaml,\n"
+      "# low and high are a 90 % interval, `runs` how many depend on it.{}\n",
+      options.recipe, options.cross_validate ? " --cross-validate" : "", result.points, result.runs,
+      result.sources,
+      options.cross_validate
+          ? " Bands are factors on a\n# predicted time, of runs whose source the "
+            "fit had not seen."
+          : "");
+}
+
+int run(const CalibrateOptions& options) {
+  if (options.cross_validate && !options.leave_out.empty())
+    throw Error("--cross-validate leaves each source out in turn: --leave-out does not go with it");
+  if (!options.predictions.empty() && !options.cross_validate && options.leave_out.empty())
+    throw Error("--predictions needs --cross-validate or --leave-out");
+  CalibrateConfig config;
+  config.recipe = load_recipe(options.recipe);
+  config.measured = load_measurements(config.recipe.runs, config.recipe.points, {});
+  config.slices_max = options.slices_max;
+  config.slices_max_final = options.slices_max_final;
+  config.leave_out = options.leave_out;
+  config.cross_validate = options.cross_validate;
+  const ForEach for_each = [](std::size_t count, const auto& one) {
+    for_each_on_all_cores(count, one, {});
+  };
+  const CalibrateResult result =
+      run_calibrate(std::move(config), for_each,
+                    [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  if (!options.out.empty())
+    write_file(options.out, calibrated_yaml(calibrated_of(result), remark(options, result)));
+  if (!options.predictions.empty()) write_file(options.predictions, validate_csv(*result.unseen));
+  fmt::print("{}", calibrate_text(result));
+  return kDone;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<CalibrateOptions>();
+  CLI::App* command =
+      app.add_subcommand("calibrate", "fit physical parameters to measured runs of nccl-tests");
+  command->add_option("recipe", options->recipe, "YAML file: parameters, bounds, data")->required();
+  command->add_option("--out", options->out,
+                      "write the calibrated values, for --parts of other commands");
+  command->add_option("--leave-out", options->leave_out,
+                      "a source_key: fit without its runs, then predict them");
+  command->add_flag("--cross-validate", options->cross_validate,
+                    "refit without each source in turn and predict its runs: gives bands");
+  command->add_option("--predictions", options->predictions,
+                      "write what was predicted for runs that were left out, as validate's CSV");
+  command
+      ->add_option("--slices-max", options->slices_max,
+                   "calls that take more slices to simulate are not fitted to")
+      ->check(whole_number(1, 2'000'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--slices-max-final", options->slices_max_final,
+                   "runs that were left out: extrapolate above so many")
+      ->check(whole_number(1, 2'000'000'000))
+      ->capture_default_str();
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fabricast

@@ -1,0 +1,282 @@
+// Goal: calibration finds parameters that made synthetic measurements, refuses what the data cannot
+// tell, says where a recipe is wrong; bands hold about as much as they say.
+// Method: fits of closed forms; runs "measured" by the simulator with values moved by known factors
+// and noise on top; bands of seeded random ratios.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "models/io/calibrated.hpp"
+#include "models/io/load.hpp"
+#include "models/io/read_measured.hpp"
+#include "models/io/read_recipe.hpp"
+#include "models/studies/calibrate_reach.hpp"
+#include "models/studies/calibrate_text.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+using Verdict = Identified::Verdict;
+
+/// residual i = target_i - sum over k of slope_ki x_k.
+FitProblem linear_problem(const Vector& target, const Slopes& slopes) {
+  FitProblem problem;
+  problem.parameters.assign(slopes.size(), FitBounds{});
+  problem.weights.assign(target.size(), 1);
+  problem.residuals = [=](const Vector& x) {
+    Vector out = target;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] += slopes[k][i] * x[k];
+    }
+    return out;
+  };
+  problem.slopes = [=](const Vector&, const Vector&) { return slopes; };
+  return problem;
+}
+
+void serially(std::size_t count, const std::function<void(std::size_t)>& one) {
+  for (std::size_t i = 0; i < count; ++i) one(i);
+}
+
+constexpr const char* kHead =
+    "kind: calibration\nname: a\nmeasured: {runs: r.csv, points: p.csv}\n"
+    "fit: {points_per_range: 3, noise: 0.1, huber: 0.1}\nparameters:\n";
+
+CalibrationRecipe recipe(const std::string& parameters) {
+  return parse_recipe(kHead + parameters, "dir/a.yaml");
+}
+
+/// Two sources with a node of H100 each, one with nodes on InfiniBand.
+Measurements two_sites() {
+  Measurements out;
+  out.runs = parse_runs(
+      "run_id,collective,gpu_model,node_kind,net_kind,gpus_per_node,nodes,ranks,nics_per_node,"
+      "nic_gbps,nccl_version,source_key\n"
+      "a,all_reduce,H100,nvswitch,none,8,1,4,,,2.21.5,north\n"
+      "b,all_gather,H100,nvswitch,none,8,1,8,,,2.21.5,south\n"
+      "c,all_reduce,H100,nvswitch,ib,8,2,4,8,400,2.21.5,south\n",
+      "r.csv");
+  for (std::size_t run = 0; run < out.runs.size(); ++run) {
+    for (std::int64_t size = 1024; size <= 64 << 20; size *= 16)
+      out.points.push_back({run, Bytes{size}, "float", 1});
+  }
+  return out;
+}
+
+/// The times of the simulator with figures moved, and noise of 2 %.
+Measurements measured_with(const std::vector<std::pair<std::string, double>>& factors) {
+  CatalogueText text;
+  for (const auto& [path, factor] : factors) text.set(path, scaled(text.value(path), factor, 6));
+  ValidateConfig config;
+  config.measured = two_sites();
+  config.slices_max = 1'000'000;
+  const ValidateResult truth = run_validate(std::move(config), text.parts(), serially);
+  Measurements out = truth.measured;
+  std::mt19937 random(7);
+  for (std::size_t i = 0; i < out.points.size(); ++i) {
+    const double noise = static_cast<double>(random() % 1000) / 1000 - 0.5;
+    out.points[i].time_us = truth.predictions[i].time_us * std::exp(0.04 * noise);
+  }
+  return out;
+}
+
+CalibrateResult calibrated(const std::string& parameters, Measurements measured) {
+  CalibrateConfig config;
+  config.recipe = recipe(parameters);
+  config.measured = std::move(measured);
+  config.slices_max = config.slices_max_final = 1'000'000;
+  return run_calibrate(std::move(config), serially, [](const std::string&) {});
+}
+
+std::string calibrate_error(const std::string& parameters) {
+  return error_text([&] { calibrated(parameters, two_sites()); });
+}
+
+constexpr const char* kLaunch =
+    "  launch: {figures: [software.protocols.ll.launch, software.protocols.ll128.launch,"
+    " software.protocols.simple.launch], low: 0.5 x, high: 2 x, width: 0.5}\n";
+constexpr const char* kCopy =
+    "  copy: {figures: [gpus.H100_SXM5.copy_rate.simple], low: 20 GB/s, high: 60 GB/s, width: "
+    "0.5}\n";
+
+}  // namespace
+
+TEST_CASE("a robust fit of a line: the minimum, bounds, an outlier") {
+  // With residuals below huber the minimum is that of least squares: n t a / (n a^2 + (noise /
+  // width)^2), here 4 x 0.05 / (4 + 1 / 9).
+  FitProblem problem = linear_problem({-0.05, -0.05, -0.05, -0.05}, {{1, 1, 1, 1}});
+  const Vector start(1, 0);
+  FitResult fit = robust_fit(problem, problem.residuals(start), problem.slopes(start, {}));
+  CHECK(fit.x[0] == doctest::Approx(0.2 / (4 + 1.0 / 9)).epsilon(1e-3));
+  problem.parameters[0].high = 0.02;
+  fit = robust_fit(problem, problem.residuals(start), problem.slopes(start, {}));
+  CHECK(fit.x[0] == doctest::Approx(0.02));
+  // One point far off moves it by no more than huber's pull of 0.1.
+  problem = linear_problem({0, 0, 0, 0, 0, 0, 0, 0, 0, -5}, {Vector(10, 1)});
+  fit = robust_fit(problem, problem.residuals(start), problem.slopes(start, {}));
+  CHECK(fit.x[0] == doctest::Approx(0.1 / (9 + 1.0 / 9)).epsilon(1e-2));
+}
+
+TEST_CASE("what data cannot tell is refused") {
+  // 0 and 1 do the same, 2 nothing, 3 hardly anything, 4 is told.
+  const Slopes slopes = {
+      {1, 1, 1, 0}, {1, 1, 1, 0}, {0, 0, 0, 0}, {0, 0, 0, 0.05}, {0.5, -1, 0.5, 0}};
+  const FitProblem problem = linear_problem({0.1, 0, 0, 0}, slopes);
+  const std::vector<Identified> found = identify(problem, {0.1, 0, 0, 0}, slopes);
+  CHECK(found[0].verdict == Verdict::free);
+  CHECK(found[1].verdict == Verdict::correlated);
+  CHECK(found[1].other == 0);
+  CHECK(found[1].correlation == doctest::Approx(-1).epsilon(0.01));
+  CHECK(found[2].verdict == Verdict::untouched);
+  CHECK(found[3].verdict == Verdict::weak);
+  CHECK(found[4].verdict == Verdict::free);
+}
+
+TEST_CASE("calibration finds what made synthetic measurements") {
+  const CalibrateResult result = calibrated(
+      std::string(kLaunch) + kCopy, measured_with({{"software.protocols.ll.launch", 1.3},
+                                                   {"software.protocols.ll128.launch", 1.3},
+                                                   {"software.protocols.simple.launch", 1.3},
+                                                   {"gpus.H100_SXM5.copy_rate.simple", 0.8}}));
+  CHECK(result.runs == 3);
+  CHECK(result.sources == 2);
+  CHECK(result.parameters[0].factor == doctest::Approx(1.3).epsilon(0.05));
+  CHECK(result.parameters[1].factor == doctest::Approx(0.8).epsilon(0.05));
+  CHECK(result.cost < result.cost_before);
+  for (const FittedParameter& parameter : result.parameters) {
+    CHECK(parameter.low < parameter.factor);
+    CHECK(parameter.factor < parameter.high);
+  }
+  // What is written is what another command reads.
+  const Calibrated written = calibrated_of(result);
+  REQUIRE(written.values.size() == 4);
+  const Calibrated read = parse_calibrated(calibrated_yaml(written, "# made\n"), "c.yaml");
+  CHECK(read.values.size() == 4);
+  CHECK(read.values[0].path == "gpus.H100_SXM5.copy_rate.simple");
+  CHECK(read.values[0].catalogue == CatalogueText().value(read.values[0].path));
+  CatalogueText text;
+  overlay(read, text);
+  CHECK(text.value(read.values[0].path) == written.values[0].value);
+}
+
+TEST_CASE("calibration refuses what one source says, what does nothing, what does the same twice") {
+  const CalibrateResult result = calibrated(
+      std::string(kLaunch) +
+          "  again: {figures: [software.protocols.ll.overhead.pcie], low: 0.5 x, high: 2 x, "
+          "width: 0.5}\n"
+          "  wire: {figures: [networks.ib.sync.ll], low: 0.1 x, high: 3 x, width: 0.5}\n",
+      two_sites());
+  CHECK(result.parameters[1].identified.verdict == Verdict::untouched);
+  CHECK(result.parameters[1].factor == 1);
+  CHECK(result.parameters[2].identified.verdict == Verdict::untouched);
+  CHECK(result.parameters[2].sources == 1);
+  const std::string text = calibrate_text(result);
+  CHECK(text.find("again stays at 800 ns: no measured run depends on it\n") != std::string::npos);
+  CHECK(text.find("wire stays at 1.2 us: only runs of one source depend on it\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("a figure matters to no more than what can_matter says") {
+  // Every parameter of a recipe, moved: points outside its reach keep their times exactly.
+  const std::vector<std::string> paths = {
+      "software.protocols.ll.launch",    "software.protocols.simple.overhead.nvlink",
+      "gpus.H100_SXM5.copy_rate.simple", "networks.ib.sync.simple",
+      "nics.ConnectX-7.goodput",         "nvswitches.NVSwitch3.latency"};
+  ValidateConfig config;
+  config.slices_max = 1'000'000;
+  config.measured = two_sites();
+  const PartsCatalogue parts = CatalogueText().parts();
+  const ValidateResult before = run_validate(config, parts, serially);
+  for (const std::string& path : paths) {
+    CatalogueText text;
+    text.set(path, scaled(text.value(path), 0.9, 6));
+    const ValidateResult after = run_validate(config, text.parts(), serially);
+    int moved = 0;
+    for (std::size_t i = 0; i < before.predictions.size(); ++i) {
+      const MeasuredRun& run = config.measured.runs[config.measured.points[i].run];
+      const RunParts known = parts_of(map_run(run, parts), parts);
+      if (before.predictions[i].time_us == after.predictions[i].time_us) continue;
+      ++moved;
+      CAPTURE(path);
+      CAPTURE(i);
+      CHECK(can_matter(path, known, before.predictions[i].protocol));
+    }
+    CHECK(moved > 0);
+  }
+}
+
+TEST_CASE("a recipe says where it is wrong") {
+  CHECK(error_text([] { recipe("  a: {low: 1 us, high: 2 us, width: 0.3}\n"); }) ==
+        "dir/a.yaml:6: parameters.a: \"figures\" is missing\n"
+        "hint: the dotted paths of figures: [a.b, c.d]");
+  CHECK(calibrate_error(
+            "  a: {figures: [software.launch_per_gpus], low: 1 us, high: 9 us, width: 0.3}\n") ==
+        "dir/a.yaml:6: parameters.a: software.launch_per_gpus: the catalogue has no figure "
+        "\"software.launch_per_gpus\"\nhint: did you mean \"software.launch_per_gpu\"?");
+  CHECK(calibrate_error(
+            "  a: {figures: [software.launch_per_gpu], low: 5 us, high: 9 us, width: 0.3}\n") ==
+        "dir/a.yaml:6: parameters.a: software.launch_per_gpu: the catalogue's value 4.4 us is not "
+        "within 5 us and 9 us");
+  CHECK(calibrate_error(
+            "  a: {figures: [software.launch_per_gpu], low: 5 GB/s, high: 9 us, width: 0.3}\n") ==
+        "dir/a.yaml:6: parameters.a: software.launch_per_gpu: \"5 GB/s\" and \"4.4 us\" are not of "
+        "one kind");
+  CHECK(calibrate_error(
+            "  a: {figures: [software.launch_per_gpu], low: 1 us, high: 9 us, width: 0.3}\n"
+            "  b: {figures: [software.launch_per_gpu], low: 1 us, high: 9 us, width: 0.3}\n") ==
+        "dir/a.yaml:7: parameters.b: software.launch_per_gpu is also moved by a");
+  CHECK(error_text([] {
+          CatalogueText text;
+          overlay(parse_calibrated("kind: calibrated\nvalues:\n  software.launch: {value: 1 us, "
+                                   "low: 1 us, high: 2 us, catalogue: 1 us, source: calibrate, "
+                                   "runs: 1}\n",
+                                   "c.yaml"),
+                  text);
+        }).starts_with("c.yaml:3: values.software.launch: the catalogue has no figure"));
+}
+
+TEST_CASE("bands hold about what they say, and are wider where nothing was measured") {
+  std::mt19937 random(3);
+  const auto normal = [&] {  // about, of standard deviation 1
+    double sum = 0;
+    for (int i = 0; i < 12; ++i) sum += static_cast<double>(random()) / 4294967296.0;
+    return sum - 6;
+  };
+  const auto sample = [&](int run, double spread, bool unseen) {
+    return BandSample{{unseen ? "C pcie" : "A nvswitch", "ib", "all_reduce", 0},
+                      std::to_string(run),
+                      spread * normal(),
+                      unseen};
+  };
+  std::vector<BandSample> samples;
+  for (int i = 0; i < 400; ++i) samples.push_back(sample(i % 40, 0.1, false));
+  for (int i = 0; i < 100; ++i) samples.push_back(sample(100 + i % 10, 0.4, true));
+  const BandTable table = make_bands(samples);
+  const auto band = find_band(table, samples.front().key);
+  REQUIRE(band);
+  CHECK(band->measured);
+  CHECK(band->basis == "40 runs of A nvswitch ib");
+  int inside = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const double ratio = std::exp(0.1 * normal());
+    if (band->lower <= ratio && ratio <= band->upper) ++inside;
+  }
+  CHECK(inside > 750);
+  CHECK(inside < 900);
+  const auto other = find_band(table, {"B nvswitch", "ib", "alltoall", 0});
+  REQUIRE(other);
+  CHECK_FALSE(other->measured);
+  CHECK(other->basis == "extrapolated from 50 runs on other hardware with ib");
+  CHECK(other->lower < band->lower);
+  CHECK(other->upper > band->upper);
+  CHECK_FALSE(find_band(table, {"B nvswitch", "ib", "alltoall", 2}));
+  const BandTable read = parse_calibrated(calibrated_yaml({{}, table}, ""), "c.yaml").bands;
+  CHECK(read.bands.size() == table.bands.size());
+  CHECK(read.extrapolated.size() == 1);
+}
