@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
   add_lint(app, action);
   add_step(app, action);
   add_validate(app, action);
+  add_judge(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
