@@ -148,8 +148,7 @@ void add_judge(CLI::App& app, Action& action) {
   auto options = std::make_shared<JudgeOptions>();
   CLI::App* command = app.add_subcommand(
       "judge", "somebody's nccl-tests output: is it as it should be, and if not, why");
-  command->add_option("log", options->log, "output of nccl-tests, text or JSON")
-      ->required();
+  command->add_option("log", options->log, "output of nccl-tests, text or JSON")->required();
   command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
       ->required();
   command->add_option("--fabric", options->fabric,
