@@ -42,6 +42,10 @@ class Parser {
     for (const LogLine& line : text_.lines) {
       line_ = line.number;
       if (!nccl_line(line.text) && !header(line.text) && !row(line.text)) names_test(line.text);
+      if (const std::size_t at = line.text.find("Test NCCL failure"); at != std::string::npos) {
+        ++failures_;
+        if (failure_.empty()) failure_ = line.text.substr(at);
+      }
     }
     finish();
     std::erase_if(out_.tables, [](const NcclTestsTable& table) {
@@ -74,12 +78,14 @@ class Parser {
     const std::size_t info = line.find("NCCL INFO ");
     if (info == std::string_view::npos) return version != std::string_view::npos;
     const std::string_view said = line.substr(info + 10);
-    constexpr std::string_view set = " set by environment to ";
-    const std::size_t at = said.find(set);
-    if (said.starts_with("NCCL_") && at != std::string_view::npos) {
+    for (const std::string_view set : {" set by environment to ", " set to "}) {
+      const std::size_t at = said.find(set);
+      if (!said.starts_with("NCCL_") || at == std::string_view::npos) continue;
       std::string_view value = said.substr(at + set.size());
       value = value.substr(0, value.find_last_not_of(" .") + 1);
-      out_.environment.set(said.substr(0, at), value);
+      if (said.substr(0, at).find(' ') == std::string_view::npos)
+        out_.environment.set(said.substr(0, at), value);
+      break;
     }
     return true;
   }
@@ -108,6 +114,7 @@ class Parser {
     if (line.find("algbw") != std::string_view::npos &&
         line.find("busbw") != std::string_view::npos) {
       header_seen_ = true;
+      bare_ = line.find("count") == std::string_view::npos;
       comma_separated_ = line.find("size,") != std::string_view::npos;
       return true;
     }
@@ -223,18 +230,24 @@ class Parser {
       row.redop = std::string(words[3]);
       at = 4;
       std::int64_t root = 0;
-      if (parse_whole(words[4], root)) {
+      const bool rootless = words.size() == 12 || words.size() == 8;
+      if (!rootless && parse_whole(words[4], root)) {
         row.root = static_cast<int>(std::clamp<std::int64_t>(root, -1, 1 << 24));
         at = 5;
       }
-    } else if (!header_seen_ || words.size() != 4) {
+    } else if (!bare_ || words.size() != 4) {
       return false;
     }
+    const bool rooted = !typed || at == 5;
     row.out_of_place = timing(words, at);
     if (row.out_of_place) row.in_place = timing(words, at);
     const bool cut_off = text_.cut && line_ == text_.lines.back().number;
     if (cut_off && at >= words.size()) row.in_place.reset();  // its last number may be cut
     if (!row.out_of_place || (words.size() > at && !row.in_place)) ++out_.unread;
+    if (!rooted) {  // the last column is the largest error, no count
+      if (row.out_of_place) row.out_of_place->wrong.reset();
+      if (row.in_place) row.in_place->wrong.reset();
+    }
     if (row.out_of_place) add(std::move(row));
     return true;
   }
@@ -272,13 +285,19 @@ class Parser {
     if (wrong) remark("values were wrong: the times of such a run mean nothing");
     if (out_.unread > 0)
       remark(fmt::format("{} could be read in part only", counted(out_.unread, "row")));
+    if (failures_ > 0)
+      remark(fmt::format(
+          "{} failed: {}",
+          failures_ == 1 ? std::string("1 process") : fmt::format("{} processes", failures_),
+          failure_));
     if (out_.rows() == 0 && out_.devices() > 0) remark("the run failed: there is no table");
   }
 
   LogText text_;
   NcclTestsLog out_;
-  int line_ = 0, repeated_headers_ = 0;
-  bool header_seen_ = false, comma_separated_ = false, decimal_commas_ = false;
+  int line_ = 0, repeated_headers_ = 0, failures_ = 0;
+  std::string failure_;
+  bool header_seen_ = false, bare_ = false, comma_separated_ = false, decimal_commas_ = false;
   std::optional<Collective> named_;
 };
 
