@@ -24,11 +24,22 @@ struct TracedCall {
   double start_us = 0, duration_us = 0;  ///< on the CPU; 0 = not said
 };
 
+/// What NCCL's log says it chose for a call.
+struct LoggedChoice {
+  std::string collective;  ///< NCCL's name; "" up to 2.22
+  std::int64_t bytes = 0;  ///< as printed: since 2.24 of one rank
+  std::string algorithm, protocol;
+  int channels = 0;  ///< 0 = not said
+  bool operator==(const LoggedChoice&) const = default;
+};
+
 struct ImportedFile {
   std::string kind;  ///< "nvidia-smi topo -m"; "" = not known
   std::vector<Finding> found;
   std::vector<std::string> remarks;  ///< what was not read, and what to beware of
   std::vector<TracedCall> calls;
+  std::vector<LoggedChoice> choices;
+  std::vector<Finding> settings;  ///< variables, of NCCL's log
 
   void add(std::string key, std::string value) {
     if (!value.empty()) found.push_back({std::move(key), std::move(value)});

@@ -214,15 +214,24 @@ class NcclLogReader {
     const std::string algorithm = first_word(after(rest, "Algo "));
     const std::string protocol = first_word(after(rest, "proto "));
     if (before.empty() || algorithm.empty() || protocol.empty()) return;
-    std::string call(before.back());
+    LoggedChoice choice;
+    if (!parse_whole(before.back(), choice.bytes)) return;
     if (before.size() > 1 && before[before.size() - 2].ends_with(':'))
-      call = fmt::format("{} {}", before[before.size() - 2], call);
-    std::string channels;
-    if (const auto high = whole_after(after(rest, "={"), ".."))
-      channels = fmt::format(" x{}", *high - whole_after(rest, "={").value_or(0) + 1);
-    const std::string line = fmt::format("{} {} {}{}", call, choice_word(algorithm, kAlgorithms),
-                                         choice_word(protocol, kProtocols), channels);
-    if (std::ranges::find(decisions_, line) == decisions_.end()) decisions_.push_back(line);
+      choice.collective =
+          std::string(before[before.size() - 2].substr(0, before[before.size() - 2].size() - 1));
+    choice.algorithm = choice_word(algorithm, kAlgorithms);
+    choice.protocol = choice_word(protocol, kProtocols);
+    const auto low = whole_after(rest, "={"), high = whole_after(after(rest, "={"), "..");
+    if (low && high && *high >= *low && *high < 1024)
+      choice.channels = static_cast<int>(*high - *low + 1);
+    if (std::ranges::find(out_.choices, choice) == out_.choices.end())
+      out_.choices.push_back(std::move(choice));
+  }
+
+  static std::string text_of(const LoggedChoice& choice) {
+    return fmt::format("{}{} {} {}{}", choice.collective.empty() ? "" : choice.collective + ": ",
+                       choice.bytes, choice.algorithm, choice.protocol,
+                       choice.channels > 0 ? fmt::format(" x{}", choice.channels) : "");
   }
 
   template <class Set>
@@ -254,13 +263,17 @@ class NcclLogReader {
     if (hops_ > 0)
       out_.add("GPUDirect RDMA",
                fmt::format("{} of {}", direct_, counted(hops_, "network connection")));
-    for (const auto& [name, value] : settings_) set.push_back(fmt::format("{}={}", name, value));
+    for (const auto& [name, value] : settings_) {
+      set.push_back(fmt::format("{}={}", name, value));
+      out_.settings.push_back({name, value});
+    }
     out_.add("settings", joined(set, "; "));
     if (nvls_) out_.add("NVLS", "yes");
     if (cross_nic_) out_.add("crossNic", "1: a ring leaves by another NIC than it enters");
     if (patterns_ > 0) out_.add("graph lines", static_cast<std::size_t>(patterns_));
     if (tables_) out_.add("tuning table", "yes");
-    out_.add("choices", joined(decisions_, "; "));
+    for (const LoggedChoice& choice : out_.choices) chosen.push_back(text_of(choice));
+    out_.add("choices", joined(chosen, "; "));
     remarks();
   }
 
@@ -306,7 +319,7 @@ class NcclLogReader {
   bool nvls_ = false, cross_nic_ = false, tables_ = false, no_gdr_ = false;
   std::set<std::string> versions_, networks_, nets_;
   std::set<std::int64_t> ranks_, nodes_, channels_, graph_channels_, tree_ranks_;
-  std::vector<std::string> ring_, devices_, decisions_;
+  std::vector<std::string> ring_, devices_;
   std::map<std::string, std::string> settings_;
   std::map<std::string, int> transports_, warnings_;
   std::string channel_line_;
