@@ -21,6 +21,8 @@ void add_run(CLI::App& app, Action& action);
 void add_topo(CLI::App& app, Action& action);
 void add_lint(CLI::App& app, Action& action);
 void add_step(CLI::App& app, Action& action);
+void add_judge(CLI::App& app, Action& action);
+void add_import(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);

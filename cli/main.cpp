@@ -78,6 +78,8 @@ int run(int argc, char** argv) {
   add_step(app, action);
   add_validate(app, action);
   add_calibrate(app, action);
+  add_judge(app, action);
+  add_import(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

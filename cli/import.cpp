@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "models/io/import_file.hpp"
+#include "models/io/text_file.hpp"
+#include "models/studies/logged_choices.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::size_t kSizeMax = std::size_t{1} << 30;
+
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::string topology, parts, format = "text";
+  int nodes = 0;
+};
+
+/// A file of unknown kind is an answer, too, but not a success.
+int run(const ImportOptions& options) {
+  bool all_known = true;
+  for (const std::string& file : options.files) {
+    const ImportedFile read =
+        import_text(read_text_file(file, "import takes what a tool printed", kSizeMax), file);
+    fmt::print("{}",
+               options.format == "json" ? import_json(read, file) : import_report(read, file));
+    if (!options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos &&
+        options.format == "text")
+      fmt::print("{}", compared_text(compare_choices(read, options.topology, options.nodes,
+                                                     load_parts(options.parts)),
+                                     options.topology));
+    all_known = all_known && !read.kind.empty();
+  }
+  return all_known ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* command = app.add_subcommand(
+      "import", "what a file is and says: outputs of tools, logs, traces, topologies, settings");
+  command->add_option("files", options->files, "files, of any of the kinds in docs/import.md")
+      ->required();
+  command->add_option(
+      "--topology", options->topology,
+      "of a log of NCCL: its choices beside those of this preset, YAML file or XML");
+  command->add_option("--nodes", options->nodes, "default: what the log says")
+      ->check(whole_number(1, 1 << 20));
+  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  command->add_option("--format", options->format)
+      ->check(one_of({"text", "json"}))
+      ->capture_default_str();
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fabricast

@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/job_options.hpp"
+#include "cli/values.hpp"
+#include "cli/workers.hpp"
+#include "models/io/nccl_tests_log.hpp"
+#include "models/io/text_file.hpp"
+#include "models/nccl/variables.hpp"
+#include "models/studies/bench.hpp"
+#include "models/studies/judge_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+struct JudgeOptions {
+  JobOptions job;
+  std::string log, topology, fabric, collective, targets, format = "text";
+  bool sharp = false;
+};
+
+/// The release that ran, as far as its rules are known.
+NcclVersion version_of(const std::string& release, const CLI::App& command,
+                       const JobOptions& options) {
+  if (given(command, "--nccl") || release.empty()) return options.version();
+  NcclVersion version;
+  try {
+    version = nccl_release_from_text(release);
+  } catch (const Error&) {
+    return options.version();
+  }
+  const bool between = kNccl2_22 <= version && version <= kNccl2_30_7;
+  const NcclVersion taken = between ? version : modelled_version(version);
+  fmt::print(stderr, "the log is of NCCL {}: judged by the rules of {}\n", release, to_text(taken));
+  return taken;
+}
+
+/// What the log says was set, then what the command line says.
+Environment environment_of(const NcclTestsLog& log, const JobOptions& options) {
+  Environment out;
+  for (const auto& [name, value] : log.environment.variables()) {
+    if (name == "NCCL_DEBUG" || name == "NCCL_DEBUG_SUBSYS") continue;
+    out.set(name, value);
+    fmt::print(stderr, "from the log: {}={}\n", name, value);
+  }
+  const Environment given = options.environment();
+  for (const auto& [name, value] : given.variables()) out.set(name, value);
+  return out;
+}
+
+std::vector<JudgedRow> rows_of(const NcclTestsTable& table) {
+  std::vector<JudgedRow> out;
+  for (const NcclTestsRow& row : table.rows) {
+    const auto& timing = row.out_of_place ? row.out_of_place : row.in_place;
+    if (row.size > 0 && timing && timing->time_us > 0)
+      out.push_back({Bytes{row.size}, timing->time_us});
+  }
+  return out;
+}
+
+JudgeConfig config_of(const NcclTestsTable& table, const JudgeOptions& options) {
+  JudgeConfig config;
+  config.topology = options.topology;
+  config.fabric = options.fabric;
+  config.sharp = options.sharp;
+  config.gpus_per_node =
+      options.job.gpus_per_node > 0 ? options.job.gpus_per_node : table.gpus_per_host();
+  const std::vector<int> nodes = options.job.node_counts();
+  if (nodes.size() > 1) throw Error("--nodes: one number, that of the log");
+  if (!nodes.empty()) {
+    config.nodes = nodes.front();
+  } else if (const int gpus = table.gpus_per_host(); gpus > 0) {
+    config.nodes = std::max(table.ranks() / gpus, table.hosts());
+  }
+  config.gpus_per_process = table.threads * table.gpus;
+  if (!options.collective.empty()) {
+    const auto asked =
+        of_option("--collective", [&] { return parse_collectives(options.collective); });
+    if (asked.size() > 1) throw Error("--collective: one, that of the log");
+    config.collective = asked.front();
+  } else if (table.collective) {
+    config.collective = *table.collective;
+  } else {
+    throw Error(Place{options.log, table.line, {}}, "nothing says which collective was measured",
+                "name it: --collective all_reduce");
+  }
+  const NcclTestsRow& first = table.rows.front();
+  config.datatype = first.type.empty() ? "float" : first.type;
+  config.root = std::max(first.root, 0);
+  config.rows = rows_of(table);
+  return config;
+}
+
+NcclTestsLog read_log_file(const std::string& file) {
+  NcclTestsLog log =
+      parse_nccl_tests(read_text_file(file, "judge takes the output of nccl-tests"), file);
+  for (const std::string& remark : log.remarks) fmt::print(stderr, "{}: {}\n", file, remark);
+  if (log.independent_runs)
+    throw Error(Place{file, 0, {}}, "each process ran for itself: there is nothing to judge",
+                "build nccl-tests with MPI=1");
+  std::erase_if(log.tables, [](const NcclTestsTable& table) { return rows_of(table).empty(); });
+  if (log.tables.empty())
+    throw Error(Place{file, 0, {}}, "no row of nccl-tests is in it",
+                "fabricast import FILE says what it is");
+  return log;
+}
+
+int run(const JudgeOptions& options, const CLI::App& command) {
+  const NcclTestsLog log = read_log_file(options.log);
+  std::vector<Target> targets;
+  if (!options.targets.empty()) targets = load_targets(options.targets);
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const NcclVersion version = version_of(log.nccl_version, command, options.job);
+  const Environment environment = environment_of(log, options.job);
+  std::vector<JudgedTable> tables;
+  for (std::size_t i = 0; i < log.tables.size(); ++i) {
+    JudgeConfig config = config_of(log.tables[i], options);
+    config.version = version;
+    config.environment = environment;
+    Progress progress;
+    const auto callback = progress.callback();
+    JudgeResult result =
+        judge_rows(config, expect_rows(config, parts, [&](std::size_t count, const auto& one) {
+                     for_each_on_all_cores(count, one, callback);
+                   }));
+    const std::string source =
+        log.tables.size() > 1 ? fmt::format("{}, table {}", options.log, i + 1) : options.log;
+    std::vector<JudgedTarget> judged = judge_targets(result, targets);
+    tables.push_back({source, std::move(result), std::move(judged)});
+  }
+  if (options.format == "json") {
+    fmt::print("{}", judge_json(tables));
+  } else {
+    for (std::size_t i = 0; i < tables.size(); ++i)
+      fmt::print("{}{}", i > 0 ? "\n" : "", judge_text(tables[i]));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_judge(CLI::App& app, Action& action) {
+  auto options = std::make_shared<JudgeOptions>();
+  CLI::App* command = app.add_subcommand(
+      "judge", "somebody's nccl-tests output: is it as it should be, and if not, why");
+  command->add_option("log", options->log, "output of nccl-tests, text or JSON")->required();
+  command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
+      ->required();
+  command->add_option("--fabric", options->fabric,
+                      "preset name or YAML file; default: non-blocking rails");
+  add_job_options(*command, options->job);
+  command->add_option("--collective", options->collective,
+                      "what was measured; default: what the log says");
+  command->add_flag("--sharp", options->sharp,
+                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  command->add_option("--targets", options->targets,
+                      "CSV of bus bandwidths to be reached (docs/judge.md)");
+  command->add_option("--format", options->format)
+      ->check(one_of({"text", "json"}))
+      ->capture_default_str();
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
+}
+
+}  // namespace fabricast

@@ -1,0 +1,31 @@
+#pragma once
+// The readers behind import_text(), one for each kind of file. Each says whether the text is of its
+// kind, by filling `out` and returning true, or leaves it alone.
+
+#include <string>
+#include <vector>
+
+#include "models/io/import_file.hpp"
+#include "models/io/log_lines.hpp"
+
+namespace fabricast::import_readers {
+
+bool read_topo_matrix(const LogText& log, ImportedFile& out);
+/// ibstat, ibstatus, ibv_devinfo
+bool read_ib_ports(const LogText& log, ImportedFile& out);
+/// ibnetdiscover, and its -p
+bool read_ib_network(const LogText& log, ImportedFile& out);
+bool read_nccl_log(const LogText& log, ImportedFile& out);
+/// PyTorch's watchdog of collectives
+bool read_watchdog(const LogText& log, ImportedFile& out);
+bool read_nccl_tests(const std::string& text, const std::string& file, ImportedFile& out);
+/// Kineto, PyTorch's execution traces, Chakra as JSON
+bool read_trace(const std::string& text, ImportedFile& out);
+/// NCCL's topology or graphs, MSCCL's algorithms
+bool read_xml(const std::string& text, const std::string& file, ImportedFile& out);
+bool read_settings(const std::string& text, const std::string& file, ImportedFile& out);
+
+/// "a, b, c"
+std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
+
+}  // namespace fabricast::import_readers

@@ -1,0 +1,345 @@
+#include "models/io/nccl_tests_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+
+#include "models/io/counted.hpp"
+#include "models/io/log_lines.hpp"
+
+namespace fabricast {
+
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+constexpr std::array<std::string_view, 16> kTypes = {
+    "int8", "uint8", "char",   "int32",    "uint32", "int",    "int64",    "uint64",
+    "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"};
+
+std::string_view without_comma(std::string_view word) {
+  return word.ends_with(',') ? word.substr(0, word.size() - 1) : word;
+}
+
+/// The number after `key`, as in "nThread 1".
+std::optional<std::int64_t> number_after(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  const Words words = split_words(text.substr(at + key.size()));
+  std::int64_t value = 0;
+  if (words.empty() || !parse_whole(without_comma(words.front()), value)) return std::nullopt;
+  return value;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(read_log(text)) {}
+
+  NcclTestsLog parse() {
+    for (const LogLine& line : text_.lines) {
+      line_ = line.number;
+      if (!nccl_line(line.text) && !header(line.text) && !row(line.text)) names_test(line.text);
+      if (const std::size_t at = line.text.find("Test NCCL failure"); at != std::string::npos) {
+        ++failures_;
+        if (failure_.empty()) failure_ = line.text.substr(at);
+      }
+    }
+    finish();
+    std::erase_if(out_.tables, [](const NcclTestsTable& table) {
+      return table.rows.empty() && table.devices.empty();
+    });
+    return std::move(out_);
+  }
+
+ private:
+  NcclTestsTable& table() {
+    if (out_.tables.empty()) begin();
+    return out_.tables.back();
+  }
+
+  void begin() {
+    out_.tables.emplace_back();
+    out_.tables.back().line = line_;
+    out_.tables.back().collective = named_;
+    header_seen_ = false;
+  }
+
+  /// A line of NCCL's own log, which may hold the version and settings.
+  bool nccl_line(std::string_view line) {
+    const std::size_t version = line.find("NCCL version ");
+    if (version != std::string_view::npos) {
+      const Words words = split_words(line.substr(version + 13));
+      if (!words.empty())
+        out_.nccl_version = std::string(words.front().substr(0, words.front().find('+')));
+    }
+    const std::size_t info = line.find("NCCL INFO ");
+    if (info == std::string_view::npos) return version != std::string_view::npos;
+    const std::string_view said = line.substr(info + 10);
+    for (const std::string_view set : {" set by environment to ", " set to "}) {
+      const std::size_t at = said.find(set);
+      if (!said.starts_with("NCCL_") || at == std::string_view::npos) continue;
+      std::string_view value = said.substr(at + set.size());
+      value = value.substr(0, value.find_last_not_of(" .") + 1);
+      if (said.substr(0, at).find(' ') == std::string_view::npos)
+        out_.environment.set(said.substr(0, at), value);
+      break;
+    }
+    return true;
+  }
+
+  /// "# nThread 1 nGpus 8 ...", "#  Rank  0 Group  0 Pid 1 on host device 0 [0x07] NAME",
+  /// summaries.
+  bool header(std::string_view line) {
+    if (const auto threads = number_after(line, "nThread ")) {
+      if (out_.tables.empty() || !table().rows.empty() || !table().devices.empty()) {
+        begin();
+      } else {
+        ++repeated_headers_;
+      }
+      table().threads = static_cast<int>(std::clamp<std::int64_t>(*threads, 1, 1024));
+      table().gpus = static_cast<int>(
+          std::clamp<std::int64_t>(number_after(line, "nGpus ").value_or(1), 1, 1024));
+      return true;
+    }
+    if (line.find("nccl-tests version") != std::string_view::npos) {
+      const Words words = split_words(line.substr(line.find("nccl-tests version") + 18));
+      if (!words.empty()) out_.tests_version = std::string(words.front());
+      if (const auto code = number_after(line, "nccl-library="))
+        out_.nccl_version = nccl_version_of_code(*code);
+      return true;
+    }
+    if (line.find("algbw") != std::string_view::npos &&
+        line.find("busbw") != std::string_view::npos) {
+      header_seen_ = true;
+      bare_ = line.find("count") == std::string_view::npos;
+      comma_separated_ = line.find("size,") != std::string_view::npos;
+      return true;
+    }
+    return device(line) || summary(line);
+  }
+
+  bool device(std::string_view line) {
+    const auto rank = number_after(line, " Rank ");
+    const std::size_t on = line.find(" on "), at = line.find(" device ");
+    if (!rank || on == std::string_view::npos || at == std::string_view::npos || at < on + 4)
+      return false;
+    NcclTestsDevice device;
+    device.rank = static_cast<int>(std::clamp<std::int64_t>(*rank, 0, 1 << 24));
+    const Words host = split_words(line.substr(on + 4, at - on - 4));
+    if (!host.empty()) device.host = std::string(host.front());
+    if (const std::size_t bus = line.find("] ", at); bus != std::string_view::npos)
+      device.model = std::string(line.substr(bus + 2));
+    while (!device.model.empty() && device.model.back() == ' ') device.model.pop_back();
+    table().devices.push_back(std::move(device));
+    return true;
+  }
+
+  bool summary(std::string_view line) {
+    const std::size_t colon = line.find(':');
+    if (line.find("Out of bounds values") != std::string_view::npos) {
+      const Words words = split_words(line.substr(line.find("Out of bounds values") + 20));
+      double count = 0;
+      if (words.size() > 1 && parse_number(words[1], count)) table().out_of_bounds = count;
+      table().failed_check = line.find("FAILED") != std::string_view::npos;
+      return true;
+    }
+    if (line.find("Avg bus bandwidth") != std::string_view::npos &&
+        colon != std::string_view::npos) {
+      const Words words = split_words(line.substr(line.find_last_of(':') + 1));
+      double value = 0;
+      if (!words.empty() && number(words.front(), value)) table().average_busbw = value;
+      return true;
+    }
+    return false;
+  }
+
+  /// The test by its program, as in a command line or "Collective test starting: all_reduce_perf".
+  void names_test(std::string_view line) {
+    const std::size_t at = line.find("_perf");
+    if (at == std::string_view::npos) return;
+    std::size_t from = at;
+    while (from > 0 &&
+           (std::islower(static_cast<unsigned char>(line[from - 1])) != 0 || line[from - 1] == '_'))
+      --from;
+    const auto collective = collective_from_text(line.substr(from, at - from));
+    if (!collective) return;
+    named_ = collective;
+    if (!out_.tables.empty() && table().rows.empty()) table().collective = named_;
+  }
+
+  /// A number that may have a decimal comma.
+  bool number(std::string_view word, double& out) {
+    if (parse_number(word, out)) return true;
+    const std::size_t comma = word.find(',');
+    if (comma == std::string_view::npos || word.find(',', comma + 1) != std::string_view::npos)
+      return false;
+    std::string text(word);
+    text[comma] = '.';
+    if (!parse_number(text, out)) return false;
+    decimal_commas_ = true;
+    return true;
+  }
+
+  /// Time, algbw, busbw, and what was wrong if the table says so. Moves `at` behind them.
+  std::optional<NcclTestsTiming> timing(const Words& words, std::size_t& at) {
+    if (at + 3 > words.size()) return std::nullopt;
+    NcclTestsTiming out;
+    double algbw = 0, busbw = 0;
+    if (!number(words[at], out.time_us) || !number(words[at + 1], algbw) ||
+        !number(words[at + 2], busbw) || out.time_us < 0)
+      return std::nullopt;
+    out.algbw = algbw;
+    out.busbw = busbw;
+    at += 3;
+    if (at < words.size()) {
+      double wrong = 0;
+      if (number(words[at], wrong)) out.wrong = wrong;
+      ++at;
+    }
+    return out;
+  }
+
+  static std::string without(std::string_view text, char unwanted) {
+    std::string out(text);
+    std::erase(out, unwanted);
+    return out;
+  }
+
+  /// 13 columns; 12 without the root (up to 2.10); 9 or 8 with one half; size and three figures as
+  /// people retell it.
+  bool row(std::string_view line) {
+    std::string blanks;
+    if (comma_separated_) {
+      blanks = line;
+      std::ranges::replace(blanks, ',', ' ');
+      line = blanks;
+    }
+    const Words words = split_words(line);
+    NcclTestsRow row;
+    row.line = line_;
+    if (words.size() < 4 || !parse_whole(without(words[0], '_'), row.size) || row.size < 0)
+      return false;
+    const bool typed = words.size() > 4 && parse_whole(words[1], row.count) &&
+                       std::ranges::find(kTypes, words[2]) != kTypes.end();
+    std::size_t at = 1;
+    if (typed) {
+      row.type = std::string(words[2]);
+      row.redop = std::string(words[3]);
+      at = 4;
+      std::int64_t root = 0;
+      const bool rootless = words.size() == 12 || words.size() == 8;
+      if (!rootless && parse_whole(words[4], root)) {
+        row.root = static_cast<int>(std::clamp<std::int64_t>(root, -1, 1 << 24));
+        at = 5;
+      }
+    } else if (!bare_ || words.size() != 4) {
+      return false;
+    }
+    const bool rooted = !typed || at == 5;
+    row.out_of_place = timing(words, at);
+    if (row.out_of_place) row.in_place = timing(words, at);
+    const bool cut_off = text_.cut && line_ == text_.lines.back().number;
+    if (cut_off && at >= words.size()) row.in_place.reset();  // its last number may be cut
+    if (!row.out_of_place || (words.size() > at && !row.in_place)) ++out_.unread;
+    if (!rooted) {  // the last column is the largest error, no count
+      if (row.out_of_place) row.out_of_place->wrong.reset();
+      if (row.in_place) row.in_place->wrong.reset();
+    }
+    if (row.out_of_place) add(std::move(row));
+    return true;
+  }
+
+  void add(NcclTestsRow row) {
+    if (!table().rows.empty() && header_seen_) begin();
+    header_seen_ = false;
+    table().rows.push_back(std::move(row));
+  }
+
+  void finish() {
+    const auto remark = [&](std::string text) { out_.remarks.push_back(std::move(text)); };
+    for (const std::string& what : text_.removed) remark(fmt::format("{} taken off", what));
+    if (decimal_commas_) remark("decimal commas are read as points");
+    int single = 0;
+    bool wrong = false;
+    for (const NcclTestsTable& table : out_.tables) {
+      std::set<int> ranks;
+      for (const NcclTestsDevice& device : table.devices) ranks.insert(device.rank);
+      if (table.devices.size() > ranks.size())
+        single = static_cast<int>(table.devices.size() / ranks.size());
+      wrong = wrong || table.failed_check;
+      for (const NcclTestsRow& row : table.rows) {
+        for (const auto& half : {row.out_of_place, row.in_place})
+          wrong = wrong || (half && half->wrong.value_or(0) > 0);
+      }
+    }
+    if (single > 1 || repeated_headers_ > 0) {
+      remark(
+          fmt::format("{} independent runs in one log, each with its own rank 0: nccl-tests was "
+                      "built without MPI (make MPI=1)",
+                      std::max(single, repeated_headers_ + 1)));
+      out_.independent_runs = true;
+    }
+    if (wrong) remark("values were wrong: the times of such a run mean nothing");
+    if (out_.unread > 0)
+      remark(fmt::format("{} could be read in part only", counted(out_.unread, "row")));
+    if (failures_ > 0)
+      remark(fmt::format(
+          "{} failed: {}",
+          failures_ == 1 ? std::string("1 process") : fmt::format("{} processes", failures_),
+          failure_));
+    if (out_.rows() == 0 && out_.devices() > 0) remark("the run failed: there is no table");
+  }
+
+  LogText text_;
+  NcclTestsLog out_;
+  int line_ = 0, repeated_headers_ = 0, failures_ = 0;
+  std::string failure_;
+  bool header_seen_ = false, bare_ = false, comma_separated_ = false, decimal_commas_ = false;
+  std::optional<Collective> named_;
+};
+
+}  // namespace
+
+std::string nccl_version_of_code(std::int64_t code) {
+  if (code < 10'000) return fmt::format("{}.{}.{}", code / 1000, code / 100 % 10, code % 100);
+  return fmt::format("{}.{}.{}", code / 10'000, code / 100 % 100, code % 100);
+}
+
+int NcclTestsTable::hosts() const {
+  std::set<std::string> names;
+  for (const NcclTestsDevice& device : devices) names.insert(device.host);
+  return static_cast<int>(names.size());
+}
+
+int NcclTestsTable::ranks() const {
+  int last = -1;
+  for (const NcclTestsDevice& device : devices) last = std::max(last, device.rank);
+  return last + 1;
+}
+
+int NcclTestsTable::gpus_per_host() const {
+  if (devices.empty()) return 0;
+  return static_cast<int>(
+      std::ranges::count(devices, devices.front().host, &NcclTestsDevice::host));
+}
+
+std::size_t NcclTestsLog::rows() const {
+  std::size_t out = 0;
+  for (const NcclTestsTable& table : tables) out += table.rows.size();
+  return out;
+}
+
+std::size_t NcclTestsLog::devices() const {
+  std::size_t out = 0;
+  for (const NcclTestsTable& table : tables) out += table.devices.size();
+  return out;
+}
+
+NcclTestsLog parse_nccl_tests(std::string_view text, const std::string& file) {
+  return is_nccl_tests_json(text) ? parse_nccl_tests_json(text, file) : Parser(text).parse();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,73 @@
+#pragma once
+// What nccl-tests printed, as text or as its JSON (-J, since 2.18), out of the logs that people
+// keep: prefixes, colours, NCCL's own lines in between, several tables, cut ends. Columns go by
+// position (src/common.cu of nccl-tests 2.0 to 2.19), never by the alignment of headers.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/nccl/env.hpp"
+#include "models/nccl/types.hpp"
+
+namespace fabricast {
+
+/// Out of place or in place.
+struct NcclTestsTiming {
+  double time_us = 0;
+  std::optional<double> algbw, busbw;  ///< GB/s
+  std::optional<double> wrong;         ///< values; nothing where it was not checked
+};
+
+struct NcclTestsRow {
+  int line = 0;
+  std::int64_t size = 0;  ///< bytes, as printed
+  std::int64_t count = 0;
+  std::string type, redop;  ///< "float", "sum"; "" where the table has no such column
+  int root = -1;
+  std::optional<NcclTestsTiming> out_of_place, in_place;
+};
+
+struct NcclTestsDevice {
+  int rank = 0;
+  std::string host, model;
+};
+
+/// One run of one test.
+struct NcclTestsTable {
+  int line = 0;                          ///< of its first line
+  std::optional<Collective> collective;  ///< as far as the log says
+  int threads = 1, gpus = 1;             ///< -t and -g
+  std::vector<NcclTestsDevice> devices;
+  std::vector<NcclTestsRow> rows;
+  std::optional<double> out_of_bounds, average_busbw;
+  bool failed_check = false;  ///< values were wrong
+
+  int hosts() const;
+  int ranks() const;          ///< the last one's number + 1; lists of thousands are often shortened
+  int gpus_per_host() const;  ///< of the first host
+};
+
+struct NcclTestsLog {
+  std::vector<NcclTestsTable> tables;  ///< each with a row, a device or both
+  std::string nccl_version;            ///< "2.23.4", "" = not said
+  std::string tests_version;           ///< of nccl-tests
+  Environment environment;             ///< NCCL_ variables that the log shows as set
+  std::vector<std::string> remarks;    ///< what the reader of the log should know
+  bool independent_runs = false;       ///< each process for itself: no table of several ranks
+  int unread = 0;                      ///< lines that look like rows and are none
+
+  std::size_t rows() const;
+  std::size_t devices() const;
+};
+
+/// Throws Error when JSON is broken; a text without any table gives a log without tables.
+NcclTestsLog parse_nccl_tests(std::string_view text, const std::string& file);
+bool is_nccl_tests_json(std::string_view text);
+NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& file);
+
+/// 22907 -> "2.29.7", 2708 -> "2.7.8" (NCCL_VERSION of nccl.h).
+std::string nccl_version_of_code(std::int64_t code);
+
+}  // namespace fabricast

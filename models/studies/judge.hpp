@@ -1,0 +1,90 @@
+#pragma once
+// The study behind `fabricast judge`: somebody's nccl-tests rows against what is expected of the
+// machine, and what may be wrong with it. Config, code and result; texts are in judge_text.hpp.
+
+#include <string>
+#include <vector>
+
+#include "models/io/load.hpp"
+#include "models/studies/judge_band.hpp"
+#include "models/studies/judge_causes.hpp"
+#include "models/studies/judge_fit.hpp"
+#include "models/studies/validate.hpp"
+
+namespace fabricast {
+
+struct JudgedRow {
+  Bytes size;
+  double measured_us = 0;
+};
+
+struct JudgeConfig {
+  std::string topology, fabric;
+  int nodes = 0;  ///< 0 = what the topology says, else 1
+  int gpus_per_node = 0;
+  int gpus_per_process = 1;
+  bool sharp = false;
+  NcclVersion version = kNccl2_21_5;
+  Environment environment;
+  Collective collective{};
+  std::string datatype = "float";  ///< nccl-tests' name
+  int root = 0;
+  std::vector<JudgedRow> rows;
+};
+
+enum class RowVerdict : std::uint8_t { within, below, above };  ///< of bandwidth, against the band
+std::string_view to_text(RowVerdict verdict);
+
+struct JudgeRow {
+  Bytes size;
+  double measured_us = 0, expected_us = 0;
+  TimeBand band;
+  RowVerdict verdict{};
+  std::string_view algorithm, protocol;  ///< NCCL's spelling
+  int channels = 0;
+};
+
+/// A cause with the time of every row, or why it cannot be here.
+struct SimulatedSuspect {
+  Suspect cause;
+  std::vector<double> times_us;
+  std::string refused;
+};
+
+enum class JudgeVerdict : std::uint8_t {
+  as_expected,
+  faster,      ///< than the topology allows: is it the right one?
+  explained,   ///< slow, and the first causes fit
+  unexplained  ///< slow, and no cause fits better than none
+};
+std::string_view to_text(JudgeVerdict verdict);
+
+struct JudgeResult {
+  JudgeConfig config;
+  int nodes = 1, ranks = 1;
+  std::vector<JudgeRow> rows;
+  std::vector<SimulatedSuspect> causes;  ///< the first: nothing is wrong
+  std::vector<FitGroup> ranking;         ///< of those that are not refused, by their number
+  JudgeVerdict verdict{};
+  /// Causes that change no row by more than kSameTime: these rows cannot show them.
+  std::vector<std::size_t> unseen;
+  std::vector<std::string> notes;
+};
+
+/// What every cause would give, without any measurement. `nodes_simulated` is where causes are
+/// simulated when there are more: the ratio to what is expected there counts.
+struct ExpectedRows {
+  int nodes = 1, ranks = 1;
+  std::vector<JudgeRow> rows;  ///< expected_us, band, choice
+  std::vector<SimulatedSuspect> causes;
+  std::vector<std::string> notes;
+};
+inline constexpr int kCauseNodesMax = 16;
+
+/// Sizes only are read of the config's rows. Throws Error.
+ExpectedRows expect_rows(const JudgeConfig& config, const PartsCatalogue& parts,
+                         const ForEach& for_each);
+/// Holds config.rows against it.
+JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation);
+
+}  // namespace fabricast

@@ -1,0 +1,250 @@
+#include "models/studies/judge_causes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace fabricast {
+
+namespace {
+
+using Hardware = Suspect::Hardware;
+
+/// NICs of the first server by the CPU they hang under.
+std::map<std::uint32_t, std::vector<int>> nics_by_cpu(const NodeGraph& node) {
+  std::map<std::uint32_t, std::vector<int>> out;
+  const auto nics = node.nics();
+  for (std::size_t i = 0; i < nics.size(); ++i)
+    out[index_of(node.cpu_of(nics[i].vertex))].push_back(static_cast<int>(i));
+  return out;
+}
+
+/// By NIC, one of the other socket; empty where all hang under one.
+std::vector<int> nics_across(const NodeGraph& node) {
+  const auto groups = nics_by_cpu(node);
+  if (groups.size() < 2 || node.trays() > 1) return {};
+  std::vector<int> out(node.nics().size());
+  for (auto group = groups.begin(); group != groups.end(); ++group) {
+    const auto next = std::next(group) == groups.end() ? groups.begin() : std::next(group);
+    for (std::size_t i = 0; i < group->second.size(); ++i)
+      out[static_cast<std::size_t>(group->second[i])] = next->second[i % next->second.size()];
+  }
+  return out;
+}
+
+class Suspects {
+ public:
+  Suspects(const Cluster& cluster, Collective collective, const Environment& environment,
+           bool sharp)
+      : cluster_(cluster),
+        node_(cluster.node()),
+        collective_(collective),
+        environment_(environment),
+        sharp_(sharp) {}
+
+  std::vector<Suspect> list() {
+    add({"", "as described", ""});
+    if (cluster_.nodes() > 1) network();
+    inside();
+    if (is_tuned(collective_)) choices();
+    return std::move(out_);
+  }
+
+ private:
+  void add(Suspect cause) { out_.push_back(std::move(cause)); }
+
+  /// What the job sets itself is no deviation.
+  bool is_set(const char* name, std::string_view value) const {
+    return environment_.get(name) == value;
+  }
+
+  void network() {
+    const NicInfo& first = node_.nics().front();
+    const bool rdma = first.part.network == NetKind::ib || first.part.network == NetKind::roce;
+    if (rdma) {
+      add({"gdr-off",
+           "GPUDirect RDMA is off: bytes to other nodes go through host memory",
+           "NCCL_DEBUG=INFO: \"via NET/IB/0\" without GDRDMA; lsmod | grep nvidia_peermem; "
+           "NCCL_NET_GDR_LEVEL; ACS and IOMMU",
+           {{"NCCL_NET_GDR_LEVEL", "LOC"}}});
+      add({"sockets",
+           "sockets instead of RDMA",
+           "NCCL_DEBUG=INFO: \"Using network Socket\"; NCCL_IB_DISABLE, NCCL_NET, /dev/infiniband "
+           "in "
+           "the container, ulimit -l",
+           {{"NCCL_IB_DISABLE", "1"}}});
+      if (first.part.network == NetKind::ib)
+        add({"sockets-1",
+             "sockets over one interface instead of RDMA",
+             "NCCL_DEBUG=INFO: \"NET/Socket : Using\"; as for sockets, and NCCL_SOCKET_IFNAME",
+             {{"NCCL_IB_DISABLE", "1"}, {"NCCL_SOCKET_IFNAME", "=ib0"}}});
+      hcas();
+    }
+    for (const int per_cent : {50, 25}) {
+      add({fmt::format("port-{}", per_cent),
+           fmt::format("one NIC port (or the link of it) at {} % of its rate", per_cent),
+           "ibstat on every node: Rate; ibdiagnet, mlxlink: width, errors; cables",
+           {},
+           Hardware::nic_port,
+           per_cent / 100.0});
+    }
+    add({"ports-50",
+         "every NIC port at 50 % of its rate",
+         "ibstat: Rate; breakout cables, switch port speed, caps of virtual machines",
+         {},
+         Hardware::nic_ports,
+         0.5});
+    add({"slot-50",
+         "the PCIe slot of a NIC at half its rate (generation or width)",
+         "lspci -vv of the NIC: LnkSta against LnkCap",
+         {},
+         Hardware::nic_slot,
+         0.5});
+    if (is_tuned(collective_) && !nics_across(node_).empty()) {
+      add({"other-socket",
+           "NICs of the other socket: every channel crosses between the CPUs",
+           "nvidia-smi topo -m; NCCL_TOPO_FILE of the machine type; NIC order and affinity in "
+           "virtual machines and containers",
+           {},
+           Hardware::other_socket});
+    }
+  }
+
+  void hcas() {
+    const auto nics = node_.nics_of(0);
+    if (nics.size() < 2) return;
+    const auto list = [&](std::size_t count) {
+      std::string out = "=";
+      for (std::size_t i = 0; i < count; ++i) out += (i > 0 ? "," : "") + nics[i].name;
+      return out;
+    };
+    const char* const check =
+        "NCCL_DEBUG=INFO: the list after \"NET/IB : Using\"; NCCL_IB_HCA; devices the container "
+        "gets";
+    add({"one-hca", "one HCA of each node only", check, {{"NCCL_IB_HCA", list(1)}}});
+    if (nics.size() > 2)
+      add({"half-hcas",
+           fmt::format("{} of {} HCAs only", nics.size() / 2, nics.size()),
+           check,
+           {{"NCCL_IB_HCA", list(nics.size() / 2)}}});
+  }
+
+  void inside() {
+    add({"pcie-50",
+         "PCIe of GPUs and NICs at half its rate (generation or width)",
+         "nvidia-smi -q: GPU Link Info; lspci -vv: LnkSta against LnkCap; BIOS settings",
+         {},
+         Hardware::pcie,
+         0.5});
+    if (node_.gpus().size() < 2) return;
+    add({"p2p-off",
+         "no peer-to-peer inside the node: bytes go through host memory",
+         "NCCL_DEBUG=INFO: \"via SHM\"; NCCL_P2P_DISABLE, NCCL_P2P_LEVEL; containers without a "
+         "shared PID and IPC namespace; ACS",
+         {{"NCCL_P2P_DISABLE", "1"}}});
+  }
+
+  void choices() {
+    if (!environment_.get("NCCL_MAX_NCHANNELS"))
+      add({"channels-2",
+           "two channels only",
+           "NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS; \"coll channels\" "
+           "with NCCL_DEBUG=INFO",
+           {{"NCCL_MAX_NCHANNELS", "2"}}});
+    for (const Algorithm algorithm : kAllAlgorithms) {
+      const bool collnet =
+          algorithm == Algorithm::collnet_direct || algorithm == Algorithm::collnet_chain;
+      const std::string name(to_text(algorithm));
+      if ((collnet && !sharp_) || is_set("NCCL_ALGO", name)) continue;
+      add({"algo-" + name,
+           fmt::format("algorithm {} throughout", name),
+           "NCCL_ALGO, a tuner plugin; NCCL_DEBUG_SUBSYS=TUNING (2.24 and later) prints the choice",
+           {{"NCCL_ALGO", name}}});
+    }
+    for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+      const std::string name(to_text(protocol));
+      if (is_set("NCCL_PROTO", name)) continue;
+      add({"proto-" + name,
+           fmt::format("protocol {} throughout", name),
+           "NCCL_PROTO, a tuner plugin; NCCL_DEBUG_SUBSYS=TUNING (2.24 and later) prints the "
+           "choice",
+           {{"NCCL_PROTO", name}}});
+    }
+  }
+
+  const Cluster& cluster_;
+  const NodeGraph& node_;
+  Collective collective_;
+  const Environment& environment_;
+  bool sharp_;
+  std::vector<Suspect> out_;
+};
+
+void slow_down(Cluster& cluster, LinkId link, double share) {
+  const auto whole = static_cast<double>(cluster.link(link).rate.bytes_per_s);
+  cluster.set_rate(link, {std::max<std::int64_t>(static_cast<std::int64_t>(whole * share), 1)});
+}
+
+/// What NIC `nic` of a node sends and receives.
+void slow_port(Cluster& cluster, int node, const NicInfo& nic, double share) {
+  slow_down(cluster, cluster.nic_to_leaf(node, nic.vertex), share);
+  slow_down(cluster, cluster.leaf_to_nic(node, nic.vertex), share);
+}
+
+bool touches(const NodeLink& link, VertexId vertex) {
+  return link.from == vertex || link.to == vertex;
+}
+
+}  // namespace
+
+std::vector<Suspect> possible_causes(const Cluster& cluster, Collective collective,
+                                     const Environment& environment, bool sharp) {
+  return Suspects(cluster, collective, environment, sharp).list();
+}
+
+void apply_hardware(const Suspect& cause, Cluster& cluster) {
+  const NodeGraph& node = cluster.node();
+  const auto links = node.links();
+  switch (cause.hardware) {
+    case Hardware::as_described:
+    case Hardware::other_socket:
+      return;
+    case Hardware::nic_port:
+      return slow_port(cluster, 0, node.nics().front(), cause.share);
+    case Hardware::nic_ports:
+      for (int n = 0; n < cluster.nodes(); ++n) {
+        for (const NicInfo& nic : node.nics()) slow_port(cluster, n, nic, cause.share);
+      }
+      return;
+    case Hardware::nic_slot:
+    case Hardware::pcie: {
+      const bool one = cause.hardware == Hardware::nic_slot;
+      for (std::uint32_t i = 0; i < links.size(); ++i) {
+        const NodeLink& link = links[i];
+        if (link.kind != LinkKind::pcie) continue;
+        if (one && !touches(link, node.nics().front().vertex)) continue;
+        for (int n = 0; n < cluster.nodes(); ++n)
+          slow_down(cluster, cluster.global(n, LinkId{i}), cause.share);
+      }
+      return;
+    }
+  }
+}
+
+void apply_wiring(const Suspect& cause, const Cluster& cluster, CollectiveRun& run) {
+  if (cause.hardware != Hardware::other_socket) return;
+  const std::vector<int> across = nics_across(cluster.node());
+  const auto move = [&](int& nic) {
+    if (nic >= 0 && nic < static_cast<int>(across.size()))
+      nic = across[static_cast<std::size_t>(nic)];
+  };
+  for (GraphChannel& channel : run.graph.channels) {
+    move(channel.net_in);
+    move(channel.net_out);
+  }
+  run.transport.pxn = false;
+}
+
+}  // namespace fabricast

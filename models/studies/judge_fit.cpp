@@ -1,0 +1,67 @@
+#include "models/studies/judge_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fabricast {
+
+namespace {
+
+constexpr double kQuadraticUpTo = 0.1;  // |ln|: errors of a good prediction; larger ones count less
+
+/// Huber's: quadratic near 0, then linear, so that a few odd rows do not decide.
+double huber(double x) {
+  const double size = std::abs(x);
+  return size <= kQuadraticUpTo ? size * size / 2 : kQuadraticUpTo * (size - kQuadraticUpTo / 2);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+FitOfPrediction fit_of(std::size_t which, const std::vector<double>& measured,
+                       const std::vector<double>& predicted, double limit) {
+  FitOfPrediction out{which};
+  std::vector<double> sizes;
+  for (std::size_t row = 0; row < measured.size(); ++row) {
+    const double left = std::log(measured[row] / predicted[row]);
+    sizes.push_back(std::abs(left));
+    out.loss += huber(left) / static_cast<double>(measured.size());
+    out.outside += sizes.back() > limit ? 1 : 0;
+  }
+  out.typical = median(std::move(sizes));
+  return out;
+}
+
+}  // namespace
+
+bool same_everywhere(const std::vector<double>& a, const std::vector<double>& b) {
+  for (std::size_t row = 0; row < a.size(); ++row) {
+    if (a[row] > b[row] * kSameTime || b[row] > a[row] * kSameTime) return false;
+  }
+  return true;
+}
+
+std::vector<FitGroup> rank_predictions(const std::vector<double>& measured,
+                                       const std::vector<std::vector<double>>& predicted,
+                                       double limit) {
+  std::vector<FitOfPrediction> fits;
+  for (std::size_t i = 0; i < predicted.size(); ++i)
+    fits.push_back(fit_of(i, measured, predicted[i], limit));
+  std::ranges::stable_sort(fits, {}, &FitOfPrediction::loss);
+  std::vector<FitGroup> out;
+  while (!fits.empty()) {
+    const std::vector<double>& best = predicted[fits.front().which];
+    const auto rest = std::stable_partition(fits.begin(), fits.end(), [&](const auto& fit) {
+      return same_everywhere(best, predicted[fit.which]);
+    });
+    out.push_back({{fits.begin(), rest}});
+    fits.erase(fits.begin(), rest);
+  }
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,35 @@
+#pragma once
+// Which of several predictions fits what was measured, over all rows. Knows nothing of causes.
+
+#include <cstddef>
+#include <vector>
+
+namespace fabricast {
+
+/// Of one prediction against the measurement.
+struct FitOfPrediction {
+  std::size_t which = 0;    ///< its number
+  double loss = 0;          ///< mean over rows of Huber's loss of ln(measured / predicted)
+  double typical = 0;       ///< median of |ln(measured / predicted)|
+  std::size_t outside = 0;  ///< rows that it does not explain
+};
+
+/// Predictions that these rows cannot tell apart: each as good as the first, which fits best.
+struct FitGroup {
+  std::vector<FitOfPrediction> fits;
+};
+
+/// Rows with a prediction beyond this factor of another one tell the two apart.
+inline constexpr double kSameTime = 1.04;
+
+/// Best first. `predicted[p][row]` and `measured[row]` are times above 0, `limit` is
+/// |ln(measured / predicted)| up to which a row is explained. A group is made of the best one left
+/// and of all that are within kSameTime of it on every row.
+std::vector<FitGroup> rank_predictions(const std::vector<double>& measured,
+                                       const std::vector<std::vector<double>>& predicted,
+                                       double limit);
+
+/// Within kSameTime of each other on every row.
+bool same_everywhere(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace fabricast

@@ -1,0 +1,141 @@
+#include "models/studies/judge_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/io/counted.hpp"
+#include "models/io/text_table.hpp"
+#include "models/io/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::size_t kShown = 5;  // groups of causes
+
+std::string rows_text(const JudgeResult& result) {
+  TextTable table("  ");
+  for (std::size_t i = 0; i < 6; ++i) table.align_right(i);
+  table.add({"size", "time us", "expected", "ratio", "busbw", "expected", "verdict", "choice"});
+  for (const JudgeRow& row : result.rows) {
+    const double measured = busbw_of(result, row.size, row.measured_us);
+    const double expected = busbw_of(result, row.size, row.expected_us);
+    table.add({to_text(row.size), fmt::format("{:.2f}", row.measured_us),
+               fmt::format("{:.2f}", row.expected_us),
+               fmt::format("{:.2f}", row.measured_us / row.expected_us),
+               fmt::format("{:.2f}", measured), fmt::format("{:.2f}", expected),
+               std::string(to_text(row.verdict)),
+               row.algorithm == "none"
+                   ? std::string(row.protocol)
+                   : fmt::format("{} {} x{}", row.algorithm, row.protocol, row.channels)});
+  }
+  return table.text();
+}
+
+std::string summary(const JudgeResult& result) {
+  const auto count = [&](RowVerdict verdict) {
+    return std::ranges::count(result.rows, verdict, &JudgeRow::verdict);
+  };
+  const TimeBand band = result.rows.front().band;
+  return fmt::format(
+      "{} of {} within the band (time {:.2f} to {:.2f} of what is expected), {} "
+      "slower, {} faster\n",
+      count(RowVerdict::within), counted(std::ssize(result.rows), "row"), band.lower, band.upper,
+      count(RowVerdict::below), count(RowVerdict::above));
+}
+
+std::string verdict_text(const JudgeResult& result) {
+  switch (result.verdict) {
+    case JudgeVerdict::as_expected:
+      return "as expected: nothing to look for\n";
+    case JudgeVerdict::faster:
+      return "faster than expected: is --topology the machine that was measured?\n";
+    case JudgeVerdict::unexplained:
+      return "slower than expected, and no cause below explains it better than none\n";
+    case JudgeVerdict::explained:
+      return "slower than expected\n";
+  }
+  return {};
+}
+
+std::string titles(const JudgeResult& result, const FitGroup& group) {
+  std::string out;
+  for (const FitOfPrediction& fit : group.fits) {
+    const Suspect& cause = result.causes[fit.which].cause;
+    out += fmt::format("{}{}{}", out.empty() ? "" : "\n     or ", cause.title,
+                       cause.name.empty() ? "" : fmt::format(" [{}]", cause.name));
+  }
+  return out;
+}
+
+std::string ranking_text(const JudgeResult& result) {
+  std::string out = "Causes, the one that explains all rows best first:\n";
+  const std::size_t shown = std::min(kShown, result.ranking.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const FitGroup& group = result.ranking[i];
+    const FitOfPrediction& best = group.fits.front();
+    out += fmt::format(
+        "  {}. {}\n     the rows are typically {:.0f} % off its times, {} of {} within the "
+        "band{}\n",
+        i + 1, titles(result, group), 100 * (std::exp(best.typical) - 1),
+        result.rows.size() - best.outside, result.rows.size(),
+        group.fits.size() > 1 ? "; these rows cannot tell them apart" : "");
+    if (i > 0) continue;
+    for (const FitOfPrediction& fit : group.fits) {
+      const Suspect& cause = result.causes[fit.which].cause;
+      if (!cause.check.empty()) out += fmt::format("     look at: {}\n", cause.check);
+    }
+  }
+  if (shown < result.ranking.size())
+    out += fmt::format("  and {} more that fit worse\n", result.ranking.size() - shown);
+  return out;
+}
+
+std::string unseen_text(const JudgeResult& result) {
+  std::string out;
+  for (const std::size_t i : result.unseen)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", result.causes[i].cause.name);
+  if (out.empty()) return out;
+  return fmt::format("These would not show in these rows (less than {:.0f} % each): {}\n",
+                     100 * (kSameTime - 1), out);
+}
+
+std::string targets_text(const JudgedTable& table) {
+  if (table.targets.empty()) return {};
+  TextTable out("  ");
+  for (std::size_t i = 0; i < 5; ++i) out.align_right(i);
+  out.add({"size", "target", "least", "measured", "simulated", "verdict"});
+  for (const JudgedTarget& judged : table.targets) {
+    out.add({fmt::format("{} B", judged.target.size.count),
+             fmt::format("{:.1f}", judged.target.expected),
+             fmt::format("{:.1f}", judged.target.least), fmt::format("{:.1f}", judged.measured),
+             fmt::format("{:.1f}", judged.predicted), std::string(judged.verdict())});
+  }
+  return "\nTargets (busbw GB/s)\n" + out.text();
+}
+
+}  // namespace
+
+double busbw_of(const JudgeResult& result, Bytes size, double time_us) {
+  return busbw_GBps(result.config.collective, result.ranks, size,
+                    Duration{static_cast<std::int64_t>(time_us * 1e6)});
+}
+
+std::string judge_text(const JudgedTable& table) {
+  const JudgeResult& result = table.result;
+  std::string out =
+      fmt::format("fabricast judge: {}: {} on {} x {}, {}, NCCL {}\n\n", table.source,
+                  to_text(result.config.collective), result.nodes, result.config.topology,
+                  counted(result.ranks, "rank"), to_text(result.config.version));
+  out += rows_text(result) + "\n" + summary(result) + verdict_text(result);
+  const bool slow =
+      result.verdict == JudgeVerdict::explained || result.verdict == JudgeVerdict::unexplained;
+  if (slow) out += "\n" + ranking_text(result);
+  out += unseen_text(result) + targets_text(table);
+  for (const std::string& note : result.notes) out += fmt::format("note: {}\n", note);
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,251 @@
+// The study behind `fabricast judge`: reading logs, fitting predictions, naming causes.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "models/io/nccl_tests_log.hpp"
+#include "models/studies/judge_targets.hpp"
+#include "tests/unit/error_text.hpp"
+
+namespace fabricast {
+namespace {
+
+const PartsCatalogue& parts() {
+  static const PartsCatalogue loaded = load_parts();
+  return loaded;
+}
+
+void one_after_another(std::size_t count, const std::function<void(std::size_t)>& one) {
+  for (std::size_t i = 0; i < count; ++i) one(i);
+}
+
+JudgeConfig config_of(const char* topology, Collective collective) {
+  JudgeConfig config;
+  config.topology = topology;
+  config.nodes = 2;
+  config.collective = collective;
+  for (std::int64_t size = 16 << 10; size <= 64 << 20; size *= 8)
+    config.rows.push_back({Bytes{size}, 0});
+  return config;
+}
+
+/// Numbers that are about normal, with mean 0 and deviation 1, the same with every compiler: the
+/// sum of 12 even ones.
+class Noise {
+ public:
+  double next() {
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += static_cast<double>(random_() >> 11) * 0x1p-53;
+    return sum;
+  }
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+ private:
+  std::mt19937_64 random_{20'26};
+};
+
+/// As measured: times with 5 % noise.
+JudgeConfig measured(JudgeConfig config, const std::vector<double>& times_us, Noise& noise) {
+  for (std::size_t i = 0; i < times_us.size(); ++i)
+    config.rows[i].measured_us = times_us[i] * std::exp(0.05 * noise.next());
+  return config;
+}
+
+bool names(const FitGroup& group, std::size_t cause) {
+  return std::ranges::any_of(group.fits, [&](const auto& fit) { return fit.which == cause; });
+}
+
+struct Score {
+  int runs = 0, right = 0, alone = 0, healthy = 0, as_expected = 0;
+};
+
+/// Causes that can be seen in these rows, each drawn about equally often.
+Score score_of(const JudgeConfig& config, int runs, int healthy, Noise& noise) {
+  const ExpectedRows expectation = expect_rows(config, parts(), one_after_another);
+  std::vector<std::size_t> seen;
+  for (std::size_t i = 1; i < expectation.causes.size(); ++i) {
+    if (!expectation.causes[i].refused.empty()) continue;
+    JudgeConfig exact = config;
+    for (std::size_t row = 0; row < exact.rows.size(); ++row)
+      exact.rows[row].measured_us = expectation.causes[i].times_us[row];
+    if (judge_rows(exact, expectation).verdict == JudgeVerdict::explained) seen.push_back(i);
+  }
+  REQUIRE(seen.size() >= 5);
+  Score score;
+  for (int run = 0; run < runs; ++run) {
+    const std::size_t cause = seen[noise.below(seen.size())];
+    const JudgeResult result =
+        judge_rows(measured(config, expectation.causes[cause].times_us, noise), expectation);
+    const bool right =
+        names(result.ranking.front(), cause) && result.verdict == JudgeVerdict::explained;
+    if (!right)
+      MESSAGE(config.topology
+              << " " << to_text(config.collective) << ": " << expectation.causes[cause].cause.name
+              << " taken for "
+              << expectation.causes[result.ranking.front().fits.front().which].cause.name << ", "
+              << to_text(result.verdict));
+    ++score.runs;
+    score.right += right ? 1 : 0;
+    score.alone += right && result.ranking.front().fits.size() == 1 ? 1 : 0;
+  }
+  for (int run = 0; run < healthy; ++run) {
+    const JudgeResult result =
+        judge_rows(measured(config, expectation.causes.front().times_us, noise), expectation);
+    ++score.healthy;
+    score.as_expected += result.verdict == JudgeVerdict::as_expected ? 1 : 0;
+  }
+  return score;
+}
+
+}  // namespace
+
+TEST_CASE("judge: names the cause of 50 misconfigurations, and that 50 machines are well") {
+  Noise noise;
+  Score all;
+  for (const auto& [topology, collective] : {std::pair{"hgx-h200-2nic", Collective::all_reduce},
+                                             {"hgx-h200-2nic", Collective::all_gather},
+                                             {"gh200-4", Collective::all_reduce},
+                                             {"h100-pcie-nvl-4", Collective::all_reduce},
+                                             {"dgx-h100", Collective::all_reduce}}) {
+    const Score score = score_of(config_of(topology, collective), 10, 10, noise);
+    all.runs += score.runs;
+    all.right += score.right;
+    all.alone += score.alone;
+    all.healthy += score.healthy;
+    all.as_expected += score.as_expected;
+  }
+  MESSAGE(all.right << " of " << all.runs << " right, " << all.alone << " of them alone; "
+                    << all.as_expected << " of " << all.healthy << " as expected");
+  CHECK(all.right >= 45);
+  CHECK(all.as_expected >= 45);
+}
+
+TEST_CASE("judge: the best prediction comes first, equal ones together") {
+  const std::vector<double> measured = {10, 20, 40, 80};
+  const auto ranking = rank_predictions(
+      measured, {{10, 20, 20, 20}, {10, 20, 40, 81}, {10.1, 20.2, 40.4, 80.8}, {20, 40, 80, 160}},
+      0.2);
+  REQUIRE(ranking.size() == 3);
+  REQUIRE(ranking[0].fits.size() == 2);  // 1 and 2 are within 4 % of each other everywhere
+  CHECK(ranking[0].fits[0].which == 1);
+  CHECK(ranking[0].fits[1].which == 2);
+  CHECK(ranking[0].fits[0].outside == 0);
+  CHECK(ranking[1].fits[0].which == 0);
+  CHECK(ranking[1].fits[0].outside == 2);
+  CHECK(ranking[1].fits[0].typical == doctest::Approx(std::log(2.0) / 2));
+  CHECK(ranking[2].fits[0].which == 3);
+  // Huber's loss: 0.1 (ln 2 - 0.05) on each row.
+  CHECK(ranking[2].fits[0].loss == doctest::Approx(0.1 * (std::log(2.0) - 0.05)));
+}
+
+TEST_CASE("judge: one odd row does not decide") {
+  const std::vector<double> measured = {10, 20, 40, 80, 1600};
+  const auto ranking =
+      rank_predictions(measured, {{10, 20, 40, 80, 160}, {30, 60, 120, 240, 1600}}, 0.2);
+  CHECK(ranking[0].fits[0].which == 0);
+}
+
+TEST_CASE("judge: targets hold at their size, between rows") {
+  const std::vector<Target> targets = parse_targets(
+      "collective,size_bytes,expected_busbw_GBps,least_busbw_GBps\n"
+      "all_reduce,2000,2,1\nall_gather,2000,1,1\nall_reduce,100000,2,1\n",
+      "t.csv");
+  REQUIRE(targets.size() == 3);
+  JudgeResult result;
+  result.config.collective = Collective::all_reduce;
+  result.ranks = 2;  // busbw = algbw
+  result.rows.resize(2);
+  result.rows[0].size = Bytes{1000};
+  result.rows[1].size = Bytes{4000};
+  result.rows[0].measured_us = result.rows[0].expected_us = 1;
+  result.rows[1].measured_us = 4;
+  result.rows[1].expected_us = 1;
+  const auto judged = judge_targets(result, targets);
+  REQUIRE(judged.size() == 1);  // the second is of another collective, the third beyond the rows
+  CHECK(judged[0].measured == doctest::Approx(1.0));   // 2000 B in 2 us
+  CHECK(judged[0].predicted == doctest::Approx(2.0));  // in 1 us
+  CHECK(judged[0].verdict() == "acceptable");
+  CHECK(
+      error_text([] {
+        parse_targets(
+            "collective,size_bytes,expected_busbw_GBps,least_busbw_GBps\n"
+            "allreduce,1,1,1\n",
+            "t.csv");
+      }) ==
+      "t.csv:2: collective: unknown collective \"allreduce\"\nhint: did you mean \"all_reduce\"?");
+}
+
+TEST_CASE("nccl-tests' output: prefixes, colours, commas, cut ends") {
+  const char* const table =
+      "# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048\r\n"
+      "#  Rank  0 Group  0 Pid   1 on  host-a device  0 [0x07] NVIDIA A100\r\n"
+      "#  Rank  1 Group  0 Pid   2 on  host-b device  0 [0x07] NVIDIA A100\r\n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     "
+      "time  "
+      " algbw   busbw #wrong\r\n"
+      "\x1b[32m        1024           256     float     sum      -1    10,5    0.10    0.10      0 "
+      "  "
+      " 11.5    0.09    0.09    N/A\x1b[0m\r\n"
+      "host-a:1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_1.\r\n"
+      "        2048           512     float     sum      -1    20.5    0.10    0.10      0    2";
+  const NcclTestsLog log = parse_nccl_tests(table, "log");
+  REQUIRE(log.tables.size() == 1);
+  const NcclTestsTable& read = log.tables[0];
+  CHECK(read.ranks() == 2);
+  CHECK(read.hosts() == 2);
+  CHECK(read.gpus_per_host() == 1);
+  CHECK(!read.collective);
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].out_of_place->time_us == 10.5);
+  CHECK(read.rows[0].in_place->time_us == 11.5);
+  CHECK(!read.rows[0].in_place->wrong);
+  CHECK(read.rows[1].out_of_place->time_us == 20.5);
+  CHECK(!read.rows[1].in_place);
+  CHECK(log.unread == 1);
+  CHECK(log.environment.get("NCCL_IB_HCA") == "mlx5_1");
+  CHECK(log.remarks == std::vector<std::string>{"colours taken off", "carriage returns taken off",
+                                                "decimal commas are read as points",
+                                                "1 row could be read in part only"});
+}
+
+TEST_CASE("nccl-tests' output: the old layout, one half, and no rows of other tools") {
+  const auto rows = [](const std::string& text) {
+    const NcclTestsLog log = parse_nccl_tests(text, "log");
+    return log.rows();
+  };
+  CHECK(rows("8 2 float sum 13.37 0.00 0.00 1e-07 14.59 0.00 0.00 0e+00\n") == 1);
+  CHECK(rows("8 2 float sum -1 13.37 0.00 0.00 0\n") == 1);
+  CHECK(rows("8 2 apples sum -1 13.37 0.00 0.00 0\n") == 0);
+  CHECK(rows("8 2 3 4\n") == 0);
+  CHECK(rows("size time algbw busbw\n32_768 43.83 0.75 1.31\n") == 1);
+  CHECK(rows("0: 8 2 float sum -1 13.37 0.00 0.00 0\n0: #\n0: #\n") == 1);
+  CHECK(rows("[1,0]<stdout>:8 2 float sum -1 13.37 0.00 0.00 0\n") == 1);
+}
+
+TEST_CASE("nccl-tests' JSON: what is not a number is no time") {
+  const NcclTestsLog log = parse_nccl_tests(
+      R"({"args":["./build/all_gather_perf"],"env":["NCCL_ALGO=Ring","HOME=/x"],"nccl_version":22907,)"
+      R"("config":{"nthreads":1,"ngpus":8},"results":[{"size":8,"count":2,"type":"float",)"
+      R"("redop":"none","root":"    -1","out_of_place":{"time":1.5,"alg_bw":"nan","bus_bw":2.0},)"
+      R"("in_place":null}],"errors":["it broke"]})",
+      "log");
+  REQUIRE(log.rows() == 1);
+  CHECK(log.nccl_version == "2.29.7");
+  CHECK(log.tables[0].collective == Collective::all_gather);
+  CHECK(log.tables[0].gpus == 8);
+  CHECK(log.tables[0].rows[0].out_of_place->time_us == 1.5);
+  CHECK(!log.tables[0].rows[0].out_of_place->algbw);
+  CHECK(log.environment.variables().size() == 1);
+  CHECK(log.remarks ==
+        std::vector<std::string>{"the run failed: it broke", "1 of 1 rows lack a time"});
+  CHECK(error_text([] { parse_nccl_tests("{\"args\":[\"x_perf\"],\"results\":[", "log"); }) ==
+        "log: this JSON of nccl-tests is cut off or broken\nhint: a run that is killed does not "
+        "finish its file: use the text output");
+}
+
+}  // namespace fabricast
