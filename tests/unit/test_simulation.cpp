@@ -207,8 +207,8 @@ TEST_CASE("LL between nodes: stored into host memory by the GPU, then forwarded 
 TEST_CASE("software: every cost once") {
   // As above, with LL's costs. A block is busy for 480 ns and then copies 64 B at 6.5 GB/s, 9,847
   // ps, longer than either link it writes to needs. The proxy posts in 500 ns and reads 128 B of
-  // data and flags at 10 GB/s, 12.8 ns. The NIC sends them in 2,667 ps; the flag is seen 1.2 us after.
-  // The last receive costs a block's time once more. Launch 6.6 us first.
+  // data and flags at 10 GB/s, 12.8 ns. The NIC sends them in 2,667 ps; the flag is seen 1.2 us
+  // after. The last receive costs a block's time once more. Launch 6.6 us first.
   PartsCatalogue parts = load_parts();
   parts.software.protocol[index_of(Protocol::ll)].first_pass = {};
   const Bench pair("dgx-h100", 2, parts);
