@@ -19,7 +19,7 @@ namespace {
 struct CalibrateOptions {
   std::string recipe, out, predictions, leave_out;
   bool cross_validate = false;
-  int slices_max = 100'000, slices_max_final = 500'000;
+  int slices_max = 50'000, slices_max_final = 300'000;
 };
 
 void write_file(const std::string& file, const std::string& text) {
