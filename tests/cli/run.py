@@ -55,7 +55,7 @@ def transcript():
 
 def help_goes_to_stdout():
     for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
-                      "lint --help", "step --help", "judge --help", "import --help",
+                      "lint --help", "step --help", "judge --help", "import --help", "hang --help",
                       "validate --help",
                       "validate nccl-tests --help", "validate steps --help"]:
         ran = run(arguments)
