@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   add_calibrate(app, action);
   add_judge(app, action);
   add_import(app, action);
+  add_hang(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

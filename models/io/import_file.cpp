@@ -44,7 +44,7 @@ std::string import_readers::joined(const std::vector<std::string>& words,
 }
 
 std::string ImportedFile::value(std::string_view key) const {
-  const auto at = std::ranges::find(found, key, &Finding::key);
+  const auto at = std::ranges::find(found, key, &ImportFinding::key);
   return at == found.end() ? "" : at->value;
 }
 
@@ -59,7 +59,7 @@ ImportedFile import_text(const std::string& text, const std::string& file) {
 std::string import_report(const ImportedFile& read, const std::string& file) {
   std::string out = fmt::format("{}: {}\n", file, read.kind.empty() ? "not known" : read.kind);
   TextTable table("  ");
-  for (const Finding& finding : read.found) table.add({finding.key, finding.value});
+  for (const ImportFinding& finding : read.found) table.add({finding.key, finding.value});
   out += table.text();
   if (!read.calls.empty()) {
     TextTable calls("  ");
@@ -80,7 +80,7 @@ std::string import_report(const ImportedFile& read, const std::string& file) {
 std::string import_json(const ImportedFile& read, const std::string& file) {
   using Json = nlohmann::ordered_json;
   Json found = Json::object();
-  for (const Finding& finding : read.found) found[finding.key] = finding.value;
+  for (const ImportFinding& finding : read.found) found[finding.key] = finding.value;
   Json calls = Json::array();
   for (const TracedCall& call : read.calls) {
     calls.push_back({{"collective", call.collective},

@@ -10,9 +10,9 @@
 namespace fabricast {
 
 /// "gpus", "8": words of docs/import.md, one value each.
-struct Finding {
+struct ImportFinding {
   std::string key, value;
-  bool operator==(const Finding&) const = default;
+  bool operator==(const ImportFinding&) const = default;
 };
 
 /// One collective call that a trace shows.
@@ -35,11 +35,11 @@ struct LoggedChoice {
 
 struct ImportedFile {
   std::string kind;  ///< "nvidia-smi topo -m"; "" = not known
-  std::vector<Finding> found;
+  std::vector<ImportFinding> found;
   std::vector<std::string> remarks;  ///< what was not read, and what to beware of
   std::vector<TracedCall> calls;
   std::vector<LoggedChoice> choices;
-  std::vector<Finding> settings;  ///< variables, of NCCL's log
+  std::vector<ImportFinding> settings;  ///< variables, of NCCL's log
 
   void add(std::string key, std::string value) {
     if (!value.empty()) found.push_back({std::move(key), std::move(value)});

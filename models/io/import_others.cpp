@@ -259,7 +259,7 @@ bool read_nccl_tests(const std::string& text, const std::string& file, ImportedF
   for (const std::string& remark : log.remarks) out.remark(remark);
   ImportedFile beside;
   if (!has_log || !read_nccl_log(read_log(text), beside)) return true;
-  for (Finding& finding : beside.found) {
+  for (ImportFinding& finding : beside.found) {
     if (finding.key != "version" && finding.key != "settings")
       out.add("NCCL " + finding.key, std::move(finding.value));
   }

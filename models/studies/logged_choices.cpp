@@ -54,7 +54,7 @@ bool same_word(std::string_view a, std::string_view b) {
 std::vector<ComparedChoice> compare_choices(const ImportedFile& log, const std::string& topology,
                                             int nodes, const PartsCatalogue& parts) {
   Environment environment;
-  for (const Finding& setting : log.settings) environment.set(setting.key, setting.value);
+  for (const ImportFinding& setting : log.settings) environment.set(setting.key, setting.value);
   const NcclVersion version = version_of(log.value("version"));
   const int logged_nodes = largest(log.value("nodes")), ranks = largest(log.value("ranks"));
   TopologyRequest asked{topology, nodes > 0 ? nodes : logged_nodes, ""};

@@ -1,0 +1,117 @@
+#include "models/io/read_call_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/io/words.hpp"
+#include "sim/error.hpp"
+
+namespace fabricast {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kRankMax = 1 << 24;
+const std::vector<std::string> kKeys = {"rank", "call",     "group", "ranks",
+                                        "peer", "elements", "at_s",  "end"};
+
+class LineReader {
+ public:
+  LineReader(std::string_view text, const std::string& file, int line) : file_(file), line_(line) {
+    json_ = Json::parse(text, nullptr, false);
+    if (!json_.is_object())
+      fail({}, "is no JSON object",
+           "write one call a line: {\"rank\": 0, \"call\": \"all_reduce\"}");
+    for (const auto& [key, value] : json_.items()) {
+      if (std::ranges::find(kKeys, key) == kKeys.end())
+        fail({}, fmt::format("unknown key \"{}\"", key), hint_nearest(key, kKeys));
+    }
+  }
+
+  RankCall read() const {
+    RankCall call;
+    call.line = line_;
+    if (!json_.contains("rank")) fail("rank", "is missing");
+    call.rank = rank_of("rank", json_["rank"]);
+    if (json_.contains("end")) {
+      call.end = text("end");
+      return call;
+    }
+    call.op = text("call");
+    if (json_.contains("group")) call.group = text("group");
+    if (json_.contains("at_s")) {
+      if (!json_["at_s"].is_number()) fail("at_s", "is no number of seconds");
+      call.at_s = json_["at_s"].get<double>();
+    }
+    if (json_.contains("elements")) {
+      const Json& value = json_["elements"];
+      if (!value.is_number_integer() || value.get<double>() < 0) fail("elements", "is no count");
+      call.elements = value.get<long long>();
+    }
+    const bool message = call.op == "send" || call.op == "recv";
+    if (message != json_.contains("peer"))
+      fail("peer",
+           message ? "is missing: send and recv name one" : "belongs to send and recv only");
+    if (message) {
+      call.peer = rank_of("peer", json_["peer"]);
+      if (call.peer == call.rank) fail("peer", "is the rank itself");
+    }
+    if (json_.contains("ranks")) members(call);
+    return call;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string key, std::string what, std::string hint = {}) const {
+    throw Error(Place{file_, line_, std::move(key)}, std::move(what), std::move(hint));
+  }
+
+  std::string text(const char* key) const {
+    if (!json_.contains(key)) fail(key, "is missing");
+    if (!json_[key].is_string() || json_[key].get_ref<const std::string&>().empty())
+      fail(key, "is no word");
+    return json_[key].get<std::string>();
+  }
+
+  int rank_of(const char* key, const Json& value) const {
+    if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > kRankMax)
+      fail(key, "is no rank");
+    return value.get<int>();
+  }
+
+  void members(RankCall& call) const {
+    const Json& list = json_["ranks"];
+    if (!list.is_array()) fail("ranks", "is no list");
+    for (const Json& rank : list) call.members.push_back(rank_of("ranks", rank));
+    std::ranges::sort(call.members);
+    if (std::ranges::adjacent_find(call.members) != call.members.end())
+      fail("ranks", "names a rank twice");
+    if (std::ranges::find(call.members, call.rank) == call.members.end())
+      fail("ranks", fmt::format("is without rank {}, which makes the call", call.rank));
+  }
+
+  const std::string& file_;
+  int line_;
+  Json json_;
+};
+
+}  // namespace
+
+std::vector<RankCall> parse_call_trace(const std::string& text, const std::string& file) {
+  std::vector<RankCall> out;
+  int number = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = trimmed(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    const std::string_view bare = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    if (!bare.empty()) out.push_back(LineReader(bare, file, number).read());
+  }
+  if (out.empty()) throw Error(Place{file, 0, {}}, "no call is in it");
+  return out;
+}
+
+}  // namespace fabricast

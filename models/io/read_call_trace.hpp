@@ -1,0 +1,11 @@
+#pragma once
+// JSON lines of calls, rank by rank: docs/hang.md.
+
+#include "models/studies/hang.hpp"
+
+namespace fabricast {
+
+/// Throws Error with the line of what is wrong.
+std::vector<RankCall> parse_call_trace(const std::string& text, const std::string& file);
+
+}  // namespace fabricast
