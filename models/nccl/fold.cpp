@@ -21,7 +21,7 @@ class Finder {
     fold.nodes = nodes;
     fold.why_not = nodes == 1 ? "there is one node" : against();
     if (!fold.why_not.empty()) return fold;
-    if (run_.algorithm != Algorithm::ring && run_.algorithm != Algorithm::pat) return sharp_fold();
+    if (is_sharp()) return sharp_fold();
     std::string last = "the number of nodes is prime to what a leaf or a pod holds";
     const int least = least_period();
     for (int period = least; period < nodes; period += least) {
@@ -69,6 +69,12 @@ class Finder {
         return run_.collective == Collective::all_reduce ? "" : "each node has a share of its own";
     }
     return "";
+  }
+
+  bool is_sharp() const {
+    return is_tuned(run_.collective) &&
+           (run_.algorithm == Algorithm::nvls || run_.algorithm == Algorithm::collnet_direct ||
+            run_.algorithm == Algorithm::collnet_chain);
   }
 
   /// One node for all: each gives to the tree and takes from it at the same time as the others.
