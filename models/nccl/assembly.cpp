@@ -52,7 +52,8 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
       fold_(fold),
       period_(static_cast<std::uint32_t>(fold.nodes * members_.gpus_per_node())),
       copies_(static_cast<std::uint32_t>(is_full ? fold.copies : 1)),
-      is_folded_(!is_full && fold.copies_in_all() > 1) {
+      is_folded_(!is_full && fold.copies_in_all() > 1),
+      merges_(!is_full && fold.merges) {
   const std::uint32_t simulated = period_ * copies_;
   if (first_thread) first_thread_ = *first_thread;
   for (std::uint32_t i = 0; !first_thread && i < simulated; ++i) {
@@ -133,15 +134,33 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
                                    const Program& program, Role role, int rank,
                                    std::uint64_t slices) {
   std::uint32_t kind = classes[static_cast<std::size_t>(rank % gpus())];
-  const auto slow = std::ranges::find(run_.faults.gpus, rank, &Faults::SlowGpu::rank);
-  const bool is_slow = slow != run_.faults.gpus.end();
-  if (is_slow) kind = slowed_class(kind, slow->speed);
+  const bool is_slow = speed(rank) != 1;
+  if (is_slow) kind = slowed_class(kind, speed(rank));
   const std::uint32_t id = machine_.add_worker(kind, program, role);
-  if (is_slow) speeds_[id] = slow->speed;
+  if (is_slow) speeds_[id] = speed(rank);
   workers_of_rank_[simulated(rank)].push_back(id);
   lanes_of_rank_[simulated(rank)].push_back(role.lane);
   slices_ += slices;
   return id;
+}
+
+double Assembly::speed(int rank) const {
+  const auto slow = std::ranges::find(run_.faults.gpus, rank, &Faults::SlowGpu::rank);
+  return slow == run_.faults.gpus.end() ? 1 : slow->speed;
+}
+
+bool Assembly::merges(int rank, int other) const {
+  const auto rate = [&](int of) {
+    const auto gpu = static_cast<std::size_t>(members_.gpu(of));
+    return cluster_.node().gpus()[gpu].part.copy_rate[index_of(run_.protocol)];
+  };
+  return merges_ && rate(rank) == rate(other) && speed(rank) == speed(other);
+}
+
+void Assembly::add_rank(std::uint32_t worker, int rank, std::uint64_t slices) {
+  workers_of_rank_[simulated(rank)].push_back(worker);
+  slices_ += slices;
+  merged_ += slices;
 }
 
 std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {

@@ -26,7 +26,8 @@ class Assembly {
            std::optional<std::uint32_t> first_thread = std::nullopt);
   /// The same for a run that may be folded: of ranks that are alike, only the first, or all of them
   /// (`is_full`), numbered such that copies follow each other. REQUIRES: the algorithm builds with
-  /// each_place() where anything is folded; a machine without links, unless is_full.
+  /// each_place() where anything is folded; a machine without links if there are copies, unless
+  /// is_full.
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
            const CollectiveRun& run, const Partition& partition, const Fold& fold, bool is_full,
            std::optional<std::uint32_t> first_thread = std::nullopt);
@@ -44,6 +45,8 @@ class Assembly {
   int nodes() const { return members_.node_count(); }
   int gpus() const { return members_.gpus_per_node(); }  ///< per node
   int ranks() const { return members_.ranks(); }
+  /// The first so many; for builders that do not use each_place().
+  int nodes_simulated() const { return is_folded_ ? fold_.nodes : nodes(); }
   Machine& machine() { return machine_; }
 
   /// Calls `visit` with the ranks (or the places of a ring) that are simulated, copies in a row.
@@ -61,6 +64,16 @@ class Assembly {
   const std::vector<std::vector<std::uint32_t>>& lanes() const { return fold_.rails.lanes; }
   std::size_t copies_of_lanes() const {
     return static_cast<std::size_t>(is_folded_ ? 1 : fold_.rails.copies);
+  }
+  /// Whether one worker can stand for two ranks of a node that do the same: their GPUs copy at one
+  /// rate.
+  bool merges(int rank, int other) const;
+  /// The worker does it for this rank too.
+  void add_rank(std::uint32_t worker, int rank, std::uint64_t slices);
+
+  /// Not a copy of another link.
+  bool is_simulated(LinkId link) const {
+    return !is_folded_ || fold_.representative(cluster_, link) == link;
   }
   /// Of a link of the cluster, the one of the machine.
   std::uint32_t link(LinkId link);
@@ -117,15 +130,31 @@ class Assembly {
   std::vector<std::uint32_t> workers(int rank, std::uint32_t lane) const;
   /// Slices that all GPU workers handle.
   std::uint64_t slices() const { return slices_; }
-  /// With those that proxies forward and the fabric passes on: one event each.
-  std::uint64_t events() const { return slices_ + forwarded_; }
+  /// Whether a worker stands for several ranks of a node.
+  bool has_merged() const { return merged_ > 0; }
+  /// The machine's, with those that proxies forward and the fabric passes on: one event each.
+  std::uint64_t events() const { return slices_ - merged_ + forwarded_; }
   /// Slices handled by what is no GPU: counted as events only.
   void add_forwarded(std::uint64_t slices) { forwarded_ += slices; }
+  /// The same for what no node has for itself, in the full run and in the machine, of which
+  /// add_forwarded() knows.
+  void add_shared(std::uint64_t full, std::uint64_t simulated) {
+    shared_ += full;
+    shared_simulated_ += simulated;
+  }
+  /// Of the full run, of which the machine had so many.
+  std::uint64_t full_events(std::uint64_t had) const {
+    return (had + merged_ - shared_simulated_) * copies_simulated_as_one() + shared_;
+  }
 
  private:
   /// The rank that is simulated for this one.
   std::size_t simulated(int rank) const;
   std::uint32_t add_worker_class(const WorkerClass& kind);
+  std::uint64_t copies_simulated_as_one() const {
+    return static_cast<std::uint64_t>(is_folded_ ? fold_.copies_in_all() : 1);
+  }
+  double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
   Machine& machine_;
@@ -137,7 +166,7 @@ class Assembly {
   Fold fold_;
   std::uint32_t period_ = 0;  ///< ranks
   std::uint32_t copies_ = 1;  ///< simulated
-  bool is_folded_ = false;
+  bool is_folded_ = false, merges_ = false;
   std::map<std::uint32_t, std::uint32_t> links_;
   std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
   std::uint32_t relay_class_ = 0;
@@ -147,7 +176,7 @@ class Assembly {
   std::map<std::uint32_t, WorkerClass> classes_;
   std::map<std::pair<std::uint32_t, double>, std::uint32_t> slowed_classes_;
   std::map<std::uint32_t, double> speeds_;  ///< of workers of slow GPUs
-  std::uint64_t slices_ = 0, forwarded_ = 0;
+  std::uint64_t slices_ = 0, merged_ = 0, forwarded_ = 0, shared_ = 0, shared_simulated_ = 0;
 };
 
 /// All links of a cluster, to a machine that has none.

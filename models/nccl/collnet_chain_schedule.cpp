@@ -60,7 +60,7 @@ void add_collnet_chain(Assembly& assembly) {
     const auto channel = static_cast<std::size_t>(assembly.partition().parts[lane].channel);
     ChainChannel chains(assembly, programs, classes, lane);
     std::vector<CollnetEnd> ends;
-    for (int node = 0; node < assembly.nodes(); ++node)
+    for (int node = 0; node < assembly.nodes_simulated(); ++node)
       ends.push_back(chains.add(node, channels[channel % channels.size()]));
     network.connect({lane, 0}, ends);
   }

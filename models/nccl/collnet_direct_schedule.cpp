@@ -50,7 +50,6 @@ class DirectSchedule {
   };
 
   const CollectiveRun& run() const { return assembly_.run(); }
-  int nodes() const { return assembly_.nodes(); }
   std::uint32_t others() const { return static_cast<std::uint32_t>(assembly_.gpus() - 1); }
   bool adds_up() const { return run().collective != Collective::all_gather; }
   bool hands_out() const { return run().collective != Collective::reduce_scatter; }
@@ -85,13 +84,13 @@ class DirectSchedule {
 
   void add_lane(std::uint32_t lane) {
     std::vector<NodeWorkers> all;
-    for (int node = 0; node < nodes(); ++node) {
+    for (int node = 0; node < assembly_.nodes_simulated(); ++node) {
       all.push_back(add_node(lane, node));
       connect_node(all.back(), node);
     }
     for (std::uint32_t head = 0; head < heads_.size(); ++head) {
       std::vector<CollnetEnd> ends;
-      for (int node = 0; node < nodes(); ++node) {
+      for (int node = 0; node < assembly_.nodes_simulated(); ++node) {
         const NodeWorkers& workers = all[static_cast<std::size_t>(node)];
         const int channel = assembly_.partition().parts[lane].channel;
         const Endpoint at =
@@ -152,7 +151,8 @@ class DirectSchedule {
     const auto kind = static_cast<std::size_t>(way.kind);
     const auto peers = static_cast<std::int64_t>(heads_.size()) - (head_number(gpu) < 0 ? 0 : 1);
     const Duration whole = assembly_.fixed_cost(from, assembly_.costs().overhead[kind]);
-    const std::vector<std::uint32_t> path = link_ids(way.into_slots);
+    std::vector<std::uint32_t> path;
+    for (const LinkId link : way.into_slots) path.push_back(assembly_.link(link));
     ConnectionSpec spec;
     spec.from = from;
     spec.to = to;

@@ -13,10 +13,14 @@ constexpr std::size_t kFan = 32;
 constexpr std::uint32_t kGiven = 2, kWaiting = 2, kUnderWay = 4;
 static_assert(kGiven + kWaiting + kUnderWay == kConnectionSlots);
 
-/// One step, all links side by side.
-void append_step(std::vector<std::uint32_t>& path, const std::vector<LinkId>& links) {
-  for (std::size_t i = 0; i < links.size(); ++i)
-    path.push_back(i == 0 ? index_of(links[i]) : index_of(links[i]) | kBeside);
+/// Junctions of so many inputs above so many ends, all levels.
+std::uint64_t junctions_above(std::size_t ends) {
+  std::uint64_t all = 0;
+  do {
+    ends = (ends + kFan - 1) / kFan;
+    all += ends;
+  } while (ends > 1);
+  return all;
 }
 
 std::size_t place_of(std::uint32_t leaf, const SharpTree& tree) {
@@ -55,13 +59,23 @@ CollnetWiring::NodeWay CollnetWiring::way_of(const Endpoint& at) const {
   return way;
 }
 
+/// One step, all links side by side.
+void CollnetWiring::append_step(Path& path, const std::vector<LinkId>& links) {
+  std::uint32_t mark = 0;
+  for (const LinkId link : links) {
+    if (!assembly_.is_simulated(link)) continue;
+    path.push_back(assembly_.link(link) | mark);
+    mark = kBeside;
+  }
+}
+
 /// GPU -> proxy.
 CollnetWiring::Strand CollnetWiring::give(const CollnetEnd& end, const NodeWay& way,
                                           std::uint64_t slices) {
   constexpr auto net = static_cast<std::size_t>(HopKind::net);
   ConnectionSpec spec;
   Path path = end.before;
-  for (const LinkId link : way.transport.into_slots) path.push_back(index_of(link));
+  for (const LinkId link : way.transport.into_slots) path.push_back(assembly_.link(link));
   spec.from = end.from;
   spec.to = assembly_.add_proxy(end.at.node, end.at.gpu, slices);
   spec.slots = kGiven;
@@ -98,39 +112,42 @@ void CollnetWiring::hand_on(std::uint32_t from, std::uint32_t to, std::uint32_t 
   assembly_.machine().connect(spec);
 }
 
-/// A junction that waits for all of them.
-std::uint32_t CollnetWiring::joined(Role role, std::vector<Strand> strands) {
+std::uint32_t CollnetWiring::add_junction(Role role, std::size_t inputs, std::size_t outputs) {
+  assembly_.add_shared(0, programs_.get(HeadShare::one_chunk, 1, 1).slices(role.lane));
+  return programs_.add_junction(HeadShare::one_chunk, static_cast<std::uint32_t>(inputs),
+                                static_cast<std::uint32_t>(outputs), role);
+}
+
+/// A junction that waits for all of them, behind as many others as if there were `all` strands.
+std::uint32_t CollnetWiring::joined(Role role, std::vector<Strand> strands, std::size_t all) {
   while (true) {
     std::vector<Strand> next;
     for (std::size_t i = 0; i < strands.size(); i += kFan) {
       const std::size_t inputs = std::min(kFan, strands.size() - i);
-      const std::uint32_t junction =
-          programs_.add_junction(HeadShare::one_chunk, static_cast<std::uint32_t>(inputs), 1, role);
+      const std::uint32_t junction = add_junction(role, inputs, 1);
       for (std::size_t k = i; k < i + inputs; ++k)
         hand_on(strands[k].worker, junction, kWaiting, strands[k].path, {});
       next.push_back({junction, {}});
     }
-    if (next.size() == 1) return next.front().worker;
+    all = (all + kFan - 1) / kFan;
+    if (all == 1) return next.front().worker;
     strands = std::move(next);
   }
 }
 
-/// Junctions behind `from` that feed so many ends, one after another. Only the way to the first one
-/// takes time.
+/// Junctions behind `from` that feed the first ends of `all`, one after another. Only the way to
+/// the first one takes time.
 std::vector<std::uint32_t> CollnetWiring::fanned(Role role, std::uint32_t from, std::size_t ends,
-                                                 const Path& path, Duration sync) {
-  const auto junction = [&](std::size_t outputs) {
-    return programs_.add_junction(HeadShare::one_chunk, 1, static_cast<std::uint32_t>(outputs),
-                                  role);
-  };
-  if (ends <= kFan) {
-    const std::uint32_t last = junction(ends);
+                                                 std::size_t all, const Path& path, Duration sync) {
+  if (all <= kFan) {
+    const std::uint32_t last = add_junction(role, 1, ends);
     hand_on(from, last, kUnderWay, path, sync);
     return std::vector<std::uint32_t>(ends, last);
   }
   std::vector<std::uint32_t> out;
-  for (const std::uint32_t above : fanned(role, from, (ends + kFan - 1) / kFan, path, sync)) {
-    const std::uint32_t last = junction(std::min(kFan, ends - out.size()));
+  for (const std::uint32_t above :
+       fanned(role, from, (ends + kFan - 1) / kFan, (all + kFan - 1) / kFan, path, sync)) {
+    const std::uint32_t last = add_junction(role, 1, std::min(kFan, ends - out.size()));
     hand_on(above, last, 1, {}, {});
     out.insert(out.end(), std::min(kFan, ends - out.size()), last);
   }
@@ -138,7 +155,7 @@ std::vector<std::uint32_t> CollnetWiring::fanned(Role role, std::uint32_t from, 
 }
 
 /// All nodes' chunks side by side to the root; the tree adds them up on the way.
-CollnetWiring::Path CollnetWiring::up(const Tree& tree, const std::vector<NodeWay>& ways) const {
+CollnetWiring::Path CollnetWiring::up(const Tree& tree, const std::vector<NodeWay>& ways) {
   Path path;
   for (std::size_t step = 0; step < ways.front().out.size(); ++step) {
     std::vector<LinkId> links;
@@ -151,7 +168,7 @@ CollnetWiring::Path CollnetWiring::up(const Tree& tree, const std::vector<NodeWa
 }
 
 /// One chunk from the root to all nodes.
-CollnetWiring::Path CollnetWiring::down(const Tree& tree, const std::vector<NodeWay>& ways) const {
+CollnetWiring::Path CollnetWiring::down(const Tree& tree, const std::vector<NodeWay>& ways) {
   Path path;
   append_step(path, tree.sharp.leaf_down);
   append_step(path, tree.sharp.nic_down);
@@ -204,8 +221,10 @@ void CollnetWiring::connect(Role role, const std::vector<CollnetEnd>& ends) {
   }
   path.push_back(tree.stream | kBeside);
   const Duration sync = sharp_latency(assembly_.cluster().fabric(), tree.sharp);
-  const std::vector<std::uint32_t> feeds =
-      fanned(role, joined(role, strands), ends.size(), path, sync);
+  const auto all = static_cast<std::size_t>(assembly_.nodes());
+  const std::uint32_t last = joined(role, strands, all);
+  const std::vector<std::uint32_t> feeds = fanned(role, last, ends.size(), all, path, sync);
+  assembly_.add_shared(2 * junctions_above(all) * slices, 0);
   for (std::size_t node = 0; node < ends.size(); ++node) {
     if (!scatters) {
       take(feeds[node], {}, ends[node], ways[node]);

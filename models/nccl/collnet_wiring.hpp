@@ -25,9 +25,9 @@ class CollnetWiring {
   CollnetWiring(Assembly& assembly, HeadPrograms& programs)
       : assembly_(assembly), programs_(programs) {}
 
-  /// Connects the heads of all nodes, in order of the nodes. all_gather: `from` gives its node's
-  /// share, reduce_scatter: `to` takes its node's share; everything else is the head's chunk.
-  /// REQUIRES: two nodes or more, the same NIC number on all.
+  /// Connects the heads of all nodes that are simulated, in order of the nodes. all_gather: `from`
+  /// gives its node's share, reduce_scatter: `to` takes its node's share; everything else is the
+  /// head's chunk. REQUIRES: two nodes or more, the same NIC number on all.
   void connect(Role role, const std::vector<CollnetEnd>& ends);
 
  private:
@@ -53,13 +53,15 @@ class CollnetWiring {
   NodeWay way_of(const Endpoint& at) const;
   Strand give(const CollnetEnd& end, const NodeWay& way, std::uint64_t slices);
   void take(std::uint32_t from, const Path& path, const CollnetEnd& end, const NodeWay& way);
-  std::uint32_t joined(Role role, std::vector<Strand> strands);
+  std::uint32_t joined(Role role, std::vector<Strand> strands, std::size_t all);
   std::vector<std::uint32_t> fanned(Role role, std::uint32_t from, std::size_t ends,
-                                    const Path& path, Duration sync);
+                                    std::size_t all, const Path& path, Duration sync);
+  std::uint32_t add_junction(Role role, std::size_t inputs, std::size_t outputs);
+  void append_step(Path& path, const std::vector<LinkId>& links);
   void hand_on(std::uint32_t from, std::uint32_t to, std::uint32_t slots, const Path& path,
                Duration sync);
-  Path up(const Tree& tree, const std::vector<NodeWay>& ways) const;
-  Path down(const Tree& tree, const std::vector<NodeWay>& ways) const;
+  Path up(const Tree& tree, const std::vector<NodeWay>& ways);
+  Path down(const Tree& tree, const std::vector<NodeWay>& ways);
   Path up_alone(const Tree& tree, const NodeWay& way, std::size_t node) const;
   Path down_alone(const Tree& tree, const NodeWay& way, std::size_t node) const;
 

@@ -22,6 +22,7 @@ class Finder {
     fold.nodes = nodes;
     fold.why_not = nodes == 1 ? "there is one node" : against();
     if (!fold.why_not.empty()) return fold;
+    if (is_sharp()) return sharp_fold();
     std::string last = "the number of nodes is prime to what a leaf or a pod holds";
     const int least = least_period();
     for (int period = least; period < nodes; period += least) {
@@ -63,9 +64,58 @@ class Finder {
       case Algorithm::tree:
       case Algorithm::nvls_tree:
         return "nodes of a binary tree are unlike";
-      default:
-        return fmt::format("{} is not folded yet", to_text(run_.algorithm));
+      case Algorithm::nvls:
+      case Algorithm::collnet_direct:
+      case Algorithm::collnet_chain:
+        return run_.collective == Collective::all_reduce ? "" : "each node has a share of its own";
     }
+    return "";
+  }
+
+  bool is_sharp() const {
+    return is_tuned(run_.collective) &&
+           (run_.algorithm == Algorithm::nvls || run_.algorithm == Algorithm::collnet_direct ||
+            run_.algorithm == Algorithm::collnet_chain);
+  }
+
+  /// One node for all: each gives to the tree and takes from it at the same time as the others.
+  Fold sharp_fold() const {
+    Fold fold;
+    fold.sharp = true;
+    fold.first = nodes().front();
+    std::set<int> leaves;
+    for (int place = 0; place < members_.node_count(); ++place) leaves.insert(leaf(place));
+    fold.leaves = static_cast<int>(leaves.size());
+    fold.copies = members_.node_count();
+    if (has_equal_links_below(leaves, fold)) return fold;
+    fold = {};
+    fold.nodes = members_.node_count();
+    fold.why_not = "cables differ in length";
+    return fold;
+  }
+
+  bool has_equal_links_below(const std::set<int>& leaves, const Fold& fold) const {
+    if (!has_places_of_racks()) return true;
+    const std::set<int> places(nodes().begin(), nodes().end());
+    for (std::uint32_t id = index_of(cluster_.first_fabric_link()); id < cluster_.links(); ++id) {
+      const int node = cluster_.first_node_of(LinkId{id});
+      const bool is_trunk =
+          cluster_.link_from(LinkId{id}).is_switch && cluster_.link_to(LinkId{id}).is_switch;
+      const bool is_used =
+          is_trunk ? leaves.contains(node / cluster_.nodes_per_leaf()) : places.contains(node);
+      if (is_used && !is_like(LinkId{id}, fold)) return false;
+    }
+    return true;
+  }
+
+  bool is_like(LinkId id, const Fold& fold) const {
+    const ClusterLink link = cluster_.link(id);
+    const ClusterLink like = cluster_.link(fold.representative(cluster_, id));
+    return link.rate == like.rate && link.latency == like.latency;
+  }
+  bool has_places_of_racks() const {
+    const RackPlan& racks = cluster_.fabric().racks;
+    return racks.pitch_metres != 0 || racks.row_pitch_metres != 0;
   }
 
   std::string against_ring() const {
@@ -135,16 +185,13 @@ class Finder {
 
   /// Link by link, where the place of racks counts.
   bool has_equal_links(int period, const Fold& found) const {
-    const RackPlan& racks = cluster_.fabric().racks;
-    if (racks.pitch_metres == 0 && racks.row_pitch_metres == 0) return true;
+    if (!has_places_of_racks()) return true;
     Fold fold = found;
     fold.copies = members_.node_count() / period;
     for (std::uint32_t id = index_of(cluster_.first_fabric_link()); id < cluster_.links(); ++id) {
       const int ahead = cluster_.first_node_of(LinkId{id}) - fold.first;
       if (ahead < 0 || ahead / fold.step >= fold.copies) continue;  // of nodes that stand aside
-      const ClusterLink link = cluster_.link(LinkId{id});
-      const ClusterLink like = cluster_.link(fold.representative(cluster_, LinkId{id}));
-      if (link.rate != like.rate || link.latency != like.latency) return false;
+      if (!is_like(LinkId{id}, fold)) return false;
     }
     return true;
   }
@@ -155,6 +202,16 @@ class Finder {
 };
 
 }  // namespace
+
+bool Fold::is_trunk(const Cluster& cluster, LinkId link) {
+  return cluster.is_fabric_link(link) && cluster.link_from(link).is_switch &&
+         cluster.link_to(link).is_switch;
+}
+
+LinkId Fold::below_first(const Cluster& cluster, LinkId link) const {
+  const int whole = is_trunk(cluster, link) ? cluster.nodes_per_leaf() : 1;
+  return cluster.moved_back(link, cluster.first_node_of(link) - first / whole * whole);
+}
 
 Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
   const bool is_split = !run.transport.network.fused.empty();
@@ -171,6 +228,8 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
     fold.rails = find_rails(cluster, run, members, partition_of(run, members));
     if (!fold.rails.why_not.empty()) fold.why_not += "; " + fold.rails.why_not;
   }
+  const bool nvls = run.algorithm == Algorithm::nvls || run.algorithm == Algorithm::nvls_tree;
+  fold.merges = nvls && is_tuned(run.collective) && run.faults.outages.empty();
   return fold;
 }
 

@@ -15,20 +15,32 @@
 namespace fabricast {
 
 struct Fold {
-  int nodes = 1;   ///< places of members from a node to its copy
-  int copies = 1;  ///< of each node, itself included; 1 = nothing is folded
-  int step = 0;    ///< nodes of the cluster from one to its copy
-  int first = 0;   ///< where the first step begins: whole leaves, or pods, if it goes over them
-  Rails rails;     ///< of Tree, which has no equal nodes
+  int nodes = 1;       ///< places of members from a node to its copy
+  int copies = 1;      ///< of each node, itself included; 1 = nothing is folded
+  int step = 0;        ///< nodes of the cluster from one to its copy
+  int first = 0;       ///< where the first step begins: whole leaves, or pods, if it goes over them
+  Rails rails;         ///< of Tree, which has no equal nodes
+  bool sharp = false;  ///< of NVLS and CollNet: nodes stand below one SHARP tree, wherever they are
+  int leaves = 0;      ///< of that tree
+  bool merges = false;  ///< of NVLS: GPUs of a node that copy alike copy as one
   std::string why_not;  ///< what stands against folding, or against folding more; "" = nothing
 
   /// Ranks that do as one of them does, itself included.
   int copies_in_all() const { return copies * rails.copies; }
   /// Of a link that the run uses, the copy that is simulated.
   LinkId representative(const Cluster& cluster, LinkId link) const {
+    if (sharp) return below_first(cluster, link);
     if (copies == 1) return rails.representative(cluster, link);
     return cluster.moved_back(link, (cluster.first_node_of(link) - first) / step * step);
   }
+  /// Links that are alike, the simulated one included.
+  int copies_of(const Cluster& cluster, LinkId link) const {
+    return sharp && is_trunk(cluster, link) ? leaves : copies_in_all();
+  }
+
+ private:
+  static bool is_trunk(const Cluster& cluster, LinkId link);
+  LinkId below_first(const Cluster& cluster, LinkId link) const;
 };
 
 /// The most that can be folded. REQUIRES: as simulate().

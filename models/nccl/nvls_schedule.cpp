@@ -53,7 +53,10 @@ class NvlsSchedule {
 
   /// The workers of one channel on one node.
   struct NodeWorkers {
-    std::vector<std::uint32_t> scatter, gather;     ///< by local rank
+    /// By group of ranks, those that copy: one for all that do the same at the same time, as they
+    /// are joined to the same heads in the same way, or one for each rank.
+    std::vector<std::vector<std::uint32_t>> scatter, gather;
+    std::vector<std::uint32_t> copiers;             ///< by group: how many
     std::vector<std::uint32_t> reduce, bcast, fan;  ///< by head; bcast: the root's is its reduce
     /// By head, of each group of ranks, where there are several groups.
     std::vector<std::vector<std::uint32_t>> met, spread;
@@ -78,7 +81,9 @@ class NvlsSchedule {
   std::uint32_t group_size(std::uint32_t group) const {
     return group_begin(group + 1) - group_begin(group);
   }
-  std::uint32_t peers() const { return groups() == 1 ? gpus() : groups(); }
+  std::uint32_t peers(const NodeWorkers& workers) const {
+    return groups() == 1 ? workers.copiers.front() : groups();
+  }
   bool reduces() const { return run().collective != Collective::all_gather; }
   bool gathers() const { return run().collective != Collective::reduce_scatter; }
 
@@ -103,7 +108,7 @@ class NvlsSchedule {
   }
   void append_one(Path& path, int node, LinkId local) const {
     const int of_cluster = assembly_.members().nodes()[static_cast<std::size_t>(node)];
-    path.push_back(index_of(assembly_.cluster().global(of_cluster, local)));
+    path.push_back(assembly_.link(assembly_.cluster().global(of_cluster, local)));
   }
   /// multimem load-reduce: every rank's memory to the switch, the sum to the head.
   Path load_reduce(int node, std::uint32_t head) const {
@@ -126,8 +131,9 @@ class NvlsSchedule {
 
   void add_lane(std::uint32_t lane) {
     std::vector<NodeWorkers> all;
-    for (int node = 0; node < nodes(); ++node) all.push_back(add_node(lane, node));
-    for (int node = 0; node < nodes(); ++node)
+    const int simulated = assembly_.nodes_simulated();
+    for (int node = 0; node < simulated; ++node) all.push_back(add_node(lane, node));
+    for (int node = 0; node < simulated; ++node)
       connect_node(all[static_cast<std::size_t>(node)], node);
     for (std::uint32_t head = 0; nodes() > 1 && head < heads(); ++head)
       is_sharp() ? connect_sharp(all, lane, head) : connect_tree(all, lane, head);
@@ -135,17 +141,36 @@ class NvlsSchedule {
 
   NodeWorkers add_node(std::uint32_t lane, int node) {
     NodeWorkers out;
-    for (std::uint32_t g = 0; g < gpus(); ++g) {
-      const int rank = node * assembly_.gpus() + static_cast<int>(g);
-      if (reduces())
-        out.scatter.push_back(programs_.add_worker(copy_classes_, HeadShare::all_chunks, 0, heads(),
-                                                   {lane, 0}, rank));
-      if (gathers())
-        out.gather.push_back(programs_.add_worker(copy_classes_, HeadShare::all_chunks, heads(), 0,
-                                                  {lane, 0}, rank));
-    }
+    for (std::uint32_t group = 0; group < groups(); ++group) add_group(out, lane, node, group);
     for (std::uint32_t head = 0; head < heads(); ++head) add_head(out, lane, node, head);
     return out;
+  }
+
+  void add_group(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t group) {
+    out.scatter.emplace_back();
+    out.gather.emplace_back();
+    std::vector<int> copiers;
+    for (std::uint32_t i = 0; i < group_size(group); ++i) {
+      const int rank = node * assembly_.gpus() + static_cast<int>(group_begin(group) + i);
+      const auto like = static_cast<std::size_t>(
+          std::ranges::find_if(copiers, [&](int other) { return assembly_.merges(other, rank); }) -
+          copiers.begin());
+      if (reduces()) add_copier(out.scatter.back(), like, lane, 0, heads(), rank);
+      if (gathers()) add_copier(out.gather.back(), like, lane, heads(), 0, rank);
+      if (like == copiers.size()) copiers.push_back(rank);
+    }
+    out.copiers.push_back(static_cast<std::uint32_t>(copiers.size()));
+  }
+
+  /// The rank's, which may be there already.
+  void add_copier(std::vector<std::uint32_t>& workers, std::size_t like, std::uint32_t lane,
+                  std::uint32_t inputs, std::uint32_t outputs, int rank) {
+    constexpr HeadShare all = HeadShare::all_chunks;
+    if (like < workers.size()) {
+      assembly_.add_rank(workers[like], rank, programs_.get(all, inputs, outputs).slices(lane));
+    } else {
+      workers.push_back(programs_.add_worker(copy_classes_, all, inputs, outputs, {lane, 0}, rank));
+    }
   }
 
   void add_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
@@ -157,12 +182,12 @@ class NvlsSchedule {
     const Role role{lane, head};
     if (!is_sharp() || gathers())
       out.fan.push_back(
-          programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? peers() : 0, role));
+          programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? peers(out) : 0, role));
     if (groups() == 1) return;
     out.met.emplace_back();
     out.spread.emplace_back();
     for (std::uint32_t group = 0; group < groups(); ++group) {
-      const std::uint32_t ranks = group_size(group);
+      const std::uint32_t ranks = out.copiers[group];
       if (reduces())
         out.met.back().push_back(programs_.add_junction(HeadShare::one_chunk, ranks, 1, role));
       if (gathers())
@@ -181,7 +206,7 @@ class NvlsSchedule {
       children = static_cast<std::uint32_t>(
           std::count_if(tree.down.begin() + 1, tree.down.end(), [](int c) { return c >= 0; }));
     }
-    const std::uint32_t inputs = (reduces() ? peers() : 0) + children;
+    const std::uint32_t inputs = (reduces() ? peers(out) : 0) + children;
     const std::uint32_t outputs = root ? 1 + children : 1;
     out.reduce.push_back(
         programs_.add_worker(reduce_classes_, HeadShare::one_chunk, inputs, outputs, role, rank));
@@ -197,7 +222,7 @@ class NvlsSchedule {
     const Role role{lane, head}, share{lane, static_cast<std::uint32_t>(node)};
     out.reduce.push_back(
         reduces()
-            ? programs_.add_worker(reduce_classes_, HeadShare::one_chunk, peers(), 1, role, rank)
+            ? programs_.add_worker(reduce_classes_, HeadShare::one_chunk, peers(out), 1, role, rank)
             : programs_.add_worker(reduce_classes_, HeadShare::of_node, 0, 1, share, rank));
     out.bcast.push_back(
         gathers() ? programs_.add_worker(bcast_classes_, HeadShare::one_chunk, 1, 1, role, rank)
@@ -249,30 +274,29 @@ class NvlsSchedule {
   void connect_scatter(const NodeWorkers& workers, std::uint32_t head, Duration overhead,
                        Duration sync) {
     if (groups() == 1) {
-      for (const std::uint32_t scatter : workers.scatter)
+      for (const std::uint32_t scatter : workers.scatter.front())
         connect_local(scatter, workers.reduce[head], {}, kConnectionSlots, overhead, sync);
       return;
     }
     for (std::uint32_t group = 0; group < groups(); ++group) {
       const std::uint32_t met = workers.met[head][group];
-      for (std::uint32_t i = 0; i < group_size(group); ++i)
-        connect_local(workers.scatter[group_begin(group) + i], met, {}, kConnectionSlots - 1,
-                      overhead, sync);
+      for (const std::uint32_t scatter : workers.scatter[group])
+        connect_local(scatter, met, {}, kConnectionSlots - 1, overhead, sync);
       connect_junction(met, workers.reduce[head]);
     }
   }
 
   void connect_gather(const NodeWorkers& workers, std::uint32_t head) {
     if (groups() == 1) {
-      for (const std::uint32_t gather : workers.gather)
+      for (const std::uint32_t gather : workers.gather.front())
         connect_local(workers.fan[head], gather, {}, 1, {}, {});
       return;
     }
     for (std::uint32_t group = 0; group < groups(); ++group) {
       const std::uint32_t spread = workers.spread[head][group];
       connect_junction(workers.fan[head], spread);
-      for (std::uint32_t i = 0; i < group_size(group); ++i)
-        connect_local(spread, workers.gather[group_begin(group) + i], {}, 1, {}, {});
+      for (const std::uint32_t gather : workers.gather[group])
+        connect_local(spread, gather, {}, 1, {}, {});
     }
   }
 
@@ -296,7 +320,7 @@ class NvlsSchedule {
 
   void connect_sharp(const std::vector<NodeWorkers>& all, std::uint32_t lane, std::uint32_t head) {
     std::vector<CollnetEnd> ends;
-    for (int node = 0; node < nodes(); ++node) {
+    for (int node = 0; node < assembly_.nodes_simulated(); ++node) {
       const NodeWorkers& workers = all[static_cast<std::size_t>(node)];
       ends.push_back({workers.reduce[head], workers.bcast[head], endpoint(lane, node, head),
                       reduces() ? load_reduce(node, head) : Path{}});

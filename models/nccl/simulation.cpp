@@ -33,15 +33,15 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          Carrier* carrier = nullptr) {
   SimulationResult result;
   result.partition = std::move(partition);
-  const bool folds =
-      options.fold && options.timeline == nullptr && carrier == nullptr && fold.copies_in_all() > 1;
+  const bool may_fold = options.fold && options.timeline == nullptr && carrier == nullptr;
+  const bool folds = may_fold && fold.copies_in_all() > 1;
   const auto copies = static_cast<std::uint64_t>(folds ? fold.copies_in_all() : 1);
   result.nodes_simulated = folds ? fold.nodes : fold.nodes * fold.copies;
   result.rails_folded = folds ? fold.rails.copies : 1;
   result.why_not_folded = fold.why_not;
   Executor<Stamp> executor;
   if (!folds) add_links(executor, cluster);
-  Assembly assembly(executor, cluster, software, run, result.partition, fold, !folds);
+  Assembly assembly(executor, cluster, software, run, result.partition, fold, !may_fold);
   add_schedule(assembly);
   std::function<void(std::uint64_t)> progress;
   if (options.progress) {
@@ -78,12 +78,14 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
     std::map<std::uint32_t, Bytes> carried;
     for (const auto& [link, id] : assembly.folded_links()) carried[link] = executor.carried(id);
     result.links = link_loads(cluster, result.time, carried, fold.copies_in_all());
+    for (LinkLoad& load : result.links) load.copies = fold.copies_of(cluster, load.link);
   } else {
     result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
       return executor.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
     });
   }
-  result.events = executor.events() * copies;
+  result.events = assembly.full_events(executor.events());
+  result.merged = assembly.has_merged();
   result.events_skipped = result.events - (executor.events() - executor.events_skipped());
   result.slices = assembly.slices() * copies;
   result.digest = executor.digest();

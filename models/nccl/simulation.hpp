@@ -77,6 +77,7 @@ struct SimulationResult {
   std::uint64_t slices = 0;          ///< handled by GPU workers, empty ones included
   int nodes_simulated = 0;           ///< the first so many; of the others each does as one of these
   int rails_folded = 1;              ///< of so many rails of a node, one is simulated
+  bool merged = false;               ///< GPUs of a node that copy alike copied as one
   std::string why_not_folded;        ///< or not more; "" = nothing stands against it
   std::uint64_t digest = 0;
   Losses losses;  ///< where links go down; if a message is given up, `time` is until then

@@ -18,6 +18,8 @@ std::string fold_text(const BenchRow& row) {
         fmt::format("{} simulated, each for {}\n", counted(result.nodes_simulated, "node"), copies);
   } else if (result.rails_folded > 1) {
     out += fmt::format("one of {} equal rails simulated\n", result.rails_folded);
+  } else if (result.merged) {
+    out += "GPUs of a node that copy alike simulated as one\n";
   } else {
     out += "every rank simulated\n";
   }

@@ -154,6 +154,247 @@ TEST_CASE("one rail of a tree for all: the full run, to the picosecond") {
   CHECK(folded >= 10);
 }
 
+namespace {
+
+/// NVLS or NVLSTree, heads at all GPUs or at the first ones, each with the NIC of its number. Some
+/// nodes have a slow GPU.
+Drawn random_nvls(Random& random, const PartsCatalogue& parts) {
+  const NodeGraph& node = node_of("dgx-h100", parts);
+  const int nodes = static_cast<int>(random.pick(1, 9)), gpus = static_cast<int>(random.pick(2, 8));
+  FabricConfig fabric = default_fabric(node, parts);
+  fabric.leaf_down = static_cast<int>(random.pick(1, 9));
+  CollectiveRun run;
+  run.version = kNccl2_27_7;
+  run.protocol = Protocol::simple;
+  run.threads = 640;
+  run.channels = run.communicator_channels = static_cast<int>(random.pick(1, 3));
+  const bool sharp = nodes > 1 && random.pick(0, 1) == 0;
+  run.algorithm = nodes == 1 || sharp ? Algorithm::nvls : Algorithm::nvls_tree;
+  run.collective = run.algorithm == Algorithm::nvls_tree
+                       ? Collective::all_reduce
+                       : random.of(std::array{Collective::all_reduce, Collective::all_gather,
+                                              Collective::reduce_scatter});
+  run.count = random.pick(1, 2'000'000) / (run.collective == Collective::all_reduce ? 1 : nodes);
+  run.count = std::max<std::int64_t>(run.count, 1);
+  run.members = Members::first(nodes, gpus);
+  const bool all_heads = run.collective != Collective::all_reduce || random.pick(0, 1) == 0;
+  run.heads.heads = all_heads ? gpus : static_cast<int>(random.pick(1, gpus));
+  run.graph.pattern = GraphPattern::nvls;
+  for (int head = 0; head < run.heads.heads; ++head) {
+    GraphChannel channel;
+    channel.gpu_order = {head};
+    channel.net_in = channel.net_out = head;
+    run.graph.channels.push_back(channel);
+  }
+  if (random.pick(0, 2) == 0)
+    run.faults.gpus = {{static_cast<int>(random.pick(0, nodes * gpus - 1)), 0.7}};
+  return {Cluster(node, nodes, fabric), std::move(run)};
+}
+
+}  // namespace
+
+TEST_CASE("GPUs of a node that copy alike copy as one: the full run, to the picosecond") {
+  const PartsCatalogue parts = load_parts();
+  Random random(15);
+  for (int i = 0; i < 60; ++i) {
+    const Drawn drawn = random_nvls(random, parts);
+    const CollectiveRun& run = drawn.run;
+    CAPTURE(i);
+    CAPTURE(to_text(run.algorithm));
+    CAPTURE(to_text(run.collective));
+    CAPTURE(run.members.node_count());
+    CAPTURE(run.members.gpus_per_node());
+    CAPTURE(run.heads.heads);
+    CAPTURE(run.count);
+    const bool explain = i % 4 == 0;
+    const SimulationResult full =
+        simulate(drawn.cluster, parts.software, run, options(false, false, explain));
+    const SimulationResult got =
+        simulate(drawn.cluster, parts.software, run, options(true, i % 2 == 1, explain));
+    check_equal(got, full);
+    CHECK(got.causes == full.causes);
+    check_links(drawn, got, full);
+    CHECK(!full.merged);
+    // Two GPUs, one of them slow, have nothing in common.
+    const bool alone = run.members.ranks() == 2 && !run.faults.gpus.empty();
+    CHECK(got.merged == !alone);
+    CHECK((got.events_skipped > 0) == got.merged);
+  }
+}
+
+TEST_CASE("GPUs that stand in groups copy as one in each group") {
+  const PartsCatalogue parts = load_parts();
+  const NodeGraph& node = node_of("gb200-nvl72", parts);
+  for (const int nodes : {1, 2}) {
+    CollectiveRun run;
+    run.version = kNccl2_27_7;
+    run.collective = Collective::all_reduce;
+    run.algorithm = nodes == 1 ? Algorithm::nvls : Algorithm::nvls_tree;
+    run.protocol = Protocol::simple;
+    run.threads = 640;
+    run.count = 300'000;
+    const int gpus = static_cast<int>(node.gpus().size());
+    run.members = Members::first(nodes, gpus);
+    run.heads.heads = 4;
+    run.graph.pattern = GraphPattern::nvls;
+    for (int head = 0; head < run.heads.heads; ++head) {
+      GraphChannel channel;
+      channel.gpu_order = {head};
+      channel.net_in = channel.net_out = head;
+      run.graph.channels.push_back(channel);
+    }
+    run.faults.gpus = {{gpus - 1, 0.7}};
+    const Drawn drawn{Cluster(node, nodes, default_fabric(node, parts)), run};
+    const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false));
+    const SimulationResult got = simulate(drawn.cluster, parts.software, run, options(true));
+    check_equal(got, full);
+    check_links(drawn, got, full);
+    CHECK(got.merged);
+  }
+}
+
+TEST_CASE("where a link goes down GPUs of a node do not copy as one") {
+  const PartsCatalogue parts = load_parts();
+  Random random(16);
+  for (int i = 0; i < 10; ++i) {
+    Drawn drawn = random_nvls(random, parts);
+    drawn.run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
+    const SimulationResult full =
+        simulate(drawn.cluster, parts.software, drawn.run, options(false));
+    const SimulationResult got = simulate(drawn.cluster, parts.software, drawn.run, options(true));
+    check_equal(got, full);
+    CHECK(!got.merged);
+    CHECK(got.digest == full.digest);
+  }
+}
+
+namespace {
+
+/// NVLS or CollNet over nodes that stand anywhere below one SHARP tree; mostly so few that one
+/// switch of the tree's model joins them, or several levels of them.
+Drawn random_sharp(Random& random, const PartsCatalogue& parts) {
+  const NodeGraph& node = node_of("dgx-h100", parts);
+  const int nodes =
+      static_cast<int>(random.pick(0, 7) == 0 ? random.pick(33, 40) : random.pick(2, 9));
+  const int all = nodes + static_cast<int>(random.pick(0, 3));
+  FabricConfig fabric = default_fabric(node, parts);
+  fabric.is_default = false;
+  fabric.leaf_down = static_cast<int>(random.pick(1, 9));
+  if (random.pick(0, 2) == 0) {
+    fabric.kind = FabricConfig::Kind::fat_tree;
+    fabric.leaf_down *= static_cast<int>(node.nics().size());
+  }
+  fabric.leaf.radix = fabric.spine.radix = 1024;
+  CollectiveRun run;
+  run.version = kNccl2_27_7;
+  run.collective = Collective::all_reduce;
+  run.algorithm =
+      random.of(std::array{Algorithm::nvls, Algorithm::collnet_direct, Algorithm::collnet_chain});
+  run.protocol = Protocol::simple;
+  run.threads = 640;
+  run.channels = run.communicator_channels = static_cast<int>(random.pick(1, 3));
+  run.count = random.pick(1, nodes > 9 ? 50'000 : 500'000);
+  const int gpus = static_cast<int>(random.pick(run.algorithm == Algorithm::nvls ? 2 : 1, 8));
+  run.members = {random_subset(random, nodes, all), random_subset(random, gpus, 8)};
+  run.heads.heads =
+      run.algorithm == Algorithm::collnet_direct ? static_cast<int>(random.pick(1, gpus)) : gpus;
+  for (int head = 0; head < run.heads.heads; ++head) {
+    GraphChannel channel;
+    for (int gpu = 0; gpu < gpus; ++gpu) channel.gpu_order.push_back((head + gpu) % gpus);
+    channel.net_in = channel.net_out = head;
+    run.graph.channels.push_back(channel);
+  }
+  return {Cluster(node, all, fabric), std::move(run)};
+}
+
+}  // namespace
+
+TEST_CASE("one node below a SHARP tree for all: the full run, to the picosecond") {
+  const PartsCatalogue parts = load_parts();
+  Random random(17);
+  int of_algorithm[kAlgorithms] = {};
+  for (int i = 0; i < 60; ++i) {
+    const Drawn drawn = random_sharp(random, parts);
+    const CollectiveRun& run = drawn.run;
+    CAPTURE(i);
+    CAPTURE(to_text(run.algorithm));
+    CAPTURE(drawn.cluster.fabric_summary());
+    CAPTURE(run.members.node_count());
+    CAPTURE(run.members.gpus_per_node());
+    CAPTURE(run.count);
+    const Fold fold = find_fold(drawn.cluster, run);
+    CHECK(fold.nodes == 1);
+    CHECK(fold.why_not == "");
+    const bool explain = i % 4 == 0;
+    const SimulationResult full =
+        simulate(drawn.cluster, parts.software, run, options(false, false, explain));
+    const SimulationResult got =
+        simulate(drawn.cluster, parts.software, run, options(true, i % 2 == 1, explain));
+    check_equal(got, full);
+    CHECK(got.causes == full.causes);
+    CHECK(got.nodes_simulated == 1);
+    check_links(drawn, got, full);
+    ++of_algorithm[index_of(run.algorithm)];
+  }
+  for (const Algorithm algorithm :
+       {Algorithm::nvls, Algorithm::collnet_direct, Algorithm::collnet_chain})
+    CHECK(of_algorithm[index_of(algorithm)] >= 10);
+}
+
+TEST_CASE("nodes below a SHARP tree that are unlike are all simulated") {
+  const PartsCatalogue parts = load_parts();
+  Random random(18);
+  for (int i = 0; i < 50; ++i) {
+    Drawn drawn = random_sharp(random, parts);
+    CollectiveRun& run = drawn.run;
+    run.count = std::min<std::int64_t>(run.count, 50'000);
+    std::string why;
+    switch (i % 5) {
+      case 0:
+        run.faults.gpus = {{static_cast<int>(random.pick(0, run.members.ranks() - 1)), 0.8}};
+        why = "a GPU is slow";
+        break;
+      case 1: {
+        const LinkId link = drawn.cluster.first_fabric_link();
+        drawn.cluster.set_rate(link, {drawn.cluster.link(link).rate.bytes_per_s / 2});
+        why = "a link has a rate of its own";
+        break;
+      }
+      case 2:
+        run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
+        why = "a link goes down";
+        break;
+      case 3: {
+        FabricConfig fabric = drawn.cluster.fabric();
+        fabric.nodes_per_rack = 1;
+        fabric.racks.pitch_metres = 1;
+        drawn.cluster = Cluster(drawn.cluster.node(), drawn.cluster.nodes(), fabric);
+        why = "cables differ in length";
+        break;
+      }
+      case 4:
+        if (run.algorithm == Algorithm::collnet_chain) run.algorithm = Algorithm::nvls;
+        if (run.members.gpus_per_node() == 1) continue;
+        run.heads.heads = static_cast<int>(run.graph.channels.size());
+        if (run.heads.heads != run.members.gpus_per_node()) continue;
+        run.collective = random.of(std::array{Collective::all_gather, Collective::reduce_scatter});
+        why = "each node has a share of its own";
+        break;
+    }
+    CAPTURE(i);
+    CAPTURE(to_text(run.algorithm));
+    const Fold fold = find_fold(drawn.cluster, run);
+    // Two nodes may be as far from the middle of their racks.
+    if (why == "cables differ in length" && fold.copies > 1) continue;
+    CHECK(fold.copies == 1);
+    CHECK(fold.why_not == why);
+    const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
+                           got = simulate(drawn.cluster, parts.software, run, options(true));
+    check_equal(got, full);
+    CHECK(got.why_not_folded == why);
+  }
+}
+
 TEST_CASE("what is unlike in one place is not folded, and says why") {
   const PartsCatalogue parts = load_parts();
   Random random(12);
