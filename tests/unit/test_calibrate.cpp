@@ -102,7 +102,7 @@ constexpr const char* kLaunch =
     "  launch: {figures: [software.protocols.ll.launch, software.protocols.ll128.launch,"
     " software.protocols.simple.launch], low: 0.5 x, high: 2 x, width: 0.5}\n";
 constexpr const char* kNvlink =
-    "  copy: {figures: [gpus.H100_SXM5.copy_rate.simple], low: 20 GB/s, high: 60 GB/s, width: "
+    "  nvlink: {figures: [gpus.H100_SXM5.nvlink_store_efficiency], low: 0.6, high: 0.95, width: "
     "0.5}\n";
 
 }  // namespace
