@@ -113,14 +113,14 @@ std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted
     if (band == nullptr) continue;
     FoundBand out{band->lower, band->upper, !key->hardware.empty(), band->runs, {}};
     const std::string runs = fmt::format("{} run{}", band->runs, band->runs == 1 ? "" : "s");
+    const bool one_node = key->network == "none";
     if (out.measured) {
-      out.basis = fmt::format("{} of {} {}", runs, key->hardware, key->network);
+      out.basis = fmt::format("{} of {}{}", runs, key->hardware,
+                              one_node ? ", one node" : " " + key->network);
       return out;
     }
-    out.basis = key->network.empty()
-                    ? fmt::format("extrapolated from {} on other hardware", runs)
-                    : fmt::format("extrapolated from {} on other hardware with {}", runs,
-                                  key->network == "none" ? "no network" : key->network);
+    out.basis = fmt::format("extrapolated from {} on other hardware", runs);
+    if (!key->network.empty()) out.basis += one_node ? ", one node" : " with " + key->network;
     if (const Band* const new_hardware = find(table.extrapolated, {"", "", "", wanted.range})) {
       out.lower = std::min(out.lower, new_hardware->lower);
       out.upper = std::max(out.upper, new_hardware->upper);

@@ -57,10 +57,10 @@ Measurements two_sites() {
   Measurements out;
   out.runs = parse_runs(
       "run_id,collective,gpu_model,node_kind,net_kind,gpus_per_node,nodes,ranks,nics_per_node,"
-      "nic_gbps,nccl_version,source_key\n"
-      "a,all_reduce,H100,nvswitch,none,8,1,4,,,2.21.5,north\n"
-      "b,all_gather,H100,nvswitch,none,8,1,8,,,2.21.5,south\n"
-      "c,all_reduce,H100,nvswitch,ib,8,2,4,8,400,2.21.5,south\n",
+      "nic_gbps,nccl_version,env_kv,source_key\n"
+      "a,all_reduce,H100,nvswitch,none,8,1,4,,,2.21.5,NCCL_ALGO=Ring,north\n"
+      "b,all_gather,H100,nvswitch,none,8,1,8,,,2.21.5,NCCL_ALGO=Ring,south\n"
+      "c,all_reduce,H100,nvswitch,ib,8,2,4,8,400,2.21.5,,south\n",
       "r.csv");
   for (std::size_t run = 0; run < out.runs.size(); ++run) {
     for (std::int64_t size = 1024; size <= 64 << 20; size *= 16)
@@ -101,8 +101,8 @@ std::string calibrate_error(const std::string& parameters) {
 constexpr const char* kLaunch =
     "  launch: {figures: [software.protocols.ll.launch, software.protocols.ll128.launch,"
     " software.protocols.simple.launch], low: 0.5 x, high: 2 x, width: 0.5}\n";
-constexpr const char* kCopy =
-    "  copy: {figures: [gpus.H100_SXM5.copy_rate.simple], low: 20 GB/s, high: 60 GB/s, width: "
+constexpr const char* kNvlink =
+    "  nvlink: {figures: [gpus.H100_SXM5.nvlink_store_efficiency], low: 0.6, high: 0.95, width: "
     "0.5}\n";
 
 }  // namespace
@@ -139,15 +139,16 @@ TEST_CASE("what data cannot tell is refused") {
 }
 
 TEST_CASE("calibration finds what made synthetic measurements") {
-  const CalibrateResult result = calibrated(
-      std::string(kLaunch) + kCopy, measured_with({{"software.protocols.ll.launch", 1.3},
-                                                   {"software.protocols.ll128.launch", 1.3},
-                                                   {"software.protocols.simple.launch", 1.3},
-                                                   {"gpus.H100_SXM5.copy_rate.simple", 0.8}}));
+  const CalibrateResult result =
+      calibrated(std::string(kLaunch) + kNvlink,
+                 measured_with({{"software.protocols.ll.launch", 1.3},
+                                {"software.protocols.ll128.launch", 1.3},
+                                {"software.protocols.simple.launch", 1.3},
+                                {"gpus.H100_SXM5.nvlink_store_efficiency", 0.9}}));
   CHECK(result.runs == 3);
   CHECK(result.sources == 2);
   CHECK(result.parameters[0].factor == doctest::Approx(1.3).epsilon(0.05));
-  CHECK(result.parameters[1].factor == doctest::Approx(0.8).epsilon(0.05));
+  CHECK(result.parameters[1].factor == doctest::Approx(0.9).epsilon(0.03));
   CHECK(result.cost < result.cost_before);
   for (const FittedParameter& parameter : result.parameters) {
     CHECK(parameter.low < parameter.factor);
@@ -158,7 +159,7 @@ TEST_CASE("calibration finds what made synthetic measurements") {
   REQUIRE(written.values.size() == 4);
   const Calibrated read = parse_calibrated(calibrated_yaml(written, "# made\n"), "c.yaml");
   CHECK(read.values.size() == 4);
-  CHECK(read.values[0].path == "gpus.H100_SXM5.copy_rate.simple");
+  CHECK(read.values[0].path == "gpus.H100_SXM5.nvlink_store_efficiency");
   CHECK(read.values[0].catalogue == CatalogueText().value(read.values[0].path));
   CatalogueText text;
   overlay(read, text);
