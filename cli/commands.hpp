@@ -15,9 +15,11 @@ using Action = std::function<int()>;
 
 void add_bench(CLI::App& app, Action& action);
 void add_decide(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_topo(CLI::App& app, Action& action);
 void add_lint(CLI::App& app, Action& action);
+void add_serve(CLI::App& app, Action& action);
 void add_step(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);

@@ -55,8 +55,8 @@ def transcript():
 
 def help_goes_to_stdout():
     for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
-                      "lint --help", "step --help", "validate --help",
-                      "validate nccl-tests --help", "validate steps --help"]:
+                      "lint --help", "step --help", "plan --help", "serve --help",
+                      "validate --help", "validate nccl-tests --help", "validate steps --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
 
