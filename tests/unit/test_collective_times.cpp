@@ -3,6 +3,7 @@
 
 #include "models/io/load.hpp"
 #include "models/training/collective_times.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
@@ -22,7 +23,8 @@ Duration exactly(const PartsCatalogue& parts, Collective collective, int nodes, 
 
 }  // namespace
 
-TEST_CASE("collective times: between powers of two a line is close enough") {
+TEST_CASE("collective times: between powers of two a line is close enough" *
+          doctest::skip(kSanitized)) {
   const PartsCatalogue parts = load_parts();
   const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
   CollectiveTimes times(cluster, parts.software, {});

@@ -12,6 +12,7 @@
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -126,7 +127,7 @@ TEST_CASE("members: which of equal nodes does not matter") {
   constexpr std::array kCalls = {Collective::all_reduce, Collective::all_gather,
                                  Collective::reduce_scatter, Collective::alltoall,
                                  Collective::sendrecv};
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < cases(12); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 4, ""}, parts);
     const auto gpus_all = static_cast<int>(cluster.node().gpus().size());
     const int nodes = static_cast<int>(random.pick(1, 3));

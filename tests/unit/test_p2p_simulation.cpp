@@ -16,6 +16,7 @@
 #include "models/nccl/p2p_simulation.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -178,7 +179,7 @@ struct TwoRanks {
 TEST_CASE("any exchange: every message once, bytes conserved on every link, it ends and repeats") {
   const PartsCatalogue parts = load_parts();
   Random random(11);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < cases(60); ++i) {
     const std::string name = random.of(preset_names());
     const int nodes = static_cast<int>(random.pick(1, 9));
     const int nodes_all = nodes + static_cast<int>(random.pick(0, 1));

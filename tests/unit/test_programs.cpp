@@ -20,6 +20,7 @@
 #include "models/nccl/tree_program.hpp"
 #include "nccl_cases.hpp"
 #include "nccl_vectors.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -100,7 +101,7 @@ TEST_CASE("nccl vectors: RingProgram runs the primitives of a ring all_reduce") 
 
 TEST_CASE("RingProgram: each primitive is ring_op() on the chunk that the split says") {
   Random random(1);
-  for (int i = 0; i < 250; ++i) {
+  for (int i = 0; i < cases(250); ++i) {
     CAPTURE(i);
     const int nodes = static_cast<int>(random.pick(2, 24));
     PartitionInput p = random_call(random, random.of(kRingCollectives), Algorithm::ring, nodes, 1);
@@ -135,7 +136,7 @@ TEST_CASE("RingProgram: each primitive is ring_op() on the chunk that the split 
 TEST_CASE(
     "TreeProgram: chunk after chunk of the part, the last one shorter, over all connections") {
   Random random(2);
-  for (int i = 0; i < 250; ++i) {
+  for (int i = 0; i < cases(250); ++i) {
     const PartitionInput p =
         random_call(random, Collective::all_reduce, Algorithm::tree,
                     static_cast<int>(random.pick(1, 16)), static_cast<int>(random.pick(2, 8)));
@@ -206,7 +207,7 @@ TEST_CASE("bytes sent by each rank of a ring, for any size") {
   // 2(n-1) x size. all_gather, reduce_scatter: the share of every rank but one. broadcast, reduce:
   // all, except the last of the chain, which sends nothing.
   Random random(3);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < cases(300); ++i) {
     CAPTURE(i);
     const int ranks = static_cast<int>(random.pick(2, 20));
     const PartitionInput p =
@@ -509,7 +510,7 @@ void check_ring(const PartitionInput& p, const ChannelGraph& graph, int root, bo
 
 TEST_CASE("rings, played with NCCL's slots: every rank ends with what the collective promises") {
   Random random(4);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < cases(300); ++i) {
     const int nodes = static_cast<int>(random.pick(1, 9));
     const int gpus = static_cast<int>(random.pick(nodes == 1 ? 2 : 1, 8));
     const PartitionInput p =
@@ -580,7 +581,7 @@ TEST_CASE("trees, played with NCCL's slots: every rank ends with the whole reduc
   Random random(5);
   constexpr std::array patterns = {GraphPattern::balanced_tree, GraphPattern::split_tree,
                                    GraphPattern::tree};
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < cases(300); ++i) {
     const int nodes = static_cast<int>(random.pick(1, 9));
     const int gpus = static_cast<int>(random.pick(nodes == 1 ? 2 : 1, 8));
     const PartitionInput p =

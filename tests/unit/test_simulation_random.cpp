@@ -19,6 +19,7 @@
 #include "nccl_cases.hpp"
 #include "nccl_tables.hpp"
 #include "simulation_cases.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -164,7 +165,7 @@ RandomRun random_run(Random& random, const PartsCatalogue& parts) {
 TEST_CASE("any run: bytes conserved on every link, none above its rate, parts sum up, it repeats") {
   const PartsCatalogue parts = load_parts();
   Random random(6);
-  for (int i = 0; i < 250; ++i) {
+  for (int i = 0; i < cases(250); ++i) {
     const RandomRun drawn = random_run(random, parts);
     const CollectiveRun& run = drawn.run;
     CAPTURE(i);
@@ -274,7 +275,7 @@ TEST_CASE("relabelled GPUs of a symmetric node give the same time") {
   // does not matter whose is whose.
   const Bench cluster("dgx-h100", 4, load_parts());
   Random random(7);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < cases(40); ++i) {
     const bool tree = random.pick(0, 1) == 0;
     const Collective collective = tree ? Collective::all_reduce : random.of(kRingCollectives);
     CollectiveRun run =
@@ -326,7 +327,7 @@ TEST_CASE("for a fixed decision a larger size is never faster") {
   // let pass.
   const PartsCatalogue parts = load_parts();
   Random random(8);
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < cases(120); ++i) {
     RandomRun drawn = random_run(random, parts);
     CollectiveRun& run = drawn.run;
     const bool one_channel_only = i % 2 == 0;

@@ -12,6 +12,7 @@
 #include "models/nccl/together.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -51,7 +52,7 @@ CollectiveRun random_call_on(Random& random, const Cluster& cluster) {
 TEST_CASE("together: a stream alone takes the time of its call alone") {
   const PartsCatalogue parts = load_parts();
   Random random(41);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < cases(20); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
     CollectiveRun run = random_call_on(random, cluster);
     run.gpus_per_process = static_cast<int>(random.pick(1, 8));
@@ -75,7 +76,7 @@ TEST_CASE("together: a stream alone takes the time of its call alone") {
 TEST_CASE("together: bytes on each link are the sum, nobody gains, links keep to their rates") {
   const PartsCatalogue parts = load_parts();
   Random random(42);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < cases(10); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
     std::vector<Stream> streams;
     std::vector<Duration> alone;
