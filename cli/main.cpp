@@ -76,6 +76,8 @@ int run(int argc, char** argv) {
   add_topo(app, action);
   add_lint(app, action);
   add_step(app, action);
+  add_plan(app, action);
+  add_serve(app, action);
   add_validate(app, action);
   add_calibrate(app, action);
   add_judge(app, action);

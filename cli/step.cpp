@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <fstream>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -12,9 +13,19 @@ namespace fabricast {
 namespace {
 
 struct StepOptions {
-  std::string layout, parts, format = "text";
+  std::string layout, parts, trace, format = "text";
+  double price = 0;
   bool list_models = false;
 };
+
+void write_trace(const std::string& path, const StepResult& result) {
+  std::ofstream out(path, std::ios::binary);
+  out << step_trace(result);
+  out.close();
+  if (out.fail()) throw Error(Place{path, 0, {}}, "cannot be written");
+  fmt::print(stderr, "{}: {} spans, for ui.perfetto.dev or chrome://tracing\n", path,
+             result.spans.size());
+}
 
 int run(const StepOptions& options) {
   if (options.list_models) {
@@ -24,7 +35,11 @@ int run(const StepOptions& options) {
   }
   if (options.layout.empty())
     throw Error("LAYOUT is missing", "name a layout file, like scenarios/steps/llama-3-70b.yaml");
-  const StepResult result = run_step(load_step(options.layout), load_parts(options.parts));
+  StepConfig config = load_step(options.layout);
+  if (options.price > 0) config.price = options.price;
+  config.trace = !options.trace.empty();
+  const StepResult result = run_step(config, load_parts(options.parts));
+  if (config.trace) write_trace(options.trace, result);
   fmt::print("{}", options.format == "json" ? step_json(result) : step_text(result));
   return kDone;
 }
@@ -39,6 +54,11 @@ void add_step(CLI::App& app, Action& action) {
   command->add_option("--format", options->format)
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
+  command
+      ->add_option("--price", options->price,
+                   "USD per GPU and hour (default: workloads/prices.yaml)")
+      ->check(CLI::Range(1e-6, 1e6));
+  command->add_option("--trace", options->trace, "write the step's timeline for ui.perfetto.dev");
   command->add_flag("--list-models", options->list_models, "names of the models that come along");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

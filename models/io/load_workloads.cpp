@@ -14,7 +14,7 @@ namespace fabricast {
 namespace {
 
 /// The files that are no models.
-constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks";
+constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices";
 
 const EmbeddedFile* find(std::string_view name) {
   const auto files = embedded_workloads();
@@ -30,7 +30,8 @@ std::string path_of(std::string_view name) { return fmt::format("workloads/{}.ya
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_workloads()) {
-    if (file.name != kGpus && file.name != kFrameworks) names.emplace_back(file.name);
+    if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices)
+      names.emplace_back(file.name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -55,5 +56,7 @@ ComputeCatalogue load_compute() {
 FrameworkCatalogue load_frameworks() {
   return parse_frameworks(std::string(find(kFrameworks)->text), path_of(kFrameworks));
 }
+
+Prices load_prices() { return parse_prices(std::string(find(kPrices)->text), path_of(kPrices)); }
 
 }  // namespace fabricast

@@ -1,4 +1,5 @@
-// workloads/gpus.yaml -> ComputeCatalogue, workloads/frameworks.yaml -> FrameworkCatalogue.
+// workloads/gpus.yaml -> ComputeCatalogue, frameworks.yaml -> FrameworkCatalogue, prices.yaml ->
+// Prices.
 #include <fmt/format.h>
 
 #include "models/io/load_workloads.hpp"
@@ -7,7 +8,8 @@
 namespace fabricast {
 namespace {
 
-const std::vector<std::string> kPrecisionNames = {"fp16", "bf16", "fp8", "mxfp8", "nvfp4"};
+const std::vector<std::string> kPrecisionNames = {"fp16",  "bf16",  "fp8",
+                                                  "mxfp8", "nvfp4", "fp8-rows"};
 
 GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
   GpuCompute out;
@@ -47,23 +49,37 @@ Overlap overlap(Reader in, Overlap out) {
   return out;
 }
 
-Framework framework(const std::string& name, Reader& in) {
+/// The keys that a release may say differently.
+void read_parameters(Framework& out, Reader& in) {
+  if (in.has("elementwise")) out.elementwise = in.number("elementwise", 0.1, 100);
+  if (in.has("host_issue")) out.host_issue = in.duration("host_issue");
+  if (in.has("attention")) out.attention = in.number("attention", 0.01, 1);
+  if (in.has("overlap")) out.overlap = overlap(in.child("overlap"), out.overlap);
+}
+
+void read_framework(const std::string& name, Reader& in, FrameworkCatalogue& all) {
   Framework out;
   out.name = name;
   out.title = in.text("title");
-  out.elementwise = in.number("elementwise", 0.1, 100);
-  out.host_issue = in.duration("host_issue");
-  out.attention = in.has("attention") ? in.number("attention", 0.01, 1) : 1;
+  for (const char* key : {"elementwise", "host_issue"})
+    if (!in.has(key)) in.fail(key, "is missing");
+  read_parameters(out, in);
   if (in.has("exchange_rate")) out.exchange_rate = in.bandwidth("exchange_rate");
   out.ampere_attention = in.flag("ampere_attention", false);
   out.direct_dispatch = in.flag("direct_dispatch", false);
   out.flash_attention = in.flag("flash_attention", true);
   out.sequence_parallel = in.flag("sequence_parallel", true);
   if (in.has("recompute")) out.recompute = read_recompute(in, "recompute");
-  if (in.has("overlap")) out.overlap = overlap(in.child("overlap"), out.overlap);
   out.gradient_bytes = in.whole("gradient_bytes", 2, 4, 4);
+  for (auto& [version, release] : in.table("releases")) {
+    Framework older = out;
+    older.name = fmt::format("{} {}", name, version);
+    read_parameters(older, release);
+    release.finish();
+    all[older.name] = older;
+  }
   in.finish();
-  return out;
+  all[name] = out;
 }
 
 }  // namespace
@@ -97,7 +113,23 @@ FrameworkCatalogue parse_frameworks(const std::string& text, const std::string& 
   Reader root(tree, file);
   root.choice("kind", {"frameworks"});
   FrameworkCatalogue out;
-  for (auto& [name, in] : root.table("frameworks")) out[name] = framework(name, in);
+  for (auto& [name, in] : root.table("frameworks")) read_framework(name, in, out);
+  root.finish();
+  return out;
+}
+
+Prices parse_prices(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader root(tree, file);
+  root.choice("kind", {"prices"});
+  Prices out;
+  out.as_of = root.text("as_of");
+  std::map<std::string, Source> sources;
+  read_sources(root, sources);
+  const Figures figures(sources);
+  Reader gpus = root.child("gpus");
+  for (const std::string& name : gpus.keys()) out.usd[name] = figures.number(gpus, name, 0, 1000);
+  gpus.finish();
   root.finish();
   return out;
 }

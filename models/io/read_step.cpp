@@ -1,4 +1,4 @@
-// LAYOUT.yaml of `fabricast step` -> StepConfig.
+// LAYOUT.yaml of `fabricast step` -> StepConfig, the file of `fabricast serve` -> ServeConfig.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include "models/io/load_workloads.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
-#include "models/studies/step.hpp"
+#include "models/studies/serve.hpp"
 
 namespace fabricast {
 namespace {
@@ -56,6 +56,14 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
                         ? static_cast<Sharding>(in.choice(
                               "sharding", {"none", "zero1", "zero2", "zero3", "fsdp", "hsdp"}))
                         : Sharding::zero1;
+  if (in.has("order")) {
+    const std::string order = in.text("order");
+    try {
+      layout.order = parse_order(order);
+    } catch (const Error& error) {
+      in.fail("order", error.what());
+    }
+  }
   layout.shard_group = in.whole("shard_group", 1, kRanksMax, 0);
   layout.recompute = in.has("recompute") ? read_recompute(in, "recompute") : framework.recompute;
   layout.sequence_parallel = in.flag("sequence_parallel", framework.sequence_parallel);
@@ -74,13 +82,8 @@ const Framework& find_framework(Reader& in, const FrameworkCatalogue& catalogue,
   return catalogue.at(name);
 }
 
-}  // namespace
-
-StepConfig parse_step(const std::string& text, const std::string& file) {
-  const YamlNode tree = parse_yaml(text, file);
-  Reader in(tree, file);
-  in.choice("kind", {"step"});
-  StepConfig out;
+/// Model, cluster and price: what every question about a model begins with.
+void read_site(Reader& in, const std::string& file, StepConfig& out) {
   out.title = in.text("title", "");
   const std::string model = in.text("model");
   try {
@@ -106,6 +109,18 @@ StepConfig parse_step(const std::string& text, const std::string& file) {
     for (const std::string& name : variables.keys())
       out.environment.set(name, variables.text(name));
   }
+  if (in.has("price")) out.price = in.number("price", 1e-6, 1e6);
+}
+
+}  // namespace
+
+StepConfig parse_step(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  in.choice("kind", {"step"});
+  StepConfig out;
+  read_site(in, file, out);
+  if (in.has("tokens")) out.run_tokens = in.number("tokens", 1, 1e18);
   out.framework = in.text("framework", "megatron");
   const FrameworkCatalogue frameworks = load_frameworks();
   read_layout(in, find_framework(in, frameworks, out.framework), out.layout);
@@ -116,6 +131,31 @@ StepConfig parse_step(const std::string& text, const std::string& file) {
 StepConfig load_step(const std::string& path) {
   return parse_step(read_text_file(path, "fabricast step takes a layout file", kYamlSizeMax + 1),
                     path);
+}
+
+ServeConfig parse_serve(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  in.choice("kind", {"serve"});
+  ServeConfig out;
+  read_site(in, file, out.site);
+  out.site.layout.precision = read_precision(in, "precision");
+  if (in.has("parallel")) {
+    Reader parallel = in.child("parallel");
+    out.tensor = parallel.whole("tp", 1, kRanksMax, 1);
+    out.pipeline = parallel.whole("pp", 1, kRanksMax, 1);
+    out.expert = parallel.whole("ep", 1, kRanksMax, 1);
+    parallel.finish();
+  }
+  out.batch = in.whole("batch", 1, kBatchMax);
+  out.prompt = in.whole("prompt", 1, kSequenceMax);
+  out.output = in.whole("output", 1, kSequenceMax);
+  in.finish();
+  return out;
+}
+
+ServeConfig load_serve(const std::string& path) {
+  return parse_serve(read_text_file(path, "fabricast serve takes a file", kYamlSizeMax + 1), path);
 }
 
 }  // namespace fabricast

@@ -6,6 +6,7 @@
 
 #include "models/io/words.hpp"
 #include "models/studies/nccl_request.hpp"
+#include "models/training/rank_groups.hpp"
 
 namespace fabricast {
 
@@ -25,7 +26,40 @@ void check_precision(const GpuCompute& gpu, Precision precision) {
               "it does in " + known);
 }
 
+std::optional<StepCost> cost_of(const StepResult& result) {
+  const StepConfig& config = result.config;
+  StepCost out;
+  out.gpu_hour = config.price;
+  if (out.gpu_hour == 0) {
+    static const Prices prices = load_prices();
+    const auto found = prices.usd.find(result.gpu.name);
+    if (found == prices.usd.end()) return {};
+    out.gpu_hour = found->second;
+    out.as_of = prices.as_of;
+  }
+  const double tokens = static_cast<double>(config.layout.global_batch) * config.layout.sequence;
+  out.step = out.gpu_hour / 3600 * config.layout.gpus * seconds(result.step.time);
+  out.million_tokens = out.step / tokens * 1e6;
+  out.run = out.million_tokens * config.run_tokens * 1e-6;
+  return out;
+}
+
 /// What is outside of what is modelled, and what was chosen for the user.
+/// Groups that leave a node, with what it costs.
+void add_placement_notes(StepResult& result, const CollectiveTimes& collectives) {
+  const Layout& l = result.config.layout;
+  const PassTime& busy = result.step.breakdown.busy;
+  const auto say = [&](const char* what, const RankGroup& group, double exposed) {
+    const int nodes = collectives.nodes_of(group);
+    if (group.ranks() > 1 && nodes > 1 && exposed > 0)
+      result.notes.push_back(fmt::format("{} lies on {} nodes: {} of the step are exposed.", what,
+                                         nodes, time_text(exposed)));
+  };
+  say("each TP group", tensor_group(l), busy.tensor);
+  say("each CP group", context_group(l), busy.context);
+  say("each EP group", expert_group(l), busy.expert);
+}
+
 void add_notes(StepResult& result) {
   const Layout& layout = result.config.layout;
   const auto& memory = result.memory;
@@ -43,6 +77,15 @@ void add_notes(StepResult& result) {
 }
 
 }  // namespace
+
+StepBand step_band(const Transformer& model) {
+  // Residuals of published steps, each source judged by the others: docs/steps.md.
+  return model.experts ? StepBand{1 / 1.48, 1.48} : StepBand{1 / 1.14, 1.14};
+}
+
+MemoryRules memory_rules(const Framework& framework) {
+  return {framework.gradient_bytes, framework.flash_attention, !framework.flash_attention};
+}
 
 TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts) {
   TopologyRequest asked = nccl_request(config.topology, config.nodes, config.fabric,
@@ -73,13 +116,12 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
   result.config = config;
   result.framework = framework;
   result.gpu = gpu;
-  const MemoryRules rules{framework.gradient_bytes, framework.flash_attention,
-                          !framework.flash_attention};
-  result.memory = plan_memory(config.model, config.layout, rules, gpu.memory);
+  result.memory = plan_memory(config.model, config.layout, memory_rules(framework), gpu.memory);
   Layout& layout = result.config.layout;
   layout.recompute = result.memory.recompute;
   layout.full_share = result.memory.full_share;
-  result.step = step_time({config.model, layout, framework, gpu}, collectives);
+  result.step = step_time({config.model, layout, framework, gpu}, collectives,
+                          config.trace ? &result.spans : nullptr);
   const double time = seconds(result.step.time);
   result.tokens_per_s = static_cast<double>(layout.global_batch) * layout.sequence / time;
   result.model_flops =
@@ -87,31 +129,38 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
   const double peak = gpu.gemm[static_cast<std::size_t>(layout.precision)].peak;
   result.mfu = result.model_flops / time / layout.gpus / peak;
   result.collectives = collectives.counts();
+  result.cost = cost_of(result);
   add_notes(result);
+  add_placement_notes(result, collectives);
   return result;
 }
 
-StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
-  const TopologyRequest asked = step_request(config, parts);
-  const Cluster cluster = load_cluster(asked, parts);
+CollectiveTimes collectives_of(const StepConfig& config, const Cluster& cluster,
+                               const PartsCatalogue& parts, CollectiveTimes::Estimate estimate) {
   CommunicatorConfig communicator;
   communicator.version = config.version;
   communicator.environment = config.environment;
   communicator.gpus_per_node = config.gpus_per_node;
-  communicator.description = describe_nodes(asked, parts).node;
-  CollectiveTimes collectives(cluster, parts.software, communicator);
-  StepConfig sized = config;
-  sized.layout.gpus =
-      config.nodes / cluster.hosts() * cluster.nodes() * collectives.gpus_per_node();
-  const FrameworkCatalogue frameworks = load_frameworks();
-  const auto framework = frameworks.find(config.framework);
-  if (framework == frameworks.end()) {
-    std::vector<std::string> known;
-    for (const auto& [name, unused] : frameworks) known.push_back(name);
-    throw Error(fmt::format("unknown framework \"{}\"", config.framework),
-                hint_nearest(config.framework, known));
-  }
-  return run_step(sized, framework->second, compute_of(load_compute(), cluster), collectives);
+  communicator.description = describe_nodes(step_request(config, parts), parts).node;
+  return {cluster, parts.software, std::move(communicator), estimate};
+}
+
+StepConfig sized(const StepConfig& config, const Cluster& cluster) {
+  StepConfig out = config;
+  const auto all = static_cast<int>(cluster.node().gpus().size());
+  // Of hosts that NVLink joined, all that are there.
+  const bool takes_all = config.gpus_per_node == 0 || cluster.node().trays() > 1;
+  out.layout.gpus =
+      config.nodes / cluster.hosts() * cluster.nodes() * (takes_all ? all : config.gpus_per_node);
+  return out;
+}
+
+StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
+  const Cluster cluster = load_cluster(step_request(config, parts), parts);
+  CollectiveTimes collectives =
+      collectives_of(config, cluster, parts, CollectiveTimes::Estimate::simulated);
+  return run_step(sized(config, cluster), load_frameworks().at(config.framework),
+                  compute_of(load_compute(), cluster), collectives);
 }
 
 }  // namespace fabricast

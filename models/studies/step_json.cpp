@@ -19,6 +19,7 @@ Json layout_json(const Layout& l) {
           {"ep", l.expert},
           {"etp", l.expert_tensor},
           {"dp", l.data()},
+          {"order", to_text(l.order)},
           {"sequence", l.sequence},
           {"micro_batch", l.micro_batch},
           {"global_batch", l.global_batch},
@@ -45,7 +46,21 @@ Json breakdown_json(const StepBreakdown& parts) {
           {"pipeline_s", seconds(parts.pipeline)},
           {"dp_exposed_s", seconds(parts.data)},
           {"optimizer_s", seconds(parts.optimizer)},
-          {"hidden_s", busy.hidden + seconds(parts.data_hidden)}};
+          {"tp_hidden_s", busy.tensor_hidden},
+          {"cp_hidden_s", busy.context_hidden},
+          {"ep_hidden_s", busy.expert_hidden},
+          {"dp_hidden_s", seconds(parts.data_hidden)}};
+}
+
+Json cost_json(const StepResult& result) {
+  if (!result.cost) return nullptr;
+  const StepCost& cost = *result.cost;
+  Json out = {{"usd_per_gpu_hour", cost.gpu_hour},
+              {"price_as_of", cost.as_of.empty() ? Json() : Json(cost.as_of)},
+              {"usd_per_step", cost.step},
+              {"usd_per_million_tokens", cost.million_tokens}};
+  if (cost.run > 0) out["usd_per_run"] = cost.run;
+  return out;
 }
 
 Json memory_json(const StepResult& result) {
@@ -66,6 +81,8 @@ Json memory_json(const StepResult& result) {
 std::string step_json(const StepResult& result) {
   const StepConfig& config = result.config;
   const Layout& l = config.layout;
+  const StepBand band = step_band(config.model);
+  const double time = seconds(result.step.time);
   const Json out = {{"study", "step"},
                     {"title", config.title},
                     {"model", config.model.name},
@@ -75,11 +92,14 @@ std::string step_json(const StepResult& result) {
                     {"gpu", result.gpu.name},
                     {"nccl", to_text(config.version)},
                     {"layout", layout_json(l)},
-                    {"step_s", seconds(result.step.time)},
+                    {"step_s", time},
+                    {"lower_s", time * band.low},
+                    {"upper_s", time * band.high},
                     {"tokens_per_s", result.tokens_per_s},
                     {"tokens_per_s_per_gpu", result.tokens_per_s / l.gpus},
                     {"model_flops", result.model_flops},
                     {"mfu", result.mfu},
+                    {"cost", cost_json(result)},
                     {"breakdown", breakdown_json(result.step.breakdown)},
                     {"memory", memory_json(result)},
                     {"tasks", result.step.tasks},

@@ -5,10 +5,7 @@
 
 namespace fabricast {
 
-namespace {
-
-std::string layout_line(const StepResult& result) {
-  const Layout& l = result.config.layout;
+std::string layout_line(const Layout& l) {
   std::string out = fmt::format("TP {}", l.tensor);
   if (l.context > 1) out += fmt::format(", CP {}", l.context);
   if (l.pipeline > 1) out += fmt::format(", PP {}", l.pipeline);
@@ -17,15 +14,17 @@ std::string layout_line(const StepResult& result) {
   if (l.expert_tensor > 1) out += fmt::format(" x TP {}", l.expert_tensor);
   out += fmt::format(", DP {}; {}, {}, recompute {}", l.data(), to_text(l.sharding),
                      to_text(l.precision), to_text(l.recompute));
+  if (l.order != kMegatronOrder) out += fmt::format(", order {}", to_text(l.order));
   if (l.full_share > 0) out += fmt::format(", {:.0f} % of layers full", 100 * l.full_share);
   return out;
 }
 
-/// A time with three digits that say something.
 std::string time_text(double time) {
   if (time >= 100e-3) return fmt::format("{:.3f} s", time);
   return fmt::format("{:.2f} ms", time * 1e3);
 }
+
+namespace {
 
 void add_part(TextTable& table, const char* name, double time, double whole) {
   if (time < 1e-9) return;
@@ -51,10 +50,31 @@ std::string breakdown_text(const StepResult& result) {
   add_part(table, "DP, exposed", seconds(parts.data), whole);
   add_part(table, "optimizer", seconds(parts.optimizer), whole);
   std::string out = table.text();
-  const double hidden = busy.hidden + seconds(parts.data_hidden);
-  if (hidden > 0)
-    out += fmt::format("  and {} of communication hidden behind compute\n", time_text(hidden));
+  std::string hidden;
+  const auto add_hidden = [&](const char* name, double time) {
+    if (time >= 1e-9)
+      hidden += fmt::format("{}{} {}", hidden.empty() ? "" : ", ", name, time_text(time));
+  };
+  add_hidden("TP", busy.tensor_hidden);
+  add_hidden("CP", busy.context_hidden);
+  add_hidden("EP", busy.expert_hidden);
+  add_hidden("DP", seconds(parts.data_hidden));
+  if (!hidden.empty()) out += fmt::format("  hidden behind compute: {}\n", hidden);
   return out;
+}
+
+std::string cost_text(const StepResult& result) {
+  if (!result.cost) return "cost: no price is known, say `price`, USD per GPU and hour\n";
+  const StepCost& cost = *result.cost;
+  std::string out = fmt::format("cost {:.4g} USD per step, {:.4g} per million tokens", cost.step,
+                                cost.million_tokens);
+  if (cost.run > 0) {
+    const double days = result.config.run_tokens / result.tokens_per_s / 86400;
+    out += fmt::format(", {:.4g} for {:.4g} tokens in {:.1f} days", cost.run,
+                       result.config.run_tokens, days);
+  }
+  return out + fmt::format(" at {:.2f} USD per GPU and hour{}\n", cost.gpu_hour,
+                           cost.as_of.empty() ? "" : fmt::format(", {}", cost.as_of));
 }
 
 std::string memory_text(const StepResult& result) {
@@ -84,12 +104,16 @@ std::string step_text(const StepResult& result) {
   out += fmt::format("{} on {} x {} ({} GPUs, {}), {}\n",
                      config.model.title.empty() ? config.model.name : config.model.title,
                      config.nodes, config.topology, l.gpus, result.gpu.name, result.framework.name);
-  out += layout_line(result) + "\n";
+  out += layout_line(l) + "\n";
   out += fmt::format("{} sequences of {} tokens, {} micro-batches of {} per replica\n\n",
                      l.global_batch, l.sequence, l.micro_batches(), l.micro_batch);
   out += fmt::format("step {}   {:.0f} tokens/s per GPU   {:.0f} TFLOP/s per GPU   MFU {:.1f} %\n",
                      time_text(time), result.tokens_per_s / l.gpus,
                      result.model_flops / time / l.gpus * 1e-12, 100 * result.mfu);
+  const StepBand band = step_band(config.model);
+  out += fmt::format("nine of ten published steps lie within {} and {} of such a prediction\n",
+                     time_text(time * band.low), time_text(time * band.high));
+  out += cost_text(result);
   out += l.pipeline > 1 ? fmt::format("of the slowest stage, {}:\n", result.step.breakdown.stage)
                         : std::string();
   out += breakdown_text(result);

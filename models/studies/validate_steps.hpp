@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "models/hardware/parts.hpp"
-#include "models/studies/step.hpp"
+#include "models/studies/serve.hpp"
 
 namespace fabricast {
 
 /// A published measurement, as a question.
 struct StepCase {
+  enum class Asks : std::uint8_t { step, prompt, token, request };
   std::string id, group;
+  Asks asks = Asks::step;
   StepConfig config;
+  ServeConfig serving;  ///< but of a step
   double measured = 0;  ///< seconds
 };
 
@@ -30,8 +33,9 @@ struct StepCases {
 
 struct StepPrediction {
   std::string id, group;
+  StepCase::Asks asks = StepCase::Asks::step;
   double measured = 0, predicted = 0;
-  StepResult result;
+  StepResult result;  ///< of a step
 };
 
 struct StepValidation {

@@ -42,8 +42,8 @@ double nic_rate(const Cluster& cluster) {
 }  // namespace
 
 CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software,
-                                 CommunicatorConfig config)
-    : cluster_(cluster), software_(software), config_(std::move(config)) {
+                                 CommunicatorConfig config, Estimate estimate)
+    : cluster_(cluster), software_(software), config_(std::move(config)), estimate_(estimate) {
   const auto all = static_cast<int>(cluster.node().gpus().size());
   // Of hosts that NVLink joined, all that are there.
   const bool takes_all = config_.gpus_per_node == 0 || cluster.node().trays() > 1;
@@ -51,8 +51,9 @@ CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& so
 }
 
 CollectiveTimes::Shape CollectiveTimes::shape_of(const RankGroup& group) const {
-  const int here = std::clamp(gpus_per_node_ / group.stride, 1, group.size);
-  return {(group.size + here - 1) / here, here};
+  int here = std::clamp(gpus_per_node_ / group.stride, 1, group.size);
+  if (here == group.size) here *= std::clamp(gpus_per_node_ / group.outer_stride, 1, group.outer);
+  return {(group.ranks() + here - 1) / here, here};
 }
 
 CollectiveTimes::Site& CollectiveTimes::site(const Shape& shape) {
@@ -91,11 +92,30 @@ Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) {
   const GpuPart& gpu = cluster_.node().gpus().front().part;
   const double rate = gpu.nvlink_links * gpu.nvlink_store_efficiency *
                       static_cast<double>(gpu.nvlink_per_link.bytes_per_s);
-  if (group.size <= 1) return {};
+  if (group.ranks() <= 1) return {};
   if (rate == 0) return cost(Collective::alltoall, group, bytes).time;
-  const double leaving = bytes * (group.size - 1) / group.size;
+  const double leaving = bytes * (group.ranks() - 1) / group.ranks();
   const Duration launch = software_.protocol[index_of(Protocol::simple)].launch;
   return Duration{std::llround(leaving / rate * 1e12)} + launch;
+}
+
+Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int ranks,
+                                double bytes) const {
+  const bool pair = collective == Collective::sendrecv;
+  double moved = 0, rate = 0;
+  if (shape.nodes == 1) {
+    const GpuPart& gpu = cluster_.node().gpus().front().part;
+    rate = gpu.nvlink_links * static_cast<double>(gpu.nvlink_per_link.bytes_per_s);
+    moved = pair ? bytes : bytes * (ranks - 1) / ranks;
+  } else {
+    // All groups that cover a node share its NICs.
+    const double groups = static_cast<double>(gpus_per_node_) / shape.gpus;
+    rate = nic_rate(cluster_);
+    const double outside = 1 - 1.0 / shape.nodes;
+    moved = groups * bytes *
+            (pair ? 1 : outside * (collective == Collective::alltoall ? shape.gpus : 1));
+  }
+  return rate > 0 ? Duration{static_cast<std::int64_t>(moved / rate * 1e12)} : Duration{};
 }
 
 CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
@@ -112,9 +132,10 @@ CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, in
 }
 
 CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& group, double bytes) {
-  if (group.size <= 1 || bytes < 1) return {};
+  if (group.ranks() <= 1 || bytes < 1) return {};
   const Shape shape = shape_of(group);
-  const int largest = group.size >= kMany ? kLargestOfMany : kLargest;
+  if (estimate_ == Estimate::bound) return {bound(collective, shape, group.ranks(), bytes), 0};
+  const int largest = group.ranks() >= kMany ? kLargestOfMany : kLargest;
   const auto whole = static_cast<std::uint64_t>(bytes);
   const int below = std::clamp(static_cast<int>(std::bit_width(whole)) - 1, kSmallest, largest - 1);
   const double low_bytes = std::ldexp(1.0, below);

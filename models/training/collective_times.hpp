@@ -16,10 +16,14 @@
 
 namespace fabricast {
 
-/// Ranks r, r + stride, r + 2 stride, ...: one of many groups side by side that cover the job.
+/// Ranks r, r + stride, r + 2 stride, ...: one of many groups side by side that cover the job. With
+/// `outer`, so many of them `outer_stride` apart, which is more than they span.
 struct RankGroup {
   int size = 1;
   int stride = 1;
+  int outer = 1;
+  int outer_stride = 1;
+  int ranks() const { return size * outer; }
 };
 
 struct CollectiveTime {
@@ -29,9 +33,14 @@ struct CollectiveTime {
 
 class CollectiveTimes {
  public:
+  /// Bound: what no algorithm beats, the bytes that have to come to a GPU or a node over what
+  /// NVLink or its NICs carry. Needs no simulation; for deciding what is worth one.
+  enum class Estimate : std::uint8_t { simulated, bound };
+
   /// Of `cluster` node and fabric count, not how many nodes it has; `config.gpus_per_node` says how
   /// many GPUs of a host the job uses (0 = all).
-  CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config);
+  CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config,
+                  Estimate estimate = Estimate::simulated);
 
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
   CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
@@ -55,12 +64,14 @@ class CollectiveTimes {
   };
   Shape shape_of(const RankGroup& group) const;
   Site& site(const Shape& shape);
+  Duration bound(Collective collective, const Shape& shape, int ranks, double bytes) const;
   CollectiveTime at(Collective collective, const Shape& shape, int exponent);
   CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
 
   const Cluster& cluster_;
   const SoftwareCosts& software_;
   CommunicatorConfig config_;
+  Estimate estimate_;
   int gpus_per_node_;
   std::map<Shape, Site> sites_;
   Memo<std::tuple<Collective, Shape, int>, CollectiveTime> known_;

@@ -1,9 +1,11 @@
 #pragma once
 // What the software of a training run does to its time: what it overlaps by default, and at most
-// three physical parameters that differ from 1 or none.
+// three physical parameters that differ from 1 or none. A release is a framework of its own, named
+// "megatron-bridge 26.02": kernels are fused and hidden better from one to the next.
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "models/training/layout.hpp"
 #include "sim/units.hpp"
@@ -27,6 +29,12 @@ struct Framework {
   int gradient_bytes = 4;  ///< of what is reduced
 };
 
+/// By name; under its name alone, a framework is its newest release.
 using FrameworkCatalogue = std::map<std::string, Framework>;
+
+/// The last release up to `version`; the first known one for an older version, and the newest for
+/// "". REQUIRES: the catalogue has `name`.
+const Framework& release_of(const FrameworkCatalogue& catalogue, const std::string& name,
+                            std::string_view version);
 
 }  // namespace fabricast

@@ -15,6 +15,30 @@ double memory_rate(const GpuCompute& gpu) {
   return static_cast<double>(gpu.memory_rate.bytes_per_s);
 }
 
+/// Tiles of a product that a multiprocessor takes at a time, and what an element costs in them:
+/// smaller ones read their inputs more often.
+struct Tile {
+  double m = 0, n = 0, cost = 1;
+};
+constexpr Tile kTiles[] = {
+    {256, 128, 1}, {128, 256, 1}, {128, 128, 1.05}, {64, 128, 1.15}, {64, 64, 1.3}};
+
+/// Tiles come in waves of one per multiprocessor, and the last wave takes as long as a full one:
+/// how much longer a GEMM takes than its FLOPs, with the tile that suits it best. Products of less
+/// than half a wave are cut along K.
+double wave_factor(const GpuCompute& gpu, const GemmShape& shape) {
+  double best = 2;
+  for (const Tile& tile : kTiles) {
+    if (shape.m < tile.m || shape.n < tile.n) continue;
+    const double tiles = std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n) * shape.batch;
+    if (2 * tiles <= gpu.multiprocessors) continue;
+    const double computed =
+        std::ceil(tiles / gpu.multiprocessors) * gpu.multiprocessors * tile.m * tile.n;
+    best = std::min(best, tile.cost * computed / (shape.m * shape.n * shape.batch));
+  }
+  return best < 2 ? best : 1;
+}
+
 double gemm_bytes(Precision precision, const GemmShape& s) {
   return s.batch * (element_bytes(precision) * (s.m * s.k + s.k * s.n) + s.out_bytes * s.m * s.n);
 }
@@ -27,6 +51,7 @@ double element_bytes(Precision precision) {
     case Precision::bf16:
       return 2;
     case Precision::fp8:
+    case Precision::fp8_rows:
       return 1;
     case Precision::mxfp8:
       return 1 + 1.0 / 32;  // one scale byte for 32 elements
@@ -38,7 +63,7 @@ double element_bytes(Precision precision) {
 
 double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& shape) {
   const GemmRate& rate = rate_of(gpu, precision);
-  const double compute = shape.flops() / (rate.peak * rate.efficiency);
+  const double compute = wave_factor(gpu, shape) * shape.flops() / (rate.peak * rate.efficiency);
   const double move = gemm_bytes(precision, shape) / (gpu.gemm_memory * memory_rate(gpu));
   return std::max(compute, move) + seconds(gpu.gemm_start);
 }

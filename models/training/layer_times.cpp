@@ -3,33 +3,20 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/training/layer_parts.hpp"
+
 namespace fabricast {
 
 namespace {
 
-constexpr double kHalf = 2;       // bytes
-constexpr int kReduceChunks = 4;  // Transformer Engine splits a GEMM with its reduce-scatter so
 // Kernels of a layer's forward that the host issues: PyTorch with Transformer Engine, counted
-// roughly; with experts also router, permutation, dispatch and their synchronisation. Backward has
-// twice as many.
-constexpr double kKernels = 25, kCastKernels = 12, kExpertKernels = 100;
+// roughly; with experts also router, permutation, dispatch and their synchronisation, and for each
+// local expert its two products with their casts. Backward has twice as many.
+constexpr double kKernels = 25, kCastKernels = 12, kExpertKernels = 200, kKernelsPerExpert = 6;
 
-/// A linear layer as one rank has it: n outputs, k inputs.
-struct Linear {
-  double n = 0, k = 0;
-};
-
-class LayerModel {
+class LayerModel : LayerParts {
  public:
-  LayerModel(const StepSetup& setup, CollectiveTimes& collectives)
-      : m_(setup.model),
-        l_(setup.layout),
-        f_(setup.framework),
-        gpu_(setup.gpu),
-        collectives_(collectives) {
-    tokens_ = static_cast<double>(l_.micro_batch) * l_.sequence / l_.context;
-    shard_tokens_ = l_.sequence_is_sharded() ? tokens_ / l_.tensor : tokens_;
-  }
+  using LayerParts::LayerParts;
 
   LayerTime layer(bool moe) {
     attention_block();
@@ -38,7 +25,9 @@ class LayerModel {
     } else {
       mlp_block();
     }
-    host(kKernels + (casts() ? kCastKernels : 0) + (moe ? kExpertKernels : 0));
+    double kernels = kKernels + (casts() ? kCastKernels : 0);
+    if (moe) kernels += kExpertKernels + kKernelsPerExpert * m_.experts->count / l_.expert;
+    host(kernels);
     recompute();
     return out_;
   }
@@ -77,90 +66,6 @@ class LayerModel {
   }
 
  private:
-  struct LinearTime {
-    double forward = 0, dgrad = 0, wgrad = 0;
-  };
-
-  bool casts() const { return is_8bit_or_less(l_.precision); }
-
-  /// Linear layers one after another on `tokens`; fp32 gradients of weights are added to.
-  LinearTime linear(const std::vector<Linear>& parts, Precision precision, double tokens) {
-    LinearTime sum;
-    for (const Linear& part : parts) {
-      sum.forward += gemm_time(gpu_, precision, {tokens, part.n, part.k});
-      sum.dgrad += gemm_time(gpu_, precision, {tokens, part.k, part.n});
-      if (l_.train_weights) {
-        sum.wgrad +=
-            gemm_time(gpu_, precision, {part.n, part.k, tokens, 1, 2.0 * f_.gradient_bytes});
-      }
-      if (is_8bit_or_less(precision)) cast(tokens * part.k, tokens * part.n);
-    }
-    add_gemm(sum);
-    return sum;
-  }
-
-  void add_gemm(const LinearTime& sum) {
-    out_.forward.gemm += sum.forward;
-    out_.backward.gemm += (sum.dgrad + sum.wgrad);
-    out_.weight.gemm += sum.wgrad;
-  }
-
-  /// To 8 bits or fewer: read 16 bits, write the rows and the columns of it.
-  void cast(double inputs, double gradients) {
-    const double bytes = kHalf + 2 * element_bytes(l_.precision);
-    elementwise(inputs * bytes, gradients * bytes);
-  }
-
-  void elementwise(double forward_bytes, double backward_bytes) {
-    out_.forward.elementwise += elementwise_time(gpu_, forward_bytes * f_.elementwise);
-    out_.backward.elementwise += elementwise_time(gpu_, backward_bytes * f_.elementwise);
-  }
-
-  CollectiveTime tensor(Collective collective) {
-    return collectives_.cost(collective, tensor_group(l_), tokens_ * m_.hidden * kHalf);
-  }
-
-  /// Communication that a GEMM of `beside` seconds runs beside, in `chunks` pieces of both; the
-  /// first (or last) piece is exposed. One chunk: they only run side by side.
-  void overlapped(PassTime& pass, const CollectiveTime& comm, double beside, int chunks) {
-    const double time = seconds(comm.time);
-    const double first = chunks > 1 ? time / chunks : 0;
-    const double exposed = first + std::max(0.0, time - first - beside);
-    pass.tensor += exposed;
-    pass.hidden += time - exposed;
-    pass.contention += (time - exposed) * comm.channels / gpu_.multiprocessors;
-  }
-
-  /// Collectives around a pair of column- and row-split linear layers.
-  void tensor_collectives(const LinearTime& in, const LinearTime& out) {
-    if (l_.tensor == 1) return;
-    PassTime& forward = out_.forward;
-    PassTime& backward = out_.backward;
-    if (!l_.sequence_parallel) {
-      forward.tensor += seconds(tensor(Collective::all_reduce).time);
-      overlapped(backward, tensor(Collective::all_reduce), in.wgrad, 1);
-      return;
-    }
-    const CollectiveTime gather = tensor(Collective::all_gather);
-    const CollectiveTime scatter = tensor(Collective::reduce_scatter);
-    if (l_.overlap.tensor) {
-      overlapped(forward, gather, in.forward, l_.tensor);
-      overlapped(forward, scatter, out.forward, kReduceChunks);
-      overlapped(backward, gather, out.dgrad, l_.tensor);
-    } else {
-      forward.tensor += seconds(gather.time) + seconds(scatter.time);
-      backward.tensor += seconds(gather.time);
-    }
-    // The saved input is gathered beside dgrad, its gradient scattered beside wgrad.
-    overlapped(backward, gather, in.dgrad, 1);
-    overlapped(backward, scatter, in.wgrad, 1);
-  }
-
-  void norm_and_residual() {
-    const double element = kHalf * m_.hidden * shard_tokens_;
-    elementwise(4 * element, 5 * element);
-  }
-
   void attention_block() {
     norm_and_residual();
     const double t = l_.tensor;
@@ -194,8 +99,9 @@ class LayerModel {
       const double flops =
           tokens_ * l_.sequence * (m_.query_width() + m_.attention_out_width()) / t;
       const double share = f_.attention * (f_.ampere_attention ? gpu_.attention_ampere : 1);
-      forward.attention = attention_time(gpu_, flops, l_.sequence, false) / share;
-      backward.attention = attention_time(gpu_, flops, l_.sequence, true) / share;
+      const int piece = l_.sequence / l_.context;  // of the sequence that a kernel sees
+      forward.attention = attention_time(gpu_, flops, piece, false) / share;
+      backward.attention = attention_time(gpu_, flops, piece, true) / share;
     } else {
       unfused_attention(forward, backward);
     }
@@ -243,7 +149,7 @@ class LayerModel {
       const double block = pass.attention / l_.context, time = seconds(hop.time);
       const int hops = l_.context - 1;
       pass.context += hops * std::max(0.0, time - block);
-      pass.hidden += hops * std::min(time, block);
+      pass.context_hidden += hops * std::min(time, block);
       pass.contention += hops * std::min(time, block) * hop.channels / gpu_.multiprocessors;
     };
     exchange(forward, kv);
@@ -341,7 +247,7 @@ class LayerModel {
     for (PassTime* pass : {&out_.forward, &out_.backward}) {
       const double exposed = std::max(0.0, expert_hidden_ - pass->compute());
       pass->expert += exposed;
-      pass->hidden += expert_hidden_ - exposed;
+      pass->expert_hidden += expert_hidden_ - exposed;
       const double issued = times * kernels * seconds(f_.host_issue);
       pass->host += std::max(0.0, issued - pass->total());
       times = 2;
@@ -373,38 +279,11 @@ class LayerModel {
     }
   }
 
-  const Transformer& m_;
-  const Layout& l_;
-  const Framework& f_;
-  const GpuCompute& gpu_;
-  CollectiveTimes& collectives_;
-  double tokens_ = 0, shard_tokens_ = 0;
-  double expert_hidden_ = 0;
-  LayerTime out_;
+  double expert_hidden_ = 0;  ///< all-to-alls beside the compute of another micro-batch
   PassTime core_;
 };
 
 }  // namespace
-
-PassTime& PassTime::operator+=(const PassTime& o) {
-  gemm += o.gemm;
-  attention += o.attention;
-  elementwise += o.elementwise;
-  host += o.host;
-  tensor += o.tensor;
-  context += o.context;
-  expert += o.expert;
-  contention += o.contention;
-  hidden += o.hidden;
-  return *this;
-}
-
-PassTime operator*(double times, PassTime p) {
-  for (double* part : {&p.gemm, &p.attention, &p.elementwise, &p.host, &p.tensor, &p.context,
-                       &p.expert, &p.contention, &p.hidden})
-    *part *= times;
-  return p;
-}
 
 LayerTime layer_time(const StepSetup& setup, bool moe, CollectiveTimes& collectives) {
   return LayerModel(setup, collectives).layer(moe);
@@ -415,14 +294,5 @@ LayerTime embedding_time(const StepSetup& setup, CollectiveTimes& collectives) {
 LayerTime output_time(const StepSetup& setup, CollectiveTimes& collectives) {
   return LayerModel(setup, collectives).output();
 }
-
-RankGroup tensor_group(const Layout& l) { return {l.tensor, 1}; }
-RankGroup context_group(const Layout& l) { return {l.context, l.tensor}; }
-RankGroup expert_group(const Layout& l) { return {l.expert, l.expert_tensor}; }
-RankGroup dense_data_group(const Layout& l) { return {l.dense_replicas(), l.tensor}; }
-RankGroup expert_data_group(const Layout& l) {
-  return {l.expert_replicas(), l.expert * l.expert_tensor};
-}
-RankGroup stage_pair(const Layout& l) { return {l.pipeline > 1 ? 2 : 1, l.gpus / l.pipeline}; }
 
 }  // namespace fabricast

@@ -13,6 +13,9 @@ namespace {
 /// Embedding and output may have a chunk of their own.
 constexpr int kEnds = 2;
 
+/// As Megatron spells them, by Axis.
+constexpr std::string_view kAxisNames[] = {"tp", "cp", "dp", "pp"};
+
 void check_divides(int part, std::string_view part_name, int whole, std::string_view whole_name) {
   if (whole % part == 0) return;
   throw Error(fmt::format("{} {} does not divide {} {}", part_name, part, whole_name, whole));
@@ -78,7 +81,63 @@ int Layout::shards(int replicas) const {
   return 1;
 }
 
+int Layout::size(Axis axis) const {
+  switch (axis) {
+    case Axis::tensor:
+      return tensor;
+    case Axis::context:
+      return context;
+    case Axis::data:
+      return data();
+    case Axis::pipeline:
+      return pipeline;
+  }
+  return 1;
+}
+
+int Layout::stride(Axis axis) const {
+  int out = 1;
+  for (const Axis faster : order) {
+    if (faster == axis) break;
+    out *= size(faster);
+  }
+  return out;
+}
+
+AxisOrder parse_order(std::string_view text) {
+  AxisOrder out{};
+  std::size_t known = 0;
+  std::string_view rest = text;
+  bool valid = true;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('-'), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (word == "ep" && (rest == "dp" || rest.starts_with("dp-"))) continue;
+    const auto* const axis = std::find(std::begin(kAxisNames), std::end(kAxisNames), word);
+    valid = valid && axis != std::end(kAxisNames) && known < out.size();
+    if (!valid) break;
+    out[known++] = static_cast<Axis>(axis - std::begin(kAxisNames));
+  }
+  AxisOrder sorted = out;
+  std::sort(sorted.begin(), sorted.end());
+  if (!valid || known != out.size() || sorted != kMegatronOrder)
+    throw Error(fmt::format("\"{}\" is no order of ranks", text),
+                "each of tp, cp, dp and pp once, fastest first, like tp-cp-ep-dp-pp");
+  return out;
+}
+
+std::string to_text(const AxisOrder& order) {
+  std::string out;
+  for (const Axis axis : order)
+    out += fmt::format("{}{}", out.empty() ? "" : "-", kAxisNames[static_cast<int>(axis)]);
+  return out;
+}
+
 void check_layout(const Transformer& model, const Layout& layout) {
+  if (layout.order != kMegatronOrder && (layout.expert > 1 || layout.sharding == Sharding::hsdp))
+    throw Error(fmt::format("order {} with EP or hsdp is not modelled", to_text(layout.order)),
+                "leave order away: tp-cp-ep-dp-pp");
   const std::int64_t model_gpus = std::int64_t{layout.tensor} * layout.context * layout.pipeline;
   if (layout.gpus % model_gpus != 0) {
     throw Error(fmt::format("TP {} x CP {} x PP {} = {} GPUs do not divide {}", layout.tensor,
@@ -123,7 +182,8 @@ std::string_view to_text(Recompute recompute) {
   return kNames[static_cast<int>(recompute)];
 }
 std::string_view to_text(Precision precision) {
-  static constexpr std::string_view kNames[] = {"fp16", "bf16", "fp8", "mxfp8", "nvfp4"};
+  static constexpr std::string_view kNames[] = {"fp16",  "bf16",  "fp8",
+                                                "mxfp8", "nvfp4", "fp8-rows"};
   return kNames[static_cast<int>(precision)];
 }
 std::string_view to_text(Schedule schedule) {

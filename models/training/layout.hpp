@@ -1,6 +1,7 @@
 #pragma once
 // How a model is spread over GPUs, and what of its state and activations is kept where.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, fsdp, hsdp };
 /// first of none, lean, full that fits, where between lean and full only as many layers are
 /// computed again as it takes.
 enum class Recompute : std::uint8_t { automatic, none, lean, selective, operators, full };
-enum class Precision : std::uint8_t { fp16, bf16, fp8, mxfp8, nvfp4 };
-inline constexpr int kPrecisions = 5;
+/// fp8 scales whole tensors or blocks of them, fp8_rows each row (PyTorch's float8 rowwise).
+enum class Precision : std::uint8_t { fp16, bf16, fp8, mxfp8, nvfp4, fp8_rows };
+inline constexpr int kPrecisions = 6;
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble };
 /// How attention sees the whole sequence with context parallelism.
 enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all };
@@ -34,6 +36,13 @@ struct Overlap {
   bool expert = false;     ///< all-to-alls beside another micro-batch's compute
   bool operator==(const Overlap&) const = default;
 };
+
+/// What ranks are numbered along; experts lie along all but the pipeline.
+enum class Axis : std::uint8_t { tensor, context, data, pipeline };
+using AxisOrder = std::array<Axis, 4>;
+/// Megatron's, fastest first.
+inline constexpr AxisOrder kMegatronOrder = {Axis::tensor, Axis::context, Axis::data,
+                                             Axis::pipeline};
 
 struct Layout {
   int gpus = 1;
@@ -54,7 +63,8 @@ struct Layout {
   Schedule schedule = Schedule::one_f_one_b;  ///< interleaved where virtual_stages > 1
   ContextExchange context_exchange = ContextExchange::ring;
   bool sequence_parallel = true;
-  bool train_weights = true;  ///< false: adapters only (LoRA), no gradients of the weights
+  AxisOrder order = kMegatronOrder;  ///< fastest first: neighbours share a node
+  bool train_weights = true;         ///< false: adapters only (LoRA), no gradients of the weights
   Overlap overlap;
 
   int data() const { return gpus / (tensor * context * pipeline); }  ///< ranks with own data
@@ -65,6 +75,9 @@ struct Layout {
   /// Ranks over which optimizer state (ZeRO), or all state (FSDP), is cut.
   int shards(int replicas) const;
   bool shards_weights() const { return sharding >= Sharding::zero3; }
+  int size(Axis axis) const;
+  /// Ranks from one to the next along an axis.
+  int stride(Axis axis) const;
   bool sequence_is_sharded() const { return sequence_parallel && tensor > 1; }
 };
 
@@ -74,6 +87,10 @@ void check_layout(const Transformer& model, const Layout& layout);
 /// Layers of each chunk of the model, in order: pipeline * virtual_stages of them. What is left
 /// over goes to the middle: the ends have embedding and output as well.
 std::vector<int> layers_of_chunks(const Transformer& model, const Layout& layout);
+
+/// "tp-cp-dp-pp"; "ep" may stand before "dp", inside of which it lies. Throws Error.
+AxisOrder parse_order(std::string_view text);
+std::string to_text(const AxisOrder& order);
 
 std::string_view to_text(Sharding sharding);
 std::string_view to_text(Recompute recompute);

@@ -225,11 +225,14 @@ MemoryPlan plan_memory(const Transformer& m, const Layout& l, const MemoryRules&
   for (const Recompute recompute : {Recompute::none, Recompute::lean}) {
     if (MemoryPlan plan = tried(recompute, 0); plan.fits) return plan;
   }
-  // Whole layers of a stage, one after another.
+  // Whole layers of a stage: the fewest that make it fit.
   const int layers = std::max(m.layers / l.pipeline, 1);
-  for (int full = 1; full < layers; ++full) {
-    if (MemoryPlan plan = tried(Recompute::lean, ratio(full, layers)); plan.fits) return plan;
+  int few = 0, enough = layers;
+  while (enough - few > 1) {
+    const int full = (few + enough) / 2;
+    (tried(Recompute::lean, ratio(full, layers)).fits ? enough : few) = full;
   }
+  if (enough < layers) return tried(Recompute::lean, ratio(enough, layers));
   return tried(Recompute::full, 0);
 }
 

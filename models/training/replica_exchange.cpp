@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/training/rank_groups.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -34,7 +36,7 @@ CollectiveTime ReplicaExchange::cost(Collective collective, const LocalParameter
   const auto part = [&](const RankGroup& group, std::int64_t parameters) {
     const double all = bytes * static_cast<double>(parameters);
     CollectiveTime one = collectives_.cost(collective, group, all);
-    if (const Bandwidth rate = framework_.exchange_rate; rate.bytes_per_s > 0 && group.size > 1)
+    if (const Bandwidth rate = framework_.exchange_rate; rate.bytes_per_s > 0 && group.ranks() > 1)
       one.time = std::max(one.time, transfer_time({static_cast<std::int64_t>(all)}, rate));
     return one;
   };

@@ -4,39 +4,34 @@
 #include <vector>
 
 #include "models/training/pipeline.hpp"
+#include "models/training/rank_groups.hpp"
 #include "models/training/replica_exchange.hpp"
+#include "models/training/step_chunks.hpp"
 #include "models/training/stream_graph.hpp"
 
 namespace fabricast {
 
 namespace {
 
-// Adam on a shard reads gradient, master and moments and writes master, moments and the 16-bit
-// copy, fp32 but the copy: 4 + 8 + 8 + 8 + 2.
-constexpr double kOptimizerBytes = 30;
 constexpr double kHalf = 2;  // bytes
 
 enum Stream : std::uint32_t { kCompute, kData, kStreams };
-
-/// A chunk of the model on its stage.
-struct Chunk {
-  int layers = 0;
-  PassTime forward, backward, weight;
-  LocalParameters parameters;
-};
 
 /// First and last task of a micro-batch in a chunk.
 struct Ends {
   TaskId first{}, last{};
 };
 
+using Kind = PipelineOp::Kind;
+
 class Step {
  public:
   Step(const StepSetup& setup, CollectiveTimes& collectives)
       : setup_(setup), l_(setup.layout), collectives_(collectives), exchange_(setup, collectives) {}
 
-  StepTime run() {
-    make_chunks();
+  /// `spans` may be nullptr.
+  StepTime run(std::vector<StepSpan>* spans) {
+    chunks_ = make_chunks(setup_, collectives_);
     forward_.assign(chunks_.size(), std::vector<Ends>(micros()));
     backward_ = forward_;
     const auto orders =
@@ -49,7 +44,9 @@ class Step {
     }
     connect_stages();
     finish();
-    return result();
+    const std::vector<TaskTimes> times = graph_.run();
+    if (spans != nullptr) add_spans(times, *spans);
+    return result(times);
   }
 
  private:
@@ -78,36 +75,9 @@ class Step {
     return l_.schedule == Schedule::zero_bubble && l_.virtual_stages == 1;
   }
 
-  void make_chunks() {
-    const Transformer& m = setup_.model;
-    const int dense_layers = m.layers - m.moe_layers();
-    const LayerTime dense =
-        dense_layers > 0 ? layer_time(setup_, false, collectives_) : LayerTime{};
-    const LayerTime moe = m.experts ? layer_time(setup_, true, collectives_) : LayerTime{};
-    const std::vector<LocalParameters> parameters = chunk_parameters(m, l_);
-    int at = 0;
-    for (const int layers : layers_of_chunks(m, l_)) {
-      Chunk chunk;
-      chunk.layers = layers;
-      chunk.parameters = parameters[chunks_.size()];
-      const int plain = std::clamp(dense_layers - at, 0, layers);
-      at += layers;
-      add_layers(chunk, plain, dense);
-      add_layers(chunk, layers - plain, moe);
-      chunks_.push_back(chunk);
-    }
-    add_layers(chunks_.front(), 1, embedding_time(setup_, collectives_));
-    add_layers(chunks_.back(), 1, output_time(setup_, collectives_));
-  }
-
-  static void add_layers(Chunk& chunk, int times, const LayerTime& layer) {
-    chunk.forward += times * layer.forward;
-    chunk.backward += times * layer.backward;
-    chunk.weight += times * layer.weight;
-  }
-
   TaskId compute(std::size_t stage, double time) {
     const TaskId task = graph_.add(stream(stage, kCompute), to_duration(time));
+    labels_.push_back(label_);
     stages_[stage].compute.push_back(task);
     return task;
   }
@@ -122,17 +92,21 @@ class Step {
 
   TaskId communicate(std::size_t stage, const CollectiveTime& exchange) {
     stages_[stage].exchanged += exchange.time;
+    labels_.push_back(label_);
     return graph_.add(stream(stage, kData), exchange.time);
   }
 
   void add(std::size_t stage, const PipelineOp& op) {
     const std::size_t number = static_cast<std::size_t>(op.chunk) * stages() + stage;
     const Chunk& chunk = chunks_[number];
-    if (op.kind == PipelineOp::Kind::weight) {
+    label_.what = static_cast<StepSpan::What>(op.kind);
+    label_.micro = op.micro;
+    label_.chunk = op.chunk;
+    if (op.kind == Kind::weight) {
       compute(stage, chunk.weight.total());
       return;
     }
-    const bool forward = op.kind == PipelineOp::Kind::forward;
+    const bool forward = op.kind == Kind::forward;
     double time = (forward ? chunk.forward : chunk.backward).total();
     if (!forward && splits_backward()) time -= chunk.weight.total();
     Ends& ends = (forward ? forward_ : backward_)[number][static_cast<std::size_t>(op.micro)];
@@ -143,14 +117,16 @@ class Step {
     } else {
       ends = add_replicated(stage, chunk, op, time);
     }
-    if (sends_block() && (forward ? number + 1 < chunks_.size() : number > 0))
+    if (sends_block() && (forward ? number + 1 < chunks_.size() : number > 0)) {
+      label_.what = StepSpan::What::send;
       ends.last = compute(stage, seconds(message_));
+    }
   }
 
   /// Whole weights on every replica: gathered by bucket before the first forward, reduced by
   /// bucket during the last backward of a chunk.
   Ends add_replicated(std::size_t stage, const Chunk& chunk, const PipelineOp& op, double time) {
-    const bool forward = op.kind == PipelineOp::Kind::forward;
+    const bool forward = op.kind == Kind::forward;
     const bool last = op.micro == l_.micro_batches() - 1 || l_.sharding == Sharding::zero2;
     const bool gathers =
         forward && op.micro == 0 && exchange_.gathers_once() && l_.overlap.parameters;
@@ -220,6 +196,7 @@ class Step {
   /// After the last backward: reductions that did not overlap, the norm of all gradients (nobody
   /// goes on before it is known), the optimizer, parameters.
   void finish() {
+    label_.what = StepSpan::What::finish;
     const bool replicated = exchange_.happens() && !l_.shards_weights();
     for (std::size_t stage = 0; stage < stages(); ++stage) {
       const TaskId last = stages_[stage].compute.back();
@@ -235,7 +212,9 @@ class Step {
       Stage& here = stages_[stage];
       const TaskId known = communicate(stage, {norm_, 0});
       for (const Stage& other : stages_) graph_.after(known, other.reduced);
-      here.optimizer = compute(stage, optimizer_time(stage));
+      label_.what = StepSpan::What::optimizer;
+      here.optimizer = compute(stage, optimizer_time(setup_, static_cast<int>(stage)));
+      label_.what = StepSpan::What::finish;
       graph_.after(here.optimizer, known);
       here.end = here.optimizer;
       if (!replicated || !exchange_.gathers_once() || l_.overlap.parameters) continue;
@@ -246,14 +225,6 @@ class Step {
     }
   }
 
-  double optimizer_time(std::size_t stage) const {
-    if (!l_.train_weights) return 0;
-    const LocalParameters local = local_parameters(setup_.model, l_, static_cast<int>(stage));
-    const double shard = static_cast<double>(local.dense) / l_.shards(l_.dense_replicas()) +
-                         static_cast<double>(local.expert) / l_.shards(l_.expert_replicas());
-    return elementwise_time(setup_.gpu, kOptimizerBytes * shard);
-  }
-
   PassTime busy(std::size_t stage) const {
     PassTime out;
     for (std::size_t c = stage; c < chunks_.size(); c += stages())
@@ -262,8 +233,19 @@ class Step {
     return out;
   }
 
-  StepTime result() const {
-    const std::vector<TaskTimes> times = graph_.run();
+  void add_spans(const std::vector<TaskTimes>& times, std::vector<StepSpan>& spans) const {
+    for (std::size_t task = 0; task < times.size(); ++task) {
+      const std::uint32_t on = graph_.stream_of(TaskId{static_cast<std::uint32_t>(task)});
+      StepSpan span = labels_[task];
+      span.stage = static_cast<int>(on / kStreams);
+      span.exchange = on % kStreams == kData;
+      span.start = times[task].start;
+      span.end = times[task].end;
+      if (span.end > span.start) spans.push_back(span);
+    }
+  }
+
+  StepTime result(const std::vector<TaskTimes>& times) const {
     StepTime out;
     out.tasks = graph_.tasks();
     std::size_t slowest = 0;
@@ -303,15 +285,18 @@ class Step {
   std::vector<std::vector<Ends>> forward_, backward_;  ///< by chunk and micro-batch
   std::vector<Stage> stages_;
   StreamGraph graph_;
-  Duration message_, norm_;  ///< between stages; of all gradients
+  std::vector<StepSpan> labels_;  ///< of tasks; times and places are still open
+  StepSpan label_;                ///< of the tasks that come next
+  Duration message_, norm_;       ///< between stages; of all gradients
   /// At most two gathered layers wait: a gather begins when the layer before the last one is done.
   std::optional<TaskId> unit_before_last_;
 };
 
 }  // namespace
 
-StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives) {
-  return Step(setup, collectives).run();
+StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives,
+                   std::vector<StepSpan>* spans) {
+  return Step(setup, collectives).run(spans);
 }
 
 }  // namespace fabricast

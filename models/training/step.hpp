@@ -3,6 +3,9 @@
 // stages of a pipeline issue them. Replicas and ranks of one TP group do the same at the same time,
 // so each stage stands for all its GPUs.
 
+#include <cstdint>
+#include <vector>
+
 #include "models/training/layer_times.hpp"
 #include "models/training/memory.hpp"
 
@@ -25,7 +28,19 @@ struct StepTime {
   std::size_t tasks = 0;
 };
 
-/// REQUIRES: check_layout() passed, setup.layout.recompute is not automatic.
-StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives);
+/// What a stage does for a while; `exchange`: between replicas, beside compute.
+struct StepSpan {
+  enum class What : std::uint8_t { forward, backward, weights, send, optimizer, finish };
+  What what = What::forward;
+  int micro = 0, chunk = 0;
+  int stage = 0;
+  bool exchange = false;
+  Instant start, end;
+};
+
+/// REQUIRES: check_layout() passed, setup.layout.recompute is not automatic. Spans are added to
+/// `spans` unless it is nullptr.
+StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives,
+                   std::vector<StepSpan>* spans = nullptr);
 
 }  // namespace fabricast

@@ -29,18 +29,19 @@ TEST_CASE("kernels: parameters of GEMMs are the fit to measured ones") {
   const ComputeCatalogue gpus = load_compute();
   const GpuCompute& a100 = gpus.at("A100_SXM4_80");
   const GemmFit fit = fit_gemm(a100, Precision::fp16, measured("A100", "vidur"));
-  CHECK(a100.gemm[0].efficiency == doctest::Approx(fit.efficiency).epsilon(0.005));
+  // Running jobs are slower than kernels that run alone (power): see the notes of `efficiency`.
+  CHECK(fit.efficiency == doctest::Approx(0.799).epsilon(0.005));
+  CHECK(a100.gemm[0].efficiency < fit.efficiency);
   CHECK(a100.gemm_memory == doctest::Approx(fit.memory).epsilon(0.01));
   CHECK(seconds(a100.gemm_start) == doctest::Approx(fit.start).epsilon(0.02));
-  CHECK(fit.mean_error < 0.075);
+  CHECK(fit.mean_error < 0.06);
 
   const GpuCompute& h100 = gpus.at("H100_SXM5");
   const GemmFit hopper = fit_gemm(h100, Precision::fp16, measured("H100", "vidur"));
   CHECK(h100.gemm_memory == doctest::Approx(hopper.memory).epsilon(0.01));
   CHECK(seconds(h100.gemm_start) == doctest::Approx(hopper.start).epsilon(0.02));
-  CHECK(hopper.mean_error < 0.08);
-  // Running jobs are slower than kernels that run alone (power): see its note.
-  CHECK(hopper.efficiency == doctest::Approx(0.715).epsilon(0.005));
+  CHECK(hopper.mean_error < 0.07);
+  CHECK(hopper.efficiency == doctest::Approx(0.763).epsilon(0.005));
   CHECK(h100.gemm[0].efficiency < hopper.efficiency);
 }
 
@@ -68,10 +69,11 @@ TEST_CASE("kernels: a GEMM is bound by FLOPs or by bytes") {
   gpu.gemm[0].efficiency = 1;
   gpu.gemm_memory = 1;
   gpu.gemm_start = {};
-  // GPT-3 at TP 8, QKV of 2048 tokens: 743.4 us at the peak.
+  // GPT-3 at TP 8, QKV of 2048 tokens: 743.4 us at the peak. 16 x 18 tiles of 128 x 256 are three
+  // waves of 108 multiprocessors, of which 288 / 324 are used: 836.3 us.
   const GemmShape qkv{2048, 4608, 12288, 1, 2};
   CHECK(qkv.flops() == 231'928'233'984.0);
-  CHECK(gemm_time(gpu, Precision::fp16, qkv) == doctest::Approx(743.4e-6).epsilon(1e-4));
+  CHECK(gemm_time(gpu, Precision::fp16, qkv) == doctest::Approx(836.3e-6).epsilon(1e-4));
   // One token reads the weights: 12288 x 4608 x 2 bytes at 2.04 TB/s.
   CHECK(gemm_time(gpu, Precision::fp16, {1, 4608, 12288, 1, 2}) ==
         doctest::Approx(12288.0 * 4608 * 2 / 2.04e12).epsilon(1e-3));

@@ -1,10 +1,13 @@
 // Steps: closed forms where everything is known, invariants, published volumes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/io/load.hpp"
 #include "models/io/load_workloads.hpp"
 #include "models/studies/step.hpp"
 #include "models/studies/validate_steps.hpp"
+#include "models/training/rank_groups.hpp"
 #include "sim/error.hpp"
 #include "training_cases.hpp"
 
@@ -134,6 +137,71 @@ TEST_CASE("step: the bytes of a layer's collectives") {
   CHECK(expert_data_group(moe).stride == 8);
 }
 
+TEST_CASE("step: orders of ranks") {
+  Layout l = layout(64, 2, 4, 1, 1, 64);
+  l.context = 2;
+  CHECK(to_text(l.order) == "tp-cp-dp-pp");
+  CHECK(stage_pair(l).stride == 16);
+  CHECK(dense_data_group(l).size == 8);
+  CHECK(dense_data_group(l).outer == 1);
+  l.order = parse_order("tp-cp-pp-ep-dp");
+  CHECK(to_text(l.order) == "tp-cp-pp-dp");
+  CHECK(stage_pair(l).stride == 4);
+  // CP pairs two apart, DP sixteen.
+  CHECK(dense_data_group(l).ranks() == 8);
+  CHECK(dense_data_group(l).outer_stride == 16);
+  for (const char* wrong : {"", "tp", "tp-cp-dp-dp", "tp-cp-dp-pp-tp", "tp-ep-cp-dp-pp", "a-b-c-d"})
+    CHECK_THROWS_AS(parse_order(wrong), Error);
+}
+
+TEST_CASE("step: a TP group that leaves its node is said, and costs") {
+  Site site;
+  StepConfig config;
+  config.model = gpt(4, 4096, 32);
+  config.topology = "dgx-a100";
+  config.layout = layout(16, 16, 1, 1, 1, 4);
+  const auto run = [&] {
+    return run_step(config, load_frameworks().at("megatron"), load_compute().at("A100_SXM4_80"),
+                    site.collectives);
+  };
+  const StepResult across = run();
+  REQUIRE(!across.notes.empty());
+  CHECK(across.notes.back().starts_with("each TP group lies on 2 nodes: "));
+  config.layout.tensor = 8;
+  config.layout.global_batch = 4;
+  const StepResult inside = run();
+  CHECK(inside.notes.empty());
+  CHECK(inside.step.time < across.step.time);
+}
+
+TEST_CASE("step: cost follows from price and time, spans from the stages") {
+  StepConfig config;
+  config.model = load_transformer("llama-3-8b");
+  config.topology = "dgx-h100";
+  config.nodes = 1;
+  config.layout = layout(8, 2, 2, 1, 1, 8);
+  config.layout.precision = Precision::bf16;
+  config.price = 3.6;
+  config.run_tokens = 1e9;
+  config.trace = true;
+  const StepResult result = run_step(config, load_parts());
+  const double step = seconds(result.step.time);
+  REQUIRE(result.cost.has_value());
+  CHECK(result.cost->step == doctest::Approx(8 * step * 1e-3));
+  CHECK(result.cost->million_tokens == doctest::Approx(8 * step * 1e-3 / (8 * 2048) * 1e6));
+  CHECK(result.cost->run == doctest::Approx(1000 * result.cost->million_tokens));
+  // Two stages, four micro-batches of two replicas: forwards and backwards.
+  const auto count = [&](StepSpan::What what, int stage) {
+    return std::count_if(result.spans.begin(), result.spans.end(), [&](const StepSpan& span) {
+      return span.what == what && span.stage == stage && !span.exchange;
+    });
+  };
+  CHECK(count(StepSpan::What::optimizer, 0) == 1);
+  CHECK(count(StepSpan::What::forward, 0) == count(StepSpan::What::forward, 1));
+  CHECK(count(StepSpan::What::forward, 0) >= 4);
+  CHECK(step_trace(result).starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["));
+}
+
 TEST_CASE("step: a layout that does not fit is said, with the figure") {
   StepConfig config;
   config.model = load_transformer("llama-3-70b");
@@ -148,7 +216,7 @@ TEST_CASE("step: a layout that does not fit is said, with the figure") {
   config.layout.precision = Precision::nvfp4;
   CHECK_THROWS_WITH(run_step(config, load_parts()),
                     "H100_SXM5 does not compute in nvfp4, or its rate is not known\n"
-                    "hint: it does in fp16, bf16, fp8");
+                    "hint: it does in fp16, bf16, fp8, fp8-rows");
 }
 
 TEST_CASE("step: mistakes in a layout file") {
@@ -191,9 +259,19 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
     return cases.left_out.empty() ? std::string() : cases.left_out.front().why;
   };
   CHECK(why(row("pretrain", "H100", "NeMo")).empty());
-  CHECK(why(row("decode", "H100", "NeMo")) == "mode decode is not modelled");
+  CHECK(why(row("decode", "H100", "NeMo")).empty());
+  CHECK(why(row("distill", "H100", "NeMo")) == "mode distill is not modelled");
   CHECK(why(row("pretrain", "MI300", "NeMo")) == "GPU MI300 is not known");
-  CHECK(why(row("pretrain", "H100", "Own")) == "framework Own is not known");
+  // Software that is not known is taken for what it is most like.
+  const auto framework = [&](const char* name) {
+    const std::string text = header + row("pretrain", "H100", name);
+    return read_step_cases(text, "c.csv", load_frameworks()).cases.front().config.framework;
+  };
+  CHECK(framework("Own") == "megatron");
+  CHECK(framework("Megatron-Bridge 26.03") == "megatron-bridge 26.02.01");
+  CHECK(framework("Megatron-Bridge 24.01") == "megatron-bridge 25.09");
+  CHECK(framework("NeMo (Llama 3.1 70b 24.09 BF16 ; v24.11.1)") == "megatron 24.09");
+  CHECK(framework("Megatron-Bridge") == "megatron-bridge");
 
   const StepCases cases =
       read_step_cases(header + row("pretrain", "H100", "NeMo 25"), "c.csv", load_frameworks());

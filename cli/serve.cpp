@@ -1,0 +1,34 @@
+#include "models/studies/serve.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "models/io/load.hpp"
+
+namespace fabricast {
+
+void add_serve(CLI::App& app, Action& action) {
+  struct Options {
+    std::string file, parts, format = "text";
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("serve", "inference: time to the first token, per token, and why");
+  command->add_option("file", options->file, "SERVE.yaml: model, cluster, requests")->required();
+  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  command->add_option("--format", options->format)
+      ->check(one_of({"text", "json"}))
+      ->capture_default_str();
+  command->callback([options, &action] {
+    action = [options] {
+      const ServeResult result = run_serve(load_serve(options->file), load_parts(options->parts));
+      fmt::print("{}", options->format == "json" ? serve_json(result) : serve_text(result));
+      return kDone;
+    };
+  });
+}
+
+}  // namespace fabricast

@@ -1,0 +1,220 @@
+#include "models/studies/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "models/io/load.hpp"
+#include "models/io/unit_text.hpp"
+#include "models/io/words.hpp"
+#include "models/training/step_chunks.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kMicroBatchMost = 16;  // sequences
+/// Who are neighbours behind TP and CP: replicas, as in Megatron, or stages.
+constexpr AxisOrder kOrders[] = {kMegatronOrder,
+                                 {Axis::tensor, Axis::context, Axis::pipeline, Axis::data}};
+
+std::vector<int> divisors(int of) {
+  std::vector<int> out;
+  for (int i = 1; i <= of; ++i)
+    if (of % i == 0) out.push_back(i);
+  return out;
+}
+
+std::vector<int> powers_of_two(int most) {
+  std::vector<int> out;
+  for (int i = 1; i <= most; i *= 2) out.push_back(i);
+  return out;
+}
+
+bool is_possible(const Transformer& model, const Layout& layout) {
+  if (layout.gpus % (layout.tensor * layout.context * layout.pipeline) != 0) return false;
+  if (layout.global_batch % (layout.data() * layout.micro_batch) != 0) return false;
+  try {
+    check_layout(model, layout);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The model chunks per stage: whole layers in each.
+std::vector<int> chunk_counts(const Transformer& model, const Layout& layout) {
+  std::vector<int> out = {1};
+  if (layout.pipeline == 1 || model.layers % layout.pipeline != 0) return out;
+  for (const int v : divisors(model.layers / layout.pipeline))
+    if (v > 1) out.push_back(v);
+  return out;
+}
+
+struct Fitting {
+  Layout layout;
+  double least = 0;  ///< seconds
+};
+
+/// Shorter first; what takes as long stays in order.
+bool shorter(const StepResult& a, const StepResult& b) { return a.step.time < b.step.time; }
+
+}  // namespace
+
+std::vector<Layout> possible_layouts(const Transformer& model, const Layout& common) {
+  std::vector<Layout> out;
+  const std::vector<int> experts = model.experts ? divisors(model.experts->count) : std::vector{1};
+  Layout l = common;
+  for (const int tensor : divisors(common.gpus)) {
+    if (model.heads % tensor != 0 || model.ffn % tensor != 0) continue;
+    l.tensor = tensor;
+    for (const int context : powers_of_two(common.gpus / tensor)) {
+      l.context = context;
+      for (const int pipeline : divisors(common.gpus / tensor / context)) {
+        if (pipeline > model.layers) break;
+        l.pipeline = pipeline;
+        for (const int expert : experts) {
+          l.expert = expert;
+          for (const int chunks : chunk_counts(model, l)) {
+            l.virtual_stages = chunks;
+            l.schedule = chunks > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+            for (const int micro : powers_of_two(kMicroBatchMost)) {
+              l.micro_batch = micro;
+              for (const AxisOrder& order : kOrders) {
+                // With one stage, or one replica, both orders are the same.
+                if (order != kMegatronOrder && (pipeline == 1 || l.data() == 1 || expert > 1))
+                  continue;
+                l.order = order;
+                for (const Sharding sharding : {Sharding::zero1, Sharding::fsdp}) {
+                  // FSDP gathers weights for every micro-batch: one stage has few.
+                  if (sharding == Sharding::fsdp && pipeline > 1) continue;
+                  l.sharding = sharding;
+                  if (is_possible(model, l)) out.push_back(l);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
+               CollectiveTimes& bounds, CollectiveTimes& collectives, const PlanLimits& limits,
+               const std::function<void(double)>& progress) {
+  Plan plan;
+  plan.config = config;
+  const std::vector<Layout> layouts = possible_layouts(config.model, config.layout);
+  plan.layouts = static_cast<int>(layouts.size());
+  if (layouts.empty())
+    throw Error(fmt::format("no layout of {} on {} GPUs with a global batch of {}",
+                            config.model.name, config.layout.gpus, config.layout.global_batch),
+                "take a global batch with more divisors");
+  std::vector<Fitting> candidates;
+  for (const Layout& layout : layouts) {
+    const MemoryPlan memory =
+        plan_memory(config.model, layout, memory_rules(framework), gpu.memory);
+    if (!memory.fits) {
+      plan.too_large.push_back({layout, memory.use.all()});
+      continue;
+    }
+    Layout chosen = layout;
+    chosen.recompute = memory.recompute;
+    chosen.full_share = memory.full_share;
+    candidates.push_back({layout, least_step_time({config.model, chosen, framework, gpu}, bounds)});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Fitting& a, const Fitting& b) { return a.least < b.least; });
+  std::stable_sort(plan.too_large.begin(), plan.too_large.end(),
+                   [](const TooLarge& a, const TooLarge& b) { return a.bytes < b.bytes; });
+  const auto keep = static_cast<std::size_t>(limits.keep);
+  for (const Fitting& candidate : candidates) {
+    const bool full = plan.best.size() >= keep;
+    if (!limits.exhaustive && full && candidate.least > seconds(plan.best.back().step.time)) break;
+    StepConfig one = config;
+    one.layout = candidate.layout;
+    StepResult result = run_step(one, framework, gpu, collectives);
+    ++plan.simulated;
+    plan.best.insert(std::upper_bound(plan.best.begin(), plan.best.end(), result, shorter),
+                     std::move(result));
+    if (plan.best.size() > keep) plan.best.pop_back();
+    if (progress)
+      progress(static_cast<double>(plan.simulated) / static_cast<double>(candidates.size()));
+  }
+  return plan;
+}
+
+Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
+               const std::function<void(double)>& progress) {
+  using Estimate = CollectiveTimes::Estimate;
+  const Cluster cluster = load_cluster(step_request(config, parts), parts);
+  CollectiveTimes bounds = collectives_of(config, cluster, parts, Estimate::bound);
+  CollectiveTimes collectives = collectives_of(config, cluster, parts, Estimate::simulated);
+  return plan_step(sized(config, cluster), load_frameworks().at(config.framework),
+                   compute_of(load_compute(), cluster), bounds, collectives, limits, progress);
+}
+
+std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation,
+                              const PartsCatalogue& parts) {
+  const std::size_t equals = variation.find('=');
+  if (equals == std::string_view::npos || equals == 0)
+    throw Error(fmt::format("\"{}\" is no variation", variation),
+                "KEY=VALUE,VALUE, like nodes=8,16");
+  const std::string key(variation.substr(0, equals));
+  std::vector<NamedConfig> out;
+  for (const NamedConfig& one : configs) {
+    std::string_view rest = variation.substr(equals + 1);
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string value(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      NamedConfig made = one;
+      made.name += fmt::format("{}{}={}", one.name.empty() ? "" : ", ", key, value);
+      StepConfig& config = made.config;
+      if (key == "topology") {
+        config.topology = value;
+      } else if (key == "fabric") {
+        config.fabric = value;
+      } else if (key == "nodes") {
+        config.nodes = parse_counts(value, "nodes", 1 << 20).front();
+      } else if (key == "nics") {
+        const int count = parse_counts(value, "nics", 1024).front();
+        const Cluster node = load_cluster({config.topology, 1, config.fabric}, parts);
+        const auto nics = static_cast<int>(node.node().nics().size());
+        if (nics % count != 0)
+          throw Error(fmt::format("{} NICs of the {} of a node", count, nics),
+                      "say a divisor, so that they lie evenly");
+        std::string names;
+        for (int i = 0; i < nics; i += nics / count)
+          names +=
+              (names.empty() ? "" : ",") + node.node().nics()[static_cast<std::size_t>(i)].name;
+        config.environment.set("NCCL_IB_HCA", "=" + names);
+      } else if (key.starts_with("NCCL_")) {
+        config.environment.set(key, value);
+      } else {
+        throw Error(fmt::format("\"{}\" cannot be varied", key),
+                    hint_nearest(key, {"topology", "fabric", "nodes", "nics", "NCCL_..."}));
+      }
+      out.push_back(std::move(made));
+    }
+  }
+  return out;
+}
+
+std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans) {
+  std::vector<const StepResult*> all, out;
+  for (const Plan& plan : plans)
+    for (const StepResult& result : plan.best)
+      if (result.cost) all.push_back(&result);
+  std::stable_sort(all.begin(), all.end(), [](const StepResult* a, const StepResult* b) {
+    return std::pair(a->step.time, a->cost->step) < std::pair(b->step.time, b->cost->step);
+  });
+  for (const StepResult* one : all)
+    if (out.empty() || one->cost->step < out.back()->cost->step) out.push_back(one);
+  return out;
+}
+
+}  // namespace fabricast

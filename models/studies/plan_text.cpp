@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/io/text_table.hpp"
+#include "models/studies/plan.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::size_t kTooLargeShown = 5;
+
+std::string recompute_text(const Layout& l) {
+  if (l.full_share > 0)
+    return fmt::format("{} + {:.0f} %", to_text(l.recompute), 100 * l.full_share);
+  return std::string(to_text(l.recompute));
+}
+
+std::string ranking(const Plan& plan) {
+  TextTable table("  ");
+  table.add({"", "layout", "recompute", "step", "MFU", "memory", "USD per million tokens"});
+  for (const std::size_t column : {0, 3, 4, 5, 6}) table.align_right(column);
+  int place = 0;
+  for (const StepResult& one : plan.best) {
+    const Layout& l = one.config.layout;
+    table.add({fmt::format("{}", ++place), short_layout(l), recompute_text(l),
+               time_text(seconds(one.step.time)), fmt::format("{:.1f} %", 100 * one.mfu),
+               fmt::format("{:.1f} GB", one.memory.use.all() * 1e-9),
+               one.cost ? fmt::format("{:.4f}", one.cost->million_tokens) : ""});
+  }
+  return table.text();
+}
+
+/// Where the winner saves time over the one behind it, largest first.
+std::string explanation(const StepResult& winner, const StepResult& second) {
+  struct Part {
+    const char* name;
+    double saved;
+  };
+  const StepBreakdown& a = winner.step.breakdown;
+  const StepBreakdown& b = second.step.breakdown;
+  std::vector<Part> parts = {
+      {"matrix products", b.busy.gemm - a.busy.gemm},
+      {"attention", b.busy.attention - a.busy.attention},
+      {"elementwise kernels", b.busy.elementwise - a.busy.elementwise},
+      {"waiting for the host", b.busy.host - a.busy.host},
+      {"exposed TP", b.busy.tensor - a.busy.tensor},
+      {"exposed CP", b.busy.context - a.busy.context},
+      {"exposed EP", b.busy.expert - a.busy.expert},
+      {"compute slowed by communication", b.busy.contention - a.busy.contention},
+      {"pipeline", seconds(b.pipeline) - seconds(a.pipeline)},
+      {"exposed DP", seconds(b.data) - seconds(a.data)},
+      {"optimizer", seconds(b.optimizer) - seconds(a.optimizer)}};
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) {
+    return std::max(x.saved, -x.saved) > std::max(y.saved, -y.saved);
+  });
+  if (winner.step.time == second.step.time) return "1 and 2 take as long\n";
+  const double all = seconds(second.step.time - winner.step.time);
+  std::string out = fmt::format("why 1 and not 2: {} less", time_text(all));
+  for (const Part& part : parts) {
+    if (std::max(part.saved, -part.saved) < 1e-3 * seconds(winner.step.time)) break;
+    out += fmt::format("; {} {} {}", part.name, time_text(std::max(part.saved, -part.saved)),
+                       part.saved > 0 ? "less" : "more");
+  }
+  return out + "\n";
+}
+
+std::string too_large_text(const Plan& plan) {
+  if (plan.too_large.empty()) return {};
+  std::string out =
+      fmt::format("{} layouts do not fit, not even with full recomputation; the nearest:\n",
+                  plan.too_large.size());
+  TextTable table("  ");
+  table.align_right(1);
+  for (std::size_t i = 0; i < std::min(kTooLargeShown, plan.too_large.size()); ++i)
+    table.add({short_layout(plan.too_large[i].layout),
+               fmt::format("{:.1f} GB", plan.too_large[i].bytes * 1e-9)});
+  return out + table.text();
+}
+
+std::string one_plan(const Plan& plan) {
+  const StepConfig& c = plan.config;
+  std::string out;
+  if (!plan.name.empty()) out += fmt::format("--- {}\n", plan.name);
+  out += fmt::format("{} on {} x {} ({} GPUs), {} sequences of {} tokens, {}\n",
+                     c.model.title.empty() ? c.model.name : c.model.title, c.nodes, c.topology,
+                     c.layout.gpus, c.layout.global_batch, c.layout.sequence,
+                     to_text(c.layout.precision));
+  out +=
+      fmt::format("{} layouts, {} fit, {} simulated; bounds rule the others out\n\n", plan.layouts,
+                  plan.layouts - static_cast<int>(plan.too_large.size()), plan.simulated);
+  if (plan.best.empty()) return out + too_large_text(plan);
+  out += ranking(plan);
+  if (plan.best.size() > 1) out += explanation(plan.best[0], plan.best[1]);
+  return out + too_large_text(plan);
+}
+
+std::string front_text(const std::vector<Plan>& plans) {
+  std::string out = "time against cost, what nothing beats in both:\n";
+  TextTable table("  ");
+  for (const std::size_t column : {1, 2}) table.align_right(column);
+  for (const StepResult* one : pareto_front(plans)) {
+    const auto from = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) {
+      return !plan.best.empty() && one >= plan.best.data() &&
+             one < plan.best.data() + plan.best.size();
+    });
+    table.add({from->name, time_text(seconds(one->step.time)),
+               fmt::format("{:.4g} USD per step", one->cost->step),
+               short_layout(one->config.layout)});
+  }
+  return out + table.text();
+}
+
+}  // namespace
+
+std::string short_layout(const Layout& l) {
+  std::string out = fmt::format("TP {} PP {}", l.tensor, l.pipeline);
+  if (l.virtual_stages > 1) out += fmt::format(" x {}", l.virtual_stages);
+  if (l.context > 1) out += fmt::format(" CP {}", l.context);
+  if (l.expert > 1) out += fmt::format(" EP {}", l.expert);
+  out += fmt::format(" DP {} micro-batch {} {}", l.data(), l.micro_batch, to_text(l.sharding));
+  return l.order == kMegatronOrder ? out : out + ", " + to_text(l.order);
+}
+
+std::string plan_text(const std::vector<Plan>& plans) {
+  std::string out;
+  for (const Plan& plan : plans) out += (out.empty() ? "" : "\n") + one_plan(plan);
+  if (plans.size() > 1) out += "\n" + front_text(plans);
+  return out;
+}
+
+}  // namespace fabricast

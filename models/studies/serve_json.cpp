@@ -1,0 +1,38 @@
+#include <nlohmann/json.hpp>
+
+#include "models/studies/serve.hpp"
+
+namespace fabricast {
+
+std::string serve_json(const ServeResult& result) {
+  using Json = nlohmann::ordered_json;
+  const auto parts = [](const ServeTime& t) {
+    return Json{{"s", t.total()},
+                {"gemm_s", t.gemm},
+                {"attention_s", t.attention},
+                {"elementwise_s", t.elementwise},
+                {"tp_s", t.tensor},
+                {"ep_s", t.expert},
+                {"pp_s", t.pipeline}};
+  };
+  const ServeConfig& c = result.config;
+  const Json out = {{"study", "serve"},
+                    {"model", c.site.model.name},
+                    {"gpu", result.gpu.name},
+                    {"precision", to_text(c.site.layout.precision)},
+                    {"tp", c.tensor},
+                    {"pp", c.pipeline},
+                    {"ep", c.expert},
+                    {"batch", c.batch},
+                    {"prompt", c.prompt},
+                    {"output", c.output},
+                    {"first_token", parts(result.prefill)},
+                    {"token", parts(result.decode)},
+                    {"tokens_per_s", c.batch / result.decode.total()},
+                    {"weights_bytes", result.memory.weights},
+                    {"cache_bytes", result.memory.cache},
+                    {"fits", result.fits}};
+  return out.dump(2) + "\n";
+}
+
+}  // namespace fabricast
