@@ -9,7 +9,7 @@ namespace fabricast {
 namespace {
 
 void collective(benchmark::State& state, const char* algorithm, const char* protocol, Bytes size) {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   BenchConfig config;
   config.topology = "dgx-h100";
   config.nodes = {static_cast<int>(state.range(0))};

@@ -23,7 +23,7 @@ void rate_counter(benchmark::State& state, const char* name, std::uint64_t count
 /// Argument: nodes. Every rail of every node passes 20 chunks on to the next node; static ways.
 void flow_ring(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
-  const Cluster cluster = load_cluster({"dgx-h100", nodes, {}}, load_parts());
+  const Cluster cluster = load_cluster({"dgx-h100", nodes, {}}, load_catalogue());
   constexpr int steps = 20;
   std::uint64_t flows = 0, shares = 0;
   for (auto _ : state) {
@@ -59,7 +59,7 @@ BENCHMARK(flow_ring)->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
 /// together all over the fabric.
 void flow_random(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
-  const Cluster cluster = load_cluster({"dgx-h100", nodes, {}}, load_parts());
+  const Cluster cluster = load_cluster({"dgx-h100", nodes, {}}, load_catalogue());
   std::uint64_t flows = 0, shares = 0;
   for (auto _ : state) {
     FlowNetwork net = flow_network(cluster);
@@ -114,7 +114,7 @@ BENCHMARK(flow_all_to_all)->Arg(64)->Arg(512)->Unit(benchmark::kMillisecond);
 template <FlowControl kControl>
 void packet_all_to_all(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
-  const Cluster cluster = load_cluster({"dgx-h100", nodes, {}}, load_parts());
+  const Cluster cluster = load_cluster({"dgx-h100", nodes, {}}, load_catalogue());
   std::uint64_t packets = 0, events = 0;
   for (auto _ : state) {
     PacketConfig config;

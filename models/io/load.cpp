@@ -152,6 +152,8 @@ NodeGraph build_node(const ClusterConfig& config, int trays, int gpus,
 
 }  // namespace
 
+PartsCatalogue load_catalogue() { return CatalogueText().parts(); }
+
 PartsCatalogue load_parts(const std::string& own_file) {
   CatalogueText catalogue;
   overlay(shipped_calibrated(), catalogue);

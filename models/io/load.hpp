@@ -16,6 +16,8 @@ namespace fabricast {
 /// (topologies/calibrated.yaml), and on top of it the user's own file, if any: parts, which it adds
 /// or replaces, or values that `fabricast calibrate` wrote.
 PartsCatalogue load_parts(const std::string& own_file = {});
+/// topologies/parts.yaml as it stands, for what must not move when somebody calibrates.
+PartsCatalogue load_catalogue();
 
 /// What `--topology T --nodes N --fabric F` ask for.
 struct TopologyRequest {

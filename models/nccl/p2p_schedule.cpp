@@ -208,7 +208,7 @@ void P2pSchedule::share_slots(std::vector<ExchangeLane>& lanes) const {
 void P2pSchedule::join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const {
   std::array<int, kBatch> proxies{};
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const int from = static_cast<int>(lanes[i].peer) / channels();
+    const int from = rounds_.receive_peer(rank, static_cast<int>(lanes[i].tag));
     proxies[i] = is_remote(from, rank) ? ways_.proxy(from, rank, channel) : -1;
   }
   const auto end = proxies.begin() + static_cast<std::ptrdiff_t>(lanes.size());

@@ -96,7 +96,7 @@ TEST_CASE("guide, gradient table: seconds are volume over line rate") {
 TEST_CASE("guide, gradient table: simulated over real NICs it takes 4 % longer, not less") {
   // Eight nodes with one GPU and one 400 Gb/s NIC each, which carries 48 of its 50 GB/s: 24.5 GB in
   // 510.4 ms. Latency, the pipeline's first and last chunks and the launch add less than 1 %.
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", kRanks, ""}, parts);
   CollectiveRun run;
   run.version = kNccl2_21_5;

@@ -10,7 +10,7 @@ namespace fabricast::testing {
 
 /// Blocks copy infinitely fast, software costs nothing: what is left are links and latencies.
 inline PartsCatalogue bare_parts() {
-  PartsCatalogue parts = load_parts();
+  PartsCatalogue parts = load_catalogue();
   for (auto& [name, gpu] : parts.gpus) gpu.copy_rate = {};
   parts.software = SoftwareCosts{};
   return parts;

@@ -23,7 +23,7 @@ BenchConfig config_of(const std::string& topology, Bytes size) {
 }
 
 BenchRow only_row(const BenchConfig& config) {
-  const BenchResult result = run_bench(config, load_parts());
+  const BenchResult result = run_bench(config, load_catalogue());
   REQUIRE(result.blocks.size() == 1);
   REQUIRE(result.blocks.front().rows.size() == 1);
   return result.blocks.front().rows.front();
@@ -61,7 +61,7 @@ TEST_CASE("the count is whole elements, in steps of 16 bytes where ranks get sha
 TEST_CASE("what rounds down to nothing is left out, and said") {
   BenchConfig config = config_of("dgx-h100", Bytes{8});
   config.collectives = {Collective::all_gather, Collective::all_reduce};
-  const BenchResult result = run_bench(config, load_parts());
+  const BenchResult result = run_bench(config, load_catalogue());
   REQUIRE(result.blocks.front().rows.size() == 1);
   CHECK(result.blocks.front().rows.front().collective == Collective::all_reduce);
   CHECK(std::find(result.notes.begin(), result.notes.end(),
@@ -91,7 +91,7 @@ TEST_CASE("launches of one process come one after the other") {
   // T = max(T, GPUs x launch): eight launches of 4.4 us take 35.2 us, a small collective less.
   BenchConfig config = config_of("dgx-h100", Bytes{1024});
   const BenchRow alone = only_row(config);
-  const Duration launch = load_parts().software.launch_per_gpu;
+  const Duration launch = load_catalogue().software.launch_per_gpu;
   CHECK(alone.result.time < launch * 8);
   config.gpus_per_process = 8;
   CHECK(only_row(config).result.time == launch * 8);
@@ -115,19 +115,19 @@ TEST_CASE("one GPU alone has nothing to send") {
 TEST_CASE("the same question has the same digest, another size another one") {
   BenchConfig config = config_of("hgx-h200-2nic", Bytes{1 << 20});
   config.nodes = {2};
-  const std::uint64_t digest = bench_digest(run_bench(config, load_parts()));
-  CHECK(bench_digest(run_bench(config, load_parts())) == digest);
+  const std::uint64_t digest = bench_digest(run_bench(config, load_catalogue()));
+  CHECK(bench_digest(run_bench(config, load_catalogue())) == digest);
   config.explain = true;  // follows the critical path, changes nothing
-  CHECK(bench_digest(run_bench(config, load_parts())) == digest);
+  CHECK(bench_digest(run_bench(config, load_catalogue())) == digest);
   config.sizes = {Bytes{1 << 19}};
-  CHECK(bench_digest(run_bench(config, load_parts())) != digest);
+  CHECK(bench_digest(run_bench(config, load_catalogue())) != digest);
 }
 
 TEST_CASE("csv is a contract") {
   BenchConfig config = config_of("pcie-2gpu", Bytes{1 << 20});
   config.environment.set("NCCL_ALGO=Ring");
   config.environment.set("NCCL_PROTO=LL");
-  const std::string csv = bench_csv(run_bench(config, load_parts()));
+  const std::string csv = bench_csv(run_bench(config, load_catalogue()));
   const std::string header =
       "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,"
       "busbw_GBps\n";
@@ -140,7 +140,7 @@ TEST_CASE("the head of the table names range and step as nccl-tests does") {
   BenchConfig config = config_of("pcie-2gpu", Bytes{8});
   const auto head = [&](std::vector<Bytes> sizes) {
     config.sizes = std::move(sizes);
-    const std::string text = bench_text(run_bench(config, load_parts()));
+    const std::string text = bench_text(run_bench(config, load_catalogue()));
     const std::size_t at = text.find("minBytes");
     return text.substr(at, text.find(" warmup") - at);
   };
@@ -153,7 +153,7 @@ TEST_CASE("questions that cannot be answered") {
   const auto error = [](auto change) {
     BenchConfig config = config_of("dgx-h100", Bytes{1 << 20});
     change(config);
-    return error_text([&] { run_bench(config, load_parts()); });
+    return error_text([&] { run_bench(config, load_catalogue()); });
   };
   CHECK(error([](BenchConfig& c) { c.sizes = {Bytes{std::int64_t{1} << 41}}; }) ==
         "a message of 2 TiB is too large: at most 1 TiB");

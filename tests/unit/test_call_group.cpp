@@ -111,7 +111,7 @@ TEST_CASE("group: a channel's works follow each other, and carry each call's byt
   ring.version = kNccl2_27_7;
   ring.channels = ring.communicator_channels = 4;
   ring.calls = 3;
-  const Bench node("dgx-h100", 1, load_parts());
+  const Bench node("dgx-h100", 1, load_catalogue());
   const SimulationResult together = node.run(ring);
   std::int64_t carried = 0;
   for (const LinkLoad& load : together.links) carried += load.carried.count;
@@ -126,7 +126,7 @@ TEST_CASE("group: a channel's works follow each other, and carry each call's byt
 }
 
 TEST_CASE("group: decided by the size of all calls") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
   for (const NcclVersion version : kModelledVersions) {
     CommunicatorConfig config;
@@ -161,7 +161,7 @@ TEST_CASE("group: decided by the size of all calls") {
 }
 
 TEST_CASE("group: bench says one call's share, and what it cannot do with several") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   BenchConfig config;
   config.topology = "dgx-h100";
   config.version = kNccl2_27_7;

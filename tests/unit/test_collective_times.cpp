@@ -25,7 +25,7 @@ Duration exactly(const PartsCatalogue& parts, Collective collective, int nodes, 
 
 TEST_CASE("collective times: between powers of two a line is close enough" *
           doctest::skip(kSanitized)) {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
   CollectiveTimes times(cluster, parts.software, {});
   struct Row {
@@ -52,7 +52,7 @@ TEST_CASE("collective times: between powers of two a line is close enough" *
 
 TEST_CASE("collective times: many nodes as few") {
   // 40 nodes of 8 GPUs from 32 and 16; a group of 64 nodes with one GPU each is simulated as it is.
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
   CollectiveTimes times(cluster, parts.software, {});
   const std::int64_t bytes = std::int64_t{1} << 26;
@@ -65,7 +65,7 @@ TEST_CASE("collective times: many nodes as few") {
 }
 
 TEST_CASE("collective times: a group alone, none, and groups that share NICs") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
   CollectiveTimes times(cluster, parts.software, {});
   CHECK(times.cost(Collective::all_reduce, {1, 1}, 1e6).time.ps == 0);

@@ -92,7 +92,7 @@ struct Expected {
 };
 
 void check_play(const Case& test, Add add, const Expected& expected) {
-  static const PartsCatalogue parts = load_parts();
+  static const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = cluster_of(test.shape, parts);
   const Partition split = partition_of(test.run, test.run.members);
   TokenMachine machine;
@@ -213,7 +213,7 @@ void add_direct_nvlink(Carried& out, const Cluster& cluster, const Case& test,
 /// Compares every link of the kinds that were counted.
 void check_carried(const Cluster& cluster, const Case& test, const Carried& expected,
                    bool with_nvlink) {
-  static const PartsCatalogue parts = load_parts();
+  static const PartsCatalogue parts = load_catalogue();
   const SimulationResult got = simulate(cluster, parts.software, test.run);
   Carried carried;
   for (const LinkLoad& load : got.links) carried[index_of(load.link)] = load.carried.count;
@@ -301,7 +301,7 @@ TEST_CASE("every link of fabric and NVLink carries what CollNetDirect sends over
     CAPTURE(test.shape.heads);
     CAPTURE(test.shape.leaf_down);
     CAPTURE(test.run.count);
-    const Cluster cluster = cluster_of(test.shape, load_parts());
+    const Cluster cluster = cluster_of(test.shape, load_catalogue());
     const std::vector<std::int64_t> heads =
         bytes_by_head(test, partition_of(test.run, test.run.members));
     Carried expected;
@@ -320,7 +320,7 @@ TEST_CASE("every link of the fabric carries what NVLS with SHARP sends over it")
     CAPTURE(test.shape.nodes);
     CAPTURE(test.shape.gpus);
     CAPTURE(test.run.count);
-    const Cluster cluster = cluster_of(test.shape, load_parts());
+    const Cluster cluster = cluster_of(test.shape, load_catalogue());
     const std::vector<std::int64_t> heads =
         bytes_by_head(test, partition_of(test.run, test.run.members));
     Carried expected;
@@ -337,7 +337,7 @@ TEST_CASE("every link of the fabric carries what CollNetChain sends over it") {
     CAPTURE(test.shape.nodes);
     CAPTURE(test.shape.gpus);
     CAPTURE(test.run.count);
-    const Cluster cluster = cluster_of(test.shape, load_parts());
+    const Cluster cluster = cluster_of(test.shape, load_catalogue());
     const Partition split = partition_of(test.run, test.run.members);
     // Chunks go to channels in turn, and channel c to the NIC of chain c mod chains.
     const std::int64_t chunk = split.parts.front().chunk_elements;
@@ -419,7 +419,7 @@ TEST_CASE("large messages on 96 H100 come near what NCCL's tuning model says of 
   // algbw in GB/s of NCCL 2.27.7 for 12 nodes (src/graph/tuning.cc). A run published by coreweave
   // (nccl-tests README at cb865533, 8 GiB: 195 GB/s) fits Ring and CollNetChain, which both fill
   // one NIC per GPU, but does not say what it ran.
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Shape shape{12, 8, 8, 32};
   const Bytes size{std::int64_t{1} << 31};
   for (const auto& [algorithm, GBps] :

@@ -18,7 +18,7 @@ const std::string kHead =
     "kind: scenario\nstudy: concurrent\nname: x\nquestion: y\ntopology: dgx-h100\nnodes: 2\n";
 
 ScenarioResult answered(const std::string& text) {
-  return run_scenario(parse_scenario(kHead + text, "s.yaml"), load_parts());
+  return run_scenario(parse_scenario(kHead + text, "s.yaml"), load_catalogue());
 }
 
 std::string mistake(const std::string& text) {

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
-#include <map>
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -32,7 +33,7 @@ double forced_us(const CutoverConfig& config, int nodes, Bytes size, const Conte
   bench.sizes = {size};
   bench.environment.set("NCCL_ALGO", std::string(to_text(contender.algorithm)));
   bench.environment.set("NCCL_PROTO", std::string(to_text(contender.protocol)));
-  const BenchResult result = run_bench(bench, load_parts());
+  const BenchResult result = run_bench(bench, load_catalogue());
   return microseconds_of(result.blocks.front().rows.front().result.time);
 }
 
@@ -40,7 +41,7 @@ double forced_us(const CutoverConfig& config, int nodes, Bytes size, const Conte
 
 TEST_CASE("cutover: each time is that of bench with the algorithm forced") {
   const CutoverConfig config = question({1, 2}, {{1 << 10}, {1 << 20}, {1 << 24}});
-  const CutoverResult result = run_cutover(config, load_parts(), kInTurn);
+  const CutoverResult result = run_cutover(config, load_catalogue(), kInTurn);
   int compared = 0;
   for (const CutoverColumn& column : result.columns) {
     for (const auto& cell : column.cells) {
@@ -63,16 +64,18 @@ TEST_CASE("cutover: each time is that of bench with the algorithm forced") {
 
 TEST_CASE("cutover: on one side the one is ahead, on the other side the other") {
   const CutoverConfig config = question({2}, {{1 << 14}, {1 << 16}, {1 << 18}, {1 << 20}});
-  const CutoverResult result = run_cutover(config, load_parts(), kInTurn);
+  const CutoverResult result = run_cutover(config, load_catalogue(), kInTurn);
   const CutoverColumn& column = result.columns.front();
   REQUIRE_FALSE(column.fastest.empty());
   for (const Cutover& cutover : column.fastest) {
     const auto us = [&](std::size_t contender, Bytes size) {
       return forced_us(config, 2, size, result.contenders[contender]);
     };
-    const Bytes before{cutover.size.count * 100 / 103 / 64 * 64};
+    const auto above = std::ranges::upper_bound(config.sizes, cutover.size, {},
+                                                [](Bytes size) { return Bytes{size.count + 1}; });
+    const Bytes before = *std::prev(above);  // the largest size of the question below it
     CHECK(us(cutover.to, cutover.size) <= us(cutover.from, cutover.size));
-    CHECK(us(cutover.to, before) >= us(cutover.from, before));
+    CHECK(us(cutover.from, before) <= us(cutover.to, before));
     CHECK(cutover.first <= cutover.size);
     CHECK(cutover.last >= cutover.size);
   }
@@ -80,9 +83,9 @@ TEST_CASE("cutover: on one side the one is ahead, on the other side the other") 
 
 TEST_CASE("cutover: what is extrapolated is near what is simulated") {
   CutoverConfig config = question({1, 2, 4}, {{1 << 24}, {1 << 25}, {1 << 26}, {1 << 27}});
-  const CutoverResult exact = run_cutover(config, load_parts(), kInTurn);
+  const CutoverResult exact = run_cutover(config, load_catalogue(), kInTurn);
   config.slices_max = 20'000;
-  const CutoverResult thin = run_cutover(config, load_parts(), kInTurn);
+  const CutoverResult thin = run_cutover(config, load_catalogue(), kInTurn);
   int extrapolated = 0;
   for (std::size_t c = 0; c < exact.columns.size(); ++c) {
     for (std::size_t k = 0; k < exact.columns[c].cells.size(); ++k) {
@@ -104,14 +107,14 @@ TEST_CASE("cutover: what is extrapolated is near what is simulated") {
 TEST_CASE("cutover: a variant of the fabric, and SHARP") {
   CutoverConfig config = question({2}, {{1 << 20}});
   config.latency_factor = 3;
-  const auto slow = run_cutover(config, load_parts(), kInTurn);
-  const auto usual = run_cutover(question({2}, {{1 << 20}}), load_parts(), kInTurn);
+  const auto slow = run_cutover(config, load_catalogue(), kInTurn);
+  const auto usual = run_cutover(question({2}, {{1 << 20}}), load_catalogue(), kInTurn);
   const auto best = [](const CutoverResult& result) {
     const CutoverCell& cell = *result.columns.front().cells.front();
     return cell.times[*cell.fastest]->time_us;
   };
   CHECK(best(slow) > best(usual));
-  const auto variants = cutover_sensitivity(question({2}, {{1 << 20}}), load_parts(), kInTurn);
+  const auto variants = cutover_sensitivity(question({2}, {{1 << 20}}), load_catalogue(), kInTurn);
   REQUIRE(variants.size() == 4);
   CHECK(variants[2].name == "SHARP");
   CHECK(variants[2].result.contenders.size() > usual.contenders.size());
@@ -121,14 +124,14 @@ TEST_CASE("cutover: a variant of the fabric, and SHARP") {
 
 TEST_CASE("cutover: json holds what the map shows; what has no algorithms is refused") {
   const CutoverResult result =
-      run_cutover(question({1}, {{1 << 12}, {1 << 28}}), load_parts(), kInTurn);
+      run_cutover(question({1}, {{1 << 12}, {1 << 28}}), load_catalogue(), kInTurn);
   const auto json = nlohmann::json::parse(cutover_json(result, {}));
   CHECK(json["columns"][0]["cells"][0]["fastest"] ==
         to_text(result.contenders[*result.columns[0].cells[0]->fastest]));
   CHECK(json["columns"][0]["nodes"] == 1);
   CutoverConfig config = question({1}, {{1 << 12}});
   config.collective = Collective::alltoall;
-  CHECK(error_text([&] { run_cutover(config, load_parts(), kInTurn); }) ==
+  CHECK(error_text([&] { run_cutover(config, load_catalogue(), kInTurn); }) ==
         "alltoall is sends and receives: no algorithm to choose\n"
         "hint: all_reduce, all_gather, reduce_scatter, broadcast and reduce have several");
 }

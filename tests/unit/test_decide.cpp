@@ -26,7 +26,7 @@ DecideConfig question(const std::string& topology, NcclVersion version, int node
   return config;
 }
 
-DecideResult answer(const DecideConfig& config) { return run_decide(config, load_parts()); }
+DecideResult answer(const DecideConfig& config) { return run_decide(config, load_catalogue()); }
 
 std::vector<Bytes> doubling(std::int64_t first, int steps) {
   std::vector<Bytes> out;
@@ -201,7 +201,7 @@ TEST_CASE("decide: what is credited to the simulation is what changes its time")
     simulated.sizes = config.sizes;
     simulated.environment = config.environment;
     const auto time = [&] {
-      return run_bench(simulated, load_parts()).blocks[0].rows[0].result.time;
+      return run_bench(simulated, load_catalogue()).blocks[0].rows[0].result.time;
     };
     const Duration without = time();
     simulated.environment.set(variable);

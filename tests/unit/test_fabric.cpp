@@ -15,7 +15,7 @@ using namespace fabricast;
 namespace {
 
 Cluster cluster_of(const std::string& preset, int nodes, const std::string& fabric = "") {
-  return load_cluster({preset, nodes, fabric}, load_parts());
+  return load_cluster({preset, nodes, fabric}, load_catalogue());
 }
 
 Duration latency(const Cluster& cluster, const std::vector<LinkId>& route) {
@@ -192,7 +192,7 @@ TEST_CASE("a cluster may write its fabric inline") {
       "\n  sources: {here: {what: \"a sketch\"}}\n"
       "  node_leaf: {cable: copper, length: {value: 2.5 m, source: here, status: assumed}}\n"
       "  leaf_spine: {cable: copper, length: {value: 3 m, source: here, status: assumed}}\n";
-  const Cluster cluster = parse_cluster(text, "small.yaml", {}, load_parts());
+  const Cluster cluster = parse_cluster(text, "small.yaml", {}, load_catalogue());
   CHECK(cluster.nodes() == 8);
   CHECK(cluster.leaves_per_plane() == 4);
   CHECK(cluster.uplinks() == 11);  // 16 / 1.5 = 10.7
@@ -208,7 +208,7 @@ TEST_CASE("a single node without a NIC is a cluster, two are not") {
       "kind: node\nname: lonely\ncpus:\n"
       "  - {cpu: Intel_8570, numa: 0, affinity: \"f\", pci: [{gpu: RTX_A6000, busid: "
       "\"0000:01:00.0\"}]}\n";
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster one = parse_cluster(text, "lonely.yaml", {"", 1, ""}, parts);
   CHECK(one.links() == one.node().links().size());
   CHECK(one.fabric_summary() == "no fabric: the node has no NIC");

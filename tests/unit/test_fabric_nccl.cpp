@@ -19,7 +19,7 @@ namespace {
 
 /// All cables of no length and no transceivers: what is left are NICs and switches.
 Cluster sharp_cluster(int leaf_down, const std::string& part) {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const NodeGraph node = load_cluster({"dgx-h100", 1, ""}, parts).node();
   FabricConfig fabric = default_fabric(node, parts);
   fabric.leaf = fabric.spine = parts.fabric_switches.at(part);
@@ -78,7 +78,7 @@ TEST_CASE("T-100: NVLS by number of GPUs") {
     config.gpus_per_node = gpus;
     config.sizes = {Bytes{std::int64_t{8} << 30}};
     config.environment.set("NCCL_ALGO=NVLS");
-    const BenchRow row = run_bench(config, load_parts()).blocks.front().rows.front();
+    const BenchRow row = run_bench(config, load_catalogue()).blocks.front().rows.front();
     check_vector("T-100", fmt::format("{} H200, 8 GiB, busbw GB/s", gpus), "chunk", row.busbw(),
                  busbw, tolerance);
   }
@@ -100,7 +100,7 @@ TEST_CASE("T-144: latencies of NCCL's tuning model") {
                {4096, 6, Algorithm::ring, Protocol::ll, 63'100},
                {4096, 6, Algorithm::tree, Protocol::ll, 133}};
   for (const auto& [nodes, gpus, algorithm, protocol, us] : cases) {
-    const Cluster cluster = load_cluster({"dgx-h100", nodes, ""}, load_parts());
+    const Cluster cluster = load_cluster({"dgx-h100", nodes, ""}, load_catalogue());
     CommunicatorConfig config;
     config.version = kNccl2_27_7;
     config.gpus_per_node = gpus;

@@ -22,7 +22,7 @@ using namespace fabricast;
 namespace {
 
 Cluster cluster_of(int nodes, const std::string& fabric) {
-  return load_cluster({"dgx-h100", nodes, fabric}, load_parts());
+  return load_cluster({"dgx-h100", nodes, fabric}, load_catalogue());
 }
 
 VertexId nic(const Cluster& cluster, std::size_t rail) {
@@ -151,7 +151,7 @@ TEST_CASE("cables grow with the distance of racks, along the row and across rows
       figure("rack_pitch", "0.6 m") + figure("racks_per_row", "4") + figure("row_pitch", "3 m");
   const auto cluster = [&](const std::string& more) {
     return parse_cluster(cluster_text("fat_tree", common + more + cable("leaf_spine", "10")), "t",
-                         {}, load_parts());
+                         {}, load_catalogue());
   };
   const Cluster flat = cluster(""), spread = cluster(racks);
   // 5 nodes a leaf, 4 nodes a rack: the leaf of nodes 30-34 stands with node 32 in rack 8 = row 2,
@@ -191,7 +191,7 @@ TEST_CASE("a dragonfly: groups, cables between them, and at most three switch ho
 
 TEST_CASE("what a fabric cannot hold is said with its figures") {
   const auto refusal = [](const std::string& text, int nodes) {
-    return error_text([&] { parse_cluster(text, "t.yaml", {"", nodes, ""}, load_parts()); });
+    return error_text([&] { parse_cluster(text, "t.yaml", {"", nodes, ""}, load_catalogue()); });
   };
   const std::string tree = figure("leaf_down", "32") + figure("oversubscription", "1") +
                            cable("leaf_spine", "10") + cable("spine_core", "50") +

@@ -63,7 +63,7 @@ BenchConfig config_of(int nodes, Bytes size, const std::vector<std::string>& fau
   return config;
 }
 
-BenchResult run(const BenchConfig& config) { return run_bench(config, load_parts()); }
+BenchResult run(const BenchConfig& config) { return run_bench(config, load_catalogue()); }
 
 BenchRow row_of(const BenchConfig& config) { return run(config).blocks.front().rows.front(); }
 

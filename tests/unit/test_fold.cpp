@@ -63,7 +63,7 @@ Drawn random_run(Random& random, const PartsCatalogue& parts) {
 }  // namespace
 
 TEST_CASE("folded = full, to the picosecond, for every rank and link") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(11);
   // Under sanitizers fewer will do: they look for faults of memory, not of figures.
 #ifdef __SANITIZE_ADDRESS__
@@ -109,7 +109,7 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
 }
 
 TEST_CASE("one rail of a tree for all: the full run, to the picosecond") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(14);
   int folded = 0;
   for (int i = 0; i < 40; ++i) {
@@ -194,7 +194,7 @@ Drawn random_nvls(Random& random, const PartsCatalogue& parts) {
 }  // namespace
 
 TEST_CASE("GPUs of a node that copy alike copy as one: the full run, to the picosecond") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(15);
   for (int i = 0; i < 60; ++i) {
     const Drawn drawn = random_nvls(random, parts);
@@ -223,7 +223,7 @@ TEST_CASE("GPUs of a node that copy alike copy as one: the full run, to the pico
 }
 
 TEST_CASE("GPUs that stand in groups copy as one in each group") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const NodeGraph& node = node_of("gb200-nvl72", parts);
   for (const int nodes : {1, 2}) {
     CollectiveRun run;
@@ -254,7 +254,7 @@ TEST_CASE("GPUs that stand in groups copy as one in each group") {
 }
 
 TEST_CASE("where a link goes down GPUs of a node do not copy as one") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(16);
   for (int i = 0; i < 10; ++i) {
     Drawn drawn = random_nvls(random, parts);
@@ -310,7 +310,7 @@ Drawn random_sharp(Random& random, const PartsCatalogue& parts) {
 }  // namespace
 
 TEST_CASE("one node below a SHARP tree for all: the full run, to the picosecond") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(17);
   int of_algorithm[kAlgorithms] = {};
   for (int i = 0; i < 60; ++i) {
@@ -342,7 +342,7 @@ TEST_CASE("one node below a SHARP tree for all: the full run, to the picosecond"
 }
 
 TEST_CASE("nodes below a SHARP tree that are unlike are all simulated") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(18);
   for (int i = 0; i < 50; ++i) {
     Drawn drawn = random_sharp(random, parts);
@@ -396,7 +396,7 @@ TEST_CASE("nodes below a SHARP tree that are unlike are all simulated") {
 }
 
 TEST_CASE("what is unlike in one place is not folded, and says why") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(12);
   std::map<std::string, int> refused;
   int tried = 0;
@@ -464,7 +464,7 @@ TEST_CASE("what is unlike in one place is not folded, and says why") {
 }
 
 TEST_CASE("a jump over what repeats itself lands where every event would have led") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(13);
   int jumped = 0;
   for (int i = 0; i < 40; ++i) {

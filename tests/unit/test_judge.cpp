@@ -16,7 +16,7 @@ namespace fabricast {
 namespace {
 
 const PartsCatalogue& parts() {
-  static const PartsCatalogue loaded = load_parts();
+  static const PartsCatalogue loaded = load_catalogue();
   return loaded;
 }
 

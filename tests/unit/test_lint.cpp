@@ -49,7 +49,7 @@ std::string set(const std::string& assignment, NcclVersion version = kNccl2_21_5
 }
 
 Cluster cluster(const char* topology, int nodes) {
-  return load_cluster({topology, nodes, ""}, load_parts());
+  return load_cluster({topology, nodes, ""}, load_catalogue());
 }
 /// Of the settings of one script on a cluster.
 LintResult on(const Cluster& hardware, const std::string& text, NcclVersion version = kNccl2_21_5) {

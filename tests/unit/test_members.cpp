@@ -58,7 +58,7 @@ TEST_CASE("members: what is no set of GPUs is refused") {
           Members({-1}, {0});
         }).starts_with("the nodes of a communicator are counted"));
 
-  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, load_parts());
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, load_catalogue());
   CHECK(error_text([&] {
           communicator_of(cluster, {{0, 2}, {0}});
         }) == "there is no node2: there are 2 (node0..node1)");
@@ -85,7 +85,7 @@ TEST_CASE("members: ranks of a job, as a colour of ncclCommSplit picks them") {
 }
 
 TEST_CASE("members: NCCL decides as on a node without the other GPUs") {
-  const Cluster cluster = load_cluster({"dgx-h100", 3, ""}, load_parts());
+  const Cluster cluster = load_cluster({"dgx-h100", 3, ""}, load_catalogue());
   for (const NcclVersion version : kModelledVersions) {
     const Members members({0, 2}, {2, 3, 6});
     const Communicator made = communicator_of(cluster, members, version);
@@ -122,7 +122,7 @@ TEST_CASE("members: NCCL decides as on a node without the other GPUs") {
 }
 
 TEST_CASE("members: which of equal nodes does not matter") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(31);
   constexpr std::array kCalls = {Collective::all_reduce, Collective::all_gather,
                                  Collective::reduce_scatter, Collective::alltoall,

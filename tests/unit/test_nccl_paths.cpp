@@ -291,7 +291,7 @@ TEST_CASE("nccl graph: since 2.22 GPUs beside a NIC come to the front") {
 }
 
 TEST_CASE("node description: a preset is described as the XML of its name") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   for (const char* name : {"dgx-a100", "dgx-h100", "hgx-h200-2nic", "pcie-2gpu"}) {
     CAPTURE(name);
     const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + name + ".xml";

@@ -356,7 +356,7 @@ TEST_CASE("graph search: environment variables") {
 }
 
 TEST_CASE("search: what NCCL finds on presets that have no table") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const auto found = [&](const char* preset, NcclVersion version) {
     const NodeDescription node = load_description(preset, parts);
     SearchInput input;

@@ -28,7 +28,7 @@ namespace {
 constexpr Rung kRungs[] = {Rung::chunk, Rung::flow, Rung::packet};
 
 Cluster cluster_of(int nodes, const std::string& fabric) {
-  return load_cluster({"dgx-h100", nodes, fabric}, load_parts());
+  return load_cluster({"dgx-h100", nodes, fabric}, load_catalogue());
 }
 
 NetworkPlan plan_of(Rung rung, Routing routing) {
@@ -90,7 +90,7 @@ Duration bench_time(BenchConfig config, Rung rung, Routing routing = Routing::by
   config.network.routing = routing;
   for (const std::string& text : background)
     config.network.background.push_back(parse_background(text));
-  return run_bench(config, load_parts()).blocks.front().rows.front().result.time;
+  return run_bench(config, load_catalogue()).blocks.front().rows.front().result.time;
 }
 
 }  // namespace
@@ -218,7 +218,7 @@ TEST_CASE("an uncongested ring takes equally long on all rungs") {
 
 TEST_CASE("links carry the same bytes on all rungs") {
   const Cluster cluster = cluster_of(6, "fabric-ndr-fat-tree");
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(3);
   for (int round = 0; round < 6; ++round) {
     const bool tree = random.below(2) == 1;

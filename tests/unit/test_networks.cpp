@@ -210,7 +210,7 @@ TEST_CASE("neither P2P nor shared memory: through the NICs next to both, inside 
 }
 
 TEST_CASE("ACS sends peers over the root complex, and a VF without ATS has no GPUDirect") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   NodeType type = load_node_type("dgx-h100");
   NodeGraph node = NodeGraph::build(type, parts);
   const auto links = [&] {
@@ -254,7 +254,7 @@ NodeDescription with_nics(const char* part) {
       if (child.kind == PciConfig::Kind::nic) child.part = part;
     }
   }
-  return describe(NodeGraph::build(type, load_parts()));
+  return describe(NodeGraph::build(type, load_catalogue()));
 }
 
 }  // namespace
@@ -329,7 +329,7 @@ TEST_CASE("over sockets NCCL sees interfaces without GPUDirect, and the maker se
 }
 
 TEST_CASE("effects: sockets are far slower than verbs, helper threads and more NICs help") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
   const auto time = [&](const std::vector<const char*>& variables) {
     CommunicatorConfig config;
@@ -348,7 +348,7 @@ TEST_CASE("effects: sockets are far slower than verbs, helper threads and more N
 }
 
 TEST_CASE("mistakes in networks and NICs are named") {
-  const PartsCatalogue base = load_parts();
+  const PartsCatalogue base = load_catalogue();
   const std::string head = "kind: parts\nsources: {a: {what: x, url: \"https://x\"}}\n";
   const auto error = [&](const std::string& text) {
     return error_text([&] { parse_parts(head + text, "p.yaml", &base); });
@@ -358,10 +358,10 @@ TEST_CASE("mistakes in networks and NICs are named") {
         "tcpx, tcpxo");
   const std::string f = "{value: 1 us, source: a, status: measured}";
   const std::string start = "networks:\n  cxi:\n    sync: {ll: " + f + ", ll128: " + f +
-                            ", simple: " + f + "}\n    post: " + f +
+                            ", simple: " + f + "}\n    post: " + f + "\n    poll: " + f +
                             "\n    ll_check_rate: {value: 1 GB/s, source: a, status: measured}\n";
   CHECK(error(start + "    rendezvous: {above: {value: 0 B, source: a, status: measured}}\n") ==
-        "p.yaml:8: networks.cxi.rendezvous.above: must be at least 1 B");
+        "p.yaml:9: networks.cxi.rendezvous.above: must be at least 1 B");
   PartsCatalogue changed = parse_parts(head + start, "p.yaml", &base);
   CHECK(changed.software.network[static_cast<std::size_t>(NetKind::cxi)].rendezvous_above ==
         Bytes{0});

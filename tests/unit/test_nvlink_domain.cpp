@@ -29,7 +29,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 Cluster joined(const std::string& name, int nodes, int gpus = 0, const std::string& fabric = "") {
-  return load_cluster({name, nodes, fabric, true, gpus}, load_parts());
+  return load_cluster({name, nodes, fabric, true, gpus}, load_catalogue());
 }
 
 Names names(const Cluster& cluster, const std::vector<LinkId>& links) {
@@ -50,7 +50,7 @@ NodeType tray() { return load_node_type("gb200-nvl72"); }
 }  // namespace
 
 TEST_CASE("C2C: between a GPU and its CPU, and on to what is behind it") {
-  const Cluster cluster = load_cluster({"gh200-4", 1, ""}, load_parts());
+  const Cluster cluster = load_cluster({"gh200-4", 1, ""}, load_catalogue());
   const NodeGraph& node = cluster.node();
   const VertexId gpu = node.find("gpu0"), own = node.find("cxi0"), far = node.find("cxi2");
   const auto route = [&](VertexId from, VertexId to) {
@@ -89,7 +89,7 @@ cpus:
       - {nic: ConnectX-7, name: beside, busid: "0000:04:00.0"}
 )",
                                         "n.yaml");
-  const NodeGraph node = NodeGraph::build(type, load_parts());
+  const NodeGraph node = NodeGraph::build(type, load_catalogue());
   const VertexId gpu = node.find("gpu0");
   CHECK(node.pcie_route(gpu, node.find("near")).size() == 2);
   CHECK_FALSE(node.is_behind_c2c(gpu, node.find("near")));
@@ -102,12 +102,12 @@ cpus:
 TEST_CASE("C2C: more links than the GPU has") {
   NodeType type = load_node_type("gh200-4");
   for (PciConfig& root : type.pci) root.c2c *= 2;
-  const std::string error = error_text([&] { NodeGraph::build(type, load_parts()); });
+  const std::string error = error_text([&] { NodeGraph::build(type, load_catalogue()); });
   CHECK(error.ends_with(".c2c: 20 NVLink-C2C links, but GH200 has 10"));
 }
 
 TEST_CASE("C2C: host memory is behind it, GPUDirect RDMA over it by version") {
-  const Cluster cluster = load_cluster({"gh200-4", 2, ""}, load_parts());
+  const Cluster cluster = load_cluster({"gh200-4", 2, ""}, load_catalogue());
   const auto way = [&](Protocol protocol, const TransportRules& rules) {
     return plan_transport(cluster, std::vector<int>{0, 1, 2, 3}, protocol, {0, 1, 1}, {1, 1, 1},
                           rules);
@@ -138,7 +138,7 @@ TEST_CASE("C2C: host memory is behind it, GPUDirect RDMA over it by version") {
 }
 
 TEST_CASE("C2C: through another GPU's NIC since 2.30, or if asked") {
-  const Cluster cluster = load_cluster({"gh200-4", 2, ""}, load_parts());
+  const Cluster cluster = load_cluster({"gh200-4", 2, ""}, load_catalogue());
   const auto proxy = [&](const TransportRules& rules) {
     return plan_transport(cluster, std::vector<int>{0, 1, 2, 3}, Protocol::simple, {0, 0, 3},
                           {1, 0, 3}, rules)
@@ -198,7 +198,7 @@ TEST_CASE("domain: on the fabric its nodes stand where they stood apart") {
   for (const std::string fabric : {"", "fabric-ndr-nvl72", "fabric-ndr-fat-tree-2to1"}) {
     CAPTURE(fabric);
     const Cluster one = joined("gb200-nvl72", 54, 0, fabric);
-    const Cluster apart = load_cluster({"gb200-nvl72", 54, fabric}, load_parts());
+    const Cluster apart = load_cluster({"gb200-nvl72", 54, fabric}, load_catalogue());
     CHECK(one.fabric_summary() == apart.fabric_summary());
     CHECK(one.leaves_per_plane() == apart.leaves_per_plane());
     const auto facts = [](const Cluster& cluster, const std::vector<LinkId>& route) {
@@ -271,8 +271,8 @@ TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
   for (int i = 0; i < 3; ++i) {
     const int trays = i == 0 ? 18 : static_cast<int>(random.pick(8, 10)), nodes = i + 1;
     const int gpus = 4 * trays;
-    const Cluster cluster(NodeGraph::build(join_trays(tray(), trays, 0), load_parts()), nodes,
-                          default_fabric(NodeGraph::build(tray(), load_parts()), load_parts()));
+    const Cluster cluster(NodeGraph::build(join_trays(tray(), trays, 0), load_catalogue()), nodes,
+                          default_fabric(NodeGraph::build(tray(), load_catalogue()), load_catalogue()));
     constexpr int heads = 32;
     CollectiveRun run;
     run.version = kNccl2_27_7;
@@ -295,7 +295,7 @@ TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
     CAPTURE(nodes);
     const Partition split = partition_of(run, run.members);
     TokenMachine machine;
-    const PartsCatalogue parts = load_parts();
+    const PartsCatalogue parts = load_catalogue();
     Assembly assembly(machine, cluster, parts.software, run, split);
     add_nvls(assembly);
 

@@ -73,7 +73,7 @@ TEST_CASE("heads share out every element of the message once") {
 }
 
 TEST_CASE("everybody ends with everybody's data once, and ports carry S + S/H each way") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(12);
   for (int i = 0; i < cases(60); ++i) {
     const int gpus = static_cast<int>(random.pick(2, 8)),
@@ -137,7 +137,7 @@ TEST_CASE("one chunk: copy in, through the switch, copy out, to the picosecond")
 }
 
 TEST_CASE("NVLS on 8 H100 moves large messages at 16 channels x 17.1 GB/s") {
-  const Bench node("dgx-h100", 1, load_parts());
+  const Bench node("dgx-h100", 1, load_catalogue());
   const SimulationResult got = node.run(nvls_call(8, 1, std::int64_t{1} << 28, 16));
   const double algbw = algbw_GBps(Bytes{std::int64_t{1} << 30}, got.time);
   CHECK(algbw > 255);

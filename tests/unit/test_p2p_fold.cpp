@@ -53,7 +53,7 @@ Drawn random_exchange(Random& random, const PartsCatalogue& parts) {
 }  // namespace
 
 TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(21);
 #ifdef __SANITIZE_ADDRESS__
   constexpr int kRuns = 20;  // they look for faults of memory, not of figures
@@ -99,7 +99,7 @@ TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") 
 }
 
 TEST_CASE("an exchange that is unlike in one place is not folded, and says why") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const NodeGraph& node = node_of("dgx-h100", parts);
   FabricConfig leaves_of_two = default_fabric(node, parts);
   leaves_of_two.leaf_down = 2;

@@ -177,7 +177,7 @@ struct TwoRanks {
 }  // namespace
 
 TEST_CASE("any exchange: every message once, bytes conserved on every link, it ends and repeats") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(11);
   for (int i = 0; i < cases(60); ++i) {
     const std::string name = random.of(preset_names());
@@ -266,7 +266,7 @@ TEST_CASE("two ranks over the network: clear-to-send, then data") {
 }
 
 TEST_CASE("PXN: messages take the receiver's rail") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
   const auto crosses_spines = [&](const std::vector<std::string>& environment) {
     const Communicator communicator = communicator_on(cluster, kNccl2_21_5, environment);
@@ -295,7 +295,7 @@ TEST_CASE("PXN: messages take the receiver's rail") {
 }
 
 TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
   // How many receives from the other node are posted together, at least and at most.
   const auto joint = [&](const std::vector<std::string>& environment) {
@@ -303,8 +303,8 @@ TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
     const P2pPlan plan = p2p_plan(communicator);
     const TransportRules rules = transport_rules(communicator);
     const P2pTraffic traffic(Collective::alltoall, 16, {1 << 16});
-    const P2pSchedule schedule(
-        {cluster, parts.software, Members::first(2, 8), plan, traffic, rules, false});
+    const Members members = Members::first(2, 8);
+    const P2pSchedule schedule({cluster, parts.software, members, plan, traffic, rules, false});
     ExchangeBatch batch;
     std::set<std::uint32_t> out;
     for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
@@ -325,7 +325,7 @@ TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
 }
 
 TEST_CASE("chunks of next to nothing are refused") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
   const auto error = [&](const char* chunk) {
     return error_text([&] { p2p_plan(communicator_on(cluster, kNccl2_21_5, {chunk})); });
@@ -337,7 +337,7 @@ TEST_CASE("chunks of next to nothing are refused") {
 }
 
 TEST_CASE("gather fills the root's ports, scatter empties them; sendrecv loads all alike") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
   const Communicator communicator = communicator_on(cluster, kNccl2_21_5, {});
   const auto carried = [&](Collective collective, int root) {

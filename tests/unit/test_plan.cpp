@@ -16,7 +16,7 @@ using namespace fabricast::test;
 namespace {
 
 struct PlanSite {
-  PartsCatalogue parts = load_parts();
+  PartsCatalogue parts = load_catalogue();
   Cluster cluster = load_cluster({"dgx-a100", 1, ""}, parts);
   GpuCompute gpu = load_compute().at("A100_SXM4_40");
   Framework framework = load_frameworks().at("megatron");
@@ -87,7 +87,7 @@ TEST_CASE("plan: what does not fit is listed with what it needs, smallest first"
 }
 
 TEST_CASE("plan: variations multiply, and the front has no row that another beats") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
   const auto twice = vary(one, "nodes=1,2", parts);
   const auto four = vary(twice, "nics=4,8", parts);

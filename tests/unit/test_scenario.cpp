@@ -29,7 +29,7 @@ std::string mistake(const std::string& added) {
 }
 
 ScenarioResult result_of(const std::string& added) {
-  return run_scenario(parsed(added), load_parts());
+  return run_scenario(parsed(added), load_catalogue());
 }
 
 const std::string kTwoCases =
@@ -113,7 +113,7 @@ TEST_CASE("a name too long for the file system is no preset") {
       "sizes: 8B\ntopology: " +
           name + "\n",
       "s.yaml");
-  CHECK(error_text([&] { run_scenario(s, load_parts()); }).starts_with("unknown topology \"xxx"));
+  CHECK(error_text([&] { run_scenario(s, load_catalogue()); }).starts_with("unknown topology \"xxx"));
 }
 
 TEST_CASE("mistakes in what is expected") {
@@ -255,7 +255,7 @@ TEST_CASE("what rounds down to nothing cannot be judged") {
       "kind: scenario\nstudy: bench\nname: s\nquestion: Why?\ntopology: dgx-h100\nsizes: 8B\n"
       "collective: all_gather\nexpect: [{size: 8 B, time_at_most: 1 s}]\n",
       "s.yaml");
-  CHECK(error_text([&] { run_scenario(s, load_parts()); }) ==
+  CHECK(error_text([&] { run_scenario(s, load_catalogue()); }) ==
         "s.yaml:8: expect[0]: nothing was run at 8 B");
 }
 
@@ -287,7 +287,7 @@ TEST_CASE("study decide: expectations speak of NCCL's own choice and prediction"
                     " time_at_most: 4080 us, busbw_at_least: 493 GB/s, busbw_at_most: 494 GB/s}\n"
                     "  - {size: 1 GiB, algorithm: Ring}\n",
           "s.yaml"),
-      load_parts());
+      load_catalogue());
   REQUIRE(result.verdicts.size() == 3);
   CHECK(result.verdicts[0].holds);
   CHECK(result.verdicts[1].holds);
@@ -313,7 +313,7 @@ TEST_CASE("an expectation names the nodes where its case runs several numbers of
                                   "  - {case: more, nodes: 1, size: 1 KiB, protocol: LL}\n"
                                   "  - {case: more, nodes: 4, size: 1 KiB, protocol: LL}\n",
                                   "s.yaml"),
-                   load_parts());
+                   load_catalogue());
   REQUIRE(result.verdicts.size() == 3);
   CHECK(result.verdicts[0].text == "few, 1 KiB all_reduce: protocol LL");
   CHECK(result.verdicts[1].text == "more, 1 KiB all_reduce on 1 node: protocol LL");

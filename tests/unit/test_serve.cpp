@@ -10,7 +10,7 @@ using namespace fabricast;
 namespace {
 
 struct ServeSite {
-  PartsCatalogue parts = load_parts();
+  PartsCatalogue parts = load_catalogue();
   Cluster cluster = load_cluster({"dgx-a100", 1, ""}, parts);
   CollectiveTimes times{cluster, parts.software, {}};
 };
@@ -67,11 +67,11 @@ TEST_CASE("serve: mistakes in its file") {
       "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nnodes: 1\nprecision: bf16\n"
       "parallel: {tp: 8}\nbatch: 8\nprompt: 128\noutput: 128\n";
   const ServeConfig config = parse_serve(good, "s.yaml");
-  CHECK(run_serve(config, load_parts()).fits);
+  CHECK(run_serve(config, load_catalogue()).fits);
   CHECK(error_text([&] { parse_serve(good + "outputs: 1\n", "s.yaml"); }) ==
         "s.yaml:10: unknown key \"outputs\"\nhint: did you mean \"output\"?");
   ServeConfig large = config;
   large.pipeline = 2;
-  CHECK(error_text([&] { run_serve(large, load_parts()); }) ==
+  CHECK(error_text([&] { run_serve(large, load_catalogue()); }) ==
         "TP 8 x EP 1 x PP 2 = 16 GPUs of 8\nhint: say more nodes");
 }

@@ -20,7 +20,7 @@ namespace {
 
 Cluster cluster_of(int nodes, int leaf_down, const std::string& part,
                    FabricConfig::Kind kind = FabricConfig::Kind::rail_optimised) {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const NodeGraph node = load_cluster({"dgx-h100", 1, ""}, parts).node();
   FabricConfig fabric = default_fabric(node, parts);
   fabric.kind = kind;

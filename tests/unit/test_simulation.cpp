@@ -209,7 +209,7 @@ TEST_CASE("software: every cost once") {
   // ps, longer than either link it writes to needs. The proxy posts in 500 ns and reads 128 B of
   // data and flags at 10 GB/s, 12.8 ns. The NIC sends them in 2,667 ps; the flag is seen 1.2 us
   // after. The last receive costs a block's time once more. Launch 6.6 us first.
-  PartsCatalogue parts = load_parts();
+  PartsCatalogue parts = load_catalogue();
   parts.software.protocol[index_of(Protocol::ll)].first_pass = {};
   const Bench pair("dgx-h100", 2, parts);
   const Duration block = nanoseconds(480) + Duration{9'847};
@@ -333,7 +333,7 @@ TEST_CASE("PXN: the thread of the GPU beside the NIC posts for all who send thro
 }
 
 TEST_CASE("launch: once per call, and at least one launch after the other in a process") {
-  const Bench node("dgx-h100", 1, load_parts());
+  const Bench node("dgx-h100", 1, load_catalogue());
   CollectiveRun run = ring_call(Collective::all_reduce, Protocol::ll, 8, 8 * 64);
   const SimulationResult alone = node.run(run);
   CHECK(alone.launch == nanoseconds(6'600));
@@ -351,7 +351,7 @@ TEST_CASE("progress is the share of all events, those of proxies included") {
   // Two single-GPU nodes: per loop two ranks run three slices each, and two proxies forward two.
   // With tiny buffers, 512 B of data per rank and loop, 130,000 loops are 1,300,000 events; the
   // executor reports after the first 2^20.
-  const Bench pair("dgx-h100", 2, load_parts());
+  const Bench pair("dgx-h100", 2, load_catalogue());
   CollectiveRun run = ring_call(Collective::all_reduce, Protocol::ll, 1, 130'000 * 2 * 128);
   run.version = kNccl2_27_7;
   run.buffers.ll = Bytes{8 * 1024};
@@ -366,7 +366,7 @@ TEST_CASE("progress is the share of all events, those of proxies included") {
 
 TEST_CASE("one rank: the launch, nothing else") {
   for (const char* name : {"dgx-h100", "pcie-2gpu"}) {
-    const Bench node(name, 1, load_parts());
+    const Bench node(name, 1, load_catalogue());
     for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
       CollectiveRun run = ring_call(Collective::all_reduce, Protocol::simple, 1, 1'000'000);
       run.algorithm = algorithm;
@@ -381,7 +381,7 @@ TEST_CASE("one rank: the launch, nothing else") {
 
 TEST_CASE("more channels than work: those without a part cost nothing") {
   // 1000 float32 with 96 threads: 2.21 gives everything to the first of 16 channels.
-  const Bench node("dgx-h100", 1, load_parts());
+  const Bench node("dgx-h100", 1, load_catalogue());
   CollectiveRun run = ring_call(Collective::all_reduce, Protocol::ll, 4, 1'000);
   run.threads = 512;
   run.channels = run.communicator_channels = 1;

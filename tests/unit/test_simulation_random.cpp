@@ -163,7 +163,7 @@ RandomRun random_run(Random& random, const PartsCatalogue& parts) {
 }  // namespace
 
 TEST_CASE("any run: bytes conserved on every link, none above its rate, parts sum up, it repeats") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(6);
   for (int i = 0; i < cases(250); ++i) {
     const RandomRun drawn = random_run(random, parts);
@@ -236,7 +236,7 @@ TEST_CASE("two nodes: no ring carries more than the NICs it crosses") {
   // All that leaves a node leaves by the NICs at the ends of its chains: 2(n-1)/n of an all_reduce,
   // (n-1)/n of an all_gather or reduce_scatter, all of a broadcast or reduce. That is what bus
   // bandwidth counts, so it is at most their goodput times the share of data on the wire.
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   for (const char* name : {"dgx-h100", "dgx-a100", "hgx-h200-2nic", "pcie-2gpu"}) {
     const Bench bench(name, 2, parts);
     std::map<int, double> goodput;
@@ -273,7 +273,7 @@ TEST_CASE("relabelled GPUs of a symmetric node give the same time") {
   // Every GPU of a DGX H100 has its own switch and NIC, all of a rail hang on one leaf: moving each
   // GPU together with its NIC to another place changes nothing but names. Equal chunks, so that it
   // does not matter whose is whose.
-  const Bench cluster("dgx-h100", 4, load_parts());
+  const Bench cluster("dgx-h100", 4, load_catalogue());
   Random random(7);
   for (int i = 0; i < cases(40); ++i) {
     const bool tree = random.pick(0, 1) == 0;
@@ -309,7 +309,7 @@ TEST_CASE("relabelled GPUs of a symmetric node give the same time") {
 TEST_CASE("nodes in like places of a ring finish together") {
   // Four nodes, even chunks. Odd nodes swap the chains of channels 2k and 2k + 1, so shifting all
   // ranks by two nodes maps the job onto itself.
-  const Bench cluster("dgx-h100", 4, load_parts());
+  const Bench cluster("dgx-h100", 4, load_catalogue());
   for (const Protocol protocol : kAllProtocols) {
     const SimulationResult got =
         cluster.run(found_call("dgx-h100", 4, Collective::all_reduce, Algorithm::ring, protocol,
@@ -325,7 +325,7 @@ TEST_CASE("for a fixed decision a larger size is never faster") {
   // a chunk at some sizes, Tree LL128 halves its chunks at others. And channels that queue at a
   // port do so in another order at another size: with several of them a step of at most 2 % down is
   // let pass.
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(8);
   for (int i = 0; i < cases(120); ++i) {
     RandomRun drawn = random_run(random, parts);

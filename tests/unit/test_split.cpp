@@ -74,7 +74,7 @@ TEST_CASE("split: groups by colour") {
 }
 
 TEST_CASE("split: groups with NICs of their own run as alone, groups on one NIC share it") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const BenchResult rails = run_bench(bench_config("dgx-h100", 2, "%8"), parts);
   const BenchRow& row = rails.blocks[0].rows[0];
   REQUIRE(row.split);
@@ -95,7 +95,7 @@ TEST_CASE("split: groups with NICs of their own run as alone, groups on one NIC 
 }
 
 TEST_CASE("split: slow GPUs and links are those of the job, what is not simulated is said") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   BenchConfig config = bench_config("dgx-h100", 2, "%8");
   config.faults = {parse_fault("nic node1:mlx5_0 rate 25%")};
   const BenchResult got = run_bench(config, parts);

@@ -158,7 +158,7 @@ TEST_CASE("two workers, one slot: every wait has its reason") {
 
 TEST_CASE("every slice once, no gap, no overlap, ends as the ranks finish") {
   for (const BenchConfig& config : all_configs()) {
-    const BenchResult result = run_bench(config, load_parts());
+    const BenchResult result = run_bench(config, load_catalogue());
     const BenchRow& row = result.blocks.front().rows.front();
     CAPTURE(to_text(row.decided.run.algorithm));
     CAPTURE(row.nodes);
@@ -193,14 +193,14 @@ TEST_CASE("every slice once, no gap, no overlap, ends as the ranks finish") {
     for (const auto& [rank, end] : finish)
       CHECK(end == row.result.rank_finish[static_cast<std::size_t>(rank)].ps);
     CHECK(file["otherData"]["time_ps"] == row.result.time.ps);
-    CHECK(file_of(run_bench(config, load_parts())) == file_of(result));
+    CHECK(file_of(run_bench(config, load_catalogue())) == file_of(result));
   }
 }
 
 TEST_CASE("sends and receives: every chunk at both ends, no overlap, the times of the run") {
   for (const Asked& asked : kExchanges) {
     BenchConfig config = config_of(asked);
-    const BenchResult result = run_bench(config, load_parts());
+    const BenchResult result = run_bench(config, load_catalogue());
     const BenchRow& row = result.blocks.front().rows.front();
     CAPTURE(to_text(row.collective));
     CAPTURE(row.nodes);
@@ -230,7 +230,8 @@ TEST_CASE("sends and receives: every chunk at both ends, no overlap, the times o
     CHECK(timeline.run + row.result.launch == row.result.time);
 
     config.trace.reset();
-    const BenchRow alone = run_bench(config, load_parts()).blocks.front().rows.front();
+    config.fold = false;
+    const BenchRow alone = run_bench(config, load_catalogue()).blocks.front().rows.front();
     CHECK(alone.result.time == row.result.time);
     CHECK(alone.result.digest == row.result.digest);
     CHECK(alone.result.rank_finish == row.result.rank_finish);
@@ -239,7 +240,7 @@ TEST_CASE("sends and receives: every chunk at both ends, no overlap, the times o
 
 TEST_CASE("sends and receives: lanes, peers and proxies have names") {
   const nlohmann::json file =
-      nlohmann::json::parse(file_of(run_bench(config_of(kExchanges[1]), load_parts())));
+      nlohmann::json::parse(file_of(run_bench(config_of(kExchanges[1]), load_catalogue())));
   std::map<std::string, int> names, events;
   for (const auto& event : file["traceEvents"]) {
     if (event["ph"] == "M") ++names[event["args"].value("name", "")];
@@ -259,14 +260,14 @@ TEST_CASE("sends and receives: lanes, peers and proxies have names") {
   CHECK(events["clear to send for rank 0"] > 0);
   CHECK(file["otherData"]["algorithm"] == "none");
   const nlohmann::json sockets =
-      nlohmann::json::parse(file_of(run_bench(config_of(kExchanges[4]), load_parts())));
+      nlohmann::json::parse(file_of(run_bench(config_of(kExchanges[4]), load_catalogue())));
   CHECK(sockets.dump().find("proxy of rank 7, channel ") != std::string::npos);
 }
 
 TEST_CASE("helper threads of sockets are proxies of a channel") {
   const BenchResult result = run_bench(
       config_of({"dgx-a100", 2, {1 << 18}, {"NCCL_NET=Socket", "NCCL_SOCKET_NTHREADS=2"}}),
-      load_parts());
+      load_catalogue());
   const Timeline& timeline = *result.blocks.front().rows.front().timeline;
   int helpers = 0;
   for (const TimelineTrack& track : timeline.tracks) {
@@ -282,7 +283,7 @@ TEST_CASE("links are busy for as long as their bytes take") {
   std::vector<BenchConfig> configs = all_configs();
   for (const Asked& asked : kExchanges) configs.push_back(config_of(asked));
   for (const BenchConfig& config : configs) {
-    const BenchResult result = run_bench(config, load_parts());
+    const BenchResult result = run_bench(config, load_catalogue());
     const BenchBlock& block = result.blocks.front();
     const BenchRow& row = block.rows.front();
     REQUIRE(row.timeline->links.size() == row.result.links.size());
@@ -305,7 +306,7 @@ TEST_CASE("links are busy for as long as their bytes take") {
 TEST_CASE("primitives, parts of a block and tracks have NCCL's names") {
   const auto names = [](const Asked& asked) {
     const nlohmann::json file =
-        nlohmann::json::parse(file_of(run_bench(config_of(asked), load_parts())));
+        nlohmann::json::parse(file_of(run_bench(config_of(asked), load_catalogue())));
     std::map<std::string, int> out;
     for (const auto& event : file["traceEvents"]) {
       if (event["ph"] == "M" && event["name"] == "thread_name") ++out[event["args"]["name"]];
@@ -340,9 +341,9 @@ TEST_CASE("some ranks only: their spans as in the whole") {
   BenchConfig config;
   SUBCASE("a ring") { config = config_of(kAsked[5]); }
   SUBCASE("sends and receives") { config = config_of(kExchanges[1]); }
-  const BenchResult whole = run_bench(config, load_parts());
+  const BenchResult whole = run_bench(config, load_catalogue());
   config.trace = parse_rank_range("2-3");
-  const BenchResult some = run_bench(config, load_parts());
+  const BenchResult some = run_bench(config, load_catalogue());
   const Timeline& all = *whole.blocks.front().rows.front().timeline;
   const Timeline& few = *some.blocks.front().rows.front().timeline;
   std::size_t expected = 0;
@@ -359,7 +360,7 @@ TEST_CASE("what cannot be traced") {
   const auto error = [](auto change) {
     BenchConfig config = config_of(kAsked[0]);
     change(config);
-    return error_text([&] { run_bench(config, load_parts()); });
+    return error_text([&] { run_bench(config, load_catalogue()); });
   };
   CHECK(error([](BenchConfig& c) {
           c.sizes = {{1024}, {2048}};

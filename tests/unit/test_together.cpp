@@ -50,7 +50,7 @@ CollectiveRun random_call_on(Random& random, const Cluster& cluster) {
 }  // namespace
 
 TEST_CASE("together: a stream alone takes the time of its call alone") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(41);
   for (int i = 0; i < cases(20); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
@@ -74,7 +74,7 @@ TEST_CASE("together: a stream alone takes the time of its call alone") {
 }
 
 TEST_CASE("together: bytes on each link are the sum, nobody gains, links keep to their rates") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   Random random(42);
   for (int i = 0; i < cases(10); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
@@ -104,7 +104,7 @@ TEST_CASE("together: bytes on each link are the sum, nobody gains, links keep to
 }
 
 TEST_CASE("together: groups that share no link do not feel each other") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 3, ""}, parts);
   for (const Collective collective : {Collective::all_reduce, Collective::alltoall}) {
     // Inside each node; then GPU by GPU across nodes, each with its own NIC and rail.
@@ -208,7 +208,7 @@ TEST_CASE("together: a stream runs one kernel after another") {
   CHECK(two.times({{{run, run, run}, {}}})[0] == alone * 3);
 
   // With real software each kernel has its launch, as nccl-tests measures them in a row.
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const std::vector<Stream> streams = {{{run, run}, {}}};
   const TogetherResult got = simulate_together(two.cluster, parts.software, streams);
   const SimulationResult once = simulate(two.cluster, parts.software, run);

@@ -21,7 +21,7 @@ using namespace fabricast;
 namespace {
 
 Cluster parse(const std::string& text) {
-  return parse_cluster(text, "t.xml", {"", 1, ""}, load_parts());
+  return parse_cluster(text, "t.xml", {"", 1, ""}, load_catalogue());
 }
 /// One CPU with this below it.
 std::string below_cpu(const std::string& text) {
@@ -47,7 +47,7 @@ const std::string kOdd = below_cpu(R"(
 }  // namespace
 
 TEST_CASE("topo yaml: every preset reads back to the same node") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   for (const std::string& name : preset_names()) {
     CAPTURE(name);
     const Cluster first = load_cluster({name, 1, ""}, parts);
@@ -60,7 +60,7 @@ TEST_CASE("topo yaml: every preset reads back to the same node") {
 }
 
 TEST_CASE("topo xml: every preset reads back to the same description") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   for (const std::string& name : preset_names()) {
     CAPTURE(name);
     const NodeDescription node = load_description(name, parts);
@@ -71,7 +71,7 @@ TEST_CASE("topo xml: every preset reads back to the same description") {
 }
 
 TEST_CASE("import: NCCL's XML of a preset is the preset") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   for (const char* name : {"dgx-a100", "dgx-h100", "hgx-h200-2nic", "pcie-2gpu", "hgx-b200"}) {
     CAPTURE(name);
     const NodeGraph preset = load_cluster({name, 1, ""}, parts).node();
@@ -114,7 +114,7 @@ TEST_CASE("import: odd devices find their parts and keep what they say of themse
     CHECK(node.vertex(node.nics()[2].vertex).busid.empty());
   }
   SUBCASE("as YAML it comes back") {
-    const PartsCatalogue parts = load_parts();
+    const PartsCatalogue parts = load_catalogue();
     const std::string yaml = topo_yaml(node, parts);
     CAPTURE(yaml);
     const Cluster again = parse_cluster(yaml, "t.yaml", {"", 1, ""}, parts);
@@ -195,7 +195,7 @@ TEST_CASE("import: a GPU with NVLink-C2C is one of a superchip") {
 
 TEST_CASE("topo json: devices and links by name") {
   const auto json =
-      nlohmann::json::parse(topo_json(load_cluster({"pcie-2gpu", 2, ""}, load_parts())));
+      nlohmann::json::parse(topo_json(load_cluster({"pcie-2gpu", 2, ""}, load_catalogue())));
   CHECK(json["nodes"] == 2);
   CHECK(json["devices"].size() == 4);
   CHECK(json["devices"][1]["name"] == "gpu0");
@@ -208,7 +208,7 @@ TEST_CASE("topo json: devices and links by name") {
 }
 
 TEST_CASE("topo dot: every device and every link once") {
-  const std::string dot = topo_dot(load_cluster({"h100-pcie-nvl-4", 1, ""}, load_parts()).node());
+  const std::string dot = topo_dot(load_cluster({"h100-pcie-nvl-4", 1, ""}, load_catalogue()).node());
   const auto count = [&](std::string_view text) {
     int found = 0;
     for (std::size_t at = dot.find(text); at != std::string::npos; at = dot.find(text, at + 1))

@@ -12,7 +12,7 @@ using namespace fabricast;
 namespace {
 
 Cluster cluster_of(const std::string& preset, int nodes) {
-  return load_cluster({preset, nodes, ""}, load_parts());
+  return load_cluster({preset, nodes, ""}, load_catalogue());
 }
 
 }  // namespace

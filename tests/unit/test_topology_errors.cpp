@@ -35,7 +35,7 @@ std::string with(std::string text, const std::string& piece, const std::string& 
 }
 
 std::string message(const std::string& text) {
-  return error_text([&] { NodeGraph::build(parse_node_type(text, "n.yaml"), load_parts()); });
+  return error_text([&] { NodeGraph::build(parse_node_type(text, "n.yaml"), load_catalogue()); });
 }
 
 /// The message for the good node with one piece replaced.
@@ -168,7 +168,7 @@ TEST_CASE("devices that hang under no CPU, in a config that did not come from YA
     if (nvlink) root.nvlinks.push_back({"nvs", 18});
     NodeType wrong = node;
     wrong.pci.push_back(root);
-    return error_text([&] { NodeGraph::build(wrong, load_parts()); });
+    return error_text([&] { NodeGraph::build(wrong, load_catalogue()); });
   };
   CHECK(build("", false) ==
         "GPU \"gpu9\" is connected to nothing\nhint: hang it under a CPU or a PCIe switch");
@@ -254,7 +254,7 @@ nvswitches:
 }
 
 TEST_CASE("clusters: what is asked for does not exist or does not fit") {
-  const PartsCatalogue parts = load_parts();
+  const PartsCatalogue parts = load_catalogue();
   const auto load = [&](const TopologyRequest& request) {
     return error_text([&] { load_cluster(request, parts); });
   };

@@ -18,7 +18,7 @@ namespace {
 
 /// Collectives of DGX A100.
 struct Site {
-  PartsCatalogue parts = load_parts();
+  PartsCatalogue parts = load_catalogue();
   Cluster cluster = load_cluster({"dgx-a100", 1, ""}, parts);
   CollectiveTimes collectives{cluster, parts.software, {}};
 };
@@ -184,7 +184,7 @@ TEST_CASE("step: cost follows from price and time, spans from the stages") {
   config.price = 3.6;
   config.run_tokens = 1e9;
   config.trace = true;
-  const StepResult result = run_step(config, load_parts());
+  const StepResult result = run_step(config, load_catalogue());
   const double step = seconds(result.step.time);
   REQUIRE(result.cost.has_value());
   CHECK(result.cost->step == doctest::Approx(8 * step * 1e-3));
@@ -209,12 +209,12 @@ TEST_CASE("step: a layout that does not fit is said, with the figure") {
   config.nodes = 1;
   config.layout = layout(8, 8, 1, 1, 1, 8);
   config.layout.precision = Precision::bf16;
-  const StepResult result = run_step(config, load_parts());
+  const StepResult result = run_step(config, load_catalogue());
   CHECK_FALSE(result.memory.fits);
   REQUIRE(!result.notes.empty());
   CHECK(result.notes.front().starts_with("does not fit: "));
   config.layout.precision = Precision::nvfp4;
-  CHECK_THROWS_WITH(run_step(config, load_parts()),
+  CHECK_THROWS_WITH(run_step(config, load_catalogue()),
                     "H100_SXM5 does not compute in nvfp4, or its rate is not known\n"
                     "hint: it does in fp16, bf16, fp8, fp8-rows");
 }
@@ -275,7 +275,7 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
 
   const StepCases cases =
       read_step_cases(header + row("pretrain", "H100", "NeMo 25"), "c.csv", load_frameworks());
-  const StepValidation v = validate_steps(cases, load_parts(), load_frameworks(), load_compute());
+  const StepValidation v = validate_steps(cases, load_catalogue(), load_frameworks(), load_compute());
   REQUIRE(v.rows.size() == 1);
   CHECK(v.rows[0].predicted > 0);
   CHECK(validation_csv(v).starts_with("case_id,measured_s,predicted_s,lower_s,upper_s,"));

@@ -30,7 +30,7 @@ Names names(const Cluster& cluster, const std::vector<LinkId>& links) {
 }
 
 Cluster preset(const std::string& name, int nodes) {
-  return load_cluster({name, nodes, ""}, load_parts());
+  return load_cluster({name, nodes, ""}, load_catalogue());
 }
 
 Transport way(const Cluster& cluster, Protocol protocol, Endpoint from, Endpoint to) {

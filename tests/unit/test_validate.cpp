@@ -26,7 +26,7 @@ using namespace fabricast;
 namespace {
 
 const PartsCatalogue& parts() {
-  static const PartsCatalogue loaded = load_parts();
+  static const PartsCatalogue loaded = load_catalogue();
   return loaded;
 }
 
@@ -429,7 +429,7 @@ TEST_CASE("scores: medians over points, runs and classes, the weighted percentil
     for (const double time : predicted) {
       result.measured.points.push_back({number, Bytes{1024}, "float", 10});
       result.predictions.push_back(
-          {time > 0 ? Method::simulated : Method::none, time, "Ring", "LL", 1});
+          {time > 0 ? Method::simulated : Method::none, time, 0, 0, "Ring", "LL", 1});
     }
   };
   add_run("A", {11, 12, 9});  // errors 0.1 0.2 0.1: 0.1; biases +0.1 +0.2 -0.1: +0.1
@@ -464,7 +464,7 @@ TEST_CASE("pairs: ratio of predictions against the measured ratio") {
     run.ranks = 2;
     result.measured.runs.push_back(run);
     result.measured.points.push_back({number, Bytes{1024}, "float", 1});
-    result.predictions.push_back({Method::simulated, time, "Ring", "LL", 1});
+    result.predictions.push_back({Method::simulated, time, 0, 0, "Ring", "LL", 1});
   }
   result.measured.pairs = {{"", 0, 1, Bytes{1024}, false, 1.6},
                            {"", 0, 1, Bytes{1024}, true, 0.8},
