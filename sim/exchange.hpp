@@ -255,7 +255,7 @@ class Exchange final : public Guest<Stamp> {
   void act_thread(std::uint32_t thread);
   void travel(Flight flight);
   [[gnu::always_inline]] inline void pass(std::uint32_t id, const Flight& flight, Stamp& first,
-                                           Stamp& last, Bytes wire);
+                                          Stamp& last, Bytes wire);
   bool hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end);
   void wait_for_carrier();
   void arrive_near(std::uint32_t id, Stamp at);

@@ -20,7 +20,9 @@ std::string recompute_text(const Layout& l) {
 std::string ranking(const Plan& plan) {
   TextTable table("  ");
   table.add({"", "layout", "recompute", "step", "MFU", "memory", "USD per million tokens"});
-  for (const std::size_t column : {0, 3, 4, 5, 6}) table.align_right(column);
+  for (const std::size_t column :
+       {std::size_t{0}, std::size_t{3}, std::size_t{4}, std::size_t{5}, std::size_t{6}})
+    table.align_right(column);
   int place = 0;
   for (const StepResult& one : plan.best) {
     const Layout& l = one.config.layout;
@@ -99,7 +101,7 @@ std::string one_plan(const Plan& plan) {
 std::string front_text(const std::vector<Plan>& plans) {
   std::string out = "time against cost, what nothing beats in both:\n";
   TextTable table("  ");
-  for (const std::size_t column : {1, 2}) table.align_right(column);
+  for (const std::size_t column : {std::size_t{1}, std::size_t{2}}) table.align_right(column);
   for (const StepResult* one : pareto_front(plans)) {
     const auto from = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) {
       return !plan.best.empty() && one >= plan.best.data() &&

@@ -46,7 +46,9 @@ cpus:
           - {nic: ConnectX-6, name: mlx5_4, busid: "0000:40:00.0", guid: "0x30"}
 )";
 
-NodeGraph node() { return NodeGraph::build(parse_node_type(kNode, "ports.yaml"), load_catalogue()); }
+NodeGraph node() {
+  return NodeGraph::build(parse_node_type(kNode, "ports.yaml"), load_catalogue());
+}
 
 Environment environment_of(const std::vector<const char*>& assignments) {
   Environment out;

@@ -271,8 +271,9 @@ TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
   for (int i = 0; i < 3; ++i) {
     const int trays = i == 0 ? 18 : static_cast<int>(random.pick(8, 10)), nodes = i + 1;
     const int gpus = 4 * trays;
-    const Cluster cluster(NodeGraph::build(join_trays(tray(), trays, 0), load_catalogue()), nodes,
-                          default_fabric(NodeGraph::build(tray(), load_catalogue()), load_catalogue()));
+    const Cluster cluster(
+        NodeGraph::build(join_trays(tray(), trays, 0), load_catalogue()), nodes,
+        default_fabric(NodeGraph::build(tray(), load_catalogue()), load_catalogue()));
     constexpr int heads = 32;
     CollectiveRun run;
     run.version = kNccl2_27_7;

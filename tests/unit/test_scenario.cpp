@@ -113,7 +113,8 @@ TEST_CASE("a name too long for the file system is no preset") {
       "sizes: 8B\ntopology: " +
           name + "\n",
       "s.yaml");
-  CHECK(error_text([&] { run_scenario(s, load_catalogue()); }).starts_with("unknown topology \"xxx"));
+  CHECK(
+      error_text([&] { run_scenario(s, load_catalogue()); }).starts_with("unknown topology \"xxx"));
 }
 
 TEST_CASE("mistakes in what is expected") {

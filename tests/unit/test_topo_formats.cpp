@@ -208,7 +208,8 @@ TEST_CASE("topo json: devices and links by name") {
 }
 
 TEST_CASE("topo dot: every device and every link once") {
-  const std::string dot = topo_dot(load_cluster({"h100-pcie-nvl-4", 1, ""}, load_catalogue()).node());
+  const std::string dot =
+      topo_dot(load_cluster({"h100-pcie-nvl-4", 1, ""}, load_catalogue()).node());
   const auto count = [&](std::string_view text) {
     int found = 0;
     for (std::size_t at = dot.find(text); at != std::string::npos; at = dot.find(text, at + 1))
