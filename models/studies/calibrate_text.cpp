@@ -140,14 +140,15 @@ Calibrated calibrated_of(const CalibrateResult& result) {
     const FittedParameter& parameter = result.parameters[k];
     if (!is_free(parameter)) continue;
     const std::vector<std::string>& paths = result.recipe.parameters[k].paths;
-    for (std::size_t i = 0; i < paths.size(); ++i)
-      out.values.push_back({{},
-                            paths[i],
-                            parameter.to[i],
-                            parameter.to_low[i],
-                            parameter.to_high[i],
-                            parameter.from[i],
-                            parameter.runs});
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      CalibratedValue& value = out.values.emplace_back();
+      value.path = paths[i];
+      value.value = parameter.to[i];
+      value.low = parameter.to_low[i];
+      value.high = parameter.to_high[i];
+      value.catalogue = parameter.from[i];
+      value.runs = parameter.runs;
+    }
   }
   std::ranges::sort(out.values, {}, &CalibratedValue::path);
   out.bands = make_bands(result.samples);
