@@ -6,6 +6,7 @@
 
 #include "models/hardware/ecmp_odds.hpp"
 #include "tests/unit/packet_nets.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
@@ -85,7 +86,8 @@ double leaf_to_leaf(Spread spread, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("plain ECMP, adaptive routing and spraying between two leaves") {
+TEST_CASE("plain ECMP, adaptive routing and spraying between two leaves" *
+          doctest::skip(kSanitized)) {
   double hashed = 0;
   constexpr int draws = 12;
   for (std::uint64_t seed = 1; seed <= draws; ++seed)

@@ -9,6 +9,7 @@
 #include "models/io/load.hpp"
 #include "models/io/read_nccl_xml.hpp"
 #include "models/nccl/nccl_search.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
@@ -269,7 +270,8 @@ TEST_CASE("nccl xml: hostile text ends in an error") {
   }
 }
 
-TEST_CASE("nccl xml: 64 GPUs in one node are searched in bounded time") {
+TEST_CASE("nccl xml: 64 GPUs in one node are searched in bounded time" *
+          doctest::skip(kSanitized)) {
   // Every try has a budget of steps, as NCCL's has: what grows is only the cost of one step.
   const auto node_of = [](const std::string& nvlink) {
     std::string out = "<system version=\"1\">";
