@@ -14,6 +14,7 @@ SEEDS = {
     "scenario": [ROOT / "scenarios"],
     "nccl_xml": [ROOT / "tests/data/nccl-xml", ROOT / "tests/cli/files"],
     "environment": [],
+    "import": [ROOT / "tests/data/logs"],
 }
 
 
