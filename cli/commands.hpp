@@ -24,6 +24,7 @@ void add_lint(CLI::App& app, Action& action);
 void add_serve(CLI::App& app, Action& action);
 void add_step(CLI::App& app, Action& action);
 void add_judge(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);

@@ -81,6 +81,7 @@ int run(int argc, char** argv) {
   add_validate(app, action);
   add_calibrate(app, action);
   add_judge(app, action);
+  add_check(app, action);
   add_import(app, action);
   add_hang(app, action);
   try {

@@ -62,19 +62,6 @@ std::vector<ScenarioRow> rows_of(const DecideResult& result) {
   return out;
 }
 
-DecideConfig decide_config(const BenchConfig& config) {
-  DecideConfig out;
-  out.topology = config.topology;
-  out.nodes = config.nodes;
-  out.gpus_per_node = config.gpus_per_node;
-  out.sharp = config.sharp;
-  out.version = config.version;
-  out.environment = config.environment;
-  out.collectives = config.collectives;
-  out.sizes = config.sizes;
-  return out;
-}
-
 ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentConfig& concurrent,
                                   const PartsCatalogue& parts,
                                   const std::function<void(double)>& progress) {
@@ -92,6 +79,19 @@ ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentCon
 }
 
 }  // namespace
+
+DecideConfig decide_config(const BenchConfig& config) {
+  DecideConfig out;
+  out.topology = config.topology;
+  out.nodes = config.nodes;
+  out.gpus_per_node = config.gpus_per_node;
+  out.sharp = config.sharp;
+  out.version = config.version;
+  out.environment = config.environment;
+  out.collectives = config.collectives;
+  out.sizes = config.sizes;
+  return out;
+}
 
 std::vector<std::vector<ScenarioRow>> ScenarioResult::rows() const {
   std::vector<std::vector<ScenarioRow>> out;

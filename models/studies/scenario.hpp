@@ -107,6 +107,9 @@ struct ScenarioResult {
   bool holds() const;
 };
 
+/// The same question to NCCL's tuning model alone.
+DecideConfig decide_config(const BenchConfig& config);
+
 /// Throws Error, also when nothing was run at the size or node count of an expectation.
 ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& parts,
                             const std::function<void(double)>& progress = {});
