@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "models/io/embedded.hpp"
+#include "models/io/load_variables.hpp"
 
 namespace fabricast {
 
@@ -73,6 +74,30 @@ void check_names(const RuleCheck& check, const PartsCatalogue& parts) {
   for (const RuleVariant& variant : check.variants) look(variant.config);
 }
 
+/// What the environment sets that NCCL reads and nothing here acts on: an answer would say nothing
+/// of it. "" = nothing.
+std::string not_acted_on(const RuleCheck& check) {
+  if (check.config.sizes.empty()) return {};
+  const VariableCatalogue catalogue = load_variables();
+  const auto idle = [&](const BenchConfig& config) -> std::string {
+    for (const std::string& name : config.environment.not_acted_on())
+      if (!unread_name(catalogue, name, config.version)) return name + " is not modelled";
+    return {};
+  };
+  std::string out = idle(check.config);
+  for (const RuleVariant& variant : check.variants)
+    if (out.empty()) out = idle(variant.config);
+  return out;
+}
+
+/// With a label, nodes that are the same for all points go without saying.
+void drop_common_group(const RuleCheck& check, std::vector<RulePoint>& points) {
+  if (check.label.empty() || points.empty()) return;
+  const std::string group = points.front().group;
+  if (std::ranges::any_of(points, [&](const RulePoint& p) { return p.group != group; })) return;
+  for (RulePoint& point : points) point.group.clear();
+}
+
 /// "why", without the hint: a reason, no advice.
 std::string reason_of(const Error& error) {
   const std::string text = error.what();
@@ -100,8 +125,10 @@ CheckOutcome rule_answers::only(RulePoint point) { return {{std::move(point)}, {
 
 CheckOutcome answer(const RuleCheck& check, const PartsCatalogue& parts) {
   check_names(check, parts);
+  if (const std::string idle = not_acted_on(check); !idle.empty()) return {{}, idle};
   try {
     CheckOutcome out = asked(check, parts);
+    drop_common_group(check, out.points);
     if (out.points.empty() && out.not_simulated.empty())
       out.not_simulated = "no size has an element for each rank";
     return out;

@@ -79,9 +79,13 @@ CheckOutcome default_of(const RuleCheck& check) {
   if (variable == nullptr)
     throw Error(check.place, fmt::format("nobody reads {}", check.name),
                 "nearest: " + catalogue.nearest_read(check.name));
-  const std::string nothing = variable->reader == VariableReader::nobody ? "read by nobody"
-                              : variable->default_text.empty()           ? "automatic"
-                                                                         : variable->default_text;
+  const std::string nothing =
+      variable->reader == VariableReader::nobody
+          ? "read by nobody"
+          : fmt::format("automatic{}",
+                        variable->default_text.empty() || variable->default_text == "automatic"
+                            ? ""
+                            : " (" + variable->default_text + ")");
   return only(point_of(check, variable->default_in(check.config.version).value_or(nothing)));
 }
 

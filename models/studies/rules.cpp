@@ -34,24 +34,23 @@ std::string stretches(const std::vector<RulePoint>& points) {
   return out;
 }
 
-bool all_hold(const CheckOutcome& outcome) {
-  return std::ranges::all_of(outcome.points, [](const RulePoint& p) { return p.holds; });
-}
-
-/// Where the checks hold that do so at all.
+/// Where the checks hold that do so at all. Checks of one label in a row are one table.
 std::string range_of(const Rule& rule, const std::vector<CheckOutcome>& checks) {
   std::string out;
-  for (std::size_t i = 0; i < checks.size(); ++i) {
+  for (std::size_t i = 0; i < checks.size();) {
     const std::string& label = rule.checks[i].label;
-    if (checks[i].points.empty()) continue;
-    std::string range = stretches(checks[i].points);
-    if (range.empty()) {
-      if (std::ranges::none_of(checks[i].points, [](const RulePoint& p) { return p.holds; }))
-        continue;
-      range = label.empty() ? fmt::format("check {}", i + 1) : label;
-    } else if (!label.empty()) {
-      range = all_hold(checks[i]) ? label : label + ": " + range;
-    }
+    std::vector<RulePoint> points;
+    do {
+      points.insert(points.end(), checks[i].points.begin(), checks[i].points.end());
+      ++i;
+    } while (i < checks.size() && !label.empty() && rule.checks[i].label == label);
+    const auto holding = std::ranges::count_if(points, [](const RulePoint& p) { return p.holds; });
+    if (holding == 0) continue;
+    std::string range = stretches(points);
+    if (range.empty())
+      range = label.empty() ? fmt::format("check {}", i) : label;
+    else if (!label.empty())
+      range = holding == std::ssize(points) ? label : label + ": " + range;
     out += (out.empty() ? "" : "; ") + range;
   }
   return out;

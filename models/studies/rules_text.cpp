@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kWidth = 120;     // of a terminal
 constexpr std::size_t kColumnMax = 26;  // claimed, simulated
+constexpr std::size_t kRangeMax = 100;  // in the table
+constexpr std::size_t kFoundMax = 60;   // of a point
 constexpr std::size_t kWordsShown = 3;  // of different answers
 constexpr std::size_t kFiguresShown = 40;
 
@@ -111,7 +113,8 @@ std::string table_text(const RulesResult& result) {
     rows.push_back({shortened(rule.id, kColumnMax), std::string(to_text(outcome.verdict)),
                     points_text(outcome), shortened(summary.claimed, kColumnMax),
                     shortened(summary.found, kColumnMax)});
-    last.push_back(summary.why);
+    last.push_back(outcome.range.empty() ? summary.why
+                                         : "holds: " + shortened(outcome.range, kRangeMax));
   }
   std::size_t before = 0;
   std::array<std::size_t, kColumns> widths{};
@@ -152,7 +155,8 @@ std::string details_text(const Rule& rule, const RuleOutcome& outcome) {
       table.add({ask, check.label, check.claim.text,
                  "not simulated: " + outcome.checks[c].not_simulated, ""});
     for (const RulePoint& point : outcome.checks[c].points)
-      table.add({ask, names[number++], point.claimed, point.found, point.holds ? "holds" : "no"});
+      table.add({ask, names[number++], point.claimed, shortened(point.found, kFoundMax),
+                 point.holds ? "holds" : "no"});
   }
   return out + table.text();
 }
