@@ -14,7 +14,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kChecksMax = 10'000;  // of a file
+constexpr std::size_t kChecksMax = 10'000;  // of a rule
 
 /// A check on its way: rows take over what it says.
 struct Draft {
@@ -173,6 +173,7 @@ void read_figure(Reader& in, Draft& draft) {
 void read_check(Reader& in, const std::string& file, Draft draft, std::vector<RuleCheck>& out) {
   RuleCheck& check = draft.check;
   check.place = in.place();
+  if (out.size() >= kChecksMax) in.fail("", fmt::format("more than {} checks", kChecksMax));
   if (in.has("ask") || !draft.asks) {
     check.ask = static_cast<Ask>(in.choice("ask", ask_words()));
     if (figures_of(check.ask).empty()) check.figure = {"", Dimension::word};
@@ -261,14 +262,11 @@ RuleFile parse_rules(const std::string& text, const std::string& file,
   read_case(in, file, Study::bench, defaults.check.config);
   override(overrides, defaults.check.config);
   std::set<std::string> ids;
-  std::size_t checks = 0;
   for (Reader& child : in.children("rules")) {
     out.rules.push_back(read_rule(child, file, defaults));
     const Rule& rule = out.rules.back();
     if (!ids.insert(rule.id).second)
       child.fail("id", fmt::format("two rules are named \"{}\"", rule.id));
-    checks += rule.checks.size();
-    if (checks > kChecksMax) child.fail("", fmt::format("more than {} checks", kChecksMax));
   }
   if (out.rules.empty()) in.fail("rules", "there is no rule");
   in.finish();

@@ -1,8 +1,9 @@
-// Any bytes as a scenario, or as parts on top of the catalogue.
+// Any bytes as a scenario, as rules, or as parts on top of the catalogue.
 
 #include "models/studies/scenario.hpp"
 #include "input.hpp"
 #include "models/io/load.hpp"
+#include "models/studies/rules.hpp"
 
 using namespace fabricast;
 
@@ -10,6 +11,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const PartsCatalogue parts = load_parts();
   const std::string text = fuzz::text_of(data, size);
   fuzz::runs([&] { parse_scenario(text, "t.yaml"); });
+  fuzz::runs([&] { parse_rules(text, "t.yaml"); });
   fuzz::runs([&] { parse_parts(text, "t.yaml", &parts); });
   return 0;
 }
