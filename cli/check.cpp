@@ -69,6 +69,8 @@ int run(const CheckOptions& options, const CLI::App& command) {
     });
   const PartsCatalogue parts =
       load_parts(options.job.parts.empty() ? file.parts : options.job.parts);
+  if (!options.topology.empty())
+    of_option("--topology", [&] { return load_nodes(options.topology, parts); });
   RulesResult result;
   {
     Progress progress;
@@ -87,9 +89,9 @@ int run(const CheckOptions& options, const CLI::App& command) {
     fmt::print("{}", comparison_text(*changes));
     return changes->verdicts.empty() ? kDone : kCheckFailed;
   }
-  for (std::size_t r = 0; r < result.outcomes.size(); ++r)
-    if (differs(result.file.rules[r], result.outcomes[r])) return kCheckFailed;
-  return kDone;
+  const std::string against = expectations_text(result);
+  fmt::print("{}", against);
+  return against.empty() ? kDone : kCheckFailed;
 }
 
 }  // namespace

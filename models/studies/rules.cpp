@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace fabricast {
 
@@ -154,10 +155,18 @@ RulesResult run_rules(RuleFile file, const PartsCatalogue& parts, const ForEach&
     outcomes[r].resize(file.rules[r].checks.size());
     for (std::size_t c = 0; c < outcomes[r].size(); ++c) all.emplace_back(r, c);
   }
+  std::vector<std::exception_ptr> failures(all.size());
   for_each(all.size(), [&](std::size_t i) {
     const auto [r, c] = all[i];
-    outcomes[r][c] = answer(file.rules[r].checks[c], parts);
+    try {
+      outcomes[r][c] = answer(file.rules[r].checks[c], parts);
+    } catch (...) {
+      failures[i] = std::current_exception();
+    }
   });
+  // The first of the file, whichever thread met one first.
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
   RulesResult out;
   for (std::size_t r = 0; r < file.rules.size(); ++r)
     out.outcomes.push_back(verdict_of(file.rules[r], std::move(outcomes[r])));

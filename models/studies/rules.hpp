@@ -59,9 +59,9 @@ struct RuleCheck {
   std::vector<RuleVariant> variants;  ///< compare: base, with
   FigureKind figure;
   Claim claim;
-  std::string file, over;  ///< paths: lint, import, hang, judge, step, serve; over: compared with it
-  std::string text;        ///< import, hang: the file's text itself
-  std::string name;        ///< variable, GPU
+  std::string file, over;                            ///< paths; over: the step to compare with
+  std::string text;                                  ///< import, hang: the file's text itself
+  std::string name;                                  ///< variable, GPU
   std::vector<std::pair<std::string, Claim>> finds;  ///< import: by key
   std::string because;                               ///< not_modelled: what is missing
 };

@@ -72,6 +72,10 @@ std::string span_of(const std::vector<const RulePoint*>& points, Dimension dimen
   return fmt::format("{}{}", fmt::join(words, ", "), more ? ", .." : "");
 }
 
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string counts_text(const RulesResult& result) {
   std::array<int, kRuleVerdicts> counts{};
   std::size_t holding = 0, points = 0;
@@ -80,21 +84,10 @@ std::string counts_text(const RulesResult& result) {
     holding += outcome.holding;
     points += outcome.points;
   }
-  std::string out = fmt::format("{} rules:", result.outcomes.size());
+  std::string out = counted(result.outcomes.size(), "rule") + ":";
   for (std::size_t i = 0; i < counts.size(); ++i)
     out += fmt::format("{} {} {}", i == 0 ? "" : ",", counts[i], verdict_words()[i]);
   return out + fmt::format("; {} of {} points as claimed\n", holding, points);
-}
-
-std::string expectations_text(const RulesResult& result) {
-  std::string out;
-  for (std::size_t r = 0; r < result.outcomes.size(); ++r) {
-    const Rule& rule = result.file.rules[r];
-    if (differs(rule, result.outcomes[r]))
-      out += fmt::format("differs: {} is {}, the file expects {}\n", rule.id,
-                         to_text(result.outcomes[r].verdict), to_text(*rule.expect));
-  }
-  return out;
 }
 
 std::string points_text(const RuleOutcome& outcome) {
@@ -192,7 +185,7 @@ RuleSummary summary_of(const Rule& rule, const RuleOutcome& outcome) {
   if (!one_claim) {
     const auto number = static_cast<std::size_t>(
         (telling == points.end() ? points.begin() : telling) - points.begin());
-    at = "beside: " + point_names(rule, outcome)[number];
+    at = "shown: " + point_names(rule, outcome)[number];
   }
   const std::string mechanism = differs(rule, outcome) ? "" : rule.why;
   for (const std::string& part :
@@ -210,13 +203,25 @@ std::string rules_text(const RulesResult& result, bool details) {
   } else {
     out += table_text(result) + "\n";
   }
-  return out + counts_text(result) + expectations_text(result);
+  return out + counts_text(result);
+}
+
+std::string expectations_text(const RulesResult& result) {
+  std::string out;
+  for (std::size_t r = 0; r < result.outcomes.size(); ++r) {
+    const Rule& rule = result.file.rules[r];
+    if (differs(rule, result.outcomes[r]))
+      out += fmt::format("differs: {} is {}, the file expects {}\n", rule.id,
+                         to_text(result.outcomes[r].verdict), to_text(*rule.expect));
+  }
+  return out;
 }
 
 std::string comparison_text(const RulesComparison& comparison) {
-  std::string out = fmt::format("\nbeside {}: {} verdicts differ, {} figures by more than {:g} %\n",
-                                comparison.baseline, comparison.verdicts.size(),
-                                comparison.figures.size(), 100 * comparison.tolerance);
+  std::string out =
+      fmt::format("\nbeside {}: {} changed, {} by more than {:g} %\n", comparison.baseline,
+                  counted(comparison.verdicts.size(), "verdict"),
+                  counted(comparison.figures.size(), "figure"), 100 * comparison.tolerance);
   TextTable table("  ");
   for (const RuleChange& change : comparison.verdicts)
     table.add({change.rule, "verdict", change.before, "->", change.after});

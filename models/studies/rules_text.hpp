@@ -23,10 +23,12 @@ std::string rules_text(const RulesResult& result, bool details);
 std::string rules_markdown(const RulesResult& result);
 /// Also what an earlier run is: parse_baseline().
 std::string rules_json(const RulesResult& result);
-/// JUnit XML: a test case per rule, which fails where its verdict differs from what the file
-/// expects or, if there is one, from the earlier run.
+/// models/io/rules_junit.cpp: a test case per rule, which fails where its verdict differs from what
+/// the file expects or, if there is one, from the earlier run.
 std::string rules_junit(const RulesResult& result, const std::optional<RulesComparison>& changes);
 
+/// A line for each verdict that differs from what the file expects.
+std::string expectations_text(const RulesResult& result);
 std::string comparison_text(const RulesComparison& comparison);
 
 }  // namespace fabricast

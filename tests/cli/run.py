@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """run.py PROGRAM: the command line as users and scripts meet it.
 
-transcript.txt holds commands, what they say and their exit codes, word by word; docs/claims.md
-quotes lines of what commands say. UPDATE_GOLDEN=1 rewrites both, to be reviewed as a diff. Checks
-whose figures may change stand below."""
+transcript.txt holds commands, what they say and their exit codes, word by word; docs/claims.md and
+docs/check.md quote lines of what commands say. UPDATE_GOLDEN=1 rewrites them, to be reviewed as a
+diff. Checks whose figures may change stand below."""
 
 import csv
 import difflib
@@ -57,8 +57,8 @@ def help_goes_to_stdout():
     for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
                       "cutover --help", "whatif --help", "lint --help", "step --help",
                       "plan --help", "serve --help", "judge --help", "import --help",
-                      "hang --help", "validate --help", "validate nccl-tests --help",
-                      "validate steps --help", "calibrate --help"]:
+                      "hang --help", "check --help", "validate --help",
+                      "validate nccl-tests --help", "validate steps --help", "calibrate --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
 
@@ -172,8 +172,13 @@ def rules_are_documented():
 
 
 def claims_are_quoted():
-    """Each line quoted in docs/claims.md is printed by the command above it, in this order."""
-    path = HERE.parents[1] / "docs" / "claims.md"
+    quotes_are_printed("claims.md", 300)
+    quotes_are_printed("check.md", 40)
+
+
+def quotes_are_printed(name, least):
+    """Each line quoted in the document is printed by the command above it, in this order."""
+    path = HERE.parents[1] / "docs" / name
     quoted, blocks = [], False
     for line in path.read_text().splitlines():
         if line.startswith("```"):
@@ -191,7 +196,7 @@ def claims_are_quoted():
             left = left[left.index(found) + 1:]
             line = found
         quoted.append(line)
-    assert len(quoted) > 300, len(quoted)
+    assert len(quoted) > least, len(quoted)
     if os.environ.get("UPDATE_GOLDEN") == "1":
         path.write_text("\n".join(quoted) + "\n")
 
