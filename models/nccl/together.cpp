@@ -8,6 +8,7 @@
 #include "models/nccl/assembly.hpp"
 #include "models/nccl/joined_exchange.hpp"
 #include "models/nccl/link_loads.hpp"
+#include "models/nccl/progress_share.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -27,15 +28,9 @@ class Together {
   }
 
   TogetherResult run(const std::function<void(double)>& progress) {
-    std::uint64_t expected = 1;
+    std::uint64_t expected = 0;
     for (const Assembly& assembly : assemblies_) expected += assembly.events();
-    std::function<void(std::uint64_t)> report;
-    if (progress) {
-      report = [&](std::uint64_t events) {
-        progress(std::min(static_cast<double>(events) / static_cast<double>(expected), 1.0));
-      };
-    }
-    executor_.run(report);
+    executor_.run(progress_share(progress, expected));
     TogetherResult out;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       out.streams.push_back(result_of(streams_[i], kernels_[i]));

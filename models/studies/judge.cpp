@@ -10,6 +10,7 @@
 
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -55,9 +56,8 @@ class Expecter {
   Job job(const Suspect& cause, int nodes) const {
     Environment environment = config_.environment;
     for (const auto& [name, value] : cause.environment) environment.set(name, value);
-    TopologyRequest asked{config_.topology, nodes, config_.fabric};
-    asked.joins_domains = joins_nvlink_domain(environment, config_.version);
-    asked.gpus_per_node = config_.gpus_per_node;
+    const TopologyRequest asked = nccl_request(config_.topology, nodes, config_.fabric, environment,
+                                               config_.version, config_.gpus_per_node);
     Cluster cluster = load_cluster(asked, parts_);
     Communicator communicator =
         make_communicator(cluster, {config_.version, environment, config_.gpus_per_node,
