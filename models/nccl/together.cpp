@@ -93,8 +93,9 @@ class Together {
   Kernel add_exchange(const CollectiveRun& run, std::optional<std::uint32_t>& thread) {
     const P2pTraffic& traffic = traffics_.emplace_back(
         run.collective, run.members.ranks(), Bytes{run.count * run.element_bytes}, run.root);
-    auto schedule = std::make_unique<P2pSchedule>(P2pSchedule::Config{
-        cluster_, software_, run.members, run.p2p, traffic, run.transport, run.in_place});
+    auto schedule = std::make_unique<P2pSchedule>(
+        P2pSchedule::Config{cluster_, software_, run.members, run.p2p, traffic, run.transport,
+                            run.in_place, nullptr, false, run.faults.gpus});
     const auto ranks = static_cast<std::uint32_t>(run.members.ranks());
     const std::uint32_t channels = schedule->blocks() / ranks;
     if (!thread) {
