@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/io/calibrated.hpp"
 #include "models/io/import_file.hpp"
 #include "models/io/load_variables.hpp"
 #include "models/io/load_workloads.hpp"
@@ -110,6 +111,7 @@ CheckOutcome hang(const RuleCheck& check) {
 
 CheckOutcome judged(const RuleCheck& check, const PartsCatalogue& parts) {
   const NcclTestsLog log = parse_nccl_tests(text_of(check), file_of(check));
+  const BandTable bands = load_bands({});
   CheckOutcome out;
   for (const NcclTestsTable& table : log.tables) {
     JudgeConfig config;
@@ -127,10 +129,10 @@ CheckOutcome judged(const RuleCheck& check, const PartsCatalogue& parts) {
         config.rows.push_back({Bytes{row.size}, timing->time_us});
     }
     if (config.rows.empty()) continue;
-    const JudgeResult result =
-        judge_rows(config, expect_rows(config, parts, [](std::size_t count, const auto& one) {
-                     for (std::size_t i = 0; i < count; ++i) one(i);
-                   }));
+    const JudgeResult result = judge_rows(
+        config, expect_rows(config, parts, bands, [](std::size_t count, const auto& one) {
+          for (std::size_t i = 0; i < count; ++i) one(i);
+        }));
     std::string found(to_text(result.verdict));
     if (result.verdict == JudgeVerdict::explained && !result.ranking.empty()) {
       for (const FitOfPrediction& fit : result.ranking.front().fits)
