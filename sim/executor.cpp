@@ -664,8 +664,8 @@ Duration Executor<Stamp>::latency(const Connection& connection) const {
   return sum;
 }
 
-/// Those who act one after another stand far apart in memory: asks for what an actor needs that acts
-/// soon, first for itself, then for its connections.
+/// Those who act one after another stand far apart in memory: asks for what an actor needs that
+/// acts soon, first for itself, then for its connections.
 template <class Stamp>
 void Executor<Stamp>::prefetch(std::uint32_t actor, bool is_next) const {
   if (actor >= workers_.size()) return prefetch_leg(actor, is_next);
