@@ -9,13 +9,6 @@
 
 namespace fabricast {
 
-namespace {
-
-// How many events ahead to prefetch; measured on rings of 64 to 1,024 ranks.
-constexpr std::size_t kFarAhead = 6, kAhead = 3;
-
-}  // namespace
-
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_link(LinkSpec spec) {
   return links_.add(spec);
@@ -671,19 +664,25 @@ Duration Executor<Stamp>::latency(const Connection& connection) const {
   return sum;
 }
 
-/// Rounds of a large symmetric system walk far apart in memory: asks for the state of those who act
-/// soon, in two steps, the second of which reads what the first asked for.
+/// Those who act one after another stand far apart in memory: asks for what an actor needs that
+/// acts soon, first for itself, then for its connections.
 template <class Stamp>
-void Executor<Stamp>::prefetch_round() const {
-  // A leg's id is that of no worker: asking for what lies behind them does no harm.
-  if (const std::uint32_t* id = queue_.upcoming(kFarAhead))
-    __builtin_prefetch(workers_.data() + *id, 1);
-  const std::uint32_t* const id = queue_.upcoming(kAhead);
-  if (id != nullptr && *id < workers_.size()) {
-    const Worker& worker = workers_[*id];
-    __builtin_prefetch(&connections_[worker.first_in], 1);
-    if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
-  }
+void Executor<Stamp>::prefetch(std::uint32_t actor, bool is_next) const {
+  if (actor >= workers_.size()) return prefetch_leg(actor, is_next);
+  const Worker& worker = workers_[actor];
+  if (!is_next) return __builtin_prefetch(&worker, 1);
+  __builtin_prefetch(&connections_[worker.first_in], 1);
+  if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
+}
+
+template <class Stamp>
+void Executor<Stamp>::prefetch_leg(std::uint32_t actor, bool is_next) const {
+  const std::size_t number = actor - workers_.size();
+  if (number >= legs_.size()) return;
+  const Leg& leg = legs_[number];
+  if (!is_next) return __builtin_prefetch(&leg, 1);
+  __builtin_prefetch(&connections_[leg.connection], 1);
+  __builtin_prefetch(&flights_[leg.flights + leg.head], 1);
 }
 
 template <class Stamp>
@@ -722,8 +721,10 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
 template <class Stamp>
 std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& progress) {
   constexpr std::uint64_t events_per_pause = 1 << 20;
-  const Event event = queue_.pop();
-  prefetch_round();
+  const auto soon = [this](std::uint32_t actor, bool is_next) __attribute__((always_inline)) {
+    prefetch(actor, is_next);
+  };
+  const Event event = queue_.pop(soon);
   mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
   if (event.actor >= workers_.size()) {
     act_other(event.actor);

@@ -106,7 +106,9 @@ class Executor final : public Machine {
   struct Connection;
 
   void seal();
-  void prefetch_round() const;
+  // Inlined: GCC drops calls of a function that does nothing but prefetch.
+  [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, bool is_next) const;
+  [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, bool is_next) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
   bool fetch(Worker& worker);
   // Most workers have one input and one output: they get a version of the hot path of their own.

@@ -230,7 +230,8 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
   if (run.algorithm == Algorithm::tree && is_tuned(run.collective)) {
     const Members members = members_of(run, cluster.nodes());
     fold.rails = find_rails(cluster, run, members, partition_of(run, members));
-    if (!fold.rails.why_not.empty()) fold.why_not += "; " + fold.rails.why_not;
+    const std::string& rails_too = fold.rails.why_not;
+    if (!rails_too.empty() && rails_too != fold.why_not) fold.why_not += "; " + rails_too;
   }
   const bool nvls = run.algorithm == Algorithm::nvls || run.algorithm == Algorithm::nvls_tree;
   fold.merges = nvls && is_tuned(run.collective) && run.faults.outages.empty();

@@ -239,9 +239,12 @@ class Validation {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, std::greater{},
                              [&](std::size_t i) { return calls_[i].slices; });
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
     for_each_(order.size(), [&](std::size_t i) {
       SimulatedCall& call = calls_[order[i]];
-      const SimulationResult done = simulate(*call.setup->cluster, parts_.software, call.run);
+      const SimulationResult done =
+          simulate(*call.setup->cluster, parts_.software, call.run, options);
       call.time_us = microseconds_of(done.time);
       call.run = {};
     });

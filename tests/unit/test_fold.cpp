@@ -104,35 +104,39 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
   CHECK(folded == kRuns);
 }
 
+namespace {
+
+/// Chains that begin at each GPU in turn, each with its own NIC, and over them both trees.
+Drawn random_trees(Random& random, const PartsCatalogue& parts, int i) {
+  const int gpus = i % 2 == 0 ? 8 : 4, nodes = static_cast<int>(random.pick(1, 7));
+  const NodeGraph& node = node_of(i % 4 < 2 ? "dgx-h100" : "dgx-a100", parts);
+  FabricConfig fabric = default_fabric(node, parts);
+  if (i % 3 == 0) fabric.leaf_down = 2;
+  CollectiveRun run = tree_call(random.of(kAllProtocols), gpus, 0);
+  run.graph.pattern = random.of(
+      std::array{GraphPattern::balanced_tree, GraphPattern::split_tree, GraphPattern::tree});
+  run.graph.channels.clear();
+  for (int c = 0; c < gpus; ++c) {
+    GraphChannel channel;
+    for (int k = 0; k < gpus; ++k) channel.gpu_order.push_back((c + k) % gpus);
+    channel.net_in = channel.net_out = c;
+    run.graph.channels.push_back(channel);
+  }
+  run.channels = run.communicator_channels = 2 * gpus;
+  run.count = std::int64_t{19'200} * run.channels * random.pick(1, 3);
+  return {Cluster(node, nodes, fabric), std::move(run)};
+}
+
+}  // namespace
+
 TEST_CASE("one rail of a tree for all: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
   Random random(14);
   int folded = 0;
   for (int i = 0; i < 40; ++i) {
-    // Chains that begin at each GPU in turn, each with its own NIC, and over them both trees.
-    const int gpus = i % 2 == 0 ? 8 : 4, nodes = static_cast<int>(random.pick(1, 7));
-    const NodeGraph& node = node_of(i % 4 < 2 ? "dgx-h100" : "dgx-a100", parts);
-    FabricConfig fabric = default_fabric(node, parts);
-    if (i % 3 == 0) fabric.leaf_down = 2;
-    const Drawn drawn{Cluster(node, nodes, fabric), [&] {
-                        CollectiveRun run = tree_call(random.of(kAllProtocols), gpus, 0);
-                        run.graph.pattern =
-                            random.of(std::array{GraphPattern::balanced_tree,
-                                                 GraphPattern::split_tree, GraphPattern::tree});
-                        run.graph.channels.clear();
-                        for (int c = 0; c < gpus; ++c) {
-                          GraphChannel channel;
-                          for (int k = 0; k < gpus; ++k)
-                            channel.gpu_order.push_back((c + k) % gpus);
-                          channel.net_in = channel.net_out = c;
-                          run.graph.channels.push_back(channel);
-                        }
-                        run.channels = run.communicator_channels = 2 * gpus;
-                        run.count = std::int64_t{19'200} * run.channels * random.pick(1, 3);
-                        return run;
-                      }()};
+    const Drawn drawn = random_trees(random, parts, i);
     CAPTURE(i);
-    CAPTURE(nodes);
+    CAPTURE(drawn.cluster.nodes());
     CAPTURE(to_text(drawn.run.protocol));
     const Fold fold = find_fold(drawn.cluster, drawn.run);
     // A parent's second GPU reads from the NIC of the first: across sockets for some, so that moves
@@ -148,6 +152,60 @@ TEST_CASE("one rail of a tree for all: the full run, to the picosecond") {
     check_links(drawn, got, full);
   }
   CHECK(folded >= 10);
+}
+
+TEST_CASE("rails of trees that are unlike in one place are not folded, and say why") {
+  const PartsCatalogue parts = load_catalogue();
+  Random random(18);
+  std::map<std::string, int> refused;
+  int tried = 0;
+  for (int i = 0; i < 20 && tried < 400; ++tried) {
+    Drawn drawn = random_trees(random, parts, tried);
+    CollectiveRun& run = drawn.run;
+    const int nodes = drawn.cluster.nodes();
+    if (nodes == 1 || find_fold(drawn.cluster, run).rails.copies == 1) continue;
+    const std::string nodes_unlike = "nodes of a binary tree are unlike; ";
+    std::string why;
+    switch (i++ % 5) {
+      case 0:
+        run.faults.gpus = {{static_cast<int>(random.pick(0, nodes * run.graph.gpus() - 1)), 0.8}};
+        why = "a GPU is slow";
+        break;
+      case 1: {
+        const LinkId link = drawn.cluster.first_fabric_link();
+        drawn.cluster.set_rate(link, {drawn.cluster.link(link).rate.bytes_per_s / 2});
+        why = "a link has a rate of its own";
+        break;
+      }
+      case 2:
+        run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
+        why = "a link goes down";
+        break;
+      case 3: {
+        FabricConfig fabric = drawn.cluster.fabric();
+        fabric.kind = FabricConfig::Kind::fat_tree;
+        fabric.leaf_down = static_cast<int>(drawn.cluster.node().nics().size());
+        drawn.cluster = Cluster(drawn.cluster.node(), nodes, fabric);
+        why = nodes_unlike + "ways of rails cross the fabric differently";
+        break;
+      }
+      case 4:
+        run.graph.channels.front().net_in = run.graph.channels.front().net_out = 1;
+        why = nodes_unlike + "rails are unlike";
+        break;
+    }
+    CAPTURE(tried);
+    const Fold fold = find_fold(drawn.cluster, run);
+    CHECK(fold.copies_in_all() == 1);
+    CHECK(fold.why_not == why);
+    ++refused[why];
+    const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
+                           got = simulate(drawn.cluster, parts.software, run, options(true));
+    check_equal(got, full);
+    CHECK(got.digest == full.digest);
+  }
+  CHECK(refused.size() == 5);
+  CHECK(tried < 400);
 }
 
 namespace {

@@ -38,6 +38,34 @@ TEST_CASE("what is scheduled for the running instant forms the next round") {
   CHECK(heap.empty());
 }
 
+TEST_CASE("who comes soon is told before, and that changes nothing") {
+  std::mt19937_64 random(3);
+  RadixHeap heap, silent;
+  std::set<std::uint32_t> waiting, told;
+  const auto push = [&](std::uint32_t actor) {
+    const Instant at{heap.now().ps + static_cast<std::int64_t>(random() % 100'000)};
+    heap.push(at, actor);
+    silent.push(at, actor);
+    waiting.insert(actor);
+    told.erase(actor);
+  };
+  for (std::uint32_t actor = 0; actor < 500; ++actor) push(actor);
+  int popped = 0, expected = 0;
+  for (; !heap.empty(); ++popped) {
+    const Event event = heap.pop([&](std::uint32_t actor, bool is_next) {
+      CHECK(waiting.contains(actor));
+      if (is_next) told.insert(actor);
+    });
+    const Event other = silent.pop();
+    CHECK(std::pair(event.at, event.actor) == std::pair(other.at, other.actor));
+    expected += told.contains(event.actor) ? 1 : 0;
+    waiting.erase(event.actor);
+    if (popped < 20'000) push(event.actor);
+  }
+  CHECK(popped == 20'500);
+  CHECK(expected > popped / 2);
+}
+
 TEST_CASE("a random schedule pops like a sorted set") {
   // The reference holds (time, round, actor). Rounds: an event pushed for the running instant gets
   // the running round + 1, any other one round 0 of its instant.
