@@ -1,0 +1,247 @@
+#include "models/studies/advise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "models/io/unit_text.hpp"
+#include "models/io/words.hpp"
+#include "models/studies/bench_bands.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::array<std::string_view, kGoals> kGoalNames = {"training", "inference", "latency",
+                                                             "bandwidth"};
+constexpr Bytes kMost{std::int64_t{1} << 62};
+/// Gradients and gathered weights; activations of a token or a batch; flags and small tensors.
+constexpr std::array<GoalWork, kGoals> kGoalWorks = {{
+    {"all_reduce,all_gather,reduce_scatter", "1MiB..1GiB:x4", {1 << 20}, kMost},
+    {"all_reduce", "8KiB..32MiB:x4", {0}, {64 << 20}},
+    {"all_reduce", "8B..64KiB:x8", {0}, {64 << 10}},
+    {"all_reduce", "64MiB..4GiB:x4", {16 << 20}, kMost},
+}};
+
+const BenchRow& bench_row(const BenchResult& result, std::size_t row) {
+  std::size_t block = 0;
+  for (; row >= result.blocks[block].rows.size(); ++block) row -= result.blocks[block].rows.size();
+  return result.blocks[block].rows[row];
+}
+
+/// The time of a step that communication adds to kernels, us.
+double exposed_us(const StepResult& result) {
+  const StepBreakdown& b = result.step.breakdown;
+  const PassTime& busy = b.busy;
+  return 1e6 * (seconds(b.data) + seconds(b.pipeline) + busy.tensor + busy.context + busy.expert +
+                busy.contention);
+}
+
+class Advice {
+ public:
+  Advice(const AdviseConfig& config, const PartsCatalogue& parts, const BandTable& bands,
+         const ForEach& for_each)
+      : parts_(parts), bands_(bands), for_each_(for_each) {
+    result_.config = config;
+  }
+
+  AdviseResult run() {
+    const Work& work = result_.config.work;
+    const Environment& start = setup_of(work).environment;
+    before_ = run_work(work, parts_, false);
+    rules_.counts = rows_that_count(result_.config.goal, before_);
+    rules_.least = result_.config.least;
+    result_.hcas = hca_list(work, parts_);
+    const std::vector<Move> moves = candidate_moves(work, parts_);
+    const auto times = [this](const Environment& environment) { return times_in(environment); };
+    const FoundSettings found = search_settings(start, moves, times, rules_, for_each_);
+    result_.tried = found.tried;
+    result_.best = found.best;
+    pin(start);
+    explain();
+    add_rows();
+    add_idle();
+    add_tuner();
+    result_.notes = after_.notes;
+    return std::move(result_);
+  }
+
+ private:
+  Work in(const Environment& environment) const {
+    Setup setup = setup_of(result_.config.work);
+    setup.environment = environment;
+    return with_setup(result_.config.work, setup);
+  }
+
+  /// Empty where NCCL refuses to work so.
+  RowTimes times_in(const Environment& environment) const {
+    WorkRun run;
+    try {
+      run = run_work(in(environment), parts_, false);
+    } catch (const Error&) {
+      return {};
+    }
+    RowTimes out;
+    if (run.rows.size() != before_.rows.size()) return out;
+    for (std::size_t i = 0; i < run.rows.size(); ++i) out.push_back(row_time(run, before_, i));
+    return out;
+  }
+
+  void pin(const Environment& start) {
+    if (!result_.config.pin_hcas) return;
+    if (result_.hcas.empty())
+      throw Error("--pin-hcas: the nodes have no HCA to name",
+                  "NCCL_IB_HCA is for InfiniBand and RoCE");
+    if (result_.best.get("NCCL_IB_HCA") == std::optional<std::string_view>(result_.hcas)) return;
+    pinned_ = start.get("NCCL_IB_HCA") == result_.best.get("NCCL_IB_HCA");
+    result_.best.set("NCCL_IB_HCA", result_.hcas);
+  }
+
+  /// Every line as `whatif` has it.
+  void explain() {
+    const Environment start = setup_of(result_.config.work).environment;
+    after_ = run_work(in(result_.best), parts_, false);
+    if (differing(start, result_.best).empty()) return;
+    result_.whatif = run_whatif(result_.config.work, in(result_.best), parts_, for_each_);
+    for (std::size_t i = 0; i < result_.whatif->factors.size(); ++i)
+      result_.lines.push_back(line(i));
+  }
+
+  AdviseLine line(std::size_t number) const {
+    AdviseLine out;
+    out.factor = result_.whatif->factors[number];
+    out.pinned = pinned_ && out.factor.name == "NCCL_IB_HCA";
+    double sum = 0, most = 0;
+    int rows = 0;
+    for (std::size_t r = 0; r < result_.whatif->rows.size(); ++r) {
+      if (!rules_.counts[r]) continue;
+      const WhatifRow& row = result_.whatif->rows[r];
+      const Worth& worth = row.worths[number];
+      const double gain = std::log((row.after.time_us + worth.last_us) / row.after.time_us);
+      sum += gain;
+      ++rows;
+      if (gain <= most) continue;
+      most = gain;
+      out.reason = fmt::format("{}: {}", row.before.what,
+                               worth.mechanism.empty() ? "others needed first" : worth.mechanism);
+    }
+    out.saves = 1 - std::exp(-sum / rows);
+    return out;
+  }
+
+  void add_rows() {
+    for (std::size_t i = 0; i < after_.rows.size(); ++i) {
+      AdviseRow row{before_.rows[i], after_.rows[i], rules_.counts[i], {}};
+      if (after_.bench) {
+        std::size_t left = i;
+        for (const BenchBlock& block : after_.bench->blocks) {
+          if (left < block.rows.size()) {
+            row.band = band_of(*after_.bench, block, block.rows[left], bands_);
+            break;
+          }
+          left -= block.rows.size();
+        }
+      } else {
+        const StepBand band = step_band(std::get<StepConfig>(result_.config.work).model);
+        row.band = FoundBand{band.low, band.high, true, 0, "published steps"};
+      }
+      result_.rows.push_back(std::move(row));
+    }
+    result_.topology = setup_of(result_.config.work).topology;
+  }
+
+  /// Of what the user set and the advice keeps: what could go, one at a time.
+  void add_idle() {
+    const Environment start = setup_of(result_.config.work).environment;
+    const RowTimes now = times_in(result_.best);
+    for (const auto& [name, value] : start.variables()) {
+      if (!result_.best.get(name) || result_.best.get(name) != start.get(name)) continue;
+      if (std::ranges::find(acting_variables(), name) == acting_variables().end()) continue;
+      Environment without = result_.best;
+      without.unset(name);
+      const RowTimes times = times_in(without);
+      const auto same = [this](const RowTime& x, const RowTime& y) {
+        return std::fabs(x.us / y.us - 1) < rules_.least;
+      };
+      if (std::ranges::equal(times, now, same)) result_.idle.push_back(name);
+    }
+  }
+
+  void add_tuner() {
+    const auto* bench = std::get_if<BenchConfig>(&result_.config.work);
+    if (bench == nullptr) {
+      result_.no_tuner = "it is made for sizes and collectives, not for a step";
+      return;
+    }
+    if (std::ranges::none_of(bench->collectives, is_tuned)) {
+      result_.no_tuner = "sends and receives have no algorithm to choose";
+      return;
+    }
+    if (bench->version < kTunerFileSince) {
+      result_.no_tuner =
+          fmt::format("the example plugin of NCCL {} reads no file, that of 2.27.5 and later does",
+                      to_text(bench->version));
+      return;
+    }
+    result_.tuner = plan_tuner(std::get<BenchConfig>(in(result_.best)), parts_, for_each_);
+    if (result_.tuner->changes_something()) return;
+    result_.tuner.reset();
+    result_.no_tuner = "no choice is better than NCCL's own by more than predictions are good for";
+  }
+
+  const PartsCatalogue& parts_;
+  const BandTable& bands_;
+  const ForEach& for_each_;
+  SearchRules rules_;
+  WorkRun before_, after_;
+  bool pinned_ = false;
+  AdviseResult result_;
+};
+
+}  // namespace
+
+std::string_view to_text(Goal goal) { return kGoalNames[static_cast<std::size_t>(goal)]; }
+
+std::optional<Goal> goal_from_text(std::string_view text) {
+  const auto found = std::ranges::find(kGoalNames, text);
+  if (found == kGoalNames.end()) return std::nullopt;
+  return static_cast<Goal>(found - kGoalNames.begin());
+}
+
+const GoalWork& work_of(Goal goal) { return kGoalWorks[static_cast<std::size_t>(goal)]; }
+
+RowTime row_time(const WorkRun& run, const WorkRun& start, std::size_t row) {
+  RowTime out;
+  out.us = out.open_us = run.rows[row].time_us;
+  if (run.step) {
+    out.open_us = exposed_us(*run.step);
+    return out;
+  }
+  const BenchRow &now = bench_row(*run.bench, row), &then = bench_row(*start.bench, row);
+  const CollectiveRun &a = now.decided.run, &b = then.decided.run;
+  if (is_tuned(now.collective) && (a.algorithm != b.algorithm || a.protocol != b.protocol))
+    out.doubt = doubt_of(a.algorithm, now.nodes);
+  return out;
+}
+
+std::vector<bool> rows_that_count(Goal goal, const WorkRun& run) {
+  const GoalWork& wanted = work_of(goal);
+  std::vector<bool> out;
+  for (const WorkRow& row : run.rows)
+    out.push_back(!row.collective || (wanted.least <= row.size && row.size <= wanted.most));
+  if (std::ranges::find(out, true) == out.end())
+    throw Error(fmt::format("no size of the work counts for {}: sizes {} {} do", to_text(goal),
+                            goal == Goal::training || goal == Goal::bandwidth ? "from" : "up to",
+                            to_text(wanted.most == kMost ? wanted.least : wanted.most)),
+                "give other --sizes, or another --goal");
+  return out;
+}
+
+AdviseResult run_advise(const AdviseConfig& config, const PartsCatalogue& parts,
+                        const BandTable& bands, const ForEach& for_each) {
+  return Advice(config, parts, bands, for_each).run();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,186 @@
+#include "models/studies/advise_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "models/io/text_table.hpp"
+#include "models/io/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+std::string time(const WorkRow& row, double us) {
+  if (!row.collective) return time_text(us * 1e-6);
+  return us >= 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} us", us);
+}
+
+/// What is saved, if the effect is as far off as a pair of predictions: kNear either way.
+std::string saving(double saves) {
+  const double ratio = 1 - saves;
+  const double least = 1 - ratio * (1 + kNear), most = 1 - ratio / (1 + kNear);
+  return fmt::format("{:.1f} % ({:.0f} .. {:.0f} %)", 100 * saves, 100 * least, 100 * most);
+}
+
+std::string lines_text(const AdviseResult& result) {
+  std::string out;
+  if (result.lines.empty()) {
+    out +=
+        "Keep what you have: nothing that was tried saves more time than predictions of two "
+        "settings are apart from each other.\n";
+    if (setup_of(result.config.work).environment.variables().empty())
+      out += "That is NCCL's defaults: set no variable.\n";
+    return out;
+  }
+  out += fmt::format(
+      "{} worth writing, by what is lost when only it goes (mean of the sizes that "
+      "count; if the effect is off by {:.0f} %):\n",
+      result.lines.size() == 1 ? "One line" : fmt::format("{} lines", result.lines.size()),
+      100 * kNear);
+  TextTable table("  ");
+  for (const AdviseLine& line : result.lines)
+    table.add({line.factor.text(),
+               line.pinned ? "asked for, saves " + saving(line.saves) : saving(line.saves)});
+  out += table.text();
+  for (const AdviseLine& line : result.lines) {
+    if (!line.reason.empty()) out += fmt::format("    {}: {}\n", line.factor.name, line.reason);
+  }
+  return out;
+}
+
+std::string band_text(const AdviseRow& row) {
+  if (!row.band) return "";
+  if (!row.after.collective)
+    return fmt::format("{} .. {}", time(row.after, row.after.time_us * row.band->lower),
+                       time(row.after, row.after.time_us * row.band->upper));
+  return fmt::format("{:.4g} .. {:.4g}", row.after.busbw_GBps / row.band->upper,
+                     row.after.busbw_GBps / row.band->lower);
+}
+
+std::string rows_text(const AdviseResult& result) {
+  TextTable table("  ");
+  const bool step = is_step(result.config.work);
+  table.add({"", "now", "advised", "of the time", step ? "tokens/s" : "busbw GB/s",
+             step ? "9 of 10 within" : "8 of 10 within", step ? "" : "choice"});
+  for (const AdviseRow& row : result.rows) {
+    table.add({row.after.what + (row.counts ? "" : " *"), time(row.before, row.before.time_us),
+               time(row.after, row.after.time_us),
+               fmt::format("{:.3f}", row.after.time_us / row.before.time_us),
+               step ? fmt::format("{:.0f}", row.after.tokens_per_s)
+                    : fmt::format("{:.4g}", row.after.busbw_GBps),
+               band_text(row), step ? "" : row.after.choice});
+  }
+  for (std::size_t column = 1; column <= 5; ++column) table.align_right(column);
+  std::string out = "Expected:\n" + table.text();
+  if (std::ranges::any_of(result.rows, [](const AdviseRow& row) { return !row.counts; }))
+    out += fmt::format("  * does not count for {}\n", to_text(result.config.goal));
+  return out;
+}
+
+/// The commands of the script that verifies it.
+std::string commands_text(const AdviseResult& result) {
+  std::string out;
+  std::istringstream script(advise_verify(result));
+  for (std::string line; std::getline(script, line);) {
+    if (!line.empty() && !line.starts_with('#')) out += fmt::format("  {}\n", line);
+  }
+  return out.empty() ? out : "\nTo verify, with nccl-tests:\n" + out;
+}
+
+}  // namespace
+
+std::string advise_text(const AdviseResult& result) {
+  const Setup setup = setup_of(result.config.work);
+  std::string out = fmt::format(
+      "# fabricast advise: {} on {}, NCCL {}; {} environments simulated\n\n",
+      to_text(result.config.goal), result.topology, to_text(setup.version), result.tried);
+  out += lines_text(result) + "\n" + rows_text(result);
+  if (!result.idle.empty()) {
+    out += "\nChanges no time here and could go:";
+    for (const std::string& name : result.idle) out += " " + name;
+    out += "\n";
+  }
+  if (!result.hcas.empty() && !result.best.get("NCCL_IB_HCA"))
+    out += fmt::format(
+        "\nNames of the HCAs, if the real nodes have others beside them: NCCL_IB_HCA={} "
+        "(--pin-hcas writes it)\n",
+        result.hcas);
+  if (result.tuner) {
+    out +=
+        "\nTuner plugin, where another choice than NCCL's is faster beyond doubt "
+        "(--format tuner-csv):\n";
+    for (const TunerPick& pick : result.tuner->picks) {
+      if (!pick.is_own())
+        out += fmt::format("  {} {} on {} nodes: {} {} {:.1f} us instead of {} {} {:.1f} us\n",
+                           to_text(pick.size), to_text(pick.collective), pick.nodes,
+                           to_text(pick.algorithm), to_text(pick.protocol), pick.time_us,
+                           to_text(pick.own_algorithm), to_text(pick.own_protocol), pick.own_us);
+    }
+  } else {
+    out += fmt::format("\nNo file for a tuner plugin: {}.\n", result.no_tuner);
+  }
+  out += commands_text(result);
+  for (const std::string& note : result.notes) out += fmt::format("note: {}\n", note);
+  return out;
+}
+
+std::string advise_json(const AdviseResult& result) {
+  using Json = nlohmann::ordered_json;
+  const Setup setup = setup_of(result.config.work);
+  const auto json_of = [](const Environment& environment) {
+    Json out = Json::object();
+    for (const auto& [name, value] : environment.variables()) out[name] = value;
+    return out;
+  };
+  Json out = {{"goal", to_text(result.config.goal)},
+              {"topology", result.topology},
+              {"nccl", to_text(setup.version)},
+              {"before", json_of(setup.environment)},
+              {"advised", json_of(result.best)},
+              {"lines", Json::array()},
+              {"rows", Json::array()},
+              {"changes_no_time", result.idle},
+              {"hcas", result.hcas},
+              {"tuner_rules", Json::array()},
+              {"no_tuner", result.no_tuner},
+              {"environments_tried", result.tried},
+              {"notes", result.notes}};
+  for (std::size_t i = 0; i < result.lines.size(); ++i) {
+    const AdviseLine& line = result.lines[i];
+    Json one = {{"name", line.factor.name}, {"what", line.factor.text()},
+                {"saves", line.saves},      {"pinned", line.pinned},
+                {"reason", line.reason},    {"last_us", Json::array()}};
+    for (const WhatifRow& row : result.whatif->rows)
+      one["last_us"].push_back(row.worths[i].last_us);
+    out["lines"].push_back(std::move(one));
+  }
+  for (const AdviseRow& row : result.rows) {
+    Json one = {{"what", row.after.what},
+                {"counts", row.counts},
+                {"size_bytes", row.after.size.count},
+                {"before_us", row.before.time_us},
+                {"advised_us", row.after.time_us},
+                {"choice", row.after.choice}};
+    if (row.after.collective) {
+      one["collective"] = to_text(*row.after.collective);
+      one["busbw_GBps"] = row.after.busbw_GBps;
+    } else {
+      one["tokens_per_s"] = row.after.tokens_per_s;
+    }
+    if (row.band) {
+      one["lower_us"] = row.after.time_us * row.band->lower;
+      one["upper_us"] = row.after.time_us * row.band->upper;
+    }
+    out["rows"].push_back(std::move(one));
+  }
+  if (result.tuner) {
+    for (const TunerRule& rule : result.tuner->rules)
+      out["tuner_rules"].push_back(tuner_csv_line(rule));
+  }
+  return out.dump(2) + "\n";
+}
+
+}  // namespace fabricast
