@@ -47,14 +47,13 @@ class Advice {
     result_.config = config;
   }
 
-  AdviseResult run() {
+  AdviseResult run(const std::vector<Move>& moves) {
     const Work& work = result_.config.work;
     const Environment& start = setup_of(work).environment;
     before_ = run_work(work, parts_, false);
     rules_.counts = rows_that_count(result_.config.goal, before_);
     rules_.least = result_.config.least;
     result_.hcas = hca_list(work, parts_);
-    const std::vector<Move> moves = candidate_moves(work, parts_);
     const auto times = [this](const Environment& environment) { return times_in(environment); };
     const FoundSettings found = search_settings(start, moves, times, rules_, for_each_);
     result_.tried = found.tried;
@@ -65,6 +64,7 @@ class Advice {
     add_idle();
     add_tuner();
     result_.notes = after_.notes;
+    add_notes();
     return std::move(result_);
   }
 
@@ -73,6 +73,18 @@ class Advice {
     Setup setup = setup_of(result_.config.work);
     setup.environment = environment;
     return with_setup(result_.config.work, setup);
+  }
+
+  /// Whether each call takes the algorithm that is asked for. Where it cannot, some releases take
+  /// another one without a word: no way to ask for that one.
+  static bool takes_algorithm(const WorkRun& run, const Environment& environment) {
+    const auto wanted = algorithm_from_text(environment.get("NCCL_ALGO").value_or(""));
+    if (!wanted || !run.bench) return true;
+    for (const BenchBlock& block : run.bench->blocks) {
+      for (const BenchRow& row : block.rows)
+        if (is_tuned(row.collective) && row.decided.run.algorithm != *wanted) return false;
+    }
+    return true;
   }
 
   /// Empty where NCCL refuses to work so.
@@ -84,7 +96,7 @@ class Advice {
       return {};
     }
     RowTimes out;
-    if (run.rows.size() != before_.rows.size()) return out;
+    if (run.rows.size() != before_.rows.size() || !takes_algorithm(run, environment)) return out;
     for (std::size_t i = 0; i < run.rows.size(); ++i) out.push_back(row_time(run, before_, i));
     return out;
   }
@@ -124,9 +136,10 @@ class Advice {
       ++rows;
       if (gain <= most) continue;
       most = gain;
-      out.reason = fmt::format("{}: {}", row.before.what,
-                               worth.mechanism.empty() ? "others needed first" : worth.mechanism);
+      out.row = row.before.what;
+      out.reason = worth.mechanism;
     }
+    out.saves_most = 1 - std::exp(-most);
     out.saves = 1 - std::exp(-sum / rows);
     return out;
   }
@@ -166,6 +179,19 @@ class Advice {
         return std::fabs(x.us / y.us - 1) < rules_.least;
       };
       if (std::ranges::equal(times, now, same)) result_.idle.push_back(name);
+    }
+  }
+
+  /// What the figures above do not show.
+  void add_notes() {
+    for (const AdviseLine& line : result_.lines) {
+      const std::string& name = line.factor.name;
+      const bool blocks = name.starts_with("NCCL_MIN_") || name == "NCCL_NVLS_NCHANNELS";
+      if (blocks && !is_step(result_.config.work) && line.factor.after)
+        result_.notes.push_back(fmt::format(
+            "{}: each channel is a thread block that compute beside it does without; with --layout "
+            "a step is judged with that.",
+            name));
     }
   }
 
@@ -239,9 +265,10 @@ std::vector<bool> rows_that_count(Goal goal, const WorkRun& run) {
   return out;
 }
 
-AdviseResult run_advise(const AdviseConfig& config, const PartsCatalogue& parts,
-                        const BandTable& bands, const ForEach& for_each) {
-  return Advice(config, parts, bands, for_each).run();
+AdviseResult run_advise(const AdviseConfig& config, const std::vector<Move>& moves,
+                        const PartsCatalogue& parts, const BandTable& bands,
+                        const ForEach& for_each) {
+  return Advice(config, parts, bands, for_each).run(moves);
 }
 
 }  // namespace fabricast

@@ -38,8 +38,11 @@ struct AdviseConfig {
 struct AdviseLine {
   WhatifFactor factor;
   bool pinned = false;  ///< asked for, not found
-  double saves = 0;     ///< of the time of all rows that count, 0..1: lost when this line goes
-  std::string reason;   ///< of the row that it helps most
+  // Lost when this line goes, as a share of the time without it.
+  double saves = 0;       ///< of all rows that count, the mean
+  double saves_most = 0;  ///< of the row that it helps most
+  std::string row;        ///< that row
+  std::string reason;     ///< there
 };
 
 /// What to expect of a row on the real machine.
@@ -75,8 +78,9 @@ RowTime row_time(const WorkRun& run, const WorkRun& start, std::size_t row);
 /// Which rows the goal is about. Throws Error when there are none.
 std::vector<bool> rows_that_count(Goal goal, const WorkRun& run);
 
-/// Throws Error.
-AdviseResult run_advise(const AdviseConfig& config, const PartsCatalogue& parts,
-                        const BandTable& bands, const ForEach& for_each);
+/// `moves`: candidate_moves(), or some of them. Throws Error.
+AdviseResult run_advise(const AdviseConfig& config, const std::vector<Move>& moves,
+                        const PartsCatalogue& parts, const BandTable& bands,
+                        const ForEach& for_each);
 
 }  // namespace fabricast

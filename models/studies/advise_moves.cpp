@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "models/studies/advise.hpp"
 #include "models/studies/nccl_request.hpp"
@@ -9,6 +10,14 @@
 namespace fabricast {
 
 namespace {
+
+/// Blocks copy at the same rate with few threads as with many here, so that fewer of them only seem
+/// to help.
+constexpr std::array<std::string_view, 3> kNotJudged = {"NCCL_NTHREADS", "NCCL_LL128_NTHREADS",
+                                                        "NCCL_THREAD_THRESHOLDS"};
+/// How many channels there may be.
+const std::vector<std::string> kChannels = {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS",
+                                            "NCCL_MAX_NCHANNELS"};
 
 /// What decides which settings can matter.
 struct Ground {
@@ -37,10 +46,23 @@ class Moves {
   void add(const std::string& name, const std::vector<std::string>& values) {
     for (const std::string& value : values) add({{name, value}});
   }
+  /// One of several names for the same thing: the others go.
+  void add_alone(const std::vector<std::string>& names, const std::string& name,
+                 const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      const std::size_t before = moves_.size();
+      add({{name, value}});
+      if (moves_.size() == before) continue;
+      for (const std::string& other : names) {
+        if (other != name) moves_.back().settings.emplace_back(other, std::nullopt);
+      }
+    }
+  }
   /// What the user set can go.
   void add_unsets() {
     for (const auto& [name, value] : start_.variables()) {
-      if (std::ranges::find(acting_variables(), name) != acting_variables().end())
+      const bool acts = std::ranges::find(acting_variables(), name) != acting_variables().end();
+      if (acts && std::ranges::find(kNotJudged, name) == kNotJudged.end())
         moves_.push_back({{{name, std::nullopt}}});
     }
   }
@@ -105,14 +127,12 @@ void add_choices(Moves& moves, const Ground& ground) {
 }
 
 void add_blocks(Moves& moves) {
-  moves.add("NCCL_MIN_CTAS", {"8", "16", "24", "32"});
-  moves.add("NCCL_MAX_CTAS", {"2", "4", "8", "16"});
-  moves.add("NCCL_MIN_NCHANNELS", {"8", "16", "24", "32"});
-  moves.add("NCCL_MAX_NCHANNELS", {"2", "4", "8", "16"});
+  for (const std::string& name : kChannels)
+    moves.add_alone(kChannels, name,
+                    name.starts_with("NCCL_MIN") ? std::vector<std::string>{"8", "16", "24", "32"}
+                                                 : std::vector<std::string>{"2", "4", "8", "16"});
   moves.add("NCCL_NVLS_NCHANNELS", {"8", "16", "24", "32"});
   moves.add("NCCL_BUFFSIZE", {"1048576", "2097152", "4194304", "8388608", "16777216"});
-  moves.add("NCCL_NTHREADS", {"128", "256", "512"});
-  moves.add("NCCL_LL128_NTHREADS", {"160", "320", "640"});
 }
 
 void add_network(Moves& moves, const Ground& ground, const std::string& hcas) {

@@ -25,30 +25,45 @@ std::string saving(double saves) {
   return fmt::format("{:.1f} % ({:.0f} .. {:.0f} %)", 100 * saves, 100 * least, 100 * most);
 }
 
-std::string lines_text(const AdviseResult& result) {
+std::string keep_text(const AdviseResult& result) {
+  const bool defaults = setup_of(result.config.work).environment.variables().empty();
+  return fmt::format(
+      "Keep {}: nothing that was tried saves {:.3g} % of the time of all sizes that count and, at "
+      "one of them, the {:.0f} % by which predictions of two settings can be apart.\n",
+      defaults ? "NCCL's defaults" : "what you have", 100 * result.config.least, 100 * kNear);
+}
+
+/// Sizes that do not count may get slower.
+std::string losses_text(const AdviseResult& result) {
   std::string out;
-  if (result.lines.empty()) {
-    out +=
-        "Keep what you have: nothing that was tried saves more time than predictions of two "
-        "settings are apart from each other.\n";
-    if (setup_of(result.config.work).environment.variables().empty())
-      out += "That is NCCL's defaults: set no variable.\n";
-    return out;
+  for (const AdviseRow& row : result.rows) {
+    const double more = row.after.time_us / row.before.time_us - 1;
+    if (!row.counts && more > SearchRules{}.harm)
+      out += fmt::format("  {} takes {:.0f} % longer\n", row.after.what, 100 * more);
   }
-  out += fmt::format(
-      "{} worth writing, by what is lost when only it goes (mean of the sizes that "
-      "count; if the effect is off by {:.0f} %):\n",
+  return out.empty() ? out : "What does not count pays for it:\n" + out;
+}
+
+std::string lines_text(const AdviseResult& result) {
+  if (result.lines.empty()) return keep_text(result);
+  std::string out = fmt::format(
+      "{}, by what is lost when only it goes (in brackets: if the ratio of the two predictions "
+      "is off by {:.0f} %):\n",
       result.lines.size() == 1 ? "One line" : fmt::format("{} lines", result.lines.size()),
       100 * kNear);
   TextTable table("  ");
-  for (const AdviseLine& line : result.lines)
-    table.add({line.factor.text(),
-               line.pinned ? "asked for, saves " + saving(line.saves) : saving(line.saves)});
+  for (const AdviseLine& line : result.lines) {
+    std::string most =
+        line.row.empty() ? "" : fmt::format("{}: {}", line.row, saving(line.saves_most));
+    table.add({line.factor.text(), fmt::format("saves {:.1f} %", 100 * line.saves),
+               line.pinned ? "asked for" : std::move(most)});
+  }
+  table.align_right(1);
   out += table.text();
   for (const AdviseLine& line : result.lines) {
     if (!line.reason.empty()) out += fmt::format("    {}: {}\n", line.factor.name, line.reason);
   }
-  return out;
+  return out + losses_text(result);
 }
 
 std::string band_text(const AdviseRow& row) {
@@ -110,7 +125,8 @@ std::string advise_text(const AdviseResult& result) {
         result.hcas);
   if (result.tuner) {
     out +=
-        "\nTuner plugin, where another choice than NCCL's is faster beyond doubt "
+        "\nTuner plugin, where another choice than NCCL's is faster by more than predictions are "
+        "off "
         "(--format tuner-csv):\n";
     for (const TunerPick& pick : result.tuner->picks) {
       if (!pick.is_own())

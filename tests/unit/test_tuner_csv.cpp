@@ -70,6 +70,7 @@ TEST_CASE("tuner file: what is written, read back, is what was meant at every si
   BenchConfig config;
   config.topology = "dgx-h100";
   config.nodes = {1, 2};
+  config.gpus_per_node = 2;
   config.version = kNccl2_27_7;
   config.collectives = {Collective::all_reduce, Collective::all_gather};
   const TunerPlan plan = plan_tuner(config, load_catalogue(), kInTurn);
