@@ -77,7 +77,7 @@ int run(const AdviseOptions& options, const CLI::App& command) {
     Progress progress;
     const auto callback = progress.callback();
     result = run_advise(
-        asked, parts, load_bands(options.work.job.parts),
+        asked, candidate_moves(asked.work, parts), parts, load_bands(options.work.job.parts),
         [&](std::size_t count, const auto& one) { for_each_on_all_cores(count, one, callback); });
   }
   if (!options.write.empty()) write_files(options.write, result);

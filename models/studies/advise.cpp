@@ -192,6 +192,10 @@ class Advice {
             "{}: each channel is a thread block that compute beside it does without; with --layout "
             "a step is judged with that.",
             name));
+      const bool forces = name == "NCCL_ALGO" || name == "NCCL_PROTO" || name == "NCCL_NVLS_ENABLE";
+      if (forces && line.factor.after)
+        result_.notes.push_back(fmt::format(
+            "{}: acts on all calls of the job, of other sizes and collectives, too.", name));
     }
   }
 

@@ -35,6 +35,7 @@ class Moves {
 
   void add(std::vector<std::pair<std::string, std::string>> settings) {
     Move move;
+    move.mends = mends_;
     Environment alone;
     for (auto& [name, value] : settings) {
       alone.set(name, value);
@@ -63,15 +64,19 @@ class Moves {
     for (const auto& [name, value] : start_.variables()) {
       const bool acts = std::ranges::find(acting_variables(), name) != acting_variables().end();
       if (acts && std::ranges::find(kNotJudged, name) == kNotJudged.end())
-        moves_.push_back({{{name, std::nullopt}}});
+        moves_.push_back({{{name, std::nullopt}}, true});
     }
   }
+
+  /// What is added from here on mends, or does not.
+  void set_mends(bool mends) { mends_ = mends; }
 
   std::vector<Move> take() { return std::move(moves_); }
 
  private:
   NcclVersion version_;
   const Environment& start_;
+  bool mends_ = false;
   std::vector<Move> moves_;
 };
 
@@ -186,8 +191,10 @@ std::vector<Move> candidate_moves(const Work& work, const PartsCatalogue& parts)
   const Ground ground = ground_of(work, parts);
   Moves moves(setup.version, setup.environment);
   moves.add_unsets();
+  moves.set_mends(true);
   add_network(moves, ground, hca_list(work, parts));
   add_inside(moves);
+  moves.set_mends(false);
   add_choices(moves, ground);
   add_blocks(moves);
   add_sends(moves, ground);

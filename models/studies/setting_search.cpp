@@ -53,7 +53,9 @@ class Search {
     ask({start_});
     Environment best = start_;
     // Each round takes a gain of `least` or more, so there are not many.
-    while (const auto better = step_from(best)) best = *better;
+    for (const bool all : {false, true}) {
+      while (const auto better = step_from(best, all)) best = *better;
+    }
     drop_lines(best);
     return {best, known_.size()};
   }
@@ -95,10 +97,11 @@ class Search {
     return out;
   }
 
-  std::optional<Environment> step_from(const Environment& from) {
+  std::optional<Environment> step_from(const Environment& from, bool all) {
     std::vector<Environment> single;
     std::vector<const Move*> made;
     for (const Move& move : moves_) {
+      if (!all && !move.mends) continue;
       Environment one = with(from, move);
       if (key_of(one) == key_of(from) || !is_allowed(one)) continue;
       single.push_back(std::move(one));

@@ -1,6 +1,7 @@
 #pragma once
-// The search of `advise` for the best environment: greedy by gain, alone and in pairs, then every
-// line goes that is not worth being written. Knows nothing of clusters: times come from outside.
+// The search of `advise` for the best environment: greedy by gain, alone and in pairs, first
+// what mends, then all; then every line goes that is not worth being written. Knows nothing of
+// clusters: times come from outside.
 
 #include <functional>
 #include <optional>
@@ -29,6 +30,9 @@ using RowTimes = std::vector<RowTime>;  ///< empty: NCCL refuses
 /// Variables that are set, or unset, together.
 struct Move {
   std::vector<std::pair<std::string, std::optional<std::string>>> settings;
+  /// Mends what is in the way: bytes take another road, or a setting goes. Tried first, so that no
+  /// choice is forced to go round what could be mended.
+  bool mends = false;
 };
 
 struct SearchRules {
