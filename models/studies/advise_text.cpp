@@ -151,7 +151,8 @@ std::string advise_json(const AdviseResult& result) {
     for (const auto& [name, value] : environment.variables()) out[name] = value;
     return out;
   };
-  Json out = {{"goal", to_text(result.config.goal)},
+  Json out = {{"study", "advise"},
+              {"goal", to_text(result.config.goal)},
               {"topology", result.topology},
               {"nccl", to_text(setup.version)},
               {"before", json_of(setup.environment)},
