@@ -14,7 +14,7 @@ namespace fabricast {
 namespace {
 
 constexpr std::size_t kLineMost = 255;  // plugin.c: char line[256], read by fgets
-constexpr std::size_t kFieldsLeast = 8, kFieldsMost = 10;
+constexpr std::size_t kFieldsLeast = 8;
 
 constexpr std::array<std::string_view, kAlgorithms> kAlgorithmWords = {
     "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "models/io/text_table.hpp"
@@ -13,7 +12,7 @@ namespace fabricast {
 
 namespace {
 
-std::string time(const WorkRow& row, double us) {
+std::string time_with_unit(const WorkRow& row, double us) {
   if (!row.collective) return time_text(us * 1e-6);
   return us >= 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} us", us);
 }
@@ -69,8 +68,8 @@ std::string lines_text(const AdviseResult& result) {
 std::string band_text(const AdviseRow& row) {
   if (!row.band) return "";
   if (!row.after.collective)
-    return fmt::format("{} .. {}", time(row.after, row.after.time_us * row.band->lower),
-                       time(row.after, row.after.time_us * row.band->upper));
+    return fmt::format("{} .. {}", time_with_unit(row.after, row.after.time_us * row.band->lower),
+                       time_with_unit(row.after, row.after.time_us * row.band->upper));
   return fmt::format("{:.4g} .. {:.4g}", row.after.busbw_GBps / row.band->upper,
                      row.after.busbw_GBps / row.band->lower);
 }
@@ -81,8 +80,9 @@ std::string rows_text(const AdviseResult& result) {
   table.add({"", "now", "advised", "of the time", step ? "tokens/s" : "busbw GB/s",
              step ? "9 of 10 within" : "8 of 10 within", step ? "" : "choice"});
   for (const AdviseRow& row : result.rows) {
-    table.add({row.after.what + (row.counts ? "" : " *"), time(row.before, row.before.time_us),
-               time(row.after, row.after.time_us),
+    table.add({row.after.what + (row.counts ? "" : " *"),
+               time_with_unit(row.before, row.before.time_us),
+               time_with_unit(row.after, row.after.time_us),
                fmt::format("{:.3f}", row.after.time_us / row.before.time_us),
                step ? fmt::format("{:.0f}", row.after.tokens_per_s)
                     : fmt::format("{:.4g}", row.after.busbw_GBps),
@@ -141,63 +141,6 @@ std::string advise_text(const AdviseResult& result) {
   out += commands_text(result);
   for (const std::string& note : result.notes) out += fmt::format("note: {}\n", note);
   return out;
-}
-
-std::string advise_json(const AdviseResult& result) {
-  using Json = nlohmann::ordered_json;
-  const Setup setup = setup_of(result.config.work);
-  const auto json_of = [](const Environment& environment) {
-    Json out = Json::object();
-    for (const auto& [name, value] : environment.variables()) out[name] = value;
-    return out;
-  };
-  Json out = {{"study", "advise"},
-              {"goal", to_text(result.config.goal)},
-              {"topology", result.topology},
-              {"nccl", to_text(setup.version)},
-              {"before", json_of(setup.environment)},
-              {"advised", json_of(result.best)},
-              {"lines", Json::array()},
-              {"rows", Json::array()},
-              {"changes_no_time", result.idle},
-              {"hcas", result.hcas},
-              {"tuner_rules", Json::array()},
-              {"no_tuner", result.no_tuner},
-              {"environments_tried", result.tried},
-              {"notes", result.notes}};
-  for (std::size_t i = 0; i < result.lines.size(); ++i) {
-    const AdviseLine& line = result.lines[i];
-    Json one = {{"name", line.factor.name}, {"what", line.factor.text()},
-                {"saves", line.saves},      {"pinned", line.pinned},
-                {"reason", line.reason},    {"last_us", Json::array()}};
-    for (const WhatifRow& row : result.whatif->rows)
-      one["last_us"].push_back(row.worths[i].last_us);
-    out["lines"].push_back(std::move(one));
-  }
-  for (const AdviseRow& row : result.rows) {
-    Json one = {{"what", row.after.what},
-                {"counts", row.counts},
-                {"size_bytes", row.after.size.count},
-                {"before_us", row.before.time_us},
-                {"advised_us", row.after.time_us},
-                {"choice", row.after.choice}};
-    if (row.after.collective) {
-      one["collective"] = to_text(*row.after.collective);
-      one["busbw_GBps"] = row.after.busbw_GBps;
-    } else {
-      one["tokens_per_s"] = row.after.tokens_per_s;
-    }
-    if (row.band) {
-      one["lower_us"] = row.after.time_us * row.band->lower;
-      one["upper_us"] = row.after.time_us * row.band->upper;
-    }
-    out["rows"].push_back(std::move(one));
-  }
-  if (result.tuner) {
-    for (const TunerRule& rule : result.tuner->rules)
-      out["tuner_rules"].push_back(tuner_csv_line(rule));
-  }
-  return out.dump(2) + "\n";
 }
 
 }  // namespace fabricast

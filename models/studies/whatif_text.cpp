@@ -14,7 +14,7 @@ std::string us(double time) {
   return time >= 1000 ? fmt::format("{:.1f}", time) : fmt::format("{:.2f}", time);
 }
 
-std::string time(const WorkRow& row) {
+std::string time_with_unit(const WorkRow& row) {
   return row.collective ? us(row.time_us) + " us" : time_text(row.time_us * 1e-6);
 }
 
@@ -32,9 +32,9 @@ std::string gain(double gain_us, const WorkRow& before) {
 
 std::string row_text(const WhatifResult& result, const WhatifRow& row) {
   std::string out = fmt::format("# {}\n", row.before.what);
-  out += fmt::format("#   before: {}, {} ({})\n", time(row.before), rate(row.before),
+  out += fmt::format("#   before: {}, {} ({})\n", time_with_unit(row.before), rate(row.before),
                      row.before.choice);
-  out += fmt::format("#   after:  {}, {} ({}): {:.3f} of the time\n", time(row.after),
+  out += fmt::format("#   after:  {}, {} ({}): {:.3f} of the time\n", time_with_unit(row.after),
                      rate(row.after), row.after.choice, row.after.time_us / row.before.time_us);
   if (!row.mechanism.empty()) out += fmt::format("#   {}\n", row.mechanism);
   TextTable table("  ");
@@ -105,8 +105,8 @@ std::string whatif_text(const WhatifTable& table) {
     lines.add({"", "time", "of the first", "rate", first[r].collective ? "choice" : "beside work"});
     for (std::size_t i = 0; i < table.runs.size(); ++i) {
       const WorkRow& row = table.runs[i].rows[r];
-      lines.add({table.names[i], time(row), fmt::format("{:.3f}", row.time_us / first[r].time_us),
-                 rate(row), row.choice});
+      lines.add({table.names[i], time_with_unit(row),
+                 fmt::format("{:.3f}", row.time_us / first[r].time_us), rate(row), row.choice});
     }
     for (const std::size_t column : {1U, 2U, 3U}) lines.align_right(column);
     out += lines.text();

@@ -115,14 +115,14 @@ Work with_setup(Work work, const Setup& setup) {
 WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain) {
   WorkRun out;
   if (const auto* step = std::get_if<StepConfig>(&work)) {
-    out.step = std::make_shared<StepResult>(run_step(*step, parts));
+    out.step = run_step(*step, parts);
     out.rows.push_back(row_of(*out.step));
     out.notes = out.step->notes;
     return out;
   }
   BenchConfig config = std::get<BenchConfig>(work);
   config.explain = explain;
-  out.bench = std::make_shared<BenchResult>(run_bench(config, parts));
+  out.bench = run_bench(config, parts);
   for (const BenchBlock& block : out.bench->blocks) {
     for (const BenchRow& row : block.rows) out.rows.push_back(row_of(row));
   }

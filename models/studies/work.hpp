@@ -2,8 +2,6 @@
 // What a job asks of NCCL, a list of calls or a training step, apart from what it asks it on: so
 // that `whatif` and `advise` change the one and leave the other.
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -45,8 +43,8 @@ struct WorkRun {
   std::vector<WorkRow> rows;
   std::vector<std::string> notes;
   // Either of them.
-  std::shared_ptr<const BenchResult> bench;
-  std::shared_ptr<const StepResult> step;
+  std::optional<BenchResult> bench;
+  std::optional<StepResult> step;
 };
 
 /// `explain`: mechanism() will be asked. Throws Error.

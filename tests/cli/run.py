@@ -55,10 +55,10 @@ def transcript():
 
 def help_goes_to_stdout():
     for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
-                      "cutover --help", "whatif --help", "advise --help", "lint --help", "step --help",
-                      "plan --help", "serve --help", "judge --help", "import --help",
-                      "hang --help", "validate --help", "validate nccl-tests --help",
-                      "validate steps --help", "calibrate --help"]:
+                      "cutover --help", "whatif --help", "advise --help", "lint --help",
+                      "step --help", "plan --help", "serve --help", "judge --help",
+                      "import --help", "hang --help", "validate --help",
+                      "validate nccl-tests --help", "validate steps --help", "calibrate --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
 
