@@ -39,6 +39,49 @@ double exposed_us(const StepResult& result) {
                 busy.contention);
 }
 
+Work work_in(const Work& work, const Environment& environment) {
+  Setup setup = setup_of(work);
+  setup.environment = environment;
+  return with_setup(work, setup);
+}
+
+/// Whether each call takes the algorithm that is asked for. Where it cannot, some releases take
+/// another one without a word: no way to ask for that one.
+bool takes_algorithm(const WorkRun& run, const Environment& environment) {
+  const auto wanted = algorithm_from_text(environment.get("NCCL_ALGO").value_or(""));
+  if (!wanted || !run.bench) return true;
+  for (const BenchBlock& block : run.bench->blocks) {
+    for (const BenchRow& row : block.rows)
+      if (is_tuned(row.collective) && row.decided.run.algorithm != *wanted) return false;
+  }
+  return true;
+}
+
+/// Nothing where NCCL refuses to work so.
+std::optional<WorkRun> try_work(const Work& work, const PartsCatalogue& parts) {
+  try {
+    return run_work(work, parts, false);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// What NCCL would choose if `environment` forced no more than `start` does. Nothing: that is what
+/// it does.
+std::optional<Environment> unforced(const Environment& environment, const Environment& start) {
+  std::optional<Environment> out;
+  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_PAT_ENABLE"}) {
+    if (!environment.get(name) || environment.get(name) == start.get(name)) continue;
+    if (!out) out = environment;
+    if (const auto value = start.get(name)) {
+      out->set(name, std::string(*value));
+    } else {
+      out->unset(name);
+    }
+  }
+  return out;
+}
+
 class Advice {
  public:
   Advice(const AdviseConfig& config, const PartsCatalogue& parts, const BandTable& bands,
@@ -70,34 +113,12 @@ class Advice {
 
  private:
   Work in(const Environment& environment) const {
-    Setup setup = setup_of(result_.config.work);
-    setup.environment = environment;
-    return with_setup(result_.config.work, setup);
+    return work_in(result_.config.work, environment);
   }
 
-  /// Whether each call takes the algorithm that is asked for. Where it cannot, some releases take
-  /// another one without a word: no way to ask for that one.
-  static bool takes_algorithm(const WorkRun& run, const Environment& environment) {
-    const auto wanted = algorithm_from_text(environment.get("NCCL_ALGO").value_or(""));
-    if (!wanted || !run.bench) return true;
-    for (const BenchBlock& block : run.bench->blocks) {
-      for (const BenchRow& row : block.rows)
-        if (is_tuned(row.collective) && row.decided.run.algorithm != *wanted) return false;
-    }
-    return true;
-  }
-
-  /// Empty where NCCL refuses to work so.
   RowTimes times_in(const Environment& environment) const {
-    WorkRun run;
-    try {
-      run = run_work(in(environment), parts_, false);
-    } catch (const Error&) {
-      return {};
-    }
-    RowTimes out;
-    if (run.rows.size() != before_.rows.size() || !takes_algorithm(run, environment)) return out;
-    for (std::size_t i = 0; i < run.rows.size(); ++i) out.push_back(row_time(run, before_, i));
+    RowTimes out = row_times(result_.config.work, environment, parts_);
+    if (out.size() != before_.rows.size()) out.clear();  // not the same work
     return out;
   }
 
@@ -242,17 +263,26 @@ std::optional<Goal> goal_from_text(std::string_view text) {
 
 const GoalWork& work_of(Goal goal) { return kGoalWorks[static_cast<std::size_t>(goal)]; }
 
-RowTime row_time(const WorkRun& run, const WorkRun& start, std::size_t row) {
-  RowTime out;
-  out.us = out.open_us = run.rows[row].time_us;
-  if (run.step) {
-    out.open_us = exposed_us(*run.step);
+RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts) {
+  const auto run = try_work(work_in(work, environment), parts);
+  if (!run || !takes_algorithm(*run, environment)) return {};
+  RowTimes out;
+  for (const WorkRow& row : run->rows) out.push_back({row.time_us, row.time_us, 1});
+  if (run->step) {
+    out.front().open_us = exposed_us(*run->step);
     return out;
   }
-  const BenchRow &now = bench_row(*run.bench, row), &then = bench_row(*start.bench, row);
-  const CollectiveRun &a = now.decided.run, &b = then.decided.run;
-  if (is_tuned(now.collective) && (a.algorithm != b.algorithm || a.protocol != b.protocol))
-    out.doubt = doubt_of(a.algorithm, now.nodes);
+  const auto own = unforced(environment, setup_of(work).environment);
+  if (!own) return out;
+  const auto plain = try_work(work_in(work, *own), parts);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const BenchRow& row = bench_row(*run->bench, i);
+    const auto choice = [](const BenchRow& of) {
+      return std::pair(of.decided.run.algorithm, of.decided.run.protocol);
+    };
+    if (plain && choice(row) == choice(bench_row(*plain->bench, i))) continue;
+    if (is_tuned(row.collective)) out[i].doubt = doubt_of(row.decided.run.algorithm, row.nodes);
+  }
   return out;
 }
 

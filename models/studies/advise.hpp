@@ -73,8 +73,9 @@ std::vector<Move> candidate_moves(const Work& work, const PartsCatalogue& parts)
 /// "=mlx5_0,mlx5_1", of all HCAs of a node; "" where there are none.
 std::string hca_list(const Work& work, const PartsCatalogue& parts);
 
-/// A row of `run` for the search. `start` is the same row before.
-RowTime row_time(const WorkRun& run, const WorkRun& start, std::size_t row);
+/// The work's rows for the search that began at the work's own environment; empty where NCCL
+/// refuses to work in this one, or would not take the algorithm that it names.
+RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts);
 /// Which rows the goal is about. Throws Error when there are none.
 std::vector<bool> rows_that_count(Goal goal, const WorkRun& run);
 

@@ -154,16 +154,26 @@ class Search {
     return score(known(environment), known(start_), free);
   }
 
+  bool mends(const std::string& name) const {
+    return std::ranges::any_of(moves_, [&](const Move& move) {
+      return move.mends && move.settings.front().first == name;
+    });
+  }
+
+  /// What forces goes before what mends, then the cheaper one.
   void drop_lines(Environment& best) {
     for (;;) {
+      const std::vector<std::string> names = differing(start_, best);
       std::vector<Environment> without;
-      for (const std::string& name : differing(start_, best))
-        without.push_back(restored(best, start_, name));
+      for (const std::string& name : names) without.push_back(restored(best, start_, name));
       ask(without);
+      const auto order = [&](std::size_t i) {
+        return std::pair(mends(names[i]), score_of(without[i]));
+      };
       std::optional<std::size_t> least;
       for (std::size_t i = 0; i < without.size(); ++i) {
         if (worth_a_line(known(without[i]), known(best), known(start_), rules_)) continue;
-        if (!least || score_of(without[i]) < score_of(without[*least])) least = i;
+        if (!least || order(i) < order(*least)) least = i;
       }
       if (!least) return;
       best = without[*least];
@@ -180,7 +190,8 @@ class Search {
 
 }  // namespace
 
-double score(const RowTimes& times, const RowTimes& start, const SearchRules& rules) {
+double score(const RowTimes& times, const RowTimes& start, const SearchRules& rules,
+             bool with_doubts) {
   if (times.empty()) return kNotAllowed;
   double sum = 0;
   int rows = 0;
@@ -188,7 +199,7 @@ double score(const RowTimes& times, const RowTimes& start, const SearchRules& ru
     if (!rules.counts[i]) continue;
     const double ratio = times[i].us / start[i].us;
     if (ratio > 1 + rules.harm) return kNotAllowed;
-    sum += std::log(ratio * times[i].doubt);
+    sum += std::log(ratio * (with_doubts ? times[i].doubt : 1));
     ++rows;
   }
   return rows > 0 ? sum / rows : 0;
@@ -196,9 +207,11 @@ double score(const RowTimes& times, const RowTimes& start, const SearchRules& ru
 
 bool worth_a_line(const RowTimes& without, const RowTimes& with, const RowTimes& start,
                   const SearchRules& rules) {
-  const double cost = score(without, start, rules) - score(with, start, rules);
-  if (cost == kNotAllowed) return true;
-  if (cost < std::log1p(rules.least)) return false;
+  for (const bool doubts : {true, false}) {
+    const double cost = score(without, start, rules, doubts) - score(with, start, rules, doubts);
+    if (cost == kNotAllowed) return true;
+    if (cost < std::log1p(rules.least)) return false;
+  }
   for (std::size_t i = 0; i < with.size(); ++i) {
     const double doubt = with[i].doubt / without[i].doubt;
     if (rules.counts[i] && without[i].open_us >= with[i].open_us * doubt * (1 + rules.band))

@@ -21,8 +21,8 @@ struct RowTime {
   double us = 0;
   /// Of it, what the environment can change: of a call all, of a step what is exposed.
   double open_us = 0;
-  /// Of another algorithm or protocol than at the start: how far the model's figure for it may be
-  /// too good, a factor >= 1. The search judges by the time with it.
+  /// Of another algorithm or protocol than NCCL would take unforced: how far the model's figure for
+  /// it may be too good, a factor >= 1. The search judges by the time with it.
   double doubt = 1;
 };
 using RowTimes = std::vector<RowTime>;  ///< empty: NCCL refuses
@@ -49,8 +49,9 @@ struct FoundSettings {
 };
 
 /// What an environment is worth: the mean of log(time / time at the start) over rows that count,
-/// doubts included; infinite where it is not allowed. REQUIRES: as many rows.
-double score(const RowTimes& times, const RowTimes& start, const SearchRules& rules);
+/// doubts included or not; infinite where it is not allowed. REQUIRES: as many rows.
+double score(const RowTimes& times, const RowTimes& start, const SearchRules& rules,
+             bool with_doubts = true);
 
 /// Whether a line that takes the work from `without` to `with` is worth being written.
 bool worth_a_line(const RowTimes& without, const RowTimes& with, const RowTimes& start,

@@ -240,16 +240,10 @@ TEST_CASE("advise: on a cluster, too, the search finds the best of all combinati
   const AdviseConfig config = badly_set();
   const PartsCatalogue parts = load_catalogue();
   const AdviseResult result = run_advise(config, kMoves, parts, {}, kInTurn);
-  const WorkRun start = run_work(config.work, parts, false);
   SearchRules rules;
   rules.counts = {true, true};
   const auto times_in = [&](const Environment& environment) {
-    Setup setup = setup_of(config.work);
-    setup.environment = environment;
-    const WorkRun run = run_work(with_setup(config.work, setup), parts, false);
-    RowTimes out;
-    for (std::size_t i = 0; i < 2; ++i) out.push_back(row_time(run, start, i));
-    return out;
+    return row_times(config.work, environment, parts);
   };
   const RowTimes now = times_in(setup_of(config.work).environment);
   double best = 0;
