@@ -8,6 +8,7 @@
 #include "cli/job_options.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
+#include "models/io/calibrated.hpp"
 #include "models/io/nccl_tests_log.hpp"
 #include "models/io/text_file.hpp"
 #include "models/nccl/variables.hpp"
@@ -115,6 +116,7 @@ int run(const JudgeOptions& options, const CLI::App& command) {
   std::vector<Target> targets;
   if (!options.targets.empty()) targets = load_targets(options.targets);
   const PartsCatalogue parts = load_parts(options.job.parts);
+  const BandTable bands = load_bands(options.job.parts);
   const NcclVersion version = version_of(log.nccl_version, command, options.job);
   const Environment environment = environment_of(log, options.job);
   std::vector<JudgedTable> tables;
@@ -125,8 +127,8 @@ int run(const JudgeOptions& options, const CLI::App& command) {
     Progress progress;
     const auto callback = progress.callback();
     JudgeResult result =
-        judge_rows(config, expect_rows(config, parts, [&](std::size_t count, const auto& one) {
-                     for_each_on_all_cores(count, one, callback);
+        judge_rows(config, expect_rows(config, parts, bands, [&](std::size_t n, const auto& one) {
+                     for_each_on_all_cores(n, one, callback);
                    }));
     const std::string source =
         log.tables.size() > 1 ? fmt::format("{}, table {}", options.log, i + 1) : options.log;

@@ -218,6 +218,7 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
   message.receives = true;
   message.receiver_free = at;
   message.receive_rate = lane.rate;
+  message.receive_overhead = kinds_[lane.kind].overhead + lane.extra;
   message.far_slots = static_cast<std::uint8_t>(lane.slots);
   message.joint = static_cast<std::uint8_t>(lane.joint);
   if (message.relayed) {
@@ -240,6 +241,7 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   if (sending) {
     assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
     message.send_rate = lane.rate;
+    message.send_overhead = kinds_[lane.kind].overhead + lane.extra;
     message.near_slots = static_cast<std::uint8_t>(lane.slots);
     message.sending = sends_.take(from);
     sends_[message.sending] = id;
@@ -352,27 +354,26 @@ void Exchange<Stamp>::arm_sender(std::uint32_t id) {
     return;
   m.sender_armed = true;
   const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
-  arm(m.sending, Part::sender, now(start).plus(kinds_[m.kind].overhead, Cause::latency));
+  arm(m.sending, Part::sender, now(start).plus(m.send_overhead, Cause::latency));
 }
 
 template <class Stamp>
 void Exchange<Stamp>::act_sender(std::uint32_t id) {
   Message& m = messages_[id];
-  const MessageKind& kind = kinds_[m.kind];
   m.sender_armed = false;
   const std::int64_t bytes = payload(m, m.sent);
   const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
-  const Stamp begin = now(start.plus(kind.overhead, Cause::latency));
+  const Stamp begin = now(start.plus(m.send_overhead, Cause::latency));
   const Stamp end = begin.plus(copy_time(bytes, m.send_rate), Cause::worker);
   m.sender_free = end;
   if constexpr (Stamp::kLossy) failing_.losses().count({end.ps});
   if constexpr (Stamp::kObserved) {
-    observer_->handles(id, true, {begin.ps - kind.overhead.ps}, {end.ps}, {bytes});
+    observer_->handles(id, true, {begin.ps - m.send_overhead.ps}, {end.ps}, {bytes});
     if (!m.relayed) observer_->departs(id, Instant{end.ps} + m.near_latency);
   }
   const bool is_last = ++m.sent == m.chunks;
   if (is_last) lane_done(m.from, end);
-  travel({begin, end, kind.wire.on_wire({bytes}), id, 0, false});
+  travel({begin, end, kinds_[m.kind].wire.on_wire({bytes}), id, 0, false});
   if (!is_last) arm_sender(id);  // else the message may be gone
 }
 
@@ -614,18 +615,17 @@ template <class Stamp>
 void Exchange<Stamp>::receive(std::uint32_t id) {
   Message& m = messages_[id];
   if (!m.receives || m.received == m.arrived) return;
-  const MessageKind& kind = kinds_[m.kind];
   while (m.received < m.arrived) {
     Stamp& slot = m.relayed ? m.far[m.received % m.far_slots] : m.near[m.received % m.near_slots];
-    const Stamp start = later(m.receiver_free, slot).plus(kind.overhead, Cause::latency);
+    const Stamp start = later(m.receiver_free, slot).plus(m.receive_overhead, Cause::latency);
     const Duration copying = copy_time(payload(m, m.received), m.receive_rate);
     m.receiver_free = start.plus(copying, Cause::worker);
     if constexpr (Stamp::kLossy) failing_.losses().count({m.receiver_free.ps});
     if constexpr (Stamp::kObserved) {
-      observer_->handles(id, false, {start.ps - kind.overhead.ps}, {m.receiver_free.ps},
+      observer_->handles(id, false, {start.ps - m.receive_overhead.ps}, {m.receiver_free.ps},
                          {payload(m, m.received)});
     }
-    const Duration credit = m.relayed ? m.receiver_flag : m.near_latency + kind.sync;
+    const Duration credit = m.relayed ? m.receiver_flag : m.near_latency + kinds_[m.kind].sync;
     slot = m.receiver_free.plus(credit, Cause::slots);
     ++m.received;
     ++chunks_;

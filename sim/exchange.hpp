@@ -62,6 +62,7 @@ struct ExchangeLane {
   std::uint32_t kind = 0;   ///< index of add_kind()
   std::uint32_t slots = 1;  ///< chunks in flight on this side; of a direct message the sender says
   Bandwidth rate;           ///< payload per second; 0 = takes no time
+  Duration extra;           ///< of this end, besides the kind's overhead
   std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
   std::uint32_t joint = 1;  ///< relayed receives: so many are posted together
 };
@@ -184,6 +185,7 @@ class Exchange final : public Guest<Stamp> {
     std::array<Stamp, kSlotsMax> near{}, far{};  ///< slots of the two sides; direct: near only
     std::int64_t bytes = 0, chunk = 0;
     Bandwidth send_rate, receive_rate;
+    Duration send_overhead, receive_overhead;
     Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
     std::uint32_t from = 0, to = 0;
     std::uint32_t send_thread = 0, receive_thread = 0;

@@ -250,20 +250,19 @@ bool Cluster::has_two_tiers() const {
   return fabric_.kind != FabricConfig::Kind::dragonfly && core_links() == 0;
 }
 
-/// Any other leaf will do: a way is its spine.
-LinkId Cluster::leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const {
-  return LinkId{trunks_ + layout_->trunks_of_way(leaf, leaf == 0 ? 1 : 0, spine).front()};
-}
-
-LinkId Cluster::spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const {
-  return LinkId{trunks_ + layout_->trunks_of_way(leaf == 0 ? 1 : 0, leaf, spine).back()};
+std::vector<LinkId> Cluster::trunks_of_way(std::uint32_t from_leaf, std::uint32_t to_leaf,
+                                           std::uint32_t way) const {
+  std::vector<LinkId> out;
+  for (const std::uint32_t trunk : layout_->trunks_of_way(from_leaf, to_leaf, way))
+    out.push_back(LinkId{trunks_ + trunk});
+  return out;
 }
 
 std::vector<LinkId> Cluster::route(const Joined& ends, std::uint32_t way) const {
   std::vector<LinkId> route = {LinkId{nic_to_leaf_ + ends.from_nic}};
   if (ends.from.leaf != ends.to.leaf) {
-    for (const std::uint32_t trunk : layout_->trunks_of_way(ends.from.leaf, ends.to.leaf, way))
-      route.push_back(LinkId{trunks_ + trunk});
+    const std::vector<LinkId> trunks = trunks_of_way(ends.from.leaf, ends.to.leaf, way);
+    route.insert(route.end(), trunks.begin(), trunks.end());
   }
   route.push_back(LinkId{leaf_to_nic_ + ends.to_nic});
   return route;

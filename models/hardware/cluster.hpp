@@ -142,9 +142,9 @@ class Cluster {
   LinkId leaf_to_nic(int node, VertexId nic) const;
   /// A fat-tree without a third tier, or with a single pod.
   bool has_two_tiers() const;
-  /// REQUIRES: two tiers, two leaves or more, spine < uplinks().
-  LinkId leaf_to_spine(std::uint32_t leaf, std::uint32_t spine) const;
-  LinkId spine_to_leaf(std::uint32_t leaf, std::uint32_t spine) const;
+  /// Between two leaves, as in FabricLayout.
+  std::vector<LinkId> trunks_of_way(std::uint32_t from_leaf, std::uint32_t to_leaf,
+                                    std::uint32_t way) const;
   /// The number of the leaf that a node's first NIC is plugged into, in its plane.
   int leaf_number(int node) const { return node / nodes_per_leaf_; }
   /// How many nodes further the fabric looks the same: those of a leaf, or of a pod.

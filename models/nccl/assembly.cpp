@@ -144,10 +144,7 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
   return id;
 }
 
-double Assembly::speed(int rank) const {
-  const auto slow = std::ranges::find(run_.faults.gpus, rank, &Faults::SlowGpu::rank);
-  return slow == run_.faults.gpus.end() ? 1 : slow->speed;
-}
+double Assembly::speed(int rank) const { return speed_of(run_.faults.gpus, rank); }
 
 bool Assembly::merges(int rank, int other) const {
   const auto rate = [&](int of) {
@@ -185,8 +182,7 @@ std::vector<std::uint32_t> Assembly::workers(int rank, std::uint32_t lane) const
 
 Duration Assembly::fixed_cost(std::uint32_t worker, Duration healthy) const {
   const auto slow = speeds_.find(worker);
-  if (slow == speeds_.end()) return healthy;
-  return {std::llround(static_cast<double>(healthy.ps) / slow->second)};
+  return slow == speeds_.end() ? healthy : slowed(healthy, slow->second);
 }
 
 Duration Assembly::latency(const std::vector<LinkId>& links) const {

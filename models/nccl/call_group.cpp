@@ -8,6 +8,7 @@
 
 #include "models/nccl/assembly.hpp"
 #include "models/nccl/link_loads.hpp"
+#include "models/nccl/progress_share.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -45,15 +46,9 @@ class CallGroup {
   int nodes() const { return assemblies_.front().nodes(); }
 
   void run(const std::function<void(double)>& progress) {
-    std::uint64_t expected = 1;
+    std::uint64_t expected = 0;
     for (const Assembly& assembly : assemblies_) expected += assembly.events();
-    std::function<void(std::uint64_t)> report;
-    if (progress) {
-      report = [&](std::uint64_t events) {
-        progress(std::min(static_cast<double>(events) / static_cast<double>(expected), 1.0));
-      };
-    }
-    executor_.run(report);
+    executor_.run(progress_share(progress, expected));
   }
 
   Executor<Stamp>& executor() { return executor_; }

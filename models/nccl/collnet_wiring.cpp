@@ -23,11 +23,6 @@ std::uint64_t junctions_above(std::size_t ends) {
   return all;
 }
 
-std::size_t place_of(std::uint32_t leaf, const SharpTree& tree) {
-  return static_cast<std::size_t>(std::ranges::lower_bound(tree.leaves, leaf) -
-                                  tree.leaves.begin());
-}
-
 }  // namespace
 
 const CollnetWiring::Tree& CollnetWiring::tree_of(int nic) {
@@ -36,7 +31,7 @@ const CollnetWiring::Tree& CollnetWiring::tree_of(int nic) {
     const Cluster& cluster = assembly_.cluster();
     known->second.sharp = sharp_tree(cluster, assembly_.members().nodes(), nic);
     known->second.stream =
-        assembly_.machine().add_link({sharp_rate(cluster.fabric(), known->second.sharp), {}});
+        assembly_.machine().add_link({sharp_rate(cluster, known->second.sharp), {}});
   }
   return known->second;
 }
@@ -163,14 +158,14 @@ CollnetWiring::Path CollnetWiring::up(const Tree& tree, const std::vector<NodeWa
     append_step(path, links);
   }
   append_step(path, tree.sharp.nic_up);
-  append_step(path, tree.sharp.leaf_up);
+  for (const auto& step : tree.sharp.trunks_up) append_step(path, step);
   return path;
 }
 
 /// One chunk from the root to all nodes.
 CollnetWiring::Path CollnetWiring::down(const Tree& tree, const std::vector<NodeWay>& ways) {
   Path path;
-  append_step(path, tree.sharp.leaf_down);
+  for (const auto& step : tree.sharp.trunks_down) append_step(path, step);
   append_step(path, tree.sharp.nic_down);
   for (std::size_t step = 0; step < ways.front().in.size(); ++step) {
     std::vector<LinkId> links;
@@ -185,16 +180,18 @@ CollnetWiring::Path CollnetWiring::up_alone(const Tree& tree, const NodeWay& way
                                             std::size_t node) const {
   Path path = link_ids(way.out);
   path.push_back(index_of(tree.sharp.nic_up[node]));
-  if (tree.sharp.spine)
-    path.push_back(index_of(tree.sharp.leaf_up[place_of(way.leaf, tree.sharp)]));
+  if (tree.sharp.levels() > 1)
+    for (const LinkId link : tree.sharp.leaf_up[tree.sharp.place_of(way.leaf)])
+      path.push_back(index_of(link));
   return path;
 }
 
 CollnetWiring::Path CollnetWiring::down_alone(const Tree& tree, const NodeWay& way,
                                               std::size_t node) const {
   Path path;
-  if (tree.sharp.spine)
-    path.push_back(index_of(tree.sharp.leaf_down[place_of(way.leaf, tree.sharp)]));
+  if (tree.sharp.levels() > 1)
+    for (const LinkId link : tree.sharp.leaf_down[tree.sharp.place_of(way.leaf)])
+      path.push_back(index_of(link));
   path.push_back(index_of(tree.sharp.nic_down[node]));
   for (const LinkId link : way.in) path.push_back(index_of(link));
   return path;
@@ -220,7 +217,7 @@ void CollnetWiring::connect(Role role, const std::vector<CollnetEnd>& ends) {
     path.insert(path.end(), back.begin(), back.end());
   }
   path.push_back(tree.stream | kBeside);
-  const Duration sync = sharp_latency(assembly_.cluster().fabric(), tree.sharp);
+  const Duration sync = sharp_latency(assembly_.cluster(), tree.sharp);
   const auto all = static_cast<std::size_t>(assembly_.nodes());
   const std::uint32_t last = joined(role, strands, all);
   const std::vector<std::uint32_t> feeds = fanned(role, last, ends.size(), all, path, sync);

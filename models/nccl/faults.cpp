@@ -1,8 +1,20 @@
 #include "models/nccl/faults.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "models/nccl/env_reader.hpp"
 
 namespace fabricast {
+
+double speed_of(std::span<const Faults::SlowGpu> slow, int rank) {
+  const auto found = std::ranges::find(slow, rank, &Faults::SlowGpu::rank);
+  return found == slow.end() ? 1 : found->speed;
+}
+
+Duration slowed(Duration healthy, double speed) {
+  return {std::llround(static_cast<double>(healthy.ps) / speed)};
+}
 
 Retry ib_retry(const Environment& environment, NcclVersion version,
                std::vector<std::string>& warnings) {

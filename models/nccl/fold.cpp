@@ -49,6 +49,8 @@ class Finder {
     return nodes()[static_cast<std::size_t>(place)] / cluster_.nodes_per_pod();
   }
 
+  bool has_pods() const { return cluster_.layout().switches(SwitchTier::core) > 0; }
+
   /// What makes ranks unlike, whatever the network.
   std::string against() const {
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
@@ -87,10 +89,12 @@ class Finder {
     for (int place = 0; place < members_.node_count(); ++place) leaves.insert(leaf(place));
     fold.leaves = static_cast<int>(leaves.size());
     fold.copies = members_.node_count();
-    if (has_equal_links_below(leaves, fold)) return fold;
+    const bool has_cores =
+        has_pods() && pod(0) != pod(members_.node_count() - 1);  // nodes are in ascending order
+    if (!has_cores && has_equal_links_below(leaves, fold)) return fold;
     fold = {};
     fold.nodes = members_.node_count();
-    fold.why_not = "cables differ in length";
+    fold.why_not = has_cores ? "a SHARP tree over core switches" : "cables differ in length";
     return fold;
   }
 
@@ -148,7 +152,7 @@ class Finder {
     const bool one_leaf = leaf(0) == leaf(last);
     if (one_leaf && crosses_rails()) return "nodes of one leaf use different spines";
     if (!one_leaf) {
-      const bool pods = cluster_.layout().switches(SwitchTier::core) > 0 && pod(0) != pod(last);
+      const bool pods = has_pods() && pod(0) != pod(last);
       if (cluster_.fabric().kind == FabricConfig::Kind::dragonfly)
         return "groups of a dragonfly are unlike";
       const int whole = pods ? cluster_.nodes_per_pod() : cluster_.nodes_per_leaf();

@@ -42,10 +42,10 @@ Warps warps(NcclVersion version, int rounds, int sends, int receives) {
   return {each, each};
 }
 
-/// What some warps copy of what the block does, at least the share `least`.
-Bandwidth share(Bandwidth block, int warps, double least = 0) {
+/// What some warps copy of what the block does, at least the share `least`, on a GPU of this speed.
+Bandwidth share(Bandwidth block, double speed, int warps, double least = 0) {
   const double part = std::min(1.0, static_cast<double>(warps) / kRatedWarps);
-  return {std::llround(static_cast<double>(block.bytes_per_s) * std::max(part, least))};
+  return {std::llround(static_cast<double>(block.bytes_per_s) * std::max(part, least) * speed)};
 }
 
 }  // namespace
@@ -170,6 +170,11 @@ std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int
   return out;
 }
 
+Duration P2pSchedule::overhead(std::uint32_t kind) const {
+  const ProtocolCosts& costs = config_.software.protocol[index_of(protocol_of(kind))];
+  return costs.overhead[static_cast<std::size_t>(hop_of(kind))];
+}
+
 /// Divides the block's warps.
 void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const {
   const int copies = static_cast<int>(batch.copies.size());
@@ -178,17 +183,19 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
             static_cast<int>(batch.receives.size()) + copies);
   const auto device = static_cast<std::size_t>(config_.members.gpu(rank));
   const GpuPart& gpu = config_.cluster.node().gpus()[device].part;
+  const double speed = speed_of(config_.slow, rank);
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
     for (ExchangeLane& lane : lanes) {
       const Protocol protocol = protocol_of(lane.kind);
-      lane.rate = share(gpu.copy_rate[index_of(protocol)], share_of.lane,
+      lane.rate = share(gpu.copy_rate[index_of(protocol)], speed, share_of.lane,
                         protocol == Protocol::ll ? config_.software.ll_lane_share : 0);
+      lane.extra = slowed(overhead(lane.kind), speed) - overhead(lane.kind);
     }
   };
   rate_lanes(batch.sends);
   rate_lanes(batch.receives);
   for (ExchangeBatch::Copy& copy : batch.copies)
-    copy.rate = share(gpu.copy_rate[index_of(Protocol::simple)], share_of.copy);
+    copy.rate = share(gpu.copy_rate[index_of(Protocol::simple)], speed, share_of.copy);
 }
 
 /// Simple through the network: the batch divides the pool. LL has buffers of its own.

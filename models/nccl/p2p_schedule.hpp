@@ -4,8 +4,10 @@
 // channel; the exchange knows it by another number if there are blocks like it (P2pCopies).
 
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "models/nccl/faults.hpp"
 #include "models/nccl/members.hpp"
 #include "models/nccl/p2p_fold.hpp"
 #include "models/nccl/p2p_plan.hpp"
@@ -28,6 +30,7 @@ class P2pSchedule final : public ExchangeSchedule {
     bool in_place = false;       ///< what a rank keeps need not be copied
     const Fold* fold = nullptr;  ///< which ranks are alike; null: none
     bool is_folded = false;      ///< of these only the first are simulated
+    std::span<const Faults::SlowGpu> slow = {};
   };
 
   explicit P2pSchedule(const Config& config);
@@ -45,6 +48,7 @@ class P2pSchedule final : public ExchangeSchedule {
  private:
   bool add_round(int rank, int channel, int round, ExchangeBatch& batch) const;
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
+  Duration overhead(std::uint32_t kind) const;
   void share_block(int rank, int rounds, ExchangeBatch& batch) const;
   void share_slots(std::vector<ExchangeLane>& lanes) const;
   void join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const;

@@ -105,8 +105,9 @@ SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
                            Bytes{run.count * run.element_bytes}, run.root);
   const bool is_folded =
       options.fold && options.timeline == nullptr && carrier == nullptr && fold.copies > 1;
-  const P2pSchedule::Config config{cluster,       software,     run.members, run.p2p,  traffic,
-                                   run.transport, run.in_place, &fold,       is_folded};
+  const P2pSchedule::Config config{cluster,   software,       run.members,  run.p2p,
+                                   traffic,   run.transport,  run.in_place, &fold,
+                                   is_folded, run.faults.gpus};
   SimulationResult result =
       carrier != nullptr ? exchange<CarriedStamp>(config, options.progress, carrier)
       : !run.faults.outages.empty()

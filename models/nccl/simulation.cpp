@@ -11,6 +11,7 @@
 #include "models/nccl/call_group.hpp"
 #include "models/nccl/link_loads.hpp"
 #include "models/nccl/p2p_simulation.hpp"
+#include "models/nccl/progress_share.hpp"
 #include "models/nccl/timeline_recorder.hpp"
 #include "models/nccl/tuner.hpp"
 #include "sim/digest.hpp"
@@ -43,20 +44,13 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   if (!folds) add_links(executor, cluster);
   Assembly assembly(executor, cluster, software, run, result.partition, fold, !may_fold);
   add_schedule(assembly);
-  std::function<void(std::uint64_t)> progress;
-  if (options.progress) {
-    progress = [&](std::uint64_t events) {
-      const double share = static_cast<double>(events) / static_cast<double>(assembly.events());
-      options.progress(std::min(share, 1.0));
-    };
-  }
   if constexpr (Stamp::kLossy) add_outages(executor, cluster, run.faults);
   if constexpr (Stamp::kCarried) executor.hand_over(*carrier);
   if constexpr (Stamp::kRepeats) {
     if (options.fast_forward && options.timeline == nullptr)
       executor.set_fast_forward(options.first_look);
   }
-  executor.run(progress);
+  executor.run(progress_share(options.progress, assembly.events()));
   if constexpr (Stamp::kLossy) result.losses = executor.losses();
 
   const Stamp end = executor.makespan();

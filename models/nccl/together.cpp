@@ -8,6 +8,7 @@
 #include "models/nccl/assembly.hpp"
 #include "models/nccl/joined_exchange.hpp"
 #include "models/nccl/link_loads.hpp"
+#include "models/nccl/progress_share.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -27,15 +28,9 @@ class Together {
   }
 
   TogetherResult run(const std::function<void(double)>& progress) {
-    std::uint64_t expected = 1;
+    std::uint64_t expected = 0;
     for (const Assembly& assembly : assemblies_) expected += assembly.events();
-    std::function<void(std::uint64_t)> report;
-    if (progress) {
-      report = [&](std::uint64_t events) {
-        progress(std::min(static_cast<double>(events) / static_cast<double>(expected), 1.0));
-      };
-    }
-    executor_.run(report);
+    executor_.run(progress_share(progress, expected));
     TogetherResult out;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       out.streams.push_back(result_of(streams_[i], kernels_[i]));
@@ -98,8 +93,9 @@ class Together {
   Kernel add_exchange(const CollectiveRun& run, std::optional<std::uint32_t>& thread) {
     const P2pTraffic& traffic = traffics_.emplace_back(
         run.collective, run.members.ranks(), Bytes{run.count * run.element_bytes}, run.root);
-    auto schedule = std::make_unique<P2pSchedule>(P2pSchedule::Config{
-        cluster_, software_, run.members, run.p2p, traffic, run.transport, run.in_place});
+    auto schedule = std::make_unique<P2pSchedule>(
+        P2pSchedule::Config{cluster_, software_, run.members, run.p2p, traffic, run.transport,
+                            run.in_place, nullptr, false, run.faults.gpus});
     const auto ranks = static_cast<std::uint32_t>(run.members.ranks());
     const std::uint32_t channels = schedule->blocks() / ranks;
     if (!thread) {

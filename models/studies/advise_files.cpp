@@ -171,8 +171,16 @@ std::string advise_nccl_conf(const AdviseResult& result) {
 }
 
 std::string advise_tuner(const AdviseResult& result) {
-  if (result.tuner) return heading(result) + tuner_file(*result.tuner);
-  return heading(result) + fmt::format("# No rules, and no plugin to load: {}.\n", result.no_tuner);
+  if (!result.tuner)
+    return heading(result) +
+           fmt::format("# No rules, and no plugin to load: {}.\n", result.no_tuner);
+  std::string variables;
+  for (const auto& [name, value] : result.best.variables())
+    variables += fmt::format(" {}={}", name, value);
+  return heading(result) +
+         fmt::format("# Channels are those of this environment:{}\n",
+                     variables.empty() ? " no variable set" : variables) +
+         tuner_file(*result.tuner);
 }
 
 std::string advise_verify(const AdviseResult& result) {

@@ -130,4 +130,9 @@ std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted
   return std::nullopt;
 }
 
+std::string band_line(std::size_t range, const FoundBand& band) {
+  return fmt::format("  {:<13} {:+3.0f} .. {:+3.0f} %  {}\n", kSizeRangeNames[range],
+                     100 * (band.lower - 1), 100 * (band.upper - 1), band.basis);
+}
+
 }  // namespace fabricast

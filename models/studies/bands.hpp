@@ -53,4 +53,7 @@ struct FoundBand {
 /// Nothing where the table is empty.
 std::optional<FoundBand> find_band(const BandTable& table, const BandKey& key);
 
+/// "  <64KiB   -9 .. +12 %  12 runs of ..."
+std::string band_line(std::size_t range, const FoundBand& band);
+
 }  // namespace fabricast

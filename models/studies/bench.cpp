@@ -43,19 +43,6 @@ void check_trace(const BenchConfig& config) {
               "name one collective, one size and one number of nodes, like --sizes 1MiB");
 }
 
-/// Groups of sends and receives run on a machine of their own.
-void check_tuned(const BenchConfig& config) {
-  for (const Collective collective : config.collectives) {
-    if (is_tuned(collective)) continue;
-    for (const FaultSpec& fault : config.faults) {
-      if (fault.effect == FaultSpec::Effect::slow)
-        throw Error(
-            fmt::format("\"{}\" is not simulated with {} yet", fault.text, to_text(collective)),
-            "links and NICs that are slow, down or flap are");
-    }
-  }
-}
-
 /// A group of calls runs on a machine of its own.
 void check_group(const BenchConfig& config) {
   if (config.calls == 1) return;
@@ -100,7 +87,6 @@ class Bench {
   BenchResult run() {
     check(result_.config);
     check_trace(result_.config);
-    check_tuned(result_.config);
     check_group(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};

@@ -1,7 +1,5 @@
 #include "models/studies/bench_bands.hpp"
 
-#include <fmt/format.h>
-
 #include "models/studies/band_key.hpp"
 
 namespace fabricast {
@@ -25,8 +23,7 @@ std::string bands_text(const BenchResult& result, const BenchBlock& block,
     const auto band = band_of(result, block, *row, bands);
     if (!band) continue;
     if (out.empty()) out = "# Where 8 of 10 measured times should lie, of the predicted one:\n";
-    out += fmt::format("#   {:<13} {:+3.0f} .. {:+3.0f} %  {}\n", kSizeRangeNames[range],
-                       100 * (band->lower - 1), 100 * (band->upper - 1), band->basis);
+    out += "# " + band_line(range, *band);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "models/studies/cutover.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "models/studies/bench.hpp"
 #include "models/studies/call_cost.hpp"
 #include "models/studies/decide.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -87,9 +89,9 @@ class Study {
   }
 
   void add_place(int nodes) {
-    TopologyRequest asked{config().topology, nodes, config().fabric};
-    asked.joins_domains = joins_nvlink_domain(config().environment, config().version);
-    asked.gpus_per_node = config().gpus_per_node;
+    const TopologyRequest asked =
+        nccl_request(config().topology, nodes, config().fabric, config().environment,
+                     config().version, config().gpus_per_node);
     Cluster cluster = load_cluster(asked, parts_);
     if (cluster.nodes() > 1) cluster = changed(cluster, config());
     const CommunicatorConfig wanted{config().version, config().environment, config().gpus_per_node,
@@ -173,16 +175,15 @@ class Study {
     return std::nullopt;
   }
 
-  bool is_small(const Place& place, const CollectiveRun& run) const {
-    const std::int64_t slices = expected_slices(run, place.cluster.nodes());
-    return slices <= config().slices_max ||
-           slices / find_fold(place.cluster, run).copies_in_all() <= config().slices_max;
+  bool is_small(const Place& place, const CollectiveRun& run, const Fold& fold) const {
+    return expected_slices(run, place.cluster.nodes()) / fold.copies_in_all() <=
+           config().slices_max;
   }
 
-  double simulated_us(const Place& place, const CollectiveRun& run) const {
+  double simulated_us(const Place& place, const CollectiveRun& run, const Fold& fold) const {
     SimulationOptions options;
     options.fold = options.fast_forward = true;
-    return microseconds_of(simulate(place.cluster, parts_.software, run, options).time);
+    return microseconds_of(simulate(place.cluster, parts_.software, run, fold, options).time);
   }
 
   /// One contender on one number of nodes, all sizes.
@@ -198,8 +199,9 @@ class Study {
       const auto call = call_as(place, cell->count, contender);
       if (!call) continue;
       const auto bytes = static_cast<double>(cell->size.count);
-      if (is_small(place, call->run)) {
-        const double time = simulated_us(place, call->run);
+      const Fold fold = find_fold(place.cluster, call->run);
+      if (is_small(place, call->run, fold)) {
+        const double time = simulated_us(place, call->run, fold);
         cell->times[contender] = {time, false};
         done.push_back({bytes, time, call->run.channels});
         continue;
@@ -296,7 +298,7 @@ class Study {
                       &after = *result_.columns[index].cells[cell + 1];
     const auto &t0 = before.times[contender], &t1 = after.times[contender];
     const bool simulate_it = (!t0 || !t0->extrapolated) && (!t1 || !t1->extrapolated);
-    if (simulate_it) return simulated_us(place, call->run);
+    if (simulate_it) return simulated_us(place, call->run, find_fold(place.cluster, call->run));
     if (!t0 || !t1) return kNever;
     const double share = static_cast<double>(size.count - before.size.count) /
                          static_cast<double>(after.size.count - before.size.count);
@@ -332,12 +334,6 @@ class Study {
   std::vector<Place> places_;
   CutoverResult result_;
 };
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ",") + word;
-  return out;
-}
 
 }  // namespace
 
@@ -382,7 +378,7 @@ std::vector<CutoverVariant> cutover_sensitivity(const CutoverConfig& config,
     std::vector<std::string> names;
     for (std::size_t i = 0; i < node.nics().size(); i += 2) names.push_back(node.nics()[i].name);
     variant = config;
-    variant.environment.set("NCCL_IB_HCA", "=" + joined(names));
+    variant.environment.set("NCCL_IB_HCA", fmt::format("={}", fmt::join(names, ",")));
     add(fmt::format("{} of {} NICs", names.size(), node.nics().size()), variant);
   }
   return out;

@@ -75,7 +75,7 @@ struct CutoverColumn {
 
 struct CutoverResult {
   CutoverConfig config;
-  std::string topology, fabric;
+  std::string topology;
   std::vector<Contender> contenders;   ///< in NCCL's order; each runs in one cell at least
   std::vector<CutoverColumn> columns;  ///< by number of nodes
   std::vector<std::string> notes;

@@ -9,7 +9,9 @@
 #include <tuple>
 
 #include "models/io/unit_text.hpp"
+#include "models/studies/band_key.hpp"
 #include "models/studies/bench.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -23,9 +25,11 @@ struct Job {
 
 class Expecter {
  public:
-  Expecter(const JudgeConfig& config, const PartsCatalogue& parts, const ForEach& for_each)
+  Expecter(const JudgeConfig& config, const PartsCatalogue& parts, const BandTable& bands,
+           const ForEach& for_each)
       : config_(config),
         parts_(parts),
+        bands_(bands),
         for_each_(for_each),
         element_bytes_(datatype_bytes(config.datatype)) {}
 
@@ -55,9 +59,8 @@ class Expecter {
   Job job(const Suspect& cause, int nodes) const {
     Environment environment = config_.environment;
     for (const auto& [name, value] : cause.environment) environment.set(name, value);
-    TopologyRequest asked{config_.topology, nodes, config_.fabric};
-    asked.joins_domains = joins_nvlink_domain(environment, config_.version);
-    asked.gpus_per_node = config_.gpus_per_node;
+    const TopologyRequest asked = nccl_request(config_.topology, nodes, config_.fabric, environment,
+                                               config_.version, config_.gpus_per_node);
     Cluster cluster = load_cluster(asked, parts_);
     Communicator communicator =
         make_communicator(cluster, {config_.version, environment, config_.gpus_per_node,
@@ -85,7 +88,9 @@ class Expecter {
       const DecidedCall call = decide(healthy, row.size);
       JudgeRow& out = out_.rows.emplace_back();
       out.size = row.size;
-      out.band = band_of(config_.collective, row.size);
+      out.band = find_band(bands_, band_key(healthy.cluster.node(), healthy.cluster.nodes(),
+                                            config_.collective, row.size))
+                     .value_or(FoundBand{0.8, 1.25, false, 0, "assumed"});
       out.algorithm = is_tuned(config_.collective) ? to_text(call.run.algorithm) : "none";
       out.protocol = to_text(call.run.protocol);
       out.channels = call.run.channels;
@@ -153,6 +158,7 @@ class Expecter {
 
   const JudgeConfig& config_;
   const PartsCatalogue& parts_;
+  const BandTable& bands_;
   const ForEach& for_each_;
   int element_bytes_;
   ExpectedRows out_;
@@ -195,8 +201,8 @@ std::string_view to_text(JudgeVerdict verdict) {
 }
 
 ExpectedRows expect_rows(const JudgeConfig& config, const PartsCatalogue& parts,
-                         const ForEach& for_each) {
-  return Expecter(config, parts, for_each).run();
+                         const BandTable& bands, const ForEach& for_each) {
+  return Expecter(config, parts, bands, for_each).run();
 }
 
 JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation) {

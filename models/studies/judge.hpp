@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/io/load.hpp"
-#include "models/studies/judge_band.hpp"
+#include "models/studies/bands.hpp"
 #include "models/studies/judge_causes.hpp"
 #include "models/studies/judge_fit.hpp"
 #include "models/studies/validate.hpp"
@@ -38,7 +38,7 @@ std::string_view to_text(RowVerdict verdict);
 struct JudgeRow {
   Bytes size;
   double measured_us = 0, expected_us = 0;
-  TimeBand band;
+  FoundBand band;
   RowVerdict verdict{};
   std::string_view algorithm, protocol;  ///< NCCL's spelling
   int channels = 0;
@@ -81,9 +81,10 @@ struct ExpectedRows {
 };
 inline constexpr int kCauseNodesMax = 16;
 
-/// Sizes only are read of the config's rows. Throws Error.
+/// Sizes only are read of the config's rows. `bands` may be empty: then one is assumed. Throws
+/// Error.
 ExpectedRows expect_rows(const JudgeConfig& config, const PartsCatalogue& parts,
-                         const ForEach& for_each);
+                         const BandTable& bands, const ForEach& for_each);
 /// Holds config.rows against it.
 JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation);
 

@@ -16,6 +16,7 @@ Json rows_json(const JudgeResult& result) {
                    {"expected_us", row.expected_us},
                    {"lower_us", row.expected_us * row.band.lower},
                    {"upper_us", row.expected_us * row.band.upper},
+                   {"band_basis", row.band.basis},
                    {"ratio", row.measured_us / row.expected_us},
                    {"busbw_GBps", busbw_of(result, row.size, row.measured_us)},
                    {"expected_busbw_GBps", busbw_of(result, row.size, row.expected_us)},

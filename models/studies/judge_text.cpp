@@ -38,12 +38,21 @@ std::string summary(const JudgeResult& result) {
   const auto count = [&](RowVerdict verdict) {
     return std::ranges::count(result.rows, verdict, &JudgeRow::verdict);
   };
-  const TimeBand band = result.rows.front().band;
-  return fmt::format(
-      "{} of {} within the band (time {:.2f} to {:.2f} of what is expected), {} "
-      "slower, {} faster\n",
-      count(RowVerdict::within), counted(std::ssize(result.rows), "row"), band.lower, band.upper,
-      count(RowVerdict::below), count(RowVerdict::above));
+  return fmt::format("{} of {} within the band, {} slower, {} faster\n", count(RowVerdict::within),
+                     counted(std::ssize(result.rows), "row"), count(RowVerdict::below),
+                     count(RowVerdict::above));
+}
+
+/// A line for each range of sizes among the rows.
+std::string bands_text(const JudgeResult& result) {
+  std::string out = "The band, of the expected time:\n";
+  std::size_t shown = kSizeRanges;
+  for (const JudgeRow& row : result.rows) {
+    const std::size_t range = size_range(row.size);
+    if (range != shown) out += band_line(range, row.band);
+    shown = range;
+  }
+  return out;
 }
 
 std::string verdict_text(const JudgeResult& result) {
@@ -129,7 +138,7 @@ std::string judge_text(const JudgedTable& table) {
       fmt::format("fabricast judge: {}: {} on {} x {}, {}, NCCL {}\n\n", table.source,
                   to_text(result.config.collective), result.nodes, result.config.topology,
                   counted(result.ranks, "rank"), to_text(result.config.version));
-  out += rows_text(result) + "\n" + summary(result) + verdict_text(result);
+  out += rows_text(result) + "\n" + bands_text(result) + summary(result) + verdict_text(result);
   const bool slow =
       result.verdict == JudgeVerdict::explained || result.verdict == JudgeVerdict::unexplained;
   if (slow) out += "\n" + ranking_text(result);

@@ -1,11 +1,14 @@
 #include "models/studies/mechanism.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
 #include <string_view>
 #include <vector>
+
+#include "models/io/counted.hpp"
 
 namespace fabricast {
 
@@ -33,10 +36,6 @@ std::array<double, kKinds.size()> bytes_by_kind(const BenchBlock& block, const B
   return out;
 }
 
-std::string channels(int count) {
-  return fmt::format("{} channel{}", count, count == 1 ? "" : "s");
-}
-
 void add_choice(std::vector<std::string>& out, const BenchRow& before, const BenchRow& after) {
   const CollectiveRun &a = before.decided.run, &b = after.decided.run;
   if (is_tuned(before.collective) && (a.algorithm != b.algorithm || a.protocol != b.protocol)) {
@@ -44,7 +43,7 @@ void add_choice(std::vector<std::string>& out, const BenchRow& before, const Ben
                               before.algorithm(), to_text(a.protocol)));
   }
   if (a.channels != b.channels)
-    out.push_back(fmt::format("{} instead of {}", channels(b.channels), a.channels));
+    out.push_back(fmt::format("{} instead of {}", counted(b.channels, "channel"), a.channels));
 }
 
 void add_bytes(std::vector<std::string>& out, const BenchBlock& block_before,
@@ -106,9 +105,8 @@ std::string mechanism(const BenchBlock& block_before, const BenchRow& before,
   add_bytes(facts, block_before, before, block_after, after);
   add_busiest(facts, block_before, before, block_after, after);
   add_causes(facts, before, after);
-  std::string out;
-  for (const std::string& fact : facts) out += (out.empty() ? "" : "; ") + fact;
-  return out.empty() ? "the same choice on the same links at other rates" : out;
+  if (facts.empty()) return "the same choice on the same links at other rates";
+  return fmt::format("{}", fmt::join(facts, "; "));
 }
 
 }  // namespace fabricast

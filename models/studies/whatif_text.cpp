@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/io/counted.hpp"
 #include "models/io/csv_table.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
@@ -71,10 +72,8 @@ std::string subject(const WorkRow& row) {
 }  // namespace
 
 std::string whatif_text(const WhatifResult& result) {
-  std::string out = fmt::format(
-      "# {} changed, {} combinations simulated\n",
-      result.factors.size() == 1 ? "1 thing" : fmt::format("{} things", result.factors.size()),
-      result.runs);
+  std::string out = fmt::format("# {} changed, {} combinations simulated\n",
+                                counted(std::ssize(result.factors), "thing"), result.runs);
   for (const WhatifRow& row : result.rows) out += "#\n" + row_text(result, row);
   return out + notes_text(result.notes);
 }

@@ -1,14 +1,16 @@
 #pragma once
+
+#include <doctest/doctest.h>
+
 // For runs under sanitizers, which are five to ten times slower: they look for faults of memory,
 // not of figures, so that fewer cases will do.
 
 namespace fabricast {
 
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
+inline constexpr bool kSanitized = FABRICAST_SANITIZED;  // by tests/CMakeLists.txt
+
+/// Decorates a test of figures that would take minutes there, and whose code others run too.
+inline doctest::skip minutes_under_sanitizers() { return doctest::skip(kSanitized); }
 
 /// So many of `wanted` random cases.
 constexpr int cases(int wanted) { return kSanitized ? (wanted + 5) / 6 : wanted; }

@@ -24,7 +24,7 @@ Duration exactly(const PartsCatalogue& parts, Collective collective, int nodes, 
 }  // namespace
 
 TEST_CASE("collective times: between powers of two a line is close enough" *
-          doctest::skip(kSanitized)) {
+          minutes_under_sanitizers()) {
   const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
   CollectiveTimes times(cluster, parts.software, {});

@@ -36,7 +36,7 @@ struct HandMade final : ExchangeSchedule {
   /// A message in batches of their own at both ends.
   void add(std::uint32_t from, std::uint32_t to, std::int64_t bytes, std::uint32_t slots,
            const ExchangeWay& way) {
-    ExchangeLane lane{to, {bytes}, {kChunk}, 0, slots, {}};
+    ExchangeLane lane{to, {bytes}, {kChunk}, 0, slots, {}, {}};
     batches[from].push_back({{lane}, {}, {}, true});
     lane.peer = from;
     batches[to].push_back({{}, {lane}, {}, true});
@@ -89,9 +89,11 @@ TEST_CASE("direct: one slot is one chunk per round trip") {
 
 TEST_CASE("direct: overhead and copying at both ends add up for one chunk") {
   HandMade schedule(2);
-  ExchangeLane lane{1, {kChunk}, {kChunk}, 0, 8, {50'000'000'000}};  // 20 ns a chunk
+  ExchangeLane lane{1, {kChunk}, {kChunk}, 0, 8, {50'000'000'000}, {}};  // 20 ns a chunk
+  lane.extra = {40};
   schedule.batches[0].push_back({{lane}, {}, {}, true});
   lane.peer = 0;
+  lane.extra = {9};
   schedule.batches[1].push_back({{}, {lane}, {}, true});
   schedule.ways[{0, 1}] = direct({0});
   Exchange<PlainStamp> machine(schedule, 2, 0);
@@ -100,7 +102,7 @@ TEST_CASE("direct: overhead and copying at both ends add up for one chunk") {
   kind.overhead = {3'000};
   kind.sync = {70};
   // The link (10 ns) hides behind the sender's copy (20 ns).
-  CHECK(run_ps(machine, kind) == 3'000 + 20'000 + 500 + 70 + 3'000 + 20'000);
+  CHECK(run_ps(machine, kind) == 3'040 + 20'000 + 500 + 70 + 3'009 + 20'000);
 }
 
 TEST_CASE("relayed: a clear-to-send for every chunk, two posts, and the way back and forth") {

@@ -87,7 +87,7 @@ double leaf_to_leaf(Spread spread, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("plain ECMP, adaptive routing and spraying between two leaves" *
-          doctest::skip(kSanitized)) {
+          minutes_under_sanitizers()) {
   double hashed = 0;
   constexpr int draws = 12;
   for (std::uint64_t seed = 1; seed <= draws; ++seed)

@@ -193,7 +193,7 @@ double fluid_queue(double flows) {
 }  // namespace
 
 TEST_CASE("T-62: two flows converge to a fair share, queues stand at the fluid fixed point" *
-          doctest::skip(kSanitized)) {
+          minutes_under_sanitizers()) {
   const Sharing two = share_port(2, 400, 5e9, 0.125e9);
   check_vector("T-62", "from 40 and 1 Gb/s, Jain index", "packet", two.jain, 1, 0.005);
   check_vector("T-62", "N=2, mean queue, kB", "packet", two.queue_kb, 23.6, 0.15);

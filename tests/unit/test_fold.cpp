@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fold_cases.hpp"
+#include "sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -65,12 +66,7 @@ Drawn random_run(Random& random, const PartsCatalogue& parts) {
 TEST_CASE("folded = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
   Random random(11);
-  // Under sanitizers fewer will do: they look for faults of memory, not of figures.
-#ifdef __SANITIZE_ADDRESS__
-  constexpr int kRuns = 40;
-#else
-  constexpr int kRuns = 300;
-#endif
+  constexpr int kRuns = cases(300);
   int folded = 0, tried = 0;
   while (folded < kRuns && tried < 2'000) {
     ++tried;

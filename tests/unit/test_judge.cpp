@@ -66,7 +66,7 @@ struct Score {
 
 /// Causes that can be seen in these rows, each drawn about equally often.
 Score score_of(const JudgeConfig& config, int runs, int healthy, Noise& noise) {
-  const ExpectedRows expectation = expect_rows(config, parts(), one_after_another);
+  const ExpectedRows expectation = expect_rows(config, parts(), {}, one_after_another);
   std::vector<std::size_t> seen;
   for (std::size_t i = 1; i < expectation.causes.size(); ++i) {
     if (!expectation.causes[i].refused.empty()) continue;

@@ -80,12 +80,14 @@ TEST_CASE("kernels: a GEMM is bound by FLOPs or by bytes") {
 }
 
 TEST_CASE("kernels: every GPU has what its precisions need") {
-  for (const auto& [name, gpu] : load_compute()) {
+  for (const auto& [gpu_name, gpu] : load_compute()) {
+    const std::string name = gpu_name;
     CAPTURE(name);
     CHECK(gpu.gemm[1].peak > 1e14);
     for (const GemmRate& rate : gpu.gemm) CHECK((rate.peak > 0) == (rate.efficiency > 0));
   }
-  for (const auto& [name, framework] : load_frameworks()) {
+  for (const auto& [framework_name, framework] : load_frameworks()) {
+    const std::string name = framework_name;
     CAPTURE(name);
     const int parameters = (framework.elementwise != 1) + (framework.host_issue.ps > 0) +
                            (framework.attention != 1) + (framework.exchange_rate.bytes_per_s > 0);

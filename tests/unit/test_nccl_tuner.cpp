@@ -9,6 +9,7 @@
 
 #include "models/nccl/call_plan.hpp"
 #include "nccl_communicators.hpp"
+#include "sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -77,12 +78,7 @@ TEST_CASE("tuner: every prediction as NCCL makes it") {
   CHECK(rows == 384);
 }
 
-// Under sanitizers every eighth row will do: they look for faults of memory, not of figures.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int kDecisionsStride = 8;
-#else
-constexpr int kDecisionsStride = 1;
-#endif
+constexpr int kDecisionsStride = kSanitized ? 8 : 1;
 
 TEST_CASE("tuner: every decision as NCCL makes it") {
   int rows = 0;

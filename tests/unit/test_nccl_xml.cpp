@@ -271,7 +271,7 @@ TEST_CASE("nccl xml: hostile text ends in an error") {
 }
 
 TEST_CASE("nccl xml: 64 GPUs in one node are searched in bounded time" *
-          doctest::skip(kSanitized)) {
+          minutes_under_sanitizers()) {
   // Every try has a budget of steps, as NCCL's has: what grows is only the cost of one step.
   const auto node_of = [](const std::string& nvlink) {
     std::string out = "<system version=\"1\">";

@@ -102,7 +102,8 @@ TEST_CASE("fused NICs: by release and environment") {
        "mlx5_0:200 mlx5_1:200 mlx5_2:200 mlx5_3+mlx5_4:400"},
   };
   for (const auto& [version, assignments, expected] : cases) {
-    CAPTURE(to_text(version));
+    const std::string release = to_text(version);
+    CAPTURE(release);
     std::vector<std::string> warnings;
     Environment environment = environment_of(assignments);
     const auto hca = environment.get("NCCL_IB_HCA");

@@ -4,6 +4,7 @@
 
 #include "fold_cases.hpp"
 #include "models/nccl/communicator.hpp"
+#include "sanitized.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;
@@ -55,11 +56,7 @@ Drawn random_exchange(Random& random, const PartsCatalogue& parts) {
 TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
   Random random(21);
-#ifdef __SANITIZE_ADDRESS__
-  constexpr int kRuns = 20;  // they look for faults of memory, not of figures
-#else
-  constexpr int kRuns = 150;
-#endif
+  constexpr int kRuns = cases(150);
   int folded = 0;
   for (int tried = 0; folded < kRuns && tried < 1'000; ++tried) {
     const Drawn drawn = random_exchange(random, parts);

@@ -35,7 +35,7 @@ TEST_CASE("a tree ends at the only leaf, else at a spine that all its leaves sha
   const Cluster one = cluster_of(4, 8, "QM9700");
   const SharpTree flat = sharp_tree(one, all_nodes(one), 3);
   CHECK(flat.levels() == 1);
-  CHECK(flat.leaves.size() == 1);
+  CHECK(flat.switches.front().size() == 1);
   CHECK(flat.nic_up.size() == 4);
   CHECK(flat.leaf_up.empty());
   CHECK(one.link_name(flat.nic_up[2]) == "node2: mlx5_5 -> leaf3.0 (400 Gb/s)");
@@ -43,11 +43,41 @@ TEST_CASE("a tree ends at the only leaf, else at a spine that all its leaves sha
   const Cluster two = cluster_of(5, 2, "QM9700");
   const SharpTree tall = sharp_tree(two, all_nodes(two), 1);
   CHECK(tall.levels() == 2);
-  CHECK(tall.leaves.size() == 3);
+  CHECK(tall.switches.front().size() == 3);
   CHECK(tall.nic_down.size() == 5);
   REQUIRE(tall.leaf_up.size() == 3);
-  CHECK(two.link_name(tall.leaf_up[2]) == "leaf1.2 -> spine1 (400 Gb/s)");
-  CHECK(two.link_name(tall.leaf_down[0]) == "spine1 -> leaf1.0 (400 Gb/s)");
+  CHECK(two.link_name(tall.leaf_up[2].front()) == "leaf1.2 -> spine1 (400 Gb/s)");
+  CHECK(two.link_name(tall.leaf_down[0].front()) == "spine1 -> leaf1.0 (400 Gb/s)");
+}
+
+TEST_CASE("a tree over pods ends at one core; what a pod sends up is added up in its spine") {
+  const PartsCatalogue parts = load_catalogue();
+  const NodeGraph node = load_cluster({"dgx-h100", 1, ""}, parts).node();
+  FabricConfig fabric = default_fabric(node, parts);
+  fabric.leaf = fabric.spine = fabric.core = parts.fabric_switches.at("QM9700");
+  fabric.leaf_down = 2;
+  fabric.pod_leaves = 2;
+  const Cluster cluster(node, 7, fabric);  // leaves of 2 nodes, pods of 4
+  const SharpTree tree = sharp_tree(cluster, all_nodes(cluster), 1);
+  CHECK(tree.levels() == 3);
+  CHECK(tree.switches[0].size() == 4);
+  CHECK(tree.switches[1].size() == 2);
+  CHECK(tree.switches[2].size() == 1);
+  CHECK(tree.trunks_up[0].size() == 4);
+  REQUIRE(tree.trunks_up[1].size() == 2);  // once for two leaves
+  CHECK(cluster.link_to(tree.trunks_up[1][0]).which == tree.switches[2][0]);
+  CHECK(cluster.link_to(tree.trunks_up[1][1]).which == tree.switches[2][0]);
+  for (std::size_t leaf = 0; leaf < 4; ++leaf) {
+    // Down the way that it went up.
+    REQUIRE(tree.leaf_up[leaf].size() == 2);
+    for (std::size_t step = 0; step < 2; ++step) {
+      CHECK(cluster.link_from(tree.leaf_up[leaf][step]).which ==
+            cluster.link_to(tree.leaf_down[leaf][1 - step]).which);
+    }
+  }
+  // Nodes of one pod need no core.
+  CHECK(sharp_tree(cluster, std::array{0, 1, 2, 3}, 1).levels() == 2);
+  CHECK(sharp_tree(cluster, std::array{4, 6}, 1).levels() == 2);
 }
 
 TEST_CASE("a level costs 0.4 us up and 0.4 us down, the switch's own latency in it") {
@@ -56,23 +86,24 @@ TEST_CASE("a level costs 0.4 us up and 0.4 us down, the switch's own latency in 
     const FabricConfig& fabric = cluster.fabric();
     const SharpTree tree = sharp_tree(cluster, all_nodes(cluster), 0);
     Duration links = fabric.leaf.latency;
-    if (tree.spine) links = links + fabric.leaf.latency + fabric.spine.latency;
-    CHECK(sharp_latency(fabric, tree) + links == nanoseconds(800) * tree.levels());
-    CHECK(sharp_rate(fabric, tree).bytes_per_s == 50'000'000'000);
+    if (tree.levels() == 2) links = links + fabric.leaf.latency + fabric.spine.latency;
+    CHECK(sharp_latency(cluster, tree) + links ==
+          nanoseconds(800) * static_cast<std::int64_t>(tree.levels()));
+    CHECK(sharp_rate(cluster, tree).bytes_per_s == 50'000'000'000);
   }
 }
 
 TEST_CASE("two jobs on one leaf: Quantum has one streaming tree, Quantum-2 one per port") {
   const std::array first = {0, 1}, second = {2, 3}, third = {1, 2};
   const Cluster hdr = cluster_of(4, 8, "QM8700");
-  SharpManager old_subnet(hdr.fabric());
+  SharpManager old_subnet(hdr);
   CHECK(old_subnet.admit(sharp_tree(hdr, first, 0)).empty());
   CHECK(old_subnet.admit(sharp_tree(hdr, second, 0)) ==
         "QM8700 aggregates for 1 streaming tree at a time");
   CHECK(old_subnet.admit(sharp_tree(hdr, second, 1)).empty());  // its own leaf
 
   const Cluster ndr = cluster_of(4, 8, "QM9700");
-  SharpManager subnet(ndr.fabric());
+  SharpManager subnet(ndr);
   CHECK(subnet.admit(sharp_tree(ndr, first, 0)).empty());
   CHECK(subnet.admit(sharp_tree(ndr, second, 0)).empty());
   CHECK(subnet.admit(sharp_tree(ndr, third, 0)) == "a port serves one streaming tree at a time");
@@ -80,7 +111,7 @@ TEST_CASE("two jobs on one leaf: Quantum has one streaming tree, Quantum-2 one p
 
 TEST_CASE("a subnet has so many trees") {
   const Cluster cluster = cluster_of(128, 8, "QM8700");
-  SharpManager manager(cluster.fabric());
+  SharpManager manager(cluster);
   // Pairs of nodes on leaves of their own: eight rails, 16 leaves each.
   int admitted = 0;
   std::string why;
