@@ -17,6 +17,7 @@ void add_bench(CLI::App& app, Action& action);
 void add_decide(CLI::App& app, Action& action);
 void add_cutover(CLI::App& app, Action& action);
 void add_whatif(CLI::App& app, Action& action);
+void add_advise(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_topo(CLI::App& app, Action& action);

@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   add_decide(app, action);
   add_cutover(app, action);
   add_whatif(app, action);
+  add_advise(app, action);
   add_run(app, action);
   add_topo(app, action);
   add_lint(app, action);

@@ -1,83 +1,118 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "cli/job_options.hpp"
 #include "cli/values.hpp"
+#include "cli/work_options.hpp"
 #include "cli/workers.hpp"
 #include "models/io/text_file.hpp"
-#include "models/io/unit_text.hpp"
 #include "models/studies/whatif_text.hpp"
 
 namespace fabricast {
 
 namespace {
 
+constexpr std::size_t kSetupsMax = 64;
+
 /// What was typed, before it means anything.
 struct WhatifOptions {
-  JobOptions job;
-  std::string topology, fabric, collective = "all_reduce", sizes = "1MiB,1GiB", format = "text";
+  WorkOptions work;
+  std::string format = "text";
   std::vector<std::string> to, unset;
-  std::string to_env_file;
-  std::optional<std::string> to_nccl, to_topology, to_fabric;
-  bool sharp = false;
+  // Several of these: several setups after the change.
+  std::vector<std::string> env_files, versions, topologies, fabrics;
 };
 
-BenchConfig before(const WhatifOptions& options) {
-  BenchConfig out;
-  out.topology = options.topology;
-  out.fabric = options.fabric;
-  out.nodes = options.job.node_counts();
-  out.gpus_per_node = options.job.gpus_per_node;
-  out.sharp = options.sharp;
-  out.version = options.job.version();
-  out.environment = options.job.environment();
-  out.collectives =
-      of_option("--collective", [&] { return parse_collectives(options.collective); });
-  out.sizes = of_option("--sizes", [&] { return parse_sizes(options.sizes); });
+/// A setup and what it is called among others.
+struct Named {
+  std::string name;
+  Setup setup;
+};
+
+/// Each of `all` with each value, if there are any.
+template <class Change>
+void multiply(std::vector<Named>& all, const std::vector<std::string>& values, Change change) {
+  if (values.empty()) return;
+  std::vector<Named> out;
+  for (const Named& one : all) {
+    for (const std::string& value : values) {
+      Named made = one;
+      const std::string word = change(made.setup, value);
+      if (values.size() > 1) made.name += (made.name.empty() ? "" : ", ") + word;
+      out.push_back(std::move(made));
+    }
+  }
+  if (out.size() > kSetupsMax)
+    throw Error(fmt::format("{} setups are too many, at most {}", out.size(), kSetupsMax));
+  all = std::move(out);
+}
+
+/// All that before is compared with.
+std::vector<Named> afters(const WhatifOptions& options, const Setup& before) {
+  std::vector<Named> out = {{"", before}};
+  multiply(out, options.topologies, [](Setup& setup, const std::string& value) {
+    setup.topology = value;
+    return "topology " + value;
+  });
+  multiply(out, options.fabrics, [](Setup& setup, const std::string& value) {
+    setup.fabric = value;
+    return "fabric " + value;
+  });
+  multiply(out, options.versions, [](Setup& setup, const std::string& value) {
+    setup.version = of_option("--to-nccl", [&] { return nccl_version_from_text(value); });
+    return "NCCL " + value;
+  });
+  multiply(out, options.env_files, [](Setup& setup, const std::string& value) {
+    setup.environment = {};
+    setup.environment.read_text(
+        read_text_file(value, "--to-env-file takes a file of NAME=value lines"), value);
+    return std::filesystem::path(value).stem().string();
+  });
+  for (Named& one : out) {
+    for (const std::string& name : options.unset) one.setup.environment.unset(name);
+    for (const std::string& assignment : options.to)
+      of_option("--to", [&] { one.setup.environment.set(assignment); });
+    for (const std::string& line : idle_variables(one.setup.environment, one.setup.version))
+      fmt::print(stderr, "{}\n", line);
+  }
   return out;
 }
 
-BenchConfig after(const WhatifOptions& options, BenchConfig config) {
-  if (options.to_topology) config.topology = *options.to_topology;
-  if (options.to_fabric) config.fabric = *options.to_fabric;
-  if (options.to_nccl)
-    config.version =
-        of_option("--to-nccl", [&] { return nccl_version_from_text(*options.to_nccl); });
-  if (!options.to_env_file.empty()) {
-    config.environment = {};
-    config.environment.read_text(
-        read_text_file(options.to_env_file, "--to-env-file takes a file of NAME=value lines"),
-        options.to_env_file);
+template <class Answer>
+void print(const Answer& answer, const std::string& format) {
+  if (format == "csv") {
+    for (const std::string& note : answer.notes) fmt::print(stderr, "note: {}\n", note);
+    fmt::print("{}", whatif_csv(answer));
+  } else {
+    fmt::print("{}", format == "json" ? whatif_json(answer) : whatif_text(answer));
   }
-  for (const std::string& name : options.unset) config.environment.unset(name);
-  for (const std::string& assignment : options.to)
-    of_option("--to", [&] { config.environment.set(assignment); });
-  for (const std::string& line : idle_variables(config.environment, config.version))
-    fmt::print(stderr, "{}\n", line);
-  return config;
 }
 
-int run(const WhatifOptions& options) {
-  const PartsCatalogue parts = load_parts(options.job.parts);
-  const BenchConfig from = before(options);
-  const BenchConfig to = after(options, from);
-  WhatifResult result;
+int run(const WhatifOptions& options, const CLI::App& command) {
+  const PartsCatalogue parts = load_parts(options.work.job.parts);
+  const Work before = options.work.work(command);
+  const std::vector<Named> after = afters(options, setup_of(before));
+  std::optional<WhatifResult> two;
+  std::optional<WhatifTable> many;
   {
     Progress progress;
     const auto callback = progress.callback();
-    result = run_whatif(from, to, parts, [&](std::size_t count, const auto& one) {
+    const ForEach for_each = [&](std::size_t count, const auto& one) {
       for_each_on_all_cores(count, one, callback);
-    });
+    };
+    if (after.size() == 1) {
+      two = run_whatif(before, with_setup(before, after.front().setup), parts, for_each);
+    } else {
+      std::vector<NamedWork> works = {{"before", before}};
+      for (const Named& one : after) works.push_back({one.name, with_setup(before, one.setup)});
+      many = compare_all(works, parts, for_each);
+    }
   }
-  if (options.format == "csv") {
-    for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
-    fmt::print("{}", whatif_csv(result));
-  } else {
-    fmt::print("{}", options.format == "json" ? whatif_json(result) : whatif_text(result));
-  }
+  if (two) print(*two, options.format);
+  if (many) print(*many, options.format);
   return kDone;
 }
 
@@ -85,32 +120,32 @@ int run(const WhatifOptions& options) {
 
 void add_whatif(CLI::App& app, Action& action) {
   auto options = std::make_shared<WhatifOptions>();
+  options->work.collective = "all_reduce";
+  options->work.sizes = "1MiB,1GiB";
   CLI::App* command = app.add_subcommand(
       "whatif", "the same work before and after several changes: what each is worth, and why");
-  command->add_option("--topology", options->topology, "preset name or YAML file")->required();
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
-  add_job_options(*command, options->job);
+  add_work_options(*command, options->work);
   command->add_option("--to", options->to, "NAME=value after the change; may be repeated")
       ->expected(1)
       ->take_all();
   command->add_option("--to-unset", options->unset, "a variable that goes; may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_option("--to-env-file", options->to_env_file,
-                      "the whole environment after the change, in place of --env and --env-file");
-  command->add_option("--to-nccl", options->to_nccl, "version after the change");
-  command->add_option("--to-topology", options->to_topology, "preset name or YAML file");
-  command->add_option("--to-fabric", options->to_fabric, "preset name or YAML file");
-  command->add_option("--collective", options->collective, "nccl-tests' names (list)")
-      ->capture_default_str();
-  command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
-      ->capture_default_str();
-  command->add_flag("--sharp", options->sharp,
-                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  const auto repeated = [&](const char* name, std::vector<std::string>& values, const char* what) {
+    command->add_option(name, values, what)->expected(1)->take_all();
+  };
+  repeated("--to-env-file", options->env_files,
+           "the whole environment after the change, in place of --env and --env-file");
+  repeated("--to-nccl", options->versions, "version after the change");
+  repeated("--to-topology", options->topologies, "preset name or YAML file");
+  repeated("--to-fabric", options->fabrics,
+           "preset name or YAML file; several of these four: a table of each against before");
   command->add_option("--format", options->format)
       ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
 }
 
 }  // namespace fabricast

@@ -15,6 +15,28 @@ namespace {
 
 constexpr double kRatioMax = 1e6;
 
+/// The training step that study whatif changes the setup of, and what its layout file says of it.
+void read_step(Reader& in, Scenario& scenario, BenchConfig& config) {
+  if (!given(in, "layout")) return;
+  for (const char* key : {"collective", "sizes", "nodes", "gpus_per_node"})
+    if (in.has(key)) in.fail(key, "means nothing beside layout, which says what runs, and on what");
+  scenario.step = load_step(resolved(in.text("layout"), scenario.file));
+  config.topology = scenario.step->topology;
+  config.fabric = scenario.step->fabric;
+  config.version = scenario.step->version;
+  config.environment = scenario.step->environment;
+}
+
+/// Keys that say what is asked for, or that this study does not heed.
+void check_setup(Reader& in, bool is_case) {
+  for (const char* key : {"faults", "network", "routing", "seed", "background", "split", "report",
+                          "explain", "expect"})
+    if (in.has(key)) in.fail(key, "is not heeded by study whatif");
+  if (!is_case) return;
+  for (const char* key : {"collective", "sizes", "datatype", "root", "layout"})
+    if (in.has(key)) in.fail(key, "cases of study whatif do the same work", "say it above cases");
+}
+
 std::optional<double> ratio(Reader& in, std::string_view key) {
   return given(in, key) ? std::optional(in.number(key, 0, kRatioMax)) : std::nullopt;
 }
@@ -143,13 +165,17 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   Reader in(tree, file);
   in.choice("kind", {"scenario"});
   Scenario out;
-  out.study = static_cast<Study>(in.choice("study", {"bench", "decide", "concurrent"}));
+  out.study = static_cast<Study>(in.choice("study", {"bench", "decide", "concurrent", "whatif"}));
   out.file = file;
   out.name = in.text("name");
   out.question = in.text("question");
   out.summary = given(in, "report") && in.choice("report", {"full", "summary"}) == 1;
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   BenchConfig config;
+  if (out.study == Study::whatif) {
+    check_setup(in, false);
+    read_step(in, out, config);
+  }
   read_case(in, file, out.study, config);
   ConcurrentConfig concurrent;
   if (out.study == Study::concurrent) read_concurrent(in, concurrent);
@@ -158,12 +184,15 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
     for (const ScenarioCase& other : out.cases)
       if (other.name == one.name)
         child.fail("name", fmt::format("two cases are named \"{}\"", one.name));
+    if (out.study == Study::whatif) check_setup(child, true);
     read_case(child, file, out.study, one.config);
     if (out.study == Study::concurrent) read_concurrent(child, one.concurrent);
     child.finish();
     out.cases.push_back(std::move(one));
   }
   if (out.cases.empty()) out.cases.push_back({out.name, config, concurrent});
+  if (out.study == Study::whatif && out.cases.size() < 2)
+    in.fail("cases", "study whatif compares two setups or more", "the first one is before");
   for (const ScenarioCase& one : out.cases) {
     if (one.config.topology.empty())
       in.fail("", "missing key \"topology\"", "name a preset or a YAML file");
@@ -172,7 +201,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
         in.fail("nodes", "study concurrent takes one number of nodes", "write a case for each");
       if (one.concurrent.groups.empty())
         in.fail("", "missing key \"groups\"", "say what runs at the same time");
-    } else if (one.config.sizes.empty())
+    } else if (one.config.sizes.empty() && !out.step)
       in.fail("", "missing key \"sizes\"", "write sizes like 8B..1GiB or 1MiB,64MiB");
   }
   read_expectations(in, out);

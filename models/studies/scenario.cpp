@@ -78,6 +78,24 @@ ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentCon
   return out;
 }
 
+/// The first case is before.
+void answer_whatif(const Scenario& scenario, const PartsCatalogue& parts, ScenarioResult& out) {
+  const ForEach in_turn = [](std::size_t count, const auto& one) {
+    for (std::size_t i = 0; i < count; ++i) one(i);
+  };
+  std::vector<NamedWork> works;
+  for (const ScenarioCase& one : scenario.cases) {
+    Work work = one.config;
+    if (scenario.step) work = with_setup(*scenario.step, setup_of(work));
+    works.push_back({one.name, std::move(work)});
+  }
+  if (works.size() == 2) {
+    out.whatif = run_whatif(works[0].work, works[1].work, parts, in_turn);
+  } else {
+    out.setups = compare_all(works, parts, in_turn);
+  }
+}
+
 }  // namespace
 
 DecideConfig decide_config(const BenchConfig& config) {
@@ -108,6 +126,10 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
                             const std::function<void(double)>& progress) {
   ScenarioResult out;
   out.scenario = scenario;
+  if (scenario.study == Study::whatif) {
+    answer_whatif(scenario, parts, out);
+    return out;
+  }
   for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
     std::function<void(double)> part;
     if (progress) {

@@ -9,14 +9,16 @@
 #include "models/studies/bench.hpp"
 #include "models/studies/concurrent.hpp"
 #include "models/studies/decide.hpp"
+#include "models/studies/whatif.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
 
 enum class Study : std::uint8_t {
-  bench,      ///< simulates
-  decide,     ///< asks NCCL's own tuning model
-  concurrent  ///< simulates several groups at the same time
+  bench,       ///< simulates
+  decide,      ///< asks NCCL's own tuning model
+  concurrent,  ///< simulates several groups at the same time
+  whatif       ///< simulates the same work in two setups, or in several against the first
 };
 
 /// One line of `expect`. What is not set is not checked.
@@ -54,6 +56,7 @@ struct Scenario {
   Study study = Study::bench;
   std::string parts;                ///< file of own parts; "" = none
   bool summary = false;             ///< one line per row instead of nccl-tests' tables
+  std::optional<StepConfig> step;   ///< whatif: the work, in place of sizes
   std::vector<ScenarioCase> cases;  ///< at least one
   std::vector<Expectation> expectations;
 };
@@ -98,6 +101,8 @@ struct ScenarioResult {
     ConcurrentResult result;
   };
   std::vector<Concurrent> concurrent;   ///< by case, if it is that
+  std::optional<WhatifResult> whatif;   ///< of two cases, if it is that
+  std::optional<WhatifTable> setups;    ///< of more
   std::vector<Verdict> verdicts;        ///< of expectations with a bound
   std::vector<Comparison> comparisons;  ///< of expectations with a measured figure
 

@@ -9,6 +9,7 @@
 #include "models/studies/bench_text.hpp"
 #include "models/studies/decide_text.hpp"
 #include "models/studies/scenario.hpp"
+#include "models/studies/whatif_text.hpp"
 
 namespace fabricast {
 
@@ -76,7 +77,11 @@ std::string comparisons_text(const std::vector<Comparison>& comparisons) {
 std::string scenario_text(const ScenarioResult& result) {
   const Scenario& scenario = result.scenario;
   std::string out = commented(scenario.question);
-  if (scenario.summary) {
+  if (result.whatif) {
+    out += "#\n" + whatif_text(*result.whatif);
+  } else if (result.setups) {
+    out += "#\n" + whatif_text(*result.setups);
+  } else if (scenario.summary) {
     out += "#\n" + summary_text(result);
   } else {
     for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
@@ -91,6 +96,8 @@ std::string scenario_text(const ScenarioResult& result) {
         case Study::concurrent:
           out += concurrent_text(result.concurrent[i].cluster, scenario.cases[i].concurrent,
                                  result.concurrent[i].result);
+          break;
+        case Study::whatif:
           break;
       }
     }

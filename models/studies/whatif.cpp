@@ -6,8 +6,6 @@
 #include <bit>
 #include <utility>
 
-#include "models/studies/mechanism.hpp"
-
 namespace fabricast {
 
 namespace {
@@ -20,46 +18,33 @@ double factorial(int n) {
   return out;
 }
 
-std::string choice(const BenchRow& row) {
-  const CollectiveRun& run = row.decided.run;
-  if (!is_tuned(row.collective)) return fmt::format("{} channels", run.channels);
-  return fmt::format("{} {}, {} channels", row.algorithm(), to_text(run.protocol), run.channels);
-}
-
-/// Every combination's blocks; the same rows in each.
+/// The work in every combination; the same rows in each.
 class Combinations {
  public:
-  Combinations(const BenchConfig& before, const std::vector<WhatifFactor>& factors,
+  Combinations(const Work& before, const std::vector<WhatifFactor>& factors,
                const PartsCatalogue& parts, const ForEach& for_each)
-      : results_(std::size_t{1} << factors.size()) {
-    for_each(results_.size(), [&](std::size_t mask) {
-      BenchConfig config = with_factors(before, factors, static_cast<std::uint32_t>(mask));
-      config.explain =
+      : runs_(std::size_t{1} << factors.size()) {
+    for_each(runs_.size(), [&](std::size_t index) {
+      const auto mask = static_cast<std::uint32_t>(index);
+      const bool explain =
           std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors.size());
-      results_[mask] = run_bench(config, parts);
+      runs_[index] = run_work(with_setup(before, with_factors(setup_of(before), factors, mask)),
+                              parts, explain);
     });
+    for (const WorkRun& run : runs_) check_same_rows(runs_.front(), run);
   }
 
-  const BenchResult& result(std::uint32_t mask) const { return results_[mask]; }
-  const BenchBlock& block(std::uint32_t mask, std::size_t b) const {
-    return results_[mask].blocks[b];
-  }
-  const BenchRow& row(std::uint32_t mask, std::size_t b, std::size_t r) const {
-    return results_[mask].blocks[b].rows[r];
-  }
-  double us(std::uint32_t mask, std::size_t b, std::size_t r) const {
-    return microseconds_of(row(mask, b, r).result.time);
-  }
+  const WorkRun& run(std::uint32_t mask) const { return runs_[mask]; }
+  double us(std::uint32_t mask, std::size_t row) const { return runs_[mask].rows[row].time_us; }
 
  private:
-  std::vector<BenchResult> results_;
+  std::vector<WorkRun> runs_;
 };
 
-Worth worth_of(const Combinations& all, std::size_t factors, std::size_t factor, std::size_t b,
-               std::size_t r) {
+Worth worth_of(const Combinations& all, std::size_t factors, std::size_t factor, std::size_t row) {
   const std::uint32_t whole = bit(factors) - 1, own = bit(factor);
   const auto gain = [&](std::uint32_t without) {
-    return all.us(without, b, r) - all.us(without | own, b, r);
+    return all.us(without, row) - all.us(without | own, row);
   };
   Worth out;
   out.alone_us = gain(0);
@@ -71,51 +56,18 @@ Worth worth_of(const Combinations& all, std::size_t factors, std::size_t factor,
     const int before = std::popcount(mask);
     out.shapley_us += gain(mask) * factorial(before) * factorial(n - before - 1) / factorial(n);
   }
-  const auto change = [&](std::uint32_t from, std::uint32_t to) {
-    return mechanism(all.block(from, b), all.row(from, b, r), all.block(to, b), all.row(to, b, r));
-  };
-  out.mechanism = change(0, own);
+  out.mechanism = mechanism(all.run(0), all.run(own), row);
   if (out.mechanism.empty()) {
-    out.mechanism = change(whole & ~own, whole);
+    out.mechanism = mechanism(all.run(whole & ~own), all.run(whole), row);
     if (!out.mechanism.empty()) out.mechanism = "with the others: " + out.mechanism;
   }
   return out;
 }
 
-WhatifRow row_of(const Combinations& all, std::size_t factors, std::size_t b, std::size_t r) {
-  const std::uint32_t whole = bit(factors) - 1;
-  const BenchRow &before = all.row(0, b, r), &after = all.row(whole, b, r);
-  WhatifRow out;
-  out.collective = before.collective;
-  out.nodes = before.nodes;
-  out.ranks = before.ranks;
-  out.size = before.requested;
-  out.before_us = microseconds_of(before.result.time);
-  out.after_us = microseconds_of(after.result.time);
-  out.before_busbw = before.busbw();
-  out.after_busbw = after.busbw();
-  out.before_choice = choice(before);
-  out.after_choice = choice(after);
-  out.mechanism = mechanism(all.block(0, b), before, all.block(whole, b), after);
-  for (std::size_t i = 0; i < factors; ++i) out.worths.push_back(worth_of(all, factors, i, b, r));
-  return out;
-}
-
-/// Work that one of them rounds down to nothing would leave rows without a partner.
-void check_same_work(const Combinations& all, std::size_t factors) {
-  const auto rows = [](const BenchResult& result) {
-    std::vector<std::tuple<Collective, int, std::int64_t>> out;
-    for (const BenchBlock& block : result.blocks) {
-      for (const BenchRow& row : block.rows)
-        out.emplace_back(row.collective, row.ranks, row.requested.count);
-    }
-    return out;
-  };
-  const auto expected = rows(all.result(0));
-  for (std::uint32_t mask = 1; mask < bit(factors); ++mask) {
-    if (rows(all.result(mask)) != expected)
-      throw Error("before and after are not the same work: other numbers of ranks or sizes",
-                  "give --gpus-per-node and --nodes such that both have as many ranks");
+void add_notes(std::vector<std::string>& notes, const std::string& name, const WorkRun& run) {
+  for (const std::string& note : run.notes) {
+    const std::string line = fmt::format("{}: {}", name, note);
+    if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
   }
 }
 
@@ -138,7 +90,7 @@ std::string WhatifFactor::text() const {
   return fmt::format("{}={} (was {})", name, *after, *before);
 }
 
-std::vector<WhatifFactor> factors_between(const BenchConfig& before, const BenchConfig& after) {
+std::vector<WhatifFactor> factors_between(const Setup& before, const Setup& after) {
   std::vector<WhatifFactor> out;
   using Kind = WhatifFactor::Kind;
   const auto differ = [&](Kind kind, const std::string& a, const std::string& b) {
@@ -168,9 +120,8 @@ std::vector<WhatifFactor> factors_between(const BenchConfig& before, const Bench
   return out;
 }
 
-BenchConfig with_factors(const BenchConfig& before, const std::vector<WhatifFactor>& factors,
-                         std::uint32_t mask) {
-  BenchConfig out = before;
+Setup with_factors(Setup before, const std::vector<WhatifFactor>& factors, std::uint32_t mask) {
+  Setup& out = before;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     if ((mask & bit(i)) == 0) continue;
     const WhatifFactor& factor = factors[i];
@@ -193,26 +144,45 @@ BenchConfig with_factors(const BenchConfig& before, const std::vector<WhatifFact
         break;
     }
   }
+  return before;
+}
+
+WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
+                        const ForEach& for_each) {
+  WhatifResult out;
+  out.factors = factors_between(setup_of(before), setup_of(after));
+  const Combinations all(before, out.factors, parts, for_each);
+  const std::size_t factors = out.factors.size();
+  out.runs = std::size_t{1} << factors;
+  const WorkRun &first = all.run(0), &last = all.run(bit(factors) - 1);
+  for (std::size_t r = 0; r < first.rows.size(); ++r) {
+    WhatifRow& row = out.rows.emplace_back();
+    row.before = first.rows[r];
+    row.after = last.rows[r];
+    row.mechanism = mechanism(first, last, r);
+    for (std::size_t i = 0; i < factors; ++i) row.worths.push_back(worth_of(all, factors, i, r));
+  }
+  add_notes(out.notes, "before", first);
+  add_notes(out.notes, "after", last);
   return out;
 }
 
-WhatifResult run_whatif(const BenchConfig& before, const BenchConfig& after,
-                        const PartsCatalogue& parts, const ForEach& for_each) {
-  WhatifResult out;
-  out.factors = factors_between(before, after);
-  const Combinations all(before, out.factors, parts, for_each);
-  check_same_work(all, out.factors.size());
-  out.runs = std::size_t{1} << out.factors.size();
-  const std::uint32_t whole = bit(out.factors.size()) - 1;
-  for (std::size_t b = 0; b < all.result(0).blocks.size(); ++b) {
-    for (std::size_t r = 0; r < all.block(0, b).rows.size(); ++r)
-      out.rows.push_back(row_of(all, out.factors.size(), b, r));
-  }
-  for (const std::uint32_t mask : {0U, whole}) {
-    for (const std::string& note : all.result(mask).notes) {
-      const std::string line = (mask == 0 ? "before: " : "after: ") + note;
-      if (std::ranges::find(out.notes, line) == out.notes.end()) out.notes.push_back(line);
-    }
+double WhatifTable::total_us(std::size_t run) const {
+  double out = 0;
+  for (const WorkRow& row : runs[run].rows) out += row.time_us;
+  return out;
+}
+
+WhatifTable compare_all(const std::vector<NamedWork>& works, const PartsCatalogue& parts,
+                        const ForEach& for_each) {
+  WhatifTable out;
+  out.runs.resize(works.size());
+  for_each(works.size(),
+           [&](std::size_t i) { out.runs[i] = run_work(works[i].work, parts, true); });
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    out.names.push_back(works[i].name);
+    check_same_rows(out.runs.front(), out.runs[i]);
+    add_notes(out.notes, works[i].name, out.runs[i]);
   }
   return out;
 }

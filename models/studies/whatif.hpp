@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/studies/bench.hpp"
 #include "models/studies/for_each.hpp"
+#include "models/studies/work.hpp"
 
 namespace fabricast {
 
@@ -35,14 +35,9 @@ struct Worth {
 };
 
 struct WhatifRow {
-  Collective collective{};
-  int nodes = 1, ranks = 1;
-  Bytes size;
-  double before_us = 0, after_us = 0;
-  double before_busbw = 0, after_busbw = 0;
-  std::string before_choice, after_choice;  ///< "Tree LL128, 16 channels"
-  std::string mechanism;                    ///< of all changes together
-  std::vector<Worth> worths;                ///< by factor
+  WorkRow before, after;
+  std::string mechanism;      ///< of all changes together
+  std::vector<Worth> worths;  ///< by factor
 };
 
 struct WhatifResult {
@@ -52,16 +47,34 @@ struct WhatifResult {
   std::size_t runs = 0;            ///< combinations simulated
 };
 
-/// The factors between two questions, in the order in which `after` has them. Throws Error when
-/// there is none, or more than kFactorsMax.
-std::vector<WhatifFactor> factors_between(const BenchConfig& before, const BenchConfig& after);
+/// The factors between two setups, in the order in which `after` has them. Throws Error when there
+/// is none, or more than kFactorsMax.
+std::vector<WhatifFactor> factors_between(const Setup& before, const Setup& after);
 
 /// `before` with those factors changed that `mask` has bits for.
-BenchConfig with_factors(const BenchConfig& before, const std::vector<WhatifFactor>& factors,
-                         std::uint32_t mask);
+Setup with_factors(Setup before, const std::vector<WhatifFactor>& factors, std::uint32_t mask);
 
 /// Both ask for the same work. Throws Error.
-WhatifResult run_whatif(const BenchConfig& before, const BenchConfig& after,
-                        const PartsCatalogue& parts, const ForEach& for_each);
+WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
+                        const ForEach& for_each);
+
+/// The work under a setup of that name.
+struct NamedWork {
+  std::string name;
+  Work work;
+};
+
+/// Several setups, each against the first.
+struct WhatifTable {
+  std::vector<std::string> names;
+  std::vector<WorkRun> runs;  ///< by name; the same rows in each
+  std::vector<std::string> notes;
+
+  /// Of all rows together.
+  double total_us(std::size_t run) const;
+};
+/// All ask for the same work. Throws Error.
+WhatifTable compare_all(const std::vector<NamedWork>& works, const PartsCatalogue& parts,
+                        const ForEach& for_each);
 
 }  // namespace fabricast

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/io/counted.hpp"
+#include "models/io/csv_table.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
 
@@ -14,28 +15,37 @@ std::string us(double time) {
   return time >= 1000 ? fmt::format("{:.1f}", time) : fmt::format("{:.2f}", time);
 }
 
-/// "+12.3 us (4.1 %)" of what it took before.
-std::string gain(double gain_us, double before_us) {
+std::string time_with_unit(const WorkRow& row) {
+  return row.collective ? us(row.time_us) + " us" : time_text(row.time_us * 1e-6);
+}
+
+std::string rate(const WorkRow& row) {
+  return row.collective ? fmt::format("busbw {:.2f} GB/s", row.busbw_GBps)
+                        : fmt::format("{:.0f} tokens/s", row.tokens_per_s);
+}
+
+/// "+12.3 (+4.1 %)" of what it took before, in us or ms.
+std::string gain(double gain_us, const WorkRow& before) {
   if (gain_us == 0) return "0";
-  return fmt::format("{:+.2f} ({:+.1f} %)", gain_us, 100 * gain_us / before_us);
+  return fmt::format("{:+.2f} ({:+.1f} %)", before.collective ? gain_us : gain_us * 1e-3,
+                     100 * gain_us / before.time_us);
 }
 
 std::string row_text(const WhatifResult& result, const WhatifRow& row) {
-  std::string out = fmt::format("# {} {} on {} ranks, {} nodes\n", to_text(row.size),
-                                to_text(row.collective), row.ranks, row.nodes);
-  out += fmt::format("#   before: {} us, busbw {:.2f} GB/s ({})\n", us(row.before_us),
-                     row.before_busbw, row.before_choice);
-  out += fmt::format("#   after:  {} us, busbw {:.2f} GB/s ({}): {:.3f} of the time\n",
-                     us(row.after_us), row.after_busbw, row.after_choice,
-                     row.after_us / row.before_us);
+  std::string out = fmt::format("# {}\n", row.before.what);
+  out += fmt::format("#   before: {}, {} ({})\n", time_with_unit(row.before), rate(row.before),
+                     row.before.choice);
+  out += fmt::format("#   after:  {}, {} ({}): {:.3f} of the time\n", time_with_unit(row.after),
+                     rate(row.after), row.after.choice, row.after.time_us / row.before.time_us);
   if (!row.mechanism.empty()) out += fmt::format("#   {}\n", row.mechanism);
   TextTable table("  ");
-  table.add({"us saved by", "alone", "in order", "as the last", "Shapley"});
+  table.add({row.before.collective ? "us saved by" : "ms saved by", "alone", "in order",
+             "as the last", "Shapley"});
   for (std::size_t i = 0; i < row.worths.size(); ++i) {
     const Worth& worth = row.worths[i];
-    table.add({result.factors[i].text(), gain(worth.alone_us, row.before_us),
-               gain(worth.in_order_us, row.before_us), gain(worth.last_us, row.before_us),
-               gain(worth.shapley_us, row.before_us)});
+    table.add({result.factors[i].text(), gain(worth.alone_us, row.before),
+               gain(worth.in_order_us, row.before), gain(worth.last_us, row.before),
+               gain(worth.shapley_us, row.before)});
   }
   for (std::size_t column = 1; column <= 4; ++column) table.align_right(column);
   out += table.text();
@@ -47,14 +57,25 @@ std::string row_text(const WhatifResult& result, const WhatifRow& row) {
   return out;
 }
 
+std::string notes_text(const std::vector<std::string>& notes) {
+  std::string out;
+  for (const std::string& note : notes) out += fmt::format("# note: {}\n", note);
+  return out;
+}
+
+/// The columns of a row that do not depend on the setup.
+std::string subject(const WorkRow& row) {
+  return fmt::format("{},{},{},{}", row.collective ? to_text(*row.collective) : "step", row.nodes,
+                     row.ranks, row.size.count);
+}
+
 }  // namespace
 
 std::string whatif_text(const WhatifResult& result) {
   std::string out = fmt::format("# {} changed, {} combinations simulated\n",
                                 counted(std::ssize(result.factors), "thing"), result.runs);
   for (const WhatifRow& row : result.rows) out += "#\n" + row_text(result, row);
-  for (const std::string& note : result.notes) out += fmt::format("# note: {}\n", note);
-  return out;
+  return out + notes_text(result.notes);
 }
 
 std::string whatif_csv(const WhatifResult& result) {
@@ -64,10 +85,56 @@ std::string whatif_csv(const WhatifResult& result) {
   for (const WhatifRow& row : result.rows) {
     for (std::size_t i = 0; i < row.worths.size(); ++i) {
       const Worth& worth = row.worths[i];
-      out += fmt::format("{},{},{},{},{:.3f},{:.3f},\"{}\",{:.3f},{:.3f},{:.3f},{:.3f}\n",
-                         to_text(row.collective), row.nodes, row.ranks, row.size.count,
-                         row.before_us, row.after_us, result.factors[i].text(), worth.alone_us,
-                         worth.in_order_us, worth.last_us, worth.shapley_us);
+      out +=
+          fmt::format("{},{:.3f},{:.3f},\"{}\",{:.3f},{:.3f},{:.3f},{:.3f}\n", subject(row.before),
+                      row.before.time_us, row.after.time_us, result.factors[i].text(),
+                      worth.alone_us, worth.in_order_us, worth.last_us, worth.shapley_us);
+    }
+  }
+  return out;
+}
+
+std::string whatif_text(const WhatifTable& table) {
+  std::string out = fmt::format("# {} setups, each against the first: \"{}\"\n", table.runs.size(),
+                                table.names.front());
+  const std::vector<WorkRow>& first = table.runs.front().rows;
+  for (std::size_t r = 0; r < first.size(); ++r) {
+    out += fmt::format("#\n# {}\n", first[r].what);
+    TextTable lines("  ");
+    lines.add({"", "time", "of the first", "rate", first[r].collective ? "choice" : "beside work"});
+    for (std::size_t i = 0; i < table.runs.size(); ++i) {
+      const WorkRow& row = table.runs[i].rows[r];
+      lines.add({table.names[i], time_with_unit(row),
+                 fmt::format("{:.3f}", row.time_us / first[r].time_us), rate(row), row.choice});
+    }
+    for (const std::size_t column : {1U, 2U, 3U}) lines.align_right(column);
+    out += lines.text();
+    for (std::size_t i = 1; i < table.runs.size(); ++i) {
+      const std::string words = mechanism(table.runs.front(), table.runs[i], r);
+      out += fmt::format("#   {}: {}\n", table.names[i],
+                         words.empty() ? "changes nothing here" : words);
+    }
+  }
+  if (first.size() > 1) {
+    out += "#\n# all of it, one after another\n";
+    TextTable lines("  ");
+    for (std::size_t i = 0; i < table.runs.size(); ++i)
+      lines.add({table.names[i], us(table.total_us(i)) + " us",
+                 fmt::format("{:.3f}", table.total_us(i) / table.total_us(0))});
+    lines.align_right(1);
+    out += lines.text();
+  }
+  return out + notes_text(table.notes);
+}
+
+std::string whatif_csv(const WhatifTable& table) {
+  std::string out = "setup,collective,nodes,ranks,size_bytes,time_us,of_the_first,choice\n";
+  for (std::size_t i = 0; i < table.runs.size(); ++i) {
+    for (std::size_t r = 0; r < table.runs[i].rows.size(); ++r) {
+      const WorkRow& row = table.runs[i].rows[r];
+      out += fmt::format("{},{},{:.3f},{:.4f},{}\n", csv_field(table.names[i]), subject(row),
+                         row.time_us, row.time_us / table.runs.front().rows[r].time_us,
+                         csv_field(row.choice));
     }
   }
   return out;

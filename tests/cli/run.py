@@ -55,9 +55,9 @@ def transcript():
 
 def help_goes_to_stdout():
     for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
-                      "cutover --help", "whatif --help", "lint --help", "step --help",
-                      "plan --help", "serve --help", "judge --help", "import --help",
-                      "hang --help", "check --help", "validate --help",
+                      "cutover --help", "whatif --help", "advise --help", "lint --help",
+                      "step --help", "plan --help", "serve --help", "judge --help",
+                      "import --help", "hang --help", "check --help", "validate --help",
                       "validate nccl-tests --help", "validate steps --help", "calibrate --help"]:
         ran = run(arguments)
         assert ran.returncode == 0 and "Usage: fabricast" in ran.stdout and not ran.stderr, ran
@@ -201,6 +201,23 @@ def quotes_are_printed(name, least):
         path.write_text("\n".join(quoted) + "\n")
 
 
+def advice_is_written():
+    """The files are what --format prints."""
+    asked = "advise --topology dgx-h100 --goal latency --sizes 8B --env NCCL_CROSS_NIC=1"
+    with tempfile.TemporaryDirectory() as folder:
+        ran = run(f"{asked} --write {folder}/new")
+        assert ran.returncode == 0 and ran.stdout == run(asked).stdout, ran
+        for name, form in [("advice.txt", "text"), ("advice.json", "json"),
+                           ("nccl-env.sh", "shell"), ("kubernetes-env.yaml", "kubernetes"),
+                           ("slurm-task-prolog.sh", "slurm"), ("nccl.conf", "nccl.conf"),
+                           ("verify.sh", "nccl-tests")]:
+            text = (Path(folder) / "new" / name).read_text()
+            assert text == run(f"{asked} --format {form}").stdout, name
+        prolog = subprocess.run(["sh", f"{folder}/new/slurm-task-prolog.sh"],
+                                stdout=subprocess.PIPE, text=True)
+        assert prolog.stdout == "export NCCL_CROSS_NIC=1\n", prolog
+
+
 def full_disk():
     with open("/dev/full", "w") as full:
         for arguments in [SMALL, SMALL + " --format csv"]:
@@ -215,7 +232,7 @@ def main():
                   xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
                   nccl_tests_sizes, trace_is_a_timeline, failed_expectation, sarif_is_sarif,
                   lint_reads_stdin, variables_are_listed, rules_are_documented,
-                  claims_are_quoted, full_disk]:
+                  claims_are_quoted, advice_is_written, full_disk]:
         try:
             check()
             print(f"ok      {check.__name__}")

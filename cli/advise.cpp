@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "cli/work_options.hpp"
+#include "cli/workers.hpp"
+#include "models/io/calibrated.hpp"
+#include "models/studies/advise_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// What was typed, before it means anything.
+struct AdviseOptions {
+  WorkOptions work;
+  std::string goal = "training", format = "text", write;
+  double least_percent = 1;
+  bool pin_hcas = false;
+};
+
+AdviseConfig config(const AdviseOptions& options, const CLI::App& command) {
+  AdviseConfig out;
+  out.goal = *goal_from_text(options.goal);
+  WorkOptions work = options.work;
+  if (!given(command, "--collective")) work.collective = work_of(out.goal).collectives;
+  if (!given(command, "--sizes")) work.sizes = work_of(out.goal).sizes;
+  out.work = work.work(command);
+  out.pin_hcas = options.pin_hcas;
+  out.least = options.least_percent / 100;
+  return out;
+}
+
+/// Before anything is simulated.
+void make_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem || !std::filesystem::is_directory(folder))
+    throw Error(Place{folder, 0, {}}, "is no folder and cannot be made one",
+                "--write takes a folder");
+}
+
+void write_files(const std::string& folder, const AdviseResult& result) {
+  for (const AdviseFile& file : advise_files(result)) {
+    const std::string path = (std::filesystem::path(folder) / file.name).string();
+    std::ofstream out(path, std::ios::binary);
+    out << file.text;
+    out.close();
+    if (out.fail()) throw Error(Place{path, 0, {}}, "cannot be written");
+    fmt::print(stderr, "{}\n", path);
+  }
+}
+
+std::string text_in(const std::string& format, const AdviseResult& result) {
+  if (format == "json") return advise_json(result);
+  if (format == "shell") return advise_shell(result);
+  if (format == "kubernetes") return advise_kubernetes(result);
+  if (format == "slurm") return advise_slurm(result);
+  if (format == "nccl.conf") return advise_nccl_conf(result);
+  if (format == "tuner-csv") return advise_tuner(result);
+  if (format == "nccl-tests") return advise_verify(result);
+  return advise_text(result);
+}
+
+int run(const AdviseOptions& options, const CLI::App& command) {
+  const PartsCatalogue parts = load_parts(options.work.job.parts);
+  const AdviseConfig asked = config(options, command);
+  make_folder(options.write);
+  AdviseResult result;
+  {
+    Progress progress;
+    const auto callback = progress.callback();
+    result = run_advise(
+        asked, candidate_moves(asked.work, parts), parts, load_bands(options.work.job.parts),
+        [&](std::size_t count, const auto& one) { for_each_on_all_cores(count, one, callback); });
+  }
+  if (!options.write.empty()) write_files(options.write, result);
+  fmt::print("{}", text_in(options.format, result));
+  return kDone;
+}
+
+}  // namespace
+
+void add_advise(CLI::App& app, Action& action) {
+  auto options = std::make_shared<AdviseOptions>();
+  CLI::App* command = app.add_subcommand(
+      "advise", "the environment that suits a job best, with what each line of it is worth");
+  command
+      ->add_option("--goal", options->goal,
+                   "what counts: large collectives, tensor-parallel all-reduces, small ones, or "
+                   "bytes per second")
+      ->check(one_of({"training", "inference", "latency", "bandwidth"}))
+      ->capture_default_str();
+  add_work_options(*command, options->work);
+  command->add_flag("--pin-hcas", options->pin_hcas,
+                    "also NCCL_IB_HCA with the exact names of the topology");
+  command
+      ->add_option("--least", options->least_percent,
+                   "percent of the time that a line must save to be written")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--write", options->write, "a folder: all forms of it, as files");
+  command->add_option("--format", options->format)
+      ->check(one_of(
+          {"text", "json", "shell", "kubernetes", "slurm", "nccl.conf", "tuner-csv", "nccl-tests"}))
+      ->capture_default_str();
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
+}
+
+}  // namespace fabricast

@@ -1,0 +1,111 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "models/io/tuner_csv.hpp"
+#include "models/studies/tuner_rules.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+const ForEach kInTurn = [](std::size_t count, const auto& one) {
+  for (std::size_t i = 0; i < count; ++i) one(i);
+};
+
+bool always(Algorithm, Protocol) { return true; }
+
+}  // namespace
+
+TEST_CASE("tuner file: read as the example plugin reads it") {
+  const auto rules = parse_tuner_csv(
+      "# a comment\n"
+      "\n"
+      "allreduce,0,65536,tree,ll,2,2,16,-1,-1\n"
+      " allgather , 65537 ,9223372036854775807, nvls ,simple,16,-1,-1\n"
+      "reduce_scatter,0,1K,cube,ll256,-1,-1,-1,4,1,what,follows\n"
+      "broadcast,,0,10,ring,ll128,4,1,8\r\n"
+      "allreduce,0,10,ring,simple,1,1\n");
+  REQUIRE(rules.size() == 4);
+  CHECK(rules[0] == TunerRule{Collective::all_reduce, 0, 65536, Algorithm::tree, Protocol::ll, 2, 2,
+                              16, -1, -1});
+  CHECK(rules[1] == TunerRule{Collective::all_gather, 65537, kAnyTunerSize, Algorithm::nvls,
+                              Protocol::simple, 16, -1, -1, -1, -1});
+  // Words it does not know, and a number that ends at its first letter.
+  CHECK(rules[2] == TunerRule{Collective::all_reduce, 0, 1, Algorithm::ring, Protocol::simple, -1,
+                              -1, -1, 4, 1});
+  // Empty fields vanish.
+  CHECK(rules[3] ==
+        TunerRule{Collective::broadcast, 0, 10, Algorithm::ring, Protocol::ll128, 4, 1, 8, -1, -1});
+}
+
+TEST_CASE("tuner file: a line of 256 characters is two") {
+  std::string line = "allreduce,0,10,ring,simple,1,1,8";
+  line += std::string(255 - line.size(), ' ');
+  const auto rules = parse_tuner_csv(line + "allgather,0,10,ring,ll,1,1,8\n");
+  REQUIRE(rules.size() == 2);
+  CHECK(rules[1].collective == Collective::all_gather);
+}
+
+TEST_CASE("tuner file: the first rule that matches and can be had") {
+  const auto rules = parse_tuner_csv(
+      "allreduce,0,100,nvls,simple,8,2,16\n"
+      "allreduce,0,100,tree,ll,-1,2,16\n"
+      "allreduce,101,200,ring,ll,4,-1,-1,-1,1\n");
+  const auto no_nvls = [](Algorithm a, Protocol) { return a != Algorithm::nvls; };
+  const TunerCall call{Collective::all_reduce, 100, 2, 16};
+  CHECK(tuner_answer(rules, call, always).rule->algorithm == Algorithm::nvls);
+  CHECK(tuner_answer(rules, call, always).channels == 8);
+  CHECK(tuner_answer(rules, call, no_nvls).rule->algorithm == Algorithm::tree);
+  // "Keep" is one channel, and so is no rule at all.
+  CHECK(tuner_answer(rules, call, no_nvls).channels == 1);
+  CHECK_FALSE(tuner_answer(rules, {Collective::all_reduce, 150, 2, 16}, always).rule);
+  CHECK(tuner_answer(rules, {Collective::all_reduce, 150, 2, 16}, always).channels == 1);
+  CHECK(tuner_answer(rules, {Collective::all_reduce, 150, 2, 16, 1, true}, always).rule);
+  CHECK_FALSE(tuner_answer(rules, {Collective::all_reduce, 100, 4, 32}, always).rule);
+}
+
+TEST_CASE("tuner file: what is written, read back, is what was meant at every size") {
+  BenchConfig config;
+  config.topology = "dgx-h100";
+  config.nodes = {1, 2};
+  config.gpus_per_node = 2;
+  config.version = kNccl2_27_7;
+  const TunerPlan plan = plan_tuner(config, load_catalogue(), kInTurn);
+  const auto rules = parse_tuner_csv(tuner_file(plan));
+  CHECK(rules == plan.rules);
+  REQUIRE(plan.picks.size() == 60);  // powers of two from 8 B to 4 GiB, on 1 and 2 nodes
+  for (const TunerPick& pick : plan.picks) {
+    CAPTURE(pick.size.count);
+    const TunerAnswer answer =
+        tuner_answer(rules, {pick.collective, pick.size.count, pick.nodes, pick.ranks}, always);
+    REQUIRE(answer.rule);
+    CHECK(answer.rule->algorithm == pick.algorithm);
+    CHECK(answer.rule->protocol == pick.protocol);
+    CHECK(answer.channels == pick.channels);
+    // Another choice only where it is better beyond doubt.
+    if (!pick.is_own()) CHECK(pick.time_us * doubt_of(pick.algorithm, pick.nodes) < pick.own_us);
+  }
+  // No size is left to the plugin's single channel.
+  for (const TunerRule& rule : rules) {
+    CHECK(rule.channels > 0);
+    for (const std::int64_t bytes : {rule.bytes_min, rule.bytes_max})
+      CHECK(tuner_answer(rules, {rule.collective, bytes, rule.nodes, rule.ranks}, always).rule ==
+            rule);
+    if (rule.bytes_min > 0) {
+      CHECK(
+          tuner_answer(rules, {rule.collective, rule.bytes_min - 1, rule.nodes, rule.ranks}, always)
+              .rule->bytes_max == rule.bytes_min - 1);
+    }
+  }
+}
+
+TEST_CASE("tuner file: older plugins read none") {
+  BenchConfig config;
+  config.topology = "dgx-h100";
+  config.version = kNccl2_21_5;
+  CHECK(error_text([&] { plan_tuner(config, load_catalogue(), kInTurn); }) ==
+        "the example tuner plugin of NCCL 2.21.5 reads no file\n"
+        "hint: that of 2.27.5 and later does: --nccl 2.27.7");
+}

@@ -1,0 +1,112 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "models/studies/scenario.hpp"
+#include "models/studies/whatif_text.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+const ForEach kInTurn = [](std::size_t count, const auto& one) {
+  for (std::size_t i = 0; i < count; ++i) one(i);
+};
+
+BenchConfig two_nodes(Bytes size) {
+  BenchConfig out;
+  out.topology = "hgx-h200-2nic";
+  out.nodes = {2};
+  out.sizes = {size};
+  return out;
+}
+
+BenchConfig changed(BenchConfig config, const std::vector<std::string>& assignments) {
+  for (const std::string& one : assignments) config.environment.set(one);
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("whatif: gains in order and by Shapley add up to the whole") {
+  const BenchConfig before =
+      changed(two_nodes({1 << 24}), {"NCCL_IB_HCA==mlx5_0", "NCCL_NET_GDR_LEVEL=LOC"});
+  const BenchConfig after =
+      changed(two_nodes({1 << 24}), {"NCCL_NET_GDR_LEVEL=SYS", "NCCL_ALGO=Ring"});
+  const WhatifResult result = run_whatif(before, after, load_catalogue(), kInTurn);
+  REQUIRE(result.factors.size() == 3);
+  CHECK(result.runs == 8);
+  REQUIRE(result.rows.size() == 1);
+  const WhatifRow& row = result.rows.front();
+  double in_order = 0, shapley = 0;
+  for (const Worth& worth : row.worths) {
+    in_order += worth.in_order_us;
+    shapley += worth.shapley_us;
+  }
+  const double whole = row.before.time_us - row.after.time_us;
+  CHECK(in_order == doctest::Approx(whole).epsilon(1e-9));
+  CHECK(shapley == doctest::Approx(whole).epsilon(1e-9));
+  CHECK(row.worths.front().alone_us == row.worths.front().in_order_us);
+  CHECK(row.worths.back().last_us == row.worths.back().in_order_us);
+}
+
+TEST_CASE("whatif: a step's times are those of step") {
+  StepConfig before = load_step(FABRICAST_TEST_DATA "/../../scenarios/steps/claim-fsdp.yaml");
+  StepConfig after = before;
+  before.environment.set("NCCL_NET_GDR_LEVEL", "LOC");
+  before.environment.set("NCCL_IB_HCA", "=mlx5_0");
+  const PartsCatalogue parts = load_catalogue();
+  const WhatifResult result = run_whatif(before, after, parts, kInTurn);
+  REQUIRE(result.rows.size() == 1);
+  const WhatifRow& row = result.rows.front();
+  const StepResult first = run_step(before, parts), last = run_step(after, parts);
+  CHECK(row.before.time_us == microseconds_of(first.step.time));
+  CHECK(row.after.time_us == microseconds_of(last.step.time));
+  CHECK(row.after.tokens_per_s == last.tokens_per_s);
+  CHECK(row.mechanism.find("DP, exposed: -") == 0);
+  CHECK(whatif_text(result).find("ms saved by") != std::string::npos);
+  const auto json = nlohmann::json::parse(whatif_json(result));
+  CHECK(json["rows"][0]["after_tokens_per_s"] == last.tokens_per_s);
+}
+
+TEST_CASE("whatif: each setup is compared with the first") {
+  const BenchConfig work = two_nodes({1 << 20});
+  const WhatifTable table = compare_all(
+      {{"as it is", work}, {"the same", work}, {"a ring", changed(work, {"NCCL_ALGO=Ring"})}},
+      load_catalogue(), kInTurn);
+  CHECK(table.total_us(0) == table.total_us(1));
+  CHECK(table.total_us(2) > table.total_us(0));
+  const std::string text = whatif_text(table);
+  CHECK(text.find("# 3 setups, each against the first: \"as it is\"") == 0);
+  CHECK(text.find("#   the same: changes nothing here\n") != std::string::npos);
+  CHECK(text.find("#   a ring: Ring ") != std::string::npos);
+}
+
+TEST_CASE("whatif: what cannot be compared") {
+  const BenchConfig work = two_nodes({1 << 20});
+  const PartsCatalogue parts = load_catalogue();
+  CHECK(error_text([&] { run_whatif(work, work, parts, kInTurn); }) ==
+        "before and after are the same: nothing to compare");
+  BenchConfig other = work;
+  other.topology = "gh200-4";
+  CHECK(error_text([&] { run_whatif(work, other, parts, kInTurn); }) ==
+        "before and after are not the same work: other numbers of ranks or sizes\n"
+        "hint: give --gpus-per-node and --nodes such that both have as many ranks");
+}
+
+TEST_CASE("whatif: scenarios") {
+  const auto refused = [](const std::string& text) {
+    return error_text([&] {
+      parse_scenario("kind: scenario\nstudy: whatif\nname: x\nquestion: x?\n" + text, "x.yaml");
+    });
+  };
+  const std::string work = "topology: dgx-h100\nsizes: 1MiB\n";
+  CHECK(refused(work + "cases:\n  - name: one\n") ==
+        "x.yaml:7: cases: study whatif compares two setups or more\nhint: the first one is before");
+  CHECK(refused(work + "cases:\n  - name: one\n  - name: two\n    sizes: 1KiB\n") ==
+        "x.yaml:10: cases[1].sizes: cases of study whatif do the same work\n"
+        "hint: say it above cases");
+  CHECK(refused(work + "explain: true\n") == "x.yaml:7: explain: is not heeded by study whatif");
+}
