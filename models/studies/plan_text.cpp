@@ -120,8 +120,12 @@ std::string short_layout(const Layout& l) {
   std::string out = fmt::format("TP {} PP {}", l.tensor, l.pipeline);
   if (l.virtual_stages > 1) out += fmt::format(" x {}", l.virtual_stages);
   if (l.context > 1) out += fmt::format(" CP {}", l.context);
+  if (l.context > 1 && l.context_exchange != ContextExchange::ring)
+    out += fmt::format(" by {}", to_text(l.context_exchange));
   if (l.expert > 1) out += fmt::format(" EP {}", l.expert);
+  if (l.expert_tensor > 1) out += fmt::format(" x TP {}", l.expert_tensor);
   out += fmt::format(" DP {} micro-batch {} {}", l.data(), l.micro_batch, to_text(l.sharding));
+  if (l.sharding == Sharding::hsdp) out += fmt::format(" of {}", l.shard_group);
   return l.order == kMegatronOrder ? out : out + ", " + to_text(l.order);
 }
 

@@ -63,7 +63,7 @@ ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
 }
 
 ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts) {
-  const Cluster cluster = load_cluster(step_request(config.site, parts), parts);
+  const Cluster cluster = load_site(config.site, parts);
   CollectiveTimes collectives =
       collectives_of(config.site, cluster, parts, CollectiveTimes::Estimate::simulated);
   const int there = sized(config.site, cluster).layout.gpus;

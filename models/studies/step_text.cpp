@@ -14,6 +14,8 @@ std::string layout_line(const Layout& l) {
   if (l.expert_tensor > 1) out += fmt::format(" x TP {}", l.expert_tensor);
   out += fmt::format(", DP {}; {}, {}, recompute {}", l.data(), to_text(l.sharding),
                      to_text(l.precision), to_text(l.recompute));
+  if (l.context > 1 && l.context_exchange != ContextExchange::ring)
+    out += fmt::format(", CP by {}", to_text(l.context_exchange));
   if (l.order != kMegatronOrder) out += fmt::format(", order {}", to_text(l.order));
   if (l.full_share > 0) out += fmt::format(", {:.0f} % of layers full", 100 * l.full_share);
   return out;
