@@ -83,6 +83,8 @@ std::string step_json(const StepResult& result) {
   const Layout& l = config.layout;
   const StepBand band = step_band(config.model);
   const double time = seconds(result.step.time);
+  Json ranks = Json::array();
+  for (const RankRange& range : config.ranks) ranks.push_back(to_text(range));
   const Json out = {{"study", "step"},
                     {"title", config.title},
                     {"model", config.model.name},
@@ -92,6 +94,7 @@ std::string step_json(const StepResult& result) {
                     {"gpu", result.gpu.name},
                     {"nccl", to_text(config.version)},
                     {"layout", layout_json(l)},
+                    {"ranks", ranks},
                     {"step_s", time},
                     {"lower_s", time * band.low},
                     {"upper_s", time * band.high},

@@ -107,6 +107,12 @@ std::string step_text(const StepResult& result) {
                      config.model.title.empty() ? config.model.name : config.model.title,
                      config.nodes, config.topology, l.gpus, result.gpu.name, result.framework.name);
   out += layout_line(l) + "\n";
+  if (!config.ranks.empty()) {
+    out += "ranks on";
+    for (const RankRange& range : config.ranks)
+      out += (&range == config.ranks.data() ? " " : ", ") + to_text(range);
+    out += "\n";
+  }
   out += fmt::format("{} sequences of {} tokens, {} micro-batches of {} per replica\n\n",
                      l.global_batch, l.sequence, l.micro_batches(), l.micro_batch);
   out += fmt::format("step {}   {:.0f} tokens/s per GPU   {:.0f} TFLOP/s per GPU   MFU {:.1f} %\n",

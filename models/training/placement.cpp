@@ -48,6 +48,15 @@ RankRange parse_rank_range(const std::string& text) {
   return out;
 }
 
+std::string to_text(const RankRange& range) {
+  const auto numbers = [](int first, int last) {
+    return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+  };
+  std::string out = (range.racks ? "rack" : "") + numbers(range.first, range.last);
+  if (range.last_gpu >= 0) out += ":" + numbers(range.first_gpu, range.last_gpu);
+  return out;
+}
+
 RankSlots place_ranks(const std::vector<RankRange>& ranges, const Cluster& cluster,
                       int gpus_per_node, int gpus) {
   RankSlots out;

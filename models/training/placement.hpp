@@ -36,6 +36,7 @@ struct RankRange {
 
 /// "12", "0-7" (hosts), "3:4", "3:0-3" (GPUs of a host), "rack2", "rack0-3". Throws Error.
 RankRange parse_rank_range(const std::string& text);
+std::string to_text(const RankRange& range);
 
 /// By rank: node x GPUs per node + GPU. Empty: rank r is the r-th GPU of the job.
 using RankSlots = std::vector<int>;
