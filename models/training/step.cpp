@@ -275,7 +275,8 @@ class Step {
       const std::uint32_t on = graph_.stream_of(TaskId{static_cast<std::uint32_t>(task)});
       StepSpan span = labels_[task];
       span.stage = static_cast<int>(on / kStreams);
-      span.exchange = on % kStreams != kCompute;
+      span.stream = static_cast<int>(on % kStreams);
+      span.exchange = span.stream != kCompute;
       span.start = times[task].start;
       span.end = times[task].end;
       if (span.end > span.start) spans.push_back(span);
