@@ -61,6 +61,12 @@ std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans);
 /// "TP 4 PP 2 x 5 DP 8 micro-batch 1 zero1"
 std::string short_layout(const Layout& layout);
 std::string plan_text(const std::vector<Plan>& plans);
+/// Steps of one layout on variations, a line each.
+struct NamedStep {
+  std::string name;
+  StepResult result;
+};
+std::string variations_text(const std::vector<NamedStep>& steps);
 std::string plan_json(const std::vector<Plan>& plans);
 
 }  // namespace fabricast

@@ -129,6 +129,21 @@ std::string short_layout(const Layout& l) {
   return l.order == kMegatronOrder ? out : out + ", " + to_text(l.order);
 }
 
+std::string variations_text(const std::vector<NamedStep>& steps) {
+  TextTable table("  ");
+  table.add({"", "step", "MFU", "in layers, exposed", "pipeline", "DP, exposed", "USD per step"});
+  for (std::size_t column = 1; column < 7; ++column) table.align_right(column);
+  for (const NamedStep& one : steps) {
+    const StepBreakdown& parts = one.result.step.breakdown;
+    const double inside = parts.busy.tensor + parts.busy.context + parts.busy.expert;
+    table.add({one.name, time_text(seconds(one.result.step.time)),
+               fmt::format("{:.1f} %", 100 * one.result.mfu), time_text(inside),
+               time_text(seconds(parts.pipeline)), time_text(seconds(parts.data)),
+               one.result.cost ? fmt::format("{:.4g}", one.result.cost->step) : ""});
+  }
+  return table.text();
+}
+
 std::string plan_text(const std::vector<Plan>& plans) {
   std::string out;
   for (const Plan& plan : plans) out += (out.empty() ? "" : "\n") + one_plan(plan);

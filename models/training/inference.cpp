@@ -71,7 +71,14 @@ class Pass {
   void layers(int count, bool moe, double layer_attention) {
     if (count == 0) return;
     const double t = s_.tensor, h = m_.hidden;
-    gemm(count, tokens_, m_.projected_width() / t, h, 1);
+    if (m_.latent) {
+      const LatentAttention& a = *m_.latent;
+      gemm(count, tokens_, a.query_rank + a.kv_rank + a.rope_dim, h, 1);
+      gemm(count, tokens_, m_.query_width() / t, a.query_rank, 1);
+      gemm(count, tokens_, m_.heads * (a.nope_dim + a.value_dim) / t, a.kv_rank, 1);
+    } else {
+      gemm(count, tokens_, m_.projected_width() / t, h, 1);
+    }
     gemm(count, tokens_, h, m_.attention_out_width() / t, 1);
     out_.attention += count * layer_attention;
     const double bytes = activations();
@@ -129,7 +136,13 @@ ServeTime prefill_time(const ServeSetup& s, CollectiveTimes& collectives) {
   const Transformer& m = s.model;
   const double tokens = static_cast<double>(s.local_batch()) * s.prompt;
   const double flops = tokens * s.prompt * (m.query_width() + m.attention_out_width()) / s.tensor;
-  return Pass(s, s.prompt, collectives).run(attention_time(s.gpu, flops, s.prompt, false));
+  ServeTime out = Pass(s, s.prompt, collectives).run(attention_time(s.gpu, flops, s.prompt, false));
+  // Stages work at the same time on prompts of different requests.
+  const int stages = s.pipeline, prompts = s.local_batch();
+  const double share = static_cast<double>(prompts + stages - 1) / (prompts * stages);
+  for (double* part : {&out.gemm, &out.attention, &out.elementwise, &out.tensor, &out.expert})
+    *part *= share;
+  return out;
 }
 
 ServeTime decode_time(const ServeSetup& s, double context, CollectiveTimes& collectives) {

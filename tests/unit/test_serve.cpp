@@ -102,6 +102,17 @@ TEST_CASE("serve: requests that do not fit wait") {
         std::string::npos);
 }
 
+TEST_CASE("serve: prompts of a batch fill the stages of a pipeline") {
+  ServeSite site;
+  ServeSetup whole = llama("llama-2-13b", 1, 15);
+  ServeSetup staged = whole;
+  staged.pipeline = 4;
+  // 15 prompts through 4 stages: 18 times a quarter of one.
+  const ServeTime a = prefill_time(whole, site.times), b = prefill_time(staged, site.times);
+  CHECK(b.gemm == doctest::Approx(a.gemm * 18 / 60));
+  CHECK(b.pipeline > 0);
+}
+
 TEST_CASE("serve: mistakes in its file") {
   const std::string good =
       "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nnodes: 1\nprecision: bf16\n"
