@@ -138,7 +138,7 @@ std::string variations_text(const std::vector<NamedStep>& steps) {
     const double inside = parts.busy.tensor + parts.busy.context + parts.busy.expert;
     table.add({one.name, time_text(seconds(one.result.step.time)),
                fmt::format("{:.1f} %", 100 * one.result.mfu), time_text(inside),
-               time_text(seconds(parts.pipeline)), time_text(seconds(parts.data)),
+               time_text(std::max(0.0, seconds(parts.pipeline))), time_text(seconds(parts.data)),
                one.result.cost ? fmt::format("{:.4g}", one.result.cost->step) : ""});
   }
   return table.text();

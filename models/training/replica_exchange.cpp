@@ -10,7 +10,7 @@ namespace fabricast {
 namespace {
 
 // Megatron-LM, core/distributed/distributed_data_parallel.py: parameters of a bucket.
-constexpr double kBucketsMost = 1024;  // of a chunk: more do as these
+constexpr double kBucketsMost = 1 << 14;  // of a chunk: more do as these
 constexpr double kBucketLeast = 40e6, kBucketPerReplica = 1e6;
 
 }  // namespace
