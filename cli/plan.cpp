@@ -52,7 +52,8 @@ void add_plan(CLI::App& app, Action& action) {
                    "LAYOUT.yaml as of `step`; its parallelism, micro-batch and sharding are open")
       ->required();
   command->add_option("--vary", options->vary,
-                      "KEY=A,B: topology, fabric, nodes, nics or an NCCL variable; repeatable");
+                      "KEY=A,B: topology, fabric, nodes, nics, oversubscription, bucket or an NCCL "
+                      "variable; repeatable");
   command->add_option("--keep", options->limits.keep, "layouts to rank")
       ->check(whole_number(1, 1000))
       ->capture_default_str();

@@ -6,7 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
-#include "models/studies/step.hpp"
+#include "models/studies/plan.hpp"
 
 namespace fabricast {
 
@@ -15,6 +15,7 @@ namespace {
 struct StepOptions {
   std::string layout, parts, trace, format = "text";
   double price = 0;
+  std::vector<std::string> vary;
   bool list_models = false;
 };
 
@@ -27,6 +28,19 @@ void write_trace(const std::string& path, const StepResult& result) {
              result.spans.size());
 }
 
+/// The same layout on each variation.
+int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
+                   const PartsCatalogue& parts) {
+  if (options.format != "text" || !options.trace.empty())
+    throw Error("--vary prints a table", "leave --format and --trace away");
+  for (const std::string& variation : options.vary)
+    configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
+  std::vector<NamedStep> steps;
+  for (const NamedConfig& one : configs) steps.push_back({one.name, run_step(one.config, parts)});
+  fmt::print("{}", variations_text(steps));
+  return kDone;
+}
+
 int run(const StepOptions& options) {
   if (options.list_models) {
     for (const std::string& name : model_names())
@@ -37,8 +51,10 @@ int run(const StepOptions& options) {
     throw Error("LAYOUT is missing", "name a layout file, like scenarios/steps/llama-3-70b.yaml");
   StepConfig config = load_step(options.layout);
   if (options.price > 0) config.price = options.price;
+  const PartsCatalogue parts = load_parts(options.parts);
+  if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts);
   config.trace = !options.trace.empty();
-  const StepResult result = run_step(config, load_parts(options.parts));
+  const StepResult result = run_step(config, parts);
   if (config.trace) write_trace(options.trace, result);
   fmt::print("{}", options.format == "json" ? step_json(result) : step_text(result));
   return kDone;
@@ -58,6 +74,8 @@ void add_step(CLI::App& app, Action& action) {
       ->add_option("--price", options->price,
                    "USD per GPU and hour (default: workloads/prices.yaml)")
       ->check(CLI::Range(1e-6, 1e6));
+  command->add_option("--vary", options->vary,
+                      "KEY=A,B as of `plan`: a line for this layout on each; repeatable");
   command->add_option("--trace", options->trace, "write the step's timeline for ui.perfetto.dev");
   command->add_flag("--list-models", options->list_models, "names of the models that come along");
   command->callback([options, &action] { action = [options] { return run(*options); }; });

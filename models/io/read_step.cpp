@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "models/io/load.hpp"
 #include "models/io/load_workloads.hpp"
@@ -65,6 +66,7 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
     }
   }
   layout.shard_group = in.whole("shard_group", 1, kRanksMax, 0);
+  if (in.has("bucket")) layout.bucket = static_cast<double>(in.bytes("bucket").count);
   layout.recompute = in.has("recompute") ? read_recompute(in, "recompute") : framework.recompute;
   layout.sequence_parallel = in.flag("sequence_parallel", framework.sequence_parallel);
   if (in.has("context_exchange"))
@@ -72,6 +74,39 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
         in.choice("context_exchange", {"ring", "all-gather", "all-to-all"}));
   if (in.has("train")) layout.train_weights = in.choice("train", {"all", "adapters"}) == 0;
   layout.overlap = read_overlap(in, "overlap", framework.overlap);
+}
+
+/// `ranks: [...]`.
+std::vector<RankRange> read_ranks(Reader& in) {
+  std::vector<RankRange> out;
+  for (const std::string& text : in.texts("ranks")) {
+    try {
+      out.push_back(parse_rank_range(text));
+    } catch (const Error& error) {
+      in.fail("ranks", error.what());
+    }
+  }
+  return out;
+}
+
+/// The same in a file: words, and comments from # to the end of the line.
+std::vector<RankRange> read_ranks_file(const std::string& path) {
+  std::istringstream lines(read_text_file(path, "a file of ranks", kYamlSizeMax + 1));
+  std::vector<RankRange> out;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    for (std::string word; words >> word;) {
+      try {
+        out.push_back(parse_rank_range(word));
+      } catch (const Error& error) {
+        throw Error(Place{path, number, {}}, error.what());
+      }
+    }
+  }
+  if (out.empty()) throw Error(Place{path, 0, {}}, "no ranks");
+  return out;
 }
 
 const Framework& find_framework(Reader& in, const FrameworkCatalogue& catalogue,
@@ -97,6 +132,7 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
     out.fabric = resolved(fabric, file);
   out.nodes = in.whole("nodes", 1, kRanksMax);
   out.gpus_per_node = in.whole("gpus_per_node", 1, 1024, 0);
+  if (in.has("oversubscription")) out.oversubscription = in.number("oversubscription", 1, 1000);
   if (const std::string version = in.text("nccl", ""); !version.empty()) {
     try {
       out.version = nccl_version_from_text(version);
@@ -120,6 +156,11 @@ StepConfig parse_step(const std::string& text, const std::string& file) {
   in.choice("kind", {"step"});
   StepConfig out;
   read_site(in, file, out);
+  out.ranks = read_ranks(in);
+  if (const std::string listed = in.text("ranks_file", ""); !listed.empty()) {
+    if (!out.ranks.empty()) in.fail("ranks_file", "ranks are listed already");
+    out.ranks = read_ranks_file(resolved(listed, file));
+  }
   if (in.has("tokens")) out.run_tokens = in.number("tokens", 1, 1e18);
   out.framework = in.text("framework", "megatron");
   const FrameworkCatalogue frameworks = load_frameworks();

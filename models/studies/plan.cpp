@@ -62,10 +62,64 @@ bool shorter(const StepResult& a, const StepResult& b) { return a.step.time < b.
 
 }  // namespace
 
-std::vector<Layout> possible_layouts(const Transformer& model, const Layout& common) {
+namespace {
+
+/// Every way to keep state and to exchange it that is not worse than another one in all. ZeRO-3 is
+/// left out: it moves what FSDP moves and keeps more.
+std::vector<Layout> shardings(const Layout& layout, int gpus_per_node) {
+  std::vector<Layout> out;
+  const auto add = [&](Sharding sharding, int group) {
+    out.push_back(layout);
+    out.back().sharding = sharding;
+    out.back().shard_group = group;
+  };
+  add(Sharding::zero1, 0);
+  const int replicas = layout.dense_replicas();
+  // With one replica there is nothing to cut, and with a single micro-batch ZeRO-2 moves as much.
+  if (replicas > 1) add(Sharding::zero2, 0);
+  // Cut weights are gathered for every micro-batch: one stage has few.
+  if (layout.pipeline > 1) return out;
+  add(Sharding::fsdp, 0);
+  const int node = gpus_per_node / std::min(layout.tensor, gpus_per_node);
+  if (layout.order != kMegatronOrder || layout.context > 1) return out;
+  for (int group = std::max(node, 2); group < replicas; group *= 4)
+    if (replicas % group == 0) add(Sharding::hsdp, group);
+  return out;
+}
+
+/// Of the shape: how attention sees the sequence, TP inside experts.
+std::vector<Layout> exchanges(const Layout& layout) {
+  std::vector<Layout> out;
+  Layout l = layout;
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::all_gather, ContextExchange::all_to_all}) {
+    if (l.context == 1 && exchange != layout.context_exchange) continue;
+    l.context_exchange = exchange;
+    for (const int cut : {1, l.tensor}) {
+      if (cut > 1 && l.expert == 1 && l.tensor == 1) continue;
+      l.expert_tensor = cut;
+      out.push_back(l);
+      if (l.tensor == 1) break;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Layout> possible_layouts(const Transformer& model, const Layout& common,
+                                     int gpus_per_node) {
   std::vector<Layout> out;
   const std::vector<int> experts = model.experts ? divisors(model.experts->count) : std::vector{1};
   Layout l = common;
+  l.context_exchange = ContextExchange::ring;
+  const auto add_all = [&] {
+    for (const Layout& exchanged : exchanges(l)) {
+      if (!model.experts && exchanged.expert_tensor > 1) continue;
+      for (const Layout& one : shardings(exchanged, gpus_per_node))
+        if (is_possible(model, one)) out.push_back(one);
+    }
+  };
   for (const int tensor : divisors(common.gpus)) {
     if (model.heads % tensor != 0 || model.ffn % tensor != 0) continue;
     l.tensor = tensor;
@@ -78,20 +132,19 @@ std::vector<Layout> possible_layouts(const Transformer& model, const Layout& com
           l.expert = expert;
           for (const int chunks : chunk_counts(model, l)) {
             l.virtual_stages = chunks;
-            l.schedule = chunks > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+            // Zero bubbles only where they are asked for: few frameworks have them.
+            l.schedule = chunks > 1                                 ? Schedule::interleaved
+                         : common.schedule == Schedule::zero_bubble ? Schedule::zero_bubble
+                                                                    : Schedule::one_f_one_b;
             for (const int micro : powers_of_two(kMicroBatchMost)) {
               l.micro_batch = micro;
+              if (common.global_batch % (l.data() * micro) != 0) break;
               for (const AxisOrder& order : kOrders) {
                 // With one stage, or one replica, both orders are the same.
                 if (order != kMegatronOrder && (pipeline == 1 || l.data() == 1 || expert > 1))
                   continue;
                 l.order = order;
-                for (const Sharding sharding : {Sharding::zero1, Sharding::fsdp}) {
-                  // FSDP gathers weights for every micro-batch: one stage has few.
-                  if (sharding == Sharding::fsdp && pipeline > 1) continue;
-                  l.sharding = sharding;
-                  if (is_possible(model, l)) out.push_back(l);
-                }
+                add_all();
               }
             }
           }
@@ -107,7 +160,8 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
                const std::function<void(double)>& progress) {
   Plan plan;
   plan.config = config;
-  const std::vector<Layout> layouts = possible_layouts(config.model, config.layout);
+  const std::vector<Layout> layouts =
+      possible_layouts(config.model, config.layout, collectives.gpus_per_node());
   plan.layouts = static_cast<int>(layouts.size());
   if (layouts.empty())
     throw Error(fmt::format("no layout of {} on {} GPUs with a global batch of {}",
@@ -136,6 +190,7 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
     if (!limits.exhaustive && full && candidate.least > seconds(plan.best.back().step.time)) break;
     StepConfig one = config;
     one.layout = candidate.layout;
+    one.placement_costs = false;
     StepResult result = run_step(one, framework, gpu, collectives);
     ++plan.simulated;
     plan.best.insert(std::upper_bound(plan.best.begin(), plan.best.end(), result, shorter),
@@ -144,13 +199,14 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
     if (progress)
       progress(static_cast<double>(plan.simulated) / static_cast<double>(candidates.size()));
   }
+  for (StepResult& one : plan.best) add_placement_costs(one, collectives);
   return plan;
 }
 
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
                const std::function<void(double)>& progress) {
   using Estimate = CollectiveTimes::Estimate;
-  const Cluster cluster = load_cluster(step_request(config, parts), parts);
+  const Cluster cluster = load_site(config, parts);
   CollectiveTimes bounds = collectives_of(config, cluster, parts, Estimate::bound);
   CollectiveTimes collectives = collectives_of(config, cluster, parts, Estimate::simulated);
   return plan_step(sized(config, cluster), load_frameworks().at(config.framework),
@@ -178,6 +234,10 @@ std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::stri
         config.topology = value;
       } else if (key == "fabric") {
         config.fabric = value;
+      } else if (key == "oversubscription") {
+        config.oversubscription = parse_counts(value, "oversubscription", 1000).front();
+      } else if (key == "bucket") {
+        config.layout.bucket = static_cast<double>(parse_bytes(value).count);
       } else if (key == "nodes") {
         config.nodes = parse_counts(value, "nodes", 1 << 20).front();
       } else if (key == "nics") {
@@ -196,7 +256,8 @@ std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::stri
         config.environment.set(key, value);
       } else {
         throw Error(fmt::format("\"{}\" cannot be varied", key),
-                    hint_nearest(key, {"topology", "fabric", "nodes", "nics", "NCCL_..."}));
+                    hint_nearest(key, {"topology", "fabric", "nodes", "nics", "oversubscription",
+                                       "bucket", "NCCL_..."}));
       }
       out.push_back(std::move(made));
     }

@@ -30,9 +30,11 @@ struct PlanLimits {
   bool exhaustive = false;  ///< simulate what bounds rule out as well
 };
 
-/// All TP x CP x PP x EP x DP, model chunks, micro-batches, ZeRO-1 and FSDP that go together.
+/// All TP x CP x PP x EP x DP, model chunks, micro-batches, exchanges of CP, TP inside experts and
+/// shardings (ZeRO-1, ZeRO-2, FSDP, HSDP) that go together.
 /// Recomputation is the least that fits: more of it never makes a step shorter.
-std::vector<Layout> possible_layouts(const Transformer& model, const Layout& common);
+std::vector<Layout> possible_layouts(const Transformer& model, const Layout& common,
+                                     int gpus_per_node = 8);
 
 /// `bounds` and `collectives` are of the same cluster. Throws Error when nothing is possible.
 Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
@@ -43,7 +45,8 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
                const std::function<void(double)>& progress = {});
 
-/// "key=a,b,c": topology, fabric, nodes, nics (of a node, by NCCL_IB_HCA), or a variable of NCCL.
+/// "key=a,b,c": topology, fabric, nodes, nics (of a node, by NCCL_IB_HCA), oversubscription (of
+/// leaves), bucket (of gradients) or a variable of NCCL.
 /// One config for each value and each of `configs`. Throws Error.
 struct NamedConfig {
   std::string name;
@@ -58,6 +61,12 @@ std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans);
 /// "TP 4 PP 2 x 5 DP 8 micro-batch 1 zero1"
 std::string short_layout(const Layout& layout);
 std::string plan_text(const std::vector<Plan>& plans);
+/// Steps of one layout on variations, a line each.
+struct NamedStep {
+  std::string name;
+  StepResult result;
+};
+std::string variations_text(const std::vector<NamedStep>& steps);
 std::string plan_json(const std::vector<Plan>& plans);
 
 }  // namespace fabricast

@@ -120,9 +120,28 @@ std::string short_layout(const Layout& l) {
   std::string out = fmt::format("TP {} PP {}", l.tensor, l.pipeline);
   if (l.virtual_stages > 1) out += fmt::format(" x {}", l.virtual_stages);
   if (l.context > 1) out += fmt::format(" CP {}", l.context);
+  if (l.context > 1 && l.context_exchange != ContextExchange::ring)
+    out += fmt::format(" by {}", to_text(l.context_exchange));
   if (l.expert > 1) out += fmt::format(" EP {}", l.expert);
+  if (l.expert_tensor > 1) out += fmt::format(" x TP {}", l.expert_tensor);
   out += fmt::format(" DP {} micro-batch {} {}", l.data(), l.micro_batch, to_text(l.sharding));
+  if (l.sharding == Sharding::hsdp) out += fmt::format(" of {}", l.shard_group);
   return l.order == kMegatronOrder ? out : out + ", " + to_text(l.order);
+}
+
+std::string variations_text(const std::vector<NamedStep>& steps) {
+  TextTable table("  ");
+  table.add({"", "step", "MFU", "in layers, exposed", "pipeline", "DP, exposed", "USD per step"});
+  for (std::size_t column = 1; column < 7; ++column) table.align_right(column);
+  for (const NamedStep& one : steps) {
+    const StepBreakdown& parts = one.result.step.breakdown;
+    const double inside = parts.busy.tensor + parts.busy.context + parts.busy.expert;
+    table.add({one.name, time_text(seconds(one.result.step.time)),
+               fmt::format("{:.1f} %", 100 * one.result.mfu), time_text(inside),
+               time_text(std::max(0.0, seconds(parts.pipeline))), time_text(seconds(parts.data)),
+               one.result.cost ? fmt::format("{:.4g}", one.result.cost->step) : ""});
+  }
+  return table.text();
 }
 
 std::string plan_text(const std::vector<Plan>& plans) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "models/io/load.hpp"
 #include "models/io/text_table.hpp"
 
@@ -47,23 +50,28 @@ ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
   ServeResult out;
   out.config = config;
   out.gpu = gpu;
-  const ServeSetup setup{config.site.model,
-                         gpu,
-                         config.site.layout.precision,
-                         config.tensor,
-                         config.pipeline,
-                         config.expert,
-                         config.batch,
-                         config.prompt};
+  ServeSetup setup{config.site.model,
+                   gpu,
+                   config.site.layout.precision,
+                   config.tensor,
+                   config.pipeline,
+                   config.expert,
+                   config.batch,
+                   config.prompt};
   out.prefill = prefill_time(setup, collectives);
-  out.decode = decode_time(setup, config.prompt + config.output / 2.0, collectives);
   out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
-  out.fits = out.memory.all() + kReserved <= static_cast<double>(gpu.memory.count);
+  const double left = static_cast<double>(gpu.memory.count) - kReserved - out.memory.weights;
+  const double each = out.memory.cache / setup.local_batch();
+  const double fitting = std::clamp(std::floor(left / each), 0.0, 1.0 * setup.local_batch());
+  out.at_once = std::clamp(static_cast<int>(fitting) * config.expert, 1, config.batch);
+  out.fits = fitting == setup.local_batch();
+  setup.batch = out.at_once;
+  out.decode = decode_time(setup, config.prompt + config.output / 2.0, collectives);
   return out;
 }
 
 ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts) {
-  const Cluster cluster = load_cluster(step_request(config.site, parts), parts);
+  const Cluster cluster = load_site(config.site, parts);
   CollectiveTimes collectives =
       collectives_of(config.site, cluster, parts, CollectiveTimes::Estimate::simulated);
   const int there = sized(config.site, cluster).layout.gpus;
@@ -91,14 +99,17 @@ std::string serve_text(const ServeResult& result) {
   table.add(row("first token", result.prefill));
   table.add(row("each token", result.decode));
   out += table.text();
-  out +=
-      fmt::format("\n{:.0f} tokens/s, {:.0f} per GPU; {:.1f} % of a token is communication\n",
-                  c.batch / result.decode.total(), c.batch / result.decode.total() / result.gpus(),
-                  100 * result.decode.communication() / result.decode.total());
+  out += fmt::format("\n{:.0f} tokens/s, {:.0f} per GPU; {:.1f} % of a token is communication\n",
+                     result.at_once / result.decode.total(),
+                     result.at_once / result.decode.total() / result.gpus(),
+                     100 * result.decode.communication() / result.decode.total());
   out += fmt::format("memory {:.1f} GB of weights, {:.1f} GB of keys and values, of {:.1f} GB{}\n",
                      result.memory.weights * 1e-9, result.memory.cache * 1e-9,
                      static_cast<double>(result.gpu.memory.count) * 1e-9,
-                     result.fits ? "" : ": does not fit");
+                     result.fits ? ""
+                                 : fmt::format(": does not fit; tokens are those of {} requests at "
+                                               "a time",
+                                               result.at_once));
   return out;
 }
 

@@ -22,9 +22,12 @@ struct ServeResult {
   ServeTime prefill;   ///< to the first token
   ServeTime decode;    ///< per token, at the mean length of the requests
   ServeMemory memory;  ///< at their full length
-  bool fits = true;
-  /// Of a whole batch of requests, in seconds.
-  double request() const { return prefill.total() + config.output * decode.total(); }
+  int at_once = 1;     ///< requests whose keys and values fit at their full length, of the batch
+  bool fits = true;    ///< all of them
+  /// Of a whole batch of requests, in seconds: what does not fit at once waits.
+  double request() const {
+    return prefill.total() + config.output * decode.total() * config.batch / at_once;
+  }
   int gpus() const { return config.tensor * config.expert * config.pipeline; }
 };
 

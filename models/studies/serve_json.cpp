@@ -28,7 +28,8 @@ std::string serve_json(const ServeResult& result) {
                     {"output", c.output},
                     {"first_token", parts(result.prefill)},
                     {"token", parts(result.decode)},
-                    {"tokens_per_s", c.batch / result.decode.total()},
+                    {"at_once", result.at_once},
+                    {"tokens_per_s", result.at_once / result.decode.total()},
                     {"weights_bytes", result.memory.weights},
                     {"cache_bytes", result.memory.cache},
                     {"fits", result.fits}};

@@ -6,7 +6,6 @@
 
 #include "models/io/words.hpp"
 #include "models/studies/nccl_request.hpp"
-#include "models/training/rank_groups.hpp"
 
 namespace fabricast {
 
@@ -45,23 +44,7 @@ std::optional<StepCost> cost_of(const StepResult& result) {
 }
 
 /// What is outside of what is modelled, and what was chosen for the user.
-/// Groups that leave a node, with what it costs.
-void add_placement_notes(StepResult& result, const CollectiveTimes& collectives) {
-  const Layout& l = result.config.layout;
-  const PassTime& busy = result.step.breakdown.busy;
-  const auto say = [&](const char* what, const RankGroup& group, double exposed) {
-    const int nodes = collectives.nodes_of(group);
-    if (group.ranks() > 1 && nodes > 1 && exposed > 0)
-      result.notes.push_back(fmt::format("{} lies on {} nodes: {} of the step are exposed.", what,
-                                         nodes, time_text(exposed)));
-  };
-  say("each TP group", tensor_group(l), busy.tensor);
-  say("each CP group", context_group(l), busy.context);
-  say("each EP group", expert_group(l), busy.expert);
-}
-
 void add_notes(StepResult& result) {
-  const Layout& layout = result.config.layout;
   const auto& memory = result.memory;
   if (!memory.fits) {
     result.notes.push_back(fmt::format(
@@ -70,10 +53,6 @@ void add_notes(StepResult& result) {
   }
   if (result.config.model.experts)
     result.notes.emplace_back("tokens are spread evenly over experts.");
-  if (layout.expert > 1 && layout.data() * layout.context * layout.tensor > layout.expert)
-    result.notes.emplace_back(
-        "groups lie on the first GPUs of as many nodes as they have; groups side by side share "
-        "NICs by rate.");
 }
 
 }  // namespace
@@ -95,6 +74,14 @@ TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& par
   asked.nodes = std::min(most, config.nodes);
   while (config.nodes % asked.nodes != 0) --asked.nodes;
   return asked;
+}
+
+Cluster load_site(const StepConfig& config, const PartsCatalogue& parts) {
+  Cluster cluster = load_cluster(step_request(config, parts), parts);
+  if (config.oversubscription == 0) return cluster;
+  FabricConfig fabric = cluster.fabric();
+  fabric.oversubscription = config.oversubscription;
+  return {cluster.node(), cluster.nodes(), std::move(fabric)};
 }
 
 const GpuCompute& compute_of(const ComputeCatalogue& catalogue, const Cluster& cluster) {
@@ -131,7 +118,11 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
   result.collectives = collectives.counts();
   result.cost = cost_of(result);
   add_notes(result);
-  add_placement_notes(result, collectives);
+  if (collectives.shapes().mixes_gpus())
+    result.notes.emplace_back(
+        "some groups have other GPUs of one node than of another: counted as if they were the same "
+        "ones.");
+  if (config.placement_costs) add_placement_costs(result, collectives);
   return result;
 }
 
@@ -142,7 +133,11 @@ CollectiveTimes collectives_of(const StepConfig& config, const Cluster& cluster,
   communicator.environment = config.environment;
   communicator.gpus_per_node = config.gpus_per_node;
   communicator.description = describe_nodes(step_request(config, parts), parts).node;
-  return {cluster, parts.software, std::move(communicator), estimate};
+  CollectiveTimes out(cluster, parts.software, std::move(communicator), estimate);
+  if (!config.ranks.empty())
+    out.place(place_ranks(config.ranks, cluster, out.gpus_per_node(),
+                          sized(config, cluster).layout.gpus));
+  return out;
 }
 
 StepConfig sized(const StepConfig& config, const Cluster& cluster) {
@@ -156,7 +151,7 @@ StepConfig sized(const StepConfig& config, const Cluster& cluster) {
 }
 
 StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
-  const Cluster cluster = load_cluster(step_request(config, parts), parts);
+  const Cluster cluster = load_site(config, parts);
   CollectiveTimes collectives =
       collectives_of(config, cluster, parts, CollectiveTimes::Estimate::simulated);
   return run_step(sized(config, cluster), load_frameworks().at(config.framework),

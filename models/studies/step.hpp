@@ -21,15 +21,18 @@ struct StepConfig {
   Transformer model;
   std::string framework = "megatron";
   std::string topology;
-  std::string fabric;  ///< "" = the topology's own, else the default
+  std::string fabric;           ///< "" = the topology's own, else the default
+  double oversubscription = 0;  ///< of leaves; 0 = the fabric's
   int nodes = 1;
   int gpus_per_node = 0;  ///< 0 = all
   NcclVersion version = kNccl2_21_5;
   Environment environment;
-  Layout layout;          ///< its gpus follow from nodes
-  double price = 0;       ///< USD per GPU and hour; 0 = workloads/prices.yaml
-  double run_tokens = 0;  ///< of the whole run; 0 = not asked
-  bool trace = false;     ///< keep the spans
+  Layout layout;                 ///< its gpus follow from nodes
+  std::vector<RankRange> ranks;  ///< where they are; none = in order
+  double price = 0;              ///< USD per GPU and hour; 0 = workloads/prices.yaml
+  double run_tokens = 0;         ///< of the whole run; 0 = not asked
+  bool trace = false;            ///< keep the spans
+  bool placement_costs = true;   ///< simulate what groups that leave a node or a rack cost
 };
 
 /// In USD.
@@ -73,6 +76,10 @@ StepConfig sized(const StepConfig& config, const Cluster& cluster);
 StepResult run_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
                     CollectiveTimes& collectives);
 
+/// Notes on TP groups that leave a node and pairs of stages that leave a rack, each with what the
+/// step takes less where they do not.
+void add_placement_costs(StepResult& result, CollectiveTimes& collectives);
+
 /// The same from names. Throws Error.
 StepResult run_step(const StepConfig& config, const PartsCatalogue& parts);
 
@@ -93,6 +100,9 @@ StepConfig parse_step(const std::string& text, const std::string& file);
 /// The nodes to load: those of the job, or where NVLink joins them those of one domain. All domains
 /// of a job hold as many nodes, as many as fit: of 64 in racks of 18 each holds 16.
 TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts);
+
+/// What step_request() asks for, with the oversubscription that was asked for. Throws Error.
+Cluster load_site(const StepConfig& config, const PartsCatalogue& parts);
 
 /// The part of the catalogues that a node's GPUs are. Throws Error when workloads/gpus.yaml does
 /// not have it.

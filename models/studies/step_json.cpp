@@ -26,6 +26,9 @@ Json layout_json(const Layout& l) {
           {"micro_batches", l.micro_batches()},
           {"precision", to_text(l.precision)},
           {"sharding", to_text(l.sharding)},
+          {"shard_group", l.shard_group},
+          {"bucket_bytes", l.bucket},
+          {"context_exchange", to_text(l.context_exchange)},
           {"schedule", to_text(l.schedule)},
           {"recompute", to_text(l.recompute)},
           {"recompute_full_share", l.full_share},
@@ -83,6 +86,8 @@ std::string step_json(const StepResult& result) {
   const Layout& l = config.layout;
   const StepBand band = step_band(config.model);
   const double time = seconds(result.step.time);
+  Json ranks = Json::array();
+  for (const RankRange& range : config.ranks) ranks.push_back(to_text(range));
   const Json out = {{"study", "step"},
                     {"title", config.title},
                     {"model", config.model.name},
@@ -92,6 +97,7 @@ std::string step_json(const StepResult& result) {
                     {"gpu", result.gpu.name},
                     {"nccl", to_text(config.version)},
                     {"layout", layout_json(l)},
+                    {"ranks", ranks},
                     {"step_s", time},
                     {"lower_s", time * band.low},
                     {"upper_s", time * band.high},

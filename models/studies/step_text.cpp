@@ -14,6 +14,8 @@ std::string layout_line(const Layout& l) {
   if (l.expert_tensor > 1) out += fmt::format(" x TP {}", l.expert_tensor);
   out += fmt::format(", DP {}; {}, {}, recompute {}", l.data(), to_text(l.sharding),
                      to_text(l.precision), to_text(l.recompute));
+  if (l.context > 1 && l.context_exchange != ContextExchange::ring)
+    out += fmt::format(", CP by {}", to_text(l.context_exchange));
   if (l.order != kMegatronOrder) out += fmt::format(", order {}", to_text(l.order));
   if (l.full_share > 0) out += fmt::format(", {:.0f} % of layers full", 100 * l.full_share);
   return out;
@@ -105,6 +107,12 @@ std::string step_text(const StepResult& result) {
                      config.model.title.empty() ? config.model.name : config.model.title,
                      config.nodes, config.topology, l.gpus, result.gpu.name, result.framework.name);
   out += layout_line(l) + "\n";
+  if (!config.ranks.empty()) {
+    out += "ranks on";
+    for (const RankRange& range : config.ranks)
+      out += (&range == config.ranks.data() ? " " : ", ") + to_text(range);
+    out += "\n";
+  }
   out += fmt::format("{} sequences of {} tokens, {} micro-batches of {} per replica\n\n",
                      l.global_batch, l.sequence, l.micro_batches(), l.micro_batch);
   out += fmt::format("step {}   {:.0f} tokens/s per GPU   {:.0f} TFLOP/s per GPU   MFU {:.1f} %\n",

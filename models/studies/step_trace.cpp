@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "models/studies/step.hpp"
 
 namespace fabricast {
@@ -26,6 +28,10 @@ std::string name_of(const StepSpan& span, bool chunks) {
   return {};
 }
 
+/// By StepSpan::stream.
+constexpr const char* kThreads[] = {"compute, and what it waits for", "between replicas",
+                                    "to the next stage", "to the stage before"};
+
 double microseconds_of(Duration time) { return static_cast<double>(time.ps) * 1e-6; }
 
 }  // namespace
@@ -38,18 +44,18 @@ std::string step_trace(const StepResult& result) {
         "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{0},\"args\":{{\"name\":\"stage {0}: "
         "{1} GPUs that do the same\"}}}},\n",
         stage, l.gpus / l.pipeline);
-    for (int thread = 0; thread < 2; ++thread)
+    for (int thread = 0; thread < static_cast<int>(std::size(kThreads)); ++thread)
       out += fmt::format(
           "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"{}"
           "\"}}}},"
           "\n",
-          stage, thread, thread == 0 ? "compute, and what it waits for" : "between replicas");
+          stage, thread, kThreads[thread]);
   }
   const char* comma = "";
   for (const StepSpan& span : result.spans) {
     out += fmt::format(
         "{}{{\"ph\":\"X\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"dur\":{:.6f}}}",
-        comma, name_of(span, l.virtual_stages > 1), span.stage, span.exchange ? 1 : 0,
+        comma, name_of(span, l.virtual_stages > 1), span.stage, span.stream,
         microseconds_of(span.start - Instant{}), microseconds_of(span.end - span.start));
     comma = ",\n";
   }

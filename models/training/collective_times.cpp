@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "models/nccl/simulation.hpp"
@@ -21,13 +22,23 @@ constexpr int kElementBytes = 2;
 // A ring takes steps in proportion to its ranks, and its bytes hardly depend on them.
 constexpr int kRanksMost = 256;
 
-/// Bytes that left NICs, of all nodes.
-double network_bytes(const Cluster& cluster, const SimulationResult& result) {
-  double out = 0;
+/// Bytes that left NICs, and that climbed from leaves to spines and from spines to cores, of all
+/// nodes.
+struct Climbed {
+  double nics = 0, leaves = 0, spines = 0;
+};
+
+Climbed climbed(const Cluster& cluster, const SimulationResult& result) {
+  Climbed out;
   for (const LinkLoad& load : result.links) {
-    if (index_of(load.link) < cluster.links() && cluster.is_fabric_link(load.link) &&
-        !cluster.link_from(load.link).is_switch)
-      out += static_cast<double>(load.carried.count) * load.copies;
+    if (index_of(load.link) >= cluster.links() || !cluster.is_fabric_link(load.link)) continue;
+    const Cluster::FabricEnd from = cluster.link_from(load.link), to = cluster.link_to(load.link);
+    const double bytes = static_cast<double>(load.carried.count) * load.copies;
+    if (!from.is_switch) {
+      out.nics += bytes;
+    } else if (to.is_switch && from.which.tier < to.which.tier) {
+      (from.which.tier == SwitchTier::leaf ? out.leaves : out.spines) += bytes;
+    }
   }
   return out;
 }
@@ -39,29 +50,32 @@ double nic_rate(const Cluster& cluster) {
   return out;
 }
 
+/// GPUs of a node that the job uses: of hosts that NVLink joined, all that are there.
+int gpus_used(const Cluster& cluster, int asked) {
+  const bool takes_all = asked == 0 || cluster.node().trays() > 1;
+  return takes_all ? static_cast<int>(cluster.node().gpus().size()) : asked;
+}
+
 }  // namespace
 
 CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software,
                                  CommunicatorConfig config, Estimate estimate)
-    : cluster_(cluster), software_(software), config_(std::move(config)), estimate_(estimate) {
-  const auto all = static_cast<int>(cluster.node().gpus().size());
-  // Of hosts that NVLink joined, all that are there.
-  const bool takes_all = config_.gpus_per_node == 0 || cluster.node().trays() > 1;
-  gpus_per_node_ = takes_all ? all : config_.gpus_per_node;
-}
-
-CollectiveTimes::Shape CollectiveTimes::shape_of(const RankGroup& group) const {
-  int here = std::clamp(gpus_per_node_ / group.stride, 1, group.size);
-  if (here == group.size) here *= std::clamp(gpus_per_node_ / group.outer_stride, 1, group.outer);
-  return {(group.ranks() + here - 1) / here, here};
-}
+    : cluster_(cluster),
+      software_(software),
+      config_(std::move(config)),
+      estimate_(estimate),
+      gpus_per_node_(gpus_used(cluster, config_.gpus_per_node)),
+      shapes_(cluster, gpus_per_node_) {}
 
 CollectiveTimes::Site& CollectiveTimes::site(const Shape& shape) {
   auto found = sites_.find(shape);
   if (found == sites_.end()) {
-    Cluster cluster(cluster_.node(), shape.nodes, cluster_.fabric());
+    const std::vector<int> nodes = shapes_.nodes(shape, shape.nodes);
+    std::vector<int> gpus(static_cast<std::size_t>(shape.gpus));
+    std::iota(gpus.begin(), gpus.end(), 0);
+    Cluster cluster(cluster_.node(), nodes.back() + 1, cluster_.fabric());
     CommunicatorConfig config = config_;
-    config.members = Members::first(shape.nodes, shape.gpus);
+    config.members = Members(nodes, gpus);
     Communicator communicator = make_communicator(cluster, config);
     found = sites_.emplace(shape, Site{std::move(cluster), std::move(communicator)}).first;
   }
@@ -81,9 +95,12 @@ CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& sh
   CollectiveTime out{result.time, is_tuned(collective) ? call.run.channels : 2};
   if (shape.nodes > 1) {
     const double beside = static_cast<double>(gpus_per_node_) / shape.gpus;
-    const double all = network_bytes(where.cluster, result) / shape.nodes * beside;
-    const Duration shared{std::llround(all / nic_rate(where.cluster) * 1e12)};
-    out.time = std::max(out.time, shared + result.launch);
+    const Climbed carried = climbed(where.cluster, result);
+    const FabricConfig& fabric = cluster_.fabric();
+    const double spines = fabric.oversubscription, cores = spines * fabric.core_oversubscription;
+    const double most = std::max({carried.nics, carried.leaves * spines, carried.spines * cores});
+    const double shared = most / shape.nodes * beside / nic_rate(where.cluster);
+    out.time = std::max(out.time, Duration{std::llround(shared * 1e12)} + result.launch);
   }
   return out;
 }
@@ -121,8 +138,8 @@ Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int r
 CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
   const int most = std::max(kRanksMost / shape.gpus, 2);
   if (shape.nodes > most) {
-    const CollectiveTime half = at(collective, {most / 2, shape.gpus}, exponent);
-    CollectiveTime all = at(collective, {most, shape.gpus}, exponent);
+    const CollectiveTime half = at(collective, {most / 2, shape.gpus, shape.spread}, exponent);
+    CollectiveTime all = at(collective, {most, shape.gpus, shape.spread}, exponent);
     const std::int64_t grown = std::max<std::int64_t>(all.time.ps - half.time.ps, 0);
     all.time.ps += grown * (shape.nodes - most) / (most - most / 2);
     return all;
@@ -133,7 +150,7 @@ CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, in
 
 CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& group, double bytes) {
   if (group.ranks() <= 1 || bytes < 1) return {};
-  const Shape shape = shape_of(group);
+  const Shape shape = shapes_.of(group);
   if (estimate_ == Estimate::bound) return {bound(collective, shape, group.ranks(), bytes), 0};
   const int largest = group.ranks() >= kMany ? kLargestOfMany : kLargest;
   const auto whole = static_cast<std::uint64_t>(bytes);

@@ -2,10 +2,10 @@
 // How long a collective of a training step takes: NCCL's decision and the simulation of one
 // communicator, remembered by shape and size.
 //
-// Approximations, for now: a group lies on the first GPUs of as many nodes as it has; groups that
-// run beside it on the same nodes share NICs by rate (the slower of the simulated time and the
-// time all their bytes need on all NICs of a node); sizes between powers of two are interpolated,
-// times of more than 256 ranks are extrapolated over nodes.
+// Approximations: one group stands for those side by side, the one that is spread most widely
+// (GroupShapes); they share NICs and the uplinks of switches by rate (the slowest of the simulated
+// time and the time that all their bytes need on all NICs of a node, or on all uplinks); sizes
+// between powers of two are interpolated, times of more than 256 ranks are extrapolated over nodes.
 
 #include <cstdint>
 #include <map>
@@ -13,18 +13,9 @@
 
 #include "models/nccl/communicator.hpp"
 #include "models/nccl/memo.hpp"
+#include "models/training/placement.hpp"
 
 namespace fabricast {
-
-/// Ranks r, r + stride, r + 2 stride, ...: one of many groups side by side that cover the job. With
-/// `outer`, so many of them `outer_stride` apart, which is more than they span.
-struct RankGroup {
-  int size = 1;
-  int stride = 1;
-  int outer = 1;
-  int outer_stride = 1;
-  int ranks() const { return size * outer; }
-};
 
 struct CollectiveTime {
   Duration time;
@@ -42,6 +33,9 @@ class CollectiveTimes {
   CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config,
                   Estimate estimate = Estimate::simulated);
 
+  /// From now on ranks lie as said; empty: in order.
+  void place(RankSlots slots) { shapes_.place(std::move(slots)); }
+
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
   CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
 
@@ -49,21 +43,40 @@ class CollectiveTimes {
   /// is one. REQUIRES: nodes_of(group) == 1.
   Duration store_time(const RankGroup& group, double bytes);
 
-  int nodes_of(const RankGroup& group) const { return shape_of(group).nodes; }
+  /// A collective of all groups side by side.
+  struct Exchange {
+    Collective collective{};
+    RankGroup group;
+    double bytes = 0;
+  };
+  /// How much longer both take while they run at the same time, 1 or more: simulated on two nodes,
+  /// with equal calls one after another (collective_contention.cpp). Of bounds 1.
+  struct Slowdown {
+    double first = 1, second = 1;
+  };
+  Slowdown beside(const Exchange& first, const Exchange& second);
+
+  int nodes_of(const RankGroup& group) { return shapes_.of(group).nodes; }
+  const GroupShapes& shapes() const { return shapes_; }
   int gpus_per_node() const { return gpus_per_node_; }
+  bool has_assumed_fabric() const { return cluster_.fabric().is_default; }
   const MemoCounts& counts() const { return known_.counts(); }
 
  private:
-  struct Shape {
-    int nodes = 1, gpus = 1;
-    auto operator<=>(const Shape&) const = default;
-  };
+  using Shape = GroupShape;
   struct Site {
     Cluster cluster;
     Communicator communicator;
   };
-  Shape shape_of(const RankGroup& group) const;
+  /// On two nodes, or in one; sizes as a power of two.
+  struct SceneExchange {
+    Collective collective{};
+    int nodes = 1, gpus = 1, exponent = 0;
+    auto operator<=>(const SceneExchange&) const = default;
+  };
   Site& site(const Shape& shape);
+  SceneExchange scene_of(const Exchange& exchange);
+  Slowdown together(const SceneExchange& first, const SceneExchange& second);
   Duration bound(Collective collective, const Shape& shape, int ranks, double bytes) const;
   CollectiveTime at(Collective collective, const Shape& shape, int exponent);
   CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
@@ -73,8 +86,10 @@ class CollectiveTimes {
   CommunicatorConfig config_;
   Estimate estimate_;
   int gpus_per_node_;
+  GroupShapes shapes_;
   std::map<Shape, Site> sites_;
   Memo<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
+  Memo<std::tuple<SceneExchange, SceneExchange>, Slowdown> slowdowns_;
 };
 
 }  // namespace fabricast

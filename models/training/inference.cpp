@@ -30,11 +30,15 @@ double cache_per_token(const ServeSetup& s) {
   return width * cache_bytes(s.precision);
 }
 
-/// One forward pass over `tokens` of all requests.
+/// One forward pass over so many tokens of each request.
 class Pass {
  public:
-  Pass(const ServeSetup& setup, double tokens, CollectiveTimes& collectives)
-      : s_(setup), m_(setup.model), tokens_(tokens), collectives_(collectives) {}
+  Pass(const ServeSetup& setup, int tokens_each, CollectiveTimes& collectives)
+      : s_(setup),
+        m_(setup.model),
+        tokens_(static_cast<double>(tokens_each) * setup.local_batch()),
+        all_tokens_(static_cast<double>(tokens_each) * setup.batch),
+        collectives_(collectives) {}
 
   /// `layer_attention` is that of one layer.
   ServeTime run(double layer_attention) {
@@ -42,8 +46,9 @@ class Pass {
     layers(m_.layers - moe, false, layer_attention);
     layers(moe, true, layer_attention);
     // Logits of the last token of each request only.
-    gemm(1, s_.batch, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden, 1);
-    out_.tensor += cost(Collective::all_gather, kHalf * s_.batch * m_.vocabulary);
+    const int requests = s_.local_batch();
+    gemm(1, requests, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden, 1);
+    out_.tensor += cost(Collective::all_gather, kHalf * requests * m_.vocabulary);
     if (s_.pipeline > 1) {
       const RankGroup pair{2, s_.tensor * s_.expert};
       out_.pipeline += (s_.pipeline - 1) *
@@ -66,7 +71,14 @@ class Pass {
   void layers(int count, bool moe, double layer_attention) {
     if (count == 0) return;
     const double t = s_.tensor, h = m_.hidden;
-    gemm(count, tokens_, m_.projected_width() / t, h, 1);
+    if (m_.latent) {
+      const LatentAttention& a = *m_.latent;
+      gemm(count, tokens_, a.query_rank + a.kv_rank + a.rope_dim, h, 1);
+      gemm(count, tokens_, m_.query_width() / t, a.query_rank, 1);
+      gemm(count, tokens_, m_.heads * (a.nope_dim + a.value_dim) / t, a.kv_rank, 1);
+    } else {
+      gemm(count, tokens_, m_.projected_width() / t, h, 1);
+    }
     gemm(count, tokens_, h, m_.attention_out_width() / t, 1);
     out_.attention += count * layer_attention;
     const double bytes = activations();
@@ -83,9 +95,9 @@ class Pass {
 
   void experts(int count) {
     const Experts& e = *m_.experts;
-    const double rows = tokens_ * e.per_token;
+    const double rows = all_tokens_ * e.per_token;
     // Experts that any of the tokens go to, of those on this GPU.
-    const double none = std::pow(1 - static_cast<double>(e.per_token) / e.count, tokens_);
+    const double none = std::pow(1 - static_cast<double>(e.per_token) / e.count, all_tokens_);
     const double hit = std::max(1.0, e.count * (1 - none) / s_.expert);
     const double each = std::max(1.0, rows / s_.expert / hit);
     const double cut = s_.tensor;
@@ -97,13 +109,13 @@ class Pass {
     }
     if (s_.expert == 1) return;
     const RankGroup group{s_.expert, s_.tensor};
-    const double moved = kHalf * rows * m_.hidden / s_.expert;
+    const double moved = kHalf * tokens_ * e.per_token * m_.hidden;
     out_.expert += count * 2 * seconds(collectives_.cost(Collective::alltoall, group, moved).time);
   }
 
   const ServeSetup& s_;
   const Transformer& m_;
-  double tokens_;
+  double tokens_, all_tokens_;  ///< of this rank, of all of EP
   CollectiveTimes& collectives_;
   ServeTime out_;
 };
@@ -122,16 +134,22 @@ ServeTime& ServeTime::operator+=(const ServeTime& o) {
 
 ServeTime prefill_time(const ServeSetup& s, CollectiveTimes& collectives) {
   const Transformer& m = s.model;
-  const double tokens = static_cast<double>(s.batch) * s.prompt;
+  const double tokens = static_cast<double>(s.local_batch()) * s.prompt;
   const double flops = tokens * s.prompt * (m.query_width() + m.attention_out_width()) / s.tensor;
-  return Pass(s, tokens, collectives).run(attention_time(s.gpu, flops, s.prompt, false));
+  ServeTime out = Pass(s, s.prompt, collectives).run(attention_time(s.gpu, flops, s.prompt, false));
+  // Stages work at the same time on prompts of different requests.
+  const int stages = s.pipeline, prompts = s.local_batch();
+  const double share = static_cast<double>(prompts + stages - 1) / (prompts * stages);
+  for (double* part : {&out.gemm, &out.attention, &out.elementwise, &out.tensor, &out.expert})
+    *part *= share;
+  return out;
 }
 
 ServeTime decode_time(const ServeSetup& s, double context, CollectiveTimes& collectives) {
-  const double read = s.batch * context * cache_per_token(s);
+  const double read = s.local_batch() * context * cache_per_token(s);
   const double attention =
       std::max(read / (kCacheShare * memory_rate(s.gpu)), seconds(s.gpu.kernel_floor));
-  return Pass(s, s.batch, collectives).run(attention);
+  return Pass(s, 1, collectives).run(attention);
 }
 
 ServeMemory serve_memory(const ServeSetup& s, double context) {
@@ -143,7 +161,7 @@ ServeMemory serve_memory(const ServeSetup& s, double context) {
                              : 0;
   const double rest = static_cast<double>(all_parameters(s.model)) - experts;
   out.weights = element_bytes(s.precision) * (rest + experts / s.expert) / s.tensor / s.pipeline;
-  out.cache = s.batch * context * cache_per_token(s) * s.model.layers / s.pipeline;
+  out.cache = s.local_batch() * context * cache_per_token(s) * s.model.layers / s.pipeline;
   return out;
 }
 

@@ -7,7 +7,8 @@
 
 namespace fabricast {
 
-/// Ranks in the order TP, EP inside of DP, PP; one replica.
+/// Ranks in the order TP, EP, PP. With EP each of its ranks has requests of its own, for which it
+/// does everything but the experts (data-parallel attention).
 struct ServeSetup {
   Transformer model;
   GpuCompute gpu;
@@ -15,6 +16,9 @@ struct ServeSetup {
   int tensor = 1, pipeline = 1, expert = 1;
   int batch = 1;   ///< requests at a time
   int prompt = 1;  ///< tokens of a request
+
+  /// Requests of the rank that has most.
+  int local_batch() const { return (batch + expert - 1) / expert; }
 };
 
 /// Seconds.

@@ -143,7 +143,7 @@ class LayerModel : LayerParts {
       return;
     }
     // A ring: each block's exchange runs beside the attention of the block before it.
-    const RankGroup pair{2, group.stride};
+    const RankGroup pair = context_pair(l_);
     const auto exchange = [&](PassTime& pass, double bytes) {
       const CollectiveTime hop = collectives_.cost(Collective::sendrecv, pair, bytes);
       const double block = pass.attention / l_.context, time = seconds(hop.time);
@@ -226,7 +226,7 @@ class LayerModel : LayerParts {
     double pass = 0;
     if (l_.expert > 1) pass += 2 * dispatch(moved);
     if (l_.expert_tensor > 1) {
-      const RankGroup group{l_.expert_tensor, 1};
+      const RankGroup group = expert_tensor_group(l_);
       const double all = moved * l_.expert_tensor;
       pass += seconds(collectives_.cost(Collective::all_gather, group, all).time) +
               seconds(collectives_.cost(Collective::reduce_scatter, group, all).time);

@@ -21,6 +21,7 @@ struct StepSetup {
   Layout layout;  ///< recompute is not automatic any more
   Framework framework;
   GpuCompute gpu;
+  bool stages_in_rack = false;  ///< as if neighbouring stages lay on neighbouring nodes
 };
 
 LayerTime layer_time(const StepSetup& setup, bool moe, CollectiveTimes& collectives);

@@ -147,6 +147,8 @@ void check_layout(const Transformer& model, const Layout& layout) {
   check_divides(layout.tensor, "TP", model.heads, "heads");
   check_divides(layout.tensor, "TP", model.ffn, "ffn");
   check_divides(layout.context, "CP", layout.sequence, "sequence");
+  if (layout.context > 1 && layout.context_exchange == ContextExchange::all_to_all)
+    check_divides(layout.tensor * layout.context, "TP x CP by all-to-all", model.heads, "heads");
   if (layout.sequence_is_sharded())
     check_divides(layout.tensor, "TP", layout.sequence / layout.context * layout.micro_batch,
                   "tokens of a micro-batch");
@@ -185,6 +187,10 @@ std::string_view to_text(Precision precision) {
   static constexpr std::string_view kNames[] = {"fp16",  "bf16",  "fp8",
                                                 "mxfp8", "nvfp4", "fp8-rows"};
   return kNames[static_cast<int>(precision)];
+}
+std::string_view to_text(ContextExchange exchange) {
+  static constexpr std::string_view kNames[] = {"ring", "all-gather", "all-to-all"};
+  return kNames[static_cast<int>(exchange)];
 }
 std::string_view to_text(Schedule schedule) {
   static constexpr std::string_view kNames[] = {"gpipe", "1f1b", "interleaved", "zero-bubble"};

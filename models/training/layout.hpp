@@ -58,6 +58,7 @@ struct Layout {
   Precision precision = Precision::bf16;
   Sharding sharding = Sharding::zero1;
   int shard_group = 0;  ///< hsdp: GPUs that share one copy of the state
+  double bucket = 0;    ///< bytes of gradients that are reduced at a time; 0 = the framework's
   Recompute recompute = Recompute::automatic;
   double full_share = 0;                      ///< with lean: layers computed again as a whole, 0..1
   Schedule schedule = Schedule::one_f_one_b;  ///< interleaved where virtual_stages > 1
@@ -96,5 +97,6 @@ std::string_view to_text(Sharding sharding);
 std::string_view to_text(Recompute recompute);
 std::string_view to_text(Precision precision);
 std::string_view to_text(Schedule schedule);
+std::string_view to_text(ContextExchange exchange);
 
 }  // namespace fabricast

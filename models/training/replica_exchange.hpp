@@ -18,11 +18,25 @@ class ReplicaExchange {
   /// Pieces that a chunk's gradients are reduced in while that overlaps: Megatron's buckets.
   int buckets(const LocalParameters& chunk, int layers) const;
 
+  /// Or layers, where weights are cut.
+  int pieces(const LocalParameters& chunk, int layers) const;
+
+  /// Cut weights: a bucket of gradients is full after so many layers.
+  int units_reduced_together(const LocalParameters& chunk, int units) const;
+
   /// Of one of `pieces` equal pieces of a chunk.
-  CollectiveTime gather(const LocalParameters& chunk, int pieces) const;
-  CollectiveTime reduce(const LocalParameters& chunk, int pieces) const;
+  CollectiveTime gather(const LocalParameters& chunk, double pieces) const;
+  CollectiveTime reduce(const LocalParameters& chunk, double pieces) const;
+  /// The call that is most of it.
+  CollectiveTimes::Exchange gather_call(const LocalParameters& chunk, double pieces) const;
+  CollectiveTimes::Exchange reduce_call(const LocalParameters& chunk, double pieces) const;
 
  private:
+  struct Groups {
+    RankGroup dense, expert;
+  };
+  Groups groups() const;
+  double gather_bytes() const;
   CollectiveTime cost(Collective collective, const LocalParameters& chunk, double bytes) const;
 
   const Layout& layout_;

@@ -7,17 +7,16 @@
 #include "models/training/rank_groups.hpp"
 #include "models/training/replica_exchange.hpp"
 #include "models/training/step_chunks.hpp"
+#include "models/training/step_contention.hpp"
 #include "models/training/stream_graph.hpp"
 
 namespace fabricast {
 
 namespace {
 
-constexpr double kHalf = 2;  // bytes
+enum Stream : std::uint32_t { kCompute, kData, kSendForward, kSendBackward, kStreams };
 
-enum Stream : std::uint32_t { kCompute, kData, kStreams };
-
-/// First and last task of a micro-batch in a chunk.
+/// First and last task of a micro-batch in a chunk; the last may be the message to the next one.
 struct Ends {
   TaskId first{}, last{};
 };
@@ -37,7 +36,9 @@ class Step {
     const auto orders =
         pipeline_orders(l_.schedule, l_.pipeline, l_.virtual_stages, l_.micro_batches());
     stages_.resize(orders.size());
-    message_ = collectives_.cost(Collective::sendrecv, stage_pair(l_), boundary_bytes()).time;
+    const CollectiveTimes::Exchange message = stage_message(setup_, collectives_);
+    message_ = collectives_.cost(message.collective, message.group, message.bytes).time;
+    set_slowdowns(graph_, setup_, chunks_, !sends_block(), collectives_);
     for (std::size_t stage = 0; stage < orders.size(); ++stage) {
       unit_before_last_.reset();
       for (const PipelineOp& op : orders[stage]) add(stage, op);
@@ -53,18 +54,14 @@ class Step {
   struct Stage {
     std::vector<TaskId> compute;  ///< in order
     TaskId reduced{}, optimizer{}, end{};
-    double slowed = 0;   ///< seconds that exchanges beside compute cost it
-    Duration exchanged;  ///< all exchanges between replicas
+    std::vector<TaskId> exchanges;  ///< between replicas
+    double slowed = 0;  ///< seconds that exchanges beside compute cost it in multiprocessors
   };
 
   std::size_t micros() const { return static_cast<std::size_t>(l_.micro_batches()); }
   std::size_t stages() const { return static_cast<std::size_t>(l_.pipeline); }
   static std::uint32_t stream(std::size_t stage, Stream which) {
     return static_cast<std::uint32_t>(stage) * kStreams + which;
-  }
-  double boundary_bytes() const {
-    const double whole = kHalf * l_.micro_batch * l_.sequence / l_.context * setup_.model.hidden;
-    return l_.sequence_is_sharded() ? whole / l_.tensor : whole;
   }
   /// Sends wait for each other in 1F1B: each stage exchanges with both neighbours in pairs.
   bool sends_block() const {
@@ -75,25 +72,43 @@ class Step {
     return l_.schedule == Schedule::zero_bubble && l_.virtual_stages == 1;
   }
 
-  TaskId compute(std::size_t stage, double time) {
-    const TaskId task = graph_.add(stream(stage, kCompute), to_duration(time));
+  static SiteLoad load(std::size_t stage, Load kind) {
+    return {static_cast<std::uint32_t>(stage), kind};
+  }
+
+  TaskId compute(std::size_t stage, double time, Load kind = kNone) {
+    const TaskId task = graph_.add(stream(stage, kCompute), to_duration(time), load(stage, kind));
     labels_.push_back(label_);
     stages_[stage].compute.push_back(task);
     return task;
   }
 
+  /// To the next stage, or the one before. Blocking ones are exchanged in pairs while nothing is
+  /// computed.
+  TaskId send(std::size_t stage, bool forward) {
+    const std::size_t to = (stage + (forward ? 1 : stages() - 1)) % stages();
+    const Stream way = sends_block() ? kCompute : forward ? kSendForward : kSendBackward;
+    label_.what = StepSpan::What::send;
+    const TaskId task =
+        graph_.add(stream(stage, way), message_, load(stage, kSend), load(to, kReceive));
+    labels_.push_back(label_);
+    if (way == kCompute) stages_[stage].compute.push_back(task);
+    return task;
+  }
+
   /// Compute with an exchange beside it, which takes multiprocessors away meanwhile.
-  TaskId compute_beside(std::size_t stage, double time, const CollectiveTime& exchange) {
+  TaskId compute_beside(std::size_t stage, double time, const CollectiveTime& exchange, Load kind) {
     const double slowed =
         std::min(time, seconds(exchange.time)) * exchange.channels / setup_.gpu.multiprocessors;
     stages_[stage].slowed += slowed;
-    return compute(stage, time + slowed);
+    return compute(stage, time + slowed, kind);
   }
 
-  TaskId communicate(std::size_t stage, const CollectiveTime& exchange) {
-    stages_[stage].exchanged += exchange.time;
+  TaskId communicate(std::size_t stage, const CollectiveTime& exchange, Load kind) {
     labels_.push_back(label_);
-    return graph_.add(stream(stage, kData), exchange.time);
+    const TaskId task = graph_.add(stream(stage, kData), exchange.time, load(stage, kind));
+    stages_[stage].exchanges.push_back(task);
+    return task;
   }
 
   void add(std::size_t stage, const PipelineOp& op) {
@@ -111,17 +126,20 @@ class Step {
     if (!forward && splits_backward()) time -= chunk.weight.total();
     Ends& ends = (forward ? forward_ : backward_)[number][static_cast<std::size_t>(op.micro)];
     if (!exchange_.happens()) {
-      ends.first = ends.last = compute(stage, time);
+      ends.first = ends.last = compute(stage, time, pass_load(forward));
     } else if (l_.shards_weights()) {
       ends = add_sharded(stage, chunk, forward, time);
     } else {
       ends = add_replicated(stage, chunk, op, time);
     }
-    if (sends_block() && (forward ? number + 1 < chunks_.size() : number > 0)) {
-      label_.what = StepSpan::What::send;
-      ends.last = compute(stage, seconds(message_));
+    if (l_.pipeline > 1 && (forward ? number + 1 < chunks_.size() : number > 0)) {
+      const TaskId sent = send(stage, forward);
+      graph_.after(sent, ends.last);
+      ends.last = sent;
     }
   }
+
+  static Load pass_load(bool forward) { return forward ? kForward : kBackward; }
 
   /// Whole weights on every replica: gathered by bucket before the first forward, reduced by
   /// bucket during the last backward of a chunk.
@@ -133,15 +151,15 @@ class Step {
     const bool reduces = !forward && last && l_.overlap.gradients && !splits_backward();
     Ends ends;
     if (!gathers && !reduces) {
-      ends.first = ends.last = compute(stage, time);
+      ends.first = ends.last = compute(stage, time, pass_load(forward));
       return ends;
     }
-    const int pieces = exchange_.buckets(chunk.parameters, std::max(chunk.layers, 1));
+    const int pieces = exchange_.pieces(chunk.parameters, chunk.layers);
     const CollectiveTime piece = gathers ? exchange_.gather(chunk.parameters, pieces)
                                          : exchange_.reduce(chunk.parameters, pieces);
     for (int i = 0; i < pieces; ++i) {
-      ends.last = compute_beside(stage, time / pieces, piece);
-      const TaskId exchanged = communicate(stage, piece);
+      ends.last = compute_beside(stage, time / pieces, piece, pass_load(forward));
+      const TaskId exchanged = communicate(stage, piece, gathers ? kGather : kReduce);
       if (gathers) {
         graph_.after(ends.last, exchanged);
       } else {
@@ -152,40 +170,58 @@ class Step {
     return ends;
   }
 
-  /// Cut weights: each layer is gathered while the one before computes, in both directions; its
-  /// gradients are scattered after its backward.
+  /// Cut weights: each layer is gathered while the one before computes, in both directions, or
+  /// without overlap after it; its gradients are scattered after its backward, or once a bucket is
+  /// full.
   Ends add_sharded(std::size_t stage, const Chunk& chunk, bool forward, double time) {
-    const int units = std::max(chunk.layers, 1);
+    const int units = exchange_.pieces(chunk.parameters, chunk.layers);
     const CollectiveTime gathering = exchange_.gather(chunk.parameters, units);
-    const CollectiveTime scattering =
-        forward ? CollectiveTime{} : exchange_.reduce(chunk.parameters, units);
-    CollectiveTime beside = gathering;
-    beside.time += scattering.time;
+    const int together = exchange_.units_reduced_together(chunk.parameters, units);
+    const auto scattering = [&](int count) {
+      return exchange_.reduce(chunk.parameters, static_cast<double>(units) / count);
+    };
+    const CollectiveTime full_bucket = forward ? CollectiveTime{} : scattering(together);
+    CollectiveTime beside;
+    if (l_.overlap.parameters) beside = gathering;
+    if (l_.overlap.gradients) {
+      beside.time.ps += full_bucket.time.ps / together;
+      beside.channels = std::max(beside.channels, full_bucket.channels);
+    }
     Ends ends;
-    TaskId gathered = communicate(stage, gathering);
-    if (unit_before_last_) graph_.after(gathered, *unit_before_last_);
+    const auto gather = [&] {
+      const std::vector<TaskId>& computed = stages_[stage].compute;
+      const TaskId gathered = communicate(stage, gathering, kGather);
+      if (!l_.overlap.parameters && !computed.empty()) graph_.after(gathered, computed.back());
+      if (unit_before_last_) graph_.after(gathered, *unit_before_last_);
+      return gathered;
+    };
+    TaskId gathered = gather();
+    std::optional<TaskId> awaited;  // a scatter that compute does not go on without
+    int waiting = 0;                // layers whose gradients are
     for (int i = 0; i < units; ++i) {
       const std::vector<TaskId>& computed = stages_[stage].compute;
       if (!computed.empty()) unit_before_last_ = computed.back();
-      ends.last = compute_beside(stage, time / units, beside);
+      ends.last = compute_beside(stage, time / units, beside, pass_load(forward));
       graph_.after(ends.last, gathered);
+      if (awaited) graph_.after(ends.last, *awaited);
       if (i == 0) ends.first = ends.last;
-      if (i + 1 < units) {
-        gathered = communicate(stage, gathering);
-        if (unit_before_last_) graph_.after(gathered, *unit_before_last_);
-      }
-      if (!forward) graph_.after(communicate(stage, scattering), ends.last);
+      if (i + 1 < units) gathered = gather();
+      if (forward || (++waiting < together && i + 1 < units)) continue;
+      const TaskId scattered =
+          communicate(stage, waiting == together ? full_bucket : scattering(waiting), kReduce);
+      graph_.after(scattered, ends.last);
+      if (!l_.overlap.gradients) awaited = scattered;
+      waiting = 0;
     }
     return ends;
   }
 
   void connect_stages() {
-    const Duration lag = l_.pipeline > 1 && !sends_block() ? message_ : Duration{};
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       for (std::size_t i = 0; i < micros(); ++i) {
         if (c + 1 < chunks_.size()) {
-          graph_.after(forward_[c + 1][i].first, forward_[c][i].last, lag);
-          graph_.after(backward_[c][i].first, backward_[c + 1][i].last, lag);
+          graph_.after(forward_[c + 1][i].first, forward_[c][i].last);
+          graph_.after(backward_[c][i].first, backward_[c + 1][i].last);
         } else {
           graph_.after(backward_[c][i].first, forward_[c][i].last);
         }
@@ -202,15 +238,16 @@ class Step {
       const TaskId last = stages_[stage].compute.back();
       if (replicated && (!l_.overlap.gradients || splits_backward()))
         for (std::size_t c = stage; c < chunks_.size(); c += stages())
-          graph_.after(communicate(stage, exchange_.reduce(chunks_[c].parameters, 1)), last);
-      stages_[stage].reduced = communicate(stage, {});
+          graph_.after(communicate(stage, exchange_.reduce(chunks_[c].parameters, 1), kReduce),
+                       last);
+      stages_[stage].reduced = communicate(stage, {}, kNone);
       graph_.after(stages_[stage].reduced, last);
     }
     const RankGroup everyone{l_.gpus, 1};
     norm_ = collectives_.cost(Collective::all_reduce, everyone, 4).time;
     for (std::size_t stage = 0; stage < stages(); ++stage) {
       Stage& here = stages_[stage];
-      const TaskId known = communicate(stage, {norm_, 0});
+      const TaskId known = communicate(stage, {norm_, 0}, kNone);
       for (const Stage& other : stages_) graph_.after(known, other.reduced);
       label_.what = StepSpan::What::optimizer;
       here.optimizer = compute(stage, optimizer_time(setup_, static_cast<int>(stage)));
@@ -219,7 +256,7 @@ class Step {
       here.end = here.optimizer;
       if (!replicated || !exchange_.gathers_once() || l_.overlap.parameters) continue;
       for (std::size_t c = stage; c < chunks_.size(); c += stages()) {
-        here.end = communicate(stage, exchange_.gather(chunks_[c].parameters, 1));
+        here.end = communicate(stage, exchange_.gather(chunks_[c].parameters, 1), kGather);
         graph_.after(here.end, here.optimizer);
       }
     }
@@ -238,7 +275,8 @@ class Step {
       const std::uint32_t on = graph_.stream_of(TaskId{static_cast<std::uint32_t>(task)});
       StepSpan span = labels_[task];
       span.stage = static_cast<int>(on / kStreams);
-      span.exchange = on % kStreams == kData;
+      span.stream = static_cast<int>(on % kStreams);
+      span.exchange = span.stream != kCompute;
       span.start = times[task].start;
       span.end = times[task].end;
       if (span.end > span.start) spans.push_back(span);
@@ -261,8 +299,13 @@ class Step {
     parts.optimizer = update.end - update.start;
     // Before a task the compute stream waited: for replicas, or for other stages.
     Instant free{};
+    const auto lasted = [&](TaskId task) {
+      return times[index_of(task)].end - times[index_of(task)].start;
+    };
     for (const TaskId task : shown.compute) {
       const TaskTimes& t = times[index_of(task)];
+      if (labels_[index_of(task)].what != StepSpan::What::send)
+        parts.busy.contention += seconds(lasted(task) - graph_.alone(task));
       if (task == shown.optimizer) {
         const Instant reduced = times[index_of(shown.reduced)].end;
         parts.data += (later(reduced, free) - free) + norm_;
@@ -272,7 +315,9 @@ class Step {
       free = t.end;
     }
     parts.data += out.time - (free - Instant{});
-    parts.data_hidden = std::max(Duration{}, shown.exchanged - parts.data);
+    Duration exchanged;
+    for (const TaskId task : shown.exchanges) exchanged += lasted(task);
+    parts.data_hidden = std::max(Duration{}, exchanged - parts.data);
     parts.pipeline = out.time - to_duration(parts.busy.total()) - parts.data - parts.optimizer;
     return out;
   }

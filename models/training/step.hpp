@@ -28,13 +28,16 @@ struct StepTime {
   std::size_t tasks = 0;
 };
 
-/// What a stage does for a while; `exchange`: between replicas, beside compute.
+/// What a stage does for a while; `exchange`: between replicas or with another stage, beside
+/// compute.
 struct StepSpan {
   enum class What : std::uint8_t { forward, backward, weights, send, optimizer, finish };
   What what = What::forward;
   int micro = 0, chunk = 0;
   int stage = 0;
   bool exchange = false;
+  int stream =
+      0;  ///< of the stage: compute, between replicas, to the next stage, to the one before
   Instant start, end;
 };
 

@@ -127,15 +127,47 @@ TEST_CASE("stream graph: tasks that wait in a circle") {
   CHECK_THROWS_WITH(graph.run(), "2 of 2 tasks of the step wait for each other in a circle");
 }
 
-TEST_CASE("stream graph: streams keep their order, others wait with a lag") {
+TEST_CASE("stream graph: streams keep their order, others wait") {
   StreamGraph graph;
   const TaskId a = graph.add(0, Duration{5}), b = graph.add(1, Duration{7});
   const TaskId c = graph.add(0, Duration{3}), d = graph.add(1, Duration{1});
-  graph.after(c, b, Duration{2});
+  graph.after(c, b);
   const std::vector<TaskTimes> times = graph.run();
   CHECK(times[index_of(a)].end.ps == 5);
-  CHECK(times[index_of(c)].start.ps == 9);
+  CHECK(times[index_of(c)].start.ps == 7);
   CHECK(times[index_of(c)].waited_for == b);
   CHECK(times[index_of(d)].start.ps == 7);
   CHECK(times[index_of(d)].waited_for == b);
+}
+
+TEST_CASE("stream graph: tasks that load one site slow each other while both run") {
+  // Kind 1 takes twice as long beside kind 2, which takes 1.5 times as long beside kind 1.
+  StreamGraph graph;
+  graph.slow(1, 2, 2);
+  graph.slow(2, 1, 1.5);
+  const TaskId a = graph.add(0, Duration{1000}, {0, 1});
+  const TaskId b = graph.add(1, Duration{600}, {0, 2});
+  const TaskId elsewhere = graph.add(2, Duration{1000}, {1, 2});
+  const std::vector<TaskTimes> times = graph.run();
+  // b ends at 900, when a has done 450 of its 1000.
+  CHECK(times[index_of(b)].end.ps == 900);
+  CHECK(times[index_of(a)].end.ps == 900 + 550);
+  CHECK(times[index_of(elsewhere)].end.ps == 1000);
+}
+
+TEST_CASE("stream graph: one that comes later, on a second site, and three at a time") {
+  StreamGraph graph;
+  graph.slow(1, 2, 2);
+  graph.slow(1, 3, 1.5);
+  const TaskId a = graph.add(0, Duration{1000}, {0, 1});
+  const TaskId wait = graph.add(1, Duration{200});
+  const TaskId b = graph.add(1, Duration{300}, {5, 3}, {0, 2});
+  const TaskId c = graph.add(2, Duration{400}, {0, 3});
+  const std::vector<TaskTimes> times = graph.run();
+  CHECK(times[index_of(wait)].end.ps == 200);
+  CHECK(times[index_of(b)].end.ps == 500);
+  CHECK(times[index_of(c)].end.ps == 400);
+  // a: until 200 at 1/1.5 (133 done), until 400 at 1/2.5 (80), until 500 at 1/2 (50), then alone.
+  CHECK(times[index_of(a)].end.ps >= 500 + 1000 - 133 - 80 - 50);
+  CHECK(times[index_of(a)].end.ps <= 500 + 1000 - 133 - 80 - 50 + 2);
 }

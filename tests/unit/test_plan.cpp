@@ -71,6 +71,35 @@ TEST_CASE("plan: no step is shorter than its bound") {
   }
 }
 
+TEST_CASE("plan: what is searched") {
+  const auto count = [](const std::vector<Layout>& layouts, auto has) {
+    return std::count_if(layouts.begin(), layouts.end(), has);
+  };
+  const StepConfig dense = small(32, 8, 2048, 64);
+  const std::vector<Layout> layouts = possible_layouts(dense.model, dense.layout);
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2, Sharding::fsdp, Sharding::hsdp})
+    CHECK(count(layouts, [&](const Layout& l) { return l.sharding == sharding; }) > 0);
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::all_gather, ContextExchange::all_to_all})
+    CHECK(count(layouts, [&](const Layout& l) { return l.context_exchange == exchange; }) > 0);
+  CHECK(count(layouts, [](const Layout& l) { return l.expert_tensor > 1; }) == 0);
+  CHECK(count(layouts, [](const Layout& l) { return l.schedule == Schedule::zero_bubble; }) == 0);
+  Layout split = dense.layout;
+  split.schedule = Schedule::zero_bubble;
+  CHECK(count(possible_layouts(dense.model, split),
+              [](const Layout& l) { return l.schedule == Schedule::zero_bubble; }) > 0);
+  StepConfig moe = dense;
+  moe.model.experts = Experts{8, 2, 4096, 0, 0};
+  const std::vector<Layout> of_experts = possible_layouts(moe.model, moe.layout);
+  CHECK(count(of_experts, [](const Layout& l) { return l.expert_tensor > 1; }) > 0);
+  CHECK(count(of_experts, [](const Layout& l) { return l.expert == 8; }) > 0);
+  // Each one once.
+  std::vector<std::string> names;
+  for (const Layout& l : of_experts) names.push_back(short_layout(l));
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
+
 TEST_CASE("plan: what does not fit is listed with what it needs, smallest first") {
   PlanSite site;
   StepConfig config = small(8, 48, 6144, 8);
@@ -94,6 +123,8 @@ TEST_CASE("plan: variations multiply, and the front has no row that another beat
   REQUIRE(four.size() == 4);
   CHECK(four[3].name == "nodes=2, nics=8");
   CHECK(four[3].config.nodes == 2);
+  CHECK(vary(one, "bucket=25MiB", parts)[0].config.layout.bucket == 25.0 * (1 << 20));
+  CHECK(vary(one, "oversubscription=4", parts)[0].config.oversubscription == 4);
   CHECK(error_text([&] { vary(one, "gpus=8", parts); }).starts_with("\"gpus\" cannot be varied"));
   CHECK(error_text([&] { vary(one, "nodes", parts); }).starts_with("\"nodes\" is no variation"));
   std::vector<Plan> plans;

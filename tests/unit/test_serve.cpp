@@ -62,6 +62,57 @@ TEST_CASE("serve: TP trades reads for all-reduces, PP does not shorten a token")
   CHECK(pipe.total() == doctest::Approx(four.total() + pipe.pipeline));
 }
 
+TEST_CASE("serve: EP splits requests and experts, and adds all-to-alls") {
+  ServeSite site;
+  ServeSetup one = llama("mixtral-8x7b", 1, 64);
+  ServeSetup eight = one;
+  eight.expert = 8;
+  CHECK(eight.local_batch() == 8);
+  const ServeMemory whole = serve_memory(one, 1000), split = serve_memory(eight, 1000);
+  CHECK(split.cache == whole.cache / 8);
+  CHECK(split.weights < whole.weights / 4);
+  const ServeTime a = decode_time(one, 1000, site.times);
+  const ServeTime b = decode_time(eight, 1000, site.times);
+  CHECK(a.expert == 0);
+  CHECK(b.expert > 0);
+  // Keys and values of an eighth of the requests, and one of eight experts.
+  CHECK(b.attention == doctest::Approx(a.attention / 8).epsilon(0.2));
+  CHECK(b.gemm < a.gemm / 3);
+}
+
+TEST_CASE("serve: requests that do not fit wait") {
+  ServeConfig config;
+  config.site.model = load_transformer("llama-2-13b");
+  config.site.topology = "dgx-a100";
+  config.site.layout.precision = Precision::fp16;
+  config.batch = 64;
+  config.prompt = 2048;
+  config.output = 2048;
+  // 26 GB of weights and 3.4 GB of keys and values each, of 85 GB.
+  const ServeResult many = run_serve(config, load_catalogue());
+  CHECK_FALSE(many.fits);
+  CHECK(many.at_once == 16);
+  config.batch = 16;
+  const ServeResult few = run_serve(config, load_catalogue());
+  CHECK(few.fits);
+  CHECK(many.decode.total() == few.decode.total());
+  CHECK(many.request() - many.prefill.total() ==
+        doctest::Approx(4 * (few.request() - few.prefill.total())));
+  CHECK(serve_text(many).find(": does not fit; tokens are those of 16 requests at a time\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("serve: prompts of a batch fill the stages of a pipeline") {
+  ServeSite site;
+  ServeSetup whole = llama("llama-2-13b", 1, 15);
+  ServeSetup staged = whole;
+  staged.pipeline = 4;
+  // 15 prompts through 4 stages: 18 times a quarter of one.
+  const ServeTime a = prefill_time(whole, site.times), b = prefill_time(staged, site.times);
+  CHECK(b.gemm == doctest::Approx(a.gemm * 18 / 60));
+  CHECK(b.pipeline > 0);
+}
+
 TEST_CASE("serve: mistakes in its file") {
   const std::string good =
       "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nnodes: 1\nprecision: bf16\n"

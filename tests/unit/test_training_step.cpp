@@ -137,6 +137,37 @@ TEST_CASE("step: the bytes of a layer's collectives") {
   CHECK(expert_data_group(moe).stride == 8);
 }
 
+TEST_CASE("step: cut weights without overlap, and gradients by bucket") {
+  Site site;
+  Layout l = layout(16, 1, 1, 1, 1, 16);
+  l.sharding = Sharding::zero3;
+  StepSetup s = setup(gpt(16, 4096, 32), l);
+  const double overlapped = time_of(site, s);
+  s.layout.overlap.gradients = false;
+  const double gathers = time_of(site, s);
+  s.layout.overlap.parameters = false;
+  const double none = time_of(site, s);
+  CHECK(overlapped < gathers);
+  CHECK(gathers < none);
+  // Without overlap a bucket of all layers is as much as one of each, but for the starts.
+  s.layout.bucket = 1e12;
+  const double one_bucket = time_of(site, s);
+  CHECK(one_bucket < none);
+  CHECK(one_bucket > 0.97 * none);
+}
+
+TEST_CASE("step: small buckets of gradients cost their starts, large ones their tail") {
+  Site site;
+  const auto exposed = [&](double bucket) {
+    Layout l = layout(64, 1, 1, 1, 1, 64);
+    l.bucket = bucket;
+    return seconds(step_time(setup(gpt(8, 4096, 32), l), site.collectives).breakdown.data);
+  };
+  const double middle = exposed(50e6);
+  CHECK(middle < exposed(1e6));
+  CHECK(middle < exposed(1e12));
+}
+
 TEST_CASE("step: orders of ranks") {
   Layout l = layout(64, 2, 4, 1, 1, 64);
   l.context = 2;
