@@ -8,6 +8,7 @@
 #include "models/io/load.hpp"
 #include "models/studies/plan.hpp"
 #include "models/training/step_chunks.hpp"
+#include "tests/unit/sanitized.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;
@@ -43,7 +44,7 @@ TEST_CASE("plan: its best layouts are those of an exhaustive simulation") {
     return *(values.begin() + static_cast<long>(random() % values.size()));
   };
   int ruled_out = 0;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < (kSanitized ? 4 : 20); ++i) {
     const StepConfig config = small(one_of({2, 4, 8, 16}), one_of({4, 8, 12}),
                                     one_of({1024, 2048, 4096}), one_of({8, 16, 32}));
     CAPTURE(i);
@@ -62,7 +63,7 @@ TEST_CASE("plan: its best layouts are those of an exhaustive simulation") {
 
 TEST_CASE("plan: no step is shorter than its bound") {
   PlanSite site;
-  const StepConfig config = small(16, 8, 2048, 16);
+  const StepConfig config = small(kSanitized ? 4 : 16, 8, 2048, 16);
   for (Layout l : possible_layouts(config.model, config.layout)) {
     l.recompute = Recompute::none;
     const StepSetup setup{config.model, l, site.framework, site.gpu};
