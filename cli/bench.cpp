@@ -10,6 +10,7 @@
 #include "cli/nccl_tests.hpp"
 #include "cli/values.hpp"
 #include "models/io/calibrated.hpp"
+#include "models/io/read_algorithm.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
 #include "models/studies/timeline_json.hpp"
@@ -23,7 +24,7 @@ struct BenchOptions {
   JobOptions job;
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
-  std::string split, trace, trace_ranks;
+  std::string algorithm_file, split, trace, trace_ranks;
   std::string network = "chunk", routing;
   std::vector<std::string> faults, background;
   int seed = 1;
@@ -82,6 +83,10 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   out.environment = options.job.environment();
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
+  if (!options.algorithm_file.empty()) {
+    out.custom = load_algorithm(options.algorithm_file);
+    if (!given(command, "--collective")) out.collectives = {out.custom->collective};
+  }
   out.sizes = sizes(options, command);
   out.datatype = options.nccl_tests.datatype;
   out.op = options.nccl_tests.op;
@@ -148,6 +153,8 @@ void add_bench(CLI::App& app, Action& action) {
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv, "
                    "gather, scatter (list)")
       ->capture_default_str();
+  command->add_option("--algorithm-file", options->algorithm_file,
+                      "run this instead of NCCL's own: MSCCL's XML, or YAML of chunks and steps");
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
   command->add_option("--format", options->format)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/io/read_algorithm.hpp"
 #include "models/io/read_concurrent.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
@@ -95,8 +96,9 @@ void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
 
 /// Keys that the study does not heed are mistakes.
 void check_not_concurrent(Reader& in) {
-  for (const char* key : {"report", "collective", "sizes", "gpus_per_process", "root", "explain",
-                          "split", "faults", "network", "routing", "seed", "background"}) {
+  for (const char* key :
+       {"algorithm_file", "report", "collective", "sizes", "gpus_per_process", "root", "explain",
+        "split", "faults", "network", "routing", "seed", "background"}) {
     if (in.has(key))
       in.fail(key, "means nothing to study concurrent",
               "its groups say what they run: groups: [{name: TP, over: tp, collective: all_reduce, "
@@ -107,8 +109,8 @@ void check_not_concurrent(Reader& in) {
 /// What a case may say; what it does not say stays as in `config`.
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
   if (study == Study::decide)
-    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain", "network",
-                             "routing", "seed", "split"});
+    check_not_simulated(in, {"algorithm_file", "fabric", "gpus_per_process", "datatype", "root",
+                             "explain", "network", "routing", "seed", "split"});
   if (study == Study::concurrent) check_not_concurrent(in);
   if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
   if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);
@@ -123,6 +125,11 @@ void read_case(Reader& in, const std::string& file, Study study, BenchConfig& co
   if (given(in, "datatype")) {
     config.datatype = in.text("datatype");
     parsed(in, "datatype", datatype_bytes);
+  }
+  if (given(in, "algorithm_file")) {
+    config.custom = load_algorithm(resolved(in.text("algorithm_file"), file));
+    config.collectives = {config.custom->collective};
+    config.root = config.custom->root;
   }
   if (given(in, "split")) config.split = parsed(in, "split", parse_split);
   config.root = in.whole("root", 0, kNodesMax, config.root);

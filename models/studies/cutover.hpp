@@ -21,8 +21,9 @@ struct CutoverConfig {
   bool sharp = false;            ///< the fabric offers SHARP, and NCCL uses it
   NcclVersion version = kNccl2_21_5;
   Environment environment;
-  Collective collective = Collective::all_reduce;  ///< a tuned one, of float32
-  std::vector<Bytes> sizes;                        ///< ascending
+  Collective collective = Collective::all_reduce;              ///< a tuned one, of float32
+  std::vector<Bytes> sizes;                                    ///< ascending
+  std::vector<std::shared_ptr<const CustomAlgorithm>> custom;  ///< beside NCCL's own
   /// What would take more slices is extrapolated, from two smaller sizes or numbers of nodes.
   std::int64_t slices_max = 1'000'000;
   // What a variant of the fabric changes.
@@ -34,7 +35,8 @@ struct CutoverConfig {
 struct Contender {
   Algorithm algorithm{};
   Protocol protocol{};
-  auto operator<=>(const Contender&) const = default;
+  std::shared_ptr<const CustomAlgorithm> custom = {};  ///< then `algorithm` means nothing
+  bool operator==(const Contender&) const = default;
 };
 /// "Ring LL128"; algorithms of one protocol without it: "NVLSTree".
 std::string to_text(const Contender& contender);

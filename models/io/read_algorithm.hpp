@@ -1,0 +1,17 @@
+#pragma once
+// Custom algorithms from files: MSCCL's XML, or transfers of chunks in YAML
+// (docs/custom-algorithms.md). Both are checked before they are given out.
+
+#include <memory>
+#include <string>
+
+#include "models/nccl/custom_algorithm.hpp"
+
+namespace fabricast {
+
+/// Throws Error with file and line.
+std::shared_ptr<const CustomAlgorithm> load_algorithm(const std::string& file);
+/// `file` is used in messages only.
+CustomAlgorithm parse_algorithm(const std::string& text, const std::string& file);
+
+}  // namespace fabricast
