@@ -185,12 +185,12 @@ class Check {
       }
       if (sent.size() > both)
         fail(link.from, sent[both],
-             fmt::format("sends to rank {} for the {}th time, which receives from it {} times only",
-                         block(link.from).send, both + 1, both));
+             fmt::format("sends message {} to rank {}, which receives {} from it on channel {}",
+                         both + 1, block(link.from).send, both, block(link.from).channel));
       if (received.size() > both)
         fail(link.to, received[both],
-             fmt::format("receives from rank {} for the {}th time, which sends to it {} times only",
-                         block(link.to).recv, both + 1, both));
+             fmt::format("waits for message {} of rank {}, which sends {} to it on channel {}",
+                         both + 1, block(link.to).recv, both, block(link.to).channel));
     }
   }
 

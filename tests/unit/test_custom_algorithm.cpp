@@ -94,8 +94,11 @@ TEST_CASE("custom algorithm: MSCCL's XML") {
 
 TEST_CASE("custom algorithm: sends and receives that do not fit are named with their line") {
   CHECK(error_of(xml(good(0), block(0, 0, 0, step(0, "s", "i", 0, "i", 0)))) ==
-        "a.xml:5: rank 0, threadblock 0, step 1: sends to rank 1 for the 1th time, which receives "
-        "from it 0 times only");
+        "a.xml:4: rank 0, threadblock 0, step 0: sends message 1 to rank 1, which receives 0 from "
+        "it on channel 0");
+  CHECK(error_of(xml(good(0), block(0, 0, 0, step(0, "s", "i", 0, "i", 0, 2)))) ==
+        "a.xml:4: rank 0, threadblock 0, step 0: sends message 1 to rank 1, which receives 0 from "
+        "it on channel 0");
 }
 
 TEST_CASE("custom algorithm: a deadlock is named step by step") {
