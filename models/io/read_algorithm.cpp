@@ -381,8 +381,8 @@ CustomAlgorithm parse_algorithm(const std::string& text, const std::string& file
 }
 
 std::shared_ptr<const CustomAlgorithm> load_algorithm(const std::string& file) {
-  return std::make_shared<const CustomAlgorithm>(
-      parse_algorithm(read_text_file(file, "give the path of MSCCL's XML, or of YAML"), file));
+  return std::make_shared<const CustomAlgorithm>(parse_algorithm(
+      read_text_file(file, "give the path of MSCCL's XML, or of YAML", kYamlSizeMax + 1), file));
 }
 
 }  // namespace fabricast

@@ -19,6 +19,9 @@ using Sum = std::vector<std::pair<int, int>>;
 /// Of each block, how many of its steps happened before.
 using Clock = std::vector<std::uint32_t>;
 
+constexpr std::int64_t kPlacesMax = 1 << 18, kBlocksMax = 4096, kMovesMax = 1 << 20,
+                       kClocksMax = 1 << 26;
+
 std::string listed(const Sum& sum) {
   if (sum.empty()) return "nothing";
   std::string ranks;
@@ -45,6 +48,7 @@ class Check {
         slots_(static_cast<std::size_t>(messages_in_flight(algorithm.protocol))) {}
 
   void run() {
+    check_size();
     check_shape();
     connect();
     match();
@@ -71,6 +75,28 @@ class Check {
     std::pair<std::uint32_t, std::uint32_t> written{};  ///< block, time (0 = never)
     std::map<std::uint32_t, std::uint32_t> read;        ///< times by block
   };
+
+  /// What would take more memory or time than any real algorithm needs.
+  void check_size() const {
+    std::int64_t moves = 0, waits = 0;
+    for (const CustomBlock& one : algorithm_.blocks) {
+      for (const CustomStep& s : one.steps) {
+        moves += s.count;
+        waits += std::ssize(s.waits);
+      }
+    }
+    const std::int64_t places = std::int64_t{algorithm_.ranks} *
+                                (algorithm_.inputs() + algorithm_.outputs() + algorithm_.scratch);
+    const auto bounded = [&](std::int64_t value, std::int64_t most, const char* what) {
+      if (value > most)
+        throw Error(Place{algorithm_.file, 0, {}},
+                    fmt::format("{} {}: at most {} are checked", value, what, most));
+    };
+    bounded(places, kPlacesMax, "chunks on all ranks");
+    bounded(std::ssize(algorithm_.blocks), kBlocksMax, "thread blocks");
+    bounded(moves, kMovesMax, "chunks moved");
+    bounded(waits * std::ssize(algorithm_.blocks), kClocksMax, "dependencies times thread blocks");
+  }
 
   std::uint32_t blocks() const { return static_cast<std::uint32_t>(algorithm_.blocks.size()); }
   const CustomBlock& block(std::uint32_t i) const { return algorithm_.blocks[i]; }

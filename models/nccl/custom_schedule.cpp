@@ -15,6 +15,17 @@ namespace {
 constexpr Duration kSignal = nanoseconds(500);
 constexpr std::uint32_t kSignalsInFlight = 255;  // a flag only counts up: no limit
 
+/// What a block copies in its own GPU's memory has no flags in it, whatever the protocol.
+Bandwidth local_rate(const Assembly& assembly) {
+  Bandwidth least{};
+  for (const int gpu : assembly.members().gpus()) {
+    const GpuInfo& info = assembly.cluster().node().gpus()[static_cast<std::size_t>(gpu)];
+    const Bandwidth rate = info.part.copy_rate[index_of(Protocol::simple)];
+    if (least.bytes_per_s == 0 || rate < least) least = rate;
+  }
+  return least;
+}
+
 }  // namespace
 
 void add_custom(Assembly& assembly) {
@@ -23,11 +34,13 @@ void add_custom(Assembly& assembly) {
   const CustomProgram& program =
       assembly.keep(std::make_unique<CustomProgram>(run, assembly.partition()));
   const std::vector<std::uint32_t> classes = assembly.worker_classes(1);
+  const std::vector<std::uint32_t> local = assembly.worker_classes(local_rate(assembly));
   std::vector<std::uint32_t> workers;
   std::map<std::tuple<int, int, int>, std::uint32_t> receivers;  // rank, peer, channel
   for (std::uint32_t i = 0; i < algorithm.blocks.size(); ++i) {
     const CustomBlock& block = algorithm.blocks[i];
-    workers.push_back(assembly.add_worker(classes, program,
+    const bool speaks = block.send >= 0 || block.recv >= 0;
+    workers.push_back(assembly.add_worker(speaks ? classes : local, program,
                                           {static_cast<std::uint32_t>(block.channel), i},
                                           block.rank, program.slices(i)));
     receivers[{block.rank, block.recv, block.channel}] = i;

@@ -27,7 +27,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 std::string call_text(const RankCall& call) {
   const std::string what =
       call.peer >= 0
-          ? fmt::format("{} {} rank {}", call.op, call.op == "send" ? "to" : "from", call.peer)
+          ? fmt::format("{} {} rank {}", call.op, call.op == "recv" ? "from" : "to", call.peer)
           : fmt::format("{} on {}", call.op, call.group);
   return call.elements ? fmt::format("{} ({} elements)", what, *call.elements) : what;
 }
