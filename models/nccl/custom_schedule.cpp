@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -15,12 +16,13 @@ namespace {
 constexpr Duration kSignal = nanoseconds(500);
 constexpr std::uint32_t kSignalsInFlight = 255;  // a flag only counts up: no limit
 
-/// What a block copies in its own GPU's memory has no flags in it, whatever the protocol.
+/// What a block copies in its own GPU's memory has no flags in it, whatever the protocol: the best
+/// that it reaches in any, of the slowest GPU.
 Bandwidth local_rate(const Assembly& assembly) {
   Bandwidth least{};
   for (const int gpu : assembly.members().gpus()) {
     const GpuInfo& info = assembly.cluster().node().gpus()[static_cast<std::size_t>(gpu)];
-    const Bandwidth rate = info.part.copy_rate[index_of(Protocol::simple)];
+    const Bandwidth rate = std::ranges::max(info.part.copy_rate);
     if (least.bytes_per_s == 0 || rate < least) least = rate;
   }
   return least;

@@ -218,7 +218,7 @@ void number_lines(std::vector<RankCall>& calls) {
 
 /// A gather of one unit beside a scatter of another, on one group.
 bool is_unit_pair(const RankCall& a, const RankCall& b) {
-  return a.peer < 0 && b.peer < 0 && a.group == b.group && a.op != b.op;
+  return a.group.starts_with("fsdp") && a.group == b.group && a.op != b.op;
 }
 
 /// On two groups that both join the rank with somebody else.
