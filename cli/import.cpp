@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
@@ -23,7 +24,7 @@ struct ImportOptions {
 };
 
 /// The network of a file as a fabric file.
-void write_fabric(const ImportOptions& options) {
+IbFabric write_fabric(const ImportOptions& options) {
   if (options.files.size() != 1)
     throw Error("--write takes one file at a time", "one fabric file for each");
   const std::string& file = options.files.front();
@@ -36,12 +37,13 @@ void write_fabric(const ImportOptions& options) {
   out << fabric.yaml;
   out.close();
   if (out.fail()) throw Error(Place{options.write, 0, {}}, "cannot be written");
-  fmt::print("{}: {}\n", options.write, fabric.summary);
-  for (const std::string& note : fabric.notes) fmt::print("  note: {}\n", note);
+  return fabric;
 }
 
 /// A file of unknown kind is an answer, too, but not a success.
 int run(const ImportOptions& options) {
+  std::optional<IbFabric> fabric;
+  if (!options.write.empty()) fabric = write_fabric(options);
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read =
@@ -55,7 +57,10 @@ int run(const ImportOptions& options) {
                                      options.topology));
     all_known = all_known && !read.kind.empty();
   }
-  if (!options.write.empty()) write_fabric(options);
+  if (fabric && options.format == "text") {
+    fmt::print("{}: {}\n", options.write, fabric->summary);
+    for (const std::string& note : fabric->notes) fmt::print("  note: {}\n", note);
+  }
   return all_known ? kDone : kCheckFailed;
 }
 
