@@ -61,7 +61,7 @@ class RankCalls {
     const std::size_t first = out_.size();
     call("all_reduce", "world", {l_.gpus, 1}, 1);  // the norm of all gradients
     if (gathers_once() && !l_.overlap.parameters) gather_weights();
-    time(first, {end_s_, end_s_});
+    spread(first, {end_s_, end_s_});
     return std::move(out_);
   }
 
@@ -103,7 +103,7 @@ class RankCalls {
   }
 
   /// Evenly over the time of what they belong to.
-  void time(std::size_t first, std::pair<double, double> from_to) {
+  void spread(std::size_t first, std::pair<double, double> from_to) {
     const auto count = static_cast<double>(out_.size() - first);
     for (std::size_t i = first; i < out_.size(); ++i)
       out_[i].at_s = from_to.first + (from_to.second - from_to.first) *
@@ -127,7 +127,7 @@ class RankCalls {
     if (l_.pipeline > 1 && !forward && number > 0) message("isend", number - 1);
     const auto found = times_.find(
         {forward ? StepSpan::What::forward : StepSpan::What::backward, op.micro, op.chunk});
-    if (found != times_.end()) time(first, found->second);
+    if (found != times_.end()) spread(first, found->second);
   }
 
   /// Layers of a chunk, last to first in backward. Cut weights are gathered a layer ahead.
