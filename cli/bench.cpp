@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
 #include "cli/values.hpp"
 #include "models/io/calibrated.hpp"
+#include "models/io/read_algorithm.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_text.hpp"
 #include "models/studies/timeline_json.hpp"
@@ -23,7 +25,7 @@ struct BenchOptions {
   JobOptions job;
   std::string topology, fabric;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
-  std::string split, trace, trace_ranks;
+  std::string algorithm_file, split, trace, trace_ranks;
   std::string network = "chunk", routing;
   std::vector<std::string> faults, background;
   int seed = 1;
@@ -71,7 +73,8 @@ void write_trace(const BenchResult& result, const std::string& path) {
              row.timeline->spans.size());
 }
 
-BenchConfig config(const BenchOptions& options, const CLI::App& command) {
+BenchConfig config(const BenchOptions& options, const CLI::App& command,
+                   const std::optional<CustomAlgorithm>& algorithm) {
   BenchConfig out;
   out.topology = options.topology;
   out.fabric = options.fabric;
@@ -82,6 +85,10 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command) {
   out.environment = options.job.environment();
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
+  if (algorithm) {
+    out.custom = &*algorithm;
+    if (!given(command, "--collective")) out.collectives = {out.custom->collective};
+  }
   out.sizes = sizes(options, command);
   out.datatype = options.nccl_tests.datatype;
   out.op = options.nccl_tests.op;
@@ -120,7 +127,9 @@ void print_result(const BenchResult& result, const std::string& format, const Ba
 }
 
 int run(const BenchOptions& options, const CLI::App& command) {
-  const BenchConfig asked = config(options, command);
+  std::optional<CustomAlgorithm> algorithm;
+  if (!options.algorithm_file.empty()) algorithm = load_algorithm(options.algorithm_file);
+  const BenchConfig asked = config(options, command, algorithm);
   if (asked.trace) check_writable(options.trace);
   say_what_is_ignored(command, options.nccl_tests);
   BenchResult result;
@@ -148,6 +157,8 @@ void add_bench(CLI::App& app, Action& action) {
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv, "
                    "gather, scatter (list)")
       ->capture_default_str();
+  command->add_option("--algorithm-file", options->algorithm_file,
+                      "run this instead of NCCL's own: MSCCL's XML, or YAML of chunks and steps");
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
   command->add_option("--format", options->format)

@@ -8,6 +8,7 @@
 #include "cli/job_options.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
+#include "models/io/read_algorithm.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench.hpp"
 #include "models/studies/cutover_text.hpp"
@@ -19,12 +20,14 @@ namespace {
 /// What was typed, before it means anything.
 struct CutoverOptions {
   JobOptions job;
+  std::vector<std::string> algorithm_files;
   std::string topology, fabric, collective = "all_reduce", sizes = "8B..16GiB", format = "text";
   int slices_max = 1'000'000;
   bool sharp = false, sensitivity = false;
 };
 
-CutoverConfig config(const CutoverOptions& options) {
+CutoverConfig config(const CutoverOptions& options,
+                     const std::vector<CustomAlgorithm>& algorithms) {
   CutoverConfig out;
   out.topology = options.topology;
   out.fabric = options.fabric;
@@ -39,13 +42,17 @@ CutoverConfig config(const CutoverOptions& options) {
   out.collective = collectives.front();
   out.sizes = of_option("--sizes", [&] { return parse_sizes(options.sizes); });
   std::ranges::sort(out.sizes);
+  for (const CustomAlgorithm& algorithm : algorithms) out.custom.push_back(&algorithm);
   out.slices_max = options.slices_max;
   return out;
 }
 
 int run(const CutoverOptions& options) {
   const PartsCatalogue parts = load_parts(options.job.parts);
-  const CutoverConfig asked = config(options);
+  std::vector<CustomAlgorithm> algorithms;
+  for (const std::string& file : options.algorithm_files)
+    algorithms.push_back(load_algorithm(file));
+  const CutoverConfig asked = config(options, algorithms);
   CutoverResult result;
   std::vector<CutoverVariant> variants;
   {
@@ -82,6 +89,11 @@ void add_cutover(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
+  command
+      ->add_option("--algorithm-file", options->algorithm_files,
+                   "beside NCCL's own: MSCCL's XML, or YAML of chunks and steps; may be repeated")
+      ->expected(1)
+      ->take_all();
   command->add_flag("--sharp", options->sharp, "the fabric offers SHARP, and NCCL uses it");
   command->add_flag("--sensitivity", options->sensitivity,
                     "also with slower switches, oversubscribed leaves, SHARP, fewer NICs");

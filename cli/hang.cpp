@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <fstream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
@@ -8,19 +10,72 @@
 #include "models/io/read_call_trace.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/unit_text.hpp"
+#include "models/studies/hang_layout.hpp"
 
 namespace fabricast {
 
 namespace {
 
 struct HangOptions {
-  std::string trace, timeout = "600 s", format = "text";
+  std::string trace, layout, fault, write_trace, parts, timeout = "600 s", format = "text";
 };
+
+int print(const HangOptions& options, const HangResult& result, double timeout_s) {
+  fmt::print(
+      "{}", options.format == "json" ? hang_json(result, timeout_s) : hang_text(result, timeout_s));
+  return result.hangs() ? kCheckFailed : kDone;
+}
+
+/// One step of the layout with the fault in it.
+HangResult hang_of_layout(const HangOptions& options, const std::string& layout,
+                          const HangFault* fault) {
+  StepConfig config = load_step(layout);
+  config.trace = true;
+  const StepResult step = run_step(config, load_parts(options.parts));
+  std::vector<RankCall> calls = calls_of(step);
+  if (fault != nullptr) inject(*fault, calls);
+  if (!options.write_trace.empty()) {
+    std::ofstream out(options.write_trace, std::ios::binary);
+    out << call_trace_text(calls);
+    out.close();
+    if (out.fail()) throw Error(Place{options.write_trace, 0, {}}, "cannot be written");
+  }
+  if (options.format == "text")
+    fmt::print("# one step of {}: {}\n# fault: {}\n", config.title, layout_line(step.config.layout),
+               fault != nullptr ? fault->text : "none");
+  return find_hang(calls);
+}
+
+int run_scenario(const HangOptions& options, const std::string& text) {
+  const HangScenario scenario = parse_hang_scenario(text, options.trace);
+  if (options.format == "text") fmt::print("# {}: {}\n", scenario.name, scenario.question);
+  const HangResult result = hang_of_layout(options, scenario.layout, &scenario.fault);
+  const int code = print(options, result, scenario.timeout_s);
+  if (scenario.expect.empty()) return code;
+  const bool holds = is_as_expected(result, scenario.expect);
+  if (options.format == "text")
+    fmt::print("\nExpected: {}: {}\n", scenario.expect, holds ? "holds" : "FAILS");
+  return holds ? kDone : kCheckFailed;
+}
 
 /// A trace of calls, or what a watchdog printed.
 int run(const HangOptions& options) {
-  const std::string text = read_text_file(options.trace, "hang takes a trace of calls, or a log");
   const Duration timeout = of_option("--timeout", [&] { return parse_duration(options.timeout); });
+  const double seconds = static_cast<double>(timeout.ps) / 1e12;
+  if (options.trace.empty() == options.layout.empty())
+    throw Error("name a trace, a log or a scenario, or --layout", "one of them");
+  if (options.layout.empty() && (!options.fault.empty() || !options.write_trace.empty()) &&
+      !options.trace.ends_with(".yaml"))
+    throw Error("--fault and --write-trace belong to --layout");
+  if (!options.layout.empty()) {
+    std::optional<HangFault> fault;
+    if (!options.fault.empty())
+      fault = of_option("--fault", [&] { return parse_hang_fault(options.fault); });
+    return print(options, hang_of_layout(options, options.layout, fault ? &*fault : nullptr),
+                 seconds);
+  }
+  const std::string text = read_text_file(options.trace, "hang takes a trace of calls, or a log");
+  if (options.trace.ends_with(".yaml")) return run_scenario(options, text);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos || text[begin] != '{') {
     const ImportedFile read = import_text(text, options.trace);
@@ -33,11 +88,7 @@ int run(const HangOptions& options) {
                                               : import_report(read, options.trace));
     return kDone;
   }
-  const HangResult result = find_hang(parse_call_trace(text, options.trace));
-  const double seconds = static_cast<double>(timeout.ps) / 1e12;
-  fmt::print("{}",
-             options.format == "json" ? hang_json(result, seconds) : hang_text(result, seconds));
-  return result.hangs() ? kCheckFailed : kDone;
+  return print(options, find_hang(parse_call_trace(text, options.trace)), seconds);
 }
 
 }  // namespace
@@ -46,8 +97,16 @@ void add_hang(CLI::App& app, Action& action) {
   auto options = std::make_shared<HangOptions>();
   CLI::App* command =
       app.add_subcommand("hang", "who waits for whom: calls of each rank, or a watchdog's log");
-  command->add_option("trace", options->trace, "JSON lines of calls, or a log of PyTorch or NCCL")
-      ->required();
+  command->add_option("trace", options->trace,
+                      "JSON lines of calls, a log of PyTorch or NCCL, or a scenario (YAML)");
+  command->add_option("--layout", options->layout,
+                      "the calls of one step of this layout file of `fabricast step`");
+  command->add_option(
+      "--fault", options->fault,
+      "with --layout: \"rank 5 dead at call 12\", \"rank 5 skips call 12\", \"rank 5 "
+      "interleaves at call 12\", \"rank 5 reorders at call 12\"");
+  command->add_option("--write-trace", options->write_trace, "those calls, as JSON lines");
+  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--timeout", options->timeout, "of the process group: the watchdog's")
       ->capture_default_str();
   command->add_option("--format", options->format)

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <fstream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
+#include "models/io/ib_network.hpp"
 #include "models/io/import_file.hpp"
 #include "models/io/text_file.hpp"
 #include "models/studies/logged_choices.hpp"
@@ -16,12 +19,31 @@ constexpr std::size_t kSizeMax = std::size_t{1} << 30;
 
 struct ImportOptions {
   std::vector<std::string> files;
-  std::string topology, parts, format = "text";
+  std::string topology, parts, write, format = "text";
   int nodes = 0;
 };
 
+/// The network of a file as a fabric file.
+IbFabric write_fabric(const ImportOptions& options) {
+  if (options.files.size() != 1)
+    throw Error("--write takes one file at a time", "one fabric file for each");
+  const std::string& file = options.files.front();
+  const IbNetwork network = parse_ib_network(read_log(read_text_file(file, "", kSizeMax)));
+  if (network.empty())
+    throw Error(Place{file, 0, {}}, "no output of ibnetdiscover: there is no fabric in it",
+                "--write makes a fabric file of it");
+  const IbFabric fabric = fabric_of(network, load_parts(options.parts), file);
+  std::ofstream out(options.write, std::ios::binary);
+  out << fabric.yaml;
+  out.close();
+  if (out.fail()) throw Error(Place{options.write, 0, {}}, "cannot be written");
+  return fabric;
+}
+
 /// A file of unknown kind is an answer, too, but not a success.
 int run(const ImportOptions& options) {
+  std::optional<IbFabric> fabric;
+  if (!options.write.empty()) fabric = write_fabric(options);
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read =
@@ -34,6 +56,10 @@ int run(const ImportOptions& options) {
                                                      load_parts(options.parts)),
                                      options.topology));
     all_known = all_known && !read.kind.empty();
+  }
+  if (fabric && options.format == "text") {
+    fmt::print("{}: {}\n", options.write, fabric->summary);
+    for (const std::string& note : fabric->notes) fmt::print("  note: {}\n", note);
   }
   return all_known ? kDone : kCheckFailed;
 }
@@ -49,6 +75,8 @@ void add_import(CLI::App& app, Action& action) {
   command->add_option(
       "--topology", options->topology,
       "of a log of NCCL: its choices beside those of this preset, YAML file or XML");
+  command->add_option("--write", options->write,
+                      "of ibnetdiscover: the fabric, as a file for --fabric");
   command->add_option("--nodes", options->nodes, "default: what the log says")
       ->check(whole_number(1, 1 << 20));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");

@@ -8,19 +8,15 @@
 #include <set>
 
 #include "models/io/counted.hpp"
+#include "models/io/ib_network.hpp"
 #include "models/io/import_readers.hpp"
 #include "models/io/words.hpp"
 
-namespace fabricast::import_readers {
+namespace fabricast {
+
+namespace import_readers {
 
 namespace {
-
-struct Switch {
-  int ports = 0;
-  std::string name;
-  int hosts = 0, up = 0;             ///< links to adapters, to other switches
-  std::map<std::string, int> peers;  ///< switch -> parallel links
-};
 
 /// Between the n-th pair of quotes, "" if there is none.
 std::string quoted(std::string_view text, char quote, int n = 0) {
@@ -45,16 +41,11 @@ std::string speed_of(std::string_view text) {
   return "";
 }
 
-class NetworkReader {
+class Parser {
  public:
-  explicit NetworkReader(ImportedFile& out) : out_(out) {}
-
-  bool read(const LogText& log) {
+  IbNetwork parse(const LogText& log) {
     for (const LogLine& line : log.lines) take(line.text);
-    if (switches_.empty() && adapters_.empty() && report_lines_ == 0) return false;
-    out_.kind = report_lines_ > 0 ? "ibnetdiscover -p" : "ibnetdiscover";
-    tell();
-    return true;
+    return std::move(out_);
   }
 
  private:
@@ -62,7 +53,7 @@ class NetworkReader {
     const auto words = split_words(text);
     if (words.size() >= 3 && words[0] == "Switch") {
       current_ = quoted(text, '"');
-      Switch& node = switches_[current_];
+      IbSwitch& node = out_.switches[current_];
       std::int64_t ports = 0;
       if (parse_whole(words[1], ports))
         node.ports = static_cast<int>(std::clamp<std::int64_t>(ports, 0, 4096));
@@ -80,9 +71,9 @@ class NetworkReader {
 
   void adapter(const std::string& id, const std::string& name) {
     if (name.find("Aggregation Node") != std::string::npos) {
-      aggregators_.insert(id);
+      out_.aggregators.insert(id);
     } else if (!id.empty()) {
-      adapters_[id] = name;
+      out_.adapters[id] = name;
     }
   }
 
@@ -92,46 +83,43 @@ class NetworkReader {
     const std::string speed =
         comment == std::string_view::npos ? "" : speed_of(text.substr(comment));
     if (peer.empty()) return;
-    Switch& here = switches_[current_];
-    if (peer.starts_with("H-")) {
-      adapter(peer, name);
-      if (aggregators_.contains(peer)) return;
-      ++here.hosts;
-      ++host_speeds_[speed];
-    } else {
-      ++here.up;
-      ++here.peers[peer];
-      ++switch_speeds_[speed];
-    }
+    const bool to_adapter = peer.starts_with("H-");
+    if (to_adapter) adapter(peer, name);
+    if (out_.aggregators.contains(peer)) return;
+    const std::string port(text.substr(1, text.find(']') - 1));
+    out_.switches[current_].cables.push_back({peer, port, speed, to_adapter});
   }
 
   /// CA   134  1 0x... 4x EDR - SW  1719 10 0x... ( 'node0001 HCA-1' - 'ibsw002' )
   void report(std::string_view text, const std::vector<std::string_view>& words) {
-    ++report_lines_;
+    ++out_.report_lines;
     const std::string guid(words[3]);
     const bool linked = words.size() > 10 && words[6] == "-";
     const std::string first = quoted(text, '\'');
-    if (words[0] == "SW") {
-      Switch& node = switches_[guid];
-      node.name = first;
-      if (node.name.empty() && words.size() > 6)
-        node.name = std::string(
-            trimmed(text.substr(static_cast<std::size_t>(words[6].data() - text.data()))));
-      if (!linked) return unlinked_.push_back(fmt::format("{} port {}", node.name, words[2]));
-      const std::string peer(words[10]);
-      if (words[7] == "CA") {
-        adapters_[peer] = quoted(text, '\'', 1);
-        ++node.hosts;
-        ++host_speeds_[fmt::format("{}{}", words[4], words[5])];
-      } else {
-        ++node.up;
-        ++node.peers[peer];
-        ++switch_speeds_[fmt::format("{}{}", words[4], words[5])];
-      }
-    } else {
-      adapters_[guid] = first;
+    if (words[0] == "CA") {
+      out_.adapters[guid] = first;
+      return;
     }
+    IbSwitch& node = out_.switches[guid];
+    node.name = first;
+    if (node.name.empty() && words.size() > 6)
+      node.name = std::string(
+          trimmed(text.substr(static_cast<std::size_t>(words[6].data() - text.data()))));
+    if (!linked) return out_.unlinked.push_back(fmt::format("{} port {}", node.name, words[2]));
+    const std::string peer(words[10]);
+    const bool to_adapter = words[7] == "CA";
+    if (to_adapter) out_.adapters[peer] = quoted(text, '\'', 1);
+    node.cables.push_back(
+        {peer, std::string(words[2]), fmt::format("{}{}", words[4], words[5]), to_adapter});
   }
+
+  IbNetwork out_;
+  std::string current_;
+};
+
+class Teller {
+ public:
+  Teller(const IbNetwork& network, ImportedFile& out) : network_(network), out_(out) {}
 
   static std::string counts(const std::map<std::string, int>& of) {
     std::vector<std::string> words;
@@ -148,63 +136,74 @@ class NetworkReader {
   }
 
   void tell() {
+    out_.kind = network_.report_lines > 0 ? "ibnetdiscover -p" : "ibnetdiscover";
     std::set<std::string> hosts, missing;
-    std::map<std::string, int> models, ports, uplinks;
+    std::map<std::string, int> models, ports, host_speeds, switch_speeds;
     int leaves = 0, parallel = 0, down = 0, up = 0;
-    for (const auto& [id, name] : adapters_) hosts.insert(name.substr(0, name.find(' ')));
-    for (const auto& [id, node] : switches_) {
+    for (const auto& [id, name] : network_.adapters) hosts.insert(name.substr(0, name.find(' ')));
+    for (const auto& [id, node] : network_.switches) {
       if (const std::string model = model_of(node.name); !model.empty()) ++models[model];
       if (node.ports > 0) ++ports[std::to_string(node.ports)];
-      if (node.hosts > 0) {
-        ++leaves;
-        down += node.hosts;
-        up += node.up;
+      std::map<std::string, int> peers;
+      int to_hosts = 0, to_switches = 0;
+      for (const IbCable& cable : node.cables) {
+        ++(cable.to_adapter ? host_speeds : switch_speeds)[cable.speed];
+        ++(cable.to_adapter ? to_hosts : to_switches);
+        if (!cable.to_adapter) ++peers[cable.peer];
       }
-      for (const auto& [peer, links] : node.peers) {
+      if (to_hosts > 0) {
+        ++leaves;
+        down += to_hosts;
+        up += to_switches;
+      }
+      for (const auto& [peer, links] : peers) {
         parallel = std::max(parallel, links);
-        if (!switches_.contains(peer)) missing.insert(peer);
+        if (!network_.switches.contains(peer)) missing.insert(peer);
       }
     }
-    out_.add("switches", switches_.size());
+    out_.add("switches", network_.switches.size());
     out_.add("switch models", counts(models));
     out_.add("ports per switch", counts(ports));
     out_.add("leaves", static_cast<std::size_t>(leaves));
     out_.add("hosts", hosts.size());
-    out_.add("adapters", adapters_.size());
-    out_.add("aggregation nodes", aggregators_.size());
-    out_.add("links to adapters", counts(host_speeds_));
-    out_.add("links between switches (counted at each end)", counts(switch_speeds_));
+    out_.add("adapters", network_.adapters.size());
+    out_.add("aggregation nodes", network_.aggregators.size());
+    out_.add("links to adapters", counts(host_speeds));
+    out_.add("links between switches (counted at each end)", counts(switch_speeds));
     if (parallel > 0) out_.add("most parallel links", static_cast<std::size_t>(parallel));
     if (leaves > 0 && up > 0)
       out_.add("fabric", fmt::format("{} with {} down and {} up: {:.2f} : 1",
                                      leaves == 1 ? std::string("1 leaf switch")
                                                  : fmt::format("{} leaf switches", leaves),
                                      down, up, static_cast<double>(down) / up));
-    out_.add("ports without a link", joined(unlinked_));
+    out_.add("ports without a link", joined(network_.unlinked));
     if (!missing.empty())
       out_.remark(
           fmt::format("links lead to {} without a block of their own: the file is partial, "
                       "they are kept as dangling",
                       missing.size() == 1 ? std::string("1 switch")
                                           : fmt::format("{} switches", missing.size())));
-    if (switches_.empty())
+    if (network_.switches.empty())
       out_.remark("an adapter and no switch: it has no link, so that the fabric is not seen");
-    if (!aggregators_.empty())
+    if (!network_.aggregators.empty())
       out_.remark("aggregation nodes (SHARP) are part of switches, no hosts");
   }
 
+  const IbNetwork& network_;
   ImportedFile& out_;
-  std::string current_;
-  std::map<std::string, Switch> switches_;
-  std::map<std::string, std::string> adapters_;
-  std::set<std::string> aggregators_;
-  std::map<std::string, int> host_speeds_, switch_speeds_;
-  std::vector<std::string> unlinked_;
-  int report_lines_ = 0;
 };
 
 }  // namespace
 
-bool read_ib_network(const LogText& log, ImportedFile& out) { return NetworkReader(out).read(log); }
+bool read_ib_network(const LogText& log, ImportedFile& out) {
+  const IbNetwork network = parse_ib_network(log);
+  if (network.empty()) return false;
+  Teller(network, out).tell();
+  return true;
+}
 
-}  // namespace fabricast::import_readers
+}  // namespace import_readers
+
+IbNetwork parse_ib_network(const LogText& log) { return import_readers::Parser().parse(log); }
+
+}  // namespace fabricast

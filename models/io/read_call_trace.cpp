@@ -51,10 +51,10 @@ class LineReader {
       if (!value.is_number_integer() || value.get<double>() < 0) fail("elements", "is no count");
       call.elements = value.get<long long>();
     }
-    const bool message = call.op == "send" || call.op == "recv";
+    const bool message = call.op == "send" || call.op == "isend" || call.op == "recv";
     if (message != json_.contains("peer"))
-      fail("peer",
-           message ? "is missing: send and recv name one" : "belongs to send and recv only");
+      fail("peer", message ? "is missing: send, isend and recv name one"
+                           : "belongs to send, isend and recv only");
     if (message) {
       call.peer = rank_of("peer", json_["peer"]);
       if (call.peer == call.rank) fail("peer", "is the rank itself");

@@ -62,8 +62,9 @@ void read_network(Reader& in, Study study, NetworkConfig& network) {
 
 /// Keys that the study does not heed are mistakes.
 void check_not_concurrent(Reader& in) {
-  for (const char* key : {"report", "collective", "sizes", "gpus_per_process", "root", "explain",
-                          "split", "faults", "network", "routing", "seed", "background"}) {
+  for (const char* key :
+       {"algorithm_file", "report", "collective", "sizes", "gpus_per_process", "root", "explain",
+        "split", "faults", "network", "routing", "seed", "background"}) {
     if (in.has(key))
       in.fail(key, "means nothing to study concurrent",
               "its groups say what they run: groups: [{name: TP, over: tp, collective: all_reduce, "
@@ -87,8 +88,8 @@ std::string resolved(const std::string& name, const std::string& file) {
 
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
   if (study == Study::decide)
-    check_not_simulated(in, {"fabric", "gpus_per_process", "datatype", "root", "explain", "network",
-                             "routing", "seed", "split"});
+    check_not_simulated(in, {"algorithm_file", "fabric", "gpus_per_process", "datatype", "root",
+                             "explain", "network", "routing", "seed", "split"});
   if (study == Study::concurrent) check_not_concurrent(in);
   if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
   if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);

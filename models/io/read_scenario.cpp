@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/io/read_algorithm.hpp"
 #include "models/io/read_case.hpp"
 #include "models/io/read_concurrent.hpp"
 #include "models/io/text_file.hpp"
@@ -27,10 +28,19 @@ void read_step(Reader& in, Scenario& scenario, BenchConfig& config) {
   config.environment = scenario.step->environment;
 }
 
+/// What runs in place of NCCL's own.
+void read_algorithm(Reader& in, Scenario& scenario, BenchConfig& config) {
+  if (!given(in, "algorithm_file")) return;
+  scenario.algorithms.push_back(load_algorithm(resolved(in.text("algorithm_file"), scenario.file)));
+  config.custom = &scenario.algorithms.back();
+  config.collectives = {config.custom->collective};
+  config.root = config.custom->root;
+}
+
 /// Keys that say what is asked for, or that this study does not heed.
 void check_setup(Reader& in, bool is_case) {
-  for (const char* key : {"faults", "network", "routing", "seed", "background", "split", "report",
-                          "explain", "expect"})
+  for (const char* key : {"algorithm_file", "faults", "network", "routing", "seed", "background",
+                          "split", "report", "explain", "expect"})
     if (in.has(key)) in.fail(key, "is not heeded by study whatif");
   if (!is_case) return;
   for (const char* key : {"collective", "sizes", "datatype", "root", "layout"})
@@ -177,6 +187,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
     read_step(in, out, config);
   }
   read_case(in, file, out.study, config);
+  read_algorithm(in, out, config);
   ConcurrentConfig concurrent;
   if (out.study == Study::concurrent) read_concurrent(in, concurrent);
   for (Reader& child : in.children("cases")) {
@@ -186,6 +197,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
         child.fail("name", fmt::format("two cases are named \"{}\"", one.name));
     if (out.study == Study::whatif) check_setup(child, true);
     read_case(child, file, out.study, one.config);
+    read_algorithm(child, out, one.config);
     if (out.study == Study::concurrent) read_concurrent(child, one.concurrent);
     child.finish();
     out.cases.push_back(std::move(one));

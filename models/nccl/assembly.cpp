@@ -86,6 +86,7 @@ std::uint32_t Assembly::link(LinkId link) {
 }
 
 void add_schedule(Assembly& assembly) {
+  if (assembly.run().custom) return add_custom(assembly);
   switch (assembly.run().algorithm) {
     case Algorithm::ring:
       return add_rings(assembly);

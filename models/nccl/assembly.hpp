@@ -194,5 +194,6 @@ void add_nvls(Assembly& assembly);  ///< NVLS and NVLSTree
 void add_collnet_direct(Assembly& assembly);
 void add_collnet_chain(Assembly& assembly);
 void add_pat(Assembly& assembly);
+void add_custom(Assembly& assembly);
 
 }  // namespace fabricast

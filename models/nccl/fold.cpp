@@ -219,11 +219,12 @@ LinkId Fold::below_first(const Cluster& cluster, LinkId link) const {
 
 Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
   const bool is_split = !run.transport.network.fused.empty();
-  if (run.calls > 1 || is_split) {
+  if (run.calls > 1 || is_split || run.custom) {
     Fold none;
     none.nodes = members_of(run, cluster.nodes()).node_count();
-    none.why_not = is_split ? "messages are split over NICs that NCCL takes for one"
-                            : "calls of a group are not folded yet";
+    none.why_not = run.custom ? "ranks of a custom algorithm are unlike"
+                   : is_split ? "messages are split over NICs that NCCL takes for one"
+                              : "calls of a group are not folded yet";
     return none;
   }
   Fold fold = Finder(cluster, run).find();

@@ -9,6 +9,7 @@
 #include "models/hardware/carriers.hpp"
 #include "models/nccl/assembly.hpp"
 #include "models/nccl/call_group.hpp"
+#include "models/nccl/custom_program.hpp"
 #include "models/nccl/link_loads.hpp"
 #include "models/nccl/p2p_simulation.hpp"
 #include "models/nccl/progress_share.hpp"
@@ -88,8 +89,8 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
 }
 
 void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
-  const bool sharp = is_tuned(run.collective) && (run.algorithm == Algorithm::collnet_direct ||
-                                                  run.algorithm == Algorithm::collnet_chain);
+  const bool sharp = run.has_algorithm() && (run.algorithm == Algorithm::collnet_direct ||
+                                             run.algorithm == Algorithm::collnet_chain);
   const char* what = sharp                         ? "SHARP"
                      : !run.faults.outages.empty() ? "a link that goes down"
                      : options.timeline != nullptr ? "a trace"
@@ -138,6 +139,7 @@ Members members_of(const CollectiveRun& run, int cluster_nodes) {
 }
 
 Partition partition_of(const CollectiveRun& run, const Members& members) {
+  if (run.custom) return custom_partition(run, members.ranks());
   PartitionInput input;
   input.version = run.version;
   input.collective = run.collective;
@@ -164,10 +166,11 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const Fold& fold,
                           const SimulationOptions& options) {
-  assert(!is_tuned(run.collective) || exists(run.algorithm, run.collective, run.version));
+  assert(run.custom || !is_tuned(run.collective) ||
+         exists(run.algorithm, run.collective, run.version));
   assert(run.count > 0);
   assert(run.calls == 1 ||
-         (is_tuned(run.collective) && run.faults.outages.empty() && options.timeline == nullptr));
+         (run.has_algorithm() && run.faults.outages.empty() && options.timeline == nullptr));
   const Members members = members_of(run, cluster.nodes());
   const int ranks = members.ranks();
   SimulationResult result;
@@ -177,11 +180,10 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   } else if (options.network.carries()) {
     check_carried(run, options);
     const std::unique_ptr<Carrier> carrier = make_carrier(cluster, options.network);
-    result = is_tuned(run.collective)
-                 ? execute<CarriedStamp>(cluster, software, run, fold, options,
-                                         partition_of(run, members), carrier.get())
-                 : exchange(cluster, software, run, fold, options, carrier.get());
-  } else if (!is_tuned(run.collective)) {
+    result = run.has_algorithm() ? execute<CarriedStamp>(cluster, software, run, fold, options,
+                                                         partition_of(run, members), carrier.get())
+                                 : exchange(cluster, software, run, fold, options, carrier.get());
+  } else if (!run.has_algorithm()) {
     result = exchange(cluster, software, run, fold, options);
   } else if (run.calls > 1) {
     result = simulate_group(cluster, software, run, partition_of(run, members), options.explain,
@@ -194,8 +196,7 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   } else {
     result = execute<PlainStamp>(cluster, software, run, fold, options, partition_of(run, members));
   }
-  if (options.timeline != nullptr && is_tuned(run.collective) && ranks > 1 &&
-      !result.losses.gave_up)
+  if (options.timeline != nullptr && run.has_algorithm() && ranks > 1 && !result.losses.gave_up)
     *options.timeline = watch(cluster, software, run, fold, options.shown, result);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.gpus_per_process;

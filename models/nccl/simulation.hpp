@@ -10,6 +10,7 @@
 
 #include "models/hardware/network_plan.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/custom_algorithm.hpp"
 #include "models/nccl/faults.hpp"
 #include "models/nccl/members.hpp"
 #include "models/nccl/p2p_plan.hpp"
@@ -41,9 +42,14 @@ struct CollectiveRun {
   Members members;           ///< nobody = of all nodes as many GPUs as the graph's chains hold
   HeadRules heads;           ///< NVLS, CollNet
   TransportRules transport;  ///< as the environment has it
-  P2pPlan p2p;               ///< sends and receives only; these have no algorithm and no graph
+  P2pPlan p2p;               ///< sends and receives, which have no algorithm and no graph
+  /// Runs instead of NCCL's own; then of `p2p` the NICs are heeded.
+  const CustomAlgorithm* custom = nullptr;
   int gpus_per_process = 1;  ///< launches of one process serialise
   Faults faults;
+
+  /// Thread blocks that stay together for the whole call; not NCCL's sends and receives.
+  bool has_algorithm() const { return custom != nullptr || is_tuned(collective); }
 };
 
 struct SimulationOptions {
@@ -91,7 +97,7 @@ Members members_of(const CollectiveRun& run, int cluster_nodes);
 /// Counts in what a network of another rung did.
 void add_carrier(SimulationResult& result, const Carrier& carrier);
 
-/// How the call is split over its channels. REQUIRES: a tuned collective.
+/// How the call is split over its channels. REQUIRES: has_algorithm().
 Partition partition_of(const CollectiveRun& run, const Members& members);
 
 /// Ranks as of the run's members. One rank: a copy, no links.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/io/unit_text.hpp"
+#include "models/nccl/custom_call.hpp"
 #include "models/nccl/fold.hpp"
 #include "models/studies/bench_split.hpp"
 #include "models/studies/fault_text.hpp"
@@ -41,6 +42,13 @@ void check_trace(const BenchConfig& config) {
                           config.collectives.size(), config.sizes.size(),
                           std::max<std::size_t>(config.nodes.size(), 1)),
               "name one collective, one size and one number of nodes, like --sizes 1MiB");
+}
+
+void check_custom(const BenchConfig& config) {
+  if (!config.custom) return;
+  if (config.split) throw Error("--algorithm-file is not simulated with --split");
+  if (config.calls > 1)
+    throw Error("--algorithm-file is not simulated with several calls in one group (-m)");
 }
 
 /// A group of calls runs on a machine of its own.
@@ -88,6 +96,7 @@ class Bench {
     check(result_.config);
     check_trace(result_.config);
     check_group(result_.config);
+    check_custom(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
@@ -185,8 +194,8 @@ class Bench {
       return note_empty(collective, size, row.ranks);
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
-    row.decided = decide_call(communicator,
-                              {collective, row.count, element_bytes_, config.root, config.calls});
+    row.decided = decide(block, communicator,
+                         {collective, row.count, element_bytes_, config.root, config.calls});
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     const Fold fold = find_fold(block.cluster, row.decided.run);
@@ -210,6 +219,27 @@ class Bench {
       throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
     if (!config.faults.empty()) compare(block, runs, row);
     block.rows.push_back(std::move(row));
+  }
+
+  /// Of a custom algorithm that may run in any protocol, the fastest.
+  DecidedCall decide(const BenchBlock& block, const Communicator& communicator, const Call& call) {
+    const BenchConfig& config = result_.config;
+    if (!config.custom) return decide_call(communicator, call);
+    const std::vector<Protocol> protocols = protocols_of(*config.custom);
+    DecidedCall best;
+    Duration least;
+    for (const Protocol protocol : protocols) {
+      DecidedCall one = custom_call(communicator, call, *config.custom, protocol);
+      if (protocols.size() == 1) return one;
+      SimulationOptions options;
+      options.fast_forward = config.fold;
+      const Cluster& cluster = healthy_ ? *healthy_ : block.cluster;
+      const Duration time = simulate(cluster, parts_.software, one.run, options).time;
+      if (best.run.custom && time >= least) continue;
+      best = std::move(one);
+      least = time;
+    }
+    return best;
   }
 
   /// After NCCL has made its decisions, which know nothing of it.

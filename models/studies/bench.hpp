@@ -40,8 +40,9 @@ struct BenchConfig {
   NetworkConfig network;  ///< the rung, routes, background traffic
   bool fold = true;       ///< false: simulate every rank and every event
   bool explain_fold = false;
-  std::optional<Split> split;           ///< several groups at the same time; else of environment
-  std::vector<FaultSpec> faults;        ///< what is broken or slow; NCCL does not know
+  std::optional<Split> split;     ///< several groups at the same time; else of environment
+  std::vector<FaultSpec> faults;  ///< what is broken or slow; NCCL does not know
+  const CustomAlgorithm* custom = nullptr;  ///< runs instead of NCCL's own; outlives the result
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
 
@@ -79,6 +80,7 @@ struct BenchRow {
 
   /// NCCL's spelling; "none" for groups of sends and receives, which have none.
   std::string_view algorithm() const {
+    if (decided.run.custom) return decided.run.custom->name;
     return is_tuned(collective) ? to_text(decided.run.algorithm) : "none";
   }
   bool completes() const { return !result.losses.gave_up; }

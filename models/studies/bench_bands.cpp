@@ -7,7 +7,7 @@ namespace fabricast {
 std::optional<FoundBand> band_of(const BenchResult& result, const BenchBlock& block,
                                  const BenchRow& row, const BandTable& bands) {
   const BenchConfig& config = result.config;
-  if (config.split || !config.faults.empty() || !config.network.background.empty())
+  if (config.custom || config.split || !config.faults.empty() || !config.network.background.empty())
     return std::nullopt;
   return find_band(bands, band_key(block.cluster.node(), block.nodes, row.collective, row.size));
 }

@@ -92,6 +92,9 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
     out += fmt::format("# fabric: {}\n", block.cluster.fabric_summary());
   for (const auto& [name, value] : config.environment.variables())
     out += fmt::format("# env: {}={}\n", name, value);
+  if (config.custom)
+    out += fmt::format("# algorithm: {} of {}, {} chunks, {} thread blocks\n", config.custom->name,
+                       config.custom->file, config.custom->chunks, config.custom->blocks.size());
   const std::string network = network_text(block.network, block.cluster);
   if (!network.empty()) out += fmt::format("# network: {}\n", network);
   for (const BackgroundSpec& background : config.network.background)
@@ -133,7 +136,9 @@ std::string line(const BenchRow& row, const BenchConfig& config) {
 
 /// Runs of sizes with one algorithm and protocol, joined.
 std::string choices(const std::vector<const BenchRow*>& rows) {
-  std::string out = "# What NCCL chose:\n";
+  const CustomAlgorithm* const custom = rows.front()->decided.run.custom;
+  std::string out =
+      custom != nullptr ? "# What ran, in place of NCCL's own:\n" : "# What NCCL chose:\n";
   for (std::size_t i = 0; i < rows.size();) {
     const CollectiveRun& first = rows[i]->decided.run;
     int low = first.channels, high = first.channels;
@@ -147,7 +152,7 @@ std::string choices(const std::vector<const BenchRow*>& rows) {
     const std::string channels =
         low == high ? counted(low, "channel") : fmt::format("{}..{} channels", low, high);
     out += fmt::format("#   {:<22} {:<4} {:<6}  {}\n", size_range(*rows[i], *rows[j - 1]),
-                       to_text(first.algorithm), to_text(first.protocol), channels);
+                       rows[i]->algorithm(), to_text(first.protocol), channels);
     i = j;
   }
   return out;
@@ -264,7 +269,8 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
         busbw_sum += row->busbw();
         ++rows_in_all;
       }
-      out += "#\n" + (is_tuned(collective) ? choices(rows) : p2p_choices(rows));
+      out +=
+          "#\n" + (rows.front()->decided.run.has_algorithm() ? choices(rows) : p2p_choices(rows));
       out += bands_text(result, block, rows, bands);
       if (result.config.split) out += split_text(block, rows);
       if (result.config.explain) {
@@ -317,7 +323,7 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   std::set<int> used;
   for (const ChannelPart& channel : result.partition.parts) used.insert(channel.channel);
   const auto channels =
-      is_tuned(row.collective) ? std::ssize(used) : static_cast<std::ptrdiff_t>(run.channels);
+      run.has_algorithm() ? std::ssize(used) : static_cast<std::ptrdiff_t>(run.channels);
   std::string out =
       fmt::format("#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
                   run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),

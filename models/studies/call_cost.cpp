@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/nccl/custom_program.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -45,6 +47,7 @@ std::int64_t expected_slices(const CollectiveRun& run, int cluster_nodes) {
   const Members members = members_of(run, cluster_nodes);
   const std::int64_t ranks = members.ranks();
   if (ranks == 1) return 0;
+  if (run.custom) return custom_slices(run, members.ranks());
   if (!is_tuned(run.collective)) return p2p_slices(run, ranks);
   const Partition parts = partition_of(run, members);
   std::int64_t loops = 0;

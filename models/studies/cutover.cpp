@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "models/nccl/custom_call.hpp"
 #include "models/nccl/fold.hpp"
 #include "models/studies/bench.hpp"
 #include "models/studies/call_cost.hpp"
@@ -24,7 +25,7 @@ constexpr double kInProportion = 0.75;  ///< time over size: from here on bytes 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A number of nodes: what is simulated on it.
-struct Place {
+struct Site {
   Cluster cluster;
   Communicator communicator;
 };
@@ -55,7 +56,7 @@ class Study {
   }
 
   CutoverResult run() {
-    if (!is_tuned(config().collective)) {
+    if (!is_tuned(config().collective) && config().custom.empty()) {
       throw Error(fmt::format("{} is sends and receives: no algorithm to choose",
                               to_text(config().collective)),
                   "all_reduce, all_gather, reduce_scatter, broadcast and reduce have several");
@@ -63,6 +64,7 @@ class Study {
     std::vector<int> nodes = config().nodes;
     if (nodes.empty()) nodes = {0};
     for (const int n : nodes) add_place(n);
+    check_custom();
     for (std::size_t i = 0; i < places_.size(); ++i) add_column(i);
     for (CutoverColumn& column : result_.columns) {
       for (auto& cell : column.cells) {
@@ -88,6 +90,23 @@ class Study {
       result_.notes.push_back(text);
   }
 
+  /// One that never runs is a mistake.
+  void check_custom() const {
+    for (const CustomAlgorithm* custom : config().custom) {
+      const Place file{custom->file, 0, {}};
+      if (custom->collective != config().collective)
+        throw Error(file, fmt::format("{} is for {}, not {}", custom->name,
+                                      to_text(custom->collective), to_text(config().collective)));
+      const bool runs = std::ranges::any_of(
+          places_, [&](const Site& site) { return site.communicator.ranks == custom->ranks; });
+      if (!runs)
+        throw Error(file,
+                    fmt::format("{} is for {} ranks, which no number of nodes here has",
+                                custom->name, custom->ranks),
+                    "--nodes and --gpus-per-node say how many there are");
+    }
+  }
+
   void add_place(int nodes) {
     const TopologyRequest asked =
         nccl_request(config().topology, nodes, config().fabric, config().environment,
@@ -104,11 +123,11 @@ class Study {
 
   Call call_of(std::int64_t count) const { return {config().collective, count, kElementBytes, 0}; }
 
-  std::int64_t count_of(const Place& place, Bytes size) const {
+  std::int64_t count_of(const Site& place, Bytes size) const {
     return element_count(config().collective, size, kElementBytes, place.communicator.ranks);
   }
 
-  TunerDecision decision_of(const Place& place, std::int64_t count) const {
+  TunerDecision decision_of(const Site& place, std::int64_t count) const {
     return decide(place.communicator.model, config().collective,
                   message_size(config().collective, count, kElementBytes, place.communicator.ranks),
                   kElementBytes);
@@ -124,7 +143,7 @@ class Study {
 
   /// Its cells without times, and what NCCL chooses.
   void add_column(std::size_t index) {
-    const Place& place = places_[index];
+    const Site& place = places_[index];
     CutoverColumn column;
     column.nodes = place.cluster.hosts();
     column.ranks = place.communicator.ranks;
@@ -145,11 +164,16 @@ class Study {
       if (auto row = decide_row(place.communicator, config().collective, size))
         rows.push_back(std::move(*row));
     }
+    for (const CustomAlgorithm* custom : config().custom) {
+      if (custom->ranks != column.ranks) continue;
+      for (const Protocol protocol : protocols_of(*custom))
+        number_of({Algorithm::ring, protocol, custom});
+    }
     add_chosen(column, place, rows);
     result_.columns.push_back(std::move(column));
   }
 
-  void add_chosen(CutoverColumn& column, const Place& place, const std::vector<DecideRow>& rows) {
+  void add_chosen(CutoverColumn& column, const Site& place, const std::vector<DecideRow>& rows) {
     if (rows.empty()) return;
     std::vector<const DecideRow*> pointers;
     for (const DecideRow& row : rows) pointers.push_back(&row);
@@ -164,9 +188,13 @@ class Study {
   }
 
   /// Nothing where NCCL does not have it.
-  std::optional<DecidedCall> call_as(const Place& place, std::int64_t count,
+  std::optional<DecidedCall> call_as(const Site& place, std::int64_t count,
                                      std::size_t contender) const {
     const Contender& wanted = contenders()[contender];
+    if (wanted.custom) {
+      if (wanted.custom->ranks != place.communicator.ranks) return std::nullopt;
+      return custom_call(place.communicator, call_of(count), *wanted.custom, wanted.protocol);
+    }
     for (const Candidate& candidate : decision_of(place, count).candidates) {
       if (candidate.algorithm == wanted.algorithm && candidate.protocol == wanted.protocol &&
           candidate.excluded.empty())
@@ -175,12 +203,12 @@ class Study {
     return std::nullopt;
   }
 
-  bool is_small(const Place& place, const CollectiveRun& run, const Fold& fold) const {
+  bool is_small(const Site& place, const CollectiveRun& run, const Fold& fold) const {
     return expected_slices(run, place.cluster.nodes()) / fold.copies_in_all() <=
            config().slices_max;
   }
 
-  double simulated_us(const Place& place, const CollectiveRun& run, const Fold& fold) const {
+  double simulated_us(const Site& place, const CollectiveRun& run, const Fold& fold) const {
     SimulationOptions options;
     options.fold = options.fast_forward = true;
     return microseconds_of(simulate(place.cluster, parts_.software, run, fold, options).time);
@@ -188,7 +216,7 @@ class Study {
 
   /// One contender on one number of nodes, all sizes.
   void simulate_sizes(std::size_t index, std::size_t contender) {
-    const Place& place = places_[index];
+    const Site& place = places_[index];
     struct Done {
       double bytes, time_us;
       int channels;
@@ -290,7 +318,7 @@ class Study {
 
   /// Simulated where the cells on both sides are; else on the line between them.
   double time_at(std::size_t index, std::size_t cell, std::size_t contender, Bytes size) const {
-    const Place& place = places_[index];
+    const Site& place = places_[index];
     const std::int64_t count = count_of(place, size);
     const auto call = count > 0 ? call_as(place, count, contender) : std::nullopt;
     if (!call) return kNever;
@@ -331,13 +359,15 @@ class Study {
 
   const PartsCatalogue& parts_;
   const ForEach& for_each_;
-  std::vector<Place> places_;
+  std::vector<Site> places_;
   CutoverResult result_;
 };
 
 }  // namespace
 
 std::string to_text(const Contender& contender) {
+  if (contender.custom)
+    return fmt::format("{} {}", contender.custom->name, to_text(contender.protocol));
   std::string out(to_text(contender.algorithm));
   if (speaks(contender.algorithm, Protocol::ll))
     out += fmt::format(" {}", to_text(contender.protocol));

@@ -23,6 +23,7 @@ struct CutoverConfig {
   Environment environment;
   Collective collective = Collective::all_reduce;  ///< a tuned one, of float32
   std::vector<Bytes> sizes;                        ///< ascending
+  std::vector<const CustomAlgorithm*> custom;      ///< beside NCCL's own; they outlive the result
   /// What would take more slices is extrapolated, from two smaller sizes or numbers of nodes.
   std::int64_t slices_max = 1'000'000;
   // What a variant of the fabric changes.
@@ -34,7 +35,8 @@ struct CutoverConfig {
 struct Contender {
   Algorithm algorithm{};
   Protocol protocol{};
-  auto operator<=>(const Contender&) const = default;
+  const CustomAlgorithm* custom = nullptr;  ///< then `algorithm` means nothing
+  bool operator==(const Contender&) const = default;
 };
 /// "Ring LL128"; algorithms of one protocol without it: "NVLSTree".
 std::string to_text(const Contender& contender);

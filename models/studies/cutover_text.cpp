@@ -14,9 +14,20 @@ namespace {
 
 constexpr double kLossShown = 0.05;
 
-/// For a map: "R128", "TLL", "NVT".
-std::string short_name(const Contender& contender) {
+std::string suffix(Protocol protocol) {
+  return protocol == Protocol::ll ? "LL" : protocol == Protocol::ll128 ? "128" : "S";
+}
+
+/// For a map: "R128", "TLL", "NVT"; custom ones are "X.LL", "X1.S", or "X" where the file says the
+/// protocol.
+std::string short_name(const CutoverResult& result, const Contender& contender) {
   std::string out;
+  if (contender.custom) {
+    const auto& all = result.config.custom;
+    const auto number = std::ranges::find(all, contender.custom) - all.begin();
+    out = all.size() == 1 ? "X" : fmt::format("X{}", number + 1);
+    return contender.custom->protocol ? out : out + "." + suffix(contender.protocol);
+  }
   switch (contender.algorithm) {
     case Algorithm::ring:
       out = "R";
@@ -35,8 +46,11 @@ std::string short_name(const Contender& contender) {
     case Algorithm::pat:
       return "PAT";
   }
-  const std::string protocol(to_text(contender.protocol));
-  return out + (protocol == "LL128" ? "128" : protocol == "Simple" ? "S" : protocol);
+  return out + suffix(contender.protocol);
+}
+
+std::string_view algorithm_text(const Contender& contender) {
+  return contender.custom ? std::string_view(contender.custom->name) : to_text(contender.algorithm);
 }
 
 /// "1.1 MiB": three digits are more than a bisection knows.
@@ -54,7 +68,7 @@ std::string about(Bytes size) {
 std::string cell_text(const CutoverResult& result, const std::optional<CutoverCell>& cell) {
   if (!cell || !cell->fastest) return "-";
   const bool loses = cell->loss() >= kLossShown;
-  return short_name(result.contenders[*cell->fastest]) +
+  return short_name(result, result.contenders[*cell->fastest]) +
          (cell->times[*cell->fastest]->extrapolated ? "~" : "") + (loses ? "*" : "");
 }
 
@@ -180,7 +194,7 @@ std::string cutover_text(const CutoverResult& result, const std::vector<CutoverV
   out += map_text(result);
   std::string legend;
   for (const Contender& contender : result.contenders)
-    legend += fmt::format("{}{} {}", legend.empty() ? "" : ", ", short_name(contender),
+    legend += fmt::format("{}{} {}", legend.empty() ? "" : ", ", short_name(result, contender),
                           to_text(contender));
   out += fmt::format("# {}; ~ extrapolated\n#\n", legend);
   out += cutovers_text(result) + "#\n" + losses_text(result);
@@ -203,7 +217,7 @@ std::string cutover_csv(const CutoverResult& result) {
                              busbw_factor(result.config.collective, column.ranks);
         out += fmt::format("{},{},{},{},{},{},{:.3f},{:.4f},{:d},{:d},{:d}\n",
                            to_text(result.config.collective), column.nodes, column.ranks,
-                           cell->size.count, to_text(result.contenders[i].algorithm),
+                           cell->size.count, algorithm_text(result.contenders[i]),
                            to_text(result.contenders[i].protocol), time, busbw,
                            cell->times[i]->extrapolated, cell->fastest == i, cell->chosen == i);
       }

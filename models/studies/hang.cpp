@@ -1,6 +1,7 @@
 #include "models/studies/hang.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 
@@ -34,7 +35,18 @@ class Walk {
       const int rank = *ready.begin();
       ready.erase(ready.begin());
       const RankCall* const call = head(rank);
-      if (call == nullptr || !all_there(*call)) continue;
+      if (call == nullptr) continue;
+      if (call->op == "isend") {
+        posted_[key_of(*call)].push_back(call);
+        ++at_[rank];
+        ready.insert({rank, call->peer});
+        continue;
+      }
+      if (takes_posted(*call)) {
+        ready.insert(rank);
+        continue;
+      }
+      if (!all_there(*call)) continue;
       const std::vector<int> members = members_of(*call);
       for (const int member : members) {
         ++at_[member];
@@ -48,6 +60,20 @@ class Walk {
   }
 
  private:
+  /// A receive whose send was posted before.
+  bool takes_posted(const RankCall& call) {
+    if (call.op != "recv") return false;
+    const auto posted = posted_.find(key_of(call));
+    if (posted == posted_.end() || posted->second.empty()) return false;
+    const RankCall& sent = *posted->second.front();
+    if (call.elements && sent.elements && *call.elements != *sent.elements) return false;
+    posted->second.pop_front();
+    ++at_[call.rank];
+    ++sequences_[{call.rank, key_of(call)}];
+    ++result_.met;
+    return true;
+  }
+
   const RankCall* head(int rank) const {
     const auto queue = queues_.find(rank);
     if (queue == queues_.end()) return nullptr;
@@ -58,7 +84,7 @@ class Walk {
   /// Of a message: "a -> b".
   static std::string key_of(const RankCall& call) {
     if (call.peer < 0) return call.group;
-    const bool sends = call.op == "send";
+    const bool sends = call.op != "recv";
     return std::to_string(sends ? call.rank : call.peer) + " -> " +
            std::to_string(sends ? call.peer : call.rank);
   }
@@ -150,6 +176,7 @@ class Walk {
   std::map<int, std::vector<const RankCall*>> queues_;
   std::map<int, std::size_t> at_;
   std::map<int, std::string> ends_;
+  std::map<std::string, std::deque<const RankCall*>> posted_;  ///< sends nobody has taken, by way
   std::map<std::string, std::set<int>> named_;
   std::map<std::pair<int, std::string>, int> sequences_;
   HangResult result_;

@@ -12,7 +12,7 @@ namespace fabricast {
 struct RankCall {
   int line = 0;  ///< in the trace
   int rank = 0;
-  std::string op;                     ///< "all_reduce", "send", ...
+  std::string op;                     ///< "all_reduce", "send", "isend" (waits for nobody), ...
   std::string group = "world";        ///< of a collective
   std::vector<int> members;           ///< empty = all ranks that ever name the group
   int peer = -1;                      ///< of send and recv

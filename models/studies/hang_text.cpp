@@ -4,6 +4,8 @@
 #include <cctype>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "models/io/counted.hpp"
 #include "models/studies/hang.hpp"
@@ -27,7 +29,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 std::string call_text(const RankCall& call) {
   const std::string what =
       call.peer >= 0
-          ? fmt::format("{} {} rank {}", call.op, call.op == "send" ? "to" : "from", call.peer)
+          ? fmt::format("{} {} rank {}", call.op, call.op == "recv" ? "from" : "to", call.peer)
           : fmt::format("{} on {}", call.op, call.group);
   return call.elements ? fmt::format("{} ({} elements)", what, *call.elements) : what;
 }
@@ -91,12 +93,22 @@ std::string watchdog_text(const HangResult& result, double timeout_s) {
 
 std::string causes_text(const HangResult& result) {
   std::string out;
+  // Of equal ones the first.
+  std::map<std::set<std::string>, int> pairs;
+  const auto key = [](const Mismatch& mismatch) {
+    return std::set{call_text(mismatch.one), call_text(mismatch.other)};
+  };
+  for (const Mismatch& mismatch : result.mismatches) ++pairs[key(mismatch)];
   for (const Mismatch& mismatch : result.mismatches) {
+    int& count = pairs[key(mismatch)];
+    if (count == 0) continue;
+    const int more = std::exchange(count, 0) - 1;
     out += fmt::format(
         "  rank {} calls {} (line {}), rank {} {} (line {}): they meet and do not "
-        "fit\n",
+        "fit{}\n",
         mismatch.one.rank, call_text(mismatch.one), mismatch.one.line, mismatch.other.rank,
-        call_text(mismatch.other), mismatch.other.line);
+        call_text(mismatch.other), mismatch.other.line,
+        more > 0 ? fmt::format("; so do {}", counted(more, "more pair")) : "");
   }
   for (const EndedRank& ended : result.ended) {
     out += fmt::format("  rank {} {} after {}\n", ended.rank,

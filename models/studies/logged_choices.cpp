@@ -10,6 +10,7 @@
 #include "models/io/text_table.hpp"
 #include "models/nccl/communicator.hpp"
 #include "models/nccl/variables.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -57,9 +58,16 @@ std::vector<ComparedChoice> compare_choices(const ImportedFile& log, const std::
   for (const ImportFinding& setting : log.settings) environment.set(setting.key, setting.value);
   const NcclVersion version = version_of(log.value("version"));
   const int logged_nodes = largest(log.value("nodes")), ranks = largest(log.value("ranks"));
-  TopologyRequest asked{topology, nodes > 0 ? nodes : logged_nodes, ""};
+  TopologyRequest asked =
+      nccl_request(topology, nodes > 0 ? nodes : logged_nodes, "", environment, version);
   const int count = std::max(asked.nodes, 1);
-  if (ranks > 0 && ranks % count == 0) asked.gpus_per_node = ranks / count;
+  const int gpus = static_cast<int>(gpu_devs(load_description(topology, parts)).size());
+  if (asked.joins_domains && ranks > count * gpus && ranks % gpus == 0) {
+    // To NCCL the hosts of an NVLink domain are one node.
+    asked.nodes = ranks / gpus;
+  } else if (ranks > 0 && ranks % count == 0) {
+    asked.gpus_per_node = ranks / count;
+  }
   const Cluster cluster = load_cluster(asked, parts);
   const Communicator communicator = make_communicator(
       cluster,

@@ -22,9 +22,9 @@ std::vector<ScenarioRow> rows_of(const BenchResult& result) {
       one.ranks = row.ranks;
       one.requested = row.requested;
       one.choice = "none";
-      if (is_tuned(row.collective)) {
-        one.choice = fmt::format("{} {}", to_text(run.algorithm), to_text(run.protocol));
-        one.algorithm = run.algorithm;
+      if (run.has_algorithm()) {
+        one.choice = fmt::format("{} {}", row.algorithm(), to_text(run.protocol));
+        if (!run.custom) one.algorithm = run.algorithm;
         one.protocol = run.protocol;
       }
       one.channels = run.channels;

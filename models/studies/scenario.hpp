@@ -2,6 +2,7 @@
 // A scenario: one question in a file, its cases, and the physical bounds that the answer must keep.
 
 #include <functional>
+#include <list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,10 +55,11 @@ struct ScenarioCase {
 struct Scenario {
   std::string file, name, question;
   Study study = Study::bench;
-  std::string parts;                ///< file of own parts; "" = none
-  bool summary = false;             ///< one line per row instead of nccl-tests' tables
-  std::optional<StepConfig> step;   ///< whatif: the work, in place of sizes
-  std::vector<ScenarioCase> cases;  ///< at least one
+  std::string parts;                      ///< file of own parts; "" = none
+  bool summary = false;                   ///< one line per row instead of nccl-tests' tables
+  std::optional<StepConfig> step;         ///< whatif: the work, in place of sizes
+  std::list<CustomAlgorithm> algorithms;  ///< that cases run in place of NCCL's own
+  std::vector<ScenarioCase> cases;        ///< at least one
   std::vector<Expectation> expectations;
 };
 

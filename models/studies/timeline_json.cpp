@@ -121,7 +121,7 @@ class TimelineWriter {
     const std::int64_t launch = row_.result.launch.ps;
     if (launch > 0) whole(1, 1, "call", "launch", 0, launch, {});
     std::string name = fmt::format("{} {} ", to_text(row_.collective), to_text(row_.size));
-    if (is_tuned(row_.collective)) name += fmt::format("{} ", to_text(run.algorithm));
+    if (run.has_algorithm()) name += fmt::format("{} ", row_.algorithm());
     whole(1, 1, "call", name += to_text(run.protocol), launch, row_.result.time.ps, {});
   }
 
@@ -164,7 +164,7 @@ class TimelineWriter {
     std::string name{wait_name(span.kind)}, more = peer;
     if (span.kind == TimelineSpan::Kind::slice) {
       name = span.name;
-      more = is_tuned(row_.collective)
+      more = row_.decided.run.has_algorithm()
                  ? fmt::format(R"("bytes":{},"loop":{},"step":{},"slice":{},)", span.bytes.count,
                                span.loop, span.step, span.slice)
                  : fmt::format(R"("bytes":{},"chunk":{},)", span.bytes.count, span.slice) + peer;

@@ -15,6 +15,7 @@ SEEDS = {
     "nccl_xml": [ROOT / "tests/data/nccl-xml", ROOT / "tests/cli/files"],
     "environment": [],
     "import": [ROOT / "tests/data/logs"],
+    "algorithm": [ROOT / "scenarios/algorithms"],
 }
 
 

@@ -1,9 +1,8 @@
 #pragma once
-
-#include <doctest/doctest.h>
-
 // For runs under sanitizers, which are five to ten times slower: they look for faults of memory,
 // not of figures, so that fewer cases will do.
+
+#include <doctest/doctest.h>
 
 namespace fabricast {
 

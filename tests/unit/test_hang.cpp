@@ -6,7 +6,9 @@
 #include <random>
 
 #include "models/io/read_call_trace.hpp"
+#include "models/studies/hang_layout.hpp"
 #include "tests/unit/error_text.hpp"
+#include "training_cases.hpp"
 
 namespace fabricast {
 namespace {
@@ -118,7 +120,7 @@ TEST_CASE("hang: what a trace must say") {
     return error_text([&] { parse_call_trace(line, "t.jsonl"); });
   };
   CHECK(error("{\"rank\": 0, \"call\": \"send\"}") ==
-        "t.jsonl:1: peer: is missing: send and recv name one");
+        "t.jsonl:1: peer: is missing: send, isend and recv name one");
   CHECK(error("{\"rank\": 0, \"call\": \"all_reduce\", \"peers\": 1}") ==
         "t.jsonl:1: unknown key \"peers\"\nhint: did you mean \"peer\"?");
   CHECK(error("{\"rank\": 0, \"call\": \"all_reduce\", \"ranks\": [1, 2]}") ==
@@ -126,6 +128,104 @@ TEST_CASE("hang: what a trace must say") {
   CHECK(error("{\"rank\": -1, \"call\": \"all_reduce\"}") == "t.jsonl:1: rank: is no rank");
   CHECK(error("\n\n[1]").starts_with("t.jsonl:3: is no JSON object"));
   CHECK(error("") == "t.jsonl: no call is in it");
+}
+
+TEST_CASE("hang: a posted send waits for nobody, its receive for it") {
+  const auto to = [](const char* op, int peer) {
+    return std::string("\"call\": \"") + op + "\", \"peer\": " + std::to_string(peer);
+  };
+  // Each sends first: with isend both go on.
+  const auto crossing = [&](const char* op) {
+    return call(0, to(op, 1)) + call(0, to("recv", 1)) + call(1, to(op, 0)) +
+           call(1, to("recv", 0));
+  };
+  CHECK(walked(crossing("send")).hangs());
+  CHECK_FALSE(walked(crossing("isend")).hangs());
+  CHECK(walked(crossing("isend")).met == 2);
+  const HangResult never = walked(call(0, to("recv", 1)) + call(1, kReduce) + call(0, kReduce));
+  REQUIRE(never.stuck.size() == 2);
+  CHECK(never.stuck[0].waits_for == std::vector{1});
+}
+
+namespace {
+
+StepResult step_of(const Layout& layout) {
+  StepResult out;
+  out.config.model = test::gpt(8, 1024, 16);
+  out.config.layout = layout;
+  out.step.time = microseconds(1000);
+  return out;
+}
+
+std::vector<RankCall> calls_with(const Layout& layout, const std::string& fault) {
+  std::vector<RankCall> calls = calls_of(step_of(layout));
+  if (!fault.empty()) inject(parse_hang_fault(fault), calls);
+  return calls;
+}
+
+}  // namespace
+
+TEST_CASE("hang: the calls of a step meet, whatever the layout") {
+  for (const int tensor : {1, 2}) {
+    for (const int pipeline : {1, 2, 4}) {
+      for (const int chunks : {1, 2}) {
+        for (const Sharding sharding : {Sharding::none, Sharding::zero1, Sharding::fsdp}) {
+          for (const Schedule schedule :
+               {Schedule::gpipe, Schedule::one_f_one_b, Schedule::zero_bubble}) {
+            if (chunks > 1 && (pipeline == 1 || schedule != Schedule::one_f_one_b)) continue;
+            Layout layout = test::layout(16, tensor, pipeline, chunks, 1, 64);
+            layout.sharding = sharding;
+            if (chunks == 1) layout.schedule = schedule;
+            layout.recompute = tensor == 2 ? Recompute::full : Recompute::none;
+            layout.sequence_parallel = pipeline != 2;
+            const std::vector<RankCall> calls = calls_with(layout, "");
+            const HangResult result = find_hang(calls);
+            CHECK_FALSE(result.hangs());
+            CHECK(result.ranks == 16);
+            // The written trace says the same.
+            const HangResult again = find_hang(parse_call_trace(call_trace_text(calls), "t"));
+            CHECK(again.met == result.met);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("hang: faults of a layout end as they should") {
+  Layout fsdp = test::layout(8, 1, 1, 1, 1, 8);
+  fsdp.sharding = Sharding::fsdp;
+  Layout ddp = test::layout(8, 2, 1, 1, 1, 4);
+  const auto found = [](const Layout& layout, const std::string& fault) {
+    return find_hang(calls_with(layout, fault));
+  };
+  const HangResult dead = found(fsdp, "rank 5 dead at call 3");
+  CHECK(is_as_expected(dead, "ended"));
+  REQUIRE(dead.ended.size() == 1);
+  CHECK(dead.ended[0].rank == 5);
+  CHECK(dead.ended[0].calls == 2);
+  CHECK(dead.stuck.size() == 7);
+  CHECK(is_as_expected(found(fsdp, "rank 5 dead at call 1"), "ended"));
+  CHECK(is_as_expected(found(fsdp, "rank 5 interleaves at call 9"), "mismatch"));
+  CHECK(is_as_expected(found(ddp, "rank 5 skips call 2"), "mismatch"));
+  const HangResult cycle = found(ddp, "rank 5 reorders at call 30");
+  CHECK(is_as_expected(cycle, "cycle"));
+  CHECK(std::ranges::find(cycle.cycle, 5) != cycle.cycle.end());
+  CHECK_FALSE(is_as_expected(cycle, "ended"));
+}
+
+TEST_CASE("hang: faults that cannot be are refused") {
+  const Layout layout = test::layout(8, 2, 1, 1, 1, 4);
+  const auto error = [&](const std::string& fault) {
+    return error_text([&] { calls_with(layout, fault); });
+  };
+  CHECK(error("rank 5 sleeps at call 3").starts_with("\"rank 5 sleeps at call 3\" is no fault"));
+  CHECK(error("rank 8 dead at call 1") == "\"rank 8 dead at call 1\": there is no rank 8");
+  CHECK(error("rank 5 dead at call 0").find("is no fault") != std::string::npos);
+  CHECK(error("rank 5 dead at call 9999").find("rank 5 makes ") != std::string::npos);
+  CHECK(error("rank 5 interleaves at call 1") ==
+        "\"rank 5 interleaves at call 1\": rank 5 has no two calls in a row that gather one unit "
+        "and scatter another from call 1 on");
 }
 
 }  // namespace fabricast

@@ -8,6 +8,7 @@
 
 #include "models/io/import_file.hpp"
 #include "models/io/text_file.hpp"
+#include "models/studies/logged_choices.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {
@@ -184,6 +185,26 @@ TEST_CASE("import: calls of PyTorch's traces") {
   CHECK(read.calls[1].dtype == "BFloat16");
   CHECK(read.calls[1].group == "dp");
   CHECK(read.calls[1].group_size == 8);
+}
+
+TEST_CASE("import: a log of an NVLink domain is compared with the domain") {
+  const auto compared = [](const char* nodes, const char* joined = "2") {
+    ImportedFile log;
+    log.kind = "NCCL_DEBUG log";
+    log.add("version", "2.27.7");
+    log.add("nodes", std::string(nodes));
+    log.add("ranks", std::string("72"));
+    log.choices = {{"AllReduce", 1 << 26, "NVLS", "SIMPLE", 0}};
+    log.settings = {{"NCCL_MNNVL_ENABLE", joined}};
+    return compare_choices(log, "gb200-nvl72", 0, load_parts());
+  };
+  // To NCCL the 18 servers are one node; a log may say either.
+  const auto one = compared("1"), servers = compared("18");
+  REQUIRE(one.size() == 1);
+  REQUIRE(servers.size() == 1);
+  CHECK(one[0].decided == "Ring LL128 x32");
+  CHECK(one[0].decided == servers[0].decided);
+  CHECK(compared("18", "0")[0].decided != servers[0].decided);
 }
 
 }  // namespace fabricast
