@@ -4,16 +4,22 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/job_options.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
+#include "models/io/text_file.hpp"
 #include "models/studies/plan.hpp"
+#include "models/studies/traced_calls.hpp"
 
 namespace fabricast {
 
 namespace {
 
+constexpr std::size_t kTraceMax = std::size_t{1} << 30;  ///< bytes
+
 struct StepOptions {
-  std::string layout, parts, trace, format = "text";
+  std::string layout, trace, calls, topology, fabric, format = "text";
+  JobOptions job;
   double price = 0;
   std::vector<std::string> vary;
   bool list_models = false;
@@ -41,17 +47,33 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
   return kDone;
 }
 
+/// The calls of a trace of PyTorch.
+int run_calls(const StepOptions& options) {
+  if (!options.layout.empty() || !options.vary.empty() || !options.trace.empty())
+    throw Error("--calls takes --topology, and no layout, --vary or --trace");
+  if (options.topology.empty())
+    throw Error("--topology is missing", "--calls predicts the trace's calls on it");
+  const TracedConfig config{options.topology, options.fabric, options.job.gpus_per_node,
+                            options.job.version(), options.job.environment()};
+  const std::string text = read_text_file(options.calls, "--calls takes a trace", kTraceMax);
+  const TracedResult result = predict_calls(import_text(text, options.calls), options.calls, config,
+                                            load_parts(options.job.parts));
+  fmt::print("{}", options.format == "json" ? traced_json(result) : traced_text(result));
+  return kDone;
+}
+
 int run(const StepOptions& options) {
   if (options.list_models) {
     for (const std::string& name : model_names())
       fmt::print("{:18} {}\n", name, load_transformer(name).title);
     return kDone;
   }
+  if (!options.calls.empty()) return run_calls(options);
   if (options.layout.empty())
     throw Error("LAYOUT is missing", "name a layout file, like scenarios/steps/llama-3-70b.yaml");
   StepConfig config = load_step(options.layout);
   if (options.price > 0) config.price = options.price;
-  const PartsCatalogue parts = load_parts(options.parts);
+  const PartsCatalogue parts = load_parts(options.job.parts);
   if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts);
   config.trace = !options.trace.empty();
   const StepResult result = run_step(config, parts);
@@ -66,7 +88,17 @@ void add_step(CLI::App& app, Action& action) {
   auto options = std::make_shared<StepOptions>();
   CLI::App* command = app.add_subcommand("step", "one training step: time, where it goes, memory");
   command->add_option("layout", options->layout, "LAYOUT.yaml: model, cluster, parallelism");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  command->add_option(
+      "--calls", options->calls,
+      "in place of a layout: the collective calls of this trace of PyTorch (Kineto, "
+      "execution trace, Chakra's JSON), with:");
+  command->add_option("--topology", options->topology, "preset, YAML file or NCCL's XML");
+  command->add_option("--fabric", options->fabric, "fabric of several nodes");
+  command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")
+      ->check(whole_number(1, 1 << 10));
+  add_environment_options(*command, options->job);
+  command->add_option("--parts", options->job.parts,
+                      "YAML file of own parts, on top of the catalogue");
   command->add_option("--format", options->format)
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
