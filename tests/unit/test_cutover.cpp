@@ -8,6 +8,7 @@
 #include "models/studies/bench.hpp"
 #include "models/studies/cutover_text.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
@@ -39,7 +40,8 @@ double forced_us(const CutoverConfig& config, int nodes, Bytes size, const Conte
 
 }  // namespace
 
-TEST_CASE("cutover: each time is that of bench with the algorithm forced") {
+TEST_CASE("cutover: each time is that of bench with the algorithm forced" *
+          minutes_under_sanitizers()) {
   const CutoverConfig config = question({1, 2}, {{1 << 10}, {1 << 20}, {1 << 24}});
   const CutoverResult result = run_cutover(config, load_catalogue(), kInTurn);
   int compared = 0;
@@ -81,7 +83,7 @@ TEST_CASE("cutover: on one side the one is ahead, on the other side the other") 
   }
 }
 
-TEST_CASE("cutover: what is extrapolated is near what is simulated") {
+TEST_CASE("cutover: what is extrapolated is near what is simulated" * minutes_under_sanitizers()) {
   CutoverConfig config = question({1, 2, 4}, {{1 << 24}, {1 << 25}, {1 << 26}, {1 << 27}});
   const CutoverResult exact = run_cutover(config, load_catalogue(), kInTurn);
   config.slices_max = 20'000;

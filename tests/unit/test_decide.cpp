@@ -13,6 +13,7 @@
 #include "models/studies/decide_explain.hpp"
 #include "models/studies/decide_tables.hpp"
 #include "models/studies/decide_text.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
@@ -103,7 +104,8 @@ TEST_CASE("decide: choices change exactly where segments say") {
   CHECK(borders > 30);
 }
 
-TEST_CASE("decide: one search serves all numbers of nodes, with the same result as its own") {
+TEST_CASE("decide: one search serves all numbers of nodes, with the same result as its own" *
+          minutes_under_sanitizers()) {
   for (const NcclVersion version : kModelledVersions) {
     for (const char* topology : {"dgx-h100", "hgx-h200-2nic"}) {
       CAPTURE(to_text(version));
@@ -187,7 +189,8 @@ TEST_CASE("decide: a variable that only the simulation feels is credited with th
   CHECK(text.find("NCCL_P2P_LEVEL=SYS  changes nothing for this call\n") != std::string::npos);
 }
 
-TEST_CASE("decide: what is credited to the simulation is what changes its time") {
+TEST_CASE("decide: what is credited to the simulation is what changes its time" *
+          minutes_under_sanitizers()) {
   for (const char* variable : {"NCCL_NET_GDR_LEVEL=LOC", "NCCL_NET_GDR_READ=0",
                                "NCCL_NET_GDR_READ=1", "NCCL_P2P_DISABLE=1", "NCCL_PXN_DISABLE=1"}) {
     CAPTURE(variable);

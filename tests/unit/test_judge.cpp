@@ -11,6 +11,7 @@
 #include "models/io/nccl_tests_log.hpp"
 #include "models/studies/judge_targets.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/sanitized.hpp"
 
 namespace fabricast {
 namespace {
@@ -104,7 +105,8 @@ Score score_of(const JudgeConfig& config, int runs, int healthy, Noise& noise) {
 
 }  // namespace
 
-TEST_CASE("judge: names the cause of 50 misconfigurations, and that 50 machines are well") {
+TEST_CASE("judge: names the cause of 50 misconfigurations, and that 50 machines are well" *
+          minutes_under_sanitizers()) {
   Noise noise;
   Score all;
   for (const auto& [topology, collective] : {std::pair{"hgx-h200-2nic", Collective::all_reduce},
