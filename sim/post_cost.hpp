@@ -19,7 +19,10 @@ struct PostCost {
   /// thread: the two ends agree on them first. 0 = there are none.
   Bytes large{};
   Duration large_post{}, large_delay{};
-  Duration small_delay{};  ///< the others leave so much later
+  Bytes tiny{};  ///< messages up to it cost so much more
+  Duration tiny_post{};
+  Bytes copied{};  ///< messages above it that are not large cost so much more
+  Duration copied_post{};
 
   constexpr bool is_large(Bytes wire) const { return large.count > 0 && wire > large; }
 
@@ -32,10 +35,12 @@ struct PostCost {
       const std::int64_t share = std::min(pieces, hands);
       out += transfer_time(Bytes{(wire.count + share - 1) / share}, rate);
     }
-    return is_large(wire) ? out + large_post : out;
+    if (is_large(wire)) return out + large_post;
+    if (wire <= tiny) out += tiny_post;
+    return wire > copied ? out + copied_post : out;
   }
   /// From then until the bytes leave.
-  constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : small_delay; }
+  constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : Duration{}; }
 };
 
 }  // namespace fabricast

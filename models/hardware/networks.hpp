@@ -43,10 +43,13 @@ struct NetworkCosts {
   Bytes rendezvous_above;          ///< wire bytes; 0 = no message is larger
   Duration rendezvous_latency;     ///< of a larger one, before its bytes leave
   Duration rendezvous_post;        ///< the proxy thread is busy so much longer with it
-  /// Where the host matches messages and not the NIC. Smaller ones than `software_above` arrive in
-  /// host memory, and without GDRCopy the driver copies them to the GPU.
-  Bytes software_above;    ///< in place of rendezvous_above
-  Duration software_post;  ///< in place of rendezvous_post
+  /// Without GDRCopy the host copies bytes from and to a GPU through its driver, and waits. Up to
+  /// `inject_max` wire bytes travel in the command to the NIC, which the host writes.
+  Bytes inject_max;
+  Duration inject_copy;
+  /// Where the host matches messages and not the NIC, they arrive in host memory, whence the host
+  /// copies them: up to `safe_copy` by GDRCopy, which takes next to no time.
+  Bytes safe_copy;
   Duration driver_copy;
 };
 

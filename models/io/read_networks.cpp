@@ -32,11 +32,13 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
     costs.rendezvous_post = figures.duration(rendezvous, "post");
     rendezvous.finish();
     Reader software = in.child("software_matching");
-    costs.software_above = figures.bytes(software, "above");
-    if (costs.software_above.count < 1) software.fail("above", "must be at least 1 B");
-    costs.software_post = figures.duration(software, "post");
+    costs.safe_copy = figures.bytes(software, "gdrcopy_up_to");
     costs.driver_copy = figures.duration(software, "driver_copy");
     software.finish();
+    Reader inject = in.child("inject");
+    costs.inject_max = figures.bytes(inject, "up_to");
+    costs.inject_copy = figures.duration(inject, "driver_copy");
+    inject.finish();
   }
   in.finish();
   return costs;

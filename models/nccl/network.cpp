@@ -76,8 +76,9 @@ class Chooser {
     }
     if (out.settings.kind == NetKind::cxi) {
       out.settings.matches_in_software = env_.text("FI_CXI_RX_MATCH_MODE") == "software";
-      out.settings.copies_by_driver = out.settings.matches_in_software &&
-                                      env_.integer("FI_HMEM_CUDA_USE_GDRCOPY").value_or(0) != 1;
+      out.settings.copies_by_driver = env_.integer("FI_HMEM_CUDA_USE_GDRCOPY").value_or(0) != 1;
+      out.settings.rendezvous_above = bytes_of("FI_CXI_RDZV_THRESHOLD");
+      out.settings.safe_copy = bytes_of("FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD");
     }
     if (out.settings.kind != NetKind::sockets) {
       out.settings.flush_always = env_.integer("NCCL_NET_FORCE_FLUSH").value_or(0) != 0;
@@ -93,6 +94,11 @@ class Chooser {
   }
 
  private:
+  std::optional<Bytes> bytes_of(std::string_view variable) {
+    const auto count = env_.integer(variable);
+    return count && *count >= 0 ? std::optional(Bytes{*count}) : std::nullopt;
+  }
+
   /// Of the network that the kind stands for.
   bool serves(const Net& net, NetKind kind) const {
     if (has_verbs(kind)) return has_verbs(net.network) && hcas_.selects(net.name, net.port);

@@ -3,6 +3,7 @@
 // verbs, then sockets), which NICs it sees there, and how it cuts messages on them.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,10 @@ struct NetworkSettings {
   std::vector<std::vector<int>> fused;
   bool flush_always = false;  ///< NCCL_NET_FORCE_FLUSH: on compute capability 9.0 and above, too
   bool flush_never = false;   ///< NCCL_GDR_FLUSH_DISABLE
-  /// Slingshot: FI_CXI_RX_MATCH_MODE=software, and FI_HMEM_CUDA_USE_GDRCOPY other than 1 with it.
+  /// Slingshot: FI_CXI_RX_MATCH_MODE=software, and FI_HMEM_CUDA_USE_GDRCOPY other than 1.
   bool matches_in_software = false, copies_by_driver = false;
+  std::optional<Bytes> rendezvous_above;  ///< FI_CXI_RDZV_THRESHOLD
+  std::optional<Bytes> safe_copy;         ///< FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD
 
   /// The NICs that a number of NCCL's stands for.
   std::vector<int> members(int nic) const {

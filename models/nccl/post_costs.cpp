@@ -22,10 +22,20 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   out.rate = in_turn(protocol == Protocol::ll ? costs.ll_check_rate : Bandwidth{}, costs.copy_rate);
   if (copies_alone(network)) out.hands = network.sockets.threads;
   out.piece = costs.task_min;
-  const bool software = network.matches_in_software;
-  out.large = software ? costs.software_above : costs.rendezvous_above;
-  out.large_post = software ? costs.software_post : costs.rendezvous_post;
-  if (network.copies_by_driver) out.small_delay = costs.driver_copy;
+  out.large = network.rendezvous_above.value_or(costs.rendezvous_above);
+  out.large_post = costs.rendezvous_post;
+  if (network.copies_by_driver && protocol != Protocol::ll) {  // LL is sent from host memory
+    out.tiny = costs.inject_max;
+    out.tiny_post = costs.inject_copy;
+  }
+  if (network.matches_in_software) {
+    out.copied_post = costs.driver_copy;
+    if (network.copies_by_driver) {
+      out.large_post += costs.driver_copy;  // of the bytes that come with the request
+    } else {
+      out.copied = network.safe_copy.value_or(costs.safe_copy);
+    }
+  }
   out.large_delay = costs.rendezvous_latency;
   return out;
 }

@@ -97,10 +97,8 @@ class Validation {
     std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, mapped.gpus_used,
                     mapped.gpus_per_process, mapped.sharp, to_text(mapped.version));
-    for (const std::string_view name : acting_variables()) {
-      if (const auto value = mapped.environment.get(name))
-        key += fmt::format("|{}={}", name, *value);
-    }
+    for (const auto& [name, value] : mapped.environment.variables())
+      key += fmt::format("|{}={}", name, value);
     return key;
   }
 

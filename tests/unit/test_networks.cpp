@@ -104,28 +104,50 @@ TEST_CASE("rendezvous: larger messages leave later, and their proxy is busy with
   }
 }
 
-TEST_CASE("matching in software: a threshold of its own; small ones are copied by the driver") {
+TEST_CASE("matching in software: the host copies what arrives, small messages by GDRCopy") {
   PartsCatalogue parts = bare_parts();
   NetworkCosts& costs = costs_of(parts, NetKind::cxi);
-  costs.rendezvous_above = Bytes{1};
-  costs.rendezvous_latency = nanoseconds(8500);
-  costs.rendezvous_post = microseconds(5);
-  costs.software_above = kChunk;
-  costs.software_post = microseconds(7);
+  costs.safe_copy = kChunk;
   costs.driver_copy = microseconds(9);
   const Duration plain = kFlag + kRail + kWire;
-  CollectiveRun run = chain(NetKind::cxi, 2);
-  const Duration large = plain + nanoseconds(8500);
-  CHECK(time_of(parts, run) == large + microseconds(5) * 2);
-  run.transport.network.matches_in_software = true;
-  CHECK(time_of(parts, run) < large);
-  run = chain(NetKind::cxi);
-  run.transport.network.matches_in_software = true;
+  CollectiveRun run = chain(NetKind::cxi);
+  NetworkSettings& network = run.transport.network;
+  network.matches_in_software = true;
+  CHECK(time_of(parts, run) == plain);
+  network.copies_by_driver = true;
+  CHECK(time_of(parts, run) == plain + microseconds(9));
+  network.copies_by_driver = false;
+  network.safe_copy = Bytes{kChunk.count - 1};
+  CHECK(time_of(parts, run) == plain + microseconds(9));
+
+  SUBCASE("above the rendezvous it is a part that the driver copies, or GDRCopy") {
+    costs.rendezvous_latency = nanoseconds(8500);
+    costs.rendezvous_post = microseconds(5);
+    costs.rendezvous_above = kChunk;
+    CHECK(time_of(parts, run) == plain + microseconds(9));
+    network.rendezvous_above = Bytes{kChunk.count - 1};
+    CHECK(time_of(parts, run) == plain + nanoseconds(8500) + microseconds(5));
+    network.copies_by_driver = true;
+    CHECK(time_of(parts, run) == plain + nanoseconds(8500) + microseconds(5 + 9));
+  }
+}
+
+TEST_CASE("immediate data: the host reads the GPU's memory itself, but for what LL has in its own") {
+  PartsCatalogue parts = bare_parts();
+  NetworkCosts& costs = costs_of(parts, NetKind::cxi);
+  costs.inject_max = kChunk;
+  costs.inject_copy = microseconds(12);
+  const Duration plain = kFlag + kRail + kWire;
+  CollectiveRun run = chain(NetKind::cxi);
   CHECK(time_of(parts, run) == plain);
   run.transport.network.copies_by_driver = true;
-  CHECK(time_of(parts, run) == plain + microseconds(9));
-  costs.software_above = Bytes{kChunk.count - 1};
-  CHECK(time_of(parts, run) == large + microseconds(7));
+  CHECK(time_of(parts, run) == plain + microseconds(12));
+  costs.inject_max = Bytes{kChunk.count - 1};
+  CHECK(time_of(parts, run) == plain);
+  costs.inject_max = kChunk;
+  const NetworkSettings& network = run.transport.network;
+  CHECK(post_cost(costs, network, Protocol::ll).busy(kChunk) == costs.post);
+  CHECK(post_cost(costs, network, Protocol::ll128).busy(kChunk) == costs.post + microseconds(12));
 }
 
 TEST_CASE(
