@@ -24,7 +24,8 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   out.piece = costs.task_min;
   out.large = network.rendezvous_above.value_or(costs.rendezvous_above);
   out.large_post = costs.rendezvous_post;
-  if (network.copies_by_driver && protocol != Protocol::ll) {  // LL is sent from host memory
+  // LL is sent from host memory.
+  if (network.injects && network.copies_by_driver && protocol != Protocol::ll) {
     out.tiny = costs.inject_max;
     out.tiny_post = costs.inject_copy;
   }

@@ -132,7 +132,8 @@ TEST_CASE("matching in software: the host copies what arrives, small messages by
   }
 }
 
-TEST_CASE("immediate data: the host reads the GPU's memory itself, but for what LL has in its own") {
+TEST_CASE(
+    "immediate data: the host reads the GPU's memory itself, but for what LL has in its own") {
   PartsCatalogue parts = bare_parts();
   NetworkCosts& costs = costs_of(parts, NetKind::cxi);
   costs.inject_max = kChunk;
@@ -145,9 +146,11 @@ TEST_CASE("immediate data: the host reads the GPU's memory itself, but for what 
   costs.inject_max = Bytes{kChunk.count - 1};
   CHECK(time_of(parts, run) == plain);
   costs.inject_max = kChunk;
-  const NetworkSettings& network = run.transport.network;
+  NetworkSettings& network = run.transport.network;
   CHECK(post_cost(costs, network, Protocol::ll).busy(kChunk) == costs.post);
   CHECK(post_cost(costs, network, Protocol::ll128).busy(kChunk) == costs.post + microseconds(12));
+  network.injects = false;
+  CHECK(post_cost(costs, network, Protocol::ll128).busy(kChunk) == costs.post);
 }
 
 TEST_CASE(

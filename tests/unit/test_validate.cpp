@@ -330,6 +330,16 @@ TEST_CASE("a validation predicts what bench says of the same machine") {
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
 }
 
+TEST_CASE("runs that differ in a variable of libfabric alone are predicted apart") {
+  const std::string run =
+      ",all_reduce,A100,nvlink-mesh,slingshot,4,2,8,2,200,2.21.5,"
+      "FI_CXI_RX_MATCH_MODE=software";
+  const ValidateResult result =
+      validated("copied" + run + ",,,,,s\ngdrcopy" + run + " FI_HMEM_CUDA_USE_GDRCOPY=1,,,,,s\n",
+                "copied,1024,60,,\ngdrcopy,1024,50,,\n", Predictor::simulation);
+  CHECK(result.predictions[1].time_us < result.predictions[0].time_us);
+}
+
 TEST_CASE("trays of a rack are one node, without NICs if need be") {
   const ValidateResult result = validated("r,all_reduce,GB200,nvl72,none,4,3,12,,,2.27.7,,,,,,s\n",
                                           "r,1048576,50,,\n", Predictor::simulation);
