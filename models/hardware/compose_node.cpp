@@ -54,7 +54,7 @@ constexpr std::array kPlatforms = {
     Platform{"RTX_4090", "AMD_Genoa_9654", "PEX89144"},
     Platform{"B200_SXM", "Intel_8570", "PEX89144", "NVSwitch4", 2},
     Platform{"B300_SXM", "Intel_8570", "ConnectX-8_switch", "NVSwitch4", 2},
-    Platform{"RTX_6000D", "Intel_8570", "ConnectX-8_switch"},
+    Platform{"RTX_6000D", "AMD_Turin_9755", "ConnectX-8_switch"},
     Platform{"GB200", "Grace", {}, "NVSwitch4", 1},
     Platform{"GB300", "Grace", {}, "NVSwitch4", 1},
     Platform{"GH200", "Grace"},

@@ -134,7 +134,7 @@ std::uint32_t Assembly::add_worker_class(const WorkerClass& kind) {
 std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
                                    const Program& program, Role role, int rank,
                                    std::uint64_t slices) {
-  std::uint32_t kind = classes[static_cast<std::size_t>(rank % gpus())];
+  std::uint32_t kind = classes[static_cast<std::size_t>(rank) % classes.size()];
   const bool is_slow = speed(rank) != 1;
   if (is_slow) kind = slowed_class(kind, speed(rank));
   const std::uint32_t id = machine_.add_worker(kind, program, role);

@@ -12,6 +12,27 @@
 namespace fabricast {
 namespace {
 
+int domains(const Communicator& communicator) { return communicator.graphs.topology.domains(); }
+
+/// Whether a search of another group found the same on GPUs with the same numbers. Notes which NIC
+/// it has where the first group has another.
+bool match(const ChannelGraph& first, const ChannelGraph& other, std::vector<int>& nic_of) {
+  if (first.channel_count() != other.channel_count()) return false;
+  const auto pair_up = [&](int nic, int own) {
+    if (nic < 0) return own < 0;
+    int& known = nic_of[static_cast<std::size_t>(nic)];
+    if (known < 0) known = own;
+    return own >= 0 && known == own;
+  };
+  for (std::size_t i = 0; i < first.channels.size(); ++i) {
+    const GraphChannel &a = first.channels[i], &b = other.channels[i];
+    if (a.gpu_order != b.gpu_order || !pair_up(a.net_in, b.net_in) ||
+        !pair_up(a.net_out, b.net_out))
+      return false;
+  }
+  return true;
+}
+
 std::string listed(const std::vector<Candidate>& candidates) {
   std::string out;
   for (const Candidate& c : candidates) {
@@ -38,12 +59,67 @@ CollectiveRun run_of(const Communicator& communicator, const Call& call,
       split_of(communicator.model, call.collective, call.count, call.element_bytes, decision);
   run.communicator_channels = split.communicator_channels;
   run.heads = split.heads;
-  run.members = communicator.members;
+  run.members = communicator.members.split(communicator.joined.empty() ? 1 : domains(communicator));
   run.threads = decision.threads;
   run.buffers = communicator.settings.buffers;
   run.transport = transport_rules(communicator);
   run.graph = graph_of(communicator.model.input, run.algorithm);
   return run;
+}
+
+/// Which NIC of each group does what a NIC of the first does; nothing where the groups are unlike.
+std::vector<std::vector<int>> matching_nics(const NodeDescription& node,
+                                            const NcclCommunicatorConfig& config,
+                                            const Communicator& made, std::size_t nics) {
+  const int groups = domains(made), gpus = made.gpus_per_node / groups;
+  const std::vector<int>& domain_of = made.graphs.topology.domain_of();  // the first of each
+  for (int i = 0; i < made.gpus_per_node; ++i)
+    if (domain_of[static_cast<std::size_t>(i)] != i / gpus * gpus) return {};
+  if (made.gpus_per_node % groups != 0) return {};
+  std::vector<std::vector<int>> out;
+  for (int group = 0; group < groups; ++group) {
+    const auto first = made.members.gpus().begin() + group * gpus;
+    NcclCommunicatorConfig alone = config;
+    alone.members = Members(Members::first(made.nodes * groups, 1).nodes(), {first, first + gpus});
+    const Communicator own = make_nccl_communicator(node, alone);
+    if (domains(own) != 1) return {};
+    out.emplace_back(nics, -1);
+    for (const auto graph : {&SearchResult::ring, &SearchResult::tree})
+      if (!match(made.graphs.*graph, own.graphs.*graph, out.back())) return {};
+  }
+  return out;
+}
+
+/// Each group is a node of its own, as to NCCL; where they are unlike, one node that host memory
+/// joins.
+Communicator split(const NodeDescription& node, NcclCommunicatorConfig config,
+                   const NodeGraph& hardware, const std::string& what) {
+  Communicator apart = make_nccl_communicator(node, config);
+  const std::vector<int> domain_of = apart.graphs.topology.domain_of();
+  apart.domain_nics = matching_nics(node, config, apart, hardware.nics().size());
+  config.environment.set("NCCL_NET_DISABLE_INTRA", "1");
+  config.environment.set("NCCL_SHM_DISABLE", "0");
+  Communicator joined = make_nccl_communicator(node, config);
+  joined.domain_of.resize(hardware.gpus().size());
+  for (std::size_t i = 0; i < joined.members.gpus().size(); ++i)
+    joined.domain_of[static_cast<std::size_t>(joined.members.gpus()[i])] = domain_of[i];
+  if (apart.domain_nics.empty()) {
+    joined.warnings.push_back(
+        what +
+        ": so do their bytes here, but algorithms, channels and sizes are those that NCCL decides "
+        "on with host memory between them.");
+    return joined;
+  }
+  const int gpus = apart.gpus_per_node / domains(apart);
+  apart.domain_of = joined.domain_of;
+  for (std::size_t i = 0; i < apart.members.gpus().size(); ++i)
+    apart.domain_of[static_cast<std::size_t>(apart.members.gpus()[i])] = static_cast<int>(i) / gpus;
+  apart.joined.push_back(std::move(joined));
+  apart.warnings.push_back(
+      what +
+      ": each is a node here, too, without NVLS; sends and receives are decided as if host memory "
+      "joined them.");
+  return apart;
 }
 
 }  // namespace
@@ -77,21 +153,9 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
                             may_not ? "NCCL_NET_DISABLE_INTRA=1 forbids that" : "it has no NIC"),
                 "NCCL_SHM_DISABLE and NCCL_P2P_DISABLE or NCCL_P2P_LEVEL together do that");
   }
-  wanted.environment.set("NCCL_NET_DISABLE_INTRA", "1");
-  wanted.environment.set("NCCL_SHM_DISABLE", "0");
-  wanted.environment.set("NCCL_NVLS_ENABLE", "0");  // it does not join what falls apart
   wanted.sharp = false;
-  Communicator joined = make_nccl_communicator(node, wanted);
-  joined.domain_of.resize(cluster.node().gpus().size());
-  for (std::size_t i = 0; i < made.members.gpus().size(); ++i) {
-    joined.domain_of[static_cast<std::size_t>(made.members.gpus()[i])] =
-        made.graphs.topology.domain_of()[i];
-  }
-  joined.warnings.push_back(
-      what +
-      ": so do their bytes here, but algorithms, channels and sizes are those that NCCL decides on "
-      "with host memory between them.");
-  return joined;
+  wanted.environment.set("NCCL_NVLS_ENABLE", "0");  // it does not join what falls apart
+  return split(node, wanted, cluster.node(), what);
 }
 
 TransportRules transport_rules(const Communicator& communicator) {
@@ -99,6 +163,7 @@ TransportRules transport_rules(const Communicator& communicator) {
   rules.p2p_level = communicator.graphs.topology.p2p_level();
   rules.network = communicator.network;
   rules.domain_of = communicator.domain_of;
+  rules.domain_nics = communicator.domain_nics;
   return rules;
 }
 

@@ -26,8 +26,9 @@ struct CommunicatorConfig {
 
 using Communicator = NcclCommunicator;
 
-/// Where a node's GPUs fall apart into groups that NCCL joins by the network, their bytes go
-/// through the NICs, but decisions are those of a node that host memory joins; a warning says so.
+/// Where a host's GPUs fall apart into groups that NCCL joins by the network, each is a node of its
+/// own, as to NCCL; a warning says so. Not for sends and receives, nor where groups are unlike:
+/// then bytes go through the NICs, but decisions are those of a node that host memory joins.
 /// Throws Error when the environment leaves nothing to work with (no network between several nodes,
 /// nodes or GPUs that are not there, values NCCL refuses).
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);

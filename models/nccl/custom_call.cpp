@@ -22,6 +22,8 @@ DecidedCall custom_call(const Communicator& communicator, const Call& call,
   if (has_root(call.collective) && algorithm.root != call.root)
     refuse(fmt::format("{} has root {}, not {}", algorithm.name, algorithm.root, call.root),
            fmt::format("--root {}", algorithm.root));
+  if (!communicator.joined.empty())
+    return custom_call(communicator.joined.front(), call, algorithm, protocol);
   DecidedCall out;
   CollectiveRun& run = out.run;
   run.version = communicator.version;

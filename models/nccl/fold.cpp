@@ -218,13 +218,18 @@ LinkId Fold::below_first(const Cluster& cluster, LinkId link) const {
 }
 
 Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
-  const bool is_split = !run.transport.network.fused.empty();
-  if (run.calls > 1 || is_split || run.custom) {
+  const bool is_fused = !run.transport.network.fused.empty();
+  if (run.calls > 1 || is_fused || run.custom || run.members.is_split()) {
+    const Members members = members_of(run, cluster.nodes());
     Fold none;
-    none.nodes = members_of(run, cluster.nodes()).node_count();
-    none.why_not = run.custom ? "ranks of a custom algorithm are unlike"
-                   : is_split ? "messages are split over NICs that NCCL takes for one"
-                              : "calls of a group are not folded yet";
+    none.nodes = members.node_count();
+    none.why_not = run.custom           ? "ranks of a custom algorithm are unlike"
+                   : is_fused           ? "messages are split over NICs that NCCL takes for one"
+                   : members.is_split() ? "hosts fall apart into groups of GPUs"
+                                        : "calls of a group are not folded yet";
+    if (!run.has_algorithm()) return none;
+    for (std::uint32_t lane = 0; lane < partition_of(run, members).parts.size(); ++lane)
+      none.rails.lanes.push_back({lane});
     return none;
   }
   Fold fold = Finder(cluster, run).find();

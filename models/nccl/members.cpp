@@ -62,11 +62,18 @@ Members Members::of_job(std::span<const int> ranks, int gpus_per_node) {
   return out;
 }
 
+Members Members::split(int groups) const {
+  assert(groups > 0 && gpus_per_host() % groups == 0);
+  Members out = *this;
+  out.groups_ = groups;
+  return out;
+}
+
 int Members::rank(int node, int gpu) const {
   const auto at = std::ranges::lower_bound(nodes_, node),
              local = std::ranges::lower_bound(gpus_, gpu);
   assert(at != nodes_.end() && *at == node && local != gpus_.end() && *local == gpu);
-  return static_cast<int>((at - nodes_.begin()) * gpus_per_node() + (local - gpus_.begin()));
+  return static_cast<int>((at - nodes_.begin()) * gpus_per_host() + (local - gpus_.begin()));
 }
 
 }  // namespace fabricast

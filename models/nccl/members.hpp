@@ -20,22 +20,30 @@ class Members {
   /// Throws Error where they are not the same GPUs of each node.
   static Members of_job(std::span<const int> ranks, int gpus_per_node);
 
-  bool empty() const { return nodes_.empty(); }
-  const std::vector<int>& nodes() const { return nodes_; }
-  const std::vector<int>& gpus() const { return gpus_; }  ///< of each node
-  int node_count() const { return static_cast<int>(nodes_.size()); }
-  int gpus_per_node() const { return static_cast<int>(gpus_.size()); }
-  int ranks() const { return node_count() * gpus_per_node(); }
+  /// The same ranks where NCCL takes so many groups of each host's GPUs for nodes of their own: as
+  /// many GPUs in each, one group after another. REQUIRES: `groups` divides the GPUs of a host.
+  Members split(int groups) const;
 
-  int node(int rank) const { return nodes_[static_cast<std::size_t>(rank / gpus_per_node())]; }
-  int gpu(int rank) const { return gpus_[static_cast<std::size_t>(rank % gpus_per_node())]; }
+  bool empty() const { return nodes_.empty(); }
+  bool is_split() const { return groups_ > 1; }
+  const std::vector<int>& nodes() const { return nodes_; }  ///< hosts, where they are split
+  const std::vector<int>& gpus() const { return gpus_; }    ///< of each of these
+  int node_count() const { return static_cast<int>(nodes_.size()) * groups_; }
+  int gpus_per_node() const { return gpus_per_host() / groups_; }
+  int ranks() const { return static_cast<int>(nodes_.size()) * gpus_per_host(); }
+
+  int node(int rank) const { return nodes_[static_cast<std::size_t>(rank / gpus_per_host())]; }
+  int gpu(int rank) const { return gpus_[static_cast<std::size_t>(rank % gpus_per_host())]; }
   /// REQUIRES: the GPU is in the communicator.
   int rank(int node, int gpu) const;
 
   bool operator==(const Members&) const = default;
 
  private:
+  int gpus_per_host() const { return static_cast<int>(gpus_.size()); }
+
   std::vector<int> nodes_, gpus_;
+  int groups_ = 1;
 };
 
 }  // namespace fabricast

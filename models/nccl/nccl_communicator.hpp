@@ -40,7 +40,11 @@ struct NcclCommunicator {
   P2pChannels p2p;
   std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
   NetworkSettings network;
-  std::vector<int> domain_of = {};  ///< TransportRules::domain_of
+  // Of hosts that fall apart into groups of GPUs (TransportRules):
+  std::vector<int> domain_of = {};
+  std::vector<std::vector<int>> domain_nics = {};
+  /// Of these, one: as if host memory joined the groups. Sends and receives are decided by it.
+  std::vector<NcclCommunicator> joined = {};
 };
 
 /// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, GPUs

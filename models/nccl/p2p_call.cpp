@@ -14,6 +14,7 @@ constexpr int kThreads = 640;  ///< of a block of sends and receives
 }  // namespace
 
 P2pPlan p2p_plan(const Communicator& communicator) {
+  if (!communicator.joined.empty()) return p2p_plan(communicator.joined.front());
   const NcclTopology& topology = communicator.graphs.topology;
   if (topology.domains() > 1) {
     throw Error(
@@ -47,6 +48,7 @@ P2pPlan p2p_plan(const Communicator& communicator) {
 
 DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call) {
   assert(!is_tuned(call.collective));
+  if (!communicator.joined.empty()) return decide_p2p_call(communicator.joined.front(), call);
   DecidedCall out;
   CollectiveRun& run = out.run;
   run.version = communicator.version;

@@ -10,8 +10,9 @@ void connect_ring(Assembly& assembly, const RingOrder& ring, std::uint32_t first
   assembly.each_place([&](std::uint32_t i) {
     const std::uint32_t next = (i + 1) % ring.ranks();
     Endpoint a = assembly.endpoint(ring.rank(i), 0), b = assembly.endpoint(ring.rank(next), 0);
-    if (a.node != b.node) {
-      const NodeCrossing crossing = ring.crossing(ring.rank(i) / assembly.gpus());
+    const int node = ring.rank(i) / assembly.gpus();
+    if (node != ring.rank(next) / assembly.gpus()) {
+      const NodeCrossing crossing = ring.crossing(node);
       a.nic = crossing.from_nic;
       b.nic = crossing.to_nic;
     }

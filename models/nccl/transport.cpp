@@ -114,6 +114,11 @@ bool in_one_domain(const TransportRules& rules, int a, int b) {
   return of.empty() || of[static_cast<std::size_t>(a)] == of[static_cast<std::size_t>(b)];
 }
 
+int counterpart(const TransportRules& rules, Endpoint end) {
+  const int domain = rules.domain_of[static_cast<std::size_t>(end.gpu)];
+  return rules.domain_nics[static_cast<std::size_t>(domain)][static_cast<std::size_t>(end.nic)];
+}
+
 /// Nearest to the GPU; of several the one that has its number among them.
 int nearest_nic(const NodeGraph& graph, int gpu) {
   const VertexId vertex = graph.gpus()[static_cast<std::size_t>(gpu)].vertex;
@@ -187,9 +192,14 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
                          Endpoint from, Endpoint to, const TransportRules& rules,
                          std::optional<int> proxy_gpu) {
   const NodeGraph& graph = cluster.node();
-  if (from.node == to.node) {
-    assert(from.gpu != to.gpu);
-    if (in_one_domain(rules, from.gpu, to.gpu)) return inside_node(cluster, from, to, rules);
+  const bool in_one_node = from.node == to.node;
+  assert(!in_one_node || from.gpu != to.gpu);
+  if (in_one_node && in_one_domain(rules, from.gpu, to.gpu))
+    return inside_node(cluster, from, to, rules);
+  if (!rules.domain_nics.empty()) {
+    from.nic = counterpart(rules, from);
+    to.nic = counterpart(rules, to);
+  } else if (in_one_node) {
     from.nic = nearest_nic(graph, from.gpu);
     to.nic = nearest_nic(graph, to.gpu);
     proxy_gpu = from.gpu;

@@ -65,6 +65,9 @@ struct TransportRules {
   /// By GPU of the node: those with different numbers have neither P2P nor shared memory. Empty:
   /// all have.
   std::vector<int> domain_of = {};
+  /// By these numbers, of every NIC of the first group its counterpart in this one. Empty: groups
+  /// are joined by the NICs nearest to their GPUs.
+  std::vector<std::vector<int>> domain_nics = {};
 };
 TransportRules transport_rules(const SearchSettings& settings, NcclVersion version);
 
@@ -72,11 +75,11 @@ TransportRules transport_rules(const SearchSettings& settings, NcclVersion versi
 /// has it; through the receiver's host memory (SHM) where P2P is not allowed so far; through the
 /// NICs next to both where neither is. Between nodes: GPUDirect RDMA where NIC and GPU allow it and
 /// are at most so far apart as the rules say, else through pinned host memory; LL always through
-/// host memory. A sender more than several PCIe switches (PXB) away uses PXN when a GPU with NVLink
-/// to it stands next to the NIC and is one of `gpus`: those of each node that are in the
-/// communicator. `proxy_gpu`: through whom to send is settled already. REQUIRES: two different
-/// GPUs. A network hop crosses no link of the fabric where both ends have one NIC: it turns round
-/// there.
+/// host memory. Where a host falls apart, `nic` is one of its first group. A sender more than
+/// several PCIe switches (PXB) away uses PXN when a GPU with NVLink to it stands next to the NIC
+/// and is one of `gpus`: those of each node that are in the communicator. `proxy_gpu`: through whom
+/// to send is settled already. REQUIRES: two different GPUs. A network hop crosses no link of the
+/// fabric where both ends have one NIC: it turns round there.
 Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
                          Endpoint from, Endpoint to, const TransportRules& rules = {},
                          std::optional<int> proxy_gpu = std::nullopt);

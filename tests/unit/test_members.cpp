@@ -39,6 +39,13 @@ TEST_CASE("members: ranks node by node, there and back") {
   CHECK(members.gpu(5) == 7);
   CHECK(Members::first(2, 3) == Members({0, 1}, {0, 1, 2}));
   CHECK(Members().empty());
+
+  const Members groups = Members::first(2, 4).split(2);  // two GPUs each, of two hosts
+  CHECK(groups.node_count() == 4);
+  CHECK(groups.gpus_per_node() == 2);
+  CHECK(groups.ranks() == 8);
+  CHECK(groups.node(6) == 1);
+  CHECK(groups.gpu(6) == 2);
 }
 
 TEST_CASE("members: what is no set of GPUs is refused") {

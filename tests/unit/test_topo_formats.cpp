@@ -15,6 +15,7 @@
 #include "models/io/topo_formats.hpp"
 #include "models/io/topo_text.hpp"
 #include "models/nccl/communicator.hpp"
+#include "models/nccl/simulation.hpp"
 
 using namespace fabricast;
 
@@ -138,29 +139,51 @@ TEST_CASE("import: NCCL decides on the XML itself") {
   CHECK(hardware.model.input.ring.bw_intra == 20);  // of 24
 }
 
-TEST_CASE("communicator: a node that NCCL splits is kept together, and says so") {
+TEST_CASE("communicator: a host that NCCL splits is as many nodes as it has groups") {
   // 25 GB/s to each GPU's own NIC, 22 GB/s between the sockets.
-  std::string text = "<system version=\"1\">";
-  for (const char* numa : {"0", "1"}) {
-    text += std::string("<cpu numaid=\"") + numa +
-            R"(" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+  const auto host = [](std::initializer_list<const char*> sockets) {
+    std::string text = "<system version=\"1\">";
+    for (const char* numa : sockets) {
+      text += std::string("<cpu numaid=\"") + numa +
+              R"(" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
             <pci busid="0000:1)" +
-            numa + R"(:00.0" class="0x060400" link_speed="32.0 GT/s PCIe">
+              numa + R"(:00.0" class="0x060400" link_speed="32.0 GT/s PCIe">
             <pci busid="0000:2)" +
-            numa + R"(:00.0" link_speed="32.0 GT/s PCIe"><gpu sm="90"/></pci>
+              numa + R"(:00.0" link_speed="32.0 GT/s PCIe"><gpu sm="90"/></pci>
             <pci busid="0000:3)" +
-            numa + R"(:00.0" link_speed="32.0 GT/s PCIe">
+              numa + R"(:00.0" link_speed="32.0 GT/s PCIe">
               <nic><net name="n)" +
-            numa + R"(" speed="200000" gdr="1" guid="0x)" + numa + R"("/></nic></pci></pci></cpu>)";
+              numa + R"(" speed="200000" gdr="1" guid="0x)" + numa +
+              R"("/></nic></pci></pci></cpu>)";
+    }
+    return text + "</system>";
+  };
+  const auto decided = [&](std::initializer_list<const char*> sockets, int hosts,
+                           std::int64_t count, std::size_t warnings) {
+    const std::string text = host(sockets);
+    const Cluster cluster = parse_cluster(text, "t.xml", {"", hosts, ""}, load_catalogue());
+    CommunicatorConfig config;
+    config.description = parse_nccl_xml(text, "t.xml");
+    const Communicator made = make_communicator(cluster, config);
+    REQUIRE(made.warnings.size() == warnings);
+    if (warnings > 0)
+      CHECK(made.warnings[0].find("fall apart into 2 groups that NCCL joins by the network") !=
+            std::string::npos);
+    const DecidedCall call = decide_call(made, {Collective::all_reduce, count, 4, 0});
+    CHECK(call.run.members.ranks() == 4);
+    CHECK(call.run.members.node_count() == 4);
+    return std::pair{call.run, simulate(cluster, load_catalogue().software, call.run).time.ps};
+  };
+  for (const std::int64_t count : {1 << 8, 1 << 16, 1 << 22}) {
+    const auto [split, time] = decided({"0", "1"}, 2, count, 1);
+    const auto [whole, expected] = decided({"0"}, 4, count, 0);
+    CHECK(split.algorithm == whole.algorithm);
+    CHECK(split.protocol == whole.protocol);
+    CHECK(split.threads == whole.threads);
+    // Its two NICs hang on two leaves, a spine away.
+    CHECK(static_cast<double>(time) / static_cast<double>(expected) ==
+          doctest::Approx(1).epsilon(0.15));
   }
-  text += "</system>";
-  CommunicatorConfig config;
-  config.description = parse_nccl_xml(text, "t.xml");
-  const Communicator made = make_communicator(parse(text), config);
-  CHECK(made.model.input.ring.gpus() == 2);
-  REQUIRE(made.warnings.size() == 1);
-  CHECK(made.warnings[0].find("fall apart into 2 groups that NCCL joins by the network") !=
-        std::string::npos);
 }
 
 TEST_CASE("import: what has no part is refused") {
