@@ -49,7 +49,7 @@ std::optional<TimelineFilter> traced(const BenchOptions& options) {
     return std::nullopt;
   }
   if (options.trace_ranks.empty()) return TimelineFilter{};
-  return of_option("--trace-ranks", [&] { return parse_rank_range(options.trace_ranks); });
+  return of_option("--trace-ranks", [&] { return parse_trace_ranks(options.trace_ranks); });
 }
 
 /// Fails before a long run, not after it; leaves no file behind.

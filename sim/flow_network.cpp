@@ -8,8 +8,8 @@
 namespace fabricast {
 namespace {
 
-__extension__ using Wide = __int128;
-constexpr Wide kPartsPerByte = Wide{1'000'000'000'000} << FineRate::kFractionBits;
+__extension__ using Parts = __int128;
+constexpr Parts kPartsPerByte = Parts{1'000'000'000'000} << FineRate::kFractionBits;
 
 }  // namespace
 

@@ -9,10 +9,6 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
-
 class LaunchReader {
  public:
   LaunchReader(const std::vector<ShellWord>& words, std::size_t program, const Context& context,

@@ -55,6 +55,10 @@ int new_group(EnvFile& out) {
   return first + ++out.groups;
 }
 
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
 bool is_computed(std::string_view text) {
   for (std::size_t i = 0; i + 1 < text.size(); ++i) {
     const char next = text[i + 1];

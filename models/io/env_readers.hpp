@@ -2,6 +2,7 @@
 // The readers behind parse_env_file, one for each kind of file. Each adds what it finds to `out`;
 // `first_line` is where the text begins in the user's file, for texts inside other files.
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ void read_text(std::string_view text, EnvKind kind, const Context& context, EnvF
 /// A group that no other setting of the file has.
 int new_group(EnvFile& out);
 
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words);
 /// Does the text hold what a shell or a template would replace? "${X}", "$(...)", "`", "{{ }}".
 bool is_computed(std::string_view text);
 /// Quotes around it taken off, if it has the same at both ends.

@@ -10,10 +10,6 @@
 namespace fabricast::env_readers {
 namespace {
 
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
-
 /// Reads the commands of one script in order.
 class ShellReader {
  public:

@@ -17,11 +17,6 @@ namespace fabricast::import_readers {
 
 namespace {
 
-std::string_view after(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  return at == std::string_view::npos ? std::string_view{} : text.substr(at + key.size());
-}
-
 std::string first_word(std::string_view text) {
   const auto words = split_words(text);
   return words.empty() ? "" : std::string(words.front());
@@ -36,7 +31,7 @@ std::optional<std::int64_t> whole_after(std::string_view text, std::string_view 
   return out;
 }
 
-bool is_number(std::string_view text) {
+bool is_whole(std::string_view text) {
   std::int64_t ignored = 0;
   return parse_whole(text, ignored);
 }
@@ -138,7 +133,7 @@ class NcclLogReader {
       return;
     std::vector<std::string> ring;
     for (const std::string_view word : split_words(rest.substr(colon + 2))) {
-      if (!is_number(word)) break;
+      if (!is_whole(word)) break;
       ring.emplace_back(word);
     }
     const bool is_hop = rest.find("->") != std::string_view::npos;
@@ -194,7 +189,7 @@ class NcclLogReader {
       const std::size_t slash = std::min(rest.find('/'), rest.size());
       std::string_view part = rest.substr(0, slash);
       part = part.substr(0, part.find('('));
-      if (!is_number(part)) parts.emplace_back(part);
+      if (!is_whole(part)) parts.emplace_back(part);
       rest.remove_prefix(std::min(slash + 1, rest.size()));
     }
     const std::string name = joined(parts, "/");

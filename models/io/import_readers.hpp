@@ -3,6 +3,7 @@
 // kind, by filling `out` and returning true, or leaves it alone.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/io/import_file.hpp"
@@ -25,6 +26,8 @@ bool read_trace(const std::string& text, ImportedFile& out);
 bool read_xml(const std::string& text, const std::string& file, ImportedFile& out);
 bool read_settings(const std::string& text, const std::string& file, ImportedFile& out);
 
+/// What follows the first `key`, or nothing.
+std::string_view after(std::string_view text, std::string_view key);
 /// "a, b, c"
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 

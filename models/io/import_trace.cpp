@@ -15,7 +15,7 @@ namespace fabricast::import_readers {
 
 namespace {
 
-using Json = nlohmann::json;
+using InputJson = nlohmann::json;
 
 /// PyTorch's words for nccl-tests'.
 std::string collective_word(std::string name) {
@@ -43,30 +43,32 @@ std::string collective_word(std::string name) {
   return name;
 }
 
-const Json& child(const Json& object, const char* key) {
-  static const Json none;
+const InputJson& child(const InputJson& object, const char* key) {
+  static const InputJson none;
   if (!object.is_object()) return none;
   const auto at = object.find(key);
   return at == object.end() ? none : *at;
 }
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
-std::int64_t whole_of(const Json& value) {
+std::string text_of(const InputJson& value) {
+  return value.is_string() ? value.get<std::string>() : "";
+}
+std::int64_t whole_of(const InputJson& value) {
   return value.is_number_integer() ? value.get<std::int64_t>() : 0;
 }
-double number_of(const Json& value) { return value.is_number() ? value.get<double>() : 0; }
+double number_of(const InputJson& value) { return value.is_number() ? value.get<double>() : 0; }
 
 int rank_count(std::int64_t value) {
   return static_cast<int>(std::clamp<std::int64_t>(value, 0, 1 << 24));
 }
 
 /// Elements of the tensors in "Input Dims", [[16777216]] or [[2, 3], [4]].
-std::int64_t elements_of(const Json& dims) {
+std::int64_t elements_of(const InputJson& dims) {
   if (!dims.is_array()) return 0;
   double sum = 0;
-  for (const Json& tensor : dims) {
+  for (const InputJson& tensor : dims) {
     double product = tensor.is_array() && !tensor.empty() ? 1 : 0;
     if (tensor.is_array()) {
-      for (const Json& extent : tensor) product *= number_of(extent);
+      for (const InputJson& extent : tensor) product *= number_of(extent);
     }
     sum += product;
   }
@@ -78,7 +80,7 @@ class TraceReader {
   explicit TraceReader(ImportedFile& out) : out_(out) {}
 
   bool read(const std::string& text) {
-    const Json json = Json::parse(text, nullptr, false, true);
+    const InputJson json = InputJson::parse(text, nullptr, false, true);
     if (json.is_discarded()) return broken(text);
     if (child(json, "traceEvents").is_array()) {
       kineto(json);
@@ -124,16 +126,16 @@ class TraceReader {
     kernel_us_ += duration;
   }
 
-  void kineto(const Json& json) {
+  void kineto(const InputJson& json) {
     out_.kind = "Kineto trace";
-    const Json& distributed = child(json, "distributedInfo");
+    const InputJson& distributed = child(json, "distributedInfo");
     if (distributed.is_object()) {
       out_.add("rank", std::to_string(whole_of(child(distributed, "rank"))));
       out_.add("world size", std::to_string(whole_of(child(distributed, "world_size"))));
       out_.add("nccl", text_of(child(distributed, "nccl_version")));
-      if (const Json& groups = child(distributed, "pg_config"); groups.is_array()) {
+      if (const InputJson& groups = child(distributed, "pg_config"); groups.is_array()) {
         std::vector<std::string> words;
-        for (const Json& group : groups)
+        for (const InputJson& group : groups)
           words.push_back(fmt::format("{} {} of {}", text_of(child(group, "pg_name")),
                                       text_of(child(group, "pg_desc")),
                                       whole_of(child(group, "pg_size"))));
@@ -141,10 +143,10 @@ class TraceReader {
       }
     }
     std::vector<TracedCall> annotations;
-    for (const Json& event : child(json, "traceEvents")) {
+    for (const InputJson& event : child(json, "traceEvents")) {
       if (!event.is_object()) continue;
       const std::string name = text_of(child(event, "name")), kind = text_of(child(event, "cat"));
-      const Json& args = child(event, "args");
+      const InputJson& args = child(event, "args");
       if (kind == "kernel") kernel(name, number_of(child(event, "dur")));
       TracedCall call;
       call.start_us = number_of(child(event, "ts"));
@@ -160,7 +162,7 @@ class TraceReader {
       } else if (kind == "user_annotation" && name.starts_with("nccl:")) {
         call.collective = collective_word(name);
         call.in_elements = elements_of(child(args, "Input Dims"));
-        if (const Json& types = child(args, "Input type"); types.is_array() && !types.empty())
+        if (const InputJson& types = child(args, "Input type"); types.is_array() && !types.empty())
           call.dtype = text_of(types[0]);
         annotations.push_back(std::move(call));
       }
@@ -174,15 +176,15 @@ class TraceReader {
   }
 
   /// Positional inputs: tensors, sequence, (group, description), rank, collective, split sizes, ...
-  void execution_trace(const Json& json) {
+  void execution_trace(const InputJson& json) {
     out_.kind = "PyTorch execution trace";
     out_.add("schema", text_of(child(json, "schema")));
-    for (const Json& node : child(json, "nodes")) {
+    for (const InputJson& node : child(json, "nodes")) {
       if (text_of(child(node, "name")) != "record_param_comms") continue;
-      const Json& values = child(child(node, "inputs"), "values");
+      const InputJson& values = child(child(node, "inputs"), "values");
       if (!values.is_array()) continue;
       TracedCall call;
-      for (const Json& value : values) {
+      for (const InputJson& value : values) {
         if (value.is_string() && call.collective.empty())
           call.collective = value.get<std::string>();
         if (value.is_array() && value.size() == 2 && value[0].is_string())
@@ -191,11 +193,11 @@ class TraceReader {
       if (call.collective.empty() || call.collective == "wait" || call.collective == "init")
         continue;
       call.collective = collective_word(call.collective);
-      const Json& last = values.back();
+      const InputJson& last = values.back();
       call.group_size = rank_count(whole_of(last));
       call.in_elements = tensor_elements(values);
       call.out_elements = tensor_elements(child(child(node, "outputs"), "values"));
-      if (const Json& types = child(child(node, "inputs"), "types");
+      if (const InputJson& types = child(child(node, "inputs"), "types");
           types.is_array() && !types.empty()) {
         const std::string type = text_of(types[0]);
         const std::size_t open = type.find("Tensor(");
@@ -207,24 +209,24 @@ class TraceReader {
   }
 
   /// Lists of six: tensor id, storage id, offset, elements, bytes of an element, device.
-  static std::int64_t tensor_elements(const Json& values) {
+  static std::int64_t tensor_elements(const InputJson& values) {
     if (!values.is_array() || values.empty() || !values[0].is_array()) return 0;
     std::int64_t sum = 0;
-    const auto add = [&](const Json& tensor) {
+    const auto add = [&](const InputJson& tensor) {
       if (tensor.is_array() && tensor.size() == 6 && tensor[3].is_number_integer())
         sum += std::clamp<std::int64_t>(tensor[3].get<std::int64_t>(), 0, std::int64_t{1} << 40);
     };
     add(values[0]);
-    for (const Json& tensor : values[0]) add(tensor);
+    for (const InputJson& tensor : values[0]) add(tensor);
     return sum;
   }
 
   /// Keys in several spellings; NodeType 7 = a collective.
-  void chakra(const Json& nodes) {
+  void chakra(const InputJson& nodes) {
     out_.kind = "Chakra trace (JSON)";
     out_.add("nodes", nodes.size());
-    for (const Json& node : nodes) {
-      const Json& type = child(node, "NodeType");
+    for (const InputJson& node : nodes) {
+      const InputJson& type = child(node, "NodeType");
       const std::string name =
           text_of(child(node, child(node, "Name").is_null() ? "name" : "Name"));
       if (name.find("ncclKernel") != std::string::npos ||

@@ -18,12 +18,7 @@ namespace {
 
 constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // -1 as the oldest print it
 
-std::string_view after(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  return at == std::string_view::npos ? std::string_view{} : text.substr(at + key.size());
-}
-
-std::optional<std::uint64_t> whole_after(std::string_view text, std::string_view key) {
+std::optional<std::uint64_t> count_after(std::string_view text, std::string_view key) {
   const std::string_view rest = after(text, key);
   std::uint64_t value = 0;
   bool any = false;
@@ -74,13 +69,13 @@ class WatchdogReader {
         (text.find("WorkNCCL(") != std::string_view::npos &&
          text.find("timing out") != std::string_view::npos))
       wait(text);
-    if (const auto seconds = whole_after(text, "watchdog got stuck for ")) {
+    if (const auto seconds = count_after(text, "watchdog got stuck for ")) {
       if (const auto rank = rank_of(text)) stuck_[*rank] = *seconds;
     }
-    const auto enqueued = whole_after(text, "ast enqueued NCCL work: ");
-    const auto enqueued_now = whole_after(text, "last enqueued work: ");
-    const auto completed = whole_after(text, "ast completed NCCL work: ");
-    const auto completed_now = whole_after(text, "last completed work: ");
+    const auto enqueued = count_after(text, "ast enqueued NCCL work: ");
+    const auto enqueued_now = count_after(text, "last enqueued work: ");
+    const auto completed = count_after(text, "ast completed NCCL work: ");
+    const auto completed_now = count_after(text, "last completed work: ");
     if (enqueued || enqueued_now) enqueued_.insert(enqueued ? *enqueued : *enqueued_now);
     if (completed || completed_now) completed_.insert(completed ? *completed : *completed_now);
     if (const std::string_view group = after(text, "PG GUID "); !group.empty() && in_group(text))
@@ -96,8 +91,8 @@ class WatchdogReader {
 
   /// "[rank5]" is global; "[Rank 5]" the rank in its group.
   static std::optional<std::uint64_t> rank_of(std::string_view text) {
-    if (const auto rank = whole_after(text, "[rank")) return rank;
-    return whole_after(text, "Rank ");
+    if (const auto rank = count_after(text, "[rank")) return rank;
+    return count_after(text, "Rank ");
   }
 
   void wait(std::string_view text) {
@@ -105,10 +100,10 @@ class WatchdogReader {
     if (!rank) return;
     Wait wait;
     wait.rank = *rank;
-    wait.sequence = whole_after(text, "SeqNum=");
-    wait.in = whole_after(text, "NumelIn=");
-    wait.out = whole_after(text, "NumelOut=");
-    wait.timeout_ms = whole_after(text, "Timeout(ms)=");
+    wait.sequence = count_after(text, "SeqNum=");
+    wait.in = count_after(text, "NumelIn=");
+    wait.out = count_after(text, "NumelOut=");
+    wait.timeout_ms = count_after(text, "Timeout(ms)=");
     const std::string_view op = after(text, "OpType=");
     wait.op = std::string(op.substr(0, op.find_first_of(",)")));
     if (std::ranges::find(waits_, wait) == waits_.end()) waits_.push_back(std::move(wait));

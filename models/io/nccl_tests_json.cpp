@@ -13,34 +13,34 @@ namespace fabricast {
 
 namespace {
 
-using Json = nlohmann::json;
+using InputJson = nlohmann::json;
 
-std::string text_of(const Json& object, const char* key) {
+std::string text_of(const InputJson& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 /// A number, or nothing where it is null or the word "nan".
-std::optional<double> number_of(const Json& object, const char* key) {
+std::optional<double> number_of(const InputJson& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
 
-std::int64_t whole_of(const Json& object, const char* key, std::int64_t otherwise) {
+std::int64_t whole_of(const InputJson& object, const char* key, std::int64_t otherwise) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>()
                                                              : otherwise;
 }
 
-const Json& child_of(const Json& object, const char* key) {
-  static const Json none = Json::object();
+const InputJson& child_of(const InputJson& object, const char* key) {
+  static const InputJson none = InputJson::object();
   const auto found = object.find(key);
   return found == object.end() ? none : *found;
 }
 
-std::optional<NcclTestsTiming> timing_of(const Json& row, const char* key) {
-  const Json& half = child_of(row, key);
+std::optional<NcclTestsTiming> timing_of(const InputJson& row, const char* key) {
+  const InputJson& half = child_of(row, key);
   if (!half.is_object()) return std::nullopt;
   auto time = number_of(half, "time");
   if (!time) time = number_of(half, "cpu_time");
@@ -49,15 +49,15 @@ std::optional<NcclTestsTiming> timing_of(const Json& row, const char* key) {
                          number_of(half, "nwrong")};
 }
 
-NcclTestsRow row_of(const Json& json) {
+NcclTestsRow row_of(const InputJson& json) {
   NcclTestsRow row;
   row.size = whole_of(json, "size", 0);
   row.count = whole_of(json, "count", 0);
   row.type = text_of(json, "type");
   row.redop = text_of(json, "redop");
   const std::vector<std::string_view> root = split_words(
-      json.value("root", Json()).is_string() ? json["root"].get_ref<const std::string&>()
-                                             : std::string_view());
+      json.value("root", InputJson()).is_string() ? json["root"].get_ref<const std::string&>()
+                                                  : std::string_view());
   std::int64_t number = -1;
   if (!root.empty() && parse_whole(root.front(), number))
     row.root = static_cast<int>(std::clamp<std::int64_t>(number, -1, 1 << 24));
@@ -72,9 +72,9 @@ std::optional<Collective> collective_of(std::string program) {
   return collective_from_text(program.substr(0, program.find("_perf")));
 }
 
-void read_devices(const Json& list, NcclTestsTable& table) {
+void read_devices(const InputJson& list, NcclTestsTable& table) {
   if (!list.is_array()) return;
-  for (const Json& json : list) {
+  for (const InputJson& json : list) {
     if (!json.is_object()) continue;
     table.devices.push_back(
         {static_cast<int>(std::clamp<std::int64_t>(whole_of(json, "rank", 0), 0, 1 << 24)),
@@ -92,7 +92,7 @@ bool is_nccl_tests_json(std::string_view text) {
 }
 
 NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, false);
+  const InputJson json = InputJson::parse(text, nullptr, false);
   if (!json.is_object())
     throw Error(Place{file, 0, {}}, "this JSON of nccl-tests is cut off or broken",
                 "a run that is killed does not finish its file: use the text output");
@@ -100,40 +100,40 @@ NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& fil
   NcclTestsTable& table = log.tables.emplace_back();
   if (const std::int64_t code = whole_of(json, "nccl_version", 0); code > 0)
     log.nccl_version = nccl_version_of_code(code);
-  const Json& args = child_of(json, "args");
+  const InputJson& args = child_of(json, "args");
   if (args.is_array() && !args.empty() && args[0].is_string())
     table.collective = collective_of(args[0].get<std::string>());
-  if (const Json& env = child_of(json, "env"); env.is_array()) {
-    for (const Json& entry : env) {
+  if (const InputJson& env = child_of(json, "env"); env.is_array()) {
+    for (const InputJson& entry : env) {
       if (!entry.is_string()) continue;
       const std::string& setting = entry.get_ref<const std::string&>();
       if (setting.starts_with("NCCL_") && setting.find('=') != std::string::npos)
         log.environment.set(setting);
     }
   }
-  const Json& config = child_of(json, "config");
+  const InputJson& config = child_of(json, "config");
   table.threads =
       static_cast<int>(std::clamp<std::int64_t>(whole_of(config, "nthreads", 1), 1, 1024));
   table.gpus = static_cast<int>(std::clamp<std::int64_t>(whole_of(config, "ngpus", 1), 1, 1024));
   read_devices(child_of(config, "devices"), table);  // where they stand has moved between releases
   if (table.devices.empty()) read_devices(child_of(json, "devices"), table);
-  if (const Json& results = child_of(json, "results"); results.is_array()) {
-    for (const Json& row : results) {
+  if (const InputJson& results = child_of(json, "results"); results.is_array()) {
+    for (const InputJson& row : results) {
       if (!row.is_object()) continue;
       NcclTestsRow& read = table.rows.emplace_back(row_of(row));
       if (!read.out_of_place || !read.in_place) ++log.unread;
     }
   }
-  const Json& average = child_of(json, "average_bus_bandwidth");
+  const InputJson& average = child_of(json, "average_bus_bandwidth");
   if (average.is_object()) table.average_busbw = number_of(average, "bandwidth");
-  const Json& bounds = child_of(json, "out_of_bounds");
+  const InputJson& bounds = child_of(json, "out_of_bounds");
   if (bounds.is_object()) {
     table.out_of_bounds = number_of(bounds, "count");
     table.failed_check = text_of(bounds, "okay") == "false";
   }
   if (table.failed_check)
     log.remarks.emplace_back("values were wrong: the times of such a run mean nothing");
-  if (const Json& errors = child_of(json, "errors"); errors.is_array() && !errors.empty()) {
+  if (const InputJson& errors = child_of(json, "errors"); errors.is_array() && !errors.empty()) {
     log.remarks.push_back(fmt::format(
         "the run failed: {}", errors[0].is_string() ? errors[0].get<std::string>() : "errors"));
   } else if (!json.contains("end_time")) {

@@ -34,9 +34,9 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   return value;
 }
 
-class Parser {
+class LogParser {
  public:
-  explicit Parser(std::string_view text) : text_(read_log(text)) {}
+  explicit LogParser(std::string_view text) : text_(read_log(text)) {}
 
   NcclTestsLog parse() {
     for (const LogLine& line : text_.lines) {
@@ -339,7 +339,7 @@ std::size_t NcclTestsLog::devices() const {
 }
 
 NcclTestsLog parse_nccl_tests(std::string_view text, const std::string& file) {
-  return is_nccl_tests_json(text) ? parse_nccl_tests_json(text, file) : Parser(text).parse();
+  return is_nccl_tests_json(text) ? parse_nccl_tests_json(text, file) : LogParser(text).parse();
 }
 
 }  // namespace fabricast

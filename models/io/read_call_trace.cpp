@@ -12,7 +12,7 @@ namespace fabricast {
 
 namespace {
 
-using Json = nlohmann::json;
+using InputJson = nlohmann::json;
 
 constexpr int kRankMax = 1 << 24;
 const std::vector<std::string> kKeys = {"rank", "call",     "group", "ranks",
@@ -21,7 +21,7 @@ const std::vector<std::string> kKeys = {"rank", "call",     "group", "ranks",
 class LineReader {
  public:
   LineReader(std::string_view text, const std::string& file, int line) : file_(file), line_(line) {
-    json_ = Json::parse(text, nullptr, false);
+    json_ = InputJson::parse(text, nullptr, false);
     if (!json_.is_object())
       fail({}, "is no JSON object",
            "write one call a line: {\"rank\": 0, \"call\": \"all_reduce\"}");
@@ -47,7 +47,7 @@ class LineReader {
       call.at_s = json_["at_s"].get<double>();
     }
     if (json_.contains("elements")) {
-      const Json& value = json_["elements"];
+      const InputJson& value = json_["elements"];
       if (!value.is_number_integer() || value.get<double>() < 0) fail("elements", "is no count");
       call.elements = value.get<long long>();
     }
@@ -75,16 +75,16 @@ class LineReader {
     return json_[key].get<std::string>();
   }
 
-  int rank_of(const char* key, const Json& value) const {
+  int rank_of(const char* key, const InputJson& value) const {
     if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > kRankMax)
       fail(key, "is no rank");
     return value.get<int>();
   }
 
   void members(RankCall& call) const {
-    const Json& list = json_["ranks"];
+    const InputJson& list = json_["ranks"];
     if (!list.is_array()) fail("ranks", "is no list");
-    for (const Json& rank : list) call.members.push_back(rank_of("ranks", rank));
+    for (const InputJson& rank : list) call.members.push_back(rank_of("ranks", rank));
     std::ranges::sort(call.members);
     if (std::ranges::adjacent_find(call.members) != call.members.end())
       fail("ranks", "names a rank twice");
@@ -94,7 +94,7 @@ class LineReader {
 
   const std::string& file_;
   int line_;
-  Json json_;
+  InputJson json_;
 };
 
 }  // namespace

@@ -56,11 +56,11 @@ ConcurrentGroup read_group(Reader& in, const RankLayout& layout) {
 }
 
 template <class T>
-std::optional<T> optional(Reader& in, std::string_view key, T (Reader::*get)(std::string_view)) {
+std::optional<T> limit(Reader& in, std::string_view key, T (Reader::*get)(std::string_view)) {
   return in.has(key) ? std::optional<T>((in.*get)(key)) : std::nullopt;
 }
 
-std::optional<double> ratio(Reader& in, std::string_view key) {
+std::optional<double> ratio_limit(Reader& in, std::string_view key) {
   constexpr double most = 1e6;
   return in.has(key) ? std::optional(in.number(key, 0, most)) : std::nullopt;
 }
@@ -84,12 +84,12 @@ Expectation read_concurrent_expectation(Reader& in, const std::vector<ScenarioCa
   out.place = in.place();
   out.in_case = in.text("case", "");
   out.group = in.text("group");
-  out.slowdown_at_least = ratio(in, "slowdown_at_least");
-  out.slowdown_at_most = ratio(in, "slowdown_at_most");
-  out.busbw_at_least = optional(in, "busbw_at_least", &Reader::bandwidth);
-  out.busbw_at_most = optional(in, "busbw_at_most", &Reader::bandwidth);
-  out.time_at_least = optional(in, "time_at_least", &Reader::duration);
-  out.time_at_most = optional(in, "time_at_most", &Reader::duration);
+  out.slowdown_at_least = ratio_limit(in, "slowdown_at_least");
+  out.slowdown_at_most = ratio_limit(in, "slowdown_at_most");
+  out.busbw_at_least = limit(in, "busbw_at_least", &Reader::bandwidth);
+  out.busbw_at_most = limit(in, "busbw_at_most", &Reader::bandwidth);
+  out.time_at_least = limit(in, "time_at_least", &Reader::duration);
+  out.time_at_most = limit(in, "time_at_most", &Reader::duration);
   out.because = in.text("because", "");
   in.finish();
   if (!out.slowdown_at_least && !out.slowdown_at_most && !out.busbw_at_least &&

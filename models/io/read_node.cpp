@@ -11,8 +11,6 @@
 namespace fabricast {
 namespace {
 
-constexpr int kPcieGenMax = 9;
-constexpr int kPcieWidthMax = 32;
 constexpr int kNumaMax = 65'535;
 constexpr int kNvlinksMax = 1'024;
 constexpr int kDomainMax = 256;

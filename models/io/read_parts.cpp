@@ -3,14 +3,13 @@
 
 #include "models/io/load.hpp"
 #include "models/io/read_networks.hpp"
+#include "models/io/read_node.hpp"
 #include "models/io/reader.hpp"
 
 namespace fabricast {
 namespace {
 
-constexpr int kPcieGenMax = 9;
-constexpr int kPcieWidthMax = 32;
-constexpr int kCpuidMax = 4095;
+constexpr int kFamilyMax = 4095;
 
 using ByProtocol = std::array<const char*, kProtocols>;
 using ByHop = std::array<const char*, kHopKinds>;
@@ -128,8 +127,8 @@ class PartsReader {
     figures_.check_source(identity);
     part.arch = identity.text("arch");
     part.vendor = identity.text("vendor", "");  // an Arm says none
-    part.family_id = identity.whole("family_id", 0, kCpuidMax);
-    part.model_id = identity.whole("model_id", 0, kCpuidMax);
+    part.family_id = identity.whole("family_id", 0, kFamilyMax);
+    part.model_id = identity.whole("model_id", 0, kFamilyMax);
     identity.finish();
     part.socket_rate = figures_.bandwidth(in, "socket_rate");
     part.socket_latency = figures_.duration(in, "socket_latency");

@@ -8,9 +8,9 @@ namespace {
 using Number = std::optional<std::int64_t>;
 
 /// Recursive descent, one function a level of precedence.
-class Parser {
+class ArithmeticParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit ArithmeticParser(std::string_view text) : text_(text) {}
 
   Number run() {
     const Number value = shift();
@@ -104,6 +104,8 @@ class Parser {
 
 }  // namespace
 
-std::optional<std::int64_t> shell_arithmetic(std::string_view text) { return Parser(text).run(); }
+std::optional<std::int64_t> shell_arithmetic(std::string_view text) {
+  return ArithmeticParser(text).run();
+}
 
 }  // namespace fabricast

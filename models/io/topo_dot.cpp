@@ -6,7 +6,7 @@
 namespace fabricast {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string dot_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -46,10 +46,10 @@ class DotWriter {
 
   std::string write() {
     out_ = fmt::format("graph {} {{\n  label={};\n  node [fontname=\"sans-serif\"];\n",
-                       quoted(node_.name()), quoted(node_.title()));
+                       dot_text(node_.name()), dot_text(node_.title()));
     for (const CpuInfo& cpu : node_.cpus()) {
       out_ += fmt::format("  subgraph {} {{\n    label=\"NUMA node {}\";\n",
-                          quoted("cluster_" + node_.vertex(cpu.vertex).name), cpu.numa);
+                          dot_text("cluster_" + node_.vertex(cpu.vertex).name), cpu.numa);
       write_tree(cpu.vertex);
       out_ += "  }\n";
     }
@@ -71,8 +71,8 @@ class DotWriter {
 
   void write_device(std::string_view indent, VertexId id) {
     const Vertex& vertex = node_.vertex(id);
-    out_ += fmt::format("{}{} [label={}, {}];\n", indent, quoted(vertex.name),
-                        quoted(vertex.name + "\n" + vertex.part), style_of(vertex.kind));
+    out_ += fmt::format("{}{} [label={}, {}];\n", indent, dot_text(vertex.name),
+                        dot_text(vertex.name + "\n" + vertex.part), style_of(vertex.kind));
   }
 
   /// Both directions of a link are one line; the label tells one direction.
@@ -85,8 +85,8 @@ class DotWriter {
     const std::string name = node_.link_name(id);
     const std::string kind = name.substr(name.find('(') + 1, name.rfind(')') - name.find('(') - 1);
     out_ +=
-        fmt::format("  {} -- {} [label={}, {}];\n", quoted(from.name), quoted(to.name),
-                    quoted(fmt::format("{}\n{}", kind, to_text(link.rate))), style_of(link.kind));
+        fmt::format("  {} -- {} [label={}, {}];\n", dot_text(from.name), dot_text(to.name),
+                    dot_text(fmt::format("{}\n{}", kind, to_text(link.rate))), style_of(link.kind));
   }
 
   const NodeGraph& node_;

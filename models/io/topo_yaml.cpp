@@ -9,7 +9,7 @@ namespace fabricast {
 namespace {
 
 /// In double quotes, as YAML and JSON both read it.
-std::string quoted(std::string_view text) {
+std::string yaml_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -30,7 +30,7 @@ class Keys {
     keys_.push_back(fmt::format("{}: {}", key, value));
   }
   void add_text(std::string_view key, std::string_view value) {
-    if (!value.empty()) add(key, quoted(value));
+    if (!value.empty()) add(key, yaml_text(value));
   }
   const std::vector<std::string>& lines() const { return keys_; }
   std::string flow() const { return fmt::format("{{{}}}", fmt::join(keys_, ", ")); }
@@ -70,17 +70,17 @@ class YamlWriter {
 
   std::string write() {
     line(0, "kind: node");
-    line(0, "name: " + quoted(node_.name()));
-    line(0, "title: " + quoted(node_.title()));
+    line(0, "name: " + yaml_text(node_.name()));
+    line(0, "title: " + yaml_text(node_.title()));
     if (const std::string& hash = node_.cpus().front().host_hash; hash.starts_with("0x"))
-      line(0, "host_hash: " + quoted(hash));
+      line(0, "host_hash: " + yaml_text(hash));
     if (node_.acs()) line(0, "acs: true");
     if (node_.domain_nodes() > 1) line(0, fmt::format("nvlink_domain: {}", node_.domain_nodes()));
     if (!node_.nvswitches().empty()) line(0, "\nnvswitches:");
     for (const NvSwitchInfo& chip : node_.nvswitches()) {
       const std::string chips = chip.chips > 1 ? fmt::format(", chips: {}", chip.chips) : "";
-      line(1, fmt::format("- {{nvswitch: {}, name: {}, busid: {}{}}}", quoted(chip.part.name),
-                          quoted(chip.name), quoted(chip.busid), chips));
+      line(1, fmt::format("- {{nvswitch: {}, name: {}, busid: {}{}}}", yaml_text(chip.part.name),
+                          yaml_text(chip.name), yaml_text(chip.busid), chips));
     }
     line(0, "\ncpus:");
     for (const CpuInfo& cpu : node_.cpus()) write_cpu(cpu);
@@ -96,11 +96,11 @@ class YamlWriter {
   void write_cpu(const CpuInfo& cpu) {
     const std::string& name = node_.vertex(cpu.vertex).name;
     const CpuIdentity &identity = cpu.part, &of_part = parts_.cpus.at(cpu.part.name);
-    line(1, "- cpu: " + quoted(cpu.part.name));
-    line(2, "name: " + quoted(name));
+    line(1, "- cpu: " + yaml_text(cpu.part.name));
+    line(2, "name: " + yaml_text(name));
     if (identity != of_part) line(2, "identity: " + identity_text(identity));
     line(2, fmt::format("numa: {}", cpu.numa));
-    line(2, "affinity: " + quoted(cpu.affinity));
+    line(2, "affinity: " + yaml_text(cpu.affinity));
     write_children(cpu.vertex, 2);
   }
 
@@ -130,7 +130,7 @@ class YamlWriter {
                    const std::map<std::string, Part>& parts) const {
     const Part& part = parts.at(vertex.part);
     Keys out;
-    out.add(kind, quoted(vertex.part));
+    out.add(kind, yaml_text(vertex.part));
     if (vertex.name != fmt::format("{}{}", stem, vertex.index)) out.add_text("name", vertex.name);
     out.add_text("busid", vertex.busid);
     if (vertex.ids != part.ids) out.add("ids", ids_text(vertex.ids));
@@ -157,7 +157,7 @@ class YamlWriter {
     if (gpu.c2c_links > 0) out.add("c2c", std::to_string(gpu.c2c_links));
     Keys targets;
     for (const auto& [target, count] : gpu.nvlink_targets)
-      targets.add(quoted(target), std::to_string(count));
+      targets.add(yaml_text(target), std::to_string(count));
     if (!targets.lines().empty()) out.add("nvlink", targets.flow());
     return out;
   }

@@ -63,7 +63,7 @@ void check_yaml(Sheet& sheet, const Setting& s) {
   f.suggestion = fmt::format("value: \"{}\"", s.value());
 }
 
-void check_remarks(Sheet& sheet, const EnvFile& file) {
+void check_bytes(Sheet& sheet, const EnvFile& file) {
   for (const EnvRemark& remark : file.remarks) {
     if (remark.kind == EnvRemark::Kind::crlf) {
       const bool script = file.kind == EnvKind::shell || file.kind == EnvKind::csh;
@@ -93,7 +93,7 @@ void check_writing(Sheet& sheet) {
     f.source = kConf;
     f.suggestion = "dos2unix";
   }
-  for (const EnvFile& file : sheet.input.files) check_remarks(sheet, file);
+  for (const EnvFile& file : sheet.input.files) check_bytes(sheet, file);
 }
 
 }  // namespace fabricast::lint_rules_detail

@@ -8,7 +8,7 @@ namespace fabricast {
 namespace {
 
 /// What is known of one run only.
-void check(const BenchConfig& config) {
+void check_split(const BenchConfig& config) {
   const auto refuse = [](const std::string& what) {
     throw Error(what + " is not simulated with several groups at the same time (--split) yet");
   };
@@ -44,7 +44,7 @@ BenchSplit::BenchSplit(const BenchConfig& config, const SoftwareCosts& software,
                 ? config.gpus_per_node
                 : static_cast<int>(block.cluster.node().gpus().size())),
       communicators_(block.cluster, wanted) {
-  check(config);
+  check_split(config);
   const std::size_t known = block.cluster.node().gpus().size();
   if (gpus_ > static_cast<int>(known))
     throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", gpus_,

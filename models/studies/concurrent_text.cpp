@@ -8,7 +8,7 @@
 namespace fabricast {
 namespace {
 
-constexpr std::size_t kLinksNamed = 3;
+constexpr std::size_t kSharedLinksNamed = 3;
 
 std::string layout_text(const RankLayout& layout) {
   std::string out;
@@ -33,7 +33,7 @@ std::string call_text(const ConcurrentGroup& group, const ConcurrentGroupResult&
 std::string waits_text(const Cluster& cluster, const ConcurrentGroupResult& result) {
   if (result.shared.empty()) return "#     shares no link with another group\n";
   std::string out;
-  for (std::size_t i = 0; i < std::min(kLinksNamed, result.shared.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kSharedLinksNamed, result.shared.size()); ++i) {
     const SharedLink& shared = result.shared[i];
     out +=
         fmt::format("#     {:5.1f} % busy, {:5.1f} % of it its own: {}\n", 100 * shared.utilisation,

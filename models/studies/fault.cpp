@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 
 #include "models/io/unit_text.hpp"
@@ -15,7 +16,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr const char* kGrammar =
+constexpr const char* kFaultGrammar =
     "write: link NAME rate 50%, nic node3:mlx5_0 down 2s, link NAME flap 10s 90%, "
     "gpu node0:gpu3 slow 80%";
 
@@ -26,7 +27,8 @@ class FaultReader {
   }
 
   FaultSpec read() {
-    if (words_.size() < 3) throw Error(fmt::format("\"{}\" is no fault", spec_.text), kGrammar);
+    if (words_.size() < 3)
+      throw Error(fmt::format("\"{}\" is no fault", spec_.text), kFaultGrammar);
     using Part = FaultSpec::Part;
     spec_.part =
         word<Part>(words_[0], {{"link", Part::link}, {"nic", Part::nic}, {"gpu", Part::gpu}});
@@ -41,14 +43,15 @@ class FaultReader {
       return std::ranges::find_if(kEffects, [&](auto& e) { return words_[i] == e.first; });
     };
     while (at > 1 && effect_at(at) == kEffects.end()) --at;
-    if (at < 2) throw Error(fmt::format("\"{}\": what is wrong with it?", spec_.text), kGrammar);
+    if (at < 2)
+      throw Error(fmt::format("\"{}\": what is wrong with it?", spec_.text), kFaultGrammar);
     spec_.effect = effect_at(at)->second;
     for (std::size_t i = 1; i < at; ++i) spec_.name += (i > 1 ? " " : "") + words_[i];
     arguments_.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
     read_effect();
     if (!arguments_.empty())
       throw Error(fmt::format("\"{}\": unexpected \"{}\"", spec_.text, arguments_.front()),
-                  kGrammar);
+                  kFaultGrammar);
     return spec_;
   }
 
@@ -65,7 +68,7 @@ class FaultReader {
 
   std::string take(const char* what) {
     if (arguments_.empty())
-      throw Error(fmt::format("\"{}\": {} is missing", spec_.text, what), kGrammar);
+      throw Error(fmt::format("\"{}\": {} is missing", spec_.text, what), kFaultGrammar);
     std::string out = arguments_.front();
     arguments_.erase(arguments_.begin());
     return out;
@@ -84,7 +87,7 @@ class FaultReader {
       throw Error(fmt::format("\"{}\": a GPU can be slow; links and NICs have a rate, are down or "
                               "flap",
                               spec_.text),
-                  kGrammar);
+                  kFaultGrammar);
     switch (spec_.effect) {
       case FaultSpec::Effect::rate:
       case FaultSpec::Effect::slow:

@@ -3,9 +3,13 @@
 #include "models/studies/hang.hpp"
 
 namespace fabricast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string hang_json(const HangResult& result, double timeout_s) {
-  using Json = nlohmann::ordered_json;
   Json stuck = Json::array(), ended = Json::array(), mismatches = Json::array();
   for (const StuckRank& rank : result.stuck) {
     Json one = {{"rank", rank.rank},           {"op", rank.call.op},  {"group", rank.call.group},

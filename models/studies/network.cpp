@@ -14,7 +14,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr const char* kGrammar =
+constexpr const char* kTrafficGrammar =
     "write: uplinks 40%, trunks 40% sl 1, or the name of a link: leaf0.0 -> spine3 40%";
 // About a minute of work, and 2 GB of flows.
 constexpr std::int64_t kPacketsMax = 100'000'000;
@@ -80,7 +80,7 @@ BackgroundSpec parse_background(std::string_view text) {
   std::vector<std::string> words = words_of(text);
   for (const std::string& word : words) spec.text += (spec.text.empty() ? "" : " ") + word;
   const auto refuse = [&] {
-    throw Error(fmt::format("\"{}\" is no background traffic", spec.text), kGrammar);
+    throw Error(fmt::format("\"{}\" is no background traffic", spec.text), kTrafficGrammar);
   };
   if (words.size() >= 2 && (words[words.size() - 2] == "sl" || words[words.size() - 2] == "tc")) {
     spec.by_traffic_class = words[words.size() - 2] == "tc";

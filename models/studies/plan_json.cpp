@@ -3,9 +3,13 @@
 #include "models/studies/plan.hpp"
 
 namespace fabricast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string plan_json(const std::vector<Plan>& plans) {
-  using Json = nlohmann::ordered_json;
   Json all = Json::array();
   for (const Plan& plan : plans) {
     Json best = Json::array(), too_large = Json::array();

@@ -106,7 +106,7 @@ Vector sum_of(const Vector& a, const Vector& b) {
   return out;
 }
 
-double median(Vector values) {
+double upper_median(Vector values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::ranges::nth_element(values, middle);
@@ -258,7 +258,7 @@ Vector fit_deviations(const FitProblem& problem, const Vector& residuals, const 
   for (std::size_t i = 0; i < residuals.size(); ++i) {
     if (problem.weights[i] > 0) sizes.push_back(std::abs(residuals[i]));
   }
-  const double scale = std::max(1.0, kNormal * median(std::move(sizes)) / problem.noise);
+  const double scale = std::max(1.0, kNormal * upper_median(std::move(sizes)) / problem.noise);
   const Matrix covariance =
       with_prior(information(local_weights(problem, residuals), slopes), problem).inverse();
   Vector out(slopes.size());

@@ -3,6 +3,7 @@
 // range
 // ("20..30 %"), a bound (">= 85 %"), or a formula of the job ("2*(n-1)/n").
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -3,9 +3,13 @@
 #include "models/studies/serve.hpp"
 
 namespace fabricast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string serve_json(const ServeResult& result) {
-  using Json = nlohmann::ordered_json;
   const auto parts = [](const ServeTime& t) {
     return Json{{"s", t.total()},
                 {"gemm_s", t.gemm},

@@ -219,7 +219,7 @@ int parse_rank(std::string_view text) {
 
 }  // namespace
 
-TimelineFilter parse_rank_range(std::string_view text) {
+TimelineFilter parse_trace_ranks(std::string_view text) {
   const std::size_t dash = text.find('-');
   TimelineFilter out;
   out.first = parse_rank(trimmed(text.substr(0, dash)));

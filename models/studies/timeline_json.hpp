@@ -10,7 +10,7 @@
 namespace fabricast {
 
 /// "0-7" or "3"; throws Error.
-TimelineFilter parse_rank_range(std::string_view text);
+TimelineFilter parse_trace_ranks(std::string_view text);
 
 /// Processes: the call as a whole, every rank with its workers as threads, the proxies, the links
 /// as counters. REQUIRES: the row has a timeline.

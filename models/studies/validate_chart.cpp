@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -16,7 +17,7 @@ constexpr std::array<std::string_view, kSizeRanges> kColours = {"#1f77b4", "#2ca
                                                                 "#d62728"};
 
 /// In single quotes nothing but a quote is special to gnuplot.
-std::string quoted(std::string_view text) {
+std::string gnuplot_text(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += '\'';
@@ -54,7 +55,7 @@ std::string validate_chart(const ValidateResult& result, const std::string& file
   const int height = std::max(rows, 1) * kPanelHeight + kLegendHeight;
   std::string out = fmt::format("set terminal {} size {},{} font 'sans,11' background 'white'\n",
                                 png ? "pngcairo" : "svg", kColumns * kPanelWidth, height);
-  out += fmt::format("set output {}\n", quoted(file));
+  out += fmt::format("set output {}\n", gnuplot_text(file));
   for (std::size_t range = 0; range < kSizeRanges; ++range) {
     out += fmt::format("set style line {} lc rgb '{}' pt 7 ps 0.45\n", range + 1, kColours[range]);
   }
@@ -64,9 +65,10 @@ std::string validate_chart(const ValidateResult& result, const std::string& file
       "set xlabel 'measured, us' offset 0,0.5\nset ylabel 'predicted, us' offset 1,0\n"
       "set grid lc rgb '#dddddd'\nset key top left samplen 0.5 spacing 0.8 font ',9'\n",
       std::max(rows, 1), kColumns,
-      quoted(fmt::format("nccl-tests: predicted ({}) against measured time. Lines: equal, half and "
-                         "double",
-                         to_text(result.predictor))));
+      gnuplot_text(
+          fmt::format("nccl-tests: predicted ({}) against measured time. Lines: equal, half and "
+                      "double",
+                      to_text(result.predictor))));
   std::string data, plots;
   int number = 0;
   for (const auto& [name, ranges] : panels) {
@@ -76,11 +78,11 @@ std::string validate_chart(const ValidateResult& result, const std::string& file
     for (std::size_t range = 0; range < kSizeRanges; ++range) {
       const std::string block_name = fmt::format("d{}_{}", number, range);
       data += block(block_name, ranges[range]);
-      const std::string title = number == 0 ? quoted(kSizeRangeNames[range]) : "''";
+      const std::string title = number == 0 ? gnuplot_text(kSizeRangeNames[range]) : "''";
       plot +=
           fmt::format(", ${} using 1:2 with points ls {} title {}", block_name, range + 1, title);
     }
-    plots += fmt::format("set title {} font ',11' offset 0,-0.7\n{}\n", quoted(name), plot);
+    plots += fmt::format("set title {} font ',11' offset 0,-0.7\n{}\n", gnuplot_text(name), plot);
     ++number;
   }
   return out + data + settings + plots + "unset multiplot\n";

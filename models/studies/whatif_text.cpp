@@ -64,7 +64,7 @@ std::string notes_text(const std::vector<std::string>& notes) {
 }
 
 /// The columns of a row that do not depend on the setup.
-std::string subject(const WorkRow& row) {
+std::string subject_columns(const WorkRow& row) {
   return fmt::format("{},{},{},{}", row.collective ? to_text(*row.collective) : "step", row.nodes,
                      row.ranks, row.size.count);
 }
@@ -85,10 +85,10 @@ std::string whatif_csv(const WhatifResult& result) {
   for (const WhatifRow& row : result.rows) {
     for (std::size_t i = 0; i < row.worths.size(); ++i) {
       const Worth& worth = row.worths[i];
-      out +=
-          fmt::format("{},{:.3f},{:.3f},\"{}\",{:.3f},{:.3f},{:.3f},{:.3f}\n", subject(row.before),
-                      row.before.time_us, row.after.time_us, result.factors[i].text(),
-                      worth.alone_us, worth.in_order_us, worth.last_us, worth.shapley_us);
+      out += fmt::format("{},{:.3f},{:.3f},\"{}\",{:.3f},{:.3f},{:.3f},{:.3f}\n",
+                         subject_columns(row.before), row.before.time_us, row.after.time_us,
+                         result.factors[i].text(), worth.alone_us, worth.in_order_us, worth.last_us,
+                         worth.shapley_us);
     }
   }
   return out;
@@ -132,9 +132,9 @@ std::string whatif_csv(const WhatifTable& table) {
   for (std::size_t i = 0; i < table.runs.size(); ++i) {
     for (std::size_t r = 0; r < table.runs[i].rows.size(); ++r) {
       const WorkRow& row = table.runs[i].rows[r];
-      out += fmt::format("{},{},{:.3f},{:.4f},{}\n", csv_field(table.names[i]), subject(row),
-                         row.time_us, row.time_us / table.runs.front().rows[r].time_us,
-                         csv_field(row.choice));
+      out += fmt::format("{},{},{:.3f},{:.4f},{}\n", csv_field(table.names[i]),
+                         subject_columns(row), row.time_us,
+                         row.time_us / table.runs.front().rows[r].time_us, csv_field(row.choice));
     }
   }
   return out;

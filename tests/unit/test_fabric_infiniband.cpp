@@ -2,6 +2,8 @@
 // T-80 .. T-82).
 // Method: closed forms against themselves at other places, and against the packet rung.
 
+#include <tuple>
+
 #include "sim/lossless.hpp"
 #include "tests/unit/packet_nets.hpp"
 #include "tests/unit/sanitized.hpp"

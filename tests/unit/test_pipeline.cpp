@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "models/training/pipeline.hpp"
 #include "models/training/stream_graph.hpp"
