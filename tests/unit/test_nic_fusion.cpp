@@ -190,14 +190,15 @@ TEST_CASE("fused NICs: one channel has the rate of both ports, sends and receive
   const NodeGraph graph = NodeGraph::build(parse_node_type(kNode, "ports.yaml"), parts);
   const Cluster cluster(graph, 2, default_fabric(graph, parts));
   for (const NcclVersion version : kModelledVersions) {
-    for (const auto& [collective, algorithm] :
-         {std::pair{Collective::all_reduce, "NCCL_ALGO=Ring"},
-          std::pair{Collective::all_reduce, "NCCL_ALGO=Tree"},
-          std::pair{Collective::sendrecv, "NCCL_ALGO=Ring"}}) {
+    for (const auto& choice : {std::pair{Collective::all_reduce, "NCCL_ALGO=Ring"},
+                               std::pair{Collective::all_reduce, "NCCL_ALGO=Tree"},
+                               std::pair{Collective::sendrecv, "NCCL_ALGO=Ring"}}) {
+      const Collective sent = choice.first;
+      const char* const chosen = choice.second;
       CAPTURE(to_text(version));
-      CAPTURE(to_text(collective));
-      CAPTURE(algorithm);
-      const auto busbw = [&, sent = collective, chosen = algorithm](const char* merge) {
+      CAPTURE(to_text(sent));
+      CAPTURE(chosen);
+      const auto busbw = [&](const char* merge) {
         CommunicatorConfig config;
         config.version = version;
         for (const char* assignment : {"NCCL_IB_HCA=mlx5_0,mlx5_1", chosen, "NCCL_PROTO=Simple",
