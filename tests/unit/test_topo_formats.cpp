@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 
