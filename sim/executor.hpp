@@ -294,7 +294,7 @@ class Executor final : public Machine {
   static constexpr std::uint32_t kNobody = UINT32_MAX;
   std::uint64_t first_look_ = UINT64_MAX;  ///< event
   std::uint32_t watched_ = kNobody;        ///< worker whose slices are the moments to look
-  std::uint64_t looks_ = 0, next_save_ = 0, next_comparison_ = 0, events_skipped_ = 0;
+  std::uint64_t looks_ = 0, next_save_ = 0, comparisons_ = 0, events_skipped_ = 0;
   std::unique_ptr<State> saved_;
   /// A gate, and who of those it waits for has yet to end.
   struct Gate {

@@ -57,9 +57,11 @@ Instant Executor<Stamp>::floor() const {
 
 template <class Stamp>
 void Executor<Stamp>::look() {
-  if (saved_ && events_ >= next_comparison_ && fingerprint() == saved_->fingerprint) {
-    // What is found in vain must stay cheap beside the events.
-    next_comparison_ = events_ + workers_.size();
+  // Comparisons in vain must stay cheap beside the events. Another phase of the period may look
+  // like the one that is kept, one look before it: it must not use up what that needs.
+  if (saved_ && comparisons_ * workers_.size() <= events_ - saved_->events &&
+      fingerprint() == saved_->fingerprint) {
+    ++comparisons_;
     if (repeats(*saved_)) {
       const std::uint64_t periods = periods_ahead(*saved_);
       if (periods > 0) {
@@ -77,6 +79,7 @@ void Executor<Stamp>::look() {
 template <class Stamp>
 void Executor<Stamp>::save() {
   if (!saved_) saved_ = std::make_unique<State>();
+  comparisons_ = 0;
   State& state = *saved_;
   state.now = queue_.now();
   state.floor = floor();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fold_cases.hpp"
+#include "models/nccl/communicator.hpp"
 #include "sanitized.hpp"
 
 using namespace fabricast;
@@ -551,4 +552,28 @@ TEST_CASE("a jump over what repeats itself lands where every event would have le
     if (got.events_skipped > 0) ++jumped;
   }
   CHECK(jumped >= 20);
+}
+
+TEST_CASE("a long ring is jumped over, wherever its period begins") {
+  // A look just before the one that closes the period may be taken for it.
+  const Bench bench("dgx-h100", 512, load_catalogue());
+  CommunicatorConfig config;
+  config.version = kNccl2_27_7;
+  for (const char* assignment : {"NCCL_ALGO=Ring", "NCCL_PROTO=LL", "NCCL_MAX_NCHANNELS=1"})
+    config.environment.set(assignment);
+  const Communicator communicator = make_communicator(bench.cluster, config);
+  SoftwareCosts software = bench.parts.software;
+  for (int overhead_ns = 440; overhead_ns <= 530; overhead_ns += kSanitized ? 30 : 10) {
+    software.protocol[0].overhead[0] = nanoseconds(overhead_ns);  // of LL over NVLink
+    for (const std::int64_t count : {1 << 18, 1 << 20, 1 << 22}) {
+      CAPTURE(overhead_ns);
+      CAPTURE(count);
+      const DecidedCall call = decide_call(communicator, {Collective::all_reduce, count, 4, 0});
+      SimulationOptions folded = options(true, true);
+      folded.first_look = SimulationOptions{}.first_look;
+      const SimulationResult got = simulate(bench.cluster, software, call.run, folded);
+      CHECK(got.nodes_simulated == 32);
+      CHECK((got.events - got.events_skipped) * 24 < got.events);  // folded alone: 16
+    }
+  }
 }
