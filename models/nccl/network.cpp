@@ -78,7 +78,8 @@ class Chooser {
       out.settings.matches_in_software = env_.text("FI_CXI_RX_MATCH_MODE") == "software";
       out.settings.copies_by_driver = env_.integer("FI_HMEM_CUDA_USE_GDRCOPY").value_or(0) != 1;
       out.settings.injects = env_.integer("FI_CXI_DISABLE_NON_INJECT_MSG_IDC").value_or(0) == 0;
-      out.settings.rendezvous_above = bytes_of("FI_CXI_RDZV_THRESHOLD");
+      if (const auto above = bytes_of("FI_CXI_RDZV_THRESHOLD"))  // 0: whatever has a byte
+        out.settings.rendezvous_above = Bytes{std::max<std::int64_t>(above->count, 1)};
       out.settings.safe_copy = bytes_of("FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD");
     }
     if (out.settings.kind != NetKind::sockets) {

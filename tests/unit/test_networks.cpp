@@ -132,6 +132,29 @@ TEST_CASE("matching in software: the host copies what arrives, small messages by
   }
 }
 
+TEST_CASE("Slingshot: variables of libfabric") {
+  Bench bench("gh200-4", 2, load_catalogue());
+  const auto with = [&](const std::vector<const char*>& assignments) {
+    CommunicatorConfig config;
+    for (const char* assignment : assignments) config.environment.set(assignment);
+    return make_communicator(bench.cluster, config).network;
+  };
+  const NetworkSettings plain = with({});
+  CHECK(plain.copies_by_driver);
+  CHECK(plain.injects);
+  CHECK_FALSE(plain.matches_in_software);
+  CHECK_FALSE(plain.rendezvous_above.has_value());
+  CHECK_FALSE(with({"FI_HMEM_CUDA_USE_GDRCOPY=1"}).copies_by_driver);
+  CHECK_FALSE(with({"FI_CXI_DISABLE_NON_INJECT_MSG_IDC=1"}).injects);
+  CHECK(with({"FI_CXI_RX_MATCH_MODE=software"}).matches_in_software);
+  CHECK(with({"FI_CXI_RDZV_THRESHOLD=65536"}).rendezvous_above == Bytes{65'536});
+  CHECK(with({"FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD=0"}).safe_copy == Bytes{0});
+  const NetworkSettings every = with({"FI_CXI_RDZV_THRESHOLD=0"});
+  const NetworkCosts& costs = costs_of(bench.parts, NetKind::cxi);
+  CHECK(post_cost(costs, every, Protocol::simple).is_large(Bytes{8}));
+  CHECK_FALSE(post_cost(costs, plain, Protocol::simple).is_large(Bytes{16'384}));
+}
+
 TEST_CASE(
     "immediate data: the host reads the GPU's memory itself, but for what LL has in its own") {
   PartsCatalogue parts = bare_parts();
