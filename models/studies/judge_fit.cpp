@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/studies/median.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -13,13 +15,6 @@ constexpr double kQuadraticUpTo = 0.1;  // |ln|: errors of a good prediction; la
 double huber(double x) {
   const double size = std::abs(x);
   return size <= kQuadraticUpTo ? size * size / 2 : kQuadraticUpTo * (size - kQuadraticUpTo / 2);
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 FitOfPrediction fit_of(std::size_t which, const std::vector<double>& measured,

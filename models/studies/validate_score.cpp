@@ -6,18 +6,13 @@
 #include <numeric>
 #include <utility>
 
+#include "models/studies/median.hpp"
+
 namespace fabricast {
 
 namespace {
 
 constexpr double kMissing = 1;  ///< error of a point without a prediction
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 /// The first value at which the weights up to it reach `share` of all.
 double weighted_quantile(std::vector<std::pair<double, double>> values, double share) {
