@@ -27,8 +27,7 @@ namespace {
 Fold whole(const Members& members, const Partition& partition) {
   Fold fold;
   fold.nodes = members.node_count();
-  for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane)
-    fold.rails.lanes.push_back({lane});
+  fold.rails = unfolded_rails(partition);
   return fold;
 }
 

@@ -72,10 +72,10 @@ std::vector<std::vector<int>> matching_nics(const NodeDescription& node,
                                             const NcclCommunicatorConfig& config,
                                             const Communicator& made, std::size_t nics) {
   const int groups = domains(made), gpus = made.gpus_per_node / groups;
+  if (made.gpus_per_node % groups != 0) return {};
   const std::vector<int>& domain_of = made.graphs.topology.domain_of();  // the first of each
   for (int i = 0; i < made.gpus_per_node; ++i)
     if (domain_of[static_cast<std::size_t>(i)] != i / gpus * gpus) return {};
-  if (made.gpus_per_node % groups != 0) return {};
   std::vector<std::vector<int>> out;
   for (int group = 0; group < groups; ++group) {
     const auto first = made.members.gpus().begin() + group * gpus;

@@ -227,9 +227,7 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
                    : is_fused           ? "messages are split over NICs that NCCL takes for one"
                    : members.is_split() ? "hosts fall apart into groups of GPUs"
                                         : "calls of a group are not folded yet";
-    if (!run.has_algorithm()) return none;
-    for (std::uint32_t lane = 0; lane < partition_of(run, members).parts.size(); ++lane)
-      none.rails.lanes.push_back({lane});
+    if (run.has_algorithm()) none.rails = unfolded_rails(partition_of(run, members));
     return none;
   }
   Fold fold = Finder(cluster, run).find();

@@ -65,10 +65,8 @@ class Finder {
 
  private:
   Rails none(std::string why) const {
-    Rails out;
+    Rails out = unfolded_rails(partition_);
     out.why_not = std::move(why);
-    for (std::uint32_t lane = 0; lane < partition_.parts.size(); ++lane)
-      out.lanes.push_back({lane});
     return out;
   }
 
@@ -266,6 +264,12 @@ LinkId Rails::representative(const Cluster& cluster, LinkId id) const {
   const std::uint32_t plane = leaf.index / static_cast<std::uint32_t>(cluster.leaves_per_plane());
   return cluster.moved_back(id, static_cast<int>(plane - rail[plane]) * cluster.leaves_per_plane() *
                                     cluster.nodes_per_leaf());
+}
+
+Rails unfolded_rails(const Partition& partition) {
+  Rails out;
+  for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane) out.lanes.push_back({lane});
+  return out;
 }
 
 Rails find_rails(const Cluster& cluster, const CollectiveRun& run, const Members& members,

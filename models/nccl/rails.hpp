@@ -23,6 +23,8 @@ struct Rails {
   LinkId representative(const Cluster& cluster, LinkId link) const;
 };
 
+/// Nothing is folded: each part of the partition stands for itself.
+Rails unfolded_rails(const Partition& partition);
 /// REQUIRES: Tree.
 Rails find_rails(const Cluster& cluster, const CollectiveRun& run, const Members& members,
                  const Partition& partition);

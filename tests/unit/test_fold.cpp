@@ -563,8 +563,9 @@ TEST_CASE("a long ring is jumped over, wherever its period begins") {
     config.environment.set(assignment);
   const Communicator communicator = make_communicator(bench.cluster, config);
   SoftwareCosts software = bench.parts.software;
+  ProtocolCosts& ll = software.protocol[static_cast<std::size_t>(Protocol::ll)];
   for (int overhead_ns = 440; overhead_ns <= 530; overhead_ns += kSanitized ? 30 : 10) {
-    software.protocol[0].overhead[0] = nanoseconds(overhead_ns);  // of LL over NVLink
+    ll.overhead[static_cast<std::size_t>(HopKind::nvlink)] = nanoseconds(overhead_ns);
     for (const std::int64_t count : {1 << 18, 1 << 20, 1 << 22}) {
       CAPTURE(overhead_ns);
       CAPTURE(count);
