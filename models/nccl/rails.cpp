@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "models/nccl/tree_links.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -150,9 +152,10 @@ class Finder {
       for (std::size_t i = 0; i + 1 < a.size(); ++i)
         if (!add(0, i, 0, i + 1) || !add(0, i + 1, 0, i)) return false;
       if (members_.node_count() == 1) continue;
-      // Children speak with the first GPU or the second (tree_links()).
-      for (std::size_t port = 0; port < std::min<std::size_t>(a.size(), 2); ++port)
-        if (!add(0, 0, 1, port) || !add(0, port, 1, 0)) return false;
+      for (const int port : child_ports(run_.graph.pattern, run_.graph.gpus())) {
+        const auto parent = static_cast<std::size_t>(port);
+        if (!add(0, 0, 1, parent) || !add(0, parent, 1, 0)) return false;
+      }
     }
     return true;
   }

@@ -8,7 +8,14 @@
 namespace fabricast {
 namespace {
 
-/// Positions in the chain that speak with the node's first and second child.
+void add_down(TreeLinks& links, int rank) {
+  const auto free = std::ranges::find(links.down, -1);
+  assert(free != links.down.end());
+  *free = rank;
+}
+
+}  // namespace
+
 std::array<int, 2> child_ports(GraphPattern pattern, int gpus) {
   if (gpus == 1) return {0, 0};
   switch (pattern) {
@@ -26,14 +33,6 @@ std::array<int, 2> child_ports(GraphPattern pattern, int gpus) {
   assert(false && "not a tree");
   return {0, 0};
 }
-
-void add_down(TreeLinks& links, int rank) {
-  const auto free = std::ranges::find(links.down, -1);
-  assert(free != links.down.end());
-  *free = rank;
-}
-
-}  // namespace
 
 TreeLinks tree_links(const ChannelGraph& tree, int nodes, int channel, int rank) {
   const int gpus = tree.gpus();

@@ -8,6 +8,10 @@
 
 namespace fabricast {
 
+/// Positions in a node's chain that speak with the node's first and second child.
+/// REQUIRES: one of the three tree patterns, gpus >= 1.
+std::array<int, 2> child_ports(GraphPattern pattern, int gpus);
+
 /// Ranks above and below a rank on one channel; -1 = none. In `down` the chain's next GPU comes
 /// first.
 struct TreeLinks {
