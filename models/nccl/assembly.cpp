@@ -70,6 +70,8 @@ std::size_t Assembly::simulated(int rank) const {
     const int local = rank % gpus();
     rank += fold_.rails.gpu[static_cast<std::size_t>(local)] - local;
   }
+  if (is_folded_ && fold_.mirror.folds && rank / gpus() >= nodes_simulated())
+    rank = TreeMirror::mirrored(rank, gpus(), nodes());
   return static_cast<std::size_t>(rank) % workers_of_rank_.size();
 }
 

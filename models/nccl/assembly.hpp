@@ -46,7 +46,7 @@ class Assembly {
   int gpus() const { return members_.gpus_per_node(); }  ///< per node
   int ranks() const { return members_.ranks(); }
   /// The first so many; for builders that do not use each_place().
-  int nodes_simulated() const { return is_folded_ ? fold_.nodes : nodes(); }
+  int nodes_simulated() const { return is_folded_ ? fold_.nodes_simulated() : nodes(); }
   Machine& machine() { return machine_; }
 
   /// Calls `visit` with the ranks (or the places of a ring) that are simulated, copies in a row.
@@ -62,6 +62,9 @@ class Assembly {
   /// Lanes by class, of Tree: copies of each other, of which the first `copies_of_lanes()` are
   /// simulated.
   const std::vector<std::vector<std::uint32_t>>& lanes() const { return fold_.rails.lanes; }
+  /// Of Tree.
+  const TreeMirror& mirror() const { return fold_.mirror; }
+  bool is_folded() const { return is_folded_; }
   std::size_t copies_of_lanes() const {
     return static_cast<std::size_t>(is_folded_ ? 1 : fold_.rails.copies);
   }

@@ -233,9 +233,12 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
   Fold fold = Finder(cluster, run).find();
   if (run.algorithm == Algorithm::tree && is_tuned(run.collective)) {
     const Members members = members_of(run, cluster.nodes());
-    fold.rails = find_rails(cluster, run, members, partition_of(run, members));
-    const std::string& rails_too = fold.rails.why_not;
-    if (!rails_too.empty() && rails_too != fold.why_not) fold.why_not += "; " + rails_too;
+    const Partition partition = partition_of(run, members);
+    fold.rails = find_rails(cluster, run, members, partition);
+    fold.mirror = find_mirror(cluster, run, members, partition, fold.rails);
+    if (fold.mirror.folds) fold.why_not = "nodes of a binary tree have one image each";
+    for (const std::string& too : {fold.mirror.why_not, fold.rails.why_not})
+      if (!fold.why_not.ends_with(too)) fold.why_not += "; " + too;
   }
   const bool nvls = run.algorithm == Algorithm::nvls || run.algorithm == Algorithm::nvls_tree;
   fold.merges = nvls && is_tuned(run.collective) && run.faults.outages.empty();

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "models/nccl/rails.hpp"
+#include "models/nccl/tree_mirror.hpp"
 
 namespace fabricast {
 
@@ -19,18 +20,21 @@ struct Fold {
   int copies = 1;      ///< of each node, itself included; 1 = nothing is folded
   int step = 0;        ///< nodes of the cluster from one to its copy
   int first = 0;       ///< where the first step begins: whole leaves, or pods, if it goes over them
-  Rails rails;         ///< of Tree, which has no equal nodes
+  Rails rails;         ///< of Tree, whose nodes no step makes equal
+  TreeMirror mirror;   ///< of Tree too
   bool sharp = false;  ///< of NVLS and CollNet: nodes stand below one SHARP tree, wherever they are
   int leaves = 0;      ///< of that tree
   bool merges = false;  ///< of NVLS: GPUs of a node that copy alike copy as one
   std::string why_not;  ///< what stands against folding, or against folding more; "" = nothing
 
   /// Ranks that do as one of them does, itself included.
-  int copies_in_all() const { return copies * rails.copies; }
+  int copies_in_all() const { return copies * rails.copies * mirror.copies(); }
+  /// Of the nodes, the first so many.
+  int nodes_simulated() const { return nodes / mirror.copies(); }
   /// Of a link that the run uses, the copy that is simulated.
   LinkId representative(const Cluster& cluster, LinkId link) const {
     if (sharp) return below_first(cluster, link);
-    if (copies == 1) return rails.representative(cluster, link);
+    if (copies == 1) return mirror.representative(cluster, rails.representative(cluster, link));
     return cluster.moved_back(link, (cluster.first_node_of(link) - first) / step * step);
   }
   /// Links that are alike, the simulated one included.

@@ -38,7 +38,7 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   const bool may_fold = options.fold && options.timeline == nullptr && carrier == nullptr;
   const bool folds = may_fold && fold.copies_in_all() > 1;
   const auto copies = static_cast<std::uint64_t>(folds ? fold.copies_in_all() : 1);
-  result.nodes_simulated = folds ? fold.nodes : fold.nodes * fold.copies;
+  result.nodes_simulated = folds ? fold.nodes_simulated() : fold.nodes * fold.copies;
   result.rails_folded = folds ? fold.rails.copies : 1;
   result.why_not_folded = fold.why_not;
   Executor<Stamp> executor;
@@ -58,11 +58,11 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   result.time = {result.losses.gave_up ? result.losses.given_up.ps : end.ps};
   for (int i = 0; options.explain && !result.losses.gave_up && i < kCauses; ++i)
     result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
-  const int simulated = result.nodes_simulated * assembly.gpus();
+  const int period = folds ? fold.nodes * assembly.gpus() : assembly.ranks();
   for (int rank = 0; rank < assembly.ranks(); ++rank) {
     Duration finish;
-    if (rank >= simulated) {
-      finish = result.rank_finish[static_cast<std::size_t>(rank - simulated)];
+    if (rank >= period) {
+      finish = result.rank_finish[static_cast<std::size_t>(rank - period)];
     } else {
       for (const std::uint32_t worker : assembly.workers(rank))
         finish = std::max(finish, Duration{executor.finished(worker).ps});

@@ -13,11 +13,13 @@ std::string fold_text(const BenchRow& row) {
   const int copies = result.nodes_simulated > 0 ? row.nodes / result.nodes_simulated : 1;
   std::string out = fmt::format("#\n# {} {} on {}: ", to_text(row.size), to_text(row.collective),
                                 counted(row.nodes, "node"));
+  const std::string rails = fmt::format("one of {} equal rails", result.rails_folded);
   if (copies > 1) {
     out +=
-        fmt::format("{} simulated, each for {}\n", counted(result.nodes_simulated, "node"), copies);
+        fmt::format("{}{} simulated, each for {}\n", result.rails_folded > 1 ? rails + " of " : "",
+                    counted(result.nodes_simulated, "node"), copies);
   } else if (result.rails_folded > 1) {
-    out += fmt::format("one of {} equal rails simulated\n", result.rails_folded);
+    out += rails + " simulated\n";
   } else if (result.merged) {
     out += "GPUs of a node that copy alike simulated as one\n";
   } else {

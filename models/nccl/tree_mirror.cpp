@@ -1,0 +1,154 @@
+#include "models/nccl/tree_mirror.hpp"
+
+#include <algorithm>
+
+#include "models/nccl/tree_links.hpp"
+
+namespace fabricast {
+namespace {
+
+bool is_trunk(const Cluster& cluster, LinkId link) {
+  return cluster.is_fabric_link(link) && cluster.link_from(link).is_switch &&
+         cluster.link_to(link).is_switch;
+}
+
+class Finder {
+ public:
+  Finder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
+         const Partition& partition, const Rails& rails)
+      : cluster_(cluster), run_(run), members_(members), partition_(partition), rails_(rails) {}
+
+  TreeMirror find() {
+    out_.why_not = against();
+    if (!out_.why_not.empty()) return out_;
+    for (int place = 0; place < nodes(); ++place) image_[node_at(place)] = node_at(last() - place);
+    if (!pairs_lanes()) return refusal("the two trees have different shares");
+    for (const std::vector<std::uint32_t>& lanes : rails_.lanes)
+      if (!has_like_ways(lanes.front()))
+        return refusal("ways of the two trees cross the fabric differently");
+    for (int place = nodes() / 2; place < nodes(); ++place)
+      out_.node[node_at(place)] = node_at(last() - place);
+    for (const auto& [from, to] : trunks_) out_.trunk[from] = std::min(from, to);
+    out_.folds = true;
+    return out_;
+  }
+
+ private:
+  static TreeMirror refusal(const char* why) {
+    TreeMirror none;
+    none.why_not = why;
+    return none;
+  }
+
+  int nodes() const { return members_.node_count(); }
+  int last() const { return nodes() - 1; }
+  int node_at(int place) const { return members_.nodes()[static_cast<std::size_t>(place)]; }
+
+  std::string against() const {
+    if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
+    if (!run_.faults.gpus.empty()) return "a GPU is slow";
+    if (!run_.faults.outages.empty()) return "a link goes down";
+    if (cluster_.has_own_rates()) return "a link has a rate of its own";
+    if (nodes() % 2 != 0) return "an odd number of nodes has no second half";
+    return "";
+  }
+
+  int channel(std::uint32_t lane) const { return partition_.parts[lane].channel; }
+
+  /// Each part has one like it on the other tree, and rails are folded there in the same way.
+  bool pairs_lanes() {
+    const std::vector<ChannelPart>& parts = partition_.parts;
+    const int searched = run_.graph.channel_count();
+    for (const ChannelPart& part : parts) {
+      const int both = part.channel / (2 * searched) * 2 * searched;
+      const int other = both + (part.channel - both + searched) % (2 * searched);
+      const auto at = std::ranges::find(parts, other, &ChannelPart::channel);
+      if (at == parts.end() || at->count_elements != part.count_elements ||
+          at->chunk_elements != part.chunk_elements)
+        return false;
+      out_.lane.push_back(static_cast<std::uint32_t>(at - parts.begin()));
+    }
+    return std::ranges::all_of(rails_.lanes, [&](const std::vector<std::uint32_t>& lanes) {
+      std::vector<std::uint32_t> others;
+      for (const std::uint32_t lane : lanes) others.push_back(out_.lane[lane]);
+      return std::ranges::find(rails_.lanes, others) != rails_.lanes.end();
+    });
+  }
+
+  Endpoint end(int rank, std::uint32_t lane) const {
+    const int local = rank % members_.gpus_per_node();
+    return {members_.node(rank), members_.gpu(rank), nic_of(run_.graph, channel(lane), local)};
+  }
+  int mirrored(int rank) const {
+    return TreeMirror::mirrored(rank, members_.gpus_per_node(), nodes());
+  }
+
+  /// All ways between nodes on this lane, and those of its counterpart.
+  bool has_like_ways(std::uint32_t lane) {
+    const int gpus = members_.gpus_per_node();
+    const int first =
+        run_.graph.channels[static_cast<std::size_t>(channel(lane) % run_.graph.channel_count())]
+            .gpu_order.front();
+    for (int place = 0; place < nodes(); ++place) {
+      const int rank = place * gpus + first;
+      const int up = tree_links(run_.graph, nodes(), channel(lane), rank).up;
+      if (up < 0 || up / gpus == place) continue;
+      if (!is_like(lane, rank, up) || !is_like(lane, up, rank)) return false;
+    }
+    return true;
+  }
+
+  bool is_like(std::uint32_t lane, int from, int to) {
+    const std::uint32_t other = out_.lane[lane];
+    const Transport a = way(end(from, lane), end(to, lane)),
+                    b = way(end(mirrored(from), other), end(mirrored(to), other));
+    return a.kind == b.kind && a.sender_flag == b.sender_flag &&
+           a.receiver_flag == b.receiver_flag && a.flush == b.flush && a.proxy_gpu == b.proxy_gpu &&
+           move(a.into_slots, b.into_slots) && move(a.network, b.network);
+  }
+  Transport way(Endpoint from, Endpoint to) const {
+    return plan_transport(cluster_, members_.gpus(), run_.protocol, from, to, run_.transport);
+  }
+
+  /// Whether links go to those of their kind: of nodes to the same of the image, between switches
+  /// to others in pairs.
+  bool move(const std::vector<LinkId>& from, const std::vector<LinkId>& to) {
+    return std::ranges::equal(from, to, [&](LinkId a, LinkId b) {
+      const ClusterLink x = cluster_.link(a), y = cluster_.link(b);
+      if (x.rate != y.rate || x.latency != y.latency) return false;
+      if (is_trunk(cluster_, a)) return is_trunk(cluster_, b) && pair(index_of(a), index_of(b));
+      const int node = cluster_.first_node_of(a);
+      return cluster_.moved_back(a, node - image_.at(node)) == b;
+    });
+  }
+  bool pair(std::uint32_t a, std::uint32_t b) {
+    return a != b && trunks_.try_emplace(a, b).first->second == b &&
+           trunks_.try_emplace(b, a).first->second == a;
+  }
+
+  const Cluster& cluster_;
+  const CollectiveRun& run_;
+  const Members& members_;
+  const Partition& partition_;
+  const Rails& rails_;
+  TreeMirror out_;
+  std::map<int, int> image_;                       ///< of all nodes
+  std::map<std::uint32_t, std::uint32_t> trunks_;  ///< there and back
+};
+
+}  // namespace
+
+LinkId TreeMirror::representative(const Cluster& cluster, LinkId link) const {
+  if (!folds) return link;
+  if (is_trunk(cluster, link)) return LinkId{trunk.at(index_of(link))};
+  const int at = cluster.first_node_of(link);
+  const auto image = node.find(at);
+  return image == node.end() ? link : cluster.moved_back(link, at - image->second);
+}
+
+TreeMirror find_mirror(const Cluster& cluster, const CollectiveRun& run, const Members& members,
+                       const Partition& partition, const Rails& rails) {
+  return Finder(cluster, run, members, partition, rails).find();
+}
+
+}  // namespace fabricast
