@@ -697,7 +697,9 @@ void Exchange<Stamp>::prefetch_message(std::uint32_t id) const {
 /// Asks for what an actor needs that acts soon: first where to find its message, then the message.
 /// An all-to-all waits for little else. Alone: actors count from 0.
 template <class Stamp>
-void Exchange<Stamp>::prefetch(std::uint32_t actor, bool is_next) const {
+void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
+  if (depth > 1) return;
+  const bool is_next = depth == 1;
   const auto blocks = static_cast<std::uint32_t>(blocks_.size());
   if (actor < blocks) return;
   if (actor < first_part_) {
@@ -727,8 +729,8 @@ void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
   for (;;) {
     if constexpr (Stamp::kCarried) wait_for_carrier();
     if (queue_.empty()) break;
-    const auto soon = [this](std::uint32_t actor, bool is_next) __attribute__((always_inline)) {
-      prefetch(actor, is_next);
+    const auto soon = [this](std::uint32_t actor, unsigned depth) __attribute__((always_inline)) {
+      prefetch(actor, depth);
     };
     const Event event = queue_.pop(soon);
     mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);

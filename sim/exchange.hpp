@@ -235,7 +235,7 @@ class Exchange final : public Guest<Stamp> {
   void lay_way(std::uint32_t id);
   std::uint32_t message_of(std::uint32_t part) const;
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
-  [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, bool is_next) const;
+  [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_message(std::uint32_t id) const;
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);

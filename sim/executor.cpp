@@ -135,6 +135,7 @@ void Executor<Stamp>::seal() {
   connections_ = std::move(sorted);
   paths_.clear();
   lay_legs();
+  is_large_ = workers_.size() >= kLarge;
   far_slots_.assign(far_slots, Stamp{});
   slot_payload_.assign(payloads, 0);
 }
@@ -665,24 +666,45 @@ Duration Executor<Stamp>::latency(const Connection& connection) const {
 }
 
 /// Those who act one after another stand far apart in memory: asks for what an actor needs that
-/// acts soon, first for itself, then for its connections.
+/// acts soon. At each depth the address follows from what was asked for at the one before: itself,
+/// its connections, those behind them and their slots, links.
 template <class Stamp>
-void Executor<Stamp>::prefetch(std::uint32_t actor, bool is_next) const {
-  if (actor >= workers_.size()) return prefetch_leg(actor, is_next);
+void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
+  if (actor >= workers_.size()) return prefetch_leg(actor, depth);
   const Worker& worker = workers_[actor];
-  if (!is_next) return __builtin_prefetch(&worker, 1);
-  __builtin_prefetch(&connections_[worker.first_in], 1);
-  if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
+  if (depth == 0) return __builtin_prefetch(&worker, 1);
+  const Connection& in = connections_[worker.first_in];
+  if (depth == 1) {
+    __builtin_prefetch(&in, 1);
+    if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
+    return;
+  }
+  if (worker.outs != 1) return;
+  const Connection& out = connections_[worker.first_out];
+  if (depth == 2) {
+    __builtin_prefetch(&hops_[out.path]);
+    __builtin_prefetch(&workers_[out.to], 1);
+    __builtin_prefetch(&far_slots_[out.far_slots], 1);
+    __builtin_prefetch(&far_slots_[in.far_slots], 1);
+    return;
+  }
+  const std::uint32_t begin = out.path + 1, end = begin + hops_[out.path];
+  for (std::uint32_t hop = begin; hop != end; ++hop)
+    __builtin_prefetch(&links_[hops_[hop] & kLinkBits], 1);
+  const Worker& to = workers_[out.to];
+  if (to.outs == 1) __builtin_prefetch(&connections_[to.first_out], 1);
 }
 
 template <class Stamp>
-void Executor<Stamp>::prefetch_leg(std::uint32_t actor, bool is_next) const {
+void Executor<Stamp>::prefetch_leg(std::uint32_t actor, unsigned depth) const {
   const std::size_t number = actor - workers_.size();
   if (number >= legs_.size()) return;
   const Leg& leg = legs_[number];
-  if (!is_next) return __builtin_prefetch(&leg, 1);
-  __builtin_prefetch(&connections_[leg.connection], 1);
-  __builtin_prefetch(&flights_[leg.flights + leg.head], 1);
+  if (depth == 0) return __builtin_prefetch(&leg, 1);
+  if (depth == 1) {
+    __builtin_prefetch(&connections_[leg.connection], 1);
+    __builtin_prefetch(&flights_[leg.flights + leg.head], 1);
+  }
 }
 
 template <class Stamp>
@@ -721,10 +743,10 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
 template <class Stamp>
 std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& progress) {
   constexpr std::uint64_t events_per_pause = 1 << 20;
-  const auto soon = [this](std::uint32_t actor, bool is_next) __attribute__((always_inline)) {
-    prefetch(actor, is_next);
+  const auto soon = [this](std::uint32_t actor, unsigned depth) __attribute__((always_inline)) {
+    prefetch(actor, depth);
   };
-  const Event event = queue_.pop(soon);
+  const Event event = is_large_ ? queue_.pop(soon) : queue_.pop();
   mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
   if (event.actor >= workers_.size()) {
     act_other(event.actor);

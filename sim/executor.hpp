@@ -107,8 +107,8 @@ class Executor final : public Machine {
 
   void seal();
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
-  [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, bool is_next) const;
-  [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, bool is_next) const;
+  [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, unsigned depth) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
   bool fetch(Worker& worker);
   // Most workers have one input and one output: they get a version of the hot path of their own.
@@ -191,6 +191,8 @@ class Executor final : public Machine {
   [[gnu::noinline]] static void price(Cost& cost, const RelayClass& kind, std::int64_t payload);
 
   static constexpr std::uint32_t kNearSlots = 4;
+  /// Workers whose state no near cache holds: then it pays to ask for it ahead of time.
+  static constexpr std::size_t kLarge = 32768;
 
   /// A slice on its way.
   struct Flight {
@@ -271,12 +273,13 @@ class Executor final : public Machine {
   };
 
   std::vector<Worker> workers_;
-  std::vector<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
+  std::vector<Connection>
+      connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   std::vector<std::uint32_t> out_connections_;  ///< of workers with several
   std::vector<Stamp> far_slots_;
   std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
   std::vector<std::uint32_t> hops_;
-  std::vector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
+  std::vector<Leg> legs_;              ///< leg i is actor workers_.size() + i
   std::vector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
   std::vector<Flight> flights_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> paths_;  ///< equal paths stand in hops_ once
@@ -288,6 +291,7 @@ class Executor final : public Machine {
   std::vector<RelayClass> relay_classes_;
   std::vector<CostTable> worker_costs_, relay_costs_;
   RadixHeap queue_;
+  bool is_large_ = false;
   std::uint64_t events_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
   FailingLinks<Stamp> failing_;  ///< of a lossy stamp

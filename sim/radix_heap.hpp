@@ -76,17 +76,18 @@ class RadixHeap {
 
   /// REQUIRES: !empty().
   Event pop() {
-    return pop([](std::uint32_t, bool) {});
+    return pop([](std::uint32_t, unsigned) {});
   }
-  /// The same. `soon(actor, is_next)` hears of actors that come soon, once when they come nearer
-  /// and once when they are next: what they need can be asked for in time.
+  /// The same. `soon(actor, depth)` hears of actors that come soon, with depths from 0 to 3 the
+  /// nearer they are: what they need can be asked for in time, at each depth what the one before
+  /// has brought the address of.
   template <class Soon>
   Event pop(Soon soon) {
     assert(size_ > 0);
     if (round_next_ == round_.size()) begin_round(soon);
     const std::size_t left = round_.size() - round_next_;
-    if (left > kFarAhead) soon(round_[round_next_ + kFarAhead], false);
-    if (left > kNextAhead) soon(round_[round_next_ + kNextAhead], true);
+    for (unsigned depth = 0; depth < kDepths; ++depth)
+      if (left > kAhead[depth]) soon(round_[round_next_ + kAhead[depth]], depth);
     --size_;
     return {{last_}, round_[round_next_++]};
   }
@@ -123,7 +124,11 @@ class RadixHeap {
     round_.swap(next_round_);
     next_round_.clear();
     round_next_ = 0;
-    if (round_.size() > 1 && !std::is_sorted(round_.begin(), round_.end())) sort_round();
+    if (round_.size() == 1) return;
+    if (!std::is_sorted(round_.begin(), round_.end())) sort_round();
+    for (unsigned depth = 0; depth < kDepths; ++depth)
+      for (std::size_t i = 0; i < std::min(kAhead[depth], round_.size()); ++i)
+        soon(round_[i], depth);
   }
 
   /// Moves the clock to the earliest event and spreads its bucket over lower ones.
@@ -137,11 +142,13 @@ class RadixHeap {
     spread_.swap(buckets_[level * kDigits + digit]);
     std::int64_t earliest = spread_.front().at.ps;
     for (const Event& event : spread_) earliest = std::min(earliest, event.at.ps);
-    if (spread_.size() <= kFarSpread) {
-      const bool is_next = spread_.size() <= kNextSpread;
+    if (spread_.size() <= kNextSpread) {
+      for (unsigned depth = 1; depth < kDepths; ++depth)
+        for (const Event& event : spread_) soon(event.actor, depth);
+    } else if (spread_.size() <= kFarSpread) {
       for (const Event& event : spread_) {
         __builtin_prefetch(&followers_[event.actor]);
-        soon(event.actor, is_next);
+        soon(event.actor, 0);
       }
     }
     last_ = earliest;
@@ -191,7 +198,9 @@ class RadixHeap {
   static constexpr std::uint32_t kNobody = UINT32_MAX;
   // What is soon, in events: of a round, and of a bucket that is spread. Measured on rings, trees
   // and all-to-alls of 64 to 2,048 ranks.
-  static constexpr std::size_t kFarAhead = 8, kNextAhead = 4, kFarSpread = 1024, kNextSpread = 48;
+  static constexpr unsigned kDepths = 4;
+  static constexpr std::array<std::size_t, kDepths> kAhead = {16, 12, 8, 4};
+  static constexpr std::size_t kFarSpread = 1024, kNextSpread = 48;
   static constexpr unsigned kRecentBits = 7;
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
   static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
