@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <functional>
+#include <string>
 
 namespace fabricast {
 
@@ -33,7 +35,8 @@ void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 
-/// Shows the share done on stderr while it is a terminal; otherwise does nothing.
+/// Shows the share done on stderr while it is a terminal, and of what takes long how long it will
+/// take yet, at the pace so far; otherwise does nothing.
 class Progress {
  public:
   Progress();
@@ -45,7 +48,8 @@ class Progress {
 
  private:
   bool watched_;
-  int shown_ = -1;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::string shown_;
 };
 
 }  // namespace fabricast

@@ -1,25 +1,43 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <string>
+#include <utility>
 
 #include "cli/commands.hpp"
 
 namespace fabricast {
+namespace {
+
+std::string progress_text(double share, double passed_s) {
+  std::string out = fmt::format("simulating {:3.0f} %", std::floor(share * 100));
+  const double left_s = passed_s * (1 - share) / std::max(share, 1e-9);
+  if (passed_s < 3 || left_s < 10) return out;
+  if (left_s < 90) return out + fmt::format(", about {:.0f} s left", left_s);
+  if (left_s < 90 * 60) return out + fmt::format(", about {:.0f} min left", left_s / 60);
+  return out + fmt::format(", about {:.0f} h left", left_s / 3600);
+}
+
+}  // namespace
 
 Progress::Progress() : watched_(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
-  if (shown_ >= 0) std::fputs("\r\033[K", stderr);
+  if (!shown_.empty()) std::fputs("\r\033[K", stderr);
 }
 
 std::function<void(double)> Progress::callback() {
   if (!watched_) return {};
   return [this](double share) {
-    const int percent = static_cast<int>(share * 100);
-    if (percent == shown_) return;
-    shown_ = percent;
-    std::fprintf(stderr, "\rsimulating %3d %%", percent);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    std::string text = progress_text(share, passed.count());
+    if (text == shown_) return;
+    fmt::print(stderr, "\r{}\033[K", text);
     std::fflush(stderr);
+    shown_ = std::move(text);
   };
 }
 
