@@ -17,12 +17,12 @@ BEGIN, END = "<!-- scale.py: begin -->\n", "<!-- scale.py: end -->\n"
 NCCL = "2.27.7"  # rounds chunks such that those of all ranks are equal at these sizes
 GPUS = [8, 64, 256, 512, 1 << 11, 1 << 12, 1 << 14, 1 << 17, 1 << 20]
 UNFOLDED_MAX = 2 * 10**7  # events: a few seconds
-# Name, arguments, GPUs at least and at most: of those whose nodes are all simulated, no more than a
-# few seconds.
+# Name, arguments, GPUs at least and at most: of those whose nodes are all unlike, no more than some
+# seconds.
 CASES = [
     ("all_reduce, Ring", ["--env", "NCCL_ALGO=Ring"], 8, 1 << 20),
     ("all_gather, Ring", ["--collective", "all_gather", "--env", "NCCL_ALGO=Ring"], 8, 1 << 20),
-    ("all_reduce, Tree", ["--env", "NCCL_ALGO=Tree"], 8, 1 << 11),
+    ("all_reduce, Tree", ["--env", "NCCL_ALGO=Tree"], 8, 1 << 17),
     ("all_reduce, NVLS or NVLSTree", ["--env", "NCCL_ALGO=NVLS,NVLSTree"], 8, 1 << 9),
     ("all_reduce, NVLS over SHARP",
      ["--sharp", "--env", "NCCL_COLLNET_ENABLE=1", "--env", "NCCL_ALGO=NVLS"], 64, 1 << 17),
