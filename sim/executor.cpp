@@ -224,9 +224,7 @@ void Executor<Stamp>::lay_legs() {
         first_leg_[c] = static_cast<std::uint32_t>(legs_.size());
         connection.legged = true;
       }
-      const auto flights = static_cast<std::uint32_t>(flights_.size());
-      legs_.push_back({c, hop, end, flights, 0, 0, true});
-      flights_.resize(flights_.size() + connection.slots);
+      legs_.push_back({c, hop, end, 0, 0, 0, true});
     }
   }
   if constexpr (!Stamp::kCarried) return;
@@ -440,11 +438,18 @@ void Executor<Stamp>::depart(Connection& connection, Stamp first, Stamp last, By
 
 template <class Stamp>
 void Executor<Stamp>::enqueue(std::uint32_t id, const Flight& flight) {
+  if (free_flight_ == kNoFlight) {
+    free_flight_ = static_cast<std::uint32_t>(flights_.size());
+    flights_.push_back({{}, {}, {}, 0, kNoFlight});
+  }
+  const std::uint32_t at = free_flight_;
+  free_flight_ = flights_[at].next;
+  flights_[at] = flight;
   Leg& leg = legs_[id];
-  const std::uint32_t slots = connections_[leg.connection].slots;
-  const std::uint32_t at = std::uint32_t{leg.head} + leg.waiting;
-  flights_[leg.flights + (at < slots ? at : at - slots)] = flight;
-  if (leg.waiting++ > 0) return;
+  const bool is_first = leg.waiting++ == 0;
+  (is_first ? leg.head : flights_[leg.tail].next) = at;
+  leg.tail = at;
+  if (!is_first) return;
   arm_leg(id);
 }
 
@@ -452,7 +457,7 @@ void Executor<Stamp>::enqueue(std::uint32_t id, const Flight& flight) {
 template <class Stamp>
 void Executor<Stamp>::arm_leg(std::uint32_t id) {
   const Leg& leg = legs_[id];
-  const Stamp& first = flights_[leg.flights + leg.head].first;
+  const Stamp& first = flights_[leg.head].first;
   Instant due{std::max(first.ps, queue_.now().ps)};
   if constexpr (Stamp::kCarried) due = std::max(due, carrier_->now());
   queue_.push(due, static_cast<std::uint32_t>(workers_.size()) + id);
@@ -463,8 +468,11 @@ template <class Stamp>
 void Executor<Stamp>::act_leg(std::uint32_t id) {
   Leg& leg = legs_[id];
   Connection& connection = connections_[leg.connection];
-  Flight flight = flights_[leg.flights + leg.head];
-  if (++leg.head == connection.slots) leg.head = 0;
+  const std::uint32_t at = leg.head;
+  Flight flight = flights_[at];
+  leg.head = flight.next;
+  flights_[at].next = free_flight_;
+  free_flight_ = at;
   if (--leg.waiting > 0) arm_leg(id);
   if constexpr (Stamp::kCarried) {
     if (way_of_leg_[id] != kNoWay) {
@@ -703,7 +711,7 @@ void Executor<Stamp>::prefetch_leg(std::uint32_t actor, unsigned depth) const {
   if (depth == 0) return __builtin_prefetch(&leg, 1);
   if (depth == 1) {
     __builtin_prefetch(&connections_[leg.connection], 1);
-    __builtin_prefetch(&flights_[leg.flights + leg.head], 1);
+    if (leg.waiting > 0) __builtin_prefetch(&flights_[leg.head], 1);
   }
 }
 

@@ -200,6 +200,7 @@ class Executor final : public Machine {
     Stamp last;   ///< when its last byte can be there at the earliest
     Bytes wire;
     std::uint32_t slot = 0;
+    std::uint32_t next = 0;  ///< on the same leg; of those that are free
   };
 
   /// The rest of a path from a link on where ways join: there a slice books links when it arrives,
@@ -208,8 +209,8 @@ class Executor final : public Machine {
   struct Leg {
     std::uint32_t connection = 0;
     std::uint32_t hop = 0, hop_end = 0;  ///< in hops_
-    std::uint32_t flights = 0;  ///< index in flights_ of a ring of as many as there are slots
-    std::uint16_t head = 0, waiting = 0;
+    std::uint32_t head = 0, tail = 0;    ///< in flights_, of those that wait
+    std::uint16_t waiting = 0;
     bool last = false;  ///< of its path; the next leg has the next number
   };
 
@@ -273,15 +274,16 @@ class Executor final : public Machine {
   };
 
   std::vector<Worker> workers_;
-  std::vector<Connection>
-      connections_;  ///< sorted by receiver: a worker's inputs are neighbours
+  std::vector<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   std::vector<std::uint32_t> out_connections_;  ///< of workers with several
   std::vector<Stamp> far_slots_;
   std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
   std::vector<std::uint32_t> hops_;
-  std::vector<Leg> legs_;              ///< leg i is actor workers_.size() + i
+  std::vector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
   std::vector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
-  std::vector<Flight> flights_;
+  std::vector<Flight> flights_;  ///< of all legs: few are on their way, and share few places
+  static constexpr std::uint32_t kNoFlight = UINT32_MAX;
+  std::uint32_t free_flight_ = kNoFlight;                      ///< the one left last
   std::map<std::vector<std::uint32_t>, std::uint32_t> paths_;  ///< equal paths stand in hops_ once
   std::vector<ConnectionKind> connection_kinds_;
   LinkServers<Stamp> links_;

@@ -48,9 +48,9 @@ template <class Stamp>
 Instant Executor<Stamp>::floor() const {
   std::int64_t least = queue_.now().ps;
   for (const Leg& leg : legs_) {
-    const std::uint32_t slots = connections_[leg.connection].slots;
-    for (std::uint32_t i = 0; i < leg.waiting; ++i)
-      least = std::min(least, flights_[leg.flights + (leg.head + i) % slots].first.ps);
+    std::uint32_t at = leg.head;
+    for (std::uint32_t i = 0; i < leg.waiting; ++i, at = flights_[at].next)
+      least = std::min(least, flights_[at].first.ps);
   }
   return {least};
 }
@@ -137,9 +137,11 @@ bool Executor<Stamp>::repeats(const State& was) const {
     const Connection& connection = connections_[b.connection];
     const Connection& before = was.connections[b.connection];
     if (a.waiting != b.waiting) return false;
+    std::uint32_t x = a.head, y = b.head;
     for (std::uint32_t k = 0; k < b.waiting; ++k) {
-      const Flight& c = was.flights[a.flights + (a.head + k) % connection.slots];
-      const Flight& d = flights_[b.flights + (b.head + k) % connection.slots];
+      const Flight &c = was.flights[x], &d = flights_[y];
+      x = c.next;
+      y = d.next;
       if (c.first.ps - was.now.ps != d.first.ps - now.ps ||
           c.last.ps - was.now.ps != d.last.ps - now.ps || c.wire != d.wire ||
           back(before.next_fill, c.slot, before.slots) !=
