@@ -709,10 +709,23 @@ void Executor<Stamp>::prefetch_leg(std::uint32_t actor, unsigned depth) const {
   if (number >= legs_.size()) return;
   const Leg& leg = legs_[number];
   if (depth == 0) return __builtin_prefetch(&leg, 1);
+  const Connection& connection = connections_[leg.connection];
   if (depth == 1) {
-    __builtin_prefetch(&connections_[leg.connection], 1);
+    __builtin_prefetch(&connection, 1);
+    __builtin_prefetch(&hops_[leg.hop]);
     if (leg.waiting > 0) __builtin_prefetch(&flights_[leg.head], 1);
+    return;
   }
+  if (depth == 2) {
+    for (std::uint32_t hop = leg.hop; hop != leg.hop_end; ++hop)
+      __builtin_prefetch(&links_[hops_[hop] & kLinkBits], 1);
+    return __builtin_prefetch(leg.last ? static_cast<const void*>(&workers_[connection.to])
+                                       : static_cast<const void*>(&leg + 1),
+                              1);
+  }
+  if (!leg.last) return;
+  const Worker& to = workers_[connection.to];
+  if (to.outs == 1) __builtin_prefetch(&connections_[to.first_out], 1);
 }
 
 template <class Stamp>
