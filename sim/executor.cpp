@@ -683,11 +683,18 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   if (depth == 0) return __builtin_prefetch(&worker, 1);
   const Connection& in = connections_[worker.first_in];
   if (depth == 1) {
-    __builtin_prefetch(&in, 1);
+    for (std::uint32_t i = 0; i < std::min<std::uint32_t>(worker.ins, kNearSlots); ++i)
+      __builtin_prefetch(&in + i, 1);
     if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
+    if (worker.outs > 1) __builtin_prefetch(&out_connections_[worker.first_out]);
     return;
   }
-  if (worker.outs != 1) return;
+  if (worker.outs != 1) {
+    if (depth != 2) return;
+    for (std::uint32_t i = 0; i < std::min<std::uint32_t>(worker.outs, kNearSlots); ++i)
+      __builtin_prefetch(&connections_[out_connections_[worker.first_out + i]], 1);
+    return;
+  }
   const Connection& out = connections_[worker.first_out];
   if (depth == 2) {
     __builtin_prefetch(&hops_[out.path]);
