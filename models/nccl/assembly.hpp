@@ -13,6 +13,7 @@
 #include "models/nccl/simulation.hpp"
 #include "models/nccl/transport.hpp"
 #include "sim/machine.hpp"
+#include "sim/zipped_machine.hpp"
 
 namespace fabricast {
 
@@ -48,6 +49,19 @@ class Assembly {
   /// The first so many; for builders that do not use each_place().
   int nodes_simulated() const { return is_folded_ ? fold_.nodes_simulated() : nodes(); }
   Machine& machine() { return machine_; }
+  /// Builds what `add(lane, node)` adds, and beside it what it adds for the image, where both are
+  /// simulated. REQUIRES: a node of the first half, if there are images.
+  template <class Add>
+  void add_with_image(std::uint32_t lane, int node, Add add) {
+    if (is_folded_ || !fold_.mirror.folds) return add(lane, node);
+    machine_.begin(2);
+    add(lane, node);
+    machine_.next_copy();
+    add(fold_.mirror.lane[lane], nodes() - 1 - node);
+    machine_.end();
+  }
+  /// Of these nodes none is another's image.
+  int nodes_without_images() const { return nodes() / fold_.mirror.copies(); }
 
   /// Calls `visit` with the ranks (or the places of a ring) that are simulated, copies in a row.
   template <class Visit>
@@ -62,7 +76,7 @@ class Assembly {
   /// Lanes by class, of Tree: copies of each other, of which the first `copies_of_lanes()` are
   /// simulated.
   const std::vector<std::vector<std::uint32_t>>& lanes() const { return fold_.rails.lanes; }
-  /// Of Tree.
+  /// Of Tree and NVLSTree.
   const TreeMirror& mirror() const { return fold_.mirror; }
   bool is_folded() const { return is_folded_; }
   std::size_t copies_of_lanes() const {
@@ -160,7 +174,7 @@ class Assembly {
   double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
-  Machine& machine_;
+  ZippedMachine machine_;
   const Cluster& cluster_;
   const SoftwareCosts& software_;
   const CollectiveRun& run_;

@@ -231,10 +231,11 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
     return none;
   }
   Fold fold = Finder(cluster, run).find();
-  if (run.algorithm == Algorithm::tree && is_tuned(run.collective)) {
+  const bool tree = run.algorithm == Algorithm::tree;
+  if ((tree || run.algorithm == Algorithm::nvls_tree) && is_tuned(run.collective)) {
     const Members members = members_of(run, cluster.nodes());
     const Partition partition = partition_of(run, members);
-    fold.rails = find_rails(cluster, run, members, partition);
+    fold.rails = tree ? find_rails(cluster, run, members, partition) : unfolded_rails(partition);
     fold.mirror = find_mirror(cluster, run, members, partition, fold.rails);
     if (fold.mirror.folds) fold.why_not = "nodes of a binary tree have one image each";
     for (const std::string& too : {fold.mirror.why_not, fold.rails.why_not})

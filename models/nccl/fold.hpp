@@ -21,7 +21,7 @@ struct Fold {
   int step = 0;        ///< nodes of the cluster from one to its copy
   int first = 0;       ///< where the first step begins: whole leaves, or pods, if it goes over them
   Rails rails;         ///< of Tree, whose nodes no step makes equal
-  TreeMirror mirror;   ///< of Tree too
+  TreeMirror mirror;   ///< of Tree and NVLSTree, likewise
   bool sharp = false;  ///< of NVLS and CollNet: nodes stand below one SHARP tree, wherever they are
   int leaves = 0;      ///< of that tree
   bool merges = false;  ///< of NVLS: GPUs of a node that copy alike copy as one

@@ -45,7 +45,12 @@ class NvlsSchedule {
   }
 
   void add() {
-    for (std::uint32_t lane = 0; lane < assembly_.partition().parts.size(); ++lane) add_lane(lane);
+    const auto lanes = static_cast<std::uint32_t>(assembly_.partition().parts.size());
+    all_.assign(lanes, std::vector<NodeWorkers>(static_cast<std::size_t>(nodes())));
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) add_lane(lane);
+    if (nodes() == 1 || is_sharp()) return;
+    for (std::uint32_t lane = 0; lane < lanes; ++lane)
+      for (std::uint32_t head = 0; head < heads(); ++head) connect_tree(lane, head);
   }
 
  private:
@@ -129,14 +134,27 @@ class NvlsSchedule {
   }
   int rank_of(int node, std::uint32_t head) const { return node * assembly_.gpus() + heads_[head]; }
 
-  void add_lane(std::uint32_t lane) {
-    std::vector<NodeWorkers> all;
-    const int simulated = assembly_.nodes_simulated();
-    for (int node = 0; node < simulated; ++node) all.push_back(add_node(lane, node));
-    for (int node = 0; node < simulated; ++node)
-      connect_node(all[static_cast<std::size_t>(node)], node);
-    for (std::uint32_t head = 0; nodes() > 1 && head < heads(); ++head)
-      is_sharp() ? connect_sharp(all, lane, head) : connect_tree(all, lane, head);
+  /// Where NVLS is folded below a SHARP tree, the first nodes; else those without images.
+  int nodes_built() const {
+    return is_sharp() ? assembly_.nodes_simulated() : assembly_.nodes_without_images();
+  }
+
+  /// Of a node that is not simulated: its image's.
+  const NodeWorkers& at(std::uint32_t lane, int node) const {
+    if (is_sharp() || node < assembly_.nodes_simulated())
+      return all_[lane][static_cast<std::size_t>(node)];
+    return all_[assembly_.mirror().lane[lane]][static_cast<std::size_t>(nodes() - 1 - node)];
+  }
+
+  void add_lane(std::uint32_t first) {
+    for (int place = 0; place < nodes_built(); ++place)
+      assembly_.add_with_image(first, place, [&](std::uint32_t lane, int node) {
+        all_[lane][static_cast<std::size_t>(node)] = add_node(lane, node);
+      });
+    for (int place = 0; place < nodes_built(); ++place)
+      assembly_.add_with_image(
+          first, place, [&](std::uint32_t lane, int node) { connect_node(at(lane, node), node); });
+    for (std::uint32_t head = 0; is_sharp() && head < heads(); ++head) connect_sharp(first, head);
   }
 
   NodeWorkers add_node(std::uint32_t lane, int node) {
@@ -300,28 +318,32 @@ class NvlsSchedule {
     }
   }
 
-  void connect_tree(const std::vector<NodeWorkers>& all, std::uint32_t lane, std::uint32_t head) {
+  void connect_tree(std::uint32_t first, std::uint32_t head) {
+    for (int place = 0; place < nodes_built(); ++place)
+      assembly_.add_with_image(
+          first, place, [&](std::uint32_t lane, int node) { connect_children(lane, node, head); });
+  }
+
+  void connect_children(std::uint32_t lane, int node, std::uint32_t head) {
     const std::uint64_t slices = programs_.get(HeadShare::one_chunk, 1, 1).slices(lane);
-    for (int node = 0; node < nodes(); ++node) {
-      const NvlsLinks tree = links(lane, rank_of(node, head));
-      const Endpoint here = endpoint(lane, node, head);
-      for (std::size_t i = 1; i < tree.down.size(); ++i) {
-        if (tree.down[i] < 0) continue;
-        const int child = tree.down[i] / assembly_.gpus();
-        const Endpoint there = endpoint(lane, child, head);
-        const NodeWorkers& mine = all[static_cast<std::size_t>(node)];
-        const NodeWorkers& its = all[static_cast<std::size_t>(child)];
-        assembly_.connect(its.reduce[head], mine.reduce[head], there, here, slices,
-                          load_reduce(child, head));
-        assembly_.connect(mine.bcast[head], its.bcast[head], here, there, slices);
-      }
+    const NvlsLinks tree = links(lane, rank_of(node, head));
+    const Endpoint here = endpoint(lane, node, head);
+    const NodeWorkers& mine = at(lane, node);
+    for (std::size_t i = 1; i < tree.down.size(); ++i) {
+      if (tree.down[i] < 0) continue;
+      const int child = tree.down[i] / assembly_.gpus();
+      const Endpoint there = endpoint(lane, child, head);
+      const NodeWorkers& its = at(lane, child);
+      assembly_.connect(its.reduce[head], mine.reduce[head], there, here, slices,
+                        load_reduce(child, head));
+      assembly_.connect(mine.bcast[head], its.bcast[head], here, there, slices);
     }
   }
 
-  void connect_sharp(const std::vector<NodeWorkers>& all, std::uint32_t lane, std::uint32_t head) {
+  void connect_sharp(std::uint32_t lane, std::uint32_t head) {
     std::vector<CollnetEnd> ends;
     for (int node = 0; node < assembly_.nodes_simulated(); ++node) {
-      const NodeWorkers& workers = all[static_cast<std::size_t>(node)];
+      const NodeWorkers& workers = at(lane, node);
       ends.push_back({workers.reduce[head], workers.bcast[head], endpoint(lane, node, head),
                       reduces() ? load_reduce(node, head) : Path{}});
     }
@@ -338,7 +360,8 @@ class NvlsSchedule {
   std::vector<std::uint32_t> reduce_classes_, bcast_classes_, copy_classes_;
   std::vector<LinkId> to_switch_, from_switch_;  ///< of a node, by local rank
   HeadPrograms programs_;
-  std::optional<CollnetWiring> sharp_;  ///< NVLS over several nodes
+  std::vector<std::vector<NodeWorkers>> all_;  ///< by lane and node
+  std::optional<CollnetWiring> sharp_;         ///< NVLS over several nodes
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "models/nccl/tree_mirror.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "models/nccl/nvls_links.hpp"
 #include "models/nccl/tree_links.hpp"
 
 namespace fabricast {
@@ -24,7 +26,7 @@ class Finder {
     for (int place = 0; place < nodes(); ++place) image_[node_at(place)] = node_at(last() - place);
     if (!pairs_lanes()) return refusal("the two trees have different shares");
     for (const std::vector<std::uint32_t>& lanes : rails_.lanes)
-      if (!has_like_ways(lanes.front()))
+      if (is_new(lanes.front()) && !has_like_ways(lanes.front()))
         return refusal("ways of the two trees cross the fabric differently");
     for (int place = nodes() / 2; place < nodes(); ++place)
       out_.node[node_at(place)] = node_at(last() - place);
@@ -55,13 +57,20 @@ class Finder {
 
   int channel(std::uint32_t lane) const { return partition_.parts[lane].channel; }
 
+  bool is_nvls() const { return run_.algorithm == Algorithm::nvls_tree; }
+  /// The channel of the other tree (tree_links(), nvls_links()).
+  int counterpart(int channel) const {
+    if (is_nvls()) return channel ^ 1;
+    const int searched = run_.graph.channel_count();
+    const int both = channel / (2 * searched) * 2 * searched;
+    return both + (channel - both + searched) % (2 * searched);
+  }
+
   /// Each part has one like it on the other tree, and rails are folded there in the same way.
   bool pairs_lanes() {
     const std::vector<ChannelPart>& parts = partition_.parts;
-    const int searched = run_.graph.channel_count();
     for (const ChannelPart& part : parts) {
-      const int both = part.channel / (2 * searched) * 2 * searched;
-      const int other = both + (part.channel - both + searched) % (2 * searched);
+      const int other = counterpart(part.channel);
       const auto at = std::ranges::find(parts, other, &ChannelPart::channel);
       if (at == parts.end() || at->count_elements != part.count_elements ||
           at->chunk_elements != part.chunk_elements)
@@ -77,7 +86,9 @@ class Finder {
 
   Endpoint end(int rank, std::uint32_t lane) const {
     const int local = rank % members_.gpus_per_node();
-    return {members_.node(rank), members_.gpu(rank), nic_of(run_.graph, channel(lane), local)};
+    const int nic = is_nvls() ? nic_of_head(run_.graph, local, channel(lane))
+                              : nic_of(run_.graph, channel(lane), local);
+    return {members_.node(rank), members_.gpu(rank), nic};
   }
   int mirrored(int rank) const {
     return TreeMirror::mirrored(rank, members_.gpus_per_node(), nodes());
@@ -85,17 +96,38 @@ class Finder {
 
   /// All ways between nodes on this lane, and those of its counterpart.
   bool has_like_ways(std::uint32_t lane) {
+    if (is_nvls()) {
+      const std::vector<int> heads = distinct_heads(run_.graph);
+      return std::ranges::all_of(heads, [&](int head) { return has_like_ways(lane, head); });
+    }
+    const int searched = channel(lane) % run_.graph.channel_count();
+    return has_like_ways(lane,
+                         run_.graph.channels[static_cast<std::size_t>(searched)].gpu_order.front());
+  }
+  /// The ways up from this GPU of each node, and back.
+  bool has_like_ways(std::uint32_t lane, int local) {
     const int gpus = members_.gpus_per_node();
-    const int first =
-        run_.graph.channels[static_cast<std::size_t>(channel(lane) % run_.graph.channel_count())]
-            .gpu_order.front();
     for (int place = 0; place < nodes(); ++place) {
-      const int rank = place * gpus + first;
-      const int up = tree_links(run_.graph, nodes(), channel(lane), rank).up;
+      const int rank = place * gpus + local;
+      const int up = is_nvls() ? nvls_links(run_.graph, nodes(), gpus, channel(lane), rank).up
+                               : tree_links(run_.graph, nodes(), channel(lane), rank).up;
       if (up < 0 || up / gpus == place) continue;
       if (!is_like(lane, rank, up) || !is_like(lane, up, rank)) return false;
     }
     return true;
+  }
+
+  /// Not a lane whose ways have been looked at with another: its counterpart's, or one of a channel
+  /// with the same ends.
+  bool is_new(std::uint32_t lane) {
+    if (counterpart(channel(lane)) < channel(lane)) return false;
+    std::vector<int> ends;
+    if (is_nvls()) {
+      for (const int head : distinct_heads(run_.graph)) ends.push_back(end(head, lane).nic);
+    } else {
+      ends.push_back(channel(lane) % run_.graph.channel_count());
+    }
+    return seen_.insert(ends).second;
   }
 
   bool is_like(std::uint32_t lane, int from, int to) {
@@ -132,6 +164,7 @@ class Finder {
   const Partition& partition_;
   const Rails& rails_;
   TreeMirror out_;
+  std::set<std::vector<int>> seen_;
   std::map<int, int> image_;                       ///< of all nodes
   std::map<std::uint32_t, std::uint32_t> trunks_;  ///< there and back
 };

@@ -1,8 +1,8 @@
 #pragma once
-// Symmetry between the two trees of Tree: over an even number of nodes the second tree is the first
-// one with nodes in reverse order. So a node on one tree does as the node that stands where it
-// stands from the other end does on the other tree, and half of the nodes are enough. Why that is
-// exact: as for Fold (fold.hpp), with this move for the step.
+// Symmetry between the two trees of Tree or NVLSTree: over an even number of nodes the second tree
+// is the first one with nodes in reverse order. So a node on one tree does as the node that stands
+// where it stands from the other end does on the other tree, and half of the nodes are enough. Why
+// that is exact: as for Fold (fold.hpp), with this move for the step.
 
 #include <map>
 #include <string>
@@ -29,7 +29,7 @@ struct TreeMirror {
   LinkId representative(const Cluster& cluster, LinkId link) const;
 };
 
-/// REQUIRES: Tree; `rails` are those of the run.
+/// REQUIRES: Tree or NVLSTree; `rails` are those of the run.
 TreeMirror find_mirror(const Cluster& cluster, const CollectiveRun& run, const Members& members,
                        const Partition& partition, const Rails& rails);
 

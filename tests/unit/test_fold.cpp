@@ -298,6 +298,39 @@ TEST_CASE("GPUs of a node that copy alike copy as one: the full run, to the pico
   }
 }
 
+TEST_CASE("half of the nodes of NVLSTree for all: the full run, to the picosecond") {
+  const PartsCatalogue parts = load_catalogue();
+  Random random(41);
+  int mirrored = 0, trunks = 0;
+  for (int i = 0; i < cases(120); ++i) {
+    Drawn drawn = random_nvls(random, parts);
+    CollectiveRun& run = drawn.run;
+    const int nodes = drawn.cluster.nodes();
+    if (run.algorithm != Algorithm::nvls_tree) continue;
+    // As much for both trees.
+    run.channels = run.communicator_channels = 2 * static_cast<int>(random.pick(1, 2));
+    run.count = std::int64_t{1024} * run.heads.heads * run.channels * random.pick(1, 400);
+    CAPTURE(i);
+    CAPTURE(nodes);
+    CAPTURE(drawn.cluster.fabric_summary());
+    CAPTURE(run.members.gpus_per_node());
+    CAPTURE(run.heads.heads);
+    CAPTURE(run.count);
+    const Fold fold = find_fold(drawn.cluster, run);
+    mirrored += fold.mirror.folds;
+    trunks += !fold.mirror.trunk.empty();
+    if (nodes % 2 != 0 || !run.faults.gpus.empty()) CHECK(!fold.mirror.folds);
+    const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
+                           got = simulate(drawn.cluster, parts.software, run,
+                                          options(true, i % 2 == 1));
+    check_equal(got, full);
+    CHECK(got.nodes_simulated == (fold.mirror.folds ? nodes / 2 : nodes));
+    check_links(drawn, got, full);
+  }
+  CHECK(mirrored >= cases(120) / 16);
+  CHECK(trunks >= cases(120) / 32);
+}
+
 TEST_CASE("GPUs that stand in groups copy as one in each group") {
   const PartsCatalogue parts = load_catalogue();
   const NodeGraph& node = node_of("gb200-nvl72", parts);
