@@ -681,10 +681,11 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   if (actor >= workers_.size()) return prefetch_leg(actor, depth);
   const Worker& worker = workers_[actor];
   if (depth == 0) return __builtin_prefetch(&worker, 1);
-  const Connection& in = connections_[worker.first_in];
+  // Tables may be empty, and who has no input may stand behind the last one.
+  const Connection* const in = connections_.data() + worker.first_in;
   if (depth == 1) {
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(worker.ins, kNearSlots); ++i)
-      __builtin_prefetch(&in + i, 1);
+      __builtin_prefetch(in + i, 1);
     if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
     if (worker.outs > 1) __builtin_prefetch(&out_connections_[worker.first_out]);
     return;
@@ -699,8 +700,8 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   if (depth == 2) {
     __builtin_prefetch(&hops_[out.path]);
     __builtin_prefetch(&workers_[out.to], 1);
-    __builtin_prefetch(&far_slots_[out.far_slots], 1);
-    __builtin_prefetch(&far_slots_[in.far_slots], 1);
+    __builtin_prefetch(far_slots_.data() + out.far_slots, 1);
+    if (worker.ins > 0) __builtin_prefetch(far_slots_.data() + in->far_slots, 1);
     return;
   }
   const std::uint32_t begin = out.path + 1, end = begin + hops_[out.path];
