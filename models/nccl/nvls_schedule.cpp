@@ -46,7 +46,8 @@ class NvlsSchedule {
 
   void add() {
     const auto lanes = static_cast<std::uint32_t>(assembly_.partition().parts.size());
-    all_.assign(lanes, std::vector<NodeWorkers>(static_cast<std::size_t>(nodes())));
+    all_.assign(lanes,
+                std::vector<NodeWorkers>(static_cast<std::size_t>(assembly_.nodes_simulated())));
     for (std::uint32_t lane = 0; lane < lanes; ++lane) add_lane(lane);
     if (nodes() == 1 || is_sharp()) return;
     for (std::uint32_t lane = 0; lane < lanes; ++lane)
@@ -360,7 +361,7 @@ class NvlsSchedule {
   std::vector<std::uint32_t> reduce_classes_, bcast_classes_, copy_classes_;
   std::vector<LinkId> to_switch_, from_switch_;  ///< of a node, by local rank
   HeadPrograms programs_;
-  std::vector<std::vector<NodeWorkers>> all_;  ///< by lane and node
+  std::vector<std::vector<NodeWorkers>> all_;  ///< by lane and node that is simulated
   std::optional<CollnetWiring> sharp_;         ///< NVLS over several nodes
 };
 
