@@ -23,7 +23,7 @@ CASES = [
     ("all_reduce, Ring", ["--env", "NCCL_ALGO=Ring"], 8, 1 << 20),
     ("all_gather, Ring", ["--collective", "all_gather", "--env", "NCCL_ALGO=Ring"], 8, 1 << 20),
     ("all_reduce, Tree", ["--env", "NCCL_ALGO=Tree"], 8, 1 << 17),
-    ("all_reduce, NVLS or NVLSTree", ["--env", "NCCL_ALGO=NVLS,NVLSTree"], 8, 1 << 11),
+    ("all_reduce, NVLS or NVLSTree", ["--env", "NCCL_ALGO=NVLS,NVLSTree"], 8, 1 << 17),
     ("all_reduce, NVLS over SHARP",
      ["--sharp", "--env", "NCCL_COLLNET_ENABLE=1", "--env", "NCCL_ALGO=NVLS"], 64, 1 << 17),
     ("alltoall", ["--collective", "alltoall"], 8, 1 << 12),

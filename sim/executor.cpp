@@ -52,13 +52,16 @@ std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Prog
 }
 
 template <class Stamp>
-std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_t thread) {
+std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_t thread,
+                                         std::uint32_t copies) {
   assert(relay_class < relay_classes_.size());
   assert(thread < threads_.size());
+  assert(copies >= 1 && copies <= UINT8_MAX);
   Worker relay;
   relay.kind = static_cast<std::uint16_t>(relay_class);
   relay.role.lane = thread;
   relay.relay = true;
+  relay.copies = static_cast<std::uint8_t>(copies);
   workers_.push_back(relay);
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }
@@ -67,27 +70,52 @@ template <class Stamp>
 void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   assert(spec.from < workers_.size() && spec.to < workers_.size());
   assert(spec.slots >= 1 && spec.slots < 256);
+  assert(spec.copies == 1 || (spec.shares && spec.copies <= UINT16_MAX));
   Connection connection;
   connection.from = spec.from;
   connection.to = spec.to;
   connection.slots = static_cast<std::uint8_t>(spec.slots);
   connection.sized = workers_[spec.to].relay;
   connection.from_relay = workers_[spec.from].relay;
-  const auto [path, is_new] = paths_.try_emplace({spec.path.begin(), spec.path.end()},
-                                                 static_cast<std::uint32_t>(hops_.size()));
-  if (is_new) {
-    hops_.push_back(static_cast<std::uint32_t>(spec.path.size()));
-    hops_.insert(hops_.end(), spec.path.begin(), spec.path.end());
-  }
+  std::vector<std::uint32_t> key(spec.path.begin(), spec.path.end());
+  key.push_back(spec.shares ? 1 : 0);
+  const auto [path, is_new] =
+      paths_.try_emplace(std::move(key), static_cast<std::uint32_t>(hops_.size()));
+  if (is_new) lay_path(spec.path, spec.shares);
   connection.path = path->second;
   connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
                                 [](std::uint32_t link) { return (link & ~kLinkBits) != 0; });
-  const ConnectionKind kind{spec.overhead, spec.sync, spec.credit, spec.ack};
+  const ConnectionKind kind{spec.overhead, spec.sync,   spec.credit,
+                            spec.ack,      spec.copies, spec.shares};
   const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
   connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
   if (known == connection_kinds_.end()) connection_kinds_.push_back(kind);
   assert(connection_kinds_.size() <= 256);
   connections_.push_back(connection);
+}
+
+/// Links that stand in one step several times are kept once, if slices share them.
+template <class Stamp>
+void Executor<Stamp>::lay_path(std::span<const std::uint32_t> path, bool shares) {
+  const std::size_t number = hops_.size();
+  hops_.push_back(0);
+  times_.push_back(0);
+  std::size_t step = hops_.size();
+  for (const std::uint32_t hop : path) {
+    if ((hop & kBeside) == 0) step = hops_.size();
+    const auto same =
+        std::find_if(hops_.begin() + static_cast<std::ptrdiff_t>(step), hops_.end(),
+                     [&](std::uint32_t known) { return ((known ^ hop) & ~kBeside) == 0; });
+    if (same == hops_.end() || !shares) {
+      hops_.push_back(hop);
+      times_.push_back(1);
+    } else {
+      const auto at = static_cast<std::size_t>(same - hops_.begin());
+      assert(times_[at] < UINT8_MAX);
+      ++times_[at];
+    }
+  }
+  hops_[number] = static_cast<std::uint32_t>(hops_.size() - number - 1);
 }
 
 /// Lays connections out by receiver, and gives every worker its inputs and outputs.
@@ -163,7 +191,8 @@ void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
 
 /// Finds the links that slices reach with different lead times (latency between the event that
 /// books the link and the arrival), and begins a leg there: a new event, so that the lead is 0.
-/// That can make leads further on differ, so it goes round until nothing changes.
+/// That can make leads further on differ, so it goes round until nothing changes; within a round
+/// the order of connections counts for nothing.
 template <class Stamp>
 std::vector<bool> Executor<Stamp>::joints() const {
   constexpr std::int64_t unknown = -1;
@@ -172,6 +201,7 @@ std::vector<bool> Executor<Stamp>::joints() const {
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<std::int64_t> leads(links_.size(), unknown);
+    std::vector<bool> more = joins;
     for (const Connection& connection : connections_) {
       const bool from_worker = !workers_[connection.from].relay;
       std::int64_t lead = from_worker ? connection_kinds_[connection.kind].overhead.ps : 0;
@@ -189,11 +219,12 @@ std::vector<bool> Executor<Stamp>::joints() const {
           latency = std::max(latency, links_[link].latency.ps);
           if (joins[link]) continue;
           if (leads[link] == unknown) leads[link] = lead;
-          if (leads[link] != lead) joins[link] = changed = true;
+          if (leads[link] != lead) more[link] = changed = true;
         }
         lead = (joins_at(joins, hop, next) ? 0 : lead) + latency;
       }
     }
+    joins = std::move(more);
   }
   return joins;
 }
@@ -335,15 +366,6 @@ void Executor<Stamp>::arm(std::uint32_t id) {
 }
 
 template <class Stamp>
-void Executor<Stamp>::fill(Connection& connection, Stamp at) {
-  slot(connection, connection.next_fill) = at;
-  if (++connection.next_fill == connection.slots) connection.next_fill = 0;
-  ++connection.in_flight;
-  ++connection.full;
-  if (connection.receiver_waits) arm(connection.to);
-}
-
-template <class Stamp>
 void Executor<Stamp>::drain(Connection& connection, Stamp at) {
   slot(connection, connection.next_drain) = at;
   if (++connection.next_drain == connection.slots) connection.next_drain = 0;
@@ -362,31 +384,69 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   if (connection.sender_waits) arm(connection.from);
 }
 
-/// A link carries the slice; if it is down, later.
-template <class Stamp>
-void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
-  auto& link = links_[id];
-  if constexpr (Stamp::kLossy) {
-    if (const auto through = failing_.send_again(id, link, head, last, wire)) {
-      if constexpr (Stamp::kObserved) show_booking(id, head, *through, wire);
-      return;
-    }
-  }
-  links_.cross(link, head, last, wire);
-  if constexpr (Stamp::kObserved) show_booking(id, head, link.free, wire);
-}
-
 template <class Stamp>
 void Executor<Stamp>::show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const {
   if (wire.count > 0) observer_->books(link, {from.ps}, {to.ps});
+}
+
+/// The next slot to fill is the sender's no more, but not yet full.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::take_slot(Connection& connection) {
+  const std::uint32_t slot = connection.next_fill;
+  if (++connection.next_fill == connection.slots) connection.next_fill = 0;
+  ++connection.in_flight;
+  return slot;
+}
+
+/// On the first leg of its way.
+template <class Stamp>
+auto Executor<Stamp>::piece_of_slot(const Connection& connection, std::uint32_t slot, Stamp first,
+                                    Stamp last, Bytes wire) const -> Piece {
+  Piece piece;
+  piece.first = first;
+  piece.last = last;
+  piece.wire = wire;
+  piece.connection = id_of(connection);
+  piece.slot = static_cast<std::uint8_t>(slot);
+  piece.hop = connection.path + 1;
+  const ConnectionKind& kind = connection_kinds_[connection.kind];
+  piece.copies = static_cast<std::uint16_t>(kind.copies);
+  piece.wide = connection.wide;
+  if (connection.legged) {
+    piece.next_leg = first_leg_[piece.connection];
+    piece.hop_end = legs_[piece.next_leg].hop;
+  } else {
+    piece.next_leg = kNobody;
+    piece.hop_end = piece.hop + hops_[connection.path];
+  }
+  return piece;
+}
+
+/// The next slice of a connection sets out. `alone`: nobody else acts in this round; what shares
+/// links waits for the round's end otherwise.
+template <class Stamp>
+void Executor<Stamp>::send(Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
+                           Bytes wire, bool alone) {
+  const ConnectionKind& kind = connection_kinds_[connection.kind];
+  if (kind.shares && (!alone || connection.wide || kind.copies > 1))
+    return pieces_.push_back(piece_of_slot(connection, slot, first, last, wire));
+  const std::uint32_t begin = connection.path + 1;
+  if (!connection.legged) {
+    last = carry(connection, begin, begin + hops_[connection.path], first, last, wire);
+    return arrive(connection, slot, last);
+  }
+  const std::uint32_t leg = first_leg_[id_of(connection)];
+  last = carry(connection, begin, legs_[leg].hop, first, last, wire);
+  enqueue(leg, {first, last, wire, slot});
 }
 
 /// Books the links from `hop` on for wire bytes: the first byte comes to the first link at `first`,
 /// the last is not there before `last`. Returns when the last one arrives behind the links; `first`
 /// becomes when the first one does.
 template <class Stamp>
-Stamp Executor<Stamp>::carry(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last,
-                             Bytes wire) {
+Stamp Executor<Stamp>::carry(const Connection& connection, std::uint32_t hop, std::uint32_t end,
+                             Stamp& first, Stamp last, Bytes wire) {
+  if (connection.wide) return carry_wide(hop, end, first, last, wire);
   Stamp head = first;
   for (; hop != end; ++hop) {
     const auto& link = links_[hops_[hop]];
@@ -418,22 +478,43 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
   return last;
 }
 
+/// A link carries the slice; if it is down, later.
 template <class Stamp>
-Stamp Executor<Stamp>::carry(const Connection& connection, std::uint32_t hop, std::uint32_t end,
-                             Stamp& first, Stamp last, Bytes wire) {
-  return connection.wide ? carry_wide(hop, end, first, last, wire)
-                         : carry(hop, end, first, last, wire);
+void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
+  auto& link = links_[id];
+  if constexpr (Stamp::kLossy) {
+    if (const auto through = failing_.send_again(id, link, head, last, wire)) {
+      if constexpr (Stamp::kObserved) show_booking(id, head, *through, wire);
+      return;
+    }
+  }
+  links_.cross(link, head, last, wire);
+  if constexpr (Stamp::kObserved) show_booking(id, head, link.free, wire);
 }
 
-/// Sends a slice down a path with legs. Its slot is the sender's no more, but not yet full.
 template <class Stamp>
-void Executor<Stamp>::depart(Connection& connection, Stamp first, Stamp last, Bytes wire) {
-  const std::uint32_t leg = first_leg_[static_cast<std::size_t>(&connection - connections_.data())];
-  const std::uint32_t slot = connection.next_fill;
-  if (++connection.next_fill == connection.slots) connection.next_fill = 0;
-  ++connection.in_flight;
-  last = carry(connection, connection.path + 1, legs_[leg].hop, first, last, wire);
-  enqueue(leg, {first, last, wire, slot});
+void Executor<Stamp>::pass_one(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
+  pass(id, head, last, wire);
+}
+
+/// A piece has crossed the links up to the next leg, or to the receiver.
+template <class Stamp>
+void Executor<Stamp>::finish(const Piece& piece) {
+  if (piece.next_leg == kNobody)
+    return arrive(connections_[piece.connection], piece.slot, piece.last);
+  enqueue(piece.next_leg, {piece.first, piece.last, piece.wire, piece.slot});
+}
+
+template <class Stamp>
+void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, Stamp last) {
+  const ConnectionKind& kind = connection_kinds_[connection.kind];
+  if constexpr (Stamp::kObserved) observer_->arrives(id_of(connection), slot_number, {last.ps});
+  slot(connection, slot_number) = last.plus(kind.sync, Cause::latency);
+  ++connection.full;
+  if (connection.receiver_waits) arm(connection.to);
+  if (!connection.from_relay) return;
+  Connection& input = connections_[workers_[connection.from].first_in];
+  release(input, last.plus(kind.ack + connection_kinds_[input.kind].credit, Cause::slots));
 }
 
 template <class Stamp>
@@ -480,25 +561,18 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
       return carrier_->send(way_of_leg_[id], queue_.now(), flight.wire);
     }
   }
-  flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
-  go_on(id, flight);
-}
-
-/// A slice has crossed a leg.
-template <class Stamp>
-void Executor<Stamp>::go_on(std::uint32_t id, Flight flight) {
-  const Leg& leg = legs_[id];
-  Connection& connection = connections_[leg.connection];
-  if (!leg.last) return enqueue(id + 1, flight);
   const ConnectionKind& kind = connection_kinds_[connection.kind];
-  if constexpr (Stamp::kObserved)
-    observer_->arrives(id_of(connection), flight.slot, {flight.last.ps});
-  slot(connection, flight.slot) = flight.last.plus(kind.sync, Cause::latency);
-  ++connection.full;
-  if (connection.receiver_waits) arm(connection.to);
-  if (!connection.from_relay) return;
-  Connection& input = connections_[workers_[connection.from].first_in];
-  release(input, flight.last.plus(kind.ack + connection_kinds_[input.kind].credit, Cause::slots));
+  const std::uint32_t next_leg = leg.last ? kNobody : id + 1;
+  if (kind.shares && (!alone_ || connection.wide || kind.copies > 1)) {
+    Piece piece = piece_of_slot(connection, flight.slot, flight.first, flight.last, flight.wire);
+    piece.hop = leg.hop;
+    piece.hop_end = leg.hop_end;
+    piece.next_leg = next_leg;
+    return pieces_.push_back(piece);
+  }
+  flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
+  if (next_leg != kNobody) return enqueue(next_leg, flight);
+  arrive(connection, flight.slot, flight.last);
 }
 
 /// Lets the carrier run until its next event is later than the queue's.
@@ -514,7 +588,9 @@ template <class Stamp>
 void Executor<Stamp>::arrived(std::uint32_t way, Instant at) {
   Flight flight = carriage_.take(way);
   set_arrived(flight, carrier_->latency(way), at);
-  go_on(leg_of_way_[way], flight);
+  const std::uint32_t id = leg_of_way_[way];
+  if (!legs_[id].last) return enqueue(id + 1, flight);
+  arrive(connections_[legs_[id].connection], flight.slot, flight.last);
 }
 
 template <class Stamp>
@@ -551,17 +627,8 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   worker.free = end;
   all_outputs<kSingle>(worker, [&](Connection& output) {
     if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
-    if constexpr (Stamp::kObserved) show_departure(output, end);
-    if (output.legged) {
-      depart(output, begin, end, cost.wire);
-      return true;
-    }
-    Stamp first = begin;
-    const std::uint32_t path = output.path + 1;
-    const Stamp arrived = carry(output, path, path + hops_[output.path], first, end, cost.wire);
-    if constexpr (Stamp::kObserved)
-      observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
-    fill(output, arrived.plus(connection_kinds_[output.kind].sync, Cause::latency));
+    if constexpr (Stamp::kObserved) show_departure(output, output.next_fill, end);
+    send(output, take_slot(output), begin, end, cost.wire, kSingle && alone_);
     return true;
   });
   all_inputs<kSingle>(worker, [&](Connection& input) {
@@ -572,34 +639,44 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
 }
 
 template <class Stamp>
-void Executor<Stamp>::act_relay(Worker& relay, Stamp start) {
+void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
+  Worker& relay = workers_[id];
   Connection& input = connections_[relay.first_in];
   Connection& output = connections_[relay.first_out];
   const std::int64_t payload = slot_payload_[input.payload + input.next_drain];
-  Cost& cost = relay_costs_[relay.kind].entry(payload);
-  if (cost.bytes != payload) price(cost, relay_classes_[relay.kind], payload);
-  Thread& thread = threads_[relay.role.lane];
-  const Stamp posted = later(start, thread.free).plus(cost.busy, Cause::latency);
-  thread.free = posted;
   relay.free = start;
-  if constexpr (Stamp::kObserved) {
-    const Instant end{posted.ps}, begin{posted.ps - cost.busy.ps};
-    observer_->relays(id_of(relay), relay.role.lane, begin, end, {payload});
-    show_departure(output, posted);
-  }
   if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
-  const Stamp sent = posted.plus(cost.delay, Cause::latency);
-  if (output.legged) return depart(output, sent, sent, cost.wire);
-  Stamp first = sent;
-  const std::uint32_t path = output.path + 1;
-  const Stamp arrived = carry(output, path, path + hops_[output.path], first, sent, cost.wire);
-  if constexpr (Stamp::kObserved) observer_->arrives(id_of(output), output.next_fill, {arrived.ps});
-  const ConnectionKind& out_kind = connection_kinds_[output.kind];
-  fill(output, arrived.plus(out_kind.sync, Cause::latency));
-  const Duration freed = out_kind.ack + connection_kinds_[input.kind].credit;
-  release(input, arrived.plus(freed, Cause::slots));
+  Cost& cost = relay_costs_[relay.kind].entry(payload);
+  if (cost.bytes != payload) price(cost, relay_classes_[relay.kind], payload);
+  const Post its{id, take_slot(output), start, cost};
+  if (connection_kinds_[output.kind].shares) {
+    posts_.push_back(its);
+    if (alone_) settle_posts();
+    return;
+  }
+  Thread& thread = threads_[relay.role.lane];
+  const Stamp begin = later(start, thread.free);
+  thread.free = begin.plus(cost.busy, Cause::latency);
+  if constexpr (Stamp::kObserved) show_post(its, begin, thread.free);
+  post(its, thread.free, alone_);
+}
+
+template <class Stamp>
+void Executor<Stamp>::show_post(const Post& post, Stamp begin, Stamp end) const {
+  const std::uint32_t thread = workers_[post.relay].role.lane;
+  observer_->relays(post.relay, thread, {begin.ps}, {end.ps}, {post.cost.bytes});
+}
+
+/// The thread is through with it at `end`; `alone`: nobody else acts in this round.
+template <class Stamp>
+void Executor<Stamp>::post(const Post& post, Stamp end, bool alone) {
+  const Worker& relay = workers_[post.relay];
+  Connection& output = connections_[relay.first_out];
+  if constexpr (Stamp::kObserved) show_departure(output, post.slot, end);
+  const Stamp sent = end.plus(post.cost.delay, Cause::latency);
+  send(output, post.slot, sent, sent, post.cost.wire, alone);
 }
 
 template <class Stamp>
@@ -612,7 +689,7 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
     start = {now.ps};
   }
   if (worker.relay) {
-    act_relay(worker, start);
+    act_relay(id, start);
   } else if (worker.single) {
     act_worker<true>(worker, start);
   } else {
@@ -653,9 +730,9 @@ void Executor<Stamp>::show_slice(Worker& worker, Stamp start, Stamp end, std::ui
 }
 
 template <class Stamp>
-void Executor<Stamp>::show_departure(const Connection& connection, Stamp end) const {
-  observer_->departs(id_of(connection), connection.next_fill,
-                     Instant{end.ps} + latency(connection));
+void Executor<Stamp>::show_departure(const Connection& connection, std::uint32_t slot,
+                                     Stamp end) const {
+  observer_->departs(id_of(connection), slot, Instant{end.ps} + latency(connection));
 }
 
 /// Of its links alone.
@@ -776,6 +853,7 @@ std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& pr
     prefetch(actor, depth);
   };
   const Event event = is_large_ ? queue_.pop(soon) : queue_.pop();
+  alone_ = queue_.round_ended() && pieces_.empty() && posts_.empty();
   mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
   if (event.actor >= workers_.size()) {
     act_other(event.actor);
@@ -783,6 +861,7 @@ std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& pr
     act(event.actor, event.at);
     if (++events_ % events_per_pause == 0) pause(progress);
   }
+  if (queue_.round_ended() && !(pieces_.empty() && posts_.empty())) settle();
   return event.actor;
 }
 

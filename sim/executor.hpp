@@ -7,29 +7,32 @@
 //     overhead(connection) + payload / copy_rate(worker class)
 // Its bytes enter the first link of the path after the overhead. A link is a server with a queue in
 // order of arrival: it is booked for wire_bytes / rate from max(arrival of the first byte,
-// busy_until), and bytes pass cut-through. Where ways of different latency join, a link is booked
-// when the first byte comes, by an event that counts for nobody; elsewhere links are booked ahead
-// when the slice starts. The slot is full at the receiver at
+// busy_until), and bytes pass cut-through. Of several that come in one round of an instant
+// the sender with the least number goes first, or, where their connections share, none of them
+// (sharing.cpp). Where ways of different latency join, a link is booked when the
+// first byte comes, by an event that counts for nobody; elsewhere links are booked ahead when the
+// slice starts. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
 // and an input slot is free again at the sender one credit latency after the worker's end. A
 // primitive without outputs books no link. A step of a path can be several links wide (multicast,
 // in-switch reduction): they are booked side by side, and the slowest counts.
 //
 // A relay is a worker that copies nothing: it hands every slice on, unchanged, after its thread (a
-// server that many relays share, in order of arrival) has been busy for the post. Its input slot is
-// free again when the far end has acknowledged the slice.
+// server of many relays, with a queue as that of a link) has been busy for the post. Its input slot
+// is free again when the far end has acknowledged the slice.
 //
 // Exact and deterministic: times are integers, events are totally ordered (radix_heap.hpp), nothing
 // depends on addresses. One event is one slice of one worker or relay. No globals: executors can
 // run side by side. Links lose slices only where an Outage says so (LossyStamp). Links can be left
-// to another rung (CarriedStamp, carrier.hpp). Not modelled here: shares within a link, memory
-// traffic.
+// to another rung (CarriedStamp, carrier.hpp). Not modelled here: shares of a link among slices
+// that come one after another, memory traffic.
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,7 +57,9 @@ class Executor final : public Machine {
   std::uint32_t add_link(LinkSpec spec) override;
   std::uint32_t add_thread() override;
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
-  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread) override;
+  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
+                          std::uint32_t copies) override;
+  using Machine::add_relay;
   std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
   void connect(const ConnectionSpec& spec) override;
@@ -105,6 +110,7 @@ class Executor final : public Machine {
   struct Worker;
   struct Connection;
 
+  void lay_path(std::span<const std::uint32_t> path, bool shares);
   void seal();
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
@@ -124,34 +130,56 @@ class Executor final : public Machine {
   void act(std::uint32_t id, Instant now);
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
-  void act_relay(Worker& relay, Stamp start);
+  struct Post;
+  void act_relay(std::uint32_t id, Stamp start);
+  void post(const Post& post, Stamp end, bool alone);
+  void show_post(const Post& post, Stamp begin, Stamp end) const;
   struct Flight;
   struct Leg;
+  struct Piece;
+  struct Share;
+  struct Behind;
   std::vector<bool> joints() const;
   void lay_legs();
   bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
-  [[gnu::always_inline]] inline void pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire);
   void mark_behind_outages(std::vector<bool>& joins) const;
+  [[gnu::always_inline]] inline void send(Connection& connection, std::uint32_t slot, Stamp first,
+                                          Stamp last, Bytes wire, bool alone);
   [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
                                             std::uint32_t end, Stamp& first, Stamp last,
                                             Bytes wire);
   Stamp carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
-  [[gnu::always_inline]] inline Stamp carry(std::uint32_t hop, std::uint32_t end, Stamp& first,
-                                            Stamp last, Bytes wire);
-  void depart(Connection& connection, Stamp first, Stamp last, Bytes wire);
+  [[gnu::always_inline]] inline void pass(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
+  [[gnu::always_inline]] inline std::uint32_t take_slot(Connection& connection);
+  Piece piece_of_slot(const Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
+                      Bytes wire) const;
+  void pass_one(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
+  void finish(const Piece& piece);
+  [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot, Stamp last);
+  // Servers and those who come to them in one round; see sharing.cpp. What is inline stays there.
+  void settle();
+  void settle_posts();
+  [[gnu::always_inline]] inline void settle_pieces();
+  [[gnu::always_inline]] inline void cross_alone(Piece& piece);
+  [[gnu::always_inline]] inline bool settle_step();
+  [[gnu::always_inline]] inline bool come(const Piece& piece);
+  [[gnu::always_inline]] inline void go(Behind& behind);
+  [[gnu::always_inline]] inline void start_round();
+  [[gnu::always_inline]] inline void add_claim(std::uint32_t server, std::uint32_t& share_of_server,
+                                               std::uint32_t who, Stamp head, Duration occupied,
+                                               std::int64_t times, Bytes wire);
+  [[gnu::always_inline]] inline void serve(Share& share, Stamp& free);
   void enqueue(std::uint32_t leg, const Flight& flight);
   void arm_leg(std::uint32_t leg);
   void act_leg(std::uint32_t leg);
-  void go_on(std::uint32_t leg, Flight flight);
   bool is_carried(std::uint32_t hop) const;
   void wait_for_carrier();
   void arrived(std::uint32_t way, Instant at);
-  [[gnu::always_inline]] inline void fill(Connection& connection, Stamp at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
   void show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload);
   ObservedWait wait_of(Worker& worker, Stamp start);
-  void show_departure(const Connection& connection, Stamp end) const;
+  void show_departure(const Connection& connection, std::uint32_t slot, Stamp end) const;
   void show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const;
   Duration latency(const Connection& connection) const;
   std::uint32_t id_of(const Worker& worker) const {
@@ -203,6 +231,43 @@ class Executor final : public Machine {
     std::uint32_t next = 0;  ///< on the same leg; of those that are free
   };
 
+  /// A slice that has set out, on the links up to the next leg.
+  struct Piece {
+    Stamp first, last;  ///< as those of a Flight, for the link at `hop`
+    Bytes wire;
+    std::uint32_t connection = 0;
+    std::uint32_t hop = 0, hop_end = 0;
+    std::uint32_t next_leg = 0;  ///< kNobody: there is none
+    std::uint16_t copies = 1;
+    std::uint8_t slot = 0;
+    bool wide = false;
+  };
+  /// Of a piece, behind the links of one step.
+  struct Behind {
+    std::uint32_t piece = 0;
+    Stamp first, last;
+  };
+  /// What a relay posts.
+  struct Post {
+    std::uint32_t relay = 0, slot = 0;
+    Stamp start;
+    Cost cost;  ///< of the slice
+  };
+  /// Those who come to one server, a link or a thread, at one time.
+  struct Share {
+    std::uint32_t server = 0;
+    std::uint32_t later = 0;  ///< share of the same server; kNobody: none
+    Stamp head, begin;
+    std::int64_t total = 0;  ///< ps
+  };
+  struct Claim {
+    std::uint32_t who = 0;  ///< in behind_ or posts_
+    std::uint32_t share = 0;
+    std::int64_t occupied = 0;  ///< ps, of each
+    std::int64_t times = 1;     ///< so many come together
+    Bytes wire;
+  };
+
   /// The rest of a path from a link on where ways join: there a slice books links when it arrives,
   /// by an event of its own. What follows one link in another's wake arrives in the order of
   /// departure, so links up to the next joint are booked at once.
@@ -233,6 +298,8 @@ class Executor final : public Machine {
   };
   struct ConnectionKind {
     Duration overhead, sync, credit, ack;
+    std::uint32_t copies = 1;
+    bool shares = false;
     bool operator==(const ConnectionKind&) const = default;
   };
 
@@ -248,6 +315,7 @@ class Executor final : public Machine {
     std::uint16_t kind = 0;  ///< index of its class
     std::uint16_t program = 0;
     std::uint8_t ins = 0, outs = 0;
+    std::uint8_t copies = 1;  ///< of a relay, on its thread
     bool relay = false;
     bool single = false;  ///< at most one input and one output
     bool done = false;
@@ -256,6 +324,8 @@ class Executor final : public Machine {
 
   struct Thread {
     Stamp free;
+    // Scratch, as that of a link.
+    std::uint32_t round = 0, count = 0;
   };
 
   /// What a running machine is, between two instants. The queue follows from it.
@@ -279,6 +349,7 @@ class Executor final : public Machine {
   std::vector<Stamp> far_slots_;
   std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
   std::vector<std::uint32_t> hops_;
+  std::vector<std::uint8_t> times_;       ///< by hop: its link is crossed so many times at once
   std::vector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
   std::vector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
   std::vector<Flight> flights_;  ///< of all legs: few are on their way, and share few places
@@ -293,6 +364,13 @@ class Executor final : public Machine {
   std::vector<RelayClass> relay_classes_;
   std::vector<CostTable> worker_costs_, relay_costs_;
   RadixHeap queue_;
+  bool alone_ = false;         ///< who acts is all of its round
+  std::vector<Piece> pieces_;  ///< of the running round
+  std::vector<Post> posts_;
+  std::vector<Share> shares_;
+  std::vector<Claim> claims_;
+  std::vector<Behind> behind_;  ///< of pieces that share links
+  std::uint32_t round_ = 0;
   bool is_large_ = false;
   std::uint64_t events_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;

@@ -42,7 +42,14 @@ class LinkServers {
     Bytes recent;       ///< the wire bytes it carried last,
     Duration occupied;  ///< and for how long they occupied it
     Duration latency;
-    std::uint32_t kind = 0;
+    std::uint16_t kind = 0;
+    // Scratch of those who book it together, see Executor: of the round with this number,
+    bool is_shared = false;  ///< whether several slices cross it
+    bool differ = false;     ///< whether they differ in size or time; else:
+    bool is_booked = false;
+    std::uint32_t round = 0;
+    std::uint32_t count = 0;  ///< how many
+    Stamp begin;              ///< when they come; once booked, when the link begins with them
   };
 
   /// Numbered from 0.
@@ -51,7 +58,7 @@ class LinkServers {
                                     [&](const Kind& kind) { return kind.spec == spec; });
     Link link;
     link.latency = spec.latency;
-    link.kind = static_cast<std::uint32_t>(known - kinds_.begin());
+    link.kind = static_cast<std::uint16_t>(known - kinds_.begin());
     if (known == kinds_.end()) kinds_.push_back({spec, {}});
     links_.push_back(link);
     return static_cast<std::uint32_t>(links_.size() - 1);
@@ -67,14 +74,19 @@ class LinkServers {
   /// leave the link, its latency not yet passed.
   [[gnu::always_inline]] void cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
     if (wire.count == 0) return;
+    head = later(head, link.free);
+    link.free = head.plus(occupied(link, wire), Cause::link);
+    link.carried += wire;
+    last = later(last, link.free);
+  }
+
+  /// For how long these bytes occupy the link.
+  [[gnu::always_inline]] Duration occupied(Link& link, Bytes wire) {
     if (link.recent != wire) {
       link.recent = wire;
       link.occupied = kinds_[link.kind].occupancy(wire);
     }
-    head = later(head, link.free);
-    link.free = head.plus(link.occupied, Cause::link);
-    link.carried += wire;
-    last = later(last, link.free);
+    return link.occupied;
   }
 
  private:

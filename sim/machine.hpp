@@ -74,6 +74,12 @@ struct ConnectionSpec {
   Duration sync;      ///< from the arrival of the last byte to the slot seen full
   Duration credit;    ///< from the end of the receiving worker to the slot seen free
   Duration ack;  ///< from a relay only: from the arrival of the last byte to the relay's knowing
+  /// Of slices that come to a link, or to a relay's thread, in one round of an instant, each waits
+  /// for half of the others (sharing.cpp); otherwise they are served by the number of who sends.
+  bool shares = false;
+  /// This one stands for so many connections that do the same at the same time over the same links:
+  /// these carry each slice so many times. REQUIRES: shares, if several.
+  std::uint32_t copies = 1;
 };
 
 /// Ids of each kind count up from 0; workers and relays share one count. Programs are not owned.
@@ -86,7 +92,13 @@ class Machine {
   virtual std::uint32_t add_relay_class(const RelayClass& relay_class) = 0;
   virtual std::uint32_t add_worker(std::uint32_t worker_class, const Program& program,
                                    Role role) = 0;
-  virtual std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread) = 0;
+  /// It stands for so many relays that do the same at the same time on this thread. REQUIRES: its
+  /// connections share, if several.
+  virtual std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
+                                  std::uint32_t copies) = 0;
+  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread) {
+    return add_relay(relay_class, thread, 1);
+  }
   /// A worker's inputs and outputs are numbered in the order of these calls, from 0. A relay has
   /// exactly one of each. At most 32 of each, 255 slots, chunks below 4 GiB.
   virtual void connect(const ConnectionSpec& spec) = 0;

@@ -48,7 +48,9 @@ class RadixHeap {
         ->at;
   }
 
-  /// Nothing is left to do in the running instant.
+  /// Nothing is left to do in the running round.
+  bool round_ended() const { return round_next_ == round_.size(); }
+  /// Nor in the running instant.
   bool between_instants() const { return round_next_ == round_.size() && next_round_.empty(); }
 
   /// Forgets all events; the clock stands at `now`.

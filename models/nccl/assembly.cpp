@@ -1,6 +1,7 @@
 #include "models/nccl/assembly.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "models/nccl/post_costs.hpp"
@@ -28,6 +29,7 @@ Fold whole(const Members& members, const Partition& partition) {
   Fold fold;
   fold.nodes = members.node_count();
   fold.rails = unfolded_rails(partition);
+  fold.lanes = all_lanes(partition);
   return fold;
 }
 
@@ -52,7 +54,8 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
       period_(static_cast<std::uint32_t>(fold.nodes * members_.gpus_per_node())),
       copies_(static_cast<std::uint32_t>(is_full ? fold.copies : 1)),
       is_folded_(!is_full && fold.copies_in_all() > 1),
-      merges_(!is_full && fold.merges) {
+      merges_(!is_full && fold.merges),
+      lanes_(is_full ? all_lanes(partition) : fold.lanes) {
   const std::uint32_t simulated = period_ * copies_;
   if (first_thread) first_thread_ = *first_thread;
   for (std::uint32_t i = 0; !first_thread && i < simulated; ++i) {
@@ -142,7 +145,9 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
   if (is_slow) speeds_[id] = speed(rank);
   workers_of_rank_[simulated(rank)].push_back(id);
   lanes_of_rank_[simulated(rank)].push_back(role.lane);
-  slices_ += slices;
+  note_copies(id, lanes_.copies[role.lane]);
+  slices_ += slices * copies(id);
+  merged_ += slices * (copies(id) - 1);
   return id;
 }
 
@@ -158,8 +163,9 @@ bool Assembly::merges(int rank, int other) const {
 
 void Assembly::add_rank(std::uint32_t worker, int rank, std::uint64_t slices) {
   workers_of_rank_[simulated(rank)].push_back(worker);
-  slices_ += slices;
-  merged_ += slices;
+  slices_ += slices * copies(worker);
+  merged_ += slices * copies(worker);
+  has_merged_ = true;
 }
 
 std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
@@ -193,13 +199,19 @@ Duration Assembly::latency(const std::vector<LinkId>& links) const {
   return sum;
 }
 
-std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices) {
-  forwarded_ += slices;
+void Assembly::note_copies(std::uint32_t worker, std::uint32_t copies) {
+  if (copies == 1) return;
+  assert(copies <= UINT8_MAX);
+  copies_of_worker_.resize(std::max(copies_of_worker_.size(), worker + std::size_t{1}), 1);
+  copies_of_worker_[worker] = static_cast<std::uint8_t>(copies);
+}
+
+std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies) {
+  add_forwarded(slices, copies);
   const std::size_t rank = simulated(members_.rank(node, gpu));
-  const std::uint32_t thread = copies_alone(run_.transport.network)
-                                   ? machine_.add_thread()
-                                   : first_thread_ + static_cast<std::uint32_t>(rank);
-  return machine_.add_relay(relay_class_, thread);
+  if (copies_alone(run_.transport.network))
+    return machine_.add_relay(relay_class_, machine_.add_thread(), 1);
+  return machine_.add_relay(relay_class_, first_thread_ + static_cast<std::uint32_t>(rank), copies);
 }
 
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
@@ -209,6 +221,8 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   const auto kind = static_cast<std::size_t>(way.kind);
   ConnectionSpec slots;
   slots.from = from;
+  slots.shares = shares();
+  slots.copies = copies(from);
   slots.slots = static_cast<std::uint32_t>(partition_.shape.slices_in_flight());
   slots.overhead = fixed_cost(from, costs().overhead[kind]);
   slots.path = path;
@@ -220,7 +234,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
     machine_.connect(slots);
     return;
   }
-  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices);
+  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices, copies(from));
   // The flag follows the data: where both go to host memory it adds nothing.
   slots.to = proxy;
   slots.sync = std::max(Duration{}, way.sender_flag - near_latency);

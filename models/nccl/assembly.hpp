@@ -13,7 +13,6 @@
 #include "models/nccl/simulation.hpp"
 #include "models/nccl/transport.hpp"
 #include "sim/machine.hpp"
-#include "sim/zipped_machine.hpp"
 
 namespace fabricast {
 
@@ -25,10 +24,10 @@ class Assembly {
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
            const CollectiveRun& run, const Partition& partition,
            std::optional<std::uint32_t> first_thread = std::nullopt);
-  /// The same for a run that may be folded: of ranks that are alike, only the first, or all of them
-  /// (`is_full`), numbered such that copies follow each other. REQUIRES: the algorithm builds with
-  /// each_place() where anything is folded; a machine without links if there are copies, unless
-  /// is_full.
+  /// The same for a run that may be folded: of ranks and channels that are alike, only the first,
+  /// or all of them (`is_full`), numbered such that copies follow each other. REQUIRES: the
+  /// algorithm builds with each_place() where anything is folded, or its connections share links
+  /// evenly; a machine without links if there are copies, unless is_full.
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
            const CollectiveRun& run, const Partition& partition, const Fold& fold, bool is_full,
            std::optional<std::uint32_t> first_thread = std::nullopt);
@@ -49,19 +48,6 @@ class Assembly {
   /// The first so many; for builders that do not use each_place().
   int nodes_simulated() const { return is_folded_ ? fold_.nodes_simulated() : nodes(); }
   Machine& machine() { return machine_; }
-  /// Builds what `add(lane, node)` adds, and beside it what it adds for the image, where both are
-  /// simulated. REQUIRES: a node of the first half, if there are images.
-  template <class Add>
-  void add_with_image(std::uint32_t lane, int node, Add add) {
-    if (is_folded_ || !fold_.mirror.folds) return add(lane, node);
-    machine_.begin(2);
-    add(lane, node);
-    machine_.next_copy();
-    add(fold_.mirror.lane[lane], nodes() - 1 - node);
-    machine_.end();
-  }
-  /// Of these nodes none is another's image.
-  int nodes_without_images() const { return nodes() / fold_.mirror.copies(); }
 
   /// Calls `visit` with the ranks (or the places of a ring) that are simulated, copies in a row.
   template <class Visit>
@@ -76,12 +62,30 @@ class Assembly {
   /// Lanes by class, of Tree: copies of each other, of which the first `copies_of_lanes()` are
   /// simulated.
   const std::vector<std::vector<std::uint32_t>>& lanes() const { return fold_.rails.lanes; }
-  /// Of Tree and NVLSTree.
-  const TreeMirror& mirror() const { return fold_.mirror; }
-  bool is_folded() const { return is_folded_; }
   std::size_t copies_of_lanes() const {
     return static_cast<std::size_t>(is_folded_ ? 1 : fold_.rails.copies);
   }
+  /// Of Tree and NVLSTree.
+  const TreeMirror& mirror() const { return fold_.mirror; }
+  /// Of NVLS and NVLSTree: parts of the partition that are simulated,
+  const std::vector<std::uint32_t>& built_lanes() const { return lanes_.built; }
+  /// and so many take the ways of one of them.
+  std::uint32_t copies_of_lane(std::uint32_t lane) const { return lanes_.copies[lane]; }
+  /// Of a head (local rank).
+  bool is_simulated_head(int local) const {
+    return !is_folded_ || fold_.rails.copies == 1 ||
+           fold_.rails.gpu[static_cast<std::size_t>(local)] == local;
+  }
+  struct LaneOfNode {
+    std::uint32_t lane;
+    int node;
+  };
+  /// The one that is simulated for this one.
+  LaneOfNode built(std::uint32_t lane, int node) const {
+    if (!is_folded_ || node < nodes_simulated() || !fold_.mirror.folds) return {lane, node};
+    return {lanes_.like[fold_.mirror.lane[lane]], nodes() - 1 - node};
+  }
+  bool is_folded() const { return is_folded_; }
   /// Whether one worker can stand for two ranks of a node that do the same: their GPUs copy at one
   /// rate.
   bool merges(int rank, int other) const;
@@ -125,7 +129,17 @@ class Assembly {
                std::vector<std::uint32_t> before = {});
 
   /// A proxy that posts messages on the thread of this GPU's process.
-  std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices);
+  std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1);
+
+  /// Channels of NVLS go on in step, and share links and threads evenly (docs/scale.md says what
+  /// measured runs say to it).
+  bool shares() const {
+    return run_.algorithm == Algorithm::nvls || run_.algorithm == Algorithm::nvls_tree;
+  }
+  /// A worker or junction stands for so many in its place, of channels that take the same ways.
+  std::uint32_t copies(std::uint32_t worker) const {
+    return worker < copies_of_worker_.size() ? copies_of_worker_[worker] : 1;
+  }
 
   Duration latency(const std::vector<LinkId>& links) const;
 
@@ -148,11 +162,15 @@ class Assembly {
   /// Slices that all GPU workers handle.
   std::uint64_t slices() const { return slices_; }
   /// Whether a worker stands for several ranks of a node.
-  bool has_merged() const { return merged_ > 0; }
+  bool has_merged() const { return has_merged_; }
   /// The machine's, with those that proxies forward and the fabric passes on: one event each.
-  std::uint64_t events() const { return slices_ - merged_ + forwarded_; }
+  std::uint64_t events() const { return slices_ + forwarded_ - merged_; }
   /// Slices handled by what is no GPU: counted as events only.
-  void add_forwarded(std::uint64_t slices) { forwarded_ += slices; }
+  void add_forwarded(std::uint64_t slices, std::uint32_t copies = 1) {
+    forwarded_ += slices * copies;
+    merged_ += slices * (copies - 1);
+  }
+
   /// The same for what no node has for itself, in the full run and in the machine, of which
   /// add_forwarded() knows.
   void add_shared(std::uint64_t full, std::uint64_t simulated) {
@@ -168,13 +186,14 @@ class Assembly {
   /// The rank that is simulated for this one.
   std::size_t simulated(int rank) const;
   std::uint32_t add_worker_class(const WorkerClass& kind);
+  void note_copies(std::uint32_t worker, std::uint32_t copies);
   std::uint64_t copies_simulated_as_one() const {
     return static_cast<std::uint64_t>(is_folded_ ? fold_.copies_in_all() : 1);
   }
   double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
-  ZippedMachine machine_;
+  Machine& machine_;
   const Cluster& cluster_;
   const SoftwareCosts& software_;
   const CollectiveRun& run_;
@@ -183,7 +202,9 @@ class Assembly {
   Fold fold_;
   std::uint32_t period_ = 0;  ///< ranks
   std::uint32_t copies_ = 1;  ///< simulated
-  bool is_folded_ = false, merges_ = false;
+  bool is_folded_ = false, merges_ = false, has_merged_ = false;
+  Lanes lanes_;
+  std::vector<std::uint8_t> copies_of_worker_;
   std::map<std::uint32_t, std::uint32_t> links_;
   std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
   std::uint32_t relay_class_ = 0;

@@ -227,22 +227,29 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
                    : is_fused           ? "messages are split over NICs that NCCL takes for one"
                    : members.is_split() ? "hosts fall apart into groups of GPUs"
                                         : "calls of a group are not folded yet";
-    if (run.has_algorithm()) none.rails = unfolded_rails(partition_of(run, members));
+    if (run.has_algorithm()) {
+      none.rails = unfolded_rails(partition_of(run, members));
+      none.lanes = all_lanes(partition_of(run, members));
+    }
     return none;
   }
   Fold fold = Finder(cluster, run).find();
-  const bool tree = run.algorithm == Algorithm::tree;
-  if ((tree || run.algorithm == Algorithm::nvls_tree) && is_tuned(run.collective)) {
-    const Members members = members_of(run, cluster.nodes());
-    const Partition partition = partition_of(run, members);
-    fold.rails = tree ? find_rails(cluster, run, members, partition) : unfolded_rails(partition);
+  if (!is_tuned(run.collective)) return fold;
+  const Members members = members_of(run, cluster.nodes());
+  const Partition partition = partition_of(run, members);
+  const bool nvls = run.algorithm == Algorithm::nvls || run.algorithm == Algorithm::nvls_tree;
+  const bool tree = run.algorithm == Algorithm::tree || run.algorithm == Algorithm::nvls_tree;
+  fold.rails = tree || (nvls && members.node_count() == 1)
+                   ? find_rails(cluster, run, members, partition)
+                   : unfolded_rails(partition);
+  if (tree) {
     fold.mirror = find_mirror(cluster, run, members, partition, fold.rails);
     if (fold.mirror.folds) fold.why_not = "nodes of a binary tree have one image each";
     for (const std::string& too : {fold.mirror.why_not, fold.rails.why_not})
       if (!fold.why_not.ends_with(too)) fold.why_not += "; " + too;
   }
-  const bool nvls = run.algorithm == Algorithm::nvls || run.algorithm == Algorithm::nvls_tree;
-  fold.merges = nvls && is_tuned(run.collective) && run.faults.outages.empty();
+  fold.lanes = nvls ? find_lanes(run, members, partition) : all_lanes(partition);
+  fold.merges = nvls && run.faults.outages.empty();
   return fold;
 }
 

@@ -6,10 +6,12 @@
 // kind, and it moves each of them (no link is mapped onto itself), so that of one kind no two use
 // one link or one proxy thread. Who goes first where several do is a matter of their numbers:
 // copies are numbered one after another (Assembly), in full runs too, so that the order is the same
-// at all copies. Hence each round of events in the full run is the folded one, copied.
+// at all copies. Channels of NVLS share instead (sim/sharing.cpp), and numbers decide nothing.
+// Hence each round of events in the full run is the folded one, copied.
 
 #include <string>
 
+#include "models/nccl/lanes.hpp"
 #include "models/nccl/rails.hpp"
 #include "models/nccl/tree_mirror.hpp"
 
@@ -20,11 +22,12 @@ struct Fold {
   int copies = 1;      ///< of each node, itself included; 1 = nothing is folded
   int step = 0;        ///< nodes of the cluster from one to its copy
   int first = 0;       ///< where the first step begins: whole leaves, or pods, if it goes over them
-  Rails rails;         ///< of Tree, whose nodes no step makes equal
+  Rails rails;         ///< of Tree, NVLS and NVLSTree
   TreeMirror mirror;   ///< of Tree and NVLSTree, likewise
   bool sharp = false;  ///< of NVLS and CollNet: nodes stand below one SHARP tree, wherever they are
   int leaves = 0;      ///< of that tree
   bool merges = false;  ///< of NVLS: GPUs of a node that copy alike copy as one
+  Lanes lanes;          ///< of calls with an algorithm; of NVLS alike channels are merged
   std::string why_not;  ///< what stands against folding, or against folding more; "" = nothing
 
   /// Ranks that do as one of them does, itself included.

@@ -37,7 +37,7 @@ class HeadPrograms {
   std::uint32_t add_junction(HeadShare share, std::uint32_t inputs, std::uint32_t outputs,
                              Role role) {
     const HeadProgram& runs = get(share, inputs, outputs);
-    assembly_.add_forwarded(runs.slices(role.lane));
+    assembly_.add_forwarded(runs.slices(role.lane), assembly_.copies_of_lane(role.lane));
     return assembly_.machine().add_worker(wire_class_, runs, role);
   }
 

@@ -32,11 +32,14 @@ class NvlsSchedule {
  public:
   explicit NvlsSchedule(Assembly& assembly)
       : assembly_(assembly),
-        heads_(distinct_heads(assembly.run().graph)),
+        heads_in_all_(static_cast<std::uint32_t>(distinct_heads(assembly.run().graph).size())),
         reduce_classes_(assembly.worker_classes(is_sharp() ? kSharpReduceShare : kReduceShare)),
         bcast_classes_(assembly.worker_classes(is_sharp() ? kSharpBcastShare : kBcastShare)),
         copy_classes_(assembly.worker_classes(copy_rate())),
-        programs_(assembly, heads()) {
+        programs_(assembly, heads_in_all_) {
+    const std::vector<int> all = distinct_heads(assembly.run().graph);
+    for (std::uint32_t number = 0; number < heads_in_all_; ++number)
+      if (assembly.is_simulated_head(all[number])) heads_.push_back({all[number], number});
     if (is_sharp()) sharp_.emplace(assembly, programs_);
     for (const int gpu : assembly.members().gpus()) {
       to_switch_.push_back(switch_links(gpu).front());
@@ -45,25 +48,47 @@ class NvlsSchedule {
   }
 
   void add() {
-    const auto lanes = static_cast<std::uint32_t>(assembly_.partition().parts.size());
-    all_.assign(lanes,
-                std::vector<NodeWorkers>(static_cast<std::size_t>(assembly_.nodes_simulated())));
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) add_lane(lane);
-    if (nodes() == 1 || is_sharp()) return;
-    for (std::uint32_t lane = 0; lane < lanes; ++lane)
-      for (std::uint32_t head = 0; head < heads(); ++head) connect_tree(lane, head);
+    all_.resize(assembly_.partition().parts.size());
+    const auto each_place = [&](auto visit) {
+      for (const std::uint32_t lane : assembly_.built_lanes())
+        for (int node = 0; node < assembly_.nodes_simulated(); ++node) visit(lane, node);
+    };
+    // What acts at the same time, one place of all nodes, stands in a row.
+    for (const std::uint32_t lane : assembly_.built_lanes())
+      all_[lane].resize(static_cast<std::size_t>(assembly_.nodes_simulated()));
+    each_place([&](std::uint32_t lane, int node) {
+      for (std::uint32_t group = 0; group < groups(); ++group)
+        add_group(built(lane, node), lane, node, group);
+    });
+    for (std::uint32_t head = 0; head < heads(); ++head)
+      each_place(
+          [&](std::uint32_t lane, int node) { add_head(built(lane, node), lane, node, head); });
+    each_place([&](std::uint32_t lane, int node) { connect_node(built(lane, node), node); });
+    for (std::uint32_t head = 0; head < heads(); ++head) {
+      if (is_sharp()) {
+        for (const std::uint32_t lane : assembly_.built_lanes()) connect_sharp(lane, head);
+      } else if (nodes() > 1) {
+        each_place([&](std::uint32_t lane, int node) { connect_children(lane, node, head); });
+      }
+    }
   }
 
  private:
   using Path = std::vector<std::uint32_t>;
 
+  /// A GPU that owns a part of every message.
+  struct Head {
+    int local;             ///< rank
+    std::uint32_t number;  ///< among all heads
+  };
   /// The workers of one channel on one node.
   struct NodeWorkers {
     /// By group of ranks, those that copy: one for all that do the same at the same time, as they
     /// are joined to the same heads in the same way, or one for each rank.
     std::vector<std::vector<std::uint32_t>> scatter, gather;
-    std::vector<std::uint32_t> copiers;             ///< by group: how many
-    std::vector<std::uint32_t> reduce, bcast, fan;  ///< by head; bcast: the root's is its reduce
+    std::vector<std::uint32_t> copiers;  ///< by group: how many
+    /// By head that is simulated; bcast: the root's is its reduce.
+    std::vector<std::uint32_t> reduce, bcast, fan;
     /// By head, of each group of ranks, where there are several groups.
     std::vector<std::vector<std::uint32_t>> met, spread;
   };
@@ -79,7 +104,7 @@ class NvlsSchedule {
     const double share =
         run().algorithm == Algorithm::nvls_tree ? software.nvls_tree_copy_share : 1;
     const auto rate = static_cast<double>(software.nvls_copy_rate.bytes_per_s);
-    return {std::llround(rate * share / static_cast<double>(heads_.size()))};
+    return {std::llround(rate * share / static_cast<double>(heads_in_all_))};
   }
   /// Ranks of a node that stand together, and what the head is connected to in their place.
   std::uint32_t groups() const { return (gpus() + kRanksMet - 1) / kRanksMet; }
@@ -120,12 +145,12 @@ class NvlsSchedule {
   Path load_reduce(int node, std::uint32_t head) const {
     Path path;
     append_all(path, node, to_switch_);
-    append_one(path, node, from_switch_[static_cast<std::size_t>(heads_[head])]);
+    append_one(path, node, from_switch_[static_cast<std::size_t>(heads_[head].local)]);
     return path;
   }
   /// multimem store: the head to the switch, the switch to every rank's memory.
   void append_store(Path& path, int node, std::uint32_t head) const {
-    append_one(path, node, to_switch_[static_cast<std::size_t>(heads_[head])]);
+    append_one(path, node, to_switch_[static_cast<std::size_t>(heads_[head].local)]);
     append_all(path, node, from_switch_);
   }
 
@@ -133,36 +158,18 @@ class NvlsSchedule {
     const int channel = assembly_.partition().parts[lane].channel;
     return nvls_links(run().graph, nodes(), assembly_.gpus(), channel, rank);
   }
-  int rank_of(int node, std::uint32_t head) const { return node * assembly_.gpus() + heads_[head]; }
-
-  /// Where NVLS is folded below a SHARP tree, the first nodes; else those without images.
-  int nodes_built() const {
-    return is_sharp() ? assembly_.nodes_simulated() : assembly_.nodes_without_images();
+  int rank_of(int node, std::uint32_t head) const {
+    return node * assembly_.gpus() + heads_[head].local;
   }
 
   /// Of a node that is not simulated: its image's.
   const NodeWorkers& at(std::uint32_t lane, int node) const {
-    if (is_sharp() || node < assembly_.nodes_simulated())
-      return all_[lane][static_cast<std::size_t>(node)];
-    return all_[assembly_.mirror().lane[lane]][static_cast<std::size_t>(nodes() - 1 - node)];
+    const auto place = assembly_.built(lane, node);
+    return all_[place.lane][static_cast<std::size_t>(place.node)];
   }
 
-  void add_lane(std::uint32_t first) {
-    for (int place = 0; place < nodes_built(); ++place)
-      assembly_.add_with_image(first, place, [&](std::uint32_t lane, int node) {
-        all_[lane][static_cast<std::size_t>(node)] = add_node(lane, node);
-      });
-    for (int place = 0; place < nodes_built(); ++place)
-      assembly_.add_with_image(
-          first, place, [&](std::uint32_t lane, int node) { connect_node(at(lane, node), node); });
-    for (std::uint32_t head = 0; is_sharp() && head < heads(); ++head) connect_sharp(first, head);
-  }
-
-  NodeWorkers add_node(std::uint32_t lane, int node) {
-    NodeWorkers out;
-    for (std::uint32_t group = 0; group < groups(); ++group) add_group(out, lane, node, group);
-    for (std::uint32_t head = 0; head < heads(); ++head) add_head(out, lane, node, head);
-    return out;
+  NodeWorkers& built(std::uint32_t lane, int node) {
+    return all_[lane][static_cast<std::size_t>(node)];
   }
 
   void add_group(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t group) {
@@ -170,7 +177,9 @@ class NvlsSchedule {
     out.gather.emplace_back();
     std::vector<int> copiers;
     for (std::uint32_t i = 0; i < group_size(group); ++i) {
-      const int rank = node * assembly_.gpus() + static_cast<int>(group_begin(group) + i);
+      const int local = static_cast<int>(group_begin(group) + i);
+      if (!assembly_.is_simulated_head(local)) continue;
+      const int rank = node * assembly_.gpus() + local;
       const auto like = static_cast<std::size_t>(
           std::ranges::find_if(copiers, [&](int other) { return assembly_.merges(other, rank); }) -
           copiers.begin());
@@ -198,7 +207,7 @@ class NvlsSchedule {
     } else {
       add_tree_head(out, lane, node, head);
     }
-    const Role role{lane, head};
+    const Role role{lane, heads_[head].number};
     if (!is_sharp() || gathers())
       out.fan.push_back(
           programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? peers(out) : 0, role));
@@ -216,7 +225,7 @@ class NvlsSchedule {
 
   void add_tree_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
     const int rank = rank_of(node, head);
-    const Role role{lane, head};
+    const Role role{lane, heads_[head].number};
     std::uint32_t children = 0;
     bool root = true;
     if (nodes() > 1) {
@@ -238,7 +247,7 @@ class NvlsSchedule {
   /// node's share.
   void add_sharp_head(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t head) {
     const int rank = rank_of(node, head);
-    const Role role{lane, head}, share{lane, static_cast<std::uint32_t>(node)};
+    const Role role{lane, heads_[head].number}, share{lane, static_cast<std::uint32_t>(node)};
     out.reduce.push_back(
         reduces()
             ? programs_.add_worker(reduce_classes_, HeadShare::one_chunk, peers(out), 1, role, rank)
@@ -255,6 +264,8 @@ class NvlsSchedule {
     spec.from = from;
     spec.to = to;
     spec.slots = slots;
+    spec.shares = assembly_.shares();
+    spec.copies = assembly_.copies(from);
     spec.path = path;
     spec.overhead = assembly_.fixed_cost(from, overhead);
     spec.sync = sync;
@@ -319,12 +330,6 @@ class NvlsSchedule {
     }
   }
 
-  void connect_tree(std::uint32_t first, std::uint32_t head) {
-    for (int place = 0; place < nodes_built(); ++place)
-      assembly_.add_with_image(
-          first, place, [&](std::uint32_t lane, int node) { connect_children(lane, node, head); });
-  }
-
   void connect_children(std::uint32_t lane, int node, std::uint32_t head) {
     const std::uint64_t slices = programs_.get(HeadShare::one_chunk, 1, 1).slices(lane);
     const NvlsLinks tree = links(lane, rank_of(node, head));
@@ -348,16 +353,18 @@ class NvlsSchedule {
       ends.push_back({workers.reduce[head], workers.bcast[head], endpoint(lane, node, head),
                       reduces() ? load_reduce(node, head) : Path{}});
     }
-    sharp_->connect({lane, head}, ends);
+    sharp_->connect({lane, heads_[head].number}, ends);
   }
 
   Endpoint endpoint(std::uint32_t lane, int node, std::uint32_t head) const {
     const int channel = assembly_.partition().parts[lane].channel;
-    return assembly_.endpoint(rank_of(node, head), nic_of_head(run().graph, heads_[head], channel));
+    return assembly_.endpoint(rank_of(node, head),
+                              nic_of_head(run().graph, heads_[head].local, channel));
   }
 
   Assembly& assembly_;
-  std::vector<int> heads_;  ///< local ranks
+  std::uint32_t heads_in_all_;
+  std::vector<Head> heads_;  ///< that are simulated
   std::vector<std::uint32_t> reduce_classes_, bcast_classes_, copy_classes_;
   std::vector<LinkId> to_switch_, from_switch_;  ///< of a node, by local rank
   HeadPrograms programs_;

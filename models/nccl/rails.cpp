@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "models/nccl/head_program.hpp"
+#include "models/nccl/nvls_links.hpp"
 #include "models/nccl/tree_links.hpp"
 
 namespace fabricast {
@@ -58,6 +60,7 @@ class Finder {
     if (!run_.faults.outages.empty()) return none("a link goes down");
     if (cluster_.has_own_rates()) return none("a link has a rate of its own");
     if (!has_equal_planes()) return none("ways of rails cross the fabric differently");
+    if (run_.algorithm != Algorithm::tree) return find_heads();
     for (int target = 1; target < run_.graph.channel_count(); ++target) {
       Rails rails = folded(target);
       if (rails.copies > best.copies) best = std::move(rails);
@@ -70,6 +73,79 @@ class Finder {
     Rails out = unfolded_rails(partition_);
     out.why_not = std::move(why);
     return out;
+  }
+
+  /// Of NVLS: its channels stay, and heads move.
+  Rails find_heads() const {
+    const std::vector<int> heads = distinct_heads(run_.graph);
+    if (std::ssize(heads) != members_.gpus_per_node()) return none("not every GPU is a head");
+    if (!has_equal_chunks()) return none("the last chunks of heads differ in size");
+    Rails best = none("rails are unlike");
+    for (std::size_t by = 1; by < heads.size(); ++by) {
+      Rails rails = turned(heads, by);
+      if (rails.copies > best.copies) best = std::move(rails);
+    }
+    return best;
+  }
+
+  bool has_equal_chunks() const {
+    const auto heads = static_cast<std::uint32_t>(members_.gpus_per_node());
+    const HeadChunks chunks(run_.collective, heads, members_.node_count(), partition_);
+    for (std::uint32_t lane = 0; lane < partition_.parts.size(); ++lane) {
+      const std::uint32_t last = chunks.loops(lane) - 1;
+      if (chunks.one(lane, last, 0) != chunks.one(lane, last, heads - 1)) return false;
+    }
+    return true;
+  }
+
+  /// Each head goes so many on.
+  Rails turned(const std::vector<int>& heads, std::size_t by) const {
+    Rails out = none("rails are unlike");
+    Move move;
+    Map back, nics_back;
+    for (std::size_t i = 0; i < heads.size(); ++i)
+      move.gpus[heads[i]] = heads[(i + by) % heads.size()];
+    const int copies = order(move.gpus);
+    if (!has_equal_gpus(move) || !moves_switch_links(move, back)) return out;
+    for (const ChannelPart& part : partition_.parts) {
+      if (members_.node_count() == 1) break;
+      for (const auto& [from, to] : move.gpus) {
+        const int a = nic_of_head(run_.graph, from, part.channel),
+                  b = nic_of_head(run_.graph, to, part.channel);
+        if (move.nics.contains(a) && move.nics.at(a) == b) continue;  // looked at already
+        if (!put(move.nics, nics_back, a, b)) return out;
+        for (const bool is_up : {false, true})
+          if (!moves_way(move, back, way(is_up, from, a, !is_up, from, a),
+                         way(is_up, to, b, !is_up, to, b)))
+            return out;
+      }
+    }
+    if (order(move.links) != copies) return out;
+    out.copies = copies;
+    out.why_not.clear();
+    fill(out, move);
+    return out;
+  }
+
+  /// Of all GPUs, which every head uses.
+  bool moves_switch_links(Move& move, Map& back) const {
+    const NodeGraph& node = cluster_.node();
+    const auto vertex = [&](int local) {
+      const auto gpu = static_cast<std::size_t>(members_.gpus()[static_cast<std::size_t>(local)]);
+      return node.gpus()[gpu].vertex;
+    };
+    return std::ranges::all_of(move.gpus, [&](const auto& moved) {
+      const auto [from, to] = moved;
+      const auto a = node.nvlink_route(vertex(from), vertex(to)),
+                 b = node.nvlink_route(vertex(to), vertex(move.gpus.at(to)));
+      const auto like = [&](LinkId x, LinkId y) {
+        return node.link(x).rate == node.link(y).rate &&
+               node.link(x).latency == node.link(y).latency &&
+               put(move.links, back, static_cast<int>(index_of(x)), static_cast<int>(index_of(y)));
+      };
+      return a.size() == 2 && b.size() == 2 && like(a.front(), b.front()) &&
+             like(a.back(), b.back());
+    });
   }
 
   const GraphChannel& channel(int number) const {
@@ -146,8 +222,10 @@ class Finder {
       const int from = channels.first, to = channels.second;
       const std::vector<int>&a = channel(from).gpu_order, &b = channel(to).gpu_order;
       const auto add = [&](int node_from, std::size_t i, int node_to, std::size_t k) {
-        return moves_way(move, back, way(node_from, a[i], from, node_to, a[k]),
-                         way(node_from, b[i], to, node_to, b[k]));
+        const auto nic = [&](int of, int local) { return nic_of(run_.graph, of, local); };
+        return moves_way(move, back,
+                         way(node_from, a[i], nic(from, a[i]), node_to, a[k], nic(from, a[k])),
+                         way(node_from, b[i], nic(to, b[i]), node_to, b[k], nic(to, b[k])));
       };
       for (std::size_t i = 0; i + 1 < a.size(); ++i)
         if (!add(0, i, 0, i + 1) || !add(0, i + 1, 0, i)) return false;
@@ -160,14 +238,14 @@ class Finder {
     return true;
   }
 
-  Transport way(int node_from, int from, int of_channel, int node_to, int to) const {
-    const auto end = [&](int node, int local) {
+  /// From a local rank and NIC of one of two nodes to those of another.
+  Transport way(int node_from, int from, int nic_from, int node_to, int to, int nic_to) const {
+    const auto end = [&](int node, int local, int nic) {
       return Endpoint{members_.nodes()[static_cast<std::size_t>(node)],
-                      members_.gpus()[static_cast<std::size_t>(local)],
-                      nic_of(run_.graph, of_channel, local)};
+                      members_.gpus()[static_cast<std::size_t>(local)], nic};
     };
-    return plan_transport(cluster_, members_.gpus(), run_.protocol, end(node_from, from),
-                          end(node_to, to), run_.transport);
+    return plan_transport(cluster_, members_.gpus(), run_.protocol, end(node_from, from, nic_from),
+                          end(node_to, to, nic_to), run_.transport);
   }
 
   bool moves_way(Move& move, Map& back, const Transport& a, const Transport& b) const {

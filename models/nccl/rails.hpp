@@ -1,7 +1,8 @@
 #pragma once
 // Symmetry inside nodes: when the GPUs of all nodes move on to the next rail, their NICs and the
 // channels with them, the run is the same run. Then of channels that are each other's copies one is
-// enough. Why that is exact: as for Fold (fold.hpp), with rails for nodes.
+// enough. Channels of NVLS and NVLSTree stay, but their heads move: there one head is enough. Why
+// that is exact: as for Fold (fold.hpp), with rails for nodes.
 
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ struct Rails {
 
 /// Nothing is folded: each part of the partition stands for itself.
 Rails unfolded_rails(const Partition& partition);
-/// REQUIRES: Tree.
+/// REQUIRES: Tree, NVLSTree or NVLS on one node.
 Rails find_rails(const Cluster& cluster, const CollectiveRun& run, const Members& members,
                  const Partition& partition);
 

@@ -33,11 +33,12 @@ std::uint32_t TimelineRecorder::add_worker(std::uint32_t worker_class, const Pro
   return machine_.add_worker(worker_class, program, role);
 }
 
-std::uint32_t TimelineRecorder::add_relay(std::uint32_t relay_class, std::uint32_t thread) {
+std::uint32_t TimelineRecorder::add_relay(std::uint32_t relay_class, std::uint32_t thread,
+                                          std::uint32_t copies) {
   Actor relay;
   relay.role.lane = thread;
   actors_.push_back(relay);
-  return machine_.add_relay(relay_class, thread);
+  return machine_.add_relay(relay_class, thread, copies);
 }
 
 void TimelineRecorder::connect(const ConnectionSpec& spec) {

@@ -26,7 +26,8 @@ class TimelineRecorder final : public Machine, public Observer {
   std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
-  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread) override;
+  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
+                          std::uint32_t copies) override;
   void connect(const ConnectionSpec& spec) override;
   std::uint32_t workers() const override { return machine_.workers(); }
 

@@ -98,7 +98,11 @@ class Finder {
   bool has_like_ways(std::uint32_t lane) {
     if (is_nvls()) {
       const std::vector<int> heads = distinct_heads(run_.graph);
-      return std::ranges::all_of(heads, [&](int head) { return has_like_ways(lane, head); });
+      return std::ranges::all_of(heads, [&](int head) {
+        const bool is_copy =
+            rails_.copies > 1 && rails_.gpu[static_cast<std::size_t>(head)] != head;
+        return is_copy || has_like_ways(lane, head);
+      });
     }
     const int searched = channel(lane) % run_.graph.channel_count();
     return has_like_ways(lane,

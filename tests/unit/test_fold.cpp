@@ -236,6 +236,23 @@ TEST_CASE("rails of trees that are unlike in one place are not folded, and say w
 
 namespace {
 
+/// Each with the NIC of its number.
+void set_heads(CollectiveRun& run) {
+  run.graph.pattern = GraphPattern::nvls;
+  run.graph.channels.clear();
+  for (int head = 0; head < run.heads.heads; ++head) {
+    GraphChannel channel;
+    channel.gpu_order = {head};
+    channel.net_in = channel.net_out = head;
+    run.graph.channels.push_back(channel);
+  }
+}
+
+void head_everywhere(CollectiveRun& run) {
+  run.heads.heads = run.members.gpus_per_node();
+  set_heads(run);
+}
+
 /// NVLS or NVLSTree, heads at all GPUs or at the first ones, each with the NIC of its number. Some
 /// nodes have a slow GPU.
 Drawn random_nvls(Random& random, const PartsCatalogue& parts) {
@@ -259,13 +276,7 @@ Drawn random_nvls(Random& random, const PartsCatalogue& parts) {
   run.members = Members::first(nodes, gpus);
   const bool all_heads = run.collective != Collective::all_reduce || random.pick(0, 1) == 0;
   run.heads.heads = all_heads ? gpus : static_cast<int>(random.pick(1, gpus));
-  run.graph.pattern = GraphPattern::nvls;
-  for (int head = 0; head < run.heads.heads; ++head) {
-    GraphChannel channel;
-    channel.gpu_order = {head};
-    channel.net_in = channel.net_out = head;
-    run.graph.channels.push_back(channel);
-  }
+  set_heads(run);
   if (random.pick(0, 2) == 0)
     run.faults.gpus = {{static_cast<int>(random.pick(0, nodes * gpus - 1)), 0.7}};
   return {Cluster(node, nodes, fabric), std::move(run)};
@@ -302,19 +313,25 @@ TEST_CASE("GPUs of a node that copy alike copy as one: the full run, to the pico
   }
 }
 
-TEST_CASE("half of the nodes of NVLSTree for all: the full run, to the picosecond") {
+TEST_CASE(
+    "one head and half of the nodes for all, NVLS and NVLSTree: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
   Random random(41);
-  int mirrored = 0, trunks = 0;
+  int mirrored = 0, trunks = 0, rails = 0, merged = 0, all = 0;
   for (int i = 0; i < cases(240); ++i) {
     Drawn drawn = random_nvls(random, parts);
     CollectiveRun& run = drawn.run;
     const int nodes = drawn.cluster.nodes();
-    if (run.algorithm != Algorithm::nvls_tree) continue;
+    if (run.algorithm != Algorithm::nvls_tree && nodes > 1) continue;
     if (i % 3 != 0) run.faults.gpus.clear();
     // As much for both trees.
     run.channels = run.communicator_channels = 2 * static_cast<int>(random.pick(1, 2));
     run.count = std::int64_t{1024} * run.heads.heads * run.channels * random.pick(1, 400);
+    // And for all heads, up to the last chunk.
+    if (i % 4 < 2) {
+      head_everywhere(run);
+      run.count = (std::int64_t{32} << 10) * run.heads.heads * run.channels * random.pick(1, 3);
+    }
     CAPTURE(i);
     CAPTURE(nodes);
     CAPTURE(drawn.cluster.fabric_summary());
@@ -324,6 +341,9 @@ TEST_CASE("half of the nodes of NVLSTree for all: the full run, to the picosecon
     const Fold fold = find_fold(drawn.cluster, run);
     mirrored += fold.mirror.folds;
     trunks += !fold.mirror.trunk.empty();
+    rails += fold.rails.copies > 1;
+    merged += fold.lanes.merges();
+    all += fold.mirror.folds && fold.rails.copies > 1 && fold.lanes.merges();
     if (nodes % 2 != 0 || !run.faults.gpus.empty()) CHECK(!fold.mirror.folds);
     const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
                            got = simulate(drawn.cluster, parts.software, run,
@@ -334,6 +354,9 @@ TEST_CASE("half of the nodes of NVLSTree for all: the full run, to the picosecon
   }
   CHECK(mirrored >= cases(240) / 32);
   CHECK(trunks >= cases(240) / 64);
+  CHECK(rails >= cases(240) / 16);
+  CHECK(merged >= cases(240) / 16);
+  CHECK(all >= cases(240) / 128);
 }
 
 TEST_CASE("GPUs that stand in groups copy as one in each group") {

@@ -27,7 +27,7 @@ class TokenMachine final : public Machine {
     workers_.push_back({&program, role, {}, {}, {}, {}, false});
     return workers() - 1;
   }
-  std::uint32_t add_relay(std::uint32_t, std::uint32_t) override {
+  std::uint32_t add_relay(std::uint32_t, std::uint32_t, std::uint32_t) override {
     workers_.push_back({nullptr, {}, {}, {}, {}, {}, true});
     return workers() - 1;
   }
