@@ -127,7 +127,7 @@ void Executor<Stamp>::seal() {
     return connections_[a].to < connections_[b].to;
   });
   std::vector<std::uint32_t> place(order.size());
-  std::vector<Connection> sorted;
+  Table<Connection> sorted;
   sorted.reserve(order.size());
   std::uint32_t far_slots = 0, payloads = 0;
   for (const std::uint32_t old : order) {

@@ -39,6 +39,7 @@
 #include "sim/carrier.hpp"
 #include "sim/failing_links.hpp"
 #include "sim/guest.hpp"
+#include "sim/large_pages.hpp"
 #include "sim/link_servers.hpp"
 #include "sim/machine.hpp"
 #include "sim/observer.hpp"
@@ -328,25 +329,28 @@ class Executor final : public Machine {
     std::uint32_t round = 0, count = 0;
   };
 
+  template <class T>
+  using Table = std::vector<T, LargePageAllocator<T>>;
+
   /// What a running machine is, between two instants. The queue follows from it.
   struct State {
     Instant now, floor;  ///< nothing that happens from now on asks for a time before the floor
     std::uint64_t events = 0;
     std::uint64_t fingerprint = 0;
-    std::vector<Worker> workers;
-    std::vector<Connection> connections;
-    std::vector<Stamp> far_slots;
+    Table<Worker> workers;
+    Table<Connection> connections;
+    Table<Stamp> far_slots;
     std::vector<std::int64_t> slot_payload;
     std::vector<Leg> legs;
     std::vector<Flight> flights;
-    std::vector<typename LinkServers<Stamp>::Link> links;
+    Table<typename LinkServers<Stamp>::Link> links;
     std::vector<Thread> threads;
   };
 
-  std::vector<Worker> workers_;
-  std::vector<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
+  Table<Worker> workers_;
+  Table<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   std::vector<std::uint32_t> out_connections_;  ///< of workers with several
-  std::vector<Stamp> far_slots_;
+  Table<Stamp> far_slots_;
   std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
   std::vector<std::uint32_t> hops_;
   std::vector<std::uint8_t> times_;       ///< by hop: its link is crossed so many times at once

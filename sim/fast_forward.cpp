@@ -161,7 +161,7 @@ bool Executor<Stamp>::repeats(const State& was, Instant least, std::uint32_t con
       a.receiver_waits != b.receiver_waits ||
       back(a.next_fill, a.next_drain, slots) != back(b.next_fill, b.next_drain, slots))
     return false;
-  const auto stamp = [](const Connection& of, const std::vector<Stamp>& far, std::uint32_t i) {
+  const auto stamp = [](const Connection& of, const Table<Stamp>& far, std::uint32_t i) {
     return i < kNearSlots ? of.near_slots[i].ps : far[of.far_slots + i - kNearSlots].ps;
   };
   for (std::uint32_t i = 0; i < slots; ++i) {

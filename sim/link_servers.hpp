@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/large_pages.hpp"
 #include "sim/machine.hpp"
 #include "sim/stamp.hpp"
 #include "sim/units.hpp"
@@ -66,7 +67,7 @@ class LinkServers {
 
   std::size_t size() const { return links_.size(); }
   std::size_t memory_bytes() const { return links_.capacity() * sizeof(Link); }
-  const std::vector<Link>& all() const { return links_; }
+  const std::vector<Link, LargePageAllocator<Link>>& all() const { return links_; }
   Link& operator[](std::uint32_t id) { return links_[id]; }
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
 
@@ -101,7 +102,7 @@ class LinkServers {
     }
   };
 
-  std::vector<Link> links_;
+  std::vector<Link, LargePageAllocator<Link>> links_;
   std::vector<Kind> kinds_;
 };
 

@@ -26,7 +26,7 @@ constexpr std::size_t kNicsMax = 4;   // NCCL_NET_MAX_DEVS_PER_NIC
 constexpr PathType kPort = PathType::nvl;
 
 /// A NIC with all that stands above it.
-struct Place {
+struct NicPlace {
   const Net* net = nullptr;
   std::size_t cpu = 0;
   std::vector<const Pci*> above;  ///< from the CPU down; the last is the card
@@ -42,7 +42,7 @@ bool is_one_card(const Pci& a, const Pci& b) {
 }
 
 /// Switches that two NICs have in common, from the CPU down.
-std::size_t common_depth(const Place& a, const Place& b) {
+std::size_t common_depth(const NicPlace& a, const NicPlace& b) {
   std::size_t depth = 0;
   while (depth < a.above.size() && depth < b.above.size() && a.above[depth] == b.above[depth])
     ++depth;
@@ -50,7 +50,7 @@ std::size_t common_depth(const Place& a, const Place& b) {
 }
 
 /// src/graph/topo.cc, ncclTopoGetPath.
-PathType distance(const Place& a, const Place& b) {
+PathType distance(const NicPlace& a, const NicPlace& b) {
   if (a.cpu != b.cpu) return PathType::sys;
   const std::size_t depth = common_depth(a, b);
   if (depth == a.above.size() || depth == b.above.size()) return kPort;
@@ -95,7 +95,7 @@ class Fusion {
       fuse_named(allowed);
       if (allowed) fuse_near();
     }
-    for (const Place& place : places_) out_.nics.push_back(place.net->dev);
+    for (const NicPlace& place : places_) out_.nics.push_back(place.net->dev);
     for (const std::vector<std::size_t>& group : groups_) join(group);
     return std::move(out_);
   }
@@ -129,7 +129,7 @@ class Fusion {
     std::vector<std::vector<std::size_t>> groups;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const auto fits = [&](const std::vector<std::size_t>& group) {
-        const Place &a = places_[group.front()], &b = places_[i];
+        const NicPlace &a = places_[group.front()], &b = places_[i];
         return group.size() < kPortsMax && is_one_card(*a.above.back(), *b.above.back()) &&
                a.net->guid == b.net->guid && is_alike(group.front(), i);
       };
@@ -181,7 +181,7 @@ class Fusion {
 
   std::string known() const {
     std::string out = node_.name + " has:";
-    for (const Place& place : places_) out += " " + place.net->name;
+    for (const NicPlace& place : places_) out += " " + place.net->name;
     return out;
   }
 
@@ -223,14 +223,14 @@ class Fusion {
   /// Puts the one NIC where NCCL does: ports of one function stay there; else below the switch that
   /// they have in common, as a card of its own like the first, or at their CPU.
   void join(const std::vector<std::size_t>& group) {
-    const Place& first = places_[group.front()];
+    const NicPlace& first = places_[group.front()];
     std::size_t depth = first.above.size();
     Net joined = *first.net;
     joined.name.clear();
     joined.speed_mbps = 0;
     std::vector<int>& members = out_.groups.emplace_back();
     for (const std::size_t i : group) {
-      const Place& place = places_[i];
+      const NicPlace& place = places_[i];
       if (place.cpu != first.cpu)
         throw Error(fmt::format("fusing NICs of several sockets ({} and {}) is not modelled",
                                 first.net->name, place.net->name),
@@ -281,8 +281,8 @@ class Fusion {
 
   const NodeDescription& node_;
   EnvReader& env_;
-  std::vector<Place> places_;  ///< NICs that are used
-  std::vector<bool> placed_;   ///< alone or in a group
+  std::vector<NicPlace> places_;  ///< NICs that are used
+  std::vector<bool> placed_;      ///< alone or in a group
   std::set<std::string> busids_;
   std::vector<std::vector<std::size_t>> groups_;
   NicFusion out_;

@@ -33,6 +33,7 @@ LIBRARIES = {
     "nlohmann": r"models/io/|models/(studies|lint)/\w+_json\.cpp|tests/",
     "CLI": r"cli/",
     "unistd.h": r"cli/",
+    "sys": r"sim/large_pages\.hpp",
     "doctest": r"tests/",
     "benchmark": r"bench/",
     "Eigen": r"models/",  # few files: see check_eigen
