@@ -497,6 +497,13 @@ void Executor<Stamp>::pass_one(std::uint32_t id, Stamp& head, Stamp& last, Bytes
   pass(id, head, last, wire);
 }
 
+/// The piece is alone on its links, stands for one, and each of its steps is one link.
+template <class Stamp>
+void Executor<Stamp>::cross(Piece& piece) {
+  piece.last = carry(connections_[piece.connection], piece.hop, piece.hop_end, piece.first,
+                     piece.last, piece.wire);
+}
+
 /// A piece has crossed the links up to the next leg, or to the receiver.
 template <class Stamp>
 void Executor<Stamp>::finish(const Piece& piece) {

@@ -60,7 +60,6 @@ class Executor final : public Machine {
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
   std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                           std::uint32_t copies) override;
-  using Machine::add_relay;
   std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
   void connect(const ConnectionSpec& spec) override;
@@ -155,18 +154,18 @@ class Executor final : public Machine {
   Piece piece_of_slot(const Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
                       Bytes wire) const;
   void pass_one(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
+  void cross(Piece& piece);
   void finish(const Piece& piece);
   [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot, Stamp last);
   // Servers and those who come to them in one round; see sharing.cpp. What is inline stays there.
   void settle();
   void settle_posts();
   [[gnu::always_inline]] inline void settle_pieces();
-  [[gnu::always_inline]] inline void cross_alone(Piece& piece);
   [[gnu::always_inline]] inline bool settle_step();
   [[gnu::always_inline]] inline bool come(const Piece& piece);
   [[gnu::always_inline]] inline void go(Behind& behind);
   [[gnu::always_inline]] inline void start_round();
-  [[gnu::always_inline]] inline void add_claim(std::uint32_t server, std::uint32_t& share_of_server,
+  [[gnu::always_inline]] inline void add_claim(std::uint32_t id, std::uint32_t& share_of_link,
                                                std::uint32_t who, Stamp head, Duration occupied,
                                                std::int64_t times, Bytes wire);
   [[gnu::always_inline]] inline void serve(Share& share, Stamp& free);
@@ -254,15 +253,15 @@ class Executor final : public Machine {
     Stamp start;
     Cost cost;  ///< of the slice
   };
-  /// Those who come to one server, a link or a thread, at one time.
+  /// Those who come to one link at one time, where not all come at one time or with as much.
   struct Share {
-    std::uint32_t server = 0;
-    std::uint32_t later = 0;  ///< share of the same server; kNobody: none
+    std::uint32_t link = 0;
+    std::uint32_t later = 0;  ///< share of the same link; kNobody: none
     Stamp head, begin;
     std::int64_t total = 0;  ///< ps
   };
   struct Claim {
-    std::uint32_t who = 0;  ///< in behind_ or posts_
+    std::uint32_t who = 0;  ///< in behind_
     std::uint32_t share = 0;
     std::int64_t occupied = 0;  ///< ps, of each
     std::int64_t times = 1;     ///< so many come together
@@ -325,8 +324,11 @@ class Executor final : public Machine {
 
   struct Thread {
     Stamp free;
-    // Scratch, as that of a link.
-    std::uint32_t round = 0, count = 0;
+    // Scratch of those who share it in the round with this number:
+    std::uint32_t round = 0;
+    Duration total;  ///< of all their posts
+    Stamp begin;     ///< of these
+    Stamp shown;     ///< so far, one after another
   };
 
   template <class T>

@@ -96,9 +96,6 @@ class Machine {
   /// connections share, if several.
   virtual std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                                   std::uint32_t copies) = 0;
-  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread) {
-    return add_relay(relay_class, thread, 1);
-  }
   /// A worker's inputs and outputs are numbered in the order of these calls, from 0. A relay has
   /// exactly one of each. At most 32 of each, 255 slots, chunks below 4 GiB.
   virtual void connect(const ConnectionSpec& spec) = 0;

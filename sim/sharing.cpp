@@ -37,68 +37,34 @@ void Executor<Stamp>::start_round() {
   claims_.clear();
 }
 
-/// Threads first: what is posted goes over links.
+/// Threads first: what is posted goes over links. All posts of a round come now.
 template <class Stamp>
 void Executor<Stamp>::settle_posts() {
   start_round();
-  for (const Post& post : posts_) {
-    Thread& thread = threads_[workers_[post.relay].role.lane];
-    if (thread.round != round_) thread.count = 0;
-    thread.round = round_;
-    ++thread.count;
-  }
-  for (std::uint32_t i = 0; i < posts_.size(); ++i) {
-    const Post& its = posts_[i];
-    const Worker& relay = workers_[its.relay];
-    const Cost& cost = its.cost;
-    Thread& thread = threads_[relay.role.lane];
-    if (thread.round == round_ && thread.count == 1) {
-      const Stamp begin = later(its.start, thread.free);
-      thread.free = begin.plus({cost.busy.ps * relay.copies}, Cause::latency);
-      if constexpr (Stamp::kObserved) show_post(its, begin, thread.free);
-      const Duration took = through(cost.busy.ps, cost.busy.ps * relay.copies);
-      post(its, begin.plus(took, Cause::latency), alone_);
-      continue;
+  const auto busy = [this](const Post& its) {
+    return Duration{its.cost.busy.ps * workers_[its.relay].copies};
+  };
+  for (const Post& its : posts_) {
+    Thread& thread = threads_[workers_[its.relay].role.lane];
+    if (thread.round != round_) {
+      thread.round = round_;
+      thread.total = {};
+      thread.begin = thread.shown = later(its.start, thread.free);
     }
-    if (thread.round == round_) {
-      thread.round = 0;
-      thread.count = kNobody;
-    }
-    // All of them come now; where time is accounted for, the first one's way there counts.
-    const Stamp head = thread.count == kNobody ? its.start : shares_[thread.count].head;
-    add_claim(relay.role.lane, thread.count, i, head, cost.busy, relay.copies, cost.wire);
+    thread.total += busy(its);
   }
-  for (Share& share : shares_) serve(share, threads_[share.server].free);
-  std::vector<Stamp> shown;  // who shares a thread is shown one after another
-  if constexpr (Stamp::kObserved) {
-    for (const Share& share : shares_) shown.push_back(share.begin);
-  }
-  for (const Claim& claim : claims_) {
+  for (const Post& its : posts_) {
+    Thread& thread = threads_[workers_[its.relay].role.lane];
+    thread.free = thread.begin.plus(thread.total, Cause::latency);
     if constexpr (Stamp::kObserved) {
-      const Stamp begin = shown[claim.share];
-      shown[claim.share] = begin.plus({claim.occupied * claim.times}, Cause::latency);
-      show_post(posts_[claim.who], begin, shown[claim.share]);
+      const Stamp from = thread.shown;
+      thread.shown = from.plus(busy(its), Cause::latency);
+      show_post(its, from, thread.shown);
     }
-    const Stamp begin = shares_[claim.share].begin;
-    const Duration took = through(claim.occupied, shares_[claim.share].total);
-    post(posts_[claim.who], begin.plus(took, Cause::latency), false);
+    const Duration took = through(its.cost.busy.ps, thread.total.ps);
+    post(its, thread.begin.plus(took, Cause::latency), alone_);
   }
   posts_.clear();
-}
-
-/// The piece is alone on all of its links, stands for one, and each of its steps is one link.
-template <class Stamp>
-void Executor<Stamp>::cross_alone(Piece& piece) {
-  for (; piece.hop != piece.hop_end; ++piece.hop) {
-    auto& link = links_[hops_[piece.hop]];
-    if constexpr (Stamp::kLossy) {
-      pass_one(hops_[piece.hop], piece.first, piece.last, piece.wire);
-    } else {
-      links_.cross(link, piece.first, piece.last, piece.wire);
-    }
-    piece.first = piece.first.plus(link.latency, Cause::latency);
-    piece.last = piece.last.plus(link.latency, Cause::latency);
-  }
 }
 
 template <class Stamp>
@@ -121,7 +87,7 @@ void Executor<Stamp>::settle_pieces() {
     if (shares) {
       behind_.push_back({i, {}, {}});
     } else {
-      cross_alone(piece);
+      cross(piece);
       finish(piece);
     }
   }
@@ -139,18 +105,18 @@ bool Executor<Stamp>::settle_step() {
   if (!is_under_way) return false;
   for (Behind& behind : behind_) go(behind);
   for (std::uint32_t i = 0; i < shares_.size(); ++i) {
-    auto& link = links_[shares_[i].server];
+    auto& link = links_[shares_[i].link];
     if (link.count != i) continue;  // behind an earlier one
     for (std::uint32_t at = i; at != kNobody; at = shares_[at].later) {
       serve(shares_[at], link.free);
       if constexpr (Stamp::kObserved)
-        observer_->books(shares_[at].server, {shares_[at].begin.ps}, {link.free.ps});
+        observer_->books(shares_[at].link, {shares_[at].begin.ps}, {link.free.ps});
     }
   }
   for (const Claim& claim : claims_) {
     Behind& behind = behind_[claim.who];
     const Share& share = shares_[claim.share];
-    auto& link = links_[share.server];
+    auto& link = links_[share.link];
     link.carried.count += claim.wire.count * claim.times;
     const Stamp first = share.begin;
     const Duration took = through(claim.occupied, share.total);
@@ -228,27 +194,26 @@ void Executor<Stamp>::go(Behind& behind) {
   }
 }
 
-/// `share_of_server`: its first share in this round; kNobody: none so far.
+/// `share_of_link`: its first share in this round; kNobody: none so far.
 template <class Stamp>
-void Executor<Stamp>::add_claim(std::uint32_t server, std::uint32_t& share_of_server,
-                                std::uint32_t who, Stamp head, Duration occupied,
-                                std::int64_t times, Bytes wire) {
+void Executor<Stamp>::add_claim(std::uint32_t id, std::uint32_t& share_of_link, std::uint32_t who,
+                                Stamp head, Duration occupied, std::int64_t times, Bytes wire) {
   const auto number = static_cast<std::uint32_t>(shares_.size());
-  std::uint32_t before = kNobody, at = share_of_server;
+  std::uint32_t before = kNobody, at = share_of_link;
   while (at != kNobody && shares_[at].head.ps < head.ps) {
     before = at;
     at = shares_[at].later;
   }
   if (at == kNobody || shares_[at].head.ps != head.ps) {
-    (before == kNobody ? share_of_server : shares_[before].later) = number;
-    shares_.push_back({server, at, head, {}, 0});
+    (before == kNobody ? share_of_link : shares_[before].later) = number;
+    shares_.push_back({id, at, head, {}, 0});
     at = number;
   }
   shares_[at].total += occupied.ps * times;
   claims_.push_back({who, at, occupied.ps, times, wire});
 }
 
-/// All that claim it now, from when the server is free.
+/// All that claim it now, from when the link is free.
 template <class Stamp>
 void Executor<Stamp>::serve(Share& share, Stamp& free) {
   share.begin = later(share.head, free);

@@ -228,8 +228,9 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
                    : members.is_split() ? "hosts fall apart into groups of GPUs"
                                         : "calls of a group are not folded yet";
     if (run.has_algorithm()) {
-      none.rails = unfolded_rails(partition_of(run, members));
-      none.lanes = all_lanes(partition_of(run, members));
+      const Partition partition = partition_of(run, members);
+      none.rails = unfolded_rails(partition);
+      none.lanes = all_lanes(partition);
     }
     return none;
   }

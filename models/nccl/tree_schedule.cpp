@@ -74,11 +74,9 @@ class TreeClass {
   /// Of a rank that is not simulated: its image's.
   std::uint32_t& at(std::vector<std::vector<std::uint32_t>>& workers, std::uint32_t lane,
                     int rank) const {
-    if (rank / assembly_.gpus() >= assembly_.nodes_simulated()) {
-      rank = TreeMirror::mirrored(rank, assembly_.gpus(), assembly_.nodes());
-      lane = assembly_.mirror().lane[lane];
-    }
-    return workers[lane][static_cast<std::size_t>(rank)];
+    const Assembly::LaneOfNode built = assembly_.built(lane, rank / assembly_.gpus());
+    const int place = built.node * assembly_.gpus() + rank % assembly_.gpus();
+    return workers[built.lane][static_cast<std::size_t>(place)];
   }
 
   /// Nodes of which none is another's image.

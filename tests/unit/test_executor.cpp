@@ -259,8 +259,8 @@ TEST_CASE("relay: post, cut through, acknowledge") {
   const std::uint32_t kind = executor.add_worker_class({{0}, {}});
   executor.add_worker(kind, program, {0, 0});
   executor.add_worker(kind, program, {0, 1});
-  const std::uint32_t relay =
-      executor.add_relay(executor.add_relay_class({{microseconds(2)}, {}}), executor.add_thread());
+  const std::uint32_t relay = executor.add_relay(executor.add_relay_class({{microseconds(2)}, {}}),
+                                                 executor.add_thread(), 1);
   const std::uint32_t path[] = {executor.add_link({{100'000'000'000}, microseconds(1)}),
                                 executor.add_link({{50'000'000'000}, microseconds(1)})};
   executor.connect({0, relay, 1, {}, {}, microseconds(1), microseconds(1), {}});
@@ -284,7 +284,7 @@ TEST_CASE("relays of one thread post one after another, reading wire bytes at th
       executor.add_relay_class({{microseconds(2), {4'000'000'000}}, {8, 16}});
   const std::uint32_t thread = executor.add_thread();
   for (const std::uint32_t sender : {0u, 2u}) {
-    const std::uint32_t relay = executor.add_relay(posts, thread);
+    const std::uint32_t relay = executor.add_relay(posts, thread, 1);
     executor.connect({sender, relay, 8, {}, {}, {}, {}, {}});
     executor.connect({relay, sender + 1, 8, {}, {}, {}, {}, {}});
   }
