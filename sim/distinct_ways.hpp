@@ -13,13 +13,16 @@ class DistinctWays {
  public:
   DistinctWays() : table_(64, kNone) {}
 
-  void add(std::span<const std::uint32_t> way) {
+  /// Returns its number, in the order of first times.
+  std::uint32_t add(std::span<const std::uint32_t> way) {
     std::uint32_t& place = find(way);
-    if (place != kNone) return;
-    place = static_cast<std::uint32_t>(count());
+    if (place != kNone) return place;
+    const auto number = static_cast<std::uint32_t>(count());
+    place = number;
     hops_.insert(hops_.end(), way.begin(), way.end());
     ends_.push_back(hops_.size());
     if (2 * count() > table_.size()) grow();
+    return number;
   }
 
   std::size_t count() const { return ends_.size(); }
@@ -38,7 +41,7 @@ class DistinctWays {
       hash = (std::rotl(hash, 5) ^ link) * 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
     std::size_t at = hash >> 32;
     for (;; ++at) {
-      std::uint32_t& place = table_[at % table_.size()];
+      std::uint32_t& place = table_[at & (table_.size() - 1)];
       if (place == kNone || std::ranges::equal((*this)[place], way)) return place;
     }
   }

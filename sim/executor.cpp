@@ -77,12 +77,13 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   connection.slots = static_cast<std::uint8_t>(spec.slots);
   connection.sized = workers_[spec.to].relay;
   connection.from_relay = workers_[spec.from].relay;
-  std::vector<std::uint32_t> key(spec.path.begin(), spec.path.end());
-  key.push_back(spec.shares ? 1 : 0);
-  const auto [path, is_new] =
-      paths_.try_emplace(std::move(key), static_cast<std::uint32_t>(hops_.size()));
-  if (is_new) lay_path(spec.path, spec.shares);
-  connection.path = path->second;
+  Paths& paths = paths_[spec.shares ? 1 : 0];
+  const std::uint32_t path = paths.ways.add(spec.path);
+  if (path == paths.begin.size()) {
+    paths.begin.push_back(static_cast<std::uint32_t>(hops_.size()));
+    lay_path(spec.path, spec.shares);
+  }
+  connection.path = paths.begin[path];
   connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
                                 [](std::uint32_t link) { return (link & ~kLinkBits) != 0; });
   const ConnectionKind kind{spec.overhead, spec.sync,   spec.credit,
@@ -161,7 +162,7 @@ void Executor<Stamp>::seal() {
     if (worker.outs == 1) worker.first_out = out_connections_[worker.first_out];
   }
   connections_ = std::move(sorted);
-  paths_.clear();
+  paths_ = {};
   lay_legs();
   is_large_ = workers_.size() >= kLarge;
   far_slots_.assign(far_slots, Stamp{});

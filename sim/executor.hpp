@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "sim/carrier.hpp"
+#include "sim/distinct_ways.hpp"
 #include "sim/failing_links.hpp"
 #include "sim/guest.hpp"
 #include "sim/large_pages.hpp"
@@ -331,6 +332,12 @@ class Executor final : public Machine {
     Stamp shown;     ///< so far, one after another
   };
 
+  /// Paths and where in hops_ each begins.
+  struct Paths {
+    DistinctWays ways;
+    std::vector<std::uint32_t> begin;
+  };
+
   template <class T>
   using Table = std::vector<T, LargePageAllocator<T>>;
 
@@ -342,26 +349,26 @@ class Executor final : public Machine {
     Table<Worker> workers;
     Table<Connection> connections;
     Table<Stamp> far_slots;
-    std::vector<std::int64_t> slot_payload;
-    std::vector<Leg> legs;
-    std::vector<Flight> flights;
+    Table<std::int64_t> slot_payload;
+    Table<Leg> legs;
+    Table<Flight> flights;
     Table<typename LinkServers<Stamp>::Link> links;
     std::vector<Thread> threads;
   };
 
   Table<Worker> workers_;
-  Table<Connection> connections_;  ///< sorted by receiver: a worker's inputs are neighbours
-  std::vector<std::uint32_t> out_connections_;  ///< of workers with several
+  Table<Connection> connections_;         ///< sorted by receiver: a worker's inputs are neighbours
+  Table<std::uint32_t> out_connections_;  ///< of workers with several
   Table<Stamp> far_slots_;
-  std::vector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
-  std::vector<std::uint32_t> hops_;
-  std::vector<std::uint8_t> times_;       ///< by hop: its link is crossed so many times at once
-  std::vector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
-  std::vector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
-  std::vector<Flight> flights_;  ///< of all legs: few are on their way, and share few places
+  Table<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
+  Table<std::uint32_t> hops_;
+  std::vector<std::uint8_t> times_;  ///< by hop: its link is crossed so many times at once
+  Table<Leg> legs_;                  ///< leg i is actor workers_.size() + i
+  Table<std::uint32_t> first_leg_;   ///< by connection; empty when there are no legs
+  Table<Flight> flights_;            ///< of all legs: few are on their way, and share few places
   static constexpr std::uint32_t kNoFlight = UINT32_MAX;
-  std::uint32_t free_flight_ = kNoFlight;                      ///< the one left last
-  std::map<std::vector<std::uint32_t>, std::uint32_t> paths_;  ///< equal paths stand in hops_ once
+  std::uint32_t free_flight_ = kNoFlight;  ///< the one left last
+  std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared
   std::vector<ConnectionKind> connection_kinds_;
   LinkServers<Stamp> links_;
   std::vector<Thread> threads_;

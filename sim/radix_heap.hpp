@@ -27,7 +27,7 @@ struct Event {
 /// Time is read as digits of kDigitBits bits. An event waits in the bucket (level, digit): level is
 /// the highest digit in which its time differs from the running instant, digit its value there. It
 /// only ever moves to lower levels: two or three times in practice. Actors that are scheduled for
-/// one instant travel together, as a list behind the first of them: equal parts of a system mostly
+/// one instant travel together, in batches behind the first of them: equal parts of a system mostly
 /// act at equal times.
 class RadixHeap {
  public:
@@ -42,9 +42,9 @@ class RadixHeap {
     if (round_next_ != round_.size() || !next_round_.empty()) return {last_};
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
     const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
-    const std::vector<Event>& bucket = buckets_[level * kDigits + digit];
+    const std::vector<Waiting>& bucket = buckets_[level * kDigits + digit];
     return std::min_element(bucket.begin(), bucket.end(),
-                            [](const Event& a, const Event& b) { return a.at < b.at; })
+                            [](const Waiting& a, const Waiting& b) { return a.at < b.at; })
         ->at;
   }
 
@@ -64,16 +64,11 @@ class RadixHeap {
     assert(at.ps >= last_);
     ++size_;
     if (at.ps == last_) return join(actor);
-    if (actor >= followers_.size()) grow(actor);
-    followers_[actor] = kNobody;
-    Recent& recent = recent_[static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kRecentBits)];
-    if (recent.at == at) {
-      followers_[recent.last] = actor;
-      recent.last = actor;
-    } else {
-      recent = {at, actor};
-      place({at, actor});
-    }
+    Recent& recent = recent_of(at);
+    if (recent.at != at) return place({at, actor});
+    Batch* batch = &batches_[recent.batch];
+    if (batch->count == kBatch) batch = &add_batch(recent);
+    batch->actors[batch->count++] = actor;
   }
 
   /// REQUIRES: !empty().
@@ -95,27 +90,73 @@ class RadixHeap {
   }
 
  private:
-  /// The last actor scheduled for an instant, to find lists that are under way: a cache by hash of
-  /// the time. What is pushed out of it only makes two lists of one.
+  static constexpr std::uint32_t kFull = 0;  ///< number of a batch that has no room for anybody
+
+  /// All actors of an instant, or some of them: `actor`, and who is in the batches.
+  struct Waiting {
+    Instant at;
+    std::uint32_t actor = 0;
+    std::uint32_t batch = kFull;  ///< the last one; kFull: there is none
+  };
+  struct alignas(64) Batch {
+    std::uint32_t next = 0;  ///< behind the last one comes the first one
+    std::uint32_t count = 0;
+    std::array<std::uint32_t, 14> actors{};
+  };
+  /// Where those of an instant wait, found by hash of the time. Who is pushed out of it is found no
+  /// more, so that others of that instant wait apart.
   struct Recent {
     Instant at{-1};
-    std::uint32_t last = 0;
+    std::uint32_t bucket = 0, place = 0;
+    std::uint32_t batch = kFull;  ///< as theirs
   };
+  Recent& recent_of(Instant at) {
+    return recent_[static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kRecentBits)];
+  }
 
   // Out of line: what is rare would cost the rest its registers.
 
   [[gnu::noinline]] void join(std::uint32_t actor) { next_round_.push_back(actor); }
 
-  [[gnu::noinline]] void grow(std::uint32_t actor) {
-    followers_.resize(std::bit_ceil(std::size_t{actor} + 1));
+  [[gnu::noinline]] Batch& add_batch(Recent& recent) {
+    if (free_batch_ == kFull) {
+      free_batch_ = static_cast<std::uint32_t>(batches_.size());
+      batches_.push_back({kFull, 0, {}});
+    }
+    const std::uint32_t number = free_batch_;
+    Batch& batch = batches_[number];
+    free_batch_ = batch.next;
+    batch.count = 0;
+    batch.next = number;
+    if (recent.batch != kFull) std::swap(batch.next, batches_[recent.batch].next);
+    recent.batch = buckets_[recent.bucket][recent.place].batch = number;
+    return batch;
   }
 
-  /// `first`: with the list behind it. REQUIRES: later than the running instant.
-  [[gnu::noinline]] void place(Event first) {
-    const auto difference = static_cast<std::uint64_t>(first.at.ps ^ last_);
+  /// They act in the next round.
+  void call(const Waiting& waiting) {
+    next_round_.push_back(waiting.actor);
+    if (waiting.batch == kFull) return;
+    Batch& last = batches_[waiting.batch];
+    for (std::uint32_t number = last.next;; number = batches_[number].next) {
+      const Batch& batch = batches_[number];
+      __builtin_prefetch(&batches_[batch.next]);
+      next_round_.insert(next_round_.end(), batch.actors.begin(),
+                         batch.actors.begin() + batch.count);
+      if (number == waiting.batch) break;
+    }
+    std::swap(last.next, free_batch_);
+  }
+
+  /// REQUIRES: later than the running instant.
+  [[gnu::noinline]] void place(Waiting waiting) {
+    const auto difference = static_cast<std::uint64_t>(waiting.at.ps ^ last_);
     const unsigned level = static_cast<unsigned>(63 - std::countl_zero(difference)) / kDigitBits;
-    const auto digit = static_cast<unsigned>(first.at.ps >> (level * kDigitBits)) % kDigits;
-    buckets_[level * kDigits + digit].push_back(first);
+    const auto digit = static_cast<unsigned>(waiting.at.ps >> (level * kDigitBits)) % kDigits;
+    std::vector<Waiting>& bucket = buckets_[level * kDigits + digit];
+    recent_of(waiting.at) = {waiting.at, level * kDigits + digit,
+                             static_cast<std::uint32_t>(bucket.size()), waiting.batch};
+    bucket.push_back(waiting);
     digits_[level] |= std::uint64_t{1} << digit;
     levels_ |= 1u << level;
   }
@@ -143,25 +184,15 @@ class RadixHeap {
     if (digits_[level] == 0) levels_ &= levels_ - 1;
     spread_.swap(buckets_[level * kDigits + digit]);
     std::int64_t earliest = spread_.front().at.ps;
-    for (const Event& event : spread_) earliest = std::min(earliest, event.at.ps);
+    for (const Waiting& waiting : spread_) earliest = std::min(earliest, waiting.at.ps);
     if (spread_.size() <= kNextSpread) {
       for (unsigned depth = 1; depth < kDepths; ++depth)
-        for (const Event& event : spread_) soon(event.actor, depth);
+        for (const Waiting& waiting : spread_) soon(waiting.actor, depth);
     } else if (spread_.size() <= kFarSpread) {
-      for (const Event& event : spread_) {
-        __builtin_prefetch(&followers_[event.actor]);
-        soon(event.actor, 0);
-      }
+      for (const Waiting& waiting : spread_) soon(waiting.actor, 0);
     }
     last_ = earliest;
-    for (const Event& event : spread_) {
-      if (event.at.ps != last_) {
-        place(event);
-        continue;
-      }
-      for (std::uint32_t actor = event.actor; actor != kNobody; actor = followers_[actor])
-        next_round_.push_back(actor);
-    }
+    for (const Waiting& waiting : spread_) waiting.at.ps == last_ ? call(waiting) : place(waiting);
     spread_.clear();
   }
 
@@ -197,7 +228,7 @@ class RadixHeap {
     }
   }
 
-  static constexpr std::uint32_t kNobody = UINT32_MAX;
+  static constexpr std::uint32_t kBatch = std::tuple_size_v<decltype(Batch::actors)>;
   // What is soon, in events: of a round, and of a bucket that is spread. Measured on rings, trees
   // and all-to-alls of 64 to 2,048 ranks.
   static constexpr unsigned kDepths = 4;
@@ -211,11 +242,12 @@ class RadixHeap {
   static constexpr unsigned kDigits = 1u << kDigitBits;
   static constexpr unsigned kLevels = (64 + kDigitBits - 1) / kDigitBits;
 
-  std::array<std::vector<Event>, kLevels * kDigits> buckets_;
+  std::array<std::vector<Waiting>, kLevels * kDigits> buckets_;
   std::array<std::uint64_t, kLevels> digits_{};  ///< bit d of level l: bucket (l, d) is not empty
   std::uint32_t levels_ = 0;                     ///< bit l: digits_[l] is not 0
-  std::vector<Event> spread_;
-  std::vector<std::uint32_t> followers_;  ///< by actor: the next one of its instant
+  std::vector<Waiting> spread_;
+  std::vector<Batch> batches_ = {{kFull, kBatch, {}}};
+  std::uint32_t free_batch_ = kFull;  ///< the one left last
   std::array<Recent, 1u << kRecentBits> recent_{};
   std::vector<std::uint32_t> round_, next_round_;
   std::vector<std::uint64_t> bits_;
