@@ -69,6 +69,10 @@ class Assembly {
   const TreeMirror& mirror() const { return fold_.mirror; }
   /// Of NVLS and NVLSTree: parts of the partition that are simulated,
   const std::vector<std::uint32_t>& built_lanes() const { return lanes_.built; }
+  /// of which, if some stand for others, there are so many; 0 = none does;
+  int lanes_standing_for_others() const {
+    return lanes_.merges() ? static_cast<int>(lanes_.built.size()) : 0;
+  }
   /// and so many take the ways of one of them.
   std::uint32_t copies_of_lane(std::uint32_t lane) const { return lanes_.copies[lane]; }
   /// Of a head (local rank).
@@ -131,8 +135,8 @@ class Assembly {
   /// A proxy that posts messages on the thread of this GPU's process.
   std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1);
 
-  /// Channels of NVLS go on in step, and share links and threads evenly (docs/scale.md says what
-  /// measured runs say to it).
+  /// Channels of NVLS go on in step, and share links and threads evenly, but for their ways to
+  /// SHARP and back (docs/scale.md says what measured runs say to it).
   bool shares() const {
     return run_.algorithm == Algorithm::nvls || run_.algorithm == Algorithm::nvls_tree;
   }

@@ -103,8 +103,8 @@ SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
                           const SimulationOptions& options, Carrier* carrier) {
   const P2pTraffic traffic(run.collective, run.members.ranks(),
                            Bytes{run.count * run.element_bytes}, run.root);
-  const bool is_folded =
-      options.fold && options.timeline == nullptr && carrier == nullptr && fold.copies > 1;
+  const std::string_view forbids = forbids_folding(options);
+  const bool is_folded = forbids.empty() && fold.copies > 1;
   const P2pSchedule::Config config{cluster,   software,       run.members,  run.p2p,
                                    traffic,   run.transport,  run.in_place, &fold,
                                    is_folded, run.faults.gpus};
@@ -117,7 +117,7 @@ SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
   if (options.timeline != nullptr && !result.losses.gave_up)
     *options.timeline = watch(config, run.faults, options.shown, result);
   result.nodes_simulated = is_folded ? fold.nodes : run.members.node_count();
-  result.why_not_folded = fold.why_not;
+  result.why_not_folded = forbids.empty() ? fold.why_not : forbids;
   return result;
 }
 

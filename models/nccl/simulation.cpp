@@ -1,5 +1,7 @@
 #include "models/nccl/simulation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "models/nccl/timeline_recorder.hpp"
 #include "models/nccl/tuner.hpp"
 #include "sim/digest.hpp"
+#include "sim/error.hpp"
 #include "sim/executor.hpp"
 
 namespace fabricast {
@@ -28,6 +31,14 @@ void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
   executor.set_retry(faults.retry);
 }
 
+void check_events(std::uint64_t events, std::uint64_t most) {
+  if (events <= most) return;
+  constexpr std::uint64_t million = 1'000'000;
+  throw Error(fmt::format("{} million slices are too many for this network: at most {} million",
+                          events / million, most / million),
+              "smaller --sizes or fewer --nodes, or --network chunk");
+}
+
 template <class Stamp>
 SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          const CollectiveRun& run, const Fold& fold,
@@ -35,16 +46,18 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          Carrier* carrier = nullptr) {
   SimulationResult result;
   result.partition = std::move(partition);
-  const bool may_fold = options.fold && options.timeline == nullptr && carrier == nullptr;
+  const std::string_view forbids = forbids_folding(options);
+  const bool may_fold = forbids.empty();
   const bool folds = may_fold && fold.copies_in_all() > 1;
   const auto copies = static_cast<std::uint64_t>(folds ? fold.copies_in_all() : 1);
   result.nodes_simulated = folds ? fold.nodes_simulated() : fold.nodes * fold.copies;
   result.rails_folded = folds ? fold.rails.copies : 1;
-  result.why_not_folded = fold.why_not;
+  result.why_not_folded = may_fold ? fold.why_not : forbids;
   Executor<Stamp> executor;
   if (!folds) add_links(executor, cluster);
   Assembly assembly(executor, cluster, software, run, result.partition, fold, !may_fold);
   add_schedule(assembly);
+  check_events(assembly.full_events(assembly.events()), options.events_max);
   if constexpr (Stamp::kLossy) add_outages(executor, cluster, run.faults);
   if constexpr (Stamp::kCarried) executor.hand_over(*carrier);
   if constexpr (Stamp::kRepeats) {
@@ -81,6 +94,7 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
   }
   result.events = assembly.full_events(executor.events());
   result.merged = assembly.has_merged();
+  result.channels_simulated = assembly.lanes_standing_for_others();
   result.events_skipped = result.events - (executor.events() - executor.events_skipped());
   result.slices = assembly.slices() * copies;
   result.digest = executor.digest();
@@ -128,6 +142,13 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const Coll
 }
 
 }  // namespace
+
+std::string_view forbids_folding(const SimulationOptions& options) {
+  if (!options.fold) return "every rank was asked for";
+  if (options.timeline != nullptr) return "a trace shows ranks one by one";
+  if (options.network.carries()) return "on this network every rank is simulated";
+  return "";
+}
 
 void add_carrier(SimulationResult& result, const Carrier& carrier) {
   result.events += carrier.events();

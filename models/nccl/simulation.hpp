@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/hardware/network_plan.hpp"
@@ -53,15 +54,19 @@ struct CollectiveRun {
 };
 
 struct SimulationOptions {
-  NetworkPlan network;                   ///< the rung, routes, what else is under way
-  bool explain = false;                  ///< follow the critical path: two to three times the time
-  bool fold = false;                     ///< of ranks that are alike simulate one (fold.hpp)
-  bool fast_forward = false;             ///< jump over what repeats itself; not while explaining
-  std::uint64_t first_look = 1 << 16;    ///< event from which on to look for repetition
-  std::function<void(double)> progress;  ///< called now and then with the share done, 0..1
-  Timeline* timeline = nullptr;          ///< filled by a second, equal run, if there is one
-  TimelineFilter shown;                  ///< in the timeline
+  NetworkPlan network;                    ///< the rung, routes, what else is under way
+  bool explain = false;                   ///< follow the critical path: two to three times the time
+  bool fold = false;                      ///< of ranks that are alike simulate one (fold.hpp)
+  bool fast_forward = false;              ///< jump over what repeats itself; not while explaining
+  std::uint64_t first_look = 1 << 16;     ///< event from which on to look for repetition
+  std::uint64_t events_max = UINT64_MAX;  ///< of all ranks; a collective of more is refused
+  std::function<void(double)> progress;   ///< called now and then with the share done, 0..1
+  Timeline* timeline = nullptr;           ///< filled by a second, equal run, if there is one
+  TimelineFilter shown;                   ///< in the timeline
 };
+
+/// Why every rank is simulated, whatever ranks are alike; "" = it need not be so.
+std::string_view forbids_folding(const SimulationOptions& options);
 
 /// How much one link of the cluster carried. Utilisation is of the time the collective ran.
 struct LinkLoad {
@@ -83,6 +88,7 @@ struct SimulationResult {
   std::uint64_t slices = 0;          ///< handled by GPU workers, empty ones included
   int nodes_simulated = 0;           ///< the first so many; of the others each does as one of these
   int rails_folded = 1;              ///< of so many rails of a node, one is simulated
+  int channels_simulated = 0;        ///< of NVLS: one of those that take the same ways; 0 = each
   bool merged = false;               ///< GPUs of a node that copy alike copied as one
   std::string why_not_folded;        ///< or not more; "" = nothing stands against it
   std::uint64_t digest = 0;

@@ -72,11 +72,11 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
 }
 
 /// What stands in the way of a run that is too large is said with it.
-void check_size(const Fold& fold, const BenchConfig& config, const BenchRow& row) {
-  const bool folds = config.fold && !config.trace;
+void check_size(const Fold& fold, const SimulationOptions& options, const BenchRow& row) {
+  const std::string_view forbids = forbids_folding(options);
   const CollectiveRun& run = row.decided.run;
-  check_blocks(folds ? row.ranks / fold.copies_in_all() : row.ranks, run.channels * run.calls,
-               folds ? fold.why_not : "every rank was asked for");
+  check_blocks(forbids.empty() ? row.ranks / fold.copies_in_all() : row.ranks,
+               run.channels * run.calls, forbids.empty() ? fold.why_not : forbids);
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {
@@ -199,17 +199,21 @@ class Bench {
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     const Fold fold = find_fold(block.cluster, row.decided.run);
-    check_size(fold, config, row);
     SimulationOptions options;
     options.network = block.network;
     options.explain = config.explain;
-    if (block.network.rung != Rung::chunk)
-      check_size(block.network.rung, block.cluster,
-                 simulate(block.cluster, parts_.software, row.decided.run, fold, {}));
     options.fold = options.fast_forward = config.fold;
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
+    }
+    check_size(fold, options, row);
+    if (block.network.rung != Rung::chunk) {
+      SimulationOptions on_chunk;
+      on_chunk.fold = on_chunk.fast_forward = true;
+      on_chunk.events_max = kSlicesMax;
+      check_size(block.network.rung, block.cluster,
+                 simulate(block.cluster, parts_.software, row.decided.run, fold, on_chunk));
     }
     options.progress = row_progress();
     row.result = runs.at({Kind::asked_for, collective, row.count}, [&] {

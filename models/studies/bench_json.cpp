@@ -33,6 +33,7 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"events_skipped", row.result.events_skipped},
               {"nodes_simulated", row.result.nodes_simulated},
               {"rails_folded", row.result.rails_folded},
+              {"channels_simulated", row.result.channels_simulated},
               {"why_not_folded", row.result.why_not_folded},
               {"slices", row.result.slices},
               {"digest", fmt::format("{:016x}", row.result.digest)}};

@@ -25,6 +25,10 @@ std::string fold_text(const BenchRow& row) {
   } else {
     out += "every rank simulated\n";
   }
+  if (result.channels_simulated > 0)
+    out += fmt::format("#   {} of {} simulated, for those that take the same ways\n",
+                       result.channels_simulated,
+                       counted(std::ssize(result.partition.parts), "channel"));
   if (!result.why_not_folded.empty())
     out += fmt::format("#   {}: {}\n", copies > 1 ? "not fewer" : "nodes not folded",
                        result.why_not_folded);

@@ -166,7 +166,8 @@ void check_size(Rung rung, const Cluster& cluster, const SimulationResult& on_ch
   const std::int64_t payload = cluster.fabric().leaf.packet_payload.count;
   std::int64_t packets = 0;
   for (const LinkLoad& load : on_chunk.links) {
-    if (cluster.is_fabric_link(load.link)) packets += load.carried.count / payload + 1;
+    if (cluster.is_fabric_link(load.link))
+      packets += (load.carried.count / payload + 1) * load.copies;
   }
   if (packets <= kPacketsMax) return;
   throw Error(fmt::format("the packet rung would have {} million packets to pass on (packets times "

@@ -42,6 +42,8 @@ NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
 /// "flow, adaptive routing"; "" for the chunk rung with static routes.
 std::string network_text(const NetworkPlan& plan, const Cluster& cluster);
 
+/// Slices of a run that another rung than chunk is asked for: what has more is refused unseen.
+inline constexpr std::uint64_t kSlicesMax = 100'000'000;
 /// By what the same run did on the chunk rung. Throws Error when it is too much for the rung.
 void check_size(Rung rung, const Cluster& cluster, const SimulationResult& on_chunk);
 

@@ -9,6 +9,7 @@
 
 #include "models/studies/bench.hpp"
 #include "models/studies/bench_text.hpp"
+#include "models/studies/fold_text.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
@@ -178,4 +179,68 @@ TEST_CASE("names of datatypes and collectives") {
         "unknown collective \"all_gathr\"\nhint: did you mean \"all_gather\"?");
   CHECK(error("reduce,reduce") == "reduce is listed twice");
   CHECK(error("reduce,").starts_with("unknown collective \"\"\nhint: known: all_reduce, "));
+}
+
+TEST_CASE("--explain-fold says what stands for what, and why not for more") {
+  const auto folded = [](int nodes, const char* algorithm, bool fold = true) {
+    BenchConfig config = config_of("dgx-h100", Bytes{std::int64_t{1} << 30});
+    config.nodes = {nodes};
+    config.version = kNccl2_27_7;
+    config.environment.set("NCCL_ALGO=" + std::string(algorithm));
+    config.fold = fold;
+    return only_row(config);
+  };
+  const auto one_of = [](const BenchRow& row, std::uint64_t times) {
+    const std::uint64_t simulated = row.result.events - row.result.events_skipped;
+    CHECK(row.result.events == times * simulated);
+    return "#   " + std::to_string(row.result.events) + " events, " + std::to_string(simulated) +
+           " of them simulated\n";
+  };
+  // 8 rails, halves of 2; NVLSTree has 8 channels on each of 2 trees, NVLS has 16 on one switch.
+  const BenchRow tree = folded(4, "Tree");
+  CHECK(fold_text(tree) ==
+        "#\n# 1 GiB all_reduce on 4 nodes: one of 8 equal rails of 2 nodes simulated, each for 2\n"
+        "#   not fewer: nodes of a binary tree have one image each\n" +
+            one_of(tree, 8 * 2));
+  const BenchRow nvls_tree = folded(4, "NVLSTree");
+  CHECK(fold_text(nvls_tree) ==
+        "#\n# 1 GiB all_reduce on 4 nodes: one of 8 equal rails of 2 nodes simulated, each for 2\n"
+        "#   2 of 16 channels simulated, for those that take the same ways\n"
+        "#   not fewer: nodes of a binary tree have one image each\n" +
+            one_of(nvls_tree, 8 * 2 * 8));
+  const BenchRow nvls = folded(1, "NVLS");
+  CHECK(fold_text(nvls) ==
+        "#\n# 1 GiB all_reduce on 1 node: one of 8 equal rails simulated\n"
+        "#   1 of 16 channels simulated, for those that take the same ways\n"
+        "#   nodes not folded: there is one node\n" +
+            one_of(nvls, 8 * 16));
+  const BenchRow full = folded(4, "NVLSTree", false);
+  CHECK(full.result.channels_simulated == 0);
+  CHECK(full.result.time == nvls_tree.result.time);
+  CHECK(fold_text(full) ==
+        "#\n# 1 GiB all_reduce on 4 nodes: every rank simulated\n"
+        "#   nodes not folded: every rank was asked for\n" +
+            one_of(full, 1));
+}
+
+TEST_CASE("what simulates every rank says so, and refuses too many before it begins") {
+  BenchConfig config = config_of("dgx-h100", Bytes{1 << 20});
+  config.environment.set("NCCL_ALGO=Tree");
+  config.nodes = {2};
+  config.network.rung = Rung::flow;
+  CHECK(only_row(config).result.why_not_folded == "on this network every rank is simulated");
+  // 16,000 ranks in a ring: each chunk takes 2 x 15,999 steps. Without folding, as chunks of 2.21
+  // differ in size, that took hours to find out.
+  config.environment.set("NCCL_ALGO=Ring");
+  config.nodes = {2000};
+  for (const Rung rung : {Rung::flow, Rung::packet}) {
+    config.network.rung = rung;
+    CHECK(error_text([&] { run_bench(config, load_catalogue()); }) ==
+          "575 million slices are too many for this network: at most 100 million\n"
+          "hint: smaller --sizes or fewer --nodes, or --network chunk");
+  }
+  config.network = {};
+  config.nodes = {2};
+  config.trace.emplace();
+  CHECK(only_row(config).result.why_not_folded == "a trace shows ranks one by one");
 }
