@@ -52,7 +52,9 @@ std::vector<LinkId> NodeGraph::nvlink_route(VertexId from, VertexId to) const {
 }
 
 std::vector<VertexId> NodeGraph::ancestors(VertexId device) const {
-  std::vector<VertexId> way = {device};
+  std::vector<VertexId> way;
+  way.reserve(8);
+  way.push_back(device);
   while (vertex(way.back()).has_parent) way.push_back(vertex(way.back()).parent);
   return way;
 }
@@ -125,7 +127,10 @@ std::optional<LinkId> NodeGraph::root_link(VertexId device) const {
   return up.size() < 2 ? std::nullopt : root_links_[index_of(up[up.size() - 2])];
 }
 
-VertexId NodeGraph::cpu_of(VertexId device) const { return ancestors(device).back(); }
+VertexId NodeGraph::cpu_of(VertexId device) const {
+  while (vertex(device).has_parent) device = vertex(device).parent;
+  return device;
+}
 
 SmiPath NodeGraph::smi_path(VertexId from, VertexId to) const {
   if (from == to) return SmiPath::self;
