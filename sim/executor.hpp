@@ -198,7 +198,8 @@ class Executor final : public Machine {
   struct State;
   void watch_somebody();
   void look();
-  void save();
+  struct Kept;
+  void save(Kept& kept);
   Instant floor() const;
   std::uint64_t fingerprint() const;
   bool repeats(const State& was) const;
@@ -356,6 +357,12 @@ class Executor final : public Machine {
     std::vector<Thread> threads;
   };
 
+  /// One to compare others with.
+  struct Kept {
+    std::unique_ptr<State> state;
+    std::uint64_t looks = 0, looks_max = 0, comparisons = 0;
+  };
+
   Table<Worker> workers_;
   Table<Connection> connections_;         ///< sorted by receiver: a worker's inputs are neighbours
   Table<std::uint32_t> out_connections_;  ///< of workers with several
@@ -391,8 +398,8 @@ class Executor final : public Machine {
   static constexpr std::uint32_t kNobody = UINT32_MAX;
   std::uint64_t first_look_ = UINT64_MAX;  ///< event
   std::uint32_t watched_ = kNobody;        ///< worker whose slices are the moments to look
-  std::uint64_t looks_ = 0, next_save_ = 0, comparisons_ = 0, events_skipped_ = 0;
-  std::unique_ptr<State> saved_;
+  std::uint64_t events_skipped_ = 0;
+  std::array<Kept, 2> kept_;  ///< one for twice as long each time, one for short
   /// A gate, and who of those it waits for has yet to end.
   struct Gate {
     GateSpec spec;

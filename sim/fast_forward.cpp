@@ -6,7 +6,8 @@
 //
 // Whether a state came before is found as Brent finds cycles (An improved Monte Carlo factorization
 // algorithm, BIT 20, 1980): the state kept for comparison is replaced at the 1st, 2nd, 4th, ...
-// look. A look compares a sample first.
+// look. A second one is replaced every few looks: it finds short periods soon after they begin. A
+// look compares a sample first.
 
 #include <algorithm>
 
@@ -20,6 +21,7 @@ namespace {
 constexpr std::size_t kStateMax = std::size_t{64} << 20;
 
 constexpr std::uint32_t kSampled = 32;  ///< workers in a fingerprint
+constexpr std::uint64_t kShort = 32;    ///< looks
 
 /// A time that lies before the floor decides nothing any more, whatever it is.
 std::int64_t ahead(std::int64_t ps, Instant floor, Instant now) {
@@ -57,30 +59,35 @@ Instant Executor<Stamp>::floor() const {
 
 template <class Stamp>
 void Executor<Stamp>::look() {
-  // Comparisons in vain must stay cheap beside the events. Another phase of the period may look
-  // like the one that is kept, one look before it: it must not use up what that needs.
-  if (saved_ && comparisons_ * workers_.size() <= events_ - saved_->events &&
-      fingerprint() == saved_->fingerprint) {
-    ++comparisons_;
-    if (repeats(*saved_)) {
-      const std::uint64_t periods = periods_ahead(*saved_);
-      if (periods > 0) {
-        jump(*saved_, periods);
-        saved_.reset();
-        looks_ = 0;
-      }
-    }
+  const std::uint64_t print = fingerprint();
+  for (Kept& kept : kept_) {
+    // Comparisons in vain must stay cheap beside the events. Another phase of the period may look
+    // like the one that is kept, one look before it: it must not use up what that needs.
+    if (!kept.state || print != kept.state->fingerprint ||
+        kept.comparisons * workers_.size() > events_ - kept.state->events)
+      continue;
+    ++kept.comparisons;
+    if (!repeats(*kept.state)) continue;
+    const std::uint64_t periods = periods_ahead(*kept.state);
+    if (periods == 0) continue;
+    jump(*kept.state, periods);
+    kept_ = {};
+    break;
   }
-  if (saved_ && looks_++ < next_save_) return;
-  next_save_ = saved_ ? 2 * looks_ : 1;
-  save();
+  for (Kept& kept : kept_) {
+    if (kept.state && ++kept.looks <= kept.looks_max) continue;
+    const bool is_long = &kept == kept_.data();
+    kept.looks_max = !is_long ? kShort : kept.state ? 2 * kept.looks : 1;
+    if (!is_long) kept.looks = 0;
+    save(kept);
+  }
 }
 
 template <class Stamp>
-void Executor<Stamp>::save() {
-  if (!saved_) saved_ = std::make_unique<State>();
-  comparisons_ = 0;
-  State& state = *saved_;
+void Executor<Stamp>::save(Kept& kept) {
+  if (!kept.state) kept.state = std::make_unique<State>();
+  kept.comparisons = 0;
+  State& state = *kept.state;
   state.now = queue_.now();
   state.floor = floor();
   state.events = events_;
@@ -233,7 +240,7 @@ void Executor<Stamp>::jump(const State& was, std::uint64_t periods) {
 template void Executor<PlainStamp>::watch_somebody();
 template Instant Executor<PlainStamp>::floor() const;
 template void Executor<PlainStamp>::look();
-template void Executor<PlainStamp>::save();
+template void Executor<PlainStamp>::save(Kept&);
 template std::uint64_t Executor<PlainStamp>::fingerprint() const;
 template bool Executor<PlainStamp>::repeats(const State&) const;
 template bool Executor<PlainStamp>::repeats(const State&, Instant, std::uint32_t) const;

@@ -1,0 +1,74 @@
+// Goal: a run that jumps over what repeats itself (sim/fast_forward.cpp) ends as the run of every
+// event does, and jumps soon after the repetition begins.
+// Method: a stream beside another one that never keeps step with it and ends.
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "sim/executor.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+/// Equal slices from position 0 to position 1.
+struct Streams final : Program {
+  struct Stream {
+    std::uint32_t slices;
+    Bytes size;
+  };
+  std::array<Stream, 2> of_lane;
+
+  bool next(Role role, Cursor& cursor, Primitive& primitive) const override {
+    const Stream& stream = of_lane[role.lane];
+    if (cursor.minor == stream.slices) return false;
+    ++cursor.minor;
+    primitive = {role.position, 1 - role.position, 1, stream.size, stream.size};
+    return true;
+  }
+  std::uint64_t number(Role, Cursor cursor) const override { return cursor.minor; }
+  Cursor cursor_at(Role, std::uint64_t number) const override {
+    return {0, static_cast<std::uint32_t>(number)};
+  }
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override {
+    const std::uint64_t end = of_lane[role.lane].slices;
+    return first + stride < end ? end - first - stride : 0;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a short period is found soon after what disturbed it has ended") {
+  // A slice of 1,000 B takes 1 ns, one of 1,009 B 1.009 ns: nothing comes again until the second
+  // stream ends, about the 908th slice of the first. A state is kept every 32 slices. One that is
+  // kept for twice as long each time, after 383, 767 and 1,535 slices, would be compared too late.
+  constexpr std::uint32_t slices = 100'000, disturbing = 900;
+  Streams program;
+  program.of_lane = {{{slices, Bytes{1000}}, {disturbing, Bytes{1009}}}};
+  const auto run = [&](bool jumps) {
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{1'000'000'000'000}, {}});
+    for (std::uint32_t lane = 0; lane < 2; ++lane) {
+      executor.add_link({{1'000'000'000'000}, nanoseconds(5)});
+      for (std::uint32_t position = 0; position < 2; ++position)
+        executor.add_worker(kind, program, {lane, position});
+    }
+    for (std::uint32_t lane = 0; lane < 2; ++lane)
+      executor.connect({2 * lane, 2 * lane + 1, 16, {&lane, 1}, {}, {}, nanoseconds(1), {}});
+    if (jumps) executor.set_fast_forward(0);
+    executor.run();
+    return executor;
+  };
+  const Executor<PlainStamp> all = run(false), jumped = run(true);
+  CHECK(all.events() == 2 * (slices + disturbing));
+  CHECK(all.events_skipped() == 0);
+  CHECK(jumped.events() == all.events());
+  for (std::uint32_t worker = 0; worker < 4; ++worker)
+    CHECK(jumped.finished(worker).ps == all.finished(worker).ps);
+  for (std::uint32_t link = 0; link < 2; ++link)
+    CHECK(jumped.carried(link).count == all.carried(link).count);
+  const std::uint64_t simulated = jumped.events() - jumped.events_skipped();
+  CHECK(simulated > 4 * disturbing);
+  CHECK(simulated < 4 * disturbing + 4 * 64);
+}
