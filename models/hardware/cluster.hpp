@@ -99,6 +99,10 @@ class Cluster {
   bool has_own_rates() const { return !rates_.empty(); }  ///< set_rate() was called
   /// Between nodes, ports of NICs included.
   bool is_fabric_link(LinkId global) const { return index_of(global) >= nic_to_leaf_; }
+  /// Between switches.
+  bool is_trunk(LinkId global) const {
+    return is_fabric_link(global) && link_from(global).is_switch && link_to(global).is_switch;
+  }
   /// By host: "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
   /// "leaf0.1 -> spine3 (400 Gb/s)". Leaves are numbered plane.index, where a plane is a rail; a
   /// plain fat-tree has one plane and leaf1 is its second leaf. All leaves share the spines.

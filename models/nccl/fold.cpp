@@ -54,9 +54,7 @@ class Finder {
   /// What makes ranks unlike, whatever the network.
   std::string against() const {
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
-    if (!run_.faults.gpus.empty()) return "a GPU is slow";
-    if (!run_.faults.outages.empty()) return "a link goes down";
-    if (cluster_.has_own_rates()) return "a link has a rate of its own";
+    if (const std::string odd = odd_part(cluster_, run_); !odd.empty()) return odd;
     if (!is_tuned(run_.collective)) return against_p2p_fold(run_);
     switch (run_.algorithm) {
       case Algorithm::pat:
@@ -103,10 +101,9 @@ class Finder {
     const std::set<int> places(nodes().begin(), nodes().end());
     for (std::uint32_t id = index_of(cluster_.first_fabric_link()); id < cluster_.links(); ++id) {
       const int node = cluster_.first_node_of(LinkId{id});
-      const bool is_trunk =
-          cluster_.link_from(LinkId{id}).is_switch && cluster_.link_to(LinkId{id}).is_switch;
-      const bool is_used =
-          is_trunk ? leaves.contains(node / cluster_.nodes_per_leaf()) : places.contains(node);
+      const bool is_used = cluster_.is_trunk(LinkId{id})
+                               ? leaves.contains(node / cluster_.nodes_per_leaf())
+                               : places.contains(node);
       if (is_used && !is_like(LinkId{id}, fold)) return false;
     }
     return true;
@@ -207,13 +204,8 @@ class Finder {
 
 }  // namespace
 
-bool Fold::is_trunk(const Cluster& cluster, LinkId link) {
-  return cluster.is_fabric_link(link) && cluster.link_from(link).is_switch &&
-         cluster.link_to(link).is_switch;
-}
-
 LinkId Fold::below_first(const Cluster& cluster, LinkId link) const {
-  const int whole = is_trunk(cluster, link) ? cluster.nodes_per_leaf() : 1;
+  const int whole = cluster.is_trunk(link) ? cluster.nodes_per_leaf() : 1;
   return cluster.moved_back(link, cluster.first_node_of(link) - first / whole * whole);
 }
 

@@ -42,11 +42,10 @@ struct Fold {
   }
   /// Links that are alike, the simulated one included.
   int copies_of(const Cluster& cluster, LinkId link) const {
-    return sharp && is_trunk(cluster, link) ? leaves : copies_in_all();
+    return sharp && cluster.is_trunk(link) ? leaves : copies_in_all();
   }
 
  private:
-  static bool is_trunk(const Cluster& cluster, LinkId link);
   LinkId below_first(const Cluster& cluster, LinkId link) const;
 };
 

@@ -56,9 +56,7 @@ class Finder {
 
   Rails find() const {
     Rails best = none("rails are unlike");
-    if (!run_.faults.gpus.empty()) return none("a GPU is slow");
-    if (!run_.faults.outages.empty()) return none("a link goes down");
-    if (cluster_.has_own_rates()) return none("a link has a rate of its own");
+    if (const std::string odd = odd_part(cluster_, run_); !odd.empty()) return none(odd);
     if (!has_equal_planes()) return none("ways of rails cross the fabric differently");
     if (run_.algorithm != Algorithm::tree) return find_heads();
     for (int target = 1; target < run_.graph.channel_count(); ++target) {
@@ -345,6 +343,13 @@ LinkId Rails::representative(const Cluster& cluster, LinkId id) const {
   const std::uint32_t plane = leaf.index / static_cast<std::uint32_t>(cluster.leaves_per_plane());
   return cluster.moved_back(id, static_cast<int>(plane - rail[plane]) * cluster.leaves_per_plane() *
                                     cluster.nodes_per_leaf());
+}
+
+std::string odd_part(const Cluster& cluster, const CollectiveRun& run) {
+  if (!run.faults.gpus.empty()) return "a GPU is slow";
+  if (!run.faults.outages.empty()) return "a link goes down";
+  if (cluster.has_own_rates()) return "a link has a rate of its own";
+  return "";
 }
 
 Rails unfolded_rails(const Partition& partition) {

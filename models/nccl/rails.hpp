@@ -24,6 +24,8 @@ struct Rails {
   LinkId representative(const Cluster& cluster, LinkId link) const;
 };
 
+/// What is broken or slow, so that it has no copies, wherever it stands; "" = nothing.
+std::string odd_part(const Cluster& cluster, const CollectiveRun& run);
 /// Nothing is folded: each part of the partition stands for itself.
 Rails unfolded_rails(const Partition& partition);
 /// REQUIRES: Tree, NVLSTree or NVLS on one node.

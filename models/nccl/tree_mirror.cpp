@@ -9,11 +9,6 @@
 namespace fabricast {
 namespace {
 
-bool is_trunk(const Cluster& cluster, LinkId link) {
-  return cluster.is_fabric_link(link) && cluster.link_from(link).is_switch &&
-         cluster.link_to(link).is_switch;
-}
-
 class Finder {
  public:
   Finder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
@@ -48,9 +43,7 @@ class Finder {
 
   std::string against() const {
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
-    if (!run_.faults.gpus.empty()) return "a GPU is slow";
-    if (!run_.faults.outages.empty()) return "a link goes down";
-    if (cluster_.has_own_rates()) return "a link has a rate of its own";
+    if (const std::string odd = odd_part(cluster_, run_); !odd.empty()) return odd;
     if (nodes() % 2 != 0) return "an odd number of nodes has no second half";
     return "";
   }
@@ -152,7 +145,7 @@ class Finder {
     return std::ranges::equal(from, to, [&](LinkId a, LinkId b) {
       const ClusterLink x = cluster_.link(a), y = cluster_.link(b);
       if (x.rate != y.rate || x.latency != y.latency) return false;
-      if (is_trunk(cluster_, a)) return is_trunk(cluster_, b) && pair(index_of(a), index_of(b));
+      if (cluster_.is_trunk(a)) return cluster_.is_trunk(b) && pair(index_of(a), index_of(b));
       const int node = cluster_.first_node_of(a);
       return cluster_.moved_back(a, node - image_.at(node)) == b;
     });
@@ -177,7 +170,7 @@ class Finder {
 
 LinkId TreeMirror::representative(const Cluster& cluster, LinkId link) const {
   if (!folds) return link;
-  if (is_trunk(cluster, link)) return LinkId{trunk.at(index_of(link))};
+  if (cluster.is_trunk(link)) return LinkId{trunk.at(index_of(link))};
   const int at = cluster.first_node_of(link);
   const auto image = node.find(at);
   return image == node.end() ? link : cluster.moved_back(link, at - image->second);

@@ -23,8 +23,7 @@ constexpr double kMuchMore = 1.1;  ///< times the bytes before a change is worth
 
 std::size_t kind_of(const Cluster& cluster, LinkId link) {
   if (cluster.is_fabric_link(link)) {
-    const bool port = !cluster.link_from(link).is_switch || !cluster.link_to(link).is_switch;
-    return port ? static_cast<std::size_t>(LinkKind::network) : kTrunks;
+    return cluster.is_trunk(link) ? kTrunks : static_cast<std::size_t>(LinkKind::network);
   }
   return static_cast<std::size_t>(cluster.node_link(link).kind);
 }

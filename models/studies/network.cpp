@@ -38,7 +38,7 @@ std::vector<LinkId> links_of(const Cluster& cluster, const BackgroundSpec& spec)
   }
   for (std::uint32_t id = index_of(cluster.first_fabric_link()); id < cluster.links(); ++id) {
     const LinkId link{id};
-    if (!cluster.link_from(link).is_switch || !cluster.link_to(link).is_switch) continue;
+    if (!cluster.is_trunk(link)) continue;
     if ((up && !climbs(cluster, link)) || (down && climbs(cluster, link))) continue;
     out.push_back(link);
   }
