@@ -35,19 +35,20 @@ void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 
-/// Shows the share done on stderr while it is a terminal, and of what takes long how long it will
-/// take yet, at the pace so far; otherwise does nothing.
+/// Shows the share done on stderr, and of what takes long how long it will take yet, at the pace so
+/// far: on a terminal in one line that changes, elsewhere in a line per minute.
 class Progress {
  public:
   Progress();
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// Empty when nobody watches.
+  /// To be told the share done, 0..1.
   std::function<void(double)> callback();
 
  private:
-  bool watched_;
+  bool watched_;             ///< by a terminal
+  double next_line_s_ = 60;  ///< where it is no terminal, after begin_
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::string shown_;
 };

@@ -30,10 +30,15 @@ Progress::~Progress() {
 }
 
 std::function<void(double)> Progress::callback() {
-  if (!watched_) return {};
   return [this](double share) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    if (!watched_ && passed.count() < next_line_s_) return;
     std::string text = progress_text(share, passed.count());
+    if (!watched_) {
+      fmt::print(stderr, "{}\n", text);
+      next_line_s_ = passed.count() + 60;
+      return;
+    }
     if (text == shown_) return;
     fmt::print(stderr, "\r{}\033[K", text);
     std::fflush(stderr);
