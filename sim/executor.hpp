@@ -199,7 +199,7 @@ class Executor final : public Machine {
   void watch_somebody();
   void look();
   struct Kept;
-  void save(Kept& kept);
+  void save(Kept& kept, std::uint64_t print);
   Instant floor() const;
   std::uint64_t fingerprint() const;
   bool repeats(const State& was) const;
@@ -338,9 +338,6 @@ class Executor final : public Machine {
     DistinctWays ways;
     std::vector<std::uint32_t> begin;
   };
-
-  template <class T>
-  using Table = std::vector<T, LargePageAllocator<T>>;
 
   /// What a running machine is, between two instants. The queue follows from it.
   struct State {

@@ -74,24 +74,25 @@ void Executor<Stamp>::look() {
     kept_ = {};
     break;
   }
+  // A jump leaves the fingerprint as it is: it is of times from now on.
   for (Kept& kept : kept_) {
     if (kept.state && ++kept.looks <= kept.looks_max) continue;
     const bool is_long = &kept == kept_.data();
     kept.looks_max = !is_long ? kShort : kept.state ? 2 * kept.looks : 1;
     if (!is_long) kept.looks = 0;
-    save(kept);
+    save(kept, print);
   }
 }
 
 template <class Stamp>
-void Executor<Stamp>::save(Kept& kept) {
+void Executor<Stamp>::save(Kept& kept, std::uint64_t print) {
   if (!kept.state) kept.state = std::make_unique<State>();
   kept.comparisons = 0;
   State& state = *kept.state;
   state.now = queue_.now();
   state.floor = floor();
   state.events = events_;
-  state.fingerprint = fingerprint();
+  state.fingerprint = print;
   state.workers = workers_;
   state.connections = connections_;
   state.far_slots = far_slots_;
@@ -240,7 +241,7 @@ void Executor<Stamp>::jump(const State& was, std::uint64_t periods) {
 template void Executor<PlainStamp>::watch_somebody();
 template Instant Executor<PlainStamp>::floor() const;
 template void Executor<PlainStamp>::look();
-template void Executor<PlainStamp>::save(Kept&);
+template void Executor<PlainStamp>::save(Kept&, std::uint64_t);
 template std::uint64_t Executor<PlainStamp>::fingerprint() const;
 template bool Executor<PlainStamp>::repeats(const State&) const;
 template bool Executor<PlainStamp>::repeats(const State&, Instant, std::uint32_t) const;

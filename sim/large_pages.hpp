@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -44,5 +45,9 @@ struct LargePageAllocator {
  private:
   static constexpr std::size_t kPage = std::size_t{2} << 20, kLeast = 2 * kPage;
 };
+
+/// What a machine has one of for each of its parts.
+template <class T>
+using Table = std::vector<T, LargePageAllocator<T>>;
 
 }  // namespace fabricast

@@ -67,7 +67,7 @@ class LinkServers {
 
   std::size_t size() const { return links_.size(); }
   std::size_t memory_bytes() const { return links_.capacity() * sizeof(Link); }
-  const std::vector<Link, LargePageAllocator<Link>>& all() const { return links_; }
+  const Table<Link>& all() const { return links_; }
   Link& operator[](std::uint32_t id) { return links_[id]; }
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
 
@@ -102,7 +102,7 @@ class LinkServers {
     }
   };
 
-  std::vector<Link, LargePageAllocator<Link>> links_;
+  Table<Link> links_;
   std::vector<Kind> kinds_;
 };
 

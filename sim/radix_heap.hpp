@@ -39,7 +39,7 @@ class RadixHeap {
   /// The time of the next event: a search, not for hot paths. REQUIRES: !empty().
   Instant earliest() const {
     assert(size_ > 0);
-    if (round_next_ != round_.size() || !next_round_.empty()) return {last_};
+    if (!between_instants()) return {last_};
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
     const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
     const std::vector<Waiting>& bucket = buckets_[level * kDigits + digit];
@@ -51,7 +51,7 @@ class RadixHeap {
   /// Nothing is left to do in the running round.
   bool round_ended() const { return round_next_ == round_.size(); }
   /// Nor in the running instant.
-  bool between_instants() const { return round_next_ == round_.size() && next_round_.empty(); }
+  bool between_instants() const { return round_ended() && next_round_.empty(); }
 
   /// Forgets all events; the clock stands at `now`.
   void restart(Instant now) {
@@ -81,7 +81,7 @@ class RadixHeap {
   template <class Soon>
   Event pop(Soon soon) {
     assert(size_ > 0);
-    if (round_next_ == round_.size()) begin_round(soon);
+    if (round_ended()) begin_round(soon);
     const std::size_t left = round_.size() - round_next_;
     for (unsigned depth = 0; depth < kDepths; ++depth)
       if (left > kAhead[depth]) soon(round_[round_next_ + kAhead[depth]], depth);

@@ -137,9 +137,7 @@ class Assembly {
 
   /// Channels of NVLS go on in step, and share links and threads evenly, but for their ways to
   /// SHARP and back (docs/scale.md says what measured runs say to it).
-  bool shares() const {
-    return run_.algorithm == Algorithm::nvls || run_.algorithm == Algorithm::nvls_tree;
-  }
+  bool shares() const { return is_nvls(run_.algorithm); }
   /// A worker or junction stands for so many in its place, of channels that take the same ways.
   std::uint32_t copies(std::uint32_t worker) const {
     return worker < copies_of_worker_.size() ? copies_of_worker_[worker] : 1;

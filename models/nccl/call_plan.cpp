@@ -39,8 +39,8 @@ PartitionInput split_of(const TuningModel& model, Collective collective, std::in
   split.ranks = in.ranks;
   split.nodes = in.nodes;
   split.channels = decision.channels;
-  const bool is_nvls = algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
-  split.communicator_channels = is_nvls ? in.nvls_setup.channels : in.channels.communicator;
+  split.communicator_channels =
+      is_nvls(algorithm) ? in.nvls_setup.channels : in.channels.communicator;
   split.threads = decision.threads;
   split.buffers = in.settings.buffers;
   split.heads = head_rules(model, algorithm);

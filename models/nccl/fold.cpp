@@ -230,7 +230,7 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
   if (!is_tuned(run.collective)) return fold;
   const Members members = members_of(run, cluster.nodes());
   const Partition partition = partition_of(run, members);
-  const bool nvls = run.algorithm == Algorithm::nvls || run.algorithm == Algorithm::nvls_tree;
+  const bool nvls = is_nvls(run.algorithm);
   const bool tree = run.algorithm == Algorithm::tree || run.algorithm == Algorithm::nvls_tree;
   fold.rails = tree || (nvls && members.node_count() == 1)
                    ? find_rails(cluster, run, members, partition)

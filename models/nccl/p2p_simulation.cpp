@@ -103,8 +103,7 @@ SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
                           const SimulationOptions& options, Carrier* carrier) {
   const P2pTraffic traffic(run.collective, run.members.ranks(),
                            Bytes{run.count * run.element_bytes}, run.root);
-  const std::string_view forbids = forbids_folding(options);
-  const bool is_folded = forbids.empty() && fold.copies > 1;
+  const bool is_folded = forbids_folding(options).empty() && fold.copies > 1;
   const P2pSchedule::Config config{cluster,   software,       run.members,  run.p2p,
                                    traffic,   run.transport,  run.in_place, &fold,
                                    is_folded, run.faults.gpus};
@@ -117,7 +116,7 @@ SimulationResult exchange(const Cluster& cluster, const SoftwareCosts& software,
   if (options.timeline != nullptr && !result.losses.gave_up)
     *options.timeline = watch(config, run.faults, options.shown, result);
   result.nodes_simulated = is_folded ? fold.nodes : run.members.node_count();
-  result.why_not_folded = forbids.empty() ? fold.why_not : forbids;
+  result.why_not_folded = why_not_folded(fold, options);
   return result;
 }
 

@@ -46,13 +46,12 @@ SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
                          Carrier* carrier = nullptr) {
   SimulationResult result;
   result.partition = std::move(partition);
-  const std::string_view forbids = forbids_folding(options);
-  const bool may_fold = forbids.empty();
+  const bool may_fold = forbids_folding(options).empty();
   const bool folds = may_fold && fold.copies_in_all() > 1;
   const auto copies = static_cast<std::uint64_t>(folds ? fold.copies_in_all() : 1);
   result.nodes_simulated = folds ? fold.nodes_simulated() : fold.nodes * fold.copies;
   result.rails_folded = folds ? fold.rails.copies : 1;
-  result.why_not_folded = may_fold ? fold.why_not : forbids;
+  result.why_not_folded = why_not_folded(fold, options);
   Executor<Stamp> executor;
   if (!folds) add_links(executor, cluster);
   Assembly assembly(executor, cluster, software, run, result.partition, fold, !may_fold);
@@ -148,6 +147,11 @@ std::string_view forbids_folding(const SimulationOptions& options) {
   if (options.timeline != nullptr) return "a trace shows ranks one by one";
   if (options.network.carries()) return "on this network every rank is simulated";
   return "";
+}
+
+std::string why_not_folded(const Fold& fold, const SimulationOptions& options) {
+  const std::string_view forbids = forbids_folding(options);
+  return forbids.empty() ? fold.why_not : std::string(forbids);
 }
 
 void add_carrier(SimulationResult& result, const Carrier& carrier) {

@@ -65,8 +65,12 @@ struct SimulationOptions {
   TimelineFilter shown;                   ///< in the timeline
 };
 
+struct Fold;
+
 /// Why every rank is simulated, whatever ranks are alike; "" = it need not be so.
 std::string_view forbids_folding(const SimulationOptions& options);
+/// That, or what stands against it; "" = nothing.
+std::string why_not_folded(const Fold& fold, const SimulationOptions& options);
 
 /// How much one link of the cluster carried. Utilisation is of the time the collective ran.
 struct LinkLoad {
@@ -94,8 +98,6 @@ struct SimulationResult {
   std::uint64_t digest = 0;
   Losses losses;  ///< where links go down; if a message is given up, `time` is until then
 };
-
-struct Fold;
 
 /// Who takes part.
 Members members_of(const CollectiveRun& run, int cluster_nodes);

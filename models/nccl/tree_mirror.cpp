@@ -50,10 +50,10 @@ class Finder {
 
   int channel(std::uint32_t lane) const { return partition_.parts[lane].channel; }
 
-  bool is_nvls() const { return run_.algorithm == Algorithm::nvls_tree; }
+  bool is_nvls_tree() const { return run_.algorithm == Algorithm::nvls_tree; }
   /// The channel of the other tree (tree_links(), nvls_links()).
   int counterpart(int channel) const {
-    if (is_nvls()) return channel ^ 1;
+    if (is_nvls_tree()) return channel ^ 1;
     const int searched = run_.graph.channel_count();
     const int both = channel / (2 * searched) * 2 * searched;
     return both + (channel - both + searched) % (2 * searched);
@@ -79,8 +79,8 @@ class Finder {
 
   Endpoint end(int rank, std::uint32_t lane) const {
     const int local = rank % members_.gpus_per_node();
-    const int nic = is_nvls() ? nic_of_head(run_.graph, local, channel(lane))
-                              : nic_of(run_.graph, channel(lane), local);
+    const int nic = is_nvls_tree() ? nic_of_head(run_.graph, local, channel(lane))
+                                   : nic_of(run_.graph, channel(lane), local);
     return {members_.node(rank), members_.gpu(rank), nic};
   }
   int mirrored(int rank) const {
@@ -89,7 +89,7 @@ class Finder {
 
   /// All ways between nodes on this lane, and those of its counterpart.
   bool has_like_ways(std::uint32_t lane) {
-    if (is_nvls()) {
+    if (is_nvls_tree()) {
       const std::vector<int> heads = distinct_heads(run_.graph);
       return std::ranges::all_of(heads, [&](int head) {
         const bool is_copy =
@@ -106,8 +106,8 @@ class Finder {
     const int gpus = members_.gpus_per_node();
     for (int place = 0; place < nodes(); ++place) {
       const int rank = place * gpus + local;
-      const int up = is_nvls() ? nvls_links(run_.graph, nodes(), gpus, channel(lane), rank).up
-                               : tree_links(run_.graph, nodes(), channel(lane), rank).up;
+      const int up = is_nvls_tree() ? nvls_links(run_.graph, nodes(), gpus, channel(lane), rank).up
+                                    : tree_links(run_.graph, nodes(), channel(lane), rank).up;
       if (up < 0 || up / gpus == place) continue;
       if (!is_like(lane, rank, up) || !is_like(lane, up, rank)) return false;
     }
@@ -119,7 +119,7 @@ class Finder {
   bool is_new(std::uint32_t lane) {
     if (counterpart(channel(lane)) < channel(lane)) return false;
     std::vector<int> ends;
-    if (is_nvls()) {
+    if (is_nvls_tree()) {
       for (const int head : distinct_heads(run_.graph)) ends.push_back(end(head, lane).nic);
     } else {
       ends.push_back(channel(lane) % run_.graph.channel_count());

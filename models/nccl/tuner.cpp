@@ -12,8 +12,6 @@ namespace {
 
 using namespace tuner_tables;
 
-bool is_nvls(Algorithm a) { return a == Algorithm::nvls || a == Algorithm::nvls_tree; }
-
 /// Blackwell on x86 needs for NVLSTree what Tree always needs.
 int corrections_of(const TunerInput& in, Algorithm a) {
   if (a == Algorithm::tree) return kTreeCorrections;

@@ -55,6 +55,7 @@ enum class Algorithm : std::uint8_t {
   pat  ///< since 2.23
 };
 inline constexpr int kAlgorithms = 7;
+constexpr bool is_nvls(Algorithm a) { return a == Algorithm::nvls || a == Algorithm::nvls_tree; }
 inline constexpr std::array<Algorithm, kAlgorithms> kAllAlgorithms = {Algorithm::tree,
                                                                       Algorithm::ring,
                                                                       Algorithm::collnet_direct,

@@ -73,10 +73,9 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
 
 /// What stands in the way of a run that is too large is said with it.
 void check_size(const Fold& fold, const SimulationOptions& options, const BenchRow& row) {
-  const std::string_view forbids = forbids_folding(options);
+  const int copies = forbids_folding(options).empty() ? fold.copies_in_all() : 1;
   const CollectiveRun& run = row.decided.run;
-  check_blocks(forbids.empty() ? row.ranks / fold.copies_in_all() : row.ranks,
-               run.channels * run.calls, forbids.empty() ? fold.why_not : forbids);
+  check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(fold, options));
 }
 
 void note_once(std::vector<std::string>& notes, const std::string& note) {

@@ -103,13 +103,12 @@ std::string graph_text(const NcclCommunicator& made, Algorithm algorithm) {
 std::string plan_text(const NcclCommunicator& made, const DecideRow& row) {
   const TuningModel& model = made.model;
   const std::size_t a = index_of(*row.decision.algorithm), p = index_of(row.decision.protocol);
-  const bool is_nvls =
-      row.decision.algorithm == Algorithm::nvls || row.decision.algorithm == Algorithm::nvls_tree;
   std::string out = fmt::format("channels  {} ", row.decision.channels);
-  out += is_nvls ? "of NVLS's own, whatever the size"
-                 : fmt::format("of {}: as many as give each thread {} B or more",
-                               model.input.channels.of_ring_and_tree(model.input.version),
-                               model.bytes_per_thread[a][p]);
+  out += is_nvls(*row.decision.algorithm)
+             ? "of NVLS's own, whatever the size"
+             : fmt::format("of {}: as many as give each thread {} B or more",
+                           model.input.channels.of_ring_and_tree(model.input.version),
+                           model.bytes_per_thread[a][p]);
   out += fmt::format("; {} {} work\n", row.channels, row.channels == 1 ? "gets" : "get");
   out += fmt::format("threads   {} a channel; no more than {} move data\n", row.threads,
                      model.threads_max[a][p]);

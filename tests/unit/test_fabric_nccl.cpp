@@ -70,11 +70,12 @@ TEST_CASE("T-93: two jobs that share a leaf") {
 
 TEST_CASE("T-100: NVLS by number of GPUs") {
   // Busbw measured on H200 with 8 and 6 GPUs; with 4, where NCCL takes Ring, what the algbw of 8,
-  // 274 GB/s, would give.
+  // 274 GB/s, would give. 6 GPUs were 5.9 % off while channels of NVLS went by number, and are 6.1
+  // % off since they share links, which other measured runs want (docs/scale.md).
   const struct {
     int gpus;
     double busbw, tolerance;
-  } cases[] = {{8, 479.5, 0.06}, {6, 435.6, 0.065}, {4, 411, 0.1}};
+  } cases[] = {{8, 479.5, 0.06}, {6, 435.6, 0.061}, {4, 411, 0.1}};
   for (const auto& [gpus, busbw, tolerance] : cases) {
     BenchConfig config;
     config.topology = "hgx-h200-2nic";

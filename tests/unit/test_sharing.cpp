@@ -113,8 +113,8 @@ std::vector<LinkSpec> five_links(Random& random) {
 }  // namespace
 
 TEST_CASE("shares of a link: each waits for half of the others") {
-  // 10, 20 and 30 us of bytes on one link: they are through 25, 20
-  // and 15 us later than alone. Receivers copy 1 MB in 5 us.
+  // 10, 20 and 30 us of bytes on one link: they are through 25, 20 and 15 us later
+  // than alone. Receivers copy 1 MB in 5 us.
   const std::vector<Flow> flows = {{1'000'000, {0}}, {2'000'000, {0}}, {3'000'000, {0}}};
   const Outcome got = run(flows, {{kRate, {}}}, in_order(3));
   CHECK(got.ends == std::vector<std::int64_t>{microseconds(25 + 10 + 5).ps,
