@@ -14,7 +14,7 @@ namespace fabricast {
 /// What was typed, before it means anything.
 struct JobOptions {
   std::optional<std::string> nodes;
-  std::string parts, env_file, nccl = "2.21.5";
+  std::string parts, env_file, nccl = to_text(kDefaultNccl);
   std::vector<std::string> env;
   int gpus_per_node = 0;
 

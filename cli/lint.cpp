@@ -20,7 +20,7 @@ namespace {
 struct LintOptions {
   std::vector<std::string> files, env, env_files;
   std::string topology, fabric, parts, kind, explain;
-  std::string nccl = "2.21.5", format = "text", fail_on = "error";
+  std::string nccl = to_text(kDefaultNccl), format = "text", fail_on = "error";
   int nodes = 0;  ///< 0 = what the topology says
   bool sharp = false, list_rules = false, list_variables = false;
 };

@@ -46,7 +46,7 @@ struct Finding {
 
 struct LintInput {
   std::vector<EnvFile> files;
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   const Cluster* cluster = nullptr;  ///< nullptr: rules about hardware are skipped
   /// What NCCL is told of each node, as in CommunicatorConfig.
   std::optional<NodeDescription> description;

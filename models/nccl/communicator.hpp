@@ -13,7 +13,7 @@
 namespace fabricast {
 
 struct CommunicatorConfig {
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
   /// The first so many of every node; 0 = all. Of hosts that NVLink joined, all that are there.
   int gpus_per_node = 0;

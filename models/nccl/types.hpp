@@ -97,9 +97,11 @@ inline constexpr NcclVersion kNccl2_23_4{23, 4};
 /// First releases at which a rule changed.
 inline constexpr NcclVersion kNccl2_19{19, 0}, kNccl2_22{22, 0}, kNccl2_24{24, 0}, kNccl2_26{26, 0},
     kNccl2_27{27, 0}, kNccl2_29{29, 0}, kNccl2_30{30, 0};
-/// The versions whose decisions are reproduced, oldest first; the first is the default.
+/// The versions whose decisions are reproduced, oldest first.
 inline constexpr std::array<NcclVersion, 3> kModelledVersions = {kNccl2_21_5, kNccl2_27_7,
                                                                  kNccl2_30_7};
+/// What a question that names no release is answered for: the newest that is reproduced.
+inline constexpr NcclVersion kDefaultNccl = kModelledVersions.back();
 
 std::string to_text(NcclVersion version);
 /// Accepts the modelled versions, in full or as "2.21", "2.27", "2.30". Throws Error otherwise.

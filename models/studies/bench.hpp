@@ -28,7 +28,7 @@ struct BenchConfig {
   int gpus_per_node = 0;     ///< 0 = all
   bool sharp = false;        ///< the fabric offers SHARP: a CollNet plugin serves all NICs
   int gpus_per_process = 1;  ///< nccl-tests' -t times -g: their launches serialise
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
   std::vector<Collective> collectives = {Collective::all_reduce};
   std::vector<Bytes> sizes;        ///< as nccl-tests counts them

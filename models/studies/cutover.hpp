@@ -19,7 +19,7 @@ struct CutoverConfig {
   std::vector<int> nodes;        ///< empty = what the topology says, else 1
   int gpus_per_node = 0;         ///< 0 = all
   bool sharp = false;            ///< the fabric offers SHARP, and NCCL uses it
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
   Collective collective = Collective::all_reduce;  ///< a tuned one, of float32
   std::vector<Bytes> sizes;                        ///< ascending

@@ -22,7 +22,7 @@ struct DecideConfig {
   std::vector<int> nodes;  ///< empty = what the topology says, else 1
   int gpus_per_node = 0;   ///< 0 = all
   bool sharp = false;      ///< the fabric offers SHARP: a CollNet plugin serves all NICs
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
   std::vector<Collective> collectives = {Collective::all_reduce};
   std::vector<Bytes> sizes;  ///< as nccl-tests counts them

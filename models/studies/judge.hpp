@@ -24,7 +24,7 @@ struct JudgeConfig {
   int gpus_per_node = 0;
   int gpus_per_process = 1;
   bool sharp = false;
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
   Collective collective{};
   std::string datatype = "float";  ///< nccl-tests' name

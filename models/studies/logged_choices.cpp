@@ -32,7 +32,7 @@ NcclVersion version_of(const std::string& text) {
     const NcclVersion release = nccl_release_from_text(text.substr(0, text.find('+')));
     return kNccl2_22 <= release && release <= kNccl2_30_7 ? release : modelled_version(release);
   } catch (const Error&) {
-    return kModelledVersions.front();
+    return kDefaultNccl;
   }
 }
 

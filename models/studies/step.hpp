@@ -25,7 +25,7 @@ struct StepConfig {
   double oversubscription = 0;  ///< of leaves; 0 = the fabric's
   int nodes = 1;
   int gpus_per_node = 0;  ///< 0 = all
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
   Layout layout;                 ///< its gpus follow from nodes
   std::vector<RankRange> ranks;  ///< where they are; none = in order

@@ -16,7 +16,7 @@ namespace fabricast {
 struct TracedConfig {
   std::string topology, fabric;
   int gpus_per_node = 0;  ///< 0 = all
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
 };
 

@@ -15,7 +15,7 @@ namespace fabricast {
 /// What can be changed about a job that stays the same work.
 struct Setup {
   std::string topology, fabric;  ///< fabric "" = the topology's own, else the default
-  NcclVersion version = kNccl2_21_5;
+  NcclVersion version = kDefaultNccl;
   Environment environment;
 };
 
