@@ -195,12 +195,15 @@ def check_included(sources):
 
 
 def check_lists(sources):
-    """Every .cpp stands in a CMakeLists.txt, and everything that stands there exists."""
+    """Every .cpp stands in a CMakeLists.txt by name or by GLOB, and everything that stands there
+    exists."""
     listed = set()
     for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt"),
                   *ROOT.glob("tests/*/CMakeLists.txt")]:
         for number, line in lines(cmake.read_text()):
-            for name in re.findall(r"(?<![\w/.}])[\w/]+\.cpp\b", line.split("#")[0]):
+            for name in re.findall(r"(?<![\w/.}])[\w/]+\*\.cpp\b", line):
+                listed |= {file.relative_to(ROOT).as_posix() for file in cmake.parent.glob(name)}
+            for name in re.findall(r"(?<![\w/.}*])[\w/]+\.cpp\b", line.split("#")[0]):
                 file = (cmake.parent / name).relative_to(ROOT).as_posix()
                 listed.add(file)
                 if file not in sources:
