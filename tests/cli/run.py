@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """run.py PROGRAM: the command line as users and scripts meet it.
 
-transcript.txt holds commands, what they say and their exit codes, word by word; docs/claims.md and
-docs/check.md quote lines of what commands say. UPDATE_GOLDEN=1 rewrites them, to be reviewed as a
-diff. Checks whose figures may change stand below."""
+transcript.txt holds commands, what they say and their exit codes, word by word. UPDATE_GOLDEN=1
+rewrites it, to be reviewed as a diff. Checks whose figures may change stand below."""
 
 import csv
 import difflib
@@ -171,36 +170,6 @@ def rules_are_documented():
     assert len(rules) > 30 and not [rule for rule in rules if rule not in documented], rules
 
 
-def claims_are_quoted():
-    quotes_are_printed("claims.md", 300)
-    quotes_are_printed("check.md", 40)
-
-
-def quotes_are_printed(name, least):
-    """Each line quoted in the document is printed by the command above it, in this order."""
-    path = HERE.parents[1] / "docs" / name
-    quoted, blocks = [], False
-    for line in path.read_text().splitlines():
-        if line.startswith("```"):
-            blocks = line == "```console"
-        elif blocks and line.startswith("$ fabricast "):
-            left = run(line.removeprefix("$ fabricast ")).stdout.splitlines()
-            command = line
-        elif blocks and line != "…":
-            found = line
-            if line not in left and os.environ.get("UPDATE_GOLDEN") == "1":
-                start = ",".join(line.split(",")[:3]) + ","
-                same = [other for other in left if "," in line and other.startswith(start)]
-                found = next(iter(same or difflib.get_close_matches(line, left, 1)), line)
-            assert found in left, f"{path}: {command} does not print: {line}"
-            left = left[left.index(found) + 1:]
-            line = found
-        quoted.append(line)
-    assert len(quoted) > least, len(quoted)
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        path.write_text("\n".join(quoted) + "\n")
-
-
 def advice_is_written():
     """The files are what --format prints."""
     asked = "advise --topology dgx-h100 --goal latency --sizes 8B --env NCCL_CROSS_NIC=1"
@@ -232,7 +201,7 @@ def main():
                   xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
                   nccl_tests_sizes, trace_is_a_timeline, failed_expectation, sarif_is_sarif,
                   lint_reads_stdin, variables_are_listed, rules_are_documented,
-                  claims_are_quoted, advice_is_written, full_disk]:
+                  advice_is_written, full_disk]:
         try:
             check()
             print(f"ok      {check.__name__}")
