@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """quotes.py PROGRAM [DOCUMENT ...]: documents quote what commands print.
 
-Each `$ fabricast ...` of a block in README.md and docs/*.md is run; each line quoted below
-it must be printed, in this order (`…` stands for lines left out), and `$ echo $?` must be followed by
-the exit code. Commands run in a folder of their own, which holds links to the repository's folders and
-to the files of tests/cli/files and tests/data/logs. UPDATE_GOLDEN=1 rewrites quoted lines by the most similar ones, to be reviewed as a diff."""
+Each `$ fabricast ...` of a block in README.md and docs/*.md is run; each line quoted below it must
+be printed, in this order (`…` stands for lines left out), and `$ echo $?` must be followed by the
+exit code. Commands run in a folder of their own, which holds links to the repository's folders and
+to the files of tests/cli/files and tests/data/logs. UPDATE_GOLDEN=1 rewrites quoted lines by the
+most similar ones, to be reviewed as a diff."""
 
 import difflib
 import os
@@ -48,8 +49,8 @@ def similar(line, candidates, next_at):
     if next_at < len(candidates) and likeness(candidates[next_at]) > 0.5:
         return next_at
     start = ",".join(line.split(",")[:3]) + ","
-    ratios = [(likeness(candidates[at]) + (1 if "," in line and candidates[at].startswith(start) else 0),
-               -at) for at in range(next_at, len(candidates))]
+    ratios = [(likeness(other) + ("," in line and other.startswith(start)), -at)
+              for at, other in enumerate(candidates) if at >= next_at]
     best = max(ratios, default=(0, 0))
     return -best[1] if best[0] > 0.6 else None
 

@@ -21,6 +21,7 @@ const ForEach kInTurn = [](std::size_t count, const auto& one) {
 CutoverConfig question(std::vector<int> nodes, std::vector<Bytes> sizes) {
   CutoverConfig out;
   out.topology = "dgx-h100";
+  out.version = kNccl2_21_5;
   out.nodes = std::move(nodes);
   out.sizes = std::move(sizes);
   return out;

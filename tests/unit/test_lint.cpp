@@ -329,6 +329,7 @@ TEST_CASE("a forced choice is compared with NCCL's own at every size") {
   // The same comparison by hand, at the size the finding names.
   const auto time = [&](const char* proto, Bytes size) {
     CommunicatorConfig config;
+    config.version = kNccl2_21_5;
     if (proto != nullptr) config.environment.set("NCCL_PROTO", proto);
     return decide(make_communicator(two, config).model, Collective::all_reduce, size).time_us;
   };
@@ -347,6 +348,7 @@ TEST_CASE("a forced choice is compared with NCCL's own at every size") {
 TEST_CASE("sizes at which a forced choice loses are listed by stretches") {
   const Cluster two = cluster("hgx-h200-2nic", 2);
   CommunicatorConfig forced, free;
+  forced.version = free.version = kNccl2_21_5;
   forced.environment.set("NCCL_ALGO", "Ring");
   const TuningModel a = make_communicator(two, forced).model;
   const TuningModel b = make_communicator(two, free).model;
