@@ -31,6 +31,7 @@ CutoverConfig question(std::vector<int> nodes, std::vector<Bytes> sizes) {
 double forced_us(const CutoverConfig& config, int nodes, Bytes size, const Contender& contender) {
   BenchConfig bench;
   bench.topology = config.topology;
+  bench.version = config.version;
   bench.nodes = {nodes};
   bench.sizes = {size};
   bench.environment.set("NCCL_ALGO", std::string(to_text(contender.algorithm)));
