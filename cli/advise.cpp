@@ -1,11 +1,11 @@
-#include <fmt/format.h>
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/work_options.hpp"
 #include "cli/workers.hpp"
@@ -42,19 +42,18 @@ void make_folder(const std::string& folder) {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem || !std::filesystem::is_directory(folder))
-    throw Error(Place{folder, 0, {}}, "is no folder and cannot be made one",
-                "--write takes a folder");
+    throw OutputError(folder + ": is no folder and cannot be made one; --write takes a folder");
 }
 
-void write_files(const std::string& folder, const AdviseResult& result) {
-  for (const AdviseFile& file : advise_files(result)) {
-    const std::string path = (std::filesystem::path(folder) / file.name).string();
-    std::ofstream out(path, std::ios::binary);
-    out << file.text;
-    out.close();
-    if (out.fail()) throw Error(Place{path, 0, {}}, "cannot be written");
-    fmt::print(stderr, "{}\n", path);
-  }
+std::string path_in(const std::string& folder, std::string_view name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+void write_files(const std::string& folder, const AdviseResult& result, Outputs& outputs) {
+  const std::vector<AdviseFile> files = advise_files(result);
+  for (const AdviseFile& file : files) outputs.write(path_in(folder, file.name), file.text);
+  outputs.commit();
+  for (const AdviseFile& file : files) print_err("{}\n", path_in(folder, file.name));
 }
 
 std::string text_in(const std::string& format, const AdviseResult& result) {
@@ -72,6 +71,11 @@ int run(const AdviseOptions& options, const CLI::App& command) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const AdviseConfig asked = config(options, command);
   make_folder(options.write);
+  Outputs outputs(command, {});
+  if (!options.write.empty()) {
+    for (const std::string_view name : kAdviseFileNames)
+      outputs.add("--write", path_in(options.write, name));
+  }
   AdviseResult result;
   {
     Progress progress;
@@ -80,8 +84,8 @@ int run(const AdviseOptions& options, const CLI::App& command) {
         asked, candidate_moves(asked.work, parts), parts, load_bands(options.work.job.parts),
         [&](std::size_t count, const auto& one) { for_each_on_all_cores(count, one, callback); });
   }
-  if (!options.write.empty()) write_files(options.write, result);
-  fmt::print("{}", text_in(options.format, result));
+  if (!options.write.empty()) write_files(options.write, result, outputs);
+  print_out("{}", text_in(options.format, result));
   return kDone;
 }
 

@@ -1,14 +1,13 @@
-#include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/calibrated.hpp"
 #include "models/io/read_algorithm.hpp"
@@ -52,25 +51,13 @@ std::optional<TimelineFilter> traced(const BenchOptions& options) {
   return of_option("--trace-ranks", [&] { return parse_trace_ranks(options.trace_ranks); });
 }
 
-/// Fails before a long run, not after it; leaves no file behind.
-void check_writable(const std::string& path) {
-  const bool existed = std::filesystem::exists(path);
-  const bool opened = !std::filesystem::is_directory(path) &&
-                      std::ofstream(path, std::ios::binary | std::ios::app).is_open();
-  if (!opened)
-    throw Error(Place{path, 0, {}}, "cannot be written", "--trace takes the file to write");
-  if (!existed) std::filesystem::remove(path);
-}
-
-void write_trace(const BenchResult& result, const std::string& path) {
+void write_trace(const BenchResult& result, const std::string& path, Outputs& outputs) {
   const BenchBlock& block = result.blocks.front();
   const BenchRow& row = block.rows.front();
-  std::ofstream out(path, std::ios::binary);
-  write_timeline(out, result.config, block, row);
-  out.close();
-  if (out.fail()) throw Error(Place{path, 0, {}}, "writing it failed", "is the disk full?");
-  fmt::print(stderr, "{}: {} spans, for ui.perfetto.dev or chrome://tracing\n", path,
-             row.timeline->spans.size());
+  outputs.write(path, [&](std::ostream& out) { write_timeline(out, result.config, block, row); });
+  outputs.commit();
+  print_err("{}: {} spans, for ui.perfetto.dev or chrome://tracing\n", path,
+            row.timeline->spans.size());
 }
 
 BenchConfig config(const BenchOptions& options, const CLI::App& command,
@@ -117,12 +104,12 @@ void print_result(const BenchResult& result, const std::string& format, const Ba
   if (format == "csv") {
     for (const BenchBlock& block : result.blocks) {
       const std::string network = network_text(block.network, block.cluster);
-      if (!network.empty()) fmt::print(stderr, "note: network: {}\n", network);
+      if (!network.empty()) print_err("note: network: {}\n", network);
     }
-    for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
-    fmt::print("{}", bench_csv(result, bands));
+    for (const std::string& note : result.notes) print_err("note: {}\n", note);
+    print_out("{}", bench_csv(result, bands));
   } else {
-    fmt::print("{}", format == "json" ? bench_json(result, bands) : bench_text(result, bands));
+    print_out("{}", format == "json" ? bench_json(result, bands) : bench_text(result, bands));
   }
 }
 
@@ -130,14 +117,14 @@ int run(const BenchOptions& options, const CLI::App& command) {
   std::optional<CustomAlgorithm> algorithm;
   if (!options.algorithm_file.empty()) algorithm = load_algorithm(options.algorithm_file);
   const BenchConfig asked = config(options, command, algorithm);
-  if (asked.trace) check_writable(options.trace);
+  Outputs outputs(command, {"--trace"});
   say_what_is_ignored(command, options.nccl_tests);
   BenchResult result;
   {
     Progress progress;
     result = run_bench(asked, load_parts(options.job.parts), progress.callback());
   }
-  if (asked.trace) write_trace(result, options.trace);
+  if (asked.trace) write_trace(result, options.trace, outputs);
   print_result(result, options.format, load_bands(options.job.parts));
   return kDone;
 }

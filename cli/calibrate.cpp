@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/read_measured.hpp"
 #include "models/io/read_recipe.hpp"
 #include "models/studies/calibrate_text.hpp"
@@ -22,31 +24,25 @@ struct CalibrateOptions {
   int slices_max = 50'000, slices_max_final = 300'000;
 };
 
-void write_file(const std::string& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  if (out.fail()) throw Error(Place{file, 0, {}}, "cannot be written");
-}
-
 std::string remark(const CalibrateOptions& options, const CalibrateResult& result) {
   return fmt::format(
       "# Made by `fabricast calibrate {}{}`, not by hand: fitted to\n"
       "# {} points of {} runs from {} sources. `catalogue` is the value in topologies/parts.yaml,\n"
       "# low and high are a 90 % interval, `runs` how many depend on it.{}\n",
-      options.recipe, options.cross_validate ? " --cross-validate" : "", result.points, result.runs,
-      result.sources,
+      line_text(options.recipe), options.cross_validate ? " --cross-validate" : "", result.points,
+      result.runs, result.sources,
       options.cross_validate
           ? " Bands are factors on a\n# predicted time, of runs whose source the "
             "fit had not seen."
           : "");
 }
 
-int run(const CalibrateOptions& options) {
+int run(const CalibrateOptions& options, const CLI::App& command) {
   if (options.cross_validate && !options.leave_out.empty())
     throw Error("--cross-validate leaves each source out in turn: --leave-out does not go with it");
   if (!options.predictions.empty() && !options.cross_validate && options.leave_out.empty())
     throw Error("--predictions needs --cross-validate or --leave-out");
+  Outputs outputs(command, {"--out", "--predictions"});
   CalibrateConfig config;
   config.recipe = load_recipe(options.recipe);
   config.measured = load_measurements(config.recipe.runs, config.recipe.points, {});
@@ -57,13 +53,14 @@ int run(const CalibrateOptions& options) {
   const ForEach for_each = [](std::size_t count, const auto& one) {
     for_each_on_all_cores(count, one, {});
   };
-  const CalibrateResult result =
-      run_calibrate(std::move(config), for_each,
-                    [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  const CalibrateResult result = run_calibrate(
+      std::move(config), for_each, [](const std::string& line) { print_err("{}\n", line); });
   if (!options.out.empty())
-    write_file(options.out, calibrated_yaml(calibrated_of(result), remark(options, result)));
-  if (!options.predictions.empty()) write_file(options.predictions, validate_csv(*result.unseen));
-  fmt::print("{}", calibrate_text(result));
+    outputs.write(options.out, calibrated_yaml(calibrated_of(result), remark(options, result)));
+  if (!options.predictions.empty())
+    outputs.write(options.predictions, validate_csv(*result.unseen));
+  outputs.commit();
+  print_out("{}", calibrate_text(result));
   return kDone;
 }
 
@@ -92,7 +89,9 @@ void add_calibrate(CLI::App& app, Action& action) {
                    "runs that were left out: extrapolate above so many")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
 }
 
 }  // namespace fabricast

@@ -1,11 +1,10 @@
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/read_algorithm.hpp"
@@ -65,11 +64,11 @@ int run(const CutoverOptions& options) {
     if (options.sensitivity) variants = cutover_sensitivity(asked, parts, for_each);
   }
   if (options.format == "csv") {
-    for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
-    fmt::print("{}", cutover_csv(result));
+    for (const std::string& note : result.notes) print_err("note: {}\n", note);
+    print_out("{}", cutover_csv(result));
   } else {
-    fmt::print("{}", options.format == "json" ? cutover_json(result, variants)
-                                              : cutover_text(result, variants));
+    print_out("{}", options.format == "json" ? cutover_json(result, variants)
+                                             : cutover_text(result, variants));
   }
   return kDone;
 }

@@ -1,11 +1,10 @@
-#include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/unit_text.hpp"
@@ -65,9 +64,9 @@ int run(const DecideOptions& options) {
   if (options.explain) asked = at_size(std::move(asked), *options.explain);
   const DecideResult result = run_decide(asked, load_parts(options.job.parts));
   if (options.table || options.format == "csv") {
-    for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& note : result.notes) print_err("note: {}\n", note);
   }
-  fmt::print("{}", view(result, options));
+  print_out("{}", view(result, options));
   return kDone;
 }
 

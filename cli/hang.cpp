@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/import_file.hpp"
 #include "models/io/read_call_trace.hpp"
@@ -21,45 +21,43 @@ struct HangOptions {
 };
 
 int print(const HangOptions& options, const HangResult& result, double timeout_s) {
-  fmt::print(
-      "{}", options.format == "json" ? hang_json(result, timeout_s) : hang_text(result, timeout_s));
+  print_out("{}",
+            options.format == "json" ? hang_json(result, timeout_s) : hang_text(result, timeout_s));
   return result.hangs() ? kCheckFailed : kDone;
 }
 
 /// One step of the layout with the fault in it.
 HangResult hang_of_layout(const HangOptions& options, const std::string& layout,
-                          const HangFault* fault) {
+                          const HangFault* fault, Outputs& outputs) {
   StepConfig config = load_step(layout);
   config.trace = true;
   const StepResult step = run_step(config, load_parts(options.parts));
   std::vector<RankCall> calls = calls_of(step);
   if (fault != nullptr) inject(*fault, calls);
   if (!options.write_trace.empty()) {
-    std::ofstream out(options.write_trace, std::ios::binary);
-    out << call_trace_text(calls);
-    out.close();
-    if (out.fail()) throw Error(Place{options.write_trace, 0, {}}, "cannot be written");
+    outputs.write(options.write_trace, call_trace_text(calls));
+    outputs.commit();
   }
   if (options.format == "text")
-    fmt::print("# one step of {}: {}\n# fault: {}\n", config.title, layout_line(step.config.layout),
-               fault != nullptr ? fault->text : "none");
+    print_out("# one step of {}: {}\n# fault: {}\n", config.title, layout_line(step.config.layout),
+              fault != nullptr ? fault->text : "none");
   return find_hang(calls);
 }
 
-int run_scenario(const HangOptions& options, const std::string& text) {
+int run_scenario(const HangOptions& options, const std::string& text, Outputs& outputs) {
   const HangScenario scenario = parse_hang_scenario(text, options.trace);
-  if (options.format == "text") fmt::print("# {}: {}\n", scenario.name, scenario.question);
-  const HangResult result = hang_of_layout(options, scenario.layout, &scenario.fault);
+  if (options.format == "text") print_out("# {}: {}\n", scenario.name, scenario.question);
+  const HangResult result = hang_of_layout(options, scenario.layout, &scenario.fault, outputs);
   const int code = print(options, result, scenario.timeout_s);
   if (scenario.expect.empty()) return code;
   const bool holds = is_as_expected(result, scenario.expect);
   if (options.format == "text")
-    fmt::print("\nExpected: {}: {}\n", scenario.expect, holds ? "holds" : "FAILS");
+    print_out("\nExpected: {}: {}\n", scenario.expect, holds ? "holds" : "FAILS");
   return holds ? kDone : kCheckFailed;
 }
 
 /// A trace of calls, or what a watchdog printed.
-int run(const HangOptions& options) {
+int run(const HangOptions& options, const CLI::App& command) {
   const Duration timeout = of_option("--timeout", [&] { return parse_duration(options.timeout); });
   const double seconds = static_cast<double>(timeout.ps) / 1e12;
   if (options.trace.empty() == options.layout.empty())
@@ -67,15 +65,18 @@ int run(const HangOptions& options) {
   if (options.layout.empty() && (!options.fault.empty() || !options.write_trace.empty()) &&
       !options.trace.ends_with(".yaml"))
     throw Error("--fault and --write-trace belong to --layout");
+  Outputs outputs(command, {"--write-trace"});
   if (!options.layout.empty()) {
     std::optional<HangFault> fault;
     if (!options.fault.empty())
       fault = of_option("--fault", [&] { return parse_hang_fault(options.fault); });
-    return print(options, hang_of_layout(options, options.layout, fault ? &*fault : nullptr),
+    return print(options,
+                 hang_of_layout(options, options.layout, fault ? &*fault : nullptr, outputs),
                  seconds);
   }
-  const std::string text = read_text_file(options.trace, "hang takes a trace of calls, or a log");
-  if (options.trace.ends_with(".yaml")) return run_scenario(options, text);
+  const std::string text =
+      read_text_file(options.trace, "hang takes a trace of calls, or a log", kLogSizeMax);
+  if (options.trace.ends_with(".yaml")) return run_scenario(options, text, outputs);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos || text[begin] != '{') {
     const ImportedFile read = import_text(text, options.trace);
@@ -84,8 +85,8 @@ int run(const HangOptions& options) {
     if (!is_log)
       throw Error(Place{options.trace, 0, {}}, "neither calls nor the log of a watchdog",
                   "docs/hang.md says what a trace is");
-    fmt::print("{}", options.format == "json" ? import_json(read, options.trace)
-                                              : import_report(read, options.trace));
+    print_out("{}", options.format == "json" ? import_json(read, options.trace)
+                                             : import_report(read, options.trace));
     return kDone;
   }
   return print(options, find_hang(parse_call_trace(text, options.trace)), seconds);
@@ -112,7 +113,9 @@ void add_hang(CLI::App& app, Action& action) {
   command->add_option("--format", options->format)
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
 }
 
 }  // namespace fabricast

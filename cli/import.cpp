@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/ib_network.hpp"
 #include "models/io/import_file.hpp"
@@ -15,8 +15,6 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kSizeMax = std::size_t{1} << 30;
-
 struct ImportOptions {
   std::vector<std::string> files;
   std::string topology, parts, write, format = "text";
@@ -24,42 +22,42 @@ struct ImportOptions {
 };
 
 /// The network of a file as a fabric file.
-IbFabric write_fabric(const ImportOptions& options) {
+IbFabric fabric_in(const ImportOptions& options) {
   if (options.files.size() != 1)
     throw Error("--write takes one file at a time", "one fabric file for each");
   const std::string& file = options.files.front();
-  const IbNetwork network = parse_ib_network(read_log(read_text_file(file, "", kSizeMax)));
+  const IbNetwork network = parse_ib_network(read_log(read_text_file(file, "", kLogSizeMax)));
   if (network.empty())
     throw Error(Place{file, 0, {}}, "no output of ibnetdiscover: there is no fabric in it",
                 "--write makes a fabric file of it");
   const IbFabric fabric = fabric_of(network, load_parts(options.parts), file);
-  std::ofstream out(options.write, std::ios::binary);
-  out << fabric.yaml;
-  out.close();
-  if (out.fail()) throw Error(Place{options.write, 0, {}}, "cannot be written");
   return fabric;
 }
 
 /// A file of unknown kind is an answer, too, but not a success.
-int run(const ImportOptions& options) {
+int run(const ImportOptions& options, const CLI::App& command) {
+  Outputs outputs(command, {"--write"});
   std::optional<IbFabric> fabric;
-  if (!options.write.empty()) fabric = write_fabric(options);
+  if (!options.write.empty()) fabric = fabric_in(options);
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read =
-        import_text(read_text_file(file, "import takes what a tool printed", kSizeMax), file);
-    fmt::print("{}",
-               options.format == "json" ? import_json(read, file) : import_report(read, file));
+        import_text(read_text_file(file, "import takes what a tool printed", kLogSizeMax), file);
+    print_out("{}", options.format == "json" ? import_json(read, file) : import_report(read, file));
     if (!options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos &&
         options.format == "text")
-      fmt::print("{}", compared_text(compare_choices(read, options.topology, options.nodes,
-                                                     load_parts(options.parts)),
-                                     options.topology));
+      print_out("{}", compared_text(compare_choices(read, options.topology, options.nodes,
+                                                    load_parts(options.parts)),
+                                    options.topology));
     all_known = all_known && !read.kind.empty();
   }
+  if (fabric) {
+    outputs.write(options.write, fabric->yaml);
+    outputs.commit();
+  }
   if (fabric && options.format == "text") {
-    fmt::print("{}: {}\n", options.write, fabric->summary);
-    for (const std::string& note : fabric->notes) fmt::print("  note: {}\n", note);
+    print_out("{}: {}\n", options.write, fabric->summary);
+    for (const std::string& note : fabric->notes) print_out("  note: {}\n", note);
   }
   return all_known ? kDone : kCheckFailed;
 }
@@ -83,7 +81,9 @@ void add_import(CLI::App& app, Action& action) {
   command->add_option("--format", options->format)
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
 }
 
 }  // namespace fabricast

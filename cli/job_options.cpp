@@ -1,10 +1,8 @@
 #include "cli/job_options.hpp"
 
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <cstdlib>
 
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/load_variables.hpp"
 #include "models/io/text_file.hpp"
@@ -50,10 +48,10 @@ Environment JobOptions::environment() const {
                   env_file);
   }
   for (const std::string& assignment : env) of_option("--env", [&] { out.set(assignment); });
-  for (const std::string& line : idle_variables(out, version())) fmt::print(stderr, "{}\n", line);
+  for (const std::string& line : idle_variables(out, version())) print_err("{}\n", line);
   for (const std::string_view name : acting_variables()) {
     if (std::getenv(std::string(name).c_str()) == nullptr || out.get(name)) continue;
-    fmt::print(stderr, "{0} is set in this shell but not read: give --env {0}=...\n", name);
+    print_err("{0} is set in this shell but not read: give --env {0}=...\n", name);
   }
   return out;
 }

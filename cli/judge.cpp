@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/calibrated.hpp"
@@ -37,7 +38,7 @@ NcclVersion version_of(const std::string& release, const CLI::App& command,
   }
   const bool between = kNccl2_22 <= version && version <= kNccl2_30_7;
   const NcclVersion taken = between ? version : modelled_version(version);
-  fmt::print(stderr, "the log is of NCCL {}: judged by the rules of {}\n", release, to_text(taken));
+  print_err("the log is of NCCL {}: judged by the rules of {}\n", release, to_text(taken));
   return taken;
 }
 
@@ -47,7 +48,7 @@ Environment environment_of(const NcclTestsLog& log, const JobOptions& options) {
   for (const auto& [name, value] : log.environment.variables()) {
     if (name == "NCCL_DEBUG" || name == "NCCL_DEBUG_SUBSYS") continue;
     out.set(name, value);
-    fmt::print(stderr, "from the log: {}={}\n", name, value);
+    print_err("from the log: {}={}\n", name, value);
   }
   const Environment given = options.environment();
   for (const auto& [name, value] : given.variables()) out.set(name, value);
@@ -98,9 +99,9 @@ JudgeConfig config_of(const NcclTestsTable& table, const JudgeOptions& options) 
 }
 
 NcclTestsLog read_log_file(const std::string& file) {
-  NcclTestsLog log =
-      parse_nccl_tests(read_text_file(file, "judge takes the output of nccl-tests"), file);
-  for (const std::string& remark : log.remarks) fmt::print(stderr, "{}: {}\n", file, remark);
+  NcclTestsLog log = parse_nccl_tests(
+      read_text_file(file, "judge takes the output of nccl-tests", kLogSizeMax), file);
+  for (const std::string& remark : log.remarks) print_err("{}: {}\n", file, remark);
   if (log.independent_runs)
     throw Error(Place{file, 0, {}}, "each process ran for itself: there is nothing to judge",
                 "build nccl-tests with MPI=1");
@@ -136,10 +137,10 @@ int run(const JudgeOptions& options, const CLI::App& command) {
     tables.push_back({source, std::move(result), std::move(judged)});
   }
   if (options.format == "json") {
-    fmt::print("{}", judge_json(tables));
+    print_out("{}", judge_json(tables));
   } else {
     for (std::size_t i = 0; i < tables.size(); ++i)
-      fmt::print("{}{}", i > 0 ? "\n" : "", judge_text(tables[i]));
+      print_out("{}{}", i > 0 ? "\n" : "", judge_text(tables[i]));
   }
   return kDone;
 }

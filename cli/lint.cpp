@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/load_variables.hpp"
@@ -103,11 +104,11 @@ int check(const LintOptions& options, NcclVersion version) {
   }
   const LintResult result = lint(input, load_variables());
   if (options.format == "text") {
-    fmt::print("{}", lint_text(result, version));
+    print_out("{}", lint_text(result, version));
   } else if (options.format == "json") {
-    fmt::print("{}", lint_json(result, version));
+    print_out("{}", lint_json(result, version));
   } else {
-    fmt::print("{}", lint_sarif(result, FABRICAST_VERSION));
+    print_out("{}", lint_sarif(result, FABRICAST_VERSION));
   }
   return fails(result, options.fail_on) ? kCheckFailed : kDone;
 }
@@ -115,11 +116,11 @@ int check(const LintOptions& options, NcclVersion version) {
 int run(const LintOptions& options) {
   const NcclVersion version = of_option("--nccl", [&] { return release(options.nccl); });
   if (options.list_rules) {
-    fmt::print("{}", rules_text());
+    print_out("{}", rules_text());
   } else if (options.list_variables) {
-    fmt::print("{}", variables_markdown(load_variables()));
+    print_out("{}", variables_markdown(load_variables()));
   } else if (!options.explain.empty()) {
-    fmt::print("{}", explanation(options.explain, version));
+    print_out("{}", explanation(options.explain, version));
   } else {
     return check(options, version);
   }

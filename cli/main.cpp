@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <new>
-#include <system_error>
+#include <sstream>
+#include <string>
 
 #include "cli/commands.hpp"
+#include "cli/streams.hpp"
 #include "models/io/words.hpp"
 #include "sim/error.hpp"
 
@@ -88,15 +89,13 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    throw parse_error(app, error);
+    if (error.get_exit_code() != 0) throw parse_error(app, error);
+    std::ostringstream text;  // --help, --version
+    app.exit(error, text, text);
+    write_out(text.str());
+    return kDone;
   }
   return action();
-}
-
-int own_fault(const std::string& what) {
-  fmt::print(stderr, "fabricast: {}\n", what);
-  return kOwnFault;
 }
 
 }  // namespace
@@ -104,24 +103,28 @@ int own_fault(const std::string& what) {
 
 int main(int argc, char** argv) {
   using namespace fabricast;
-  const char* const not_written = "the output could not be written";
+  prepare_streams();
   try {
     const int code = run(argc, argv);
-    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    return written ? code : own_fault(not_written);
+    flush_out();
+    return code;
   } catch (const Error& error) {
-    fmt::print(stderr, "{}{}\n", error.place().file.empty() ? "fabricast: " : "", error.what());
+    print_err("{}{}\n", error.place().file.empty() ? "fabricast: " : "", error.what());
     return kInputWrong;
+  } catch (const ReaderLeft&) {
+    return kOwnFault;
+  } catch (const OutputError& error) {
+    print_err("fabricast: {}\n", error.what());
   } catch (const std::bad_alloc&) {
-    return own_fault("out of memory: ask for fewer nodes, or for smaller messages");
+    print_err("fabricast: out of memory: ask for fewer nodes, or for smaller messages\n");
   } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "{}: {}\n", error.path1().string(), error.code().message());
+    print_err("{}: {}\n", error.path1().native(), error.code().message());
     return kInputWrong;
-  } catch (const std::system_error&) {  // fmt::print on a full disk
-    return own_fault(not_written);
   } catch (const std::exception& error) {
-    return own_fault(fmt::format(
-        "internal error: {}\nPlease report this with the command line and its input files.",
-        error.what()));
+    print_err(
+        "fabricast: internal error: {}\n"
+        "Please report this with the command line and its input files.\n",
+        error.what());
   }
+  return kOwnFault;
 }

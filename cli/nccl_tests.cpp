@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/unit_text.hpp"
 
@@ -108,9 +108,9 @@ void say_what_is_ignored(const CLI::App& command, const NcclTestsOptions& option
   for (const IgnoredOption& ignored : kIgnored) {
     const std::string names = ignored.names;
     if (given(command, names.substr(names.find(',') + 1).c_str()))
-      fmt::print(stderr, "{}: accepted, no effect: {}\n", names, ignored.why);
+      print_err("{}: accepted, no effect: {}\n", names, ignored.why);
   }
-  if (options.op != "sum") fmt::print(stderr, "-o,--op: accepted, all operators take equal time\n");
+  if (options.op != "sum") print_err("-o,--op: accepted, all operators take equal time\n");
 }
 
 }  // namespace fabricast

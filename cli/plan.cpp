@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/studies/plan.hpp"
@@ -37,7 +37,7 @@ int run(const PlanOptions& options) {
       plans.back().name = one.name;
     }
   }
-  fmt::print("{}", options.format == "json" ? plan_json(plans) : plan_text(plans));
+  print_out("{}", options.format == "json" ? plan_json(plans) : plan_text(plans));
   return kDone;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/commands.hpp"
+#include "cli/streams.hpp"
 
 namespace fabricast {
 namespace {
@@ -35,12 +36,12 @@ std::function<void(double)> Progress::callback() {
     if (!watched_ && passed.count() < next_line_s_) return;
     std::string text = progress_text(share, passed.count());
     if (!watched_) {
-      fmt::print(stderr, "{}\n", text);
+      print_err("{}\n", text);
       next_line_s_ = passed.count() + 60;
       return;
     }
     if (text == shown_) return;
-    fmt::print(stderr, "\r{}\033[K", text);
+    std::fputs(fmt::format("\r{}\033[K", text).c_str(), stderr);
     std::fflush(stderr);
     shown_ = std::move(text);
   };

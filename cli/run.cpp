@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <memory>
 #include <set>
@@ -6,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
+#include "cli/streams.hpp"
 #include "models/studies/scenario.hpp"
 
 namespace fabricast {
@@ -17,7 +17,7 @@ void say_what_does_not_act(const Scenario& scenario) {
   std::set<std::string> said;
   for (const ScenarioCase& one : scenario.cases) {
     for (const std::string& line : idle_variables(one.config.environment, one.config.version)) {
-      if (said.insert(line).second) fmt::print(stderr, "{}\n", line);
+      if (said.insert(line).second) print_err("{}\n", line);
     }
   }
 }
@@ -38,7 +38,7 @@ void add_run(CLI::App& app, Action& action) {
         Progress progress;
         result = run_scenario(scenario, load_parts(scenario.parts), progress.callback());
       }
-      fmt::print("{}", scenario_text(result));
+      print_out("{}", scenario_text(result));
       return result.holds() ? kDone : kCheckFailed;
     };
   });

@@ -1,10 +1,9 @@
 #include "models/studies/serve.hpp"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 
@@ -25,7 +24,7 @@ void add_serve(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     action = [options] {
       const ServeResult result = run_serve(load_serve(options->file), load_parts(options->parts));
-      fmt::print("{}", options->format == "json" ? serve_json(result) : serve_text(result));
+      print_out("{}", options->format == "json" ? serve_json(result) : serve_text(result));
       return kDone;
     };
   });

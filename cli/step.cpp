@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/text_file.hpp"
@@ -15,8 +15,6 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kTraceMax = std::size_t{1} << 30;  ///< bytes
-
 struct StepOptions {
   std::string layout, trace, calls, topology, fabric, format = "text";
   JobOptions job;
@@ -25,13 +23,10 @@ struct StepOptions {
   bool list_models = false;
 };
 
-void write_trace(const std::string& path, const StepResult& result) {
-  std::ofstream out(path, std::ios::binary);
-  out << step_trace(result);
-  out.close();
-  if (out.fail()) throw Error(Place{path, 0, {}}, "cannot be written");
-  fmt::print(stderr, "{}: {} spans, for ui.perfetto.dev or chrome://tracing\n", path,
-             result.spans.size());
+void write_trace(const std::string& path, const StepResult& result, Outputs& outputs) {
+  outputs.write(path, step_trace(result));
+  outputs.commit();
+  print_err("{}: {} spans, for ui.perfetto.dev or chrome://tracing\n", path, result.spans.size());
 }
 
 /// The same layout on each variation.
@@ -43,7 +38,7 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
     configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
   std::vector<NamedStep> steps;
   for (const NamedConfig& one : configs) steps.push_back({one.name, run_step(one.config, parts)});
-  fmt::print("{}", variations_text(steps));
+  print_out("{}", variations_text(steps));
   return kDone;
 }
 
@@ -55,17 +50,18 @@ int run_calls(const StepOptions& options) {
     throw Error("--topology is missing", "--calls predicts the trace's calls on it");
   const TracedConfig config{options.topology, options.fabric, options.job.gpus_per_node,
                             options.job.version(), options.job.environment()};
-  const std::string text = read_text_file(options.calls, "--calls takes a trace", kTraceMax);
+  const std::string text = read_text_file(options.calls, "--calls takes a trace", kLogSizeMax);
   const TracedResult result = predict_calls(import_text(text, options.calls), options.calls, config,
                                             load_parts(options.job.parts));
-  fmt::print("{}", options.format == "json" ? traced_json(result) : traced_text(result));
+  print_out("{}", options.format == "json" ? traced_json(result) : traced_text(result));
   return kDone;
 }
 
-int run(const StepOptions& options) {
+int run(const StepOptions& options, const CLI::App& command) {
+  Outputs outputs(command, {"--trace"});
   if (options.list_models) {
     for (const std::string& name : model_names())
-      fmt::print("{:18} {}\n", name, load_transformer(name).title);
+      print_out("{:18} {}\n", name, load_transformer(name).title);
     return kDone;
   }
   if (!options.calls.empty()) return run_calls(options);
@@ -77,8 +73,8 @@ int run(const StepOptions& options) {
   if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts);
   config.trace = !options.trace.empty();
   const StepResult result = run_step(config, parts);
-  if (config.trace) write_trace(options.trace, result);
-  fmt::print("{}", options.format == "json" ? step_json(result) : step_text(result));
+  if (config.trace) write_trace(options.trace, result, outputs);
+  print_out("{}", options.format == "json" ? step_json(result) : step_text(result));
   return kDone;
 }
 
@@ -110,7 +106,9 @@ void add_step(CLI::App& app, Action& action) {
                       "KEY=A,B as of `plan`: a line for this layout on each; repeatable");
   command->add_option("--trace", options->trace, "write the step's timeline for ui.perfetto.dev");
   command->add_flag("--list-models", options->list_models, "names of the models that come along");
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
 }
 
 }  // namespace fabricast

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <limits>
 #include <memory>
@@ -6,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/calibrated.hpp"
 #include "models/io/load.hpp"
@@ -39,7 +39,7 @@ std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
   config.trays = trays;
   config.sharp = options.sharp;
   const NcclCommunicator made = make_nccl_communicator(node, config);
-  for (const std::string& warning : made.warnings) fmt::print(stderr, "note: {}\n", warning);
+  for (const std::string& warning : made.warnings) print_err("note: {}\n", warning);
   return graphs_text(made, node);
 }
 
@@ -63,7 +63,7 @@ std::string text_of(const TopoOptions& options) {
 }
 
 int show(const TopoOptions& options) {
-  fmt::print("{}", text_of(options));
+  print_out("{}", text_of(options));
   return kDone;
 }
 

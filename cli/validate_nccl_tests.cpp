@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/calibrated.hpp"
@@ -25,21 +26,18 @@ struct ValidateOptions {
 };
 
 /// The chart by gnuplot, or with the ending .gnuplot the script for it.
-void draw(const ValidateResult& result, const std::string& file) {
+void draw(const ValidateResult& result, const std::string& file, Outputs& outputs) {
   if (file.ends_with(".gnuplot")) {
     const std::string picture = file.substr(0, file.rfind('.')) + ".svg";
-    std::ofstream out(file, std::ios::binary);
-    out << validate_chart(result, picture);
-    out.close();
-    if (out.fail()) throw Error(Place{file, 0, {}}, "cannot be written");
-    return;
+    outputs.write(file, validate_chart(result, picture));
+    return outputs.commit();
   }
   std::FILE* const gnuplot = popen("gnuplot", "w");
-  const std::string script = validate_chart(result, file);
+  const std::string script = validate_chart(result, outputs.written_elsewhere(file));
   const bool written =
       gnuplot != nullptr && std::fwrite(script.data(), 1, script.size(), gnuplot) == script.size();
   const bool drawn = gnuplot != nullptr && pclose(gnuplot) == 0;
-  if (written && drawn) return;
+  if (written && drawn) return outputs.commit();
   throw Error(Place{file, 0, {}}, "gnuplot did not draw it",
               "install gnuplot-nox, or ask for the script: --chart out.gnuplot");
 }
@@ -50,16 +48,17 @@ int show_node(const ValidateOptions& options, const Measurements& measured,
   for (const MeasuredRun& run : measured.runs) {
     if (run.id != options.node_of) continue;
     const MappedRun mapped = map_run(run, parts);
-    fmt::print("{}", topo_yaml(NodeGraph::build(compose_node(mapped.shape, parts), parts), parts));
+    print_out("{}", topo_yaml(NodeGraph::build(compose_node(mapped.shape, parts), parts), parts));
     return kDone;
   }
   throw Error(fmt::format("--node-of: no run \"{}\" in {}", options.node_of, options.runs));
 }
 
-int run(const ValidateOptions& options) {
+int run(const ValidateOptions& options, const CLI::App& command) {
   const bool file_fits = options.chart.empty() || options.chart.ends_with(".svg") ||
                          options.chart.ends_with(".png") || options.chart.ends_with(".gnuplot");
   if (!file_fits) throw Error("--chart: the file ends in .svg, .png or .gnuplot");
+  Outputs outputs(command, {"--chart"});
   const PartsCatalogue parts = load_parts(options.parts);
   ValidateConfig config;
   config.measured = load_measurements(options.runs, options.points, options.pairs);
@@ -76,12 +75,12 @@ int run(const ValidateOptions& options) {
       for_each_on_all_cores(count, one, callback);
     });
   }
-  if (!options.chart.empty()) draw(result, options.chart);
-  fmt::print(stderr, "{}", left_out_text(result));
+  if (!options.chart.empty()) draw(result, options.chart, outputs);
+  print_err("{}", left_out_text(result));
   if (options.format == "csv") {
-    fmt::print("{}", validate_csv(result));
+    print_out("{}", validate_csv(result));
   } else {
-    fmt::print("{}", options.format == "json" ? validate_json(result) : validate_text(result));
+    print_out("{}", options.format == "json" ? validate_json(result) : validate_text(result));
   }
   return kDone;
 }
@@ -112,7 +111,9 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
   command->add_option("--node-of", options->node_of,
                       "print the node that this run is simulated on, as a topology file");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
 }
 
 }  // namespace fabricast

@@ -1,9 +1,8 @@
-#include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/text_file.hpp"
@@ -28,9 +27,9 @@ int run(const StepsOptions& options) {
                             progress.callback());
   }
   for (const LeftOut& one : result.left_out) {
-    fmt::print(stderr, "{}: left out: {}\n", one.id, one.why);
+    print_err("{}: left out: {}\n", one.id, one.why);
   }
-  fmt::print("{}", options.format == "csv" ? validation_csv(result) : validation_text(result));
+  print_out("{}", options.format == "csv" ? validation_csv(result) : validation_text(result));
   return kDone;
 }
 

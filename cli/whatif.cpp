@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/work_options.hpp"
 #include "cli/workers.hpp"
@@ -76,7 +77,7 @@ std::vector<Named> afters(const WhatifOptions& options, const Setup& before) {
     for (const std::string& assignment : options.to)
       of_option("--to", [&] { one.setup.environment.set(assignment); });
     for (const std::string& line : idle_variables(one.setup.environment, one.setup.version))
-      fmt::print(stderr, "{}\n", line);
+      print_err("{}\n", line);
   }
   return out;
 }
@@ -84,10 +85,10 @@ std::vector<Named> afters(const WhatifOptions& options, const Setup& before) {
 template <class Answer>
 void print(const Answer& answer, const std::string& format) {
   if (format == "csv") {
-    for (const std::string& note : answer.notes) fmt::print(stderr, "note: {}\n", note);
-    fmt::print("{}", whatif_csv(answer));
+    for (const std::string& note : answer.notes) print_err("note: {}\n", note);
+    print_out("{}", whatif_csv(answer));
   } else {
-    fmt::print("{}", format == "json" ? whatif_json(answer) : whatif_text(answer));
+    print_out("{}", format == "json" ? whatif_json(answer) : whatif_text(answer));
   }
 }
 

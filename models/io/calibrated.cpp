@@ -114,7 +114,7 @@ void overlay(const Calibrated& calibrated, CatalogueText& catalogue) {
 
 BandTable load_bands(const std::string& own_file) {
   if (!own_file.empty()) {
-    const std::string text = read_text_file(own_file, {}, kYamlSizeMax + 1);
+    const std::string text = read_text_file(own_file);
     if (is_calibrated_file(text, own_file)) {
       BandTable own = parse_calibrated(text, own_file).bands;
       if (!own.bands.empty()) return own;

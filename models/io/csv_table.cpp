@@ -149,14 +149,4 @@ Place CsvRow::place(std::string_view column) const {
   return {table_.file_, row_.line, std::string(column)};
 }
 
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of("\",\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
-
 }  // namespace fabricast

@@ -58,7 +58,4 @@ class CsvRow {
   const CsvTable::Row& row_;
 };
 
-/// A field as RFC 4180 writes it: in quotes where it needs them.
-std::string csv_field(std::string_view text);
-
 }  // namespace fabricast

@@ -16,7 +16,6 @@ using env_readers::Line;
 
 constexpr std::array<std::string_view, 9> kKindWords = {
     "plain", "nccl_conf", "shell", "csh", "dockerfile", "yaml", "toml", "python", "option"};
-constexpr std::size_t kSizeMax = 16u << 20;
 
 /// NUL bytes, or control characters in masses: a program, an archive, an image.
 bool is_binary(std::string_view text) {
@@ -156,11 +155,10 @@ EnvFile parse_env_file(std::string_view text, const std::string& path,
 EnvFile read_env_file(const std::string& path, std::optional<EnvKind> kind) {
   const std::string hint = "a script, a job file, a container spec or NAME=value lines";
   if (path == "-") {
-    std::string text;
-    for (char c; text.size() < kSizeMax && std::cin.get(c);) text += c;
-    return parse_env_file(text, "<stdin>", kind);
+    const std::string name = "<stdin>";
+    return parse_env_file(read_text_stream(std::cin, name), name, kind);
   }
-  return parse_env_file(read_text_file(path, hint, kSizeMax), path, kind);
+  return parse_env_file(read_text_file(path, hint), path, kind);
 }
 
 EnvFile env_option(std::string_view assignment, int number) {

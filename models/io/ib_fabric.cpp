@@ -7,6 +7,7 @@
 
 #include "models/io/counted.hpp"
 #include "models/io/ib_network.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/words.hpp"
 #include "sim/error.hpp"
 
@@ -395,12 +396,13 @@ class FabricFinder {
     if (cores_ > 0)
       out_.summary += fmt::format(" in each of {} pods, {}", pods_, counted(cores_, "core"));
     std::string& yaml = out_.yaml;
-    yaml = fmt::format("# Written by `fabricast import {} --write`.\n# {}\n", file_, out_.summary);
-    for (const std::string& one : out_.notes) yaml += fmt::format("# note: {}\n", one);
+    yaml = fmt::format("# Written by `fabricast import {} --write`.\n# {}\n", line_text(file_),
+                       line_text(out_.summary));
+    for (const std::string& one : out_.notes) yaml += fmt::format("# note: {}\n", line_text(one));
     yaml += fmt::format(
         "\nkind: fabric\nname: {}\nshape: {}\n\nsources:\n  cables: {{what: \"cables that "
-        "ibnetdiscover saw\", url: \"file:{}\"}}\n\nleaf: {}\n",
-        "imported", shape, file_, part_);
+        "ibnetdiscover saw\", url: {}}}\n\nleaf: {}\n",
+        "imported", shape, yaml_text("file:" + file_), part_);
     const auto figure = [&](const char* key, const std::string& value, bool found) {
       yaml += fmt::format("{}: {{value: {}, source: {}}}\n", key, value,
                           found ? "cables, status: derived" : "model, status: assumed");

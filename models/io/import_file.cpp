@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/io/import_readers.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
 #include "sim/error.hpp"
 
@@ -102,7 +103,7 @@ std::string import_json(const ImportedFile& read, const std::string& file) {
                     {"found", std::move(found)},
                     {"calls", std::move(calls)},
                     {"notes", read.remarks}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

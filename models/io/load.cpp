@@ -19,8 +19,7 @@
 namespace fabricast {
 namespace {
 
-constexpr std::size_t kReadMax = kYamlSizeMax + 1;  // enough to see that it is too large
-constexpr int kNodesMax = 1'000'000'000;            // the cluster itself says how many fit
+constexpr int kNodesMax = 1'000'000'000;  // the cluster itself says how many fit
 
 struct File {
   std::string name;  ///< for messages
@@ -55,7 +54,7 @@ File find_file(const std::string& name, const std::vector<std::string>& kinds,
   const std::filesystem::path path = folder / name;
   std::error_code ignored;
   if (!name.empty() && std::filesystem::exists(path, ignored)) {
-    return {path.string(), read_text_file(path.string(), {}, kReadMax)};
+    return {path.string(), read_text_file(path.string())};
   }
   if (name.find_first_of("/.") != std::string::npos) {
     throw Error(Place{path.string(), 0, {}}, "no such file");
@@ -158,7 +157,7 @@ PartsCatalogue load_parts(const std::string& own_file) {
   CatalogueText catalogue;
   overlay(shipped_calibrated(), catalogue);
   if (own_file.empty()) return catalogue.parts();
-  const std::string own = read_text_file(own_file, {}, kReadMax);
+  const std::string own = read_text_file(own_file);
   if (is_calibrated_file(own, own_file)) {
     overlay(parse_calibrated(own, own_file), catalogue);
     return catalogue.parts();

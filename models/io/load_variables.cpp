@@ -78,7 +78,7 @@ Variable read_variable(const std::string& name, Reader& in) {
     v.needs.push_back(static_cast<Need>(need));
   v.instead = in.text("instead", "");
   v.effect = in.text("effect");
-  v.note = in.text("note", "");
+  v.note = in.prose("note", "");
   v.evidence = in.text("evidence", "");
   if (v.evidence.empty() && v.reader != VariableReader::nobody)
     in.fail("evidence", "evidence is missing", "the file and release that read it");

@@ -43,7 +43,7 @@ Transformer load_transformer(const std::string& model) {
     return parse_transformer(std::string(find(model)->text), path_of(model));
   std::error_code ignored;
   if (!model.empty() && std::filesystem::exists(model, ignored))
-    return parse_transformer(read_text_file(model, {}, kYamlSizeMax + 1), model);
+    return parse_transformer(read_text_file(model), model);
   if (model.find('/') != std::string::npos || model.ends_with(".yaml"))
     throw Error(Place{model, 0, {}}, "no such file");
   throw Error(fmt::format("unknown model \"{}\"", model), hint_nearest(model, names));

@@ -7,6 +7,7 @@
 
 #include "models/io/log_lines.hpp"
 #include "models/io/nccl_tests_log.hpp"
+#include "models/nccl/env_values.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -107,7 +108,9 @@ NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& fil
     for (const InputJson& entry : env) {
       if (!entry.is_string()) continue;
       const std::string& setting = entry.get_ref<const std::string&>();
-      if (setting.starts_with("NCCL_") && setting.find('=') != std::string::npos)
+      const std::size_t equals = setting.find('=');
+      if (setting.starts_with("NCCL_") && equals != std::string::npos &&
+          is_settable(setting.substr(0, equals), setting.substr(equals + 1)))
         log.environment.set(setting);
     }
   }

@@ -9,6 +9,7 @@
 
 #include "models/io/counted.hpp"
 #include "models/io/log_lines.hpp"
+#include "models/nccl/env_values.hpp"
 
 namespace fabricast {
 
@@ -83,8 +84,7 @@ class LogParser {
       if (!said.starts_with("NCCL_") || at == std::string_view::npos) continue;
       std::string_view value = said.substr(at + set.size());
       value = value.substr(0, value.find_last_not_of(" .") + 1);
-      if (said.substr(0, at).find(' ') == std::string_view::npos)
-        out_.environment.set(said.substr(0, at), value);
+      if (is_settable(said.substr(0, at), value)) out_.environment.set(said.substr(0, at), value);
       break;
     }
     return true;

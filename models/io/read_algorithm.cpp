@@ -270,7 +270,7 @@ class YamlAlgorithm {
               {},
               in.text("from"),
               in.text("to"),
-              in.text("source", ""),
+              in.prose("source", ""),
               in.text("target", ""),
               in.text("count", "1"),
               in.text("channel", "0"),
@@ -381,8 +381,7 @@ CustomAlgorithm parse_algorithm(const std::string& text, const std::string& file
 }
 
 CustomAlgorithm load_algorithm(const std::string& file) {
-  return parse_algorithm(
-      read_text_file(file, "give the path of MSCCL's XML, or of YAML", kYamlSizeMax + 1), file);
+  return parse_algorithm(read_text_file(file, "give the path of MSCCL's XML, or of YAML"), file);
 }
 
 }  // namespace fabricast

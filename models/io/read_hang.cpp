@@ -12,7 +12,7 @@ HangScenario parse_hang_scenario(const std::string& text, const std::string& fil
   in.choice("kind", {"hang"});
   HangScenario out;
   out.name = in.text("name");
-  out.question = in.text("question");
+  out.question = in.prose("question");
   out.layout = (std::filesystem::path(file).parent_path() / in.text("layout")).string();
   const std::string fault = in.text("fault");
   try {

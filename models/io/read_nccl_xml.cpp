@@ -16,7 +16,6 @@ namespace {
 using Pci = NodeDescription::Pci;
 using Cpu = NodeDescription::Cpu;
 
-constexpr std::size_t kReadMax = 5u << 20;  // enough to see that it is too large
 constexpr int kIntMax = std::numeric_limits<int>::max();
 // NCCL's own limit is 576 devices of a kind (src/include/graph.h, NCCL_TOPO_MAX_NODES).
 constexpr int kGpusMax = 128, kNetsMax = 576, kPciMax = 576;
@@ -270,7 +269,7 @@ NodeDescription parse_nccl_xml(const std::string& text, const std::string& file)
 }
 
 NodeDescription read_nccl_xml(const std::string& path) {
-  return parse_nccl_xml(read_text_file(path, {}, kReadMax), path);
+  return parse_nccl_xml(read_text_file(path), path);
 }
 
 void check_is_detected(const NodeDescription& node) {

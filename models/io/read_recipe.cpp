@@ -21,7 +21,7 @@ CalibrationParameter read_parameter(const std::string& name, Reader& in) {
   out.low = in.text("low");
   out.high = in.text("high");
   out.width = in.number("width", kShareMin, kShareMax);
-  in.text("why", "");
+  in.prose("why", "");
   in.finish();
   return out;
 }
@@ -29,8 +29,7 @@ CalibrationParameter read_parameter(const std::string& name, Reader& in) {
 }  // namespace
 
 CalibrationRecipe load_recipe(const std::string& file) {
-  return parse_recipe(read_text_file(file, "a recipe of fabricast calibrate", kYamlSizeMax + 1),
-                      file);
+  return parse_recipe(read_text_file(file, "a recipe of fabricast calibrate"), file);
 }
 
 CalibrationRecipe parse_recipe(const std::string& text, const std::string& file) {

@@ -93,7 +93,7 @@ Expectation read_expectation(Reader& in) {
   out.measured_busbw = optional(in, "measured_busbw", &Reader::bandwidth);
   out.measured_time = optional(in, "measured_time", &Reader::duration);
   out.measured_busbw_ratio = ratio(in, "measured_busbw_ratio");
-  out.source = in.text("source", "");
+  out.source = in.prose("source", "");
   in.finish();
   return out;
 }
@@ -178,7 +178,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   out.study = static_cast<Study>(in.choice("study", {"bench", "decide", "concurrent", "whatif"}));
   out.file = file;
   out.name = in.text("name");
-  out.question = in.text("question");
+  out.question = in.prose("question");
   out.summary = given(in, "report") && in.choice("report", {"full", "summary"}) == 1;
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   BenchConfig config;

@@ -91,7 +91,7 @@ std::vector<RankRange> read_ranks(Reader& in) {
 
 /// The same in a file: words, and comments from # to the end of the line.
 std::vector<RankRange> read_ranks_file(const std::string& path) {
-  std::istringstream lines(read_text_file(path, "a file of ranks", kYamlSizeMax + 1));
+  std::istringstream lines(read_text_file(path, "a file of ranks"));
   std::vector<RankRange> out;
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -170,8 +170,7 @@ StepConfig parse_step(const std::string& text, const std::string& file) {
 }
 
 StepConfig load_step(const std::string& path) {
-  return parse_step(read_text_file(path, "fabricast step takes a layout file", kYamlSizeMax + 1),
-                    path);
+  return parse_step(read_text_file(path, "fabricast step takes a layout file"), path);
 }
 
 ServeConfig parse_serve(const std::string& text, const std::string& file) {
@@ -196,7 +195,7 @@ ServeConfig parse_serve(const std::string& text, const std::string& file) {
 }
 
 ServeConfig load_serve(const std::string& path) {
-  return parse_serve(read_text_file(path, "fabricast serve takes a file", kYamlSizeMax + 1), path);
+  return parse_serve(read_text_file(path, "fabricast serve takes a file"), path);
 }
 
 }  // namespace fabricast

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "models/io/quoting.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/io/words.hpp"
 
@@ -78,10 +79,29 @@ auto Reader::parsed(std::string_view key, Parse parse) {
   }
 }
 
-std::string Reader::text(std::string_view key) {
-  const std::string& text = scalar(key);
+std::string Reader::paragraphs(std::string_view key) {
+  std::string text = scalar(key);
+  while (text.ends_with('\n')) text.pop_back();  // which YAML's | and > leave
   if (text.empty()) fail(key, "the text is empty");
   return text;
+}
+
+std::string Reader::text(std::string_view key) {
+  std::string text = paragraphs(key);
+  if (const auto control = control_in(text))
+    fail(key, fmt::format("{} in a text of one line", *control), "leave it out");
+  return text;
+}
+
+std::string Reader::prose(std::string_view key) {
+  std::string text = paragraphs(key);
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return text;
+}
+
+std::string Reader::prose(std::string_view key, std::string_view otherwise) {
+  return has(key) ? prose(key) : (value(key), std::string(otherwise));
 }
 
 std::string Reader::text(std::string_view key, std::string_view otherwise) {
@@ -260,13 +280,13 @@ void Figures::check_source(Reader& in) const {
     in.fail("source",
             fmt::format("the source \"{}\" has no url: it can only back what is assumed", key));
   }
-  in.text("note", "");
+  in.prose("note", "");
 }
 
 void read_sources(Reader& in, std::map<std::string, Source>& sources) {
   for (auto& [name, entry] : in.table("sources")) {
     Source source;
-    source.what = entry.text("what");
+    source.what = entry.prose("what");
     source.url = entry.text("url", "");
     entry.finish();
     sources[name] = std::move(source);

@@ -27,8 +27,11 @@ class Reader {
   /// In the order of the file.
   std::span<const std::string> keys() const { return node_->keys; }
 
-  std::string text(std::string_view key);
+  std::string text(std::string_view key);  ///< in one line: names, words, paths
   std::string text(std::string_view key, std::string_view otherwise);
+  std::string prose(std::string_view key);  ///< line breaks are blanks: sentences for people
+  std::string prose(std::string_view key, std::string_view otherwise);
+  std::string paragraphs(std::string_view key);  ///< with line breaks
   bool flag(std::string_view key, bool otherwise);
   int whole(std::string_view key, int min, int max);
   int whole(std::string_view key, int min, int max, int otherwise);

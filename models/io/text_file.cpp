@@ -1,26 +1,67 @@
 #include "models/io/text_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "sim/error.hpp"
 
 namespace fabricast {
+namespace {
 
-std::string read_text_file(const std::string& path, const std::string& hint, std::size_t size_max) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw Error(Place{path, 0, {}}, "is a directory", hint);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(Place{path, 0, {}}, "cannot be read", hint);
+/// Opened by whoever started this program, so that it has a writer that will end it.
+bool is_handed_over(std::string_view path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+/// What the path is where its text is not to be had; "" = it can be read.
+std::string_view what_it_is(const std::string& path) {
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path, problem);
+  using enum std::filesystem::file_type;
+  switch (status.type()) {
+    case directory:
+      return "is a directory";
+    case fifo:
+      return is_handed_over(path) ? "" : "is a named pipe, not a file";
+    case character:
+      return is_handed_over(path) || path == "/dev/null" ? "" : "is a device, not a file";
+    case block:
+      return "is a device, not a file";
+    case socket:
+      return "is a socket, not a file";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string read_text_stream(std::istream& in, const std::string& name, std::size_t size_max) {
   std::string text;
-  char block[1 << 14];
-  while (text.size() < size_max && in) {
-    in.read(block, static_cast<std::streamsize>(std::min(sizeof block, size_max - text.size())));
-    text.append(block, static_cast<std::size_t>(in.gcount()));
+  std::array<char, 1 << 16> block;
+  while (in && text.size() <= size_max) {
+    in.read(block.data(), block.size());
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (text.size() > size_max) {
+    const std::string limit = size_max % (1u << 30) == 0 ? fmt::format("{} GiB", size_max >> 30)
+                                                         : fmt::format("{} MiB", size_max >> 20);
+    throw Error(Place{name, 0, {}}, "larger than " + limit);
   }
   return text;
+}
+
+std::string read_text_file(const std::string& path, const std::string& hint, std::size_t size_max) {
+  if (const std::string_view what = what_it_is(path); !what.empty())
+    throw Error(Place{path, 0, {}}, std::string(what), hint);
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(Place{path, 0, {}}, "cannot be read", hint);
+  return read_text_stream(in, path, size_max);
 }
 
 }  // namespace fabricast

@@ -2,14 +2,24 @@
 // A file of the user as text.
 
 #include <cstddef>
-#include <limits>
+#include <istream>
 #include <string>
 
 namespace fabricast {
 
-/// At most the first `size_max` bytes. Throws Error with the path when it is a directory or cannot
-/// be read; `hint` says what to give.
+/// What people write: descriptions, settings, tables. A cluster is a few kB.
+inline constexpr std::size_t kTextSizeMax = std::size_t{16} << 20;
+/// What machines write: logs and traces.
+inline constexpr std::size_t kLogSizeMax = std::size_t{1} << 30;
+
+/// All of a regular file, or of what this program was given as /dev/stdin or /dev/fd/N (a pipe, a
+/// process substitution). Throws Error with the path when it is something else (a directory, a
+/// device, a named pipe, which may never end or never begin), cannot be read, or is larger than
+/// `size_max` bytes; `hint` says what to give.
 std::string read_text_file(const std::string& path, const std::string& hint = {},
-                           std::size_t size_max = std::numeric_limits<std::size_t>::max());
+                           std::size_t size_max = kTextSizeMax);
+/// The same of an open stream; `name` is for messages.
+std::string read_text_stream(std::istream& in, const std::string& name,
+                             std::size_t size_max = kTextSizeMax);
 
 }  // namespace fabricast

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/io/topo_formats.hpp"
 
 namespace fabricast {
@@ -119,7 +120,7 @@ std::string topo_json(const Cluster& cluster) {
                             {"latency_ns", nanoseconds(link.latency)}});
   }
   out["fabric"] = fabric(cluster);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

@@ -2,26 +2,12 @@
 
 #include <algorithm>
 
+#include "models/io/quoting.hpp"
 #include "models/io/topo_formats.hpp"
 #include "models/io/unit_text.hpp"
 
 namespace fabricast {
 namespace {
-
-/// In double quotes, as YAML and JSON both read it.
-std::string yaml_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 /// Keys and values of a mapping in order, without what is empty.
 class Keys {

@@ -1,4 +1,5 @@
 #include "models/io/xml_reader.hpp"
+#include "models/io/quoting.hpp"
 
 #include <fmt/format.h>
 
@@ -13,14 +14,22 @@ constexpr int kDepthMax = 64;                  // who reads the tree recurses on
 constexpr std::size_t kSizeMax = 4u << 20;     // a node of 64 GPUs is some 100 kB
 constexpr std::size_t kElementsMax = 100'000;  // pugixml takes about 64 B each
 
-/// Visits elements, parents first, without recursion, until one nests too deep.
+/// Visits elements, parents first, without recursion, until one nests too deep or holds what no
+/// name may: such as a terminal's escapes.
 struct Measure final : pugi::xml_tree_walker {
-  pugi::xml_node too_deep;
+  pugi::xml_node too_deep, with_control;
   std::size_t elements = 0;
+  std::string control;  ///< what that one holds, and where
 
   bool for_each(pugi::xml_node& node) override {
     if (depth() >= kDepthMax || ++elements > kElementsMax) too_deep = node;
-    return !too_deep;
+    for (const pugi::xml_attribute attribute : node.attributes()) {
+      if (const auto found = control_in(attribute.value())) {
+        with_control = node;
+        control = fmt::format("{} in the attribute \"{}\"", *found, line_text(attribute.name()));
+      }
+    }
+    return !too_deep && !with_control;
   }
 };
 
@@ -62,6 +71,10 @@ XmlReader::XmlReader(const std::string& text, std::string file)
   if (measure.too_deep) {
     throw Error(Place{file_, line_of(measure.too_deep.offset_debug()), {}},
                 fmt::format("nested deeper than {} levels", kDepthMax));
+  }
+  if (measure.with_control) {
+    throw Error(Place{file_, line_of(measure.with_control.offset_debug()), {}}, measure.control,
+                "leave it out");
   }
 }
 

@@ -9,11 +9,14 @@
 #include <cstdint>
 #include <sstream>
 
+#include "models/io/quoting.hpp"
+#include "models/io/text_file.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
 namespace {
 
+static_assert(kYamlSizeMax == kTextSizeMax);
 constexpr std::size_t kDepthMax = 64;          // the parser and this tree recurse once per level
 constexpr std::size_t kLineMax = 1u << 20;     // the parser looks ahead to the end of a line
 constexpr std::size_t kValuesMax = 1'000'000;  // about 100 B each in memory
@@ -70,7 +73,19 @@ class TreeBuilder final : public YAML::EventHandler {
            open_.back().node.keys.size() == open_.back().node.items.size();
   }
 
+  /// What an escape like "\\e" makes: bytes of the file are looked at before.
+  void refuse_control(const YAML::Mark& mark, const std::string& text, bool is_key) const {
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::size_t end = is_key ? rest.size() : rest.find_first_of("\n\t");
+      if (const auto control = control_in(rest.substr(0, end)))
+        fail(mark, fmt::format("{} in a {}", *control, is_key ? "key" : "text"), "leave it out");
+      rest.remove_prefix(end == std::string_view::npos ? rest.size()
+                                                       : std::min(end + 1, rest.size()));
+    }
+  }
+
   void add_key(const YAML::Mark& mark, const std::string& key) {
+    refuse_control(mark, key, true);
     YamlNode& mapping = open_.back().node;
     const auto found = std::find(mapping.keys.begin(), mapping.keys.end(), key);
     if (found != mapping.keys.end()) {
@@ -98,6 +113,7 @@ class TreeBuilder final : public YAML::EventHandler {
       if (kind == YamlNode::Kind::null) fail(mark, "a key is missing before \":\"");
       return add_key(mark, text);
     }
+    refuse_control(mark, text, false);
     YamlNode node;
     node.kind = kind;
     node.line = line_of(mark);

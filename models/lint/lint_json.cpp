@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/lint/lint_text.hpp"
 
 namespace fabricast {
@@ -13,9 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Bytes that are no UTF-8 become a replacement character.
-std::string dumped(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dumped(const Json& json) { return json_document(json); }
 
 Json finding_json(const Finding& f) {
   return {{"rule", f.rule},       {"severity", to_text(f.severity)},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/io/quoting.hpp"
+#include "models/nccl/env_values.hpp"
 #include "sim/error.hpp"
 
 namespace fabricast {
@@ -26,6 +28,29 @@ struct Assignment {
   std::string_view name, value;
 };
 
+/// What a value must not hold; tabs it may.
+std::optional<std::string> forbidden_in(std::string_view value) {
+  std::optional<std::string> found;
+  while (!found && !value.empty()) {
+    const std::size_t tab = std::min(value.find('\t'), value.size());
+    found = control_in(value.substr(0, tab));
+    value.remove_prefix(std::min(tab + 1, value.size()));
+  }
+  return found;
+}
+
+void check_name(std::string_view name, const Place& place) {
+  if (is_name(name)) return;
+  const bool blanks = is_name(without_blanks_around(name));
+  throw Error(place, "\"" + std::string(name) + "\" is not a variable's name",
+              blanks ? "no blanks around =" : "letters, digits and _, not starting with a digit");
+}
+
+void check_value(std::string_view name, std::string_view value, const Place& place) {
+  if (const auto found = forbidden_in(value))
+    throw Error(place, "the value of " + std::string(name) + " holds " + *found, "leave it out");
+}
+
 Assignment split_assignment(std::string_view text, const Place& place) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
@@ -33,11 +58,7 @@ Assignment split_assignment(std::string_view text, const Place& place) {
                 "write NAME=value, e.g. NCCL_ALGO=Ring");
   }
   const std::string_view name = text.substr(0, equals);
-  if (!is_name(name)) {
-    const bool blanks = is_name(without_blanks_around(name));
-    throw Error(place, "\"" + std::string(name) + "\" is not a variable's name",
-                blanks ? "no blanks around =" : "letters, digits and _, not starting with a digit");
-  }
+  check_name(name, place);
   return {name, text.substr(equals + 1)};
 }
 
@@ -80,7 +101,13 @@ void Environment::set(std::string_view assignment) {
   set(a.name, a.value);
 }
 
+bool is_settable(std::string_view name, std::string_view value) {
+  return is_name(name) && !forbidden_in(value);
+}
+
 void Environment::set(std::string_view name, std::string_view value) {
+  check_name(name, Place{});
+  check_value(name, value, Place{});
   const auto known =
       std::ranges::find(variables_, name, &std::pair<std::string, std::string>::first);
   if (known != variables_.end()) {
@@ -108,7 +135,9 @@ void Environment::read_text(std::string_view text, const std::string& file) {
       line = without_blanks_around(line.substr(7));
     }
     const Assignment a = split_assignment(line, place);
-    set(a.name, file_value(a.value, place));
+    const std::string_view value = file_value(a.value, place);
+    check_value(a.name, value, place);
+    set(a.name, value);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "models/io/quoting.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/advise_text.hpp"
 
@@ -11,32 +12,9 @@ namespace fabricast {
 
 namespace {
 
-/// Nothing in it that a shell would act on.
-bool is_plain(const std::string& text) {
-  return !text.empty() && text.find_first_not_of(
-                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:"
-                              "/=@%") == std::string::npos;
-}
-
-std::string in_shell(const std::string& value) {
-  if (is_plain(value)) return value;
-  std::string out = "'";
-  for (const char c : value) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-std::string in_yaml(const std::string& value) {
-  std::string out = "\"";
-  for (const char c : value) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 std::string heading(const AdviseResult& result) {
   return fmt::format("# fabricast advise: {} on {}, NCCL {}\n", to_text(result.config.goal),
-                     result.topology, to_text(setup_of(result.config.work).version));
+                     line_text(result.topology), to_text(setup_of(result.config.work).version));
 }
 
 const AdviseLine* line_of(const AdviseResult& result, const std::string& name) {
@@ -90,7 +68,7 @@ std::string binary(Collective collective) { return fmt::format("{}_perf", to_tex
 std::string passed_on(const AdviseResult& result) {
   std::string out;
   for (const auto& [name, value] : result.best.variables())
-    out += fmt::format(" -x {}", in_shell(name + "=" + value));
+    out += fmt::format(" -x {}", shell_word(name + "=" + value));
   return out;
 }
 
@@ -99,7 +77,7 @@ std::string expected(const AdviseRow& row) {
       fmt::format("#   {:>14} B  {:>10.4g} GB/s", row.after.size.count, row.after.busbw_GBps);
   if (row.band)
     out += fmt::format("  {:.4g} .. {:.4g} GB/s ({})", row.after.busbw_GBps / row.band->upper,
-                       row.after.busbw_GBps / row.band->lower, row.band->basis);
+                       row.after.busbw_GBps / row.band->lower, line_text(row.band->basis));
   return out + "\n";
 }
 
@@ -128,7 +106,7 @@ std::string advise_shell(const AdviseResult& result) {
          variables(
              result,
              [](const std::string& name, const std::string& value, const std::string& why) {
-               return fmt::format("export {}={}  # {}\n", name, in_shell(value), why);
+               return fmt::format("export {}={}  # {}\n", name, shell_word(value), why);
              },
              [](const std::string& name, const std::string& why) {
                return fmt::format("unset {}  # {}\n", name, why);
@@ -139,7 +117,7 @@ std::string advise_kubernetes(const AdviseResult& result) {
   const std::string all = variables(
       result,
       [](const std::string& name, const std::string& value, const std::string& why) {
-        return fmt::format("  - name: {}  # {}\n    value: {}\n", name, why, in_yaml(value));
+        return fmt::format("  - name: {}  # {}\n    value: {}\n", name, why, yaml_text(value));
       },
       gone_comment);
   return heading(result) + "# for each container of the job\n" +
@@ -152,10 +130,10 @@ std::string advise_slurm(const AdviseResult& result) {
          variables(
              result,
              [](const std::string& name, const std::string& value, const std::string& why) {
-               return fmt::format("echo {}  # {}\n", in_shell("export " + name + "=" + value), why);
+               return fmt::format("{}  # {}\n", shell_print("export " + name + "=" + value), why);
              },
              [](const std::string& name, const std::string& why) {
-               return fmt::format("echo 'unset {}'  # {}\n", name, why);
+               return fmt::format("{}  # {}\n", shell_print("unset " + name), why);
              });
 }
 
@@ -165,7 +143,7 @@ std::string advise_nccl_conf(const AdviseResult& result) {
          variables(
              result,
              [](const std::string& name, const std::string& value, const std::string& why) {
-               return fmt::format("# {}\n{}={}\n", why, name, value);
+               return fmt::format("# {}\n{}", why, nccl_conf_line(name, value));
              },
              gone_comment);
 }
@@ -173,13 +151,13 @@ std::string advise_nccl_conf(const AdviseResult& result) {
 std::string advise_tuner(const AdviseResult& result) {
   if (!result.tuner)
     return heading(result) +
-           fmt::format("# No rules, and no plugin to load: {}.\n", result.no_tuner);
+           fmt::format("# No rules, and no plugin to load: {}.\n", line_text(result.no_tuner));
   std::string variables;
   for (const auto& [name, value] : result.best.variables())
     variables += fmt::format(" {}={}", name, value);
   return heading(result) +
          fmt::format("# Channels are those of this environment:{}\n",
-                     variables.empty() ? " no variable set" : variables) +
+                     variables.empty() ? " no variable set" : line_text(variables)) +
          tuner_file(*result.tuner);
 }
 
@@ -190,7 +168,7 @@ std::string advise_verify(const AdviseResult& result) {
     return out + fmt::format(
                      "# {}: expected {}, 9 of 10 published steps within {} .. {}.\n"
                      "# Time steps 10 to 30 of the job with and without these variables.\n",
-                     row.after.what, time_text(row.after.time_us * 1e-6),
+                     line_text(row.after.what), time_text(row.after.time_us * 1e-6),
                      time_text(row.after.time_us * 1e-6 * row.band->lower),
                      time_text(row.after.time_us * 1e-6 * row.band->upper));
   }
@@ -208,7 +186,7 @@ std::string advise_verify(const AdviseResult& result) {
 }
 
 std::vector<AdviseFile> advise_files(const AdviseResult& result) {
-  std::vector<AdviseFile> out = {{"advice.txt", advise_text(result)},
+  std::vector<AdviseFile> out = {{"advice.txt", terminal_text(advise_text(result))},
                                  {"advice.json", advise_json(result)},
                                  {"nccl-env.sh", advise_shell(result)},
                                  {"kubernetes-env.yaml", advise_kubernetes(result)},

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/advise_text.hpp"
 
 namespace fabricast {
@@ -63,7 +64,7 @@ std::string advise_json(const AdviseResult& result) {
     for (const TunerRule& rule : result.tuner->rules)
       out["tuner_rules"].push_back(tuner_csv_line(rule));
   }
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

@@ -1,7 +1,9 @@
 #pragma once
 // What `fabricast advise` prints and writes.
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/studies/advise.hpp"
@@ -26,6 +28,10 @@ std::string advise_verify(const AdviseResult& result);
 struct AdviseFile {
   std::string name, text;
 };
+/// The names of all files that there may be.
+inline constexpr std::array<std::string_view, 8> kAdviseFileNames = {
+    "advice.txt",           "advice.json", "nccl-env.sh", "kubernetes-env.yaml",
+    "slurm-task-prolog.sh", "nccl.conf",   "verify.sh",   "nccl_tuner.conf"};
 /// All of it, by file name.
 std::vector<AdviseFile> advise_files(const AdviseResult& result);
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/bench_bands.hpp"
 #include "models/studies/bench_text.hpp"
 
@@ -116,7 +117,7 @@ std::string bench_json(const BenchResult& result, const BandTable& bands) {
     for (const FaultSpec& fault : config.faults) faults.push_back(fault.text);
     out["faults"] = faults;
   }
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

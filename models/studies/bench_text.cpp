@@ -8,6 +8,7 @@
 #include <set>
 
 #include "models/io/counted.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/bench_bands.hpp"
 #include "models/studies/bench_p2p_text.hpp"
@@ -242,7 +243,7 @@ std::string split_text(const BenchBlock& block, const std::vector<const BenchRow
 
 std::string csv_line(const BenchRow& row) {
   return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}", to_text(row.collective),
-                     row.requested.count, row.nodes, row.ranks, row.algorithm(),
+                     row.requested.count, row.nodes, row.ranks, csv_field(row.algorithm()),
                      to_text(row.decided.run.protocol), row.decided.run.channels,
                      row.decided.run.threads, microseconds_of(row.call_time()), row.algbw(),
                      row.busbw());

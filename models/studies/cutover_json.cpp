@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/cutover_text.hpp"
 
 namespace fabricast {
@@ -64,7 +65,7 @@ std::string cutover_json(const CutoverResult& result, const std::vector<CutoverV
       out["sensitivity"].push_back(std::move(one));
     }
   }
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

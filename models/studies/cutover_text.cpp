@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
 
@@ -217,7 +218,7 @@ std::string cutover_csv(const CutoverResult& result) {
                              busbw_factor(result.config.collective, column.ranks);
         out += fmt::format("{},{},{},{},{},{},{:.3f},{:.4f},{:d},{:d},{:d}\n",
                            to_text(result.config.collective), column.nodes, column.ranks,
-                           cell->size.count, algorithm_text(result.contenders[i]),
+                           cell->size.count, csv_field(algorithm_text(result.contenders[i])),
                            to_text(result.contenders[i].protocol), time, busbw,
                            cell->times[i]->extrapolated, cell->fastest == i, cell->chosen == i);
       }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/decide_text.hpp"
 
 namespace fabricast {
@@ -79,7 +80,7 @@ std::string decide_json(const DecideResult& result) {
                     {"notes", result.notes},
                     {"segments", segments},
                     {"rows", rows}};
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "models/io/quoting.hpp"
 #include "models/io/words.hpp"
 #include "models/nccl/nvls_links.hpp"
 #include "models/nccl/ring_links.hpp"
@@ -33,10 +34,7 @@ std::string variant(const Environment& environment) {
   std::string out;
   for (const auto& [name, value] : environment.variables())
     out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
-  if (out.find_first_of(",\"\n") == std::string::npos) return out.empty() ? "base" : out;
-  std::string quoted = "\"";
-  for (const char c : out) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  return out.empty() ? "base" : csv_field(out);
 }
 
 std::string single(float value) { return fmt::format("{:.9g}", value); }
@@ -56,7 +54,7 @@ class Rows {
       : block_(block),
         made_(block.communicator),
         in_(block.communicator.model.input),
-        key_(fmt::format("{},{},{},{}", to_text(made_.version), result.topology,
+        key_(fmt::format("{},{},{},{}", to_text(made_.version), csv_field(result.topology),
                          variant(result.config.environment), made_.hosts)),
         out_(out) {}
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
 
@@ -103,7 +104,7 @@ std::string collective_text(const DecideResult& result, const DecideBlock& block
 
 std::string csv_line(const DecideResult& result, const DecideBlock& block, const DecideRow& row) {
   const std::string call =
-      fmt::format("{},{},{},{},{}", to_text(block.communicator.version), result.topology,
+      fmt::format("{},{},{},{},{}", to_text(block.communicator.version), csv_field(result.topology),
                   block.communicator.hosts, to_text(row.collective), row.requested.count);
   if (!row.decision.algorithm) return call + ",none,none,,,,\n";
   return fmt::format("{},{},{},{},{},{},{:.9g}\n", call, to_text(*row.decision.algorithm),

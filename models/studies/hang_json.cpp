@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/hang.hpp"
 
 namespace fabricast {
@@ -28,7 +29,7 @@ std::string hang_json(const HangResult& result, double timeout_s) {
                     {"timeout_s", timeout_s},    {"stuck", std::move(stuck)},
                     {"ended", std::move(ended)}, {"mismatches", std::move(mismatches)},
                     {"cycle", result.cycle}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

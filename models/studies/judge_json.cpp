@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/judge_text.hpp"
 
 namespace fabricast {
@@ -84,7 +85,7 @@ Json table_json(const JudgedTable& table) {
 std::string judge_json(const std::vector<JudgedTable>& tables) {
   Json out = Json::array();
   for (const JudgedTable& table : tables) out.push_back(table_json(table));
-  return Json{{"tables", std::move(out)}}.dump(2) + "\n";
+  return json_document(Json{{"tables", std::move(out)}});
 }
 
 }  // namespace fabricast

@@ -9,6 +9,7 @@
 #include "models/io/log_lines.hpp"
 #include "models/io/text_table.hpp"
 #include "models/nccl/communicator.hpp"
+#include "models/nccl/env_values.hpp"
 #include "models/nccl/variables.hpp"
 #include "models/studies/nccl_request.hpp"
 
@@ -55,7 +56,9 @@ bool same_word(std::string_view a, std::string_view b) {
 std::vector<ComparedChoice> compare_choices(const ImportedFile& log, const std::string& topology,
                                             int nodes, const PartsCatalogue& parts) {
   Environment environment;
-  for (const ImportFinding& setting : log.settings) environment.set(setting.key, setting.value);
+  for (const ImportFinding& setting : log.settings) {
+    if (is_settable(setting.key, setting.value)) environment.set(setting.key, setting.value);
+  }
   const NcclVersion version = version_of(log.value("version"));
   const int logged_nodes = largest(log.value("nodes")), ranks = largest(log.value("ranks"));
   TopologyRequest asked =

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/plan.hpp"
 
 namespace fabricast {
@@ -22,7 +23,7 @@ std::string plan_json(const std::vector<Plan>& plans) {
                    {"best", best},
                    {"does_not_fit", too_large}});
   }
-  return Json({{"study", "plan"}, {"plans", all}}).dump(2) + "\n";
+  return json_document(Json({{"study", "plan"}, {"plans", all}}));
 }
 
 }  // namespace fabricast

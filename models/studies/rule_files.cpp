@@ -23,7 +23,7 @@ namespace {
 
 std::string text_of(const RuleCheck& check) {
   if (!check.text.empty()) return check.text;
-  return read_text_file(check.file, "a path is relative to the folder of the rules", 1u << 26);
+  return read_text_file(check.file, "a path is relative to the folder of the rules");
 }
 
 /// For messages.

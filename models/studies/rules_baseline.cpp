@@ -51,8 +51,7 @@ RulesBaseline parse_baseline(const std::string& text, const std::string& file) {
 }
 
 RulesBaseline load_baseline(const std::string& file) {
-  return parse_baseline(
-      read_text_file(file, "--baseline takes what --json wrote", kYamlSizeMax + 1), file);
+  return parse_baseline(read_text_file(file, "--baseline takes what --json wrote"), file);
 }
 
 std::vector<std::string> point_names(const Rule& rule, const RuleOutcome& outcome) {

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/serve.hpp"
 
 namespace fabricast {
@@ -37,7 +38,7 @@ std::string serve_json(const ServeResult& result) {
                     {"weights_bytes", result.memory.weights},
                     {"cache_bytes", result.memory.cache},
                     {"fits", result.fits}};
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

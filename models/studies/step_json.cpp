@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/step.hpp"
 
 namespace fabricast {
@@ -112,7 +113,7 @@ std::string step_json(const StepResult& result) {
                     {"collectives_asked", result.collectives.asked},
                     {"collectives_simulated", result.collectives.simulated},
                     {"notes", result.notes}};
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/quoting.hpp"
 #include "models/io/unit_text.hpp"
 
 namespace fabricast {
@@ -22,7 +23,7 @@ std::string us_text(std::int64_t ps) {
   return fmt::format("{}.{:06}", ps / kPerUs, ps % kPerUs);
 }
 
-std::string json_text(std::string_view text) { return Json(text).dump(); }
+std::string json_text(std::string_view text) { return json_line(Json(text)); }
 
 std::string_view wait_name(TimelineSpan::Kind kind) {
   switch (kind) {
@@ -70,19 +71,18 @@ class TimelineWriter {
 
   std::string summary() const {
     const CollectiveRun& run = row_.decided.run;
-    return Json{{"made_by", "fabricast bench: predicted, nothing was measured"},
-                {"topology", config_.topology},
-                {"nccl", to_text(config_.version)},
-                {"collective", to_text(row_.collective)},
-                {"size_bytes", row_.size.count},
-                {"nodes", row_.nodes},
-                {"ranks", row_.ranks},
-                {"algorithm", row_.algorithm()},
-                {"protocol", to_text(run.protocol)},
-                {"time_ps", row_.result.time.ps},
-                {"launch_ps", row_.result.launch.ps},
-                {"digest", fmt::format("{:016x}", row_.result.digest)}}
-        .dump();
+    return json_line(Json{{"made_by", "fabricast bench: predicted, nothing was measured"},
+                          {"topology", config_.topology},
+                          {"nccl", to_text(config_.version)},
+                          {"collective", to_text(row_.collective)},
+                          {"size_bytes", row_.size.count},
+                          {"nodes", row_.nodes},
+                          {"ranks", row_.ranks},
+                          {"algorithm", row_.algorithm()},
+                          {"protocol", to_text(run.protocol)},
+                          {"time_ps", row_.result.time.ps},
+                          {"launch_ps", row_.result.launch.ps},
+                          {"digest", fmt::format("{:016x}", row_.result.digest)}});
   }
 
   void put(const std::string& event) {

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/bench.hpp"
 #include "models/studies/traced_calls.hpp"
 
@@ -24,7 +25,7 @@ std::string traced_json(const TracedResult& result) {
     }
     out["calls"].push_back(row);
   }
-  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/validate_score.hpp"
 #include "models/studies/validate_text.hpp"
 
@@ -95,7 +96,7 @@ std::string validate_json(const ValidateResult& result) {
                     {"summary", summary_json(result)},
                     {"pairs", pairs_json(result)},
                     {"points", points}};
-  return out.dump(2) + '\n';
+  return json_document(out);
 }
 
 }  // namespace fabricast

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "models/io/csv_table.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
 #include "models/studies/validate_steps.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "models/io/counted.hpp"
 #include "models/io/csv_table.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/studies/validate_score.hpp"

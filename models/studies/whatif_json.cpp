@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/whatif_text.hpp"
 
 namespace fabricast {
@@ -50,7 +51,7 @@ std::string whatif_json(const WhatifResult& result) {
     }
     out["rows"].push_back(std::move(one));
   }
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 std::string whatif_json(const WhatifTable& table) {
@@ -71,7 +72,7 @@ std::string whatif_json(const WhatifTable& table) {
     }
     out["setups"].push_back(std::move(one));
   }
-  return out.dump(2) + "\n";
+  return json_document(out);
 }
 
 }  // namespace fabricast

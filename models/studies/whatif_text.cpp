@@ -4,6 +4,7 @@
 
 #include "models/io/counted.hpp"
 #include "models/io/csv_table.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
 #include "models/io/unit_text.hpp"
 
@@ -85,10 +86,10 @@ std::string whatif_csv(const WhatifResult& result) {
   for (const WhatifRow& row : result.rows) {
     for (std::size_t i = 0; i < row.worths.size(); ++i) {
       const Worth& worth = row.worths[i];
-      out += fmt::format("{},{:.3f},{:.3f},\"{}\",{:.3f},{:.3f},{:.3f},{:.3f}\n",
+      out += fmt::format("{},{:.3f},{:.3f},{},{:.3f},{:.3f},{:.3f},{:.3f}\n",
                          subject_columns(row.before), row.before.time_us, row.after.time_us,
-                         result.factors[i].text(), worth.alone_us, worth.in_order_us, worth.last_us,
-                         worth.shapley_us);
+                         csv_field(result.factors[i].text()), worth.alone_us, worth.in_order_us,
+                         worth.last_us, worth.shapley_us);
     }
   }
   return out;

@@ -12,7 +12,7 @@ FOLDERS = ["sim", "models", "cli", "tests", "bench", "cmake", ".ci"]
 COLUMNS_MAX = 100
 
 # What files of a folder may include: folders, or single files. The first match counts.
-TEXT_HELPERS = ["models/io/unit_text.hpp", "models/io/words.hpp"]
+TEXT_HELPERS = ["models/io/quoting.hpp", "models/io/unit_text.hpp", "models/io/words.hpp"]
 MAY_INCLUDE = {
     "sim": ["sim"],
     "models/hardware": ["sim", "models/hardware", *TEXT_HELPERS],
@@ -33,6 +33,7 @@ LIBRARIES = {
     "nlohmann": r"models/io/|models/(studies|lint)/\w+_json\.cpp|tests/",
     "CLI": r"cli/",
     "unistd.h": r"cli/",
+    "fcntl.h": r"cli/",
     "sys": r"sim/large_pages\.hpp",
     "doctest": r"tests/",
     "benchmark": r"bench/",
@@ -103,6 +104,22 @@ def check_banned(path, text):
         for pattern, why in BANNED.items():
             if found := re.search(pattern, line):
                 yield path, number, f"{found.group().strip()}: {why}"
+
+
+# Who prints, who writes files: one place each.
+SPEAKERS = {
+    r"fmt::print\b|\bstd::c(?:out|err)\b|\bprintf\b": ("cli/streams.cpp",),
+    r"\bstd::ofstream\b": ("cli/outputs.cpp",),
+}
+
+
+def check_speakers(path, text):
+    """Elsewhere a full disk or a closed stream would not be seen, or a name be printed raw."""
+    for number, line in lines(blanked(text, LITERALS)):
+        for pattern, speakers in SPEAKERS.items():
+            if path.startswith(("cli/", "models/", "sim/")) and path not in speakers and \
+                    (found := re.search(pattern, line)):
+                yield path, number, f"{found.group()}: {speakers[0]} does that"
 
 
 def check_header(path, text):
@@ -241,7 +258,7 @@ def main():
         found += [*check_columns(path, text), *check_unfinished(path, text)]
     for path, text in sources.items():
         found += [*check_includes(path, text), *check_banned(path, text),
-                  *check_header(path, text)]
+                  *check_header(path, text), *check_speakers(path, text)]
     found += [*check_lists(sources), *check_eigen(sources), *check_included(sources)]
     for path, number, what in found:
         print(f"{path}:{number}: {what}")

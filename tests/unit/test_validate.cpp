@@ -11,6 +11,7 @@
 
 #include "models/io/csv_table.hpp"
 #include "models/io/load.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/read_measured.hpp"
 #include "models/io/topo_formats.hpp"
 #include "models/nccl/communicator.hpp"
