@@ -1,12 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
+#include <chrono>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/words.hpp"
@@ -24,15 +30,27 @@ struct CheckOptions {
   bool sharp = false, details = false;
 };
 
-RuleOverrides overrides(const CheckOptions& options, const CLI::App& command) {
-  RuleOverrides out;
-  out.topology = options.topology;
-  out.fabric = options.fabric;
-  out.nodes = options.job.node_counts();
-  out.gpus_per_node = options.job.gpus_per_node;
-  out.sharp = options.sharp;
-  if (given(command, "--nccl")) out.version = options.job.version();
-  out.environment = options.job.environment();
+/// One set for each release of --nccl; without it one, of the releases that the file names.
+std::vector<RuleOverrides> overrides(const CheckOptions& options, const CLI::App& command) {
+  std::vector<std::string> releases = {""};
+  if (given(command, "--nccl")) releases = CLI::detail::split(options.job.nccl, ',');
+  std::vector<RuleOverrides> out;
+  for (const std::string& release : releases) {
+    JobOptions job = options.job;
+    if (!release.empty()) job.nccl = release;
+    RuleOverrides& one = out.emplace_back();
+    one.topology = options.topology;
+    one.fabric = options.fabric;
+    one.nodes = job.node_counts();
+    one.gpus_per_node = job.gpus_per_node;
+    one.sharp = options.sharp;
+    if (given(command, "--nccl")) one.version = job.version();
+    for (const RuleOverrides& other : out) {
+      if (&other != &one && other.version == one.version)
+        throw Error(Place{{}, 0, "--nccl"}, fmt::format("{} is asked for twice", release));
+    }
+    one.environment = job.environment();
+  }
   return out;
 }
 
@@ -50,48 +68,92 @@ void keep(const std::vector<std::string>& only, RuleFile& file) {
                 [&](const Rule& rule) { return std::ranges::find(only, rule.id) == only.end(); });
 }
 
-void write(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (out.fail()) throw Error(Place{path, 0, {}}, "cannot be written");
-}
+/// The seconds that each check took, added up by rule.
+class Stopwatch {
+ public:
+  explicit Stopwatch(const RuleFile& file) : seconds_(file.rules.size()) {
+    for (std::size_t r = 0; r < file.rules.size(); ++r)
+      rule_of_.insert(rule_of_.end(), file.rules[r].checks.size(), r);
+  }
+  void add(std::size_t check, double seconds) {
+    const std::lock_guard lock(mutex_);
+    seconds_[rule_of_[check]] += seconds;
+  }
+  const std::vector<double>& seconds() const { return seconds_; }
 
-int run(const CheckOptions& options, const CLI::App& command) {
-  RuleFile file = load_rules(options.rules, overrides(options, command));
+ private:
+  std::mutex mutex_;
+  std::vector<std::size_t> rule_of_;
+  std::vector<double> seconds_;
+};
+
+RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked) {
+  RulesRun out;
+  if (asked.version) out.release = to_text(*asked.version);
+  RuleFile file = load_rules(options.rules, asked);
   keep(options.only, file);
-  std::optional<RulesBaseline> baseline;
-  if (!options.baseline.empty()) baseline = load_baseline(options.baseline);
-  if (baseline && !options.only.empty())
-    std::erase_if(baseline->rules, [&](const auto& rule) {
-      return std::ranges::find(options.only, rule.first) == options.only.end();
-    });
   const PartsCatalogue parts =
       load_parts(options.job.parts.empty() ? file.parts : options.job.parts);
   if (!options.topology.empty())
     of_option("--topology", [&] { return load_nodes(options.topology, parts); });
-  RulesResult result;
-  {
-    Progress progress;
-    const auto callback = progress.callback();
-    result = run_rules(std::move(file), parts, [&](std::size_t count, const auto& one) {
-      for_each_on_all_cores(count, one, callback);
+  Stopwatch watch(file);
+  Progress progress;
+  const auto callback = progress.callback();
+  out.result = run_rules(std::move(file), parts, [&](std::size_t count, const auto& one) {
+    const auto timed = [&](std::size_t i) {
+      const auto begin = std::chrono::steady_clock::now();
+      one(i);
+      watch.add(i, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    };
+    for_each_on_all_cores(count, timed, callback);
+  });
+  out.seconds = watch.seconds();
+  return out;
+}
+
+std::optional<RulesBaseline> baseline_of(const CheckOptions& options, std::size_t runs) {
+  if (options.baseline.empty()) return std::nullopt;
+  if (runs > 1)
+    throw Error("--baseline compares one run: --nccl names several", "one release at a time");
+  RulesBaseline out = load_baseline(options.baseline);
+  if (!options.only.empty())
+    std::erase_if(out.rules, [&](const auto& rule) {
+      return std::ranges::find(options.only, rule.first) == options.only.end();
     });
-  }
+  return out;
+}
+
+void write_files(const CheckOptions& options, const std::vector<RulesRun>& runs,
+                 const std::optional<RulesComparison>& changes, Outputs& outputs) {
+  if (!options.junit.empty()) outputs.write(options.junit, rules_junit(runs, changes));
+  if (!options.markdown.empty()) outputs.write(options.markdown, rules_markdown(runs));
+  if (!options.json.empty()) outputs.write(options.json, rules_json(runs));
+  outputs.commit();
+}
+
+int run(const CheckOptions& options, const CLI::App& command) {
+  Outputs outputs(command, {"--junit", "--markdown", "--json"});
+  const std::vector<RuleOverrides> asked = overrides(options, command);
+  const std::optional<RulesBaseline> baseline = baseline_of(options, asked.size());
+  std::vector<RulesRun> runs;
+  for (const RuleOverrides& one : asked) runs.push_back(run_one(options, one));
   std::optional<RulesComparison> changes;
-  if (baseline) changes = compare_rules(result, *baseline, options.tolerance / 100);
-  write(options.junit, options.junit.empty() ? "" : rules_junit(result, changes));
-  write(options.markdown, options.markdown.empty() ? "" : rules_markdown(result));
-  write(options.json, options.json.empty() ? "" : rules_json(result));
-  fmt::print("{}", rules_text(result, options.details));
-  if (changes) {
-    fmt::print("{}", comparison_text(*changes));
-    return changes->verdicts.empty() ? kDone : kCheckFailed;
+  if (baseline) changes = compare_rules(runs.front().result, *baseline, options.tolerance / 100);
+  write_files(options, runs, changes, outputs);
+  bool as_expected = true;
+  for (const RulesRun& one : runs) {
+    if (runs.size() > 1) print_out("{}NCCL {}\n\n", &one == &runs.front() ? "" : "\n", one.release);
+    print_out("{}", rules_text(one.result, options.details));
+    if (changes) continue;
+    const std::string against = expectations_text(one.result);
+    print_out("{}", against);
+    as_expected = as_expected && against.empty();
   }
-  const std::string against = expectations_text(result);
-  fmt::print("{}", against);
-  return against.empty() ? kDone : kCheckFailed;
+  if (changes) {
+    print_out("{}", comparison_text(*changes));
+    as_expected = changes->verdicts.empty();
+  }
+  return as_expected ? kDone : kCheckFailed;
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "models/io/read_case.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/unit_text.hpp"
+#include "models/io/words.hpp"
+#include "models/lint/lint.hpp"
 #include "models/studies/rules.hpp"
 
 namespace fabricast {
@@ -86,7 +88,7 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
       [[fallthrough]];
     case Ask::hang:
     case Ask::judge:
-      if (given(in, "text")) check.text = in.text("text");
+      if (given(in, "text")) check.text = in.paragraphs("text");
       path("file", check.file);
       break;
     case Ask::step:
@@ -96,7 +98,7 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
       path("file", check.file);
       break;
     case Ask::not_modelled:
-      if (given(in, "because")) check.because = in.text("because");
+      if (given(in, "because")) check.because = in.prose("because");
       break;
     case Ask::lint:
       path("file", check.file);
@@ -169,6 +171,65 @@ void read_figure(Reader& in, Draft& draft) {
   draft.check.figure = kinds[in.choice("figure", words)];
 }
 
+/// All that an answer in words may be; nothing where it may be anything.
+std::vector<std::string> possible_answers(const RuleCheck& check) {
+  std::vector<std::string> out;
+  switch (check.ask) {
+    case Ask::choice:
+      out = {"refused", "none"};
+      for (const Algorithm algorithm : kAllAlgorithms)
+        for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple})
+          out.push_back(fmt::format("{} {}", to_text(algorithm), to_text(protocol)));
+      break;
+    case Ask::fastest:
+      out = {"level"};
+      for (const RuleVariant& variant : check.variants) out.push_back(variant.name);
+      break;
+    case Ask::lint:
+      out = {"none"};
+      for (const LintRule& rule : lint_rules())
+        out.front() += fmt::format(", {} {}", rule.id, rule.name);
+      break;
+    case Ask::hang:
+      out = {"completes", "hangs, calls that do not fit, a cycle, rank 0 ended, never comes"};
+      break;
+    case Ask::figure:
+    case Ask::compare:
+    case Ask::default_of:
+    case Ask::import_file:
+    case Ask::judge:
+    case Ask::step:
+    case Ask::serve:
+    case Ask::part:
+    case Ask::price:
+    case Ask::retry:
+    case Ask::not_modelled:
+      break;
+  }
+  return out;
+}
+
+/// A word that no answer has can never hold, and would pass for a contradiction.
+void check_words(const Reader& in, const RuleCheck& check) {
+  const std::vector<std::string> answers = possible_answers(check);
+  if (answers.empty()) return;
+  for (const std::string& words : check.claim.words) {
+    Claim one;
+    one.words = {words};
+    if (std::ranges::any_of(answers, [&](const std::string& a) { return one.holds(a); })) continue;
+    std::vector<std::string> known;
+    for (const std::string& answer : answers) {
+      for (std::string_view rest = answer; !rest.empty();) {
+        const std::size_t end = std::min(rest.find_first_of(" ,"), rest.size());
+        const std::string word(rest.substr(0, end));
+        if (!word.empty() && std::ranges::find(known, word) == known.end()) known.push_back(word);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+      }
+    }
+    in.fail("claimed", fmt::format("no answer is \"{}\"", words), hint_nearest(words, known));
+  }
+}
+
 /// All that a check says, its rows included; whole ones go to `out`.
 void read_check(Reader& in, const std::string& file, Draft draft, std::vector<RuleCheck>& out) {
   RuleCheck& check = draft.check;
@@ -207,6 +268,7 @@ void read_check(Reader& in, const std::string& file, Draft draft, std::vector<Ru
     } catch (const Error& error) {
       in.fail("claimed", error.what());
     }
+    check_words(in, check);
   }
   out.push_back(std::move(check));
 }
@@ -215,9 +277,9 @@ Rule read_rule(Reader& in, const std::string& file, const Draft& defaults) {
   Rule out;
   out.place = in.place();
   out.id = in.text("id");
-  out.claim = in.text("claim");
-  out.source = in.text("source", "");
-  out.why = in.text("why", "");
+  out.claim = in.prose("claim");
+  out.source = in.prose("source", "");
+  out.why = in.prose("why", "");
   if (given(in, "expect"))
     out.expect = static_cast<RuleVerdict>(in.choice("expect", verdict_words()));
   if (in.has("checks")) {
@@ -274,8 +336,7 @@ RuleFile parse_rules(const std::string& text, const std::string& file,
 }
 
 RuleFile load_rules(const std::string& file, const RuleOverrides& overrides) {
-  return parse_rules(read_text_file(file, "give the path of a file of rules", kYamlSizeMax + 1),
-                     file, overrides);
+  return parse_rules(read_text_file(file, "give the path of a file of rules"), file, overrides);
 }
 
 }  // namespace fabricast

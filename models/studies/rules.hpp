@@ -76,7 +76,9 @@ struct Rule {
   Place place;
   std::string id, claim, source;
   std::string why;  ///< the mechanism; shown where the verdict is the expected one
-  std::optional<RuleVerdict> expect;
+  std::optional<RuleVerdict> expect;  ///< nothing: a rule is a claim, and is to hold
+
+  RuleVerdict expected() const { return expect.value_or(RuleVerdict::holds); }
   std::vector<RuleCheck> checks;
 };
 

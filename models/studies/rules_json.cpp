@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/io/quoting.hpp"
 #include "models/studies/rules_text.hpp"
 
 namespace fabricast {
@@ -25,9 +26,7 @@ Json points_json(const Rule& rule, const RuleOutcome& outcome) {
   return out;
 }
 
-}  // namespace
-
-std::string rules_json(const RulesResult& result) {
+Json rules_of(const RulesResult& result) {
   Json rules = Json::array();
   for (std::size_t r = 0; r < result.outcomes.size(); ++r) {
     const Rule& rule = result.file.rules[r];
@@ -36,7 +35,8 @@ std::string rules_json(const RulesResult& result) {
                 {"claim", rule.claim},
                 {"source", rule.source},
                 {"verdict", to_text(outcome.verdict)}};
-    if (rule.expect) one["expected"] = to_text(*rule.expect);
+    one["expected"] = to_text(rule.expected());
+    one["as_expected"] = !differs(rule, outcome);
     const RuleSummary summary = summary_of(rule, outcome);
     one["range"] = outcome.range;
     one["why"] = summary.why;
@@ -47,11 +47,24 @@ std::string rules_json(const RulesResult& result) {
     one["not_simulated"] = std::move(missing);
     rules.push_back(std::move(one));
   }
-  const Json out = {{"kind", "check"},
-                    {"file", result.file.file},
-                    {"name", result.file.name},
-                    {"rules", std::move(rules)}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return rules;
+}
+
+}  // namespace
+
+std::string rules_json(const std::vector<RulesRun>& runs) {
+  const RuleFile& file = runs.front().result.file;
+  Json out = {{"kind", "check"}, {"file", file.file}, {"name", file.name}};
+  if (runs.size() == 1) {
+    if (!runs.front().release.empty()) out["nccl"] = runs.front().release;
+    out["rules"] = rules_of(runs.front().result);
+    return json_document(out);
+  }
+  Json releases = Json::array();
+  for (const RulesRun& run : runs)
+    releases.push_back({{"nccl", run.release}, {"rules", rules_of(run.result)}});
+  out["releases"] = std::move(releases);
+  return json_document(out);
 }
 
 }  // namespace fabricast

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
 
 namespace fabricast {
@@ -157,7 +158,8 @@ std::string details_text(const Rule& rule, const RuleOutcome& outcome) {
 }  // namespace
 
 bool differs(const Rule& rule, const RuleOutcome& outcome) {
-  return rule.expect && *rule.expect != outcome.verdict;
+  if (rule.expect) return *rule.expect != outcome.verdict;
+  return outcome.verdict != RuleVerdict::holds && outcome.verdict != RuleVerdict::not_simulated;
 }
 
 RuleSummary summary_of(const Rule& rule, const RuleOutcome& outcome) {
@@ -210,9 +212,10 @@ std::string expectations_text(const RulesResult& result) {
   std::string out;
   for (std::size_t r = 0; r < result.outcomes.size(); ++r) {
     const Rule& rule = result.file.rules[r];
-    if (differs(rule, result.outcomes[r]))
-      out += fmt::format("differs: {} is {}, the file expects {}\n", rule.id,
-                         to_text(result.outcomes[r].verdict), to_text(*rule.expect));
+    if (!differs(rule, result.outcomes[r])) continue;
+    out += fmt::format("differs: {} is {}, {}\n", rule.id, to_text(result.outcomes[r].verdict),
+                       rule.expect ? fmt::format("the file expects {}", to_text(*rule.expect))
+                                   : "and without \"expect\" it is to hold");
   }
   return out;
 }
@@ -239,16 +242,20 @@ std::string comparison_text(const RulesComparison& comparison) {
   return out;
 }
 
-std::string rules_markdown(const RulesResult& result) {
+namespace {
+
+std::string markdown_of(const RulesRun& run) {
+  const RulesResult& result = run.result;
   const auto cell = [](std::string text) {
     for (std::size_t at = 0; (at = text.find_first_of("|\n", at)) != std::string::npos; at += 2)
       text.replace(at, 1, text[at] == '|' ? "\\|" : "  ");
     return text;
   };
+  const std::string& title = result.file.title.empty() ? result.file.name : result.file.title;
   std::string out = fmt::format(
-      "# {}\n\n{}\n| rule | claim | verdict | points | claimed | "
+      "# {}{}\n\n{}\n| rule | claim | verdict | points | claimed | "
       "simulated | where it holds, or why |\n|---|---|---|---|---|---|---|\n",
-      result.file.title.empty() ? result.file.name : result.file.title, counts_text(result));
+      line_text(title), run.release.empty() ? "" : ", NCCL " + run.release, counts_text(result));
   for (std::size_t r = 0; r < result.outcomes.size(); ++r) {
     const Rule& rule = result.file.rules[r];
     const RuleOutcome& outcome = result.outcomes[r];
@@ -256,9 +263,17 @@ std::string rules_markdown(const RulesResult& result) {
     out += fmt::format(
         "| {} | {} | {}{} | {} | {} | {} | {} |\n", cell(rule.id), cell(rule.claim),
         to_text(outcome.verdict),
-        differs(rule, outcome) ? fmt::format(" (expected: {})", to_text(*rule.expect)) : "",
+        differs(rule, outcome) ? fmt::format(" (expected: {})", to_text(rule.expected())) : "",
         points_text(outcome), cell(summary.claimed), cell(summary.found), cell(summary.why));
   }
+  return out;
+}
+
+}  // namespace
+
+std::string rules_markdown(const std::vector<RulesRun>& runs) {
+  std::string out;
+  for (const RulesRun& run : runs) out += (out.empty() ? "" : "\n") + markdown_of(run);
   return out;
 }
 

@@ -237,22 +237,23 @@ TEST_CASE("rules: a run beside an earlier one") {
       "      - {ask: choice, nodes: 1, sizes: \"8KiB,4MiB\", claimed: NVLS}\n"
       "      - {label: F, ask: figure, figure: time, nodes: 1, sizes: 4MiB, claimed: 1 s}\n";
   const RulesResult now = ran(check);
-  const RulesComparison same = compare_rules(now, parse_baseline(rules_json(now), "b.json"), 0.02);
+  const RulesComparison same =
+      compare_rules(now, parse_baseline(rules_json({{"", now, {}}}), "b.json"), 0.02);
   CHECK(same.verdicts.empty());
   CHECK(same.figures.empty());
   RuleOverrides overrides;
   overrides.topology = "dgx-a100";  // has no NVLS, and takes longer
   const RulesResult other = ran(check, overrides);
   const RulesComparison changed =
-      compare_rules(other, parse_baseline(rules_json(now), "b.json"), 0.02);
+      compare_rules(other, parse_baseline(rules_json({{"", now, {}}}), "b.json"), 0.02);
   REQUIRE(changed.verdicts.size() == 1);
   CHECK(changed.verdicts.front().before == "holds-in-range");
   CHECK(changed.verdicts.front().after == "contradicted");
   REQUIRE(changed.figures.size() == 2);
   CHECK(changed.figures.front().where == "1 node, 4 MiB");
   CHECK(changed.figures.back().where == "F, 4 MiB");
-  CHECK(rules_junit(other, changed).find("failures=\"1\"") != std::string::npos);
-  CHECK(rules_junit(now, same).find("failures=\"0\"") != std::string::npos);
+  CHECK(rules_junit({{"", other, {}}}, changed).find("failures=\"1\"") != std::string::npos);
+  CHECK(rules_junit({{"", now, {}}}, same).find("failures=\"0\"") != std::string::npos);
   CHECK(comparison_text(changed).find("r  verdict") != std::string::npos);
   CHECK(error_text([] { parse_baseline("{\"kind\": \"bench\"}", "b.json"); }) ==
         "b.json:1: this is no output of fabricast check --json");
@@ -268,13 +269,58 @@ TEST_CASE("rules: a verdict that the file does not expect") {
   CHECK(differs(result.file.rules.front(), result.outcomes.front()));
   CHECK(expectations_text(result) == "differs: a is holds, the file expects contradicted\n");
   CHECK(rules_text(result, false).find("1 rule: 1 holds, 0 holds-in-range") != std::string::npos);
-  CHECK(rules_markdown(result).find("holds (expected: contradicted)") != std::string::npos);
-  CHECK(rules_junit(result, {})
+  CHECK(rules_markdown({{"", result, {}}}).find("holds (expected: contradicted)") !=
+        std::string::npos);
+  CHECK(rules_junit({{"", result, {}}}, {})
             .find("<failure message=\"holds instead of contradicted, which the "
                   "file expects\"") != std::string::npos);
   // The mechanism explains the expected verdict, no other.
   CHECK(summary_of(result.file.rules.front(), result.outcomes.front()).why.find('w') ==
         std::string::npos);
+}
+
+TEST_CASE("rules: a rule is a claim, and without expect it is to hold") {
+  // 900 GB/s is what H100's NVLink does in both directions: the first holds, the second does not.
+  const RuleFile file = parsed(
+      "  - {id: a, claim: c, ask: part, figure: nvlink, claimed: 900 GB/s}\n"
+      "  - {id: b, claim: c, ask: part, figure: nvlink, claimed: 100 GB/s}\n"
+      "  - {id: d, claim: c, ask: not-modelled, because: x}\n"
+      "  - {id: e, claim: c, expect: holds, ask: not-modelled, because: x}\n");
+  const RulesResult result = run_rules(file, parts(), [](std::size_t n, const auto& one) {
+    for (std::size_t i = 0; i < n; ++i) one(i);
+  });
+  std::vector<bool> against;
+  for (std::size_t r = 0; r < file.rules.size(); ++r)
+    against.push_back(differs(file.rules[r], result.outcomes[r]));
+  CHECK(against == std::vector<bool>{false, true, false, true});
+  CHECK(expectations_text(result) ==
+        "differs: b is contradicted, and without \"expect\" it is to hold\n"
+        "differs: e is not-simulated, the file expects holds\n");
+  // The points that speak against it, and the time of each rule.
+  const std::string junit = rules_junit({{"", result, {0.5, 0.25, 0, 0}}}, {});
+  CHECK(junit.find("tests=\"4\" failures=\"2\" skipped=\"1\" time=\"0.750\"") != std::string::npos);
+  CHECK(junit.find("claimed 100 GB/s, simulated 900 GB/s (H100_SXM5)") != std::string::npos);
+  CHECK(junit.find("time=\"0.250\"") != std::string::npos);
+  const std::string two = rules_junit({{"2.21.5", result, {}}, {"2.30.7", result, {}}}, {});
+  CHECK(two.find("<testsuites tests=\"8\" failures=\"4\"") != std::string::npos);
+  CHECK(two.find("name=\"t, NCCL 2.30.7\"") != std::string::npos);
+}
+
+TEST_CASE("rules: a word that no answer has is a mistake, not a contradiction") {
+  const auto claimed = [](const std::string& check) {
+    return error_text([&] { parsed("  - {id: a, claim: c, " + check + "}\n"); });
+  };
+  const std::string choice = "ask: choice, topology: dgx-h100, sizes: 1MiB, claimed: ";
+  CHECK(claimed(choice + "Rong")
+            .find("claimed: no answer is \"Rong\"\nhint: did you mean "
+                  "\"Ring\"?") != std::string::npos);
+  CHECK(claimed(choice + "Ring or Tre").find("no answer is \"Tre\"") != std::string::npos);
+  CHECK(claimed(choice + "Ring LL128 or NVLSTree") == "no error");
+  CHECK(claimed("ask: hang, text: x, claimed: stops").find("no answer") != std::string::npos);
+  CHECK(claimed("ask: hang, text: x, claimed: hangs") == "no error");
+  CHECK(claimed("ask: lint, topology: dgx-h100, claimed: FL999").find("no answer") !=
+        std::string::npos);
+  CHECK(claimed("ask: lint, topology: dgx-h100, claimed: FL003 removed") == "no error");
 }
 
 }  // namespace fabricast
