@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "cli/streams.hpp"
+#include "models/io/quoting.hpp"
 #include "models/io/text_file.hpp"
 #include "models/io/yaml_tree.hpp"
 #include "sim/error.hpp"
@@ -167,8 +168,9 @@ void Outputs::add(const std::string& option, const std::string& path) {
 }
 
 void Outputs::write(const std::string& path, std::string_view text) {
+  const std::string clean = terminal_text(text);  // somebody will look at it
   write(path, [&](std::ostream& out) {
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.write(clean.data(), static_cast<std::streamsize>(clean.size()));
   });
 }
 

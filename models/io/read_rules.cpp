@@ -88,7 +88,7 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
       [[fallthrough]];
     case Ask::hang:
     case Ask::judge:
-      if (given(in, "text")) check.text = in.paragraphs("text");
+      if (!in.prose("text", "").empty()) check.text = in.paragraphs("text");
       path("file", check.file);
       break;
     case Ask::step:
@@ -98,7 +98,7 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
       path("file", check.file);
       break;
     case Ask::not_modelled:
-      if (given(in, "because")) check.because = in.prose("because");
+      if (!in.prose("because", "").empty()) check.because = in.prose("because");
       break;
     case Ask::lint:
       path("file", check.file);

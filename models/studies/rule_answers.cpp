@@ -69,6 +69,12 @@ void check_names(const RuleCheck& check, const PartsCatalogue& parts) {
     }
     if (!config.fabric.empty() && !is_fabric(config.fabric))
       throw Error(check.place, fmt::format("unknown fabric \"{}\"", config.fabric));
+    if (config.fabric.empty()) return;
+    try {
+      load_cluster({config.topology, 0, config.fabric}, parts);
+    } catch (const Error& error) {  // a fabric that does not fit here is an answer
+      if (error.place().file == config.fabric) throw;
+    }
   };
   look(check.config);
   for (const RuleVariant& variant : check.variants) look(variant.config);

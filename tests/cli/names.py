@@ -37,6 +37,11 @@ def quoted(text):
     return json.dumps(text, ensure_ascii=True)
 
 
+def shown(text):
+    """With control characters as they are printed."""
+    return RAW.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def said(ran):
     """What a run printed: nothing in it acts on a terminal."""
     out = ran.stdout.decode() + ran.stderr.decode()
@@ -134,15 +139,15 @@ def check_topology(folder, what, topology, text):
     if ran.returncode == 2:
         return False
     rows = rows_of(out)
-    if what == "name":
-        assert rows[1][1] == text, rows
+    if what == "path":
+        assert rows[1][1] == shown(text), rows
     for arguments in (["decide", "--topology", topology, "--table", "comms"],
                       ["bench", "--topology", topology, "--sizes", "8B", "--format", "csv"],
                       ["whatif", "--topology", topology, "--sizes", "8B", "--format", "csv",
                        "--to-topology", topology, "--to-topology", "pcie-2gpu"]):
         rows = rows_of(said(run(arguments, cwd=folder)))
         if arguments[0] == "whatif":
-            assert any(topology in row[0] for row in rows), rows
+            assert any(shown(topology) in row[0] for row in rows), rows
     for form in ("text", "json", "dot", "xml", "yaml"):
         out = said(run(["topo", topology, "--format", form], cwd=folder))
         if form == "json":

@@ -66,6 +66,8 @@ CONTEXT = {
     ("import", "--parts"): f"{LOGS}/hdr-fat-tree-faked.txt --write /dev/null",
     ("import", "--topology"): f"{LOGS}/2.29.7-tuning-table-and-decisions.txt",
     ("import", "--write"): f"{LOGS}/hdr-fat-tree-faked.txt",
+    ("lint", "--fabric"): "job.sbatch --topology dgx-h100 --nodes 2",
+    ("lint", "--parts"): "job.sbatch --topology dgx-h100",
     ("calibrate", "--predictions"): "calibrate.yaml --cross-validate",
 }
 
