@@ -167,7 +167,7 @@ void add_check(CLI::App& app, Action& action) {
                       "in place of the file's; a rule that names its own keeps it");
   command->add_option("--fabric", options->fabric, "preset name or YAML file, likewise");
   add_job_options(*command, options->job);
-  command->get_option("--nccl")->default_str("the file's, else 2.21.5");
+  command->get_option("--nccl")->default_str("the file's, else " + to_text(kDefaultNccl));
   command->add_flag("--sharp", options->sharp,
                     "the fabric offers SHARP: a CollNet plugin serves all NICs");
   command->add_option("--only", options->only, "ids of rules (list)")->delimiter(',');

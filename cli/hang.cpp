@@ -74,12 +74,15 @@ int run(const HangOptions& options, const CLI::App& command) {
                  hang_of_layout(options, options.layout, fault ? &*fault : nullptr, outputs),
                  seconds);
   }
+  const std::string hint = "hang takes a trace of calls, or a log";
+  const bool large = is_large_file(options.trace);
   const std::string text =
-      read_text_file(options.trace, "hang takes a trace of calls, or a log", kLogSizeMax);
+      large ? begin_of_file(options.trace) : read_text_file(options.trace, hint);
   if (options.trace.ends_with(".yaml")) return run_scenario(options, text, outputs);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos || text[begin] != '{') {
-    const ImportedFile read = import_text(text, options.trace);
+    const ImportedFile read =
+        large ? import_file(options.trace, hint) : import_text(text, options.trace);
     const bool is_log = read.kind == "PyTorch watchdog log" || read.kind == "NCCL_DEBUG log" ||
                         read.kind == "nccl-tests";
     if (!is_log)
@@ -89,7 +92,10 @@ int run(const HangOptions& options, const CLI::App& command) {
                                              : import_report(read, options.trace));
     return kDone;
   }
-  return print(options, find_hang(parse_call_trace(text, options.trace)), seconds);
+  return print(
+      options,
+      find_hang(large ? read_call_trace(options.trace) : parse_call_trace(text, options.trace)),
+      seconds);
 }
 
 }  // namespace

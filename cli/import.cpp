@@ -26,7 +26,9 @@ IbFabric fabric_in(const ImportOptions& options) {
   if (options.files.size() != 1)
     throw Error("--write takes one file at a time", "one fabric file for each");
   const std::string& file = options.files.front();
-  const IbNetwork network = parse_ib_network(read_log(read_text_file(file, "", kLogSizeMax)));
+  const bool large = is_large_file(file);
+  const std::string text = large ? "" : read_text_file(file);
+  const IbNetwork network = parse_ib_network(large ? read_log_file(file) : read_log(text));
   if (network.empty())
     throw Error(Place{file, 0, {}}, "no output of ibnetdiscover: there is no fabric in it",
                 "--write makes a fabric file of it");
@@ -41,8 +43,7 @@ int run(const ImportOptions& options, const CLI::App& command) {
   if (!options.write.empty()) fabric = fabric_in(options);
   bool all_known = true;
   for (const std::string& file : options.files) {
-    const ImportedFile read =
-        import_text(read_text_file(file, "import takes what a tool printed", kLogSizeMax), file);
+    const ImportedFile read = import_file(file, "import takes what a tool printed");
     print_out("{}", options.format == "json" ? import_json(read, file) : import_report(read, file));
     if (!options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos &&
         options.format == "text")

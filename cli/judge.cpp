@@ -99,8 +99,7 @@ JudgeConfig config_of(const NcclTestsTable& table, const JudgeOptions& options) 
 }
 
 NcclTestsLog read_log_file(const std::string& file) {
-  NcclTestsLog log = parse_nccl_tests(
-      read_text_file(file, "judge takes the output of nccl-tests", kLogSizeMax), file);
+  NcclTestsLog log = read_nccl_tests(file, "judge takes the output of nccl-tests");
   for (const std::string& remark : log.remarks) print_err("{}: {}\n", file, remark);
   if (log.independent_runs)
     throw Error(Place{file, 0, {}}, "each process ran for itself: there is nothing to judge",

@@ -50,9 +50,8 @@ int run_calls(const StepOptions& options) {
     throw Error("--topology is missing", "--calls predicts the trace's calls on it");
   const TracedConfig config{options.topology, options.fabric, options.job.gpus_per_node,
                             options.job.version(), options.job.environment()};
-  const std::string text = read_text_file(options.calls, "--calls takes a trace", kLogSizeMax);
-  const TracedResult result = predict_calls(import_text(text, options.calls), options.calls, config,
-                                            load_parts(options.job.parts));
+  const TracedResult result = predict_calls(import_file(options.calls, "--calls takes a trace"),
+                                            options.calls, config, load_parts(options.job.parts));
   print_out("{}", options.format == "json" ? traced_json(result) : traced_text(result));
   return kDone;
 }

@@ -7,6 +7,7 @@
 
 #include "models/io/import_readers.hpp"
 #include "models/io/quoting.hpp"
+#include "models/io/text_file.hpp"
 #include "models/io/text_table.hpp"
 #include "sim/error.hpp"
 
@@ -16,9 +17,33 @@ namespace {
 
 using namespace import_readers;
 
+Error not_text(const std::string& file) {
+  return Error(Place{file, 0, {}}, "this is no text", "give the file as the tool printed it");
+}
+
 bool begins_like_json(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   return begin != std::string::npos && (text[begin] == '{' || text[begin] == '[');
+}
+
+bool read_lines(const LogText& log, ImportedFile& out) {
+  return read_watchdog(log, out) || read_topo_matrix(log, out) || read_ib_ports(log, out) ||
+         read_ib_network(log, out);
+}
+
+/// What is above the size of anything that people write: a log or a trace.
+void read_large(const std::string& file, ImportedFile& out) {
+  if (begins_like_json(begin_of_file(file))) {
+    if (read_trace_file(file, out)) return;
+  } else {
+    const LogText log = read_log_file(file);
+    if (!log.is_text) throw not_text(file);
+    if (read_lines(log, out) || read_nccl_tests_lines(log, out) || read_nccl_log(log, out)) {
+      for (const std::string& what : log.removed) out.remark(what + " taken off");
+      return;
+    }
+  }
+  out.remark("nothing in it is known: docs/import.md lists what is");
 }
 
 /// The first reader that knows the file.
@@ -27,9 +52,7 @@ void read(const std::string& text, const std::string& file, ImportedFile& out) {
   if (begins_like_json(text) && (read_nccl_tests(text, file, out) || read_trace(text, out))) return;
   const LogText log = read_log(text);
   for (const std::string& what : log.removed) out.remark(what + " taken off");
-  if (read_watchdog(log, out) || read_topo_matrix(log, out) || read_ib_ports(log, out) ||
-      read_ib_network(log, out))
-    return;
+  if (read_lines(log, out)) return;
   out.remarks.clear();
   if (read_nccl_tests(text, file, out)) return;
   for (const std::string& what : log.removed) out.remark(what + " taken off");
@@ -55,10 +78,16 @@ std::string ImportedFile::value(std::string_view key) const {
 }
 
 ImportedFile import_text(const std::string& text, const std::string& file) {
-  if (text.find('\0') != std::string::npos)
-    throw Error(Place{file, 0, {}}, "this is no text", "give the file as the tool printed it");
+  if (text.find('\0') != std::string::npos) throw not_text(file);
   ImportedFile out;
   read(text, file, out);
+  return out;
+}
+
+ImportedFile import_file(const std::string& file, const std::string& hint) {
+  if (!is_large_file(file)) return import_text(read_text_file(file, hint), file);
+  ImportedFile out;
+  read_large(file, out);
   return out;
 }
 

@@ -52,6 +52,9 @@ struct ImportedFile {
 
 /// Never throws but for what is no text at all (a byte of 0): Error with the file's name.
 ImportedFile import_text(const std::string& text, const std::string& file);
+/// The same of a file; above kTextSizeMax it is read piece by piece, and no more of it is held than
+/// what is told. Throws Error as read_text_file() does, too.
+ImportedFile import_file(const std::string& file, const std::string& hint);
 
 std::string import_report(const ImportedFile& read, const std::string& file);
 std::string import_json(const ImportedFile& read, const std::string& file);

@@ -203,29 +203,10 @@ bool read_settings(const std::string& text, const std::string& file, ImportedFil
   return true;
 }
 
-bool read_nccl_tests(const std::string& text, const std::string& file, ImportedFile& out) {
-  NcclTestsLog log;
-  try {
-    if (text.find('{') == text.find_first_not_of(" \t\r\n\xef\xbb\xbf") &&
-        !is_nccl_tests_json(text))
-      return false;
-    log = parse_nccl_tests(text, file);
-  } catch (const Error& error) {
-    out.kind = "nccl-tests";
-    out.remark(error.what());
-    return true;
-  }
-  if (log.tables.empty()) {
-    if (text.find("algo throughput:") == std::string::npos &&
-        text.find("all_reduce_bench") == std::string::npos)
-      return false;
-    out.kind = "all_reduce_bench of PyTorch";
-    out.remark("not nccl-tests: its throughputs are not read; run nccl-tests' all_reduce_perf");
-    return true;
-  }
-  const bool has_log = text.find("NCCL INFO") != std::string::npos;
-  if (has_log && log.rows() == 0) return false;
-  out.kind = is_nccl_tests_json(text) ? "nccl-tests (JSON)" : "nccl-tests";
+namespace {
+
+/// What the tables of nccl-tests say.
+void tell_tables(const NcclTestsLog& log, ImportedFile& out) {
   std::set<std::string> collectives, types, devices;
   std::int64_t smallest = -1, largest = 0;
   std::optional<double> bounds, average;
@@ -257,13 +238,64 @@ bool read_nccl_tests(const std::string& text, const std::string& file, ImportedF
     settings.push_back(fmt::format("{}={}", name, value));
   out.add("settings", joined(settings, "; "));
   for (const std::string& remark : log.remarks) out.remark(remark);
+}
+
+/// What NCCL's own lines between them say.
+void tell_beside(const LogText& log, ImportedFile& out) {
   ImportedFile beside;
-  if (!has_log || !read_nccl_log(read_log(text), beside)) return true;
+  if (!log.has_info || !read_nccl_log(log, beside)) return;
   for (ImportFinding& finding : beside.found) {
     if (finding.key != "version" && finding.key != "settings")
       out.add("NCCL " + finding.key, std::move(finding.value));
   }
   for (std::string& remark : beside.remarks) out.remark(std::move(remark));
+}
+
+bool is_torch_bench(std::string_view text) {
+  return text.find("algo throughput:") != std::string_view::npos ||
+         text.find("all_reduce_bench") != std::string_view::npos;
+}
+
+bool has_torch_bench(const LogText& log) {
+  for (const LogLine& line : log.lines)
+    if (is_torch_bench(line.text)) return true;
+  return false;
+}
+
+bool tell_torch_bench(ImportedFile& out) {
+  out.kind = "all_reduce_bench of PyTorch";
+  out.remark("not nccl-tests: its throughputs are not read; run nccl-tests' all_reduce_perf");
+  return true;
+}
+
+}  // namespace
+
+bool read_nccl_tests(const std::string& text, const std::string& file, ImportedFile& out) {
+  if (text.find('{') != text.find_first_not_of(" \t\r\n\xef\xbb\xbf"))
+    return read_nccl_tests_lines(read_log(text), out);
+  if (!is_nccl_tests_json(text)) return false;
+  try {
+    const NcclTestsLog log = parse_nccl_tests_json(text, file);
+    if (log.tables.empty()) return false;
+    out.kind = "nccl-tests (JSON)";
+    tell_tables(log, out);
+  } catch (const Error& error) {
+    out.kind = "nccl-tests";
+    out.remark(error.what());
+  }
+  return true;
+}
+
+bool read_nccl_tests_lines(const LogText& text, ImportedFile& out) {
+  const NcclTestsLog log = parse_nccl_tests_lines(text);
+  if (log.tables.empty()) {
+    const bool torch = has_torch_bench(text);
+    return torch && tell_torch_bench(out);
+  }
+  if (text.has_info && log.rows() == 0) return false;
+  out.kind = "nccl-tests";
+  tell_tables(log, out);
+  tell_beside(text, out);
   return true;
 }
 

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "models/io/counted.hpp"
 #include "models/io/import_readers.hpp"
+#include "models/io/text_file.hpp"
 
 namespace fabricast::import_readers {
 
@@ -80,7 +83,27 @@ class TraceReader {
   explicit TraceReader(ImportedFile& out) : out_(out) {}
 
   bool read(const std::string& text) {
-    const InputJson json = InputJson::parse(text, nullptr, false, true);
+    return take(InputJson::parse(text, needed(), false, true), text);
+  }
+  bool read_file(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return take(InputJson::parse(in, needed(), false, true), begin_of_file(file));
+  }
+
+ private:
+  /// Keeps of the long lists only what is told: kernels of NCCL, and calls.
+  InputJson::parser_callback_t needed() {
+    return [this](int depth, InputJson::parse_event_t event, InputJson& json) {
+      if (depth != 2 || event != InputJson::parse_event_t::object_end) return true;
+      ++listed_;
+      const std::string name =
+          text_of(child(json, child(json, "Name").is_null() ? "name" : "Name"));
+      return !json.is_object() || name.empty() || name.find("nccl") != std::string::npos ||
+             name == "record_param_comms" || whole_of(child(json, "NodeType")) == 7;
+    };
+  }
+
+  bool take(const InputJson& json, const std::string& text) {
     if (json.is_discarded()) return broken(text);
     if (child(json, "traceEvents").is_array()) {
       kineto(json);
@@ -97,7 +120,6 @@ class TraceReader {
     return true;
   }
 
- private:
   bool broken(const std::string& text) {
     const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
     if (has("\"threadblocks\"") && has("\"gpus\"")) {
@@ -224,7 +246,7 @@ class TraceReader {
   /// Keys in several spellings; NodeType 7 = a collective.
   void chakra(const InputJson& nodes) {
     out_.kind = "Chakra trace (JSON)";
-    out_.add("nodes", nodes.size());
+    out_.add("nodes", listed_);
     for (const InputJson& node : nodes) {
       const InputJson& type = child(node, "NodeType");
       const std::string name =
@@ -266,6 +288,7 @@ class TraceReader {
   }
 
   ImportedFile& out_;
+  std::size_t listed_ = 0;  ///< objects in lists
   std::map<std::string, int> kernels_;
   double kernel_us_ = 0;
 };
@@ -273,5 +296,9 @@ class TraceReader {
 }  // namespace
 
 bool read_trace(const std::string& text, ImportedFile& out) { return TraceReader(out).read(text); }
+
+bool read_trace_file(const std::string& file, ImportedFile& out) {
+  return TraceReader(out).read_file(file);
+}
 
 }  // namespace fabricast::import_readers

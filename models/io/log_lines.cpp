@@ -93,61 +93,123 @@ void take_off(std::string& text, Prefix (*prefix)(std::string_view), int& rank, 
 
 }  // namespace
 
-std::vector<LogLine> LogText::of_rank(int rank) const {
-  std::vector<LogLine> out;
-  std::ranges::copy_if(lines, std::back_inserter(out),
-                       [&](const LogLine& line) { return line.rank == rank; });
-  return out;
+LineInput::LineInput(const std::string& path)
+    : file_(std::make_unique<std::ifstream>(path, std::ios::binary)) {}
+
+bool LineInput::fill() {
+  if (!file_) return false;
+  block_.resize(std::size_t{1} << 16);
+  file_->read(block_.data(), static_cast<std::streamsize>(block_.size()));
+  block_.resize(static_cast<std::size_t>(file_->gcount()));
+  rest_ = block_;
+  return !rest_.empty();
 }
 
-LogText read_log(std::string_view text) {
-  LogText out;
+bool LineInput::next(std::string& line, bool& ended) {
+  line.clear();
+  ended = false;
+  if (rest_.empty() && !fill()) return false;
+  do {
+    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+    line.append(rest_.substr(0, std::min(end, kLogLineMax - line.size())));
+    ended = end < rest_.size();
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  } while (!ended && fill());
+  return true;
+}
+
+LogLines::Iterator LogLines::begin() const {
+  return Iterator(*this, is_file_ ? LineInput(path_) : LineInput(text_));
+}
+
+LogLines::Iterator::Iterator(const LogLines& lines, LineInput input)
+    : lines_(lines), input_(std::move(input)) {
+  ++*this;
+}
+
+LogLines::Iterator& LogLines::Iterator::operator++() {
+  if (piece_ != std::string::npos) {
+    next_piece();
+    return *this;
+  }
+  std::string read;
+  if (!input_.next(read, ended)) {
+    ended = true;
+    at_end_ = true;
+    return *this;
+  }
+  has_zero = has_zero || read.find('\0') != std::string::npos;
+  std::string_view text = read;
+  if (++line_.number == 1 && text.starts_with("\xef\xbb\xbf")) {
+    marked = true;
+    text.remove_prefix(3);
+  }
+  raw_ = without_escapes(text, colours);
+  while (raw_.ends_with('\r')) {
+    raw_.pop_back();
+    returns = true;
+  }
+  piece_ = 0;
+  next_piece();
+  return *this;
+}
+
+void LogLines::Iterator::next_piece() {
+  const std::size_t end = raw_.find('\r', piece_);
+  std::string& text = line_.text;
+  text = raw_.substr(piece_, end - piece_);
+  piece_ = end == std::string::npos ? end : end + 1;
+  returns = returns || end != std::string::npos;
+  line_.rank = -1;
+  while (lines_.mail && (text.starts_with("> ") || text == ">"))
+    text.erase(0, std::min<std::size_t>(2, text.size()));
+  if (!lines_.prefixes) return;
+  take_off(text, mpi_prefix, line_.rank, taken_off);
+  if (lines_.srun) take_off(text, srun_prefix, line_.rank, taken_off);
+  take_off(text, torch_prefix, line_.rank, taken_off);
+}
+
+namespace {
+
+LogText log_of(LogLines lines) {
+  LogText out{std::move(lines), {}, false, 0, true, false};
   const auto note = [&](bool found, const char* what) {
     if (found) out.removed.emplace_back(what);
   };
-  const bool marked = text.starts_with("\xef\xbb\xbf");
-  if (marked) text.remove_prefix(3);
-  out.cut = !text.empty() && text.back() != '\n';
-  bool colours = false, returns = false;
-  int number = 0, srun_lines = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string line = without_escapes(text.substr(0, end), colours);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++number;
-    while (!line.empty() && line.back() == '\r') {
-      line.pop_back();
-      returns = true;
-    }
-    for (std::string_view rest = line;;) {
-      const std::size_t at = rest.find('\r');
-      out.lines.push_back({number, std::string(rest.substr(0, at))});
-      if (at == std::string_view::npos) break;
-      returns = true;
-      rest.remove_prefix(at + 1);
-    }
+  long long all = 0, quoted = 0, srun_lines = 0;
+  bool marked = false, colours = false, returns = false;
+  for (auto at = out.lines.begin(); at != out.lines.end();) {
+    ++all;
+    quoted += (*at).text.starts_with("> ") ? 1 : 0;
+    srun_lines += srun_prefix((*at).text).rank >= 0 ? 1 : 0;
+    out.has_info = out.has_info || (*at).text.find("NCCL INFO") != std::string::npos;
+    out.last_line = (*at).number;
+    out.cut = !at.ended;
+    ++at;
+    marked = at.marked;
+    colours = at.colours;
+    returns = at.returns;
+    out.is_text = !at.has_zero;
   }
-  int quoted = 0;
-  for (const LogLine& line : out.lines) {
-    quoted += line.text.starts_with("> ") ? 1 : 0;
-    srun_lines += srun_prefix(line.text).rank >= 0 ? 1 : 0;
-  }
-  const bool mail = quoted > 0 && 2 * quoted > static_cast<int>(out.lines.size());
+  out.lines.mail = quoted > 0 && 2 * quoted > all;
+  out.lines.srun = srun_lines >= 3;
+  out.lines.prefixes = true;
   int prefixes = 0;
-  for (LogLine& line : out.lines) {
-    while (mail && (line.text.starts_with("> ") || line.text == ">"))
-      line.text.erase(0, std::min<std::size_t>(2, line.text.size()));
-    take_off(line.text, mpi_prefix, line.rank, prefixes);
-    if (srun_lines >= 3) take_off(line.text, srun_prefix, line.rank, prefixes);
-    take_off(line.text, torch_prefix, line.rank, prefixes);
-  }
+  for (auto at = out.lines.begin(); at != out.lines.end() && prefixes == 0; ++at)
+    prefixes = at.taken_off;
   note(marked, "byte order mark");
   note(colours, "colours");
   note(returns, "carriage returns");
-  note(mail, "quote marks");
+  note(out.lines.mail, "quote marks");
   note(prefixes > 0, "rank prefixes");
   return out;
 }
+
+}  // namespace
+
+LogText read_log(std::string_view text) { return log_of(LogLines(text)); }
+
+LogText read_log_file(const std::string& path) { return log_of(LogLines(path)); }
 
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> out;

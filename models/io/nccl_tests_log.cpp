@@ -9,7 +9,9 @@
 
 #include "models/io/counted.hpp"
 #include "models/io/log_lines.hpp"
+#include "models/io/text_file.hpp"
 #include "models/nccl/env_values.hpp"
+#include "sim/error.hpp"
 
 namespace fabricast {
 
@@ -37,7 +39,7 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
 
 class LogParser {
  public:
-  explicit LogParser(std::string_view text) : text_(read_log(text)) {}
+  explicit LogParser(LogText text) : text_(std::move(text)) {}
 
   NcclTestsLog parse() {
     for (const LogLine& line : text_.lines) {
@@ -241,7 +243,7 @@ class LogParser {
     const bool rooted = !typed || at == 5;
     row.out_of_place = timing(words, at);
     if (row.out_of_place) row.in_place = timing(words, at);
-    const bool cut_off = text_.cut && line_ == text_.lines.back().number;
+    const bool cut_off = text_.cut && line_ == text_.last_line;
     if (cut_off && at >= words.size()) row.in_place.reset();  // its last number may be cut
     if (!row.out_of_place || (words.size() > at && !row.in_place)) ++out_.unread;
     if (!rooted) {  // the last column is the largest error, no count
@@ -338,8 +340,18 @@ std::size_t NcclTestsLog::devices() const {
   return out;
 }
 
+NcclTestsLog parse_nccl_tests_lines(LogText text) { return LogParser(std::move(text)).parse(); }
+
 NcclTestsLog parse_nccl_tests(std::string_view text, const std::string& file) {
-  return is_nccl_tests_json(text) ? parse_nccl_tests_json(text, file) : LogParser(text).parse();
+  return is_nccl_tests_json(text) ? parse_nccl_tests_json(text, file)
+                                  : parse_nccl_tests_lines(read_log(text));
+}
+
+NcclTestsLog read_nccl_tests(const std::string& file, const std::string& hint) {
+  if (!is_large_file(file)) return parse_nccl_tests(read_text_file(file, hint), file);
+  LogText text = read_log_file(file);
+  if (!text.is_text) throw Error(Place{file, 0, {}}, "this is no text", hint);
+  return parse_nccl_tests_lines(std::move(text));
 }
 
 }  // namespace fabricast

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/io/log_lines.hpp"
 #include "models/nccl/env.hpp"
 #include "models/nccl/types.hpp"
 
@@ -64,6 +65,10 @@ struct NcclTestsLog {
 
 /// Throws Error when JSON is broken; a text without any table gives a log without tables.
 NcclTestsLog parse_nccl_tests(std::string_view text, const std::string& file);
+/// Of a log that is no JSON.
+NcclTestsLog parse_nccl_tests_lines(LogText text);
+/// Of a file, of which no more is held than its tables. Throws Error as read_text_file() does.
+NcclTestsLog read_nccl_tests(const std::string& file, const std::string& hint);
 bool is_nccl_tests_json(std::string_view text);
 NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& file);
 

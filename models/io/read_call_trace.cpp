@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "models/io/log_lines.hpp"
 #include "models/io/words.hpp"
 #include "sim/error.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 using InputJson = nlohmann::json;
 
 constexpr int kRankMax = 1 << 24;
+constexpr std::size_t kCallsMax = 5'000'000;  // some 200 B each in memory
 const std::vector<std::string> kKeys = {"rank", "call",     "group", "ranks",
                                         "peer", "elements", "at_s",  "end"};
 
@@ -99,19 +101,32 @@ class LineReader {
 
 }  // namespace
 
-std::vector<RankCall> parse_call_trace(const std::string& text, const std::string& file) {
+namespace {
+
+std::vector<RankCall> read_calls(LineInput input, const std::string& file) {
   std::vector<RankCall> out;
-  int number = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++number;
-    const std::string_view bare = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+  std::string line;
+  bool ended = false;
+  for (int number = 1; input.next(line, ended); ++number) {
+    const std::string_view words = trimmed(line);
+    const std::string_view bare = words.ends_with('\r') ? words.substr(0, words.size() - 1) : words;
     if (!bare.empty()) out.push_back(LineReader(bare, file, number).read());
+    if (out.size() > kCallsMax)
+      throw Error(Place{file, number, {}}, fmt::format("more than {} calls", kCallsMax),
+                  "cut the trace to the last calls of each rank");
   }
   if (out.empty()) throw Error(Place{file, 0, {}}, "no call is in it");
   return out;
+}
+
+}  // namespace
+
+std::vector<RankCall> parse_call_trace(const std::string& text, const std::string& file) {
+  return read_calls(LineInput(std::string_view(text)), file);
+}
+
+std::vector<RankCall> read_call_trace(const std::string& file) {
+  return read_calls(LineInput(file), file);
 }
 
 }  // namespace fabricast

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -39,7 +40,30 @@ std::string_view what_it_is(const std::string& path) {
   }
 }
 
+[[noreturn]] void refuse_size(const std::string& name, std::size_t size_max) {
+  const std::string limit = size_max % (1u << 30) == 0 ? fmt::format("{} GiB", size_max >> 30)
+                                                       : fmt::format("{} MiB", size_max >> 20);
+  throw Error(Place{name, 0, {}}, "larger than " + limit);
+}
+
 }  // namespace
+
+bool is_large_file(const std::string& path) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(path, problem)) return false;
+  const std::uintmax_t size = std::filesystem::file_size(path, problem);
+  if (problem || size <= kTextSizeMax) return false;
+  if (size > kLogSizeMax) refuse_size(path, kLogSizeMax);
+  return true;
+}
+
+std::string begin_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(kTextSizeMax, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
 
 std::string read_text_stream(std::istream& in, const std::string& name, std::size_t size_max) {
   std::string text;
@@ -48,11 +72,7 @@ std::string read_text_stream(std::istream& in, const std::string& name, std::siz
     in.read(block.data(), block.size());
     text.append(block.data(), static_cast<std::size_t>(in.gcount()));
   }
-  if (text.size() > size_max) {
-    const std::string limit = size_max % (1u << 30) == 0 ? fmt::format("{} GiB", size_max >> 30)
-                                                         : fmt::format("{} MiB", size_max >> 20);
-    throw Error(Place{name, 0, {}}, "larger than " + limit);
-  }
+  if (text.size() > size_max) refuse_size(name, size_max);
   return text;
 }
 

@@ -18,6 +18,11 @@ inline constexpr std::size_t kLogSizeMax = std::size_t{1} << 30;
 /// `size_max` bytes; `hint` says what to give.
 std::string read_text_file(const std::string& path, const std::string& hint = {},
                            std::size_t size_max = kTextSizeMax);
+/// A regular file above kTextSizeMax, which is to be read piece by piece. Throws Error when it is
+/// above kLogSizeMax.
+bool is_large_file(const std::string& path);
+/// Its first kTextSizeMax bytes.
+std::string begin_of_file(const std::string& path);
 /// The same of an open stream; `name` is for messages.
 std::string read_text_stream(std::istream& in, const std::string& name,
                              std::size_t size_max = kTextSizeMax);

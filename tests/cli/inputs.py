@@ -4,9 +4,11 @@
 Every option of every command gets a device without an end. Those that take it for a file also get
 a pipe that nobody writes to, a folder, and a file above the limit. Pipes of the shell work."""
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 
 from program import GOOD, LOGS, arguments_of, fresh, main, options, program, run, with_value
 
@@ -105,5 +107,54 @@ def pipes_of_the_shell_work(folder):
     return "6 runs"
 
 
+def measured(arguments):
+    """What a run printed, and the most memory it had, in bytes."""
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen([program(), *arguments], stdout=out, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        return child.returncode, out.read().decode(), usage.ru_maxrss * 1024
+
+
+def large_logs_are_streamed(folder):
+    """A log a hundred times over says the same, and takes no memory: of NCCL, of nccl-tests, a
+    trace. Files of 100 MB in less than 64 MiB."""
+    fresh(folder)
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(f"{here}/../data/logs/2.29.7-tuning-table-and-decisions.txt", encoding="utf-8") as f:
+        nccl = f.read()
+    noise = "host:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n"
+    with open(f"{here}/../data/logs/coreweave-h100-64.txt", encoding="utf-8") as f:
+        tests = f.read()
+    with open(f"{here}/../data/logs/kineto-old-rank0-of-128.json", encoding="utf-8") as f:
+        trace = json.load(f)
+    event = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 1, "args": {"grid": [1]}}
+    bulk = json.dumps(event) + ","
+    events = json.dumps(trace["traceEvents"])
+    rest = json.dumps({key: trace[key] for key in trace if key != "traceEvents"})[1:-1]
+    made = {"nccl.txt": (nccl, noise, ""), "tests.txt": (tests, "a line of the job\n", ""),
+            "trace.json": ('{"traceEvents": [', bulk, events[1:] + ("," + rest if rest else "") +
+                           "}")}
+    for name, (begin, middle, end) in made.items():
+        for kind, times in (("small", 10), ("large", 100_000_000 // len(middle))):
+            (folder / kind).mkdir(exist_ok=True)
+            with open(folder / kind / name, "w", encoding="utf-8") as out:
+                out.write(begin)
+                for _ in range(times // 1000):  # in pieces: the child's peak begins with ours
+                    out.write(middle * 1000)
+                out.write(middle * (times % 1000) + end)
+        of_small = measured(["import", str(folder / "small" / name)])
+        code, said, memory = measured(["import", str(folder / "large" / name)])
+        assert (code, said.replace("/large/", "/small/")) == of_small[:2], (said, of_small)
+        assert memory < 64 << 20, f"{name}: {memory >> 20} MiB"
+    judged = [measured(["judge", str(folder / kind / "tests.txt"), "--topology", "dgx-h100",
+                        "--nodes", "8", "--collective", "all_reduce"])
+              for kind in ("small", "large")]
+    assert judged[0][0] == judged[1][0] == 0, judged
+    return f"{len(made)} kinds"
+
+
 if __name__ == "__main__":
-    sys.exit(main([every_option_ends, logs_have_a_limit, pipes_of_the_shell_work]))
+    sys.exit(main([every_option_ends, logs_have_a_limit, pipes_of_the_shell_work,
+                   large_logs_are_streamed]))
