@@ -24,13 +24,14 @@ struct AdviseOptions {
   bool pin_hcas = false;
 };
 
-AdviseConfig config(const AdviseOptions& options, const CLI::App& command) {
+AdviseConfig config(const AdviseOptions& options, const CLI::App& command,
+                    const PartsCatalogue& parts) {
   AdviseConfig out;
   out.goal = *goal_from_text(options.goal);
   WorkOptions work = options.work;
   if (!given(command, "--collective")) work.collective = work_of(out.goal).collectives;
   if (!given(command, "--sizes")) work.sizes = work_of(out.goal).sizes;
-  out.work = work.work(command);
+  out.work = work_for(out.goal, work.work(command), parts, out.notes);
   out.pin_hcas = options.pin_hcas;
   out.least = options.least_percent / 100;
   return out;
@@ -69,7 +70,7 @@ std::string text_in(const std::string& format, const AdviseResult& result) {
 
 int run(const AdviseOptions& options, const CLI::App& command) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
-  const AdviseConfig asked = config(options, command);
+  const AdviseConfig asked = config(options, command, parts);
   make_folder(options.write);
   Outputs outputs(command, {});
   if (!options.write.empty()) {

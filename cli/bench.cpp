@@ -8,6 +8,7 @@
 #include "cli/nccl_tests.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/calibrated.hpp"
 #include "models/io/read_algorithm.hpp"
@@ -33,8 +34,7 @@ struct BenchOptions {
 };
 
 std::vector<Bytes> sizes(const BenchOptions& options, const CLI::App& command) {
-  if (!options.nccl_tests.asks_for_sizes(command))
-    return of_option("--sizes", [&] { return parse_sizes(options.sizes); });
+  if (!options.nccl_tests.asks_for_sizes(command)) return sizes_from_option(options.sizes);
   if (given(command, "--sizes"))
     throw Error("--sizes and -b/-e/-f/-i both say what sizes to run", "give one of the two");
   return options.nccl_tests.sizes();
@@ -126,7 +126,7 @@ int run(const BenchOptions& options, const CLI::App& command) {
   }
   if (asked.trace) write_trace(result, options.trace, outputs);
   print_result(result, options.format, load_bands(options.job.parts));
-  return kDone;
+  return result.completes() ? kDone : kCheckFailed;
 }
 
 }  // namespace
@@ -134,8 +134,7 @@ int run(const BenchOptions& options, const CLI::App& command) {
 void add_bench(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "nccl-tests for hardware you don't have");
-  command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
-      ->required();
+  add_topology_option(*command, options->topology)->required();
   command->add_option("--fabric", options->fabric,
                       "preset name or YAML file; default: non-blocking rails");
   add_job_options(*command, options->job);
@@ -167,8 +166,7 @@ void add_bench(CLI::App& app, Action& action) {
           "others' bytes: \"uplinks 40%\", \"leaf0.0 -> spine3 40% sl 1\"; may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_flag("--sharp", options->sharp,
-                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  add_sharp_option(*command, options->sharp);
   command->add_option("--split", options->split,
                       "several groups at the same time, by the colour of a rank, like nccl-tests' "
                       "NCCL_TESTS_SPLIT: \"%8\", \"/8\", \"&0x7\", \"MOD 8\"");
@@ -176,7 +174,7 @@ void add_bench(CLI::App& app, Action& action) {
                     "say where the time went and name the busiest links");
   command
       ->add_option("--fault", options->faults,
-                   "what is broken or slow: \"nic node3:mlx5_0 rate 50%\", \"gpu node0:gpu3 slow "
+                   "what is broken or slow: \"nic node3:mlx5_0 rate 50%\", \"gpu node0:gpu3 speed "
                    "80%\", \"link NAME down 2s\", \"link NAME flap 10s 90%\"; may be repeated")
       ->expected(1)
       ->take_all();

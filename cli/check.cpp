@@ -13,6 +13,7 @@
 #include "cli/job_options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/words.hpp"
@@ -163,13 +164,12 @@ void add_check(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("check", "rules of thumb from a file: which hold here, and where");
   command->add_option("rules", options->rules, "YAML file (docs/check.md)")->required();
-  command->add_option("--topology", options->topology,
-                      "in place of the file's; a rule that names its own keeps it");
+  add_topology_option(*command, options->topology)
+      ->description("in place of the file's; a rule that names its own keeps it");
   command->add_option("--fabric", options->fabric, "preset name or YAML file, likewise");
   add_job_options(*command, options->job);
   command->get_option("--nccl")->default_str("the file's, else " + to_text(kDefaultNccl));
-  command->add_flag("--sharp", options->sharp,
-                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  add_sharp_option(*command, options->sharp);
   command->add_option("--only", options->only, "ids of rules (list)")->delimiter(',');
   command->add_flag("--details", options->details, "every point of every rule");
   command->add_option("--baseline", options->baseline,

@@ -30,6 +30,7 @@ void add_judge(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
+void add_list(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/read_algorithm.hpp"
@@ -39,7 +40,7 @@ CutoverConfig config(const CutoverOptions& options,
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   if (collectives.size() != 1) throw Error("--collective: one at a time");
   out.collective = collectives.front();
-  out.sizes = of_option("--sizes", [&] { return parse_sizes(options.sizes); });
+  out.sizes = sizes_from_option(options.sizes);
   std::ranges::sort(out.sizes);
   for (const CustomAlgorithm& algorithm : algorithms) out.custom.push_back(&algorithm);
   out.slices_max = options.slices_max;
@@ -79,7 +80,7 @@ void add_cutover(CLI::App& app, Action& action) {
   auto options = std::make_shared<CutoverOptions>();
   CLI::App* command = app.add_subcommand(
       "cutover", "which algorithm and protocol is fastest at which size, and what NCCL takes");
-  command->add_option("--topology", options->topology, "preset name or YAML file")->required();
+  add_topology_option(*command, options->topology)->required();
   command->add_option("--fabric", options->fabric, "preset name or YAML file");
   add_job_options(*command, options->job);
   command
@@ -93,7 +94,7 @@ void add_cutover(CLI::App& app, Action& action) {
                    "beside NCCL's own: MSCCL's XML, or YAML of chunks and steps; may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_flag("--sharp", options->sharp, "the fabric offers SHARP, and NCCL uses it");
+  add_sharp_option(*command, options->sharp);
   command->add_flag("--sensitivity", options->sensitivity,
                     "also with slower switches, oversubscribed leaves, SHARP, fewer NICs");
   command

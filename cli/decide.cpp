@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/unit_text.hpp"
@@ -35,7 +36,7 @@ DecideConfig config(const DecideOptions& options) {
   out.environment = options.job.environment();
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
-  out.sizes = of_option("--sizes", [&] { return parse_sizes(options.sizes); });
+  out.sizes = sizes_from_option(options.sizes);
   return out;
 }
 
@@ -75,8 +76,7 @@ int run(const DecideOptions& options) {
 void add_decide(CLI::App& app, Action& action) {
   auto options = std::make_shared<DecideOptions>();
   CLI::App* command = app.add_subcommand("decide", "what NCCL would choose at each size, and why");
-  command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
-      ->required();
+  add_topology_option(*command, options->topology)->required();
   add_job_options(*command, options->job);
   command
       ->add_option("--collective", options->collective,
@@ -86,8 +86,7 @@ void add_decide(CLI::App& app, Action& action) {
                            ->add_option("--sizes", options->sizes,
                                         "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
                            ->capture_default_str();
-  command->add_flag("--sharp", options->sharp,
-                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  add_sharp_option(*command, options->sharp);
   CLI::Option* format = command->add_option("--format", options->format)
                             ->check(one_of({"text", "csv", "json"}))
                             ->capture_default_str();

@@ -5,9 +5,11 @@
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/ib_network.hpp"
 #include "models/io/import_file.hpp"
+#include "models/io/import_topology.hpp"
 #include "models/io/text_file.hpp"
 #include "models/studies/logged_choices.hpp"
 
@@ -18,29 +20,40 @@ namespace {
 struct ImportOptions {
   std::vector<std::string> files;
   std::string topology, parts, write, format = "text";
+  NodeChanges changes;  ///< --gpu, --nics: what the node to write has where its file leaves it open
   int nodes = 0;
 };
 
-/// The network of a file as a fabric file.
-IbFabric fabric_in(const ImportOptions& options) {
+/// What --write made of a file: a fabric of an InfiniBand network, else a node.
+struct Written {
+  std::string yaml, summary;
+  std::vector<std::string> notes;
+};
+
+Written topology_in(const ImportOptions& options) {
   if (options.files.size() != 1)
-    throw Error("--write takes one file at a time", "one fabric file for each");
+    throw Error("--write takes one file at a time", "one file to write for each");
   const std::string& file = options.files.front();
+  const PartsCatalogue parts = load_parts(options.parts);
   const bool large = is_large_file(file);
   const std::string text = large ? "" : read_text_file(file);
   const IbNetwork network = parse_ib_network(large ? read_log_file(file) : read_log(text));
-  if (network.empty())
-    throw Error(Place{file, 0, {}}, "no output of ibnetdiscover: there is no fabric in it",
-                "--write makes a fabric file of it");
-  const IbFabric fabric = fabric_of(network, load_parts(options.parts), file);
-  return fabric;
+  if (network.empty() && large)
+    throw Error(Place{file, 0, {}}, "too large for a node",
+                "the lines of one node up to its first rings say all of it");
+  if (network.empty()) {
+    ImportedNode node = import_topology(text, file, options.changes, parts);
+    return {std::move(node.yaml), std::move(node.summary), std::move(node.notes)};
+  }
+  IbFabric fabric = fabric_of(network, parts, file);
+  return {std::move(fabric.yaml), std::move(fabric.summary), std::move(fabric.notes)};
 }
 
 /// A file of unknown kind is an answer, too, but not a success.
 int run(const ImportOptions& options, const CLI::App& command) {
   Outputs outputs(command, {"--write"});
-  std::optional<IbFabric> fabric;
-  if (!options.write.empty()) fabric = fabric_in(options);
+  std::optional<Written> written;
+  if (!options.write.empty()) written = topology_in(options);
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read = import_file(file, "import takes what a tool printed");
@@ -52,13 +65,13 @@ int run(const ImportOptions& options, const CLI::App& command) {
                                     options.topology));
     all_known = all_known && !read.kind.empty();
   }
-  if (fabric) {
-    outputs.write(options.write, fabric->yaml);
+  if (written) {
+    outputs.write(options.write, written->yaml);
     outputs.commit();
   }
-  if (fabric && options.format == "text") {
-    print_out("{}: {}\n", options.write, fabric->summary);
-    for (const std::string& note : fabric->notes) print_out("  note: {}\n", note);
+  if (written && options.format == "text") {
+    print_out("{}: {}\n", options.write, written->summary);
+    for (const std::string& note : written->notes) print_out("  note: {}\n", note);
   }
   return all_known ? kDone : kCheckFailed;
 }
@@ -71,11 +84,11 @@ void add_import(CLI::App& app, Action& action) {
       "import", "what a file is and says: outputs of tools, logs, traces, topologies, settings");
   command->add_option("files", options->files, "files, of any of the kinds in docs/import.md")
       ->required();
-  command->add_option(
-      "--topology", options->topology,
-      "of a log of NCCL: its choices beside those of this preset, YAML file or XML");
+  add_topology_option(*command, options->topology)
+      ->description("of a log of NCCL: its choices beside those of this preset, YAML file or XML");
   command->add_option("--write", options->write,
-                      "of ibnetdiscover: the fabric, as a file for --fabric");
+                      "a file for --fabric of ibnetdiscover's output; for --topology of nvidia-smi "
+                      "topo -m, a log of NCCL or its XML");
   command->add_option("--nodes", options->nodes, "default: what the log says")
       ->check(whole_number(1, 1 << 20));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
@@ -83,6 +96,7 @@ void add_import(CLI::App& app, Action& action) {
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
   command->callback([options, command, &action] {
+    options->changes = asked_changes(*command);
     action = [options, command] { return run(*options, *command); };
   });
 }

@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/calibrated.hpp"
@@ -14,6 +15,7 @@
 #include "models/io/text_file.hpp"
 #include "models/nccl/variables.hpp"
 #include "models/studies/bench.hpp"
+#include "models/studies/judge_log.hpp"
 #include "models/studies/judge_text.hpp"
 
 namespace fabricast {
@@ -55,56 +57,28 @@ Environment environment_of(const NcclTestsLog& log, const JobOptions& options) {
   return out;
 }
 
-std::vector<JudgedRow> rows_of(const NcclTestsTable& table) {
-  std::vector<JudgedRow> out;
-  for (const NcclTestsRow& row : table.rows) {
-    const auto& timing = row.out_of_place ? row.out_of_place : row.in_place;
-    if (row.size > 0 && timing && timing->time_us > 0)
-      out.push_back({Bytes{row.size}, timing->time_us});
-  }
-  return out;
-}
-
-JudgeConfig config_of(const NcclTestsTable& table, const JudgeOptions& options) {
-  JudgeConfig config;
-  config.topology = options.topology;
-  config.fabric = options.fabric;
-  config.sharp = options.sharp;
-  config.gpus_per_node =
-      options.job.gpus_per_node > 0 ? options.job.gpus_per_node : table.gpus_per_host();
+JudgeRequest request_of(const JudgeOptions& options) {
+  JudgeRequest out{options.topology,          options.fabric, 0,
+                   options.job.gpus_per_node, options.sharp,  {}};
   const std::vector<int> nodes = options.job.node_counts();
   if (nodes.size() > 1) throw Error("--nodes: one number, that of the log");
-  if (!nodes.empty()) {
-    config.nodes = nodes.front();
-  } else if (const int gpus = table.gpus_per_host(); gpus > 0) {
-    config.nodes = std::max(table.ranks() / gpus, table.hosts());
-  }
-  config.gpus_per_process = table.threads * table.gpus;
+  if (!nodes.empty()) out.nodes = nodes.front();
   if (!options.collective.empty()) {
     const auto asked =
         of_option("--collective", [&] { return parse_collectives(options.collective); });
     if (asked.size() > 1) throw Error("--collective: one, that of the log");
-    config.collective = asked.front();
-  } else if (table.collective) {
-    config.collective = *table.collective;
-  } else {
-    throw Error(Place{options.log, table.line, {}}, "nothing says which collective was measured",
-                "name it: --collective all_reduce");
+    out.collective = asked.front();
   }
-  const NcclTestsRow& first = table.rows.front();
-  config.datatype = first.type.empty() ? "float" : first.type;
-  config.root = std::max(first.root, 0);
-  config.rows = rows_of(table);
-  return config;
+  return out;
 }
 
-NcclTestsLog read_log_file(const std::string& file) {
+NcclTestsLog logged_run(const std::string& file) {
   NcclTestsLog log = read_nccl_tests(file, "judge takes the output of nccl-tests");
   for (const std::string& remark : log.remarks) print_err("{}: {}\n", file, remark);
   if (log.independent_runs)
     throw Error(Place{file, 0, {}}, "each process ran for itself: there is nothing to judge",
                 "build nccl-tests with MPI=1");
-  std::erase_if(log.tables, [](const NcclTestsTable& table) { return rows_of(table).empty(); });
+  std::erase_if(log.tables, [](const NcclTestsTable& table) { return judged_rows(table).empty(); });
   if (log.tables.empty())
     throw Error(Place{file, 0, {}}, "no row of nccl-tests is in it",
                 "fabricast import FILE says what it is");
@@ -112,17 +86,19 @@ NcclTestsLog read_log_file(const std::string& file) {
 }
 
 int run(const JudgeOptions& options, const CLI::App& command) {
-  const NcclTestsLog log = read_log_file(options.log);
+  const NcclTestsLog log = logged_run(options.log);
   std::vector<Target> targets;
   if (!options.targets.empty()) targets = load_targets(options.targets);
   const PartsCatalogue parts = load_parts(options.job.parts);
   const BandTable bands = load_bands(options.job.parts);
   const NcclVersion version = version_of(log.nccl_version, command, options.job);
   const Environment environment = environment_of(log, options.job);
+  const JudgeRequest request = request_of(options);
   std::vector<JudgedTable> tables;
   for (std::size_t i = 0; i < log.tables.size(); ++i) {
-    JudgeConfig config = config_of(log.tables[i], options);
+    JudgeConfig config = judge_config(log.tables[i], options.log, request, parts);
     config.version = version;
+    config.release_said = given(command, "--nccl") || !log.nccl_version.empty();
     config.environment = environment;
     Progress progress;
     const auto callback = progress.callback();
@@ -151,15 +127,13 @@ void add_judge(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "judge", "somebody's nccl-tests output: is it as it should be, and if not, why");
   command->add_option("log", options->log, "output of nccl-tests, text or JSON")->required();
-  command->add_option("--topology", options->topology, "preset name, YAML file or NCCL's XML")
-      ->required();
+  add_topology_option(*command, options->topology)->required();
   command->add_option("--fabric", options->fabric,
                       "preset name or YAML file; default: non-blocking rails");
   add_job_options(*command, options->job);
   command->add_option("--collective", options->collective,
                       "what was measured; default: what the log says");
-  command->add_flag("--sharp", options->sharp,
-                    "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  add_sharp_option(*command, options->sharp);
   command->add_option("--targets", options->targets,
                       "CSV of bus bandwidths to be reached (docs/judge.md)");
   command->add_option("--format", options->format)

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/load_variables.hpp"
@@ -142,13 +143,13 @@ void add_lint(CLI::App& app, Action& action) {
   command->add_option("--kind", options->kind,
                       "plain, nccl_conf, shell, csh, dockerfile, yaml, toml or python; default: "
                       "by name and content");
-  command->add_option("--topology", options->topology,
-                      "preset name or YAML file; without it nothing is said of hardware");
+  add_topology_option(*command, options->topology)
+      ->description("preset name or YAML file; without it nothing is said of hardware");
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
       ->check(whole_number(1, std::numeric_limits<int>::max()));
   command->add_option("--fabric", options->fabric, "preset name or YAML file");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->add_flag("--sharp", options->sharp, "the fabric offers SHARP, with its plugin");
+  add_sharp_option(*command, options->sharp);
   command->add_option("--nccl", options->nccl, "any release of NCCL 2, like 2.18.3")
       ->capture_default_str();
   command->add_option("--format", options->format)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/commands.hpp"
+#include "cli/help.hpp"
 #include "cli/streams.hpp"
 #include "models/io/words.hpp"
 #include "sim/error.hpp"
@@ -86,6 +87,8 @@ int run(int argc, char** argv) {
   add_check(app, action);
   add_import(app, action);
   add_hang(app, action);
+  add_list(app, action);
+  lay_out_help(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -13,13 +13,19 @@ namespace {
 
 struct PlanOptions {
   std::string layout, parts, format = "text";
-  std::vector<std::string> vary;
+  std::vector<std::string> vary, fix, within;
   PlanLimits limits;
+  std::string headroom = "8%";
   double price = 0;
 };
 
 int run(const PlanOptions& options) {
   const PartsCatalogue parts = load_parts(options.parts);
+  PlanLimits limits = options.limits;
+  limits.headroom = of_option("--headroom", [&] { return parse_headroom(options.headroom); });
+  for (const std::string& text : options.fix) of_option("--fix", [&] { limits.wishes.fix(text); });
+  for (const std::string& text : options.within)
+    of_option("--within", [&] { limits.wishes.keep_within(text); });
   std::vector<NamedConfig> configs = {{"", load_step(options.layout)}};
   if (options.price > 0) configs.front().config.price = options.price;
   for (const std::string& variation : options.vary)
@@ -27,17 +33,11 @@ int run(const PlanOptions& options) {
   std::vector<Plan> plans;
   {
     Progress progress;
-    const std::function<void(double)> shown = progress.callback();
-    for (const NamedConfig& one : configs) {
-      const auto before = static_cast<double>(plans.size());
-      const auto all = static_cast<double>(configs.size());
-      std::function<void(double)> part;
-      if (shown) part = [&shown, before, all](double share) { shown((before + share) / all); };
-      plans.push_back(plan_step(one.config, parts, options.limits, part));
-      plans.back().name = one.name;
-    }
+    plans = run_plans(configs, parts, limits, progress.callback());
   }
-  print_out("{}", options.format == "json" ? plan_json(plans) : plan_text(plans));
+  print_out("{}", options.format == "json"  ? plan_json(plans)
+                  : options.format == "csv" ? plan_csv(plans)
+                                            : plan_text(plans));
   return kDone;
 }
 
@@ -54,6 +54,17 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--vary", options->vary,
                       "KEY=A,B: topology, fabric, nodes, nics, oversubscription, bucket or an NCCL "
                       "variable; repeatable");
+  command->add_option("--fix", options->fix,
+                      "KEY=VALUE,...: only layouts with this tp, cp, pp, vpp, ep, etp, dp, "
+                      "micro_batch or sharding; repeatable");
+  command->add_option("--within", options->within,
+                      "KEY=node or KEY=rack,...: groups of tp, cp, ep, dp, or neighbours of pp, "
+                      "that stay inside; repeatable");
+  command
+      ->add_option("--headroom", options->headroom,
+                   "share of a GPU's memory that stays free: what allocators and other processes "
+                   "take")
+      ->capture_default_str();
   command->add_option("--keep", options->limits.keep, "layouts to rank")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
@@ -63,7 +74,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->check(CLI::Range(1e-6, 1e6));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--format", options->format)
-      ->check(one_of({"text", "json"}))
+      ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -19,12 +19,14 @@ void add_serve(CLI::App& app, Action& action) {
   command->add_option("file", options->file, "SERVE.yaml: model, cluster, requests")->required();
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--format", options->format)
-      ->check(one_of({"text", "json"}))
+      ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
   command->callback([options, &action] {
     action = [options] {
       const ServeResult result = run_serve(load_serve(options->file), load_parts(options->parts));
-      print_out("{}", options->format == "json" ? serve_json(result) : serve_text(result));
+      print_out("{}", options->format == "json"  ? serve_json(result)
+                      : options->format == "csv" ? serve_csv(result)
+                                                 : serve_text(result));
       return kDone;
     };
   });

@@ -5,6 +5,7 @@
 #include "cli/job_options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/load.hpp"
 #include "models/io/text_file.hpp"
@@ -32,13 +33,13 @@ void write_trace(const std::string& path, const StepResult& result, Outputs& out
 /// The same layout on each variation.
 int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
                    const PartsCatalogue& parts) {
-  if (options.format != "text" || !options.trace.empty())
-    throw Error("--vary prints a table", "leave --format and --trace away");
+  if (!options.trace.empty()) throw Error("--vary takes no --trace");
   for (const std::string& variation : options.vary)
     configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
-  std::vector<NamedStep> steps;
-  for (const NamedConfig& one : configs) steps.push_back({one.name, run_step(one.config, parts)});
-  print_out("{}", variations_text(steps));
+  const std::vector<NamedStep> steps = run_variations(configs, parts);
+  print_out("{}", options.format == "json"  ? variations_json(steps)
+                  : options.format == "csv" ? steps_csv(steps)
+                                            : variations_text(steps));
   return kDone;
 }
 
@@ -46,6 +47,7 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
 int run_calls(const StepOptions& options) {
   if (!options.layout.empty() || !options.vary.empty() || !options.trace.empty())
     throw Error("--calls takes --topology, and no layout, --vary or --trace");
+  if (options.format == "csv") throw Error("--calls prints text or json");
   if (options.topology.empty())
     throw Error("--topology is missing", "--calls predicts the trace's calls on it");
   const TracedConfig config{options.topology, options.fabric, options.job.gpus_per_node,
@@ -67,13 +69,16 @@ int run(const StepOptions& options, const CLI::App& command) {
   if (options.layout.empty())
     throw Error("LAYOUT is missing", "name a layout file, like scenarios/steps/llama-3-70b.yaml");
   StepConfig config = load_step(options.layout);
+  config.topology = with_options(command, config.topology);
   if (options.price > 0) config.price = options.price;
   const PartsCatalogue parts = load_parts(options.job.parts);
   if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts);
   config.trace = !options.trace.empty();
   const StepResult result = run_step(config, parts);
   if (config.trace) write_trace(options.trace, result, outputs);
-  print_out("{}", options.format == "json" ? step_json(result) : step_text(result));
+  print_out("{}", options.format == "json"  ? step_json(result)
+                  : options.format == "csv" ? steps_csv({{"", "", result}})
+                                            : step_text(result));
   return kDone;
 }
 
@@ -87,7 +92,7 @@ void add_step(CLI::App& app, Action& action) {
       "--calls", options->calls,
       "in place of a layout: the collective calls of this trace of PyTorch (Kineto, "
       "execution trace, Chakra's JSON), with:");
-  command->add_option("--topology", options->topology, "preset, YAML file or NCCL's XML");
+  add_topology_option(*command, options->topology);
   command->add_option("--fabric", options->fabric, "fabric of several nodes");
   command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")
       ->check(whole_number(1, 1 << 10));
@@ -95,7 +100,7 @@ void add_step(CLI::App& app, Action& action) {
   command->add_option("--parts", options->job.parts,
                       "YAML file of own parts, on top of the catalogue");
   command->add_option("--format", options->format)
-      ->check(one_of({"text", "json"}))
+      ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
   command
       ->add_option("--price", options->price,

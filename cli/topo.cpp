@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/calibrated.hpp"
 #include "models/io/load.hpp"
@@ -72,8 +73,7 @@ int show(const TopoOptions& options) {
 void add_topo(CLI::App& app, Action& action) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* command = app.add_subcommand("topo", "show a topology and check it");
-  command->add_option("topology", options->topology, "preset name, YAML file or NCCL's XML")
-      ->required();
+  add_topology_option(*command, options->topology, "topology")->required();
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
       ->check(whole_number(1, std::numeric_limits<int>::max()));
   CLI::Option* fabric =
@@ -89,8 +89,7 @@ void add_topo(CLI::App& app, Action& action) {
       command->add_flag("--matrix", options->matrix, "only the matrix of nvidia-smi topo -m");
   CLI::Option* graphs = command->add_flag("--graphs", options->graphs,
                                           "NCCL's rings and trees on it, in the words of its log");
-  command->add_flag("--sharp", options->sharp, "with --graphs: a CollNet plugin serves all NICs")
-      ->needs(graphs);
+  add_sharp_option(*command, options->sharp)->needs(graphs);
   add_environment_options(*command, options->job);
   for (const char* name : {"--nccl", "--env", "--env-file"})
     command->get_option(name)->needs(graphs);

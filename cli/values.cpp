@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <regex>
 
+#include "cli/streams.hpp"
+#include "models/io/unit_text.hpp"
 #include "models/io/words.hpp"
 
 namespace fabricast {
@@ -32,6 +36,14 @@ CLI::Validator one_of(std::vector<std::string> words) {
     return fmt::format("unknown word \"{}\"\nhint: {}", text, hint_nearest(text, words));
   };
   return CLI::Validator(check, known);
+}
+
+std::vector<Bytes> sizes_from_option(const std::string& text) {
+  const std::vector<Bytes> out = of_option("--sizes", [&] { return parse_sizes(text); });
+  std::smatch letter;
+  if (std::regex_search(text, letter, std::regex("[0-9][KMGkmg]([^iB0-9A-Za-z]|$)")))
+    print_err("note: --sizes {}: K, M and G are powers of 1024, as in nccl-tests\n", text);
+  return out;
 }
 
 }  // namespace fabricast

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/error.hpp"
+#include "sim/units.hpp"
 
 namespace fabricast {
 
@@ -14,6 +15,9 @@ bool given(const CLI::App& command, const char* option);
 CLI::Validator whole_number(int min, int max);
 /// The hint is the nearest word.
 CLI::Validator one_of(std::vector<std::string> words);
+
+/// The value of --sizes. Says on stderr what nccl-tests' letters mean, where they stand in it.
+std::vector<Bytes> sizes_from_option(const std::string& text);
 
 /// What `parse` throws, said of the option. What has a place in a file keeps it.
 template <class Parse>

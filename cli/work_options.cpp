@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/unit_text.hpp"
 
@@ -16,7 +17,8 @@ Work step_of(const WorkOptions& options, const CLI::App& command) {
                   "give either --layout or sizes and collectives");
   }
   StepConfig out = load_step(options.layout);
-  if (given(command, "--topology")) out.topology = options.topology;
+  out.topology =
+      given(command, "--topology") ? options.topology : with_options(command, out.topology);
   if (given(command, "--fabric")) out.fabric = options.fabric;
   if (given(command, "--nccl")) out.version = options.job.version();
   if (given(command, "--gpus-per-node")) out.gpus_per_node = options.job.gpus_per_node;
@@ -44,12 +46,12 @@ Work WorkOptions::work(const CLI::App& command) const {
   out.version = job.version();
   out.environment = job.environment();
   out.collectives = of_option("--collective", [&] { return parse_collectives(collective); });
-  out.sizes = of_option("--sizes", [&] { return parse_sizes(sizes); });
+  out.sizes = sizes_from_option(sizes);
   return out;
 }
 
 void add_work_options(CLI::App& command, WorkOptions& options) {
-  command.add_option("--topology", options.topology, "preset name or YAML file");
+  add_topology_option(command, options.topology);
   command.add_option("--fabric", options.fabric, "preset name or YAML file");
   command.add_option("--layout", options.layout,
                      "LAYOUT.yaml of `step`: a training step in place of sizes and collectives");
@@ -58,8 +60,7 @@ void add_work_options(CLI::App& command, WorkOptions& options) {
       ->capture_default_str();
   command.add_option("--sizes", options.sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
-  command.add_flag("--sharp", options.sharp,
-                   "the fabric offers SHARP: a CollNet plugin serves all NICs");
+  add_sharp_option(command, options.sharp);
 }
 
 }  // namespace fabricast

@@ -469,7 +469,7 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
     for (; hop != next; ++hop) {
       auto& link = links_[hops_[hop] & kLinkBits];
       Stamp one_first = first, one_last = last;
-      pass(hops_[hop] & kLinkBits, one_first, one_last, piece_of(hops_[hop], wire));
+      pass(hops_[hop] & kLinkBits, one_first, one_last, on_link(hops_[hop], wire));
       all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
       all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
     }

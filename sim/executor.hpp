@@ -58,6 +58,7 @@ class Executor final : public Machine {
   // Building; see Machine. REQUIRES: nothing runs yet.
   std::uint32_t add_link(LinkSpec spec) override;
   std::uint32_t add_thread() override;
+  void set_multimem(MultimemWire wire) override { multimem_ = wire; }
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
   std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                           std::uint32_t copies) override;
@@ -154,6 +155,10 @@ class Executor final : public Machine {
   [[gnu::always_inline]] inline std::uint32_t take_slot(Connection& connection);
   Piece piece_of_slot(const Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
                       Bytes wire) const;
+  /// What a link of a path, with its marks, carries of a slice.
+  Bytes on_link(std::uint32_t marked, Bytes wire) const {
+    return is_multimem(marked) ? multimem_(wire) : piece_of(marked, wire);
+  }
   void pass_one(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
   void cross(Piece& piece);
   void finish(const Piece& piece);
@@ -375,6 +380,7 @@ class Executor final : public Machine {
   std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared
   std::vector<ConnectionKind> connection_kinds_;
   LinkServers<Stamp> links_;
+  MultimemWire multimem_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
   std::vector<WorkerClass> worker_classes_;

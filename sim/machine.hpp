@@ -58,6 +58,25 @@ constexpr Bytes piece_of(std::uint32_t marked, Bytes wire) {
   return {left < 0 ? 0 : left < size ? left : size};
 }
 
+/// Mark of a link that a slice crosses in packets of multimem (in-switch reduction, multicast): it
+/// passes fewer data bytes in them, Machine::set_multimem(). Not beside piece_mark().
+inline constexpr std::uint32_t kMultimem = 1u << kPieceBits;
+constexpr bool is_multimem(std::uint32_t marked) {
+  constexpr std::uint32_t marks = ~kBeside & ~kLinkBits;
+  return (marked & marks) == kMultimem;
+}
+/// What multimem adds to bytes, of which its packets carry so large a share of what stores carry.
+class MultimemWire {
+ public:
+  explicit MultimemWire(double efficiency = 1)
+      : ratio_(static_cast<std::int64_t>(static_cast<double>(kOne) / efficiency + 0.5)) {}
+  Bytes operator()(Bytes wire) const { return {(wire.count * ratio_ + kOne - 1) / kOne}; }
+
+ private:
+  static constexpr std::int64_t kOne = 1 << 16;
+  std::int64_t ratio_;
+};
+
 /// Where the step of a path that begins at `hop` ends.
 constexpr std::uint32_t step_end(const std::uint32_t* hops, std::uint32_t hop, std::uint32_t end) {
   do {
@@ -88,6 +107,8 @@ class Machine {
   virtual ~Machine() = default;
   virtual std::uint32_t add_link(LinkSpec spec) = 0;
   virtual std::uint32_t add_thread() = 0;
+  /// Of links marked kMultimem; without this call they are like the others.
+  virtual void set_multimem(MultimemWire wire) = 0;
   virtual std::uint32_t add_worker_class(const WorkerClass& worker_class) = 0;
   virtual std::uint32_t add_relay_class(const RelayClass& relay_class) = 0;
   virtual std::uint32_t add_worker(std::uint32_t worker_class, const Program& program,

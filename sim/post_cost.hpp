@@ -19,7 +19,7 @@ struct PostCost {
   /// thread: the two ends agree on them first. 0 = there are none.
   Bytes large{};
   Duration large_post{}, large_delay{};
-  Bytes tiny{};  ///< messages up to it cost so much more
+  Bytes tiny{};  ///< messages up to it, unless empty, cost so much more
   Duration tiny_post{};
   Bytes copied{};  ///< messages above it that are not large cost so much more
   Duration copied_post{};
@@ -36,7 +36,7 @@ struct PostCost {
       out += transfer_time(Bytes{(wire.count + share - 1) / share}, rate);
     }
     if (is_large(wire)) return out + large_post;
-    if (wire <= tiny) out += tiny_post;
+    if (wire.count > 0 && wire <= tiny) out += tiny_post;
     return wire > copied ? out + copied_post : out;
   }
   /// From then until the bytes leave.

@@ -139,7 +139,7 @@ bool Executor<Stamp>::come(const Piece& piece) {
   const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
   for (std::uint32_t hop = piece.hop; hop != next; ++hop) {
     auto& link = links_[hops_[hop] & kLinkBits];
-    const Bytes wire = piece_of(hops_[hop], piece.wire);
+    const Bytes wire = on_link(hops_[hop], piece.wire);
     if (wire.count == 0) continue;
     if (link.round != round_) {
       link.round = round_;
@@ -163,7 +163,7 @@ void Executor<Stamp>::go(Behind& behind) {
   const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
   for (; piece.hop != next; ++piece.hop) {
     const std::uint32_t id = hops_[piece.hop] & kLinkBits;
-    const Bytes wire = piece_of(hops_[piece.hop], piece.wire);
+    const Bytes wire = on_link(hops_[piece.hop], piece.wire);
     const std::int64_t times = std::int64_t{times_[piece.hop]} * piece.copies;
     auto& link = links_[id];
     Stamp first = piece.first, last = piece.last;

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "models/hardware/nvls_rates.hpp"
 #include "sim/machine.hpp"
 
 namespace fabricast {
 
 FabricCarrier::FabricCarrier(const Cluster& cluster, const NetworkPlan& plan)
-    : cluster_(cluster), plan_(plan) {}
+    : cluster_(cluster), plan_(plan), multimem_(multimem_wire(cluster.node())) {}
 
 CutWay FabricCarrier::cut(std::span<const std::uint32_t> links) const {
   CutWay out;
@@ -34,6 +35,7 @@ std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
     step = std::max(step, cluster_.link(LinkId{link & kLinkBits}).latency);
   }
   way.latency += step;
+  way.multimem = std::ranges::any_of(links, is_multimem);
   const CutWay parts = cut(links);
   std::uint32_t* number = nullptr;
   if (!parts.fabric.empty()) number = &queue_pairs_[{parts.fabric.front(), parts.fabric.back()}];
@@ -68,6 +70,7 @@ void FabricCarrier::send(std::uint32_t id, Instant at, Bytes wire) {
   // NCCL splits into multiples of this (src/transport/net_ib.cc, ncclIbMultiSend).
   constexpr std::int64_t kAlign = 128;
   Way& way = ways_[id];
+  if (way.multimem) wire = multimem_(wire);
   const std::uint64_t slice = way.first + way.slices.size();
   const auto pairs = static_cast<std::uint32_t>(plan_.queue_pairs);
   way.slices.push_back({1, at});

@@ -11,6 +11,7 @@
 #include "models/hardware/network_plan.hpp"
 #include "sim/carrier.hpp"
 #include "sim/digest.hpp"
+#include "sim/machine.hpp"
 
 namespace fabricast {
 
@@ -64,12 +65,14 @@ class FabricCarrier : public Carrier {
   };
   struct Way {
     Duration latency;
+    bool multimem = false;    ///< inside a node; its bytes are then what the whole way carries
     std::uint64_t first = 0;  ///< number of slices.front()
     std::deque<Slice> slices;
   };
 
   CutWay cut(std::span<const std::uint32_t> links) const;
 
+  MultimemWire multimem_;
   std::vector<Way> ways_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> queue_pairs_;  ///< by port links
   std::vector<std::pair<std::uint32_t, Instant>> arrivals_;

@@ -192,7 +192,8 @@ void Cluster::check_radix() const {
                             fabric_.spine.name, fabric_.spine.radix),
                 fabric_.pod_leaves > 0
                     ? "smaller pods"
-                    : "two tiers hold no more: fewer nodes, or a switch with more ports");
+                    : "two tiers hold no more: fewer nodes, switches with more ports, or three "
+                      "tiers, like fabric-ndr-rail-3tier");
   }
   const auto down = static_cast<std::uint32_t>(planes_ * fabric_.pod_leaves);
   if (down + up > static_cast<std::uint32_t>(fabric_.spine.radix)) {

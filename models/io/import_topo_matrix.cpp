@@ -9,10 +9,13 @@
 
 #include "models/io/counted.hpp"
 #include "models/io/import_readers.hpp"
+#include "models/io/smi_matrix.hpp"
 
 namespace fabricast::import_readers {
 
 namespace {
+
+constexpr int kNumaMax = 65'535;
 
 bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -112,6 +115,23 @@ class Matrix {
     }
   }
 
+  /// What it says, without what it is called by.
+  SmiMatrix plain() const {
+    SmiMatrix out;
+    out.gpus = gpus_;
+    out.nics = nics_;
+    out.paths = paths_;
+    for (const Row& row : rows) {
+      if (!is_gpu(row.device) || row.rest.empty() || !is_core_list(row.rest[0])) continue;
+      out.cores[row.device] = row.rest[0];
+      std::int64_t numa = 0;
+      if (row.rest.size() > 1 && parse_whole(row.rest[1], numa) && numa >= 0 && numa < kNumaMax)
+        out.numa[row.device] = static_cast<int>(numa);
+      out.gpu_memory_numa |= row.rest.size() > 2 && is_number(row.rest.back());
+    }
+    return out;
+  }
+
   const std::vector<std::string>& gpus() const { return gpus_; }
   const std::vector<std::string>& nics() const { return nics_; }
 
@@ -177,11 +197,21 @@ class TopoReader {
  public:
   explicit TopoReader(ImportedFile& out) : out_(out) {}
 
+  /// The first matrix alone.
+  std::optional<SmiMatrix> matrix(const LogText& log) {
+    collect(log);
+    if (matrices_.empty()) return std::nullopt;
+    SmiMatrix out = matrices_.front().plain();
+    for (const std::string& entry : nic_names_) {
+      const std::size_t blank = entry.find(' ');
+      out.nic_names.insert({entry.substr(0, blank), entry.substr(blank + 1)});
+    }
+    return out;
+  }
+
   bool read(const LogText& log) {
-    for (const LogLine& line : log.lines) take(line.text);
-    std::erase_if(matrices_, [](const Matrix& matrix) { return matrix.rows.empty(); });
+    collect(log);
     if (matrices_.empty()) return status_rows_ > 0 && tell_status();
-    for (Matrix& matrix : matrices_) matrix.relate();
     out_.kind = "nvidia-smi topo -m";
     if (matrices_.size() > 1) {
       out_.add("matrices", matrices_.size());
@@ -194,6 +224,12 @@ class TopoReader {
   }
 
  private:
+  void collect(const LogText& log) {
+    for (const LogLine& line : log.lines) take(line.text);
+    std::erase_if(matrices_, [](const Matrix& matrix) { return matrix.rows.empty(); });
+    for (Matrix& matrix : matrices_) matrix.relate();
+  }
+
   void take(std::string text) {
     const bool markdown = text.starts_with("|");
     if (markdown) std::ranges::replace(text, '|', '\t');
@@ -377,3 +413,28 @@ class TopoReader {
 bool read_topo_matrix(const LogText& log, ImportedFile& out) { return TopoReader(out).read(log); }
 
 }  // namespace fabricast::import_readers
+
+namespace fabricast {
+
+int smi_distance(const std::string& path) {
+  return path.empty() ? 9 : import_readers::distance(path);
+}
+
+std::string SmiMatrix::path(const std::string& a, const std::string& b) const {
+  const auto at = paths.find({a, b});
+  return at == paths.end() ? "" : at->second;
+}
+
+int SmiMatrix::nvlinks(const std::string& a, const std::string& b) const {
+  const std::string way = path(a, b);
+  std::int64_t links = 0;
+  if (!way.starts_with("NV") || !parse_whole(std::string_view(way).substr(2), links)) return 0;
+  return static_cast<int>(links);
+}
+
+std::optional<SmiMatrix> read_smi_matrix(const LogText& log) {
+  ImportedFile unused;
+  return import_readers::TopoReader(unused).matrix(log);
+}
+
+}  // namespace fabricast

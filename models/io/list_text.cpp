@@ -67,11 +67,19 @@ std::vector<std::int64_t> parse_list(std::string_view text, std::string_view wha
   }
 }
 
+/// "1G", "32k": a number with a letter that nccl-tests reads as a power of 1024.
+bool ends_as_in_nccl_tests(std::string_view item) {
+  const bool letter =
+      item.size() > 1 && std::string_view("KkMmGg").find(item.back()) != std::string_view::npos;
+  return letter && item[item.size() - 2] >= '0' && item[item.size() - 2] <= '9';
+}
+
 }  // namespace
 
 std::vector<Bytes> parse_sizes(std::string_view text) {
   const auto parse = [](std::string_view item) {
-    const Bytes size = parse_bytes(item);
+    const Bytes size =
+        ends_as_in_nccl_tests(item) ? parse_nccl_tests_size(item) : parse_bytes(item);
     if (size.count < 1) throw Error("size must be at least 1 B");
     return size.count;
   };

@@ -1,6 +1,7 @@
 #include "models/io/load.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,6 +15,8 @@
 #include "models/io/read_nccl_xml.hpp"
 #include "models/io/reader.hpp"
 #include "models/io/text_file.hpp"
+#include "models/io/tool_node.hpp"
+#include "models/io/topology_name.hpp"
 #include "models/io/words.hpp"
 
 namespace fabricast {
@@ -24,6 +27,7 @@ constexpr int kNodesMax = 1'000'000'000;  // the cluster itself says how many fi
 struct File {
   std::string name;  ///< for messages
   std::string text;
+  std::vector<NodeChanges> changes = {};  ///< of the node, one after the other
 };
 
 const EmbeddedFile* find_embedded(std::string_view name) {
@@ -45,6 +49,9 @@ std::vector<std::string> embedded_of_kind(const std::vector<std::string>& kinds)
   return names;
 }
 
+const std::vector<std::string> kTopologyKinds = {"node", "cluster"};
+const std::vector<std::string> kFabricKinds = {"fabric"};
+
 /// A preset by name, else a file. `folder` is where relative paths start.
 File find_file(const std::string& name, const std::vector<std::string>& kinds,
                std::string_view what, const std::filesystem::path& folder = {}) {
@@ -59,12 +66,32 @@ File find_file(const std::string& name, const std::vector<std::string>& kinds,
   if (name.find_first_of("/.") != std::string::npos) {
     throw Error(Place{path.string(), 0, {}}, "no such file");
   }
-  throw Error(fmt::format("unknown {} \"{}\"", what, name),
-              hint_nearest(name, embedded_of_kind(kinds)));
+  std::vector<std::string> known = embedded_of_kind(kinds);
+  if (kinds != kFabricKinds)
+    for (const TopologyAlias& alias : topology_aliases()) known.push_back(alias.name);
+  throw Error(fmt::format("unknown {} \"{}\"", what, name), hint_nearest(name, known));
 }
 
-const std::vector<std::string> kTopologyKinds = {"node", "cluster"};
-const std::vector<std::string> kFabricKinds = {"fabric"};
+/// The file of a topology or node type, behind aliases, and what is changed of it.
+File find_topology(const std::string& text, const std::vector<std::string>& kinds,
+                   std::string_view what, const std::filesystem::path& folder = {}) {
+  std::error_code ignored;
+  const bool is_file = !text.empty() && std::filesystem::exists(folder / text, ignored);
+  if (is_file || find_embedded(text) != nullptr) return find_file(text, kinds, what, folder);
+  TopologyName name = parse_topology_name(text);
+  std::vector<NodeChanges> changes;
+  for (const TopologyAlias& alias : topology_aliases()) {
+    if (alias.name != name.base) continue;
+    const TopologyName meant = parse_topology_name(alias.is);
+    name.base = meant.base;
+    changes.push_back(meant.changes);
+    break;
+  }
+  changes.push_back(name.changes);
+  File out = find_file(name.base, kinds, what, folder);
+  out.changes = std::move(changes);
+  return out;
+}
 
 FabricConfig load_fabric(const std::string& name, const std::filesystem::path& folder,
                          const PartsCatalogue& parts) {
@@ -84,26 +111,64 @@ struct ClusterConfig {
   int nodes_per_rack = 0;  ///< 0 = what the fabric says
 };
 
-/// A node type in YAML, or NCCL's XML.
-void read_node(const std::string& text, const std::string& file, const PartsCatalogue& parts,
-               ClusterConfig& config) {
-  if (is_xml(text)) {
-    config.described = parse_nccl_xml(text, file);
-    check_is_detected(*config.described);
-    config.node = import_node(*config.described, parts);
-  } else {
-    config.node = parse_node_type(text, file);
+/// NCCL's XML, with so many of its nets as is asked for.
+NodeDescription read_described(const File& file, const PartsCatalogue& parts) {
+  NodeDescription out = parse_nccl_xml(file.text, file.name);
+  check_is_detected(out);
+  for (const NodeChanges& changes : file.changes) {
+    if (changes.empty()) continue;
+    NodeChanges others = changes;
+    others.nics = 0;
+    if (!others.empty())
+      throw Error(Place{file.name, 0, {}}, "NCCL's XML says which GPUs and NICs there are",
+                  "of what it says only the number of NICs can be changed, to fewer");
+    const NodeType node = import_node(out, parts);
+    const std::vector<std::string> names = spread_nics(node, changes.nics);
+    const std::vector<const PciConfig*> nics = nics_of(node);
+    const std::vector<NodeDescription::Net> nets = nets_of(out);
+    std::vector<int> kept;
+    for (std::size_t i = 0; i < nics.size(); ++i)
+      if (std::ranges::find(names, nics[i]->name) != names.end()) kept.push_back(nets[i].dev);
+    out = used_part(out, gpu_devs(out), kept);
   }
+  return out;
 }
 
-ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_given,
+/// A node type in YAML, or NCCL's XML.
+void read_node(const File& file, const PartsCatalogue& parts, ClusterConfig& config) {
+  if (is_xml(file.text)) {
+    config.described = read_described(file, parts);
+    config.node = import_node(*config.described, parts);
+    for (const NodeChanges& changes : file.changes)
+      if (changes.nics > 0)
+        config.node.title += fmt::format(
+            "; of its NICs {}: {}", changes.nics,
+            fmt::join(spread_nics(config.node, static_cast<int>(nics_of(config.node).size())),
+                      ", "));
+    return;
+  }
+  if (is_tool_output(file.text)) {
+    NodeChanges asked;
+    for (const NodeChanges& changes : file.changes) asked = changes;  // a file has no alias
+    ToolNode read = node_from_tool(file.text, file.name, asked, parts);
+    config.node = std::move(read.node);
+    config.nodes = read.nodes;
+    return;
+  }
+  config.node = parse_node_type(file.text, file.name);
+  for (const NodeChanges& changes : file.changes)
+    config.node = changed(std::move(config.node), changes, parts);
+}
+
+ClusterConfig read_cluster(Reader& in, const File& file, bool fabric_given,
                            const PartsCatalogue& parts) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const std::filesystem::path folder = std::filesystem::path(file.name).parent_path();
   ClusterConfig config;
   in.text("name");
   in.text("title", "");
-  const File node = find_file(in.text("node"), {"node"}, "node type", folder);
-  read_node(node.text, node.name, parts, config);
+  File node = find_topology(in.text("node"), {"node"}, "node type", folder);
+  node.changes.insert(node.changes.end(), file.changes.begin(), file.changes.end());
+  read_node(node, parts, config);
   config.nodes = in.whole("nodes", 1, kNodesMax);
   if (in.is_mapping("fabric")) {
     Reader fabric = in.child("fabric");
@@ -117,19 +182,18 @@ ClusterConfig read_cluster(Reader& in, const std::string& file, bool fabric_give
 }
 
 /// A cluster in YAML, or one node.
-ClusterConfig read_config(const std::string& text, const std::string& file, bool fabric_given,
-                          const PartsCatalogue& parts) {
+ClusterConfig read_config(const File& file, bool fabric_given, const PartsCatalogue& parts) {
   ClusterConfig config;
-  if (is_xml(text)) {
-    read_node(text, file, parts, config);
+  if (is_xml(file.text) || is_tool_output(file.text)) {
+    read_node(file, parts, config);
     return config;
   }
-  const YamlNode tree = parse_yaml(text, file);
-  Reader in(tree, file);
+  const YamlNode tree = parse_yaml(file.text, file.name);
+  Reader in(tree, file.name);
   if (kTopologyKinds[in.choice("kind", kTopologyKinds)] == "cluster") {
     return read_cluster(in, file, fabric_given, parts);
   }
-  read_node(text, file, parts, config);
+  read_node(file, parts, config);
   return config;
 }
 
@@ -147,6 +211,17 @@ NodeGraph build_node(const ClusterConfig& config, int trays, int gpus,
                      const PartsCatalogue& parts) {
   if (trays == 1) return NodeGraph::build(config.node, parts);
   return NodeGraph::build(join_trays(config.node, trays, gpus), parts);
+}
+
+Cluster build_cluster(const File& file, const TopologyRequest& request,
+                      const PartsCatalogue& parts) {
+  ClusterConfig config = read_config(file, !request.fabric.empty(), parts);
+  if (!request.fabric.empty()) config.fabric = load_fabric(request.fabric, {}, parts);
+  const auto [trays, nodes] = joined(config, request);
+  NodeGraph node = build_node(config, trays, request.gpus_per_node, parts);
+  FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);
+  if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
+  return Cluster(std::move(node), nodes, std::move(fabric));
 }
 
 }  // namespace
@@ -172,14 +247,43 @@ std::vector<std::string> preset_names() {
   return names;
 }
 
+std::vector<std::string> node_preset_names() {
+  std::vector<std::string> names = embedded_of_kind({"node"});
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 NodeType load_node_type(const std::string& topology) {
   const File file = find_file(topology, {"node"}, "node type");
   return parse_node_type(file.text, file.name);
 }
 
+std::string topology_note(const std::string& topology, const PartsCatalogue& parts) {
+  std::string out;
+  const std::string base = parse_topology_name(topology).base;
+  for (const TopologyAlias& alias : topology_aliases()) {
+    if (alias.name == base) out = fmt::format("{} is {} ({})", alias.name, alias.is, alias.what);
+  }
+  const File file = find_topology(topology, kTopologyKinds, "topology");
+  if (is_tool_output(file.text)) {
+    const TopologyName name = parse_topology_name(topology);
+    const ToolNode read = node_from_tool(file.text, file.name, name.changes, parts);
+    return fmt::format("{}: {}, like {}; {}", file.name, read.kind, read.nearest,
+                       fmt::join(read.notes, "; "));
+  }
+  if (std::ranges::all_of(file.changes, &NodeChanges::empty)) return out;
+  File unchanged = file;
+  unchanged.changes.clear();
+  const NodeType node = read_config(file, false, parts).node;
+  const std::string title = read_config(unchanged, false, parts).node.title;
+  if (node.title == title) return out;
+  return out + (out.empty() ? fmt::format("{}: ", topology) : "; ") +
+         node.title.substr(title.size() + 2);
+}
+
 int load_nodes(const std::string& topology, const PartsCatalogue& parts) {
-  const File file = find_file(topology, kTopologyKinds, "topology");
-  return is_xml(file.text) ? 1 : parse_cluster(file.text, file.name, {}, parts).hosts();
+  const File file = find_topology(topology, kTopologyKinds, "topology");
+  return is_xml(file.text) ? 1 : build_cluster(file, {}, parts).hosts();
 }
 
 NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
@@ -187,14 +291,10 @@ NodeDescription load_description(const std::string& topology, const PartsCatalog
 }
 
 DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalogue& parts) {
-  const std::string& topology = request.topology;
-  const File file = find_file(topology, kTopologyKinds, "topology");
-  if (is_xml(file.text)) {  // needs no part of the catalogue
-    NodeDescription node = parse_nccl_xml(file.text, file.name);
-    check_is_detected(node);
-    return {std::move(node), std::max(request.nodes, 1), 1, request.gpus_per_node};
-  }
-  const ClusterConfig config = read_config(file.text, file.name, false, parts);
+  const File file = find_topology(request.topology, kTopologyKinds, "topology");
+  if (is_xml(file.text))  // needs no part of the catalogue
+    return {read_described(file, parts), std::max(request.nodes, 1), 1, request.gpus_per_node};
+  const ClusterConfig config = read_config(file, false, parts);
   const auto [trays, nodes] = joined(config, request);
   const int gpus = trays > 1 ? 0 : request.gpus_per_node;
   if (config.described) return {*config.described, nodes, trays, gpus};
@@ -202,19 +302,12 @@ DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalog
 }
 
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts) {
-  const File file = find_file(request.topology, kTopologyKinds, "topology");
-  return parse_cluster(file.text, file.name, request, parts);
+  return build_cluster(find_topology(request.topology, kTopologyKinds, "topology"), request, parts);
 }
 
 Cluster parse_cluster(const std::string& text, const std::string& file,
                       const TopologyRequest& request, const PartsCatalogue& parts) {
-  ClusterConfig config = read_config(text, file, !request.fabric.empty(), parts);
-  if (!request.fabric.empty()) config.fabric = load_fabric(request.fabric, {}, parts);
-  const auto [trays, nodes] = joined(config, request);
-  NodeGraph node = build_node(config, trays, request.gpus_per_node, parts);
-  FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);
-  if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
-  return Cluster(std::move(node), nodes, std::move(fabric));
+  return build_cluster({file, text}, request, parts);
 }
 
 }  // namespace fabricast

@@ -40,14 +40,20 @@ const InputJson& child_of(const InputJson& object, const char* key) {
   return found == object.end() ? none : *found;
 }
 
+/// Of two decimals, which the text has; JSON may have more.
+constexpr double kHalfDigit = 0.005;
+
 std::optional<NcclTestsTiming> timing_of(const InputJson& row, const char* key) {
   const InputJson& half = child_of(row, key);
   if (!half.is_object()) return std::nullopt;
   auto time = number_of(half, "time");
   if (!time) time = number_of(half, "cpu_time");
   if (!time) return std::nullopt;
-  return NcclTestsTiming{*time, number_of(half, "alg_bw"), number_of(half, "bus_bw"),
-                         number_of(half, "nwrong")};
+  NcclTestsTiming out{*time, number_of(half, "alg_bw"), number_of(half, "bus_bw"),
+                      number_of(half, "nwrong")};
+  out.checked = out.wrong.has_value();
+  out.time_half = out.algbw_half = out.busbw_half = kHalfDigit;
+  return out;
 }
 
 NcclTestsRow row_of(const InputJson& json) {
@@ -62,6 +68,7 @@ NcclTestsRow row_of(const InputJson& json) {
   std::int64_t number = -1;
   if (!root.empty() && parse_whole(root.front(), number))
     row.root = static_cast<int>(std::clamp<std::int64_t>(number, -1, 1 << 24));
+  row.says_root = !root.empty();
   row.out_of_place = timing_of(json, "out_of_place");
   row.in_place = timing_of(json, "in_place");
   return row;

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "models/io/counted.hpp"
 #include "models/io/log_lines.hpp"
+#include "models/io/nccl_tests_command.hpp"
 #include "models/io/text_file.hpp"
 #include "models/nccl/env_values.hpp"
 #include "sim/error.hpp"
@@ -18,6 +20,8 @@ namespace fabricast {
 namespace {
 
 using Words = std::vector<std::string_view>;
+
+constexpr std::size_t kCommandMax = 1 << 16;  // characters of a command line
 
 constexpr std::array<std::string_view, 16> kTypes = {
     "int8", "uint8", "char",   "int32",    "uint32", "int",    "int64",    "uint64",
@@ -35,6 +39,20 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   std::int64_t value = 0;
   if (words.empty() || !parse_whole(without_comma(words.front()), value)) return std::nullopt;
   return value;
+}
+
+/// Half a unit of the last digit, 0.005 of "1.25".
+double half_a_digit(std::string_view number) {
+  const std::size_t point = number.find_first_of(".,");
+  const std::size_t exponent = std::min(number.find_first_of("eE"), number.size());
+  double out = 0.5;
+  if (point < exponent) {
+    for (std::size_t i = point + 1; i < exponent; ++i) out /= 10;
+  }
+  double power = 0;
+  if (exponent < number.size() && parse_number(number.substr(exponent + 1), power))
+    out *= std::pow(10, power);
+  return out;
 }
 
 class LogParser {
@@ -66,8 +84,19 @@ class LogParser {
   void begin() {
     out_.tables.emplace_back();
     out_.tables.back().line = line_;
-    out_.tables.back().collective = named_;
+    name_table();
     header_seen_ = false;
+  }
+
+  /// By the program that was named last.
+  void name_table() {
+    if (!named_) return;
+    NcclTestsTable& table = out_.tables.back();
+    table.collective = named_->collective;
+    table.named_at = named_->line;
+    table.command_ranks = named_->ranks;
+    if (named_->threads > 0) table.threads = named_->threads;
+    if (named_->gpus > 0) table.gpus = named_->gpus;
   }
 
   /// A line of NCCL's own log, which may hold the version and settings.
@@ -116,8 +145,12 @@ class LogParser {
     if (line.find("algbw") != std::string_view::npos &&
         line.find("busbw") != std::string_view::npos) {
       header_seen_ = true;
-      bare_ = line.find("count") == std::string_view::npos;
       comma_separated_ = line.find("size,") != std::string_view::npos;
+      per_iteration_ = line.find("i_min") != std::string_view::npos;
+      const Words words = split_words(line);
+      bare_ = line.find("count") == std::string_view::npos;
+      rooted_ = comma_separated_ ? line.find(",root,") != std::string_view::npos
+                                 : std::ranges::find(words, "root") != words.end();
       return true;
     }
     return device(line) || summary(line);
@@ -160,20 +193,21 @@ class LogParser {
 
   /// The test by its program, as in a command line or "Collective test starting: all_reduce_perf".
   void names_test(std::string_view line) {
-    const std::size_t at = line.find("_perf");
-    if (at == std::string_view::npos) return;
-    std::size_t from = at;
-    while (from > 0 &&
-           (std::islower(static_cast<unsigned char>(line[from - 1])) != 0 || line[from - 1] == '_'))
-      --from;
-    const auto collective = collective_from_text(line.substr(from, at - from));
-    if (!collective) return;
-    named_ = collective;
-    if (!out_.tables.empty() && table().rows.empty()) table().collective = named_;
+    command_ += line;
+    if (command_.ends_with('\\') && command_.size() < kCommandMax) {
+      command_.back() = ' ';
+      return;
+    }
+    const auto named = nccl_tests_command(command_, line_);
+    command_.clear();
+    if (!named) return;
+    named_ = named;
+    if (!out_.tables.empty() && table().rows.empty()) name_table();
   }
 
-  /// A number that may have a decimal comma.
-  bool number(std::string_view word, double& out) {
+  /// A number that may have a decimal comma; `half` a unit of its last digit.
+  bool number(std::string_view word, double& out, double* half = nullptr) {
+    if (half != nullptr) *half = half_a_digit(word);
     if (parse_number(word, out)) return true;
     const std::size_t comma = word.find(',');
     if (comma == std::string_view::npos || word.find(',', comma + 1) != std::string_view::npos)
@@ -190,8 +224,9 @@ class LogParser {
     if (at + 3 > words.size()) return std::nullopt;
     NcclTestsTiming out;
     double algbw = 0, busbw = 0;
-    if (!number(words[at], out.time_us) || !number(words[at + 1], algbw) ||
-        !number(words[at + 2], busbw) || out.time_us < 0)
+    if (!number(words[at], out.time_us, &out.time_half) ||
+        !number(words[at + 1], algbw, &out.algbw_half) ||
+        !number(words[at + 2], busbw, &out.busbw_half) || out.time_us < 0)
       return std::nullopt;
     out.algbw = algbw;
     out.busbw = busbw;
@@ -199,8 +234,10 @@ class LogParser {
     if (at < words.size()) {
       double wrong = 0;
       if (number(words[at], wrong)) out.wrong = wrong;
+      out.checked = out.wrong.has_value();
       ++at;
     }
+    if (per_iteration_) at = std::min(at + 4, words.size());  // least, most, 99 %, variation
     return out;
   }
 
@@ -210,8 +247,8 @@ class LogParser {
     return out;
   }
 
-  /// 13 columns; 12 without the root (up to 2.10); 9 or 8 with one half; size and three figures as
-  /// people retell it.
+  /// 13 columns; 12 without the root (up to 2.10) or with a blank for no reduction; 9 or 8 with one
+  /// half; size and three figures as people retell it. What the header names counts.
   bool row(std::string_view line) {
     std::string blanks;
     if (comma_separated_) {
@@ -226,32 +263,35 @@ class LogParser {
       return false;
     const bool typed = words.size() > 4 && parse_whole(words[1], row.count) &&
                        std::ranges::find(kTypes, words[2]) != kTypes.end();
-    std::size_t at = 1;
-    if (typed) {
-      row.type = std::string(words[2]);
-      row.redop = std::string(words[3]);
-      at = 4;
-      std::int64_t root = 0;
-      const bool rootless = words.size() == 12 || words.size() == 8;
-      if (!rootless && parse_whole(words[4], root)) {
-        row.root = static_cast<int>(std::clamp<std::int64_t>(root, -1, 1 << 24));
-        at = 5;
-      }
-    } else if (!bare_ || words.size() != 4) {
-      return false;
-    }
-    const bool rooted = !typed || at == 5;
+    if (!typed && (!bare_ || words.size() != 4)) return false;
+    std::size_t at = typed ? labels(words, row) : 1;
     row.out_of_place = timing(words, at);
     if (row.out_of_place) row.in_place = timing(words, at);
     const bool cut_off = text_.cut && line_ == text_.last_line;
     if (cut_off && at >= words.size()) row.in_place.reset();  // its last number may be cut
     if (!row.out_of_place || (words.size() > at && !row.in_place)) ++out_.unread;
-    if (!rooted) {  // the last column is the largest error, no count
+    if (typed && !row.says_root) {  // the last column is the largest error, no count
       if (row.out_of_place) row.out_of_place->wrong.reset();
       if (row.in_place) row.in_place->wrong.reset();
     }
     if (row.out_of_place) add(std::move(row));
     return true;
+  }
+
+  /// Type, operator and root of a row. Returns the column behind them.
+  std::size_t labels(const Words& words, NcclTestsRow& row) const {
+    std::size_t at = 3;
+    double figure = 0;
+    row.type = std::string(words[2]);
+    row.redop = parse_number(words[3], figure) ? "none" : std::string(words[at++]);
+    std::int64_t root = 0;
+    const std::size_t left = words.size() - at;
+    row.says_root = rooted_.value_or(left == 9 || left == 5);
+    if (row.says_root && parse_whole(words[at], root)) {
+      row.root = static_cast<int>(std::clamp<std::int64_t>(root, -1, 1 << 24));
+      ++at;
+    }
+    return at;
   }
 
   void add(NcclTestsRow row) {
@@ -299,8 +339,11 @@ class LogParser {
   NcclTestsLog out_;
   int line_ = 0, repeated_headers_ = 0, failures_ = 0;
   std::string failure_;
-  bool header_seen_ = false, bare_ = false, comma_separated_ = false, decimal_commas_ = false;
-  std::optional<Collective> named_;
+  bool header_seen_ = false, bare_ = false, comma_separated_ = false, per_iteration_ = false;
+  bool decimal_commas_ = false;
+  std::optional<bool> rooted_;  ///< whether the header names a root; nothing without one
+  std::string command_;         ///< lines of it so far
+  std::optional<NamedTest> named_;
 };
 
 }  // namespace

@@ -19,14 +19,18 @@ struct NcclTestsTiming {
   double time_us = 0;
   std::optional<double> algbw, busbw;  ///< GB/s
   std::optional<double> wrong;         ///< values; nothing where it was not checked
+  bool checked = false;                ///< something else than N/A stands in the last column
+  /// Half a unit of the last digit that was printed: the figure lies so far either way.
+  double time_half = 0, algbw_half = 0, busbw_half = 0;
 };
 
 struct NcclTestsRow {
   int line = 0;
   std::int64_t size = 0;  ///< bytes, as printed
   std::int64_t count = 0;
-  std::string type, redop;  ///< "float", "sum"; "" where the table has no such column
-  int root = -1;
+  std::string type, redop;  ///< "float", "sum"; "none" where nothing is reduced; "" = not said
+  int root = -1;            ///< -1 = no rank plays a part of its own, or not said
+  bool says_root = false;   ///< the table has such a column
   std::optional<NcclTestsTiming> out_of_place, in_place;
 };
 
@@ -38,7 +42,9 @@ struct NcclTestsDevice {
 /// One run of one test.
 struct NcclTestsTable {
   int line = 0;                          ///< of its first line
-  std::optional<Collective> collective;  ///< as far as the log says
+  std::optional<Collective> collective;  ///< of the last program named before it, "all_reduce_perf"
+  int named_at = 0;                      ///< the line that names it; 0 = an argument in JSON
+  int command_ranks = 0;                 ///< what that command line starts; 0 = it does not say
   int threads = 1, gpus = 1;             ///< -t and -g
   std::vector<NcclTestsDevice> devices;
   std::vector<NcclTestsRow> rows;

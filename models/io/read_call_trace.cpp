@@ -16,7 +16,7 @@ namespace {
 using InputJson = nlohmann::json;
 
 constexpr int kRankMax = 1 << 24;
-constexpr std::size_t kCallsMax = 5'000'000;  // some 200 B each in memory
+constexpr std::size_t kTracedCallsMax = 5'000'000;  // some 200 B each in memory
 const std::vector<std::string> kKeys = {"rank", "call",     "group", "ranks",
                                         "peer", "elements", "at_s",  "end"};
 
@@ -111,8 +111,8 @@ std::vector<RankCall> read_calls(LineInput input, const std::string& file) {
     const std::string_view words = trimmed(line);
     const std::string_view bare = words.ends_with('\r') ? words.substr(0, words.size() - 1) : words;
     if (!bare.empty()) out.push_back(LineReader(bare, file, number).read());
-    if (out.size() > kCallsMax)
-      throw Error(Place{file, number, {}}, fmt::format("more than {} calls", kCallsMax),
+    if (out.size() > kTracedCallsMax)
+      throw Error(Place{file, number, {}}, fmt::format("more than {} calls", kTracedCallsMax),
                   "cut the trace to the last calls of each rank");
   }
   if (out.empty()) throw Error(Place{file, 0, {}}, "no call is in it");

@@ -114,6 +114,14 @@ FrameworkCatalogue parse_frameworks(const std::string& text, const std::string& 
   root.choice("kind", {"frameworks"});
   FrameworkCatalogue out;
   for (auto& [name, in] : root.table("frameworks")) read_framework(name, in, out);
+  for (auto& [name, in] : root.table("aliases")) {
+    std::vector<std::string> known;
+    for (const auto& [word, unused] : out) known.push_back(word);
+    Framework alias = out.at(known[in.choice("of", known)]);
+    alias.alias_because = in.text("because");
+    in.finish();
+    out[name] = alias;
+  }
   root.finish();
   return out;
 }

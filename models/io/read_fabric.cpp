@@ -101,6 +101,7 @@ FabricConfig read_fabric(Reader& in, const PartsCatalogue& parts) {
   FabricConfig fabric;
   fabric.place = in.place();
   fabric.name = in.text("name", "inline");
+  in.text("title", "");  // for lists of fabrics
   constexpr std::array kinds = {FabricConfig::Kind::rail_optimised, FabricConfig::Kind::fat_tree,
                                 FabricConfig::Kind::dragonfly};
   fabric.kind = kinds[in.choice("shape", {"rail_optimised", "fat_tree", "dragonfly"})];

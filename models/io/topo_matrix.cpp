@@ -18,10 +18,12 @@ Legend:
   NV#  = Connection traversing a bonded set of # NVLinks
 )";
 
-std::string cell(const NodeGraph& node, VertexId from, VertexId to) {
+}  // namespace
+
+std::string smi_cell(const NodeGraph& node, VertexId from, VertexId to) {
   switch (node.smi_path(from, to)) {
     case SmiPath::self:
-      return " X ";
+      return "X";
     case SmiPath::nvlink:
       return fmt::format("NV{}", node.nvlinks_between(from, to));
     case SmiPath::pix:
@@ -37,6 +39,8 @@ std::string cell(const NodeGraph& node, VertexId from, VertexId to) {
   }
   return {};
 }
+
+namespace {
 
 const CpuInfo& cpu_info(const NodeGraph& node, VertexId device) {
   const VertexId cpu = node.cpu_of(device);
@@ -103,7 +107,7 @@ std::string topo_matrix(const NodeGraph& node) {
   for (const VertexId from : devices) {
     const bool gpu = node.vertex(from).kind == VertexKind::gpu;
     out += fmt::format("{}{}", gpu ? "GPU" : "NIC", node.vertex(from).index);
-    for (const VertexId to : devices) out += "\t" + cell(node, from, to);
+    for (const VertexId to : devices) out += "\t" + (from == to ? " X " : smi_cell(node, from, to));
     out += gpu ? affinity_cells(node, from) : "\t\t\t\t\n";
   }
   out += kLegend;

@@ -68,14 +68,8 @@ std::string in_words(const Loss& loss) {
 }
 
 TuningModel model_of(const LintInput& input, const Environment& environment) {
-  const Communicator made = make_communicator(
-      *input.cluster,
-      {modelled_version(input.version), environment, 0, input.sharp, input.description});
-  if (made.domain_of.empty()) return made.model;
-  // As NCCL sees a node that falls apart, not as it is simulated.
-  return make_nccl_communicator(
-             input.description ? *input.description : describe(input.cluster->node()),
-             {modelled_version(input.version), environment, input.cluster->nodes()})
+  return decided_communicator(*input.cluster, {modelled_version(input.version), environment, 0,
+                                               input.sharp, input.description})
       .model;
 }
 

@@ -5,6 +5,7 @@
 #include "models/io/unit_text.hpp"
 #include "models/lint/rules.hpp"
 #include "models/nccl/channel_graph.hpp"
+#include "models/nccl/gpu_kernels.hpp"
 
 namespace fabricast::lint_rules_detail {
 
@@ -160,6 +161,16 @@ void check_gdr_level(Sheet& sheet, const Setting& s) {
   f.source = s.variable->evidence;
 }
 
+/// The rules of a release say something for any GPU; without kernels nothing runs.
+void note_kernels(Sheet& sheet) {
+  for (const GpuInfo& gpu : sheet.input.cluster->node().gpus()) {
+    if (has_kernels(sheet.input.version, gpu.part.sm)) continue;
+    sheet.result.notes.push_back(why_no_kernels(sheet.input.version, gpu.part.sm, gpu.part.name) +
+                                 ". What follows is what its rules would say");
+    return;
+  }
+}
+
 }  // namespace
 
 void check_hardware(Sheet& sheet) {
@@ -168,6 +179,7 @@ void check_hardware(Sheet& sheet) {
         "no --topology: what depends on hardware was not checked (FL030, FL040, FL043, FL050..54)");
     return;
   }
+  note_kernels(sheet);
   for (const Setting& s : sheet.settings) {
     if (!s.has_value() || s.value().empty() || !s.acts(sheet.input.version)) continue;
     if (s.at->has(EnvTrap::after_init)) continue;  // FL070

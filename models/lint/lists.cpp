@@ -103,6 +103,15 @@ void check_left_out(Sheet& sheet, const Setting& s) {
   f.suggestion = version >= kNccl2_24 ? "name the collective: allreduce:..." : "";
 }
 
+/// What a list does in which no name is known (src/graph/tuning.cc: Ring and Tree come back where
+/// CollNet is off; since 2.19 Ring does in every protocol where nothing else is left).
+std::string_view nothing_left(const Setting& s, NcclVersion version) {
+  if (s.variable->type == VariableType::algorithms)
+    return "is left with an empty list, for which it takes Ring and Tree alone";
+  return version >= k2_19 ? "is left with an empty list, for which it takes Ring in every protocol"
+                          : "is left with an empty list";
+}
+
 void unknown_choice(Sheet& sheet, const Setting& s, std::string_view item,
                     const std::vector<std::string>& known, bool any_known) {
   const bool refuses = sheet.input.version >= kNccl2_24;
@@ -110,8 +119,8 @@ void unknown_choice(Sheet& sheet, const Setting& s, std::string_view item,
                          fmt::format("{}: {} does not know \"{}\" and {}", shown(s),
                                      nccl_release_text(sheet.input.version), item,
                                      refuses     ? "refuses to start"
-                                     : any_known ? "ignores it without a message"
-                                                 : "takes the list as if it were not there"));
+                                     : any_known ? "passes over it without a message"
+                                                 : nothing_left(s, sheet.input.version)));
   f.source = refuses ? "NCCL 2.27.7 src/graph/tuning.cc:43" : "NCCL 2.21.5 src/graph/tuning.cc";
   f.suggestion = item == "CollNet" ? "CollNetDirect,CollNetChain replaced CollNet in 2.14"
                                    : hint_nearest(item, known);

@@ -124,9 +124,13 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share) {
   return out;
 }
 
-std::vector<std::uint32_t> Assembly::worker_classes(Bandwidth rate) {
-  const std::uint32_t kind = add_worker_class({rate, wire_format(run_.protocol), {}});
-  return std::vector<std::uint32_t>(members_.gpus().size(), kind);
+std::vector<std::uint32_t> Assembly::worker_classes(const std::vector<Bandwidth>& rates) {
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    out.push_back(i > 0 && rates[i] == rates[i - 1]
+                      ? out.back()
+                      : add_worker_class({rates[i], wire_format(run_.protocol), {}}));
+  return out;
 }
 
 std::uint32_t Assembly::add_worker_class(const WorkerClass& kind) {
@@ -154,11 +158,12 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
 double Assembly::speed(int rank) const { return speed_of(run_.faults.gpus, rank); }
 
 bool Assembly::merges(int rank, int other) const {
-  const auto rate = [&](int of) {
-    const auto gpu = static_cast<std::size_t>(members_.gpu(of));
-    return cluster_.node().gpus()[gpu].part.copy_rate[index_of(run_.protocol)];
+  const auto part = [&](int of) -> const GpuPart& {
+    return cluster_.node().gpus()[static_cast<std::size_t>(members_.gpu(of))].part;
   };
-  return merges_ && rate(rank) == rate(other) && speed(rank) == speed(other);
+  const std::size_t protocol = index_of(run_.protocol);
+  return merges_ && part(rank).copy_rate[protocol] == part(other).copy_rate[protocol] &&
+         part(rank).sm == part(other).sm && speed(rank) == speed(other);
 }
 
 void Assembly::add_rank(std::uint32_t worker, int rank, std::uint64_t slices) {

@@ -116,8 +116,8 @@ class Assembly {
   /// One worker class per local rank, as GPUs may differ: `share` of the copy rate that the GPU
   /// gives a block of the protocol.
   std::vector<std::uint32_t> worker_classes(double share);
-  /// The same for workers that copy at a rate of their own.
-  std::vector<std::uint32_t> worker_classes(Bandwidth rate);
+  /// The same for workers that copy at rates of their own, by local rank.
+  std::vector<std::uint32_t> worker_classes(const std::vector<Bandwidth>& rates);
 
   /// A worker that is some of the threads of `rank`'s block. It handles `slices` in all.
   std::uint32_t add_worker(const std::vector<std::uint32_t>& classes, const Program& program,

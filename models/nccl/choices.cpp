@@ -12,7 +12,8 @@ namespace {
 struct ListVariable {
   std::string_view name;
   std::optional<std::size_t> (*item)(std::string_view text, NcclVersion version);
-  std::string_view known;  ///< for hints
+  std::string_view known;         ///< for hints
+  std::string_view nothing_left;  ///< up to 2.23: what a list means in which no name is known
 };
 
 constexpr ListVariable kAlgo = {
@@ -23,7 +24,9 @@ constexpr ListVariable kAlgo = {
       if (a && !is_new) return index_of(*a);
       return std::nullopt;
     },
-    "Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT"};
+    "Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT",
+    "is left with an empty list: it goes on with Ring and Tree alone (with Ring alone where it has "
+    "CollNet), and warns of CollNet instead"};
 
 constexpr ListVariable kProto = {
     "NCCL_PROTO",
@@ -31,7 +34,10 @@ constexpr ListVariable kProto = {
       if (const auto p = protocol_from_text(text)) return index_of(*p);
       return std::nullopt;
     },
-    "LL, LL128, Simple"};
+    "LL, LL128, Simple",
+    "is left with an empty list: it goes on with Ring in every protocol, LL128 unchecked, without "
+    "a "
+    "message"};
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
@@ -64,10 +70,15 @@ class ListReader {
       : variable_(variable), value_(value), version_(version) {}
 
   Choices one_for_all(std::vector<std::string>& warnings) {
-    set_all(mask_of(value_, [&](std::string_view item) {
-      warnings.push_back(text() + ": \"" + std::string(item) +
-                         "\" is no name this version knows; NCCL ignores it without a message");
-    }));
+    std::vector<std::string> unknown;
+    const std::uint32_t mask =
+        mask_of(value_, [&](std::string_view item) { unknown.push_back(in_quotes(item)); });
+    set_all(mask);
+    for (const std::string& item : unknown) {
+      warnings.push_back(
+          text() + ": " + item + " is no name this version knows; NCCL " +
+          (mask == 0 ? std::string(variable_.nothing_left) : "passes over it without a message"));
+    }
     return choices_;
   }
 

@@ -29,8 +29,10 @@ struct Choices {
 };
 
 /// Up to 2.23 one list for all collectives, `[^]name,...` ('^': all but these), and unknown names
-/// are passed over with a warning; since 2.24 `[collective:]list;...`, and they are an Error
-/// (src/graph/ tuning.cc, parseList). Names in any case.
+/// are passed over, with a warning here. A list without any known name allows nothing: what NCCL
+/// then does stands in eligibility.cpp (Ring and Tree) and tuning_model.cpp (Ring). Since 2.24
+/// `[collective:]list;...`, and they are an Error (src/graph/ tuning.cc, parseList). Names in any
+/// case.
 Choices read_algorithm_choices(std::string_view value, NcclVersion version,
                                std::vector<std::string>& warnings);
 Choices read_protocol_choices(std::string_view value, NcclVersion version,

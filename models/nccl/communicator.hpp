@@ -26,11 +26,16 @@ struct CommunicatorConfig {
 
 using Communicator = NcclCommunicator;
 
-/// Where a host's GPUs fall apart into groups that NCCL joins by the network, each is a node of its
-/// own, as to NCCL; a warning says so. Not for sends and receives, nor where groups are unlike:
-/// then bytes go through the NICs, but decisions are those of a node that host memory joins.
-/// Throws Error when the environment leaves nothing to work with (no network between several nodes,
-/// nodes or GPUs that are not there, values NCCL refuses).
+/// What NCCL settles on this cluster: what `fabricast decide` shows, with SHARP only where the
+/// fabric gives its trees. Throws Error when the environment leaves nothing to work with (no
+/// network between several nodes, nodes or GPUs that are not there, values NCCL refuses).
+Communicator decided_communicator(const Cluster& cluster, const CommunicatorConfig& config);
+
+/// The same, ready to be simulated. Where a host's GPUs fall apart into groups that NCCL joins by
+/// the network, each is a node of its own, as to NCCL. Groups that are unlike are decided on as
+/// NCCL does, too, but simulated along the rings and trees of a node that host memory joins; so are
+/// sends and receives, which are also decided on that way. Throws Error as the other does, and
+/// where the release has no kernels for a GPU.
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);
 
 /// What its messages cross. REQUIRES: made by make_communicator(), or one node group.

@@ -36,7 +36,8 @@ void add_custom(Assembly& assembly) {
   const CustomProgram& program =
       assembly.keep(std::make_unique<CustomProgram>(run, assembly.partition()));
   const std::vector<std::uint32_t> classes = assembly.worker_classes(1);
-  const std::vector<std::uint32_t> local = assembly.worker_classes(local_rate(assembly));
+  const std::vector<Bandwidth> local_rates(assembly.members().gpus().size(), local_rate(assembly));
+  const std::vector<std::uint32_t> local = assembly.worker_classes(local_rates);
   std::vector<std::uint32_t> workers;
   std::map<std::tuple<int, int, int>, std::uint32_t> receivers;  // rank, peer, channel
   for (std::uint32_t i = 0; i < algorithm.blocks.size(); ++i) {

@@ -167,9 +167,15 @@ std::string why_passed_over(const TunerInput& in, Collective c, Algorithm a) {
   return {};
 }
 
-bool suits_type(const TunerInput& in, Collective c, Algorithm a, int element_bytes) {
-  if (a != Algorithm::nvls && a != Algorithm::nvls_tree) return true;
-  return element_bytes > 1 || (c == Collective::all_gather && in.version >= kNccl2_22);
+std::string why_not_the_type(const TunerInput& in, Collective c, Algorithm a, int element_bytes) {
+  if (!is_nvls(a)) return {};
+  if (c == Collective::all_gather) {
+    // 2.20 and 2.21 turn it into bytes before they ask (src/misc/argcheck.cc, ArgsCheck).
+    return in.version < kNccl2_22
+               ? "up to 2.21 an all_gather is one of bytes, which NVLS leaves out"
+               : "";
+  }
+  return element_bytes > 1 ? "" : "NVLS does not sum elements of one byte";
 }
 
 }  // namespace fabricast

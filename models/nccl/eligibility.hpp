@@ -16,9 +16,10 @@ std::string why_not_in_model(const TunerInput& input, Collective collective, Alg
 /// Why calls pass over what is in the model; "" when they do not.
 std::string why_passed_over(const TunerInput& input, Collective collective, Algorithm algorithm);
 
-/// Whether the switch can do it with elements of this size (src/include/transport.h,
-/// ncclNvlsSupported): it does not sum those of one byte. From 2.22 on all_gather moves any.
-bool suits_type(const TunerInput& input, Collective collective, Algorithm algorithm,
-                int element_bytes);
+/// Why the switch cannot do it with elements of this size (src/include/transport.h,
+/// ncclNvlsSupported): it does not sum those of one byte, which is what 2.21 takes those of an
+/// all_gather for. From 2.22 on all_gather moves any. "" when it can.
+std::string why_not_the_type(const TunerInput& input, Collective collective, Algorithm algorithm,
+                             int element_bytes);
 
 }  // namespace fabricast

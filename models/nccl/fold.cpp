@@ -11,9 +11,9 @@
 namespace fabricast {
 namespace {
 
-class Finder {
+class NodeShiftFinder {
  public:
-  Finder(const Cluster& cluster, const CollectiveRun& run)
+  NodeShiftFinder(const Cluster& cluster, const CollectiveRun& run)
       : cluster_(cluster), run_(run), members_(members_of(run, cluster.nodes())) {}
 
   Fold find() {
@@ -226,7 +226,7 @@ Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
     }
     return none;
   }
-  Fold fold = Finder(cluster, run).find();
+  Fold fold = NodeShiftFinder(cluster, run).find();
   if (!is_tuned(run.collective)) return fold;
   const Members members = members_of(run, cluster.nodes());
   const Partition partition = partition_of(run, members);

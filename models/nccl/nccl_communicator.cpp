@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/nccl/gpu_kernels.hpp"
 #include "models/nccl/nvls_links.hpp"
 #include "sim/error.hpp"
 
@@ -190,6 +191,11 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
                         std::move(warnings),
                         network.settings};
   made.model = tuning_model(tuner_input(node, input, made));
+  if (const int groups = made.graphs.topology.domains(); groups > 1)
+    made.warnings.push_back(apart_text(node, groups) + ": each is a node to it.");
+  if (const int sm = made.model.input.compute_capability_max; !has_kernels(made.version, sm))
+    made.warnings.push_back(why_no_kernels(made.version, sm) +
+                            ". What follows is what its rules would say.");
   const TunerInput& tuned = made.model.input;
   made.p2p = p2p_channels(
       made.graphs.topology,
@@ -199,6 +205,11 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
 }
 
 }  // namespace
+
+std::string apart_text(const NodeDescription& node, int groups) {
+  return fmt::format("the GPUs of {} fall apart into {} groups that NCCL joins by the network",
+                     node.name, groups);
+}
 
 NcclCommunicator make_nccl_communicator(const NodeDescription& node,
                                         const NcclCommunicatorConfig& config) {

@@ -40,12 +40,15 @@ struct NcclCommunicator {
   P2pChannels p2p;
   std::vector<std::string> warnings;  ///< one sentence each, beginning with the variable
   NetworkSettings network;
-  // Of hosts that fall apart into groups of GPUs (TransportRules):
+  // Of hosts that fall apart into groups of GPUs and are to be simulated (TransportRules):
   std::vector<int> domain_of = {};
-  std::vector<std::vector<int>> domain_nics = {};
-  /// Of these, one: as if host memory joined the groups. Sends and receives are decided by it.
+  std::vector<std::vector<int>> domain_nics = {};  ///< empty: the groups are unlike
+  /// One, as if host memory joined the groups: sends and receives, and the ways of unlike groups.
   std::vector<NcclCommunicator> joined = {};
 };
+
+/// "the GPUs of n5 fall apart into 2 groups that NCCL joins by the network"
+std::string apart_text(const NodeDescription& node, int groups);
 
 /// Throws Error when the environment leaves nothing to work with (no HCA for several nodes, GPUs
 /// that a node has not, values NCCL refuses).

@@ -43,10 +43,10 @@ PathType joined(PathType a, PathType b) {
 
 }  // namespace
 
-NcclTopology::NcclTopology(NcclGraph graph, const SearchSettings& settings, int ranks)
+NcclTopology::NcclTopology(NcclGraph graph, const SearchSettings& settings, int ranks, int own)
     : graph_(std::move(graph)), settings_(settings) {
   compute_paths();
-  trim(ranks);
+  trim(ranks, own);
   compute_paths();
 }
 

@@ -27,8 +27,9 @@ PathType next_type(PathType type, NcclVersion version);
 /// A graph with its paths: one node, as one communicator sees it.
 class NcclTopology {
  public:
-  /// `ranks` of the communicator; more of them than the graph has GPUs means several nodes.
-  NcclTopology(NcclGraph graph, const SearchSettings& settings, int ranks);
+  /// `ranks` of the communicator; more of them than the graph has GPUs means several nodes. As rank
+  /// `own` of the node sees it: where the node falls apart, its group alone.
+  NcclTopology(NcclGraph graph, const SearchSettings& settings, int ranks, int own = 0);
 
   const NcclGraph& graph() const { return graph_; }
   NcclVersion version() const { return graph_.version(); }
@@ -42,7 +43,7 @@ class NcclTopology {
   /// Whether the search goes over the network: several nodes, or one that fell apart.
   bool uses_net() const { return uses_net_; }
   /// Groups of GPUs of the host that reach each other without the network. More than one: each is a
-  /// node of its own to NCCL, and the graph holds that of rank 0.
+  /// node of its own to NCCL, and the graph holds that of rank `own`.
   int domains() const { return domains_; }
   /// By rank of the node: GPUs with different numbers reach each other by the network only.
   const std::vector<int>& domain_of() const { return domain_of_; }
@@ -89,7 +90,7 @@ class NcclTopology {
   bool can_use_gdr(TopoVertexId gpu, TopoVertexId net, bool is_read) const;
   TopoVertexId relay_of(TopoVertexId gpu, TopoVertexId net) const;
 
-  void trim(int ranks);
+  void trim(int ranks, int own);
 
   NcclGraph graph_;
   SearchSettings settings_;

@@ -1,7 +1,9 @@
 #include "models/nccl/nccl_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 
 #include "models/nccl/graph_search.hpp"
 #include "models/nccl/settings.hpp"
@@ -128,10 +130,41 @@ void check_found(const NodeDescription& node, const NcclGraph& graph, const Sear
     throw Error(node.name + ": all NICs hang below what is no PCIe switch");
 }
 
+constexpr std::array kGraphs = {&NcclGraphs::ring, &NcclGraphs::tree, &NcclGraphs::collnet_chain,
+                                &NcclGraphs::collnet_direct, &NcclGraphs::nvls};
+
+void agree(ChannelGraph& own, const ChannelGraph& other) {
+  own.channels.resize(std::min(own.channels.size(), other.channels.size()));
+  own.same_channels = own.same_channels && other.same_channels;
+  own.bw_intra = std::min(own.bw_intra, other.bw_intra);
+  own.bw_inter = std::min(own.bw_inter, other.bw_inter);
+  own.type_intra = std::max(own.type_intra, other.type_intra);
+  own.type_inter = std::max(own.type_inter, other.type_inter);
+  own.cross_nic = std::max(own.cross_nic, other.cross_nic);
+}
+
+/// The first rank of each group, ascending.
+std::vector<int> first_ranks(const std::vector<int>& domain_of) {
+  std::vector<int> known, out;
+  for (std::size_t rank = 0; rank < domain_of.size(); ++rank) {
+    if (std::ranges::find(known, domain_of[rank]) != known.end()) continue;
+    known.push_back(domain_of[rank]);
+    out.push_back(static_cast<int>(rank));
+  }
+  return out;
+}
+
 }  // namespace
 
-NcclGraphs exchanged(const NcclGraphs& searched) {
-  NcclGraphs out = searched;
+NcclGraphs exchanged(const NcclGraphs& own, std::span<const NcclGraphs> others,
+                     NcclVersion version) {
+  NcclGraphs out = own;
+  for (const NcclGraphs& other : others) {
+    for (const auto graph : kGraphs) agree(out.*graph, other.*graph);
+    // "Any node with trees" makes all of them slower, in the model (src/graph/tuning.cc, 2.26).
+    if (version >= kNccl2_26 && other.tree.pattern == GraphPattern::tree)
+      out.tree.pattern = GraphPattern::tree;
+  }
   const std::size_t channels = std::min(out.ring.channels.size(), out.tree.channels.size());
   out.ring.channels.resize(channels);
   out.tree.channels.resize(channels);
@@ -140,14 +173,25 @@ NcclGraphs exchanged(const NcclGraphs& searched) {
 
 SearchResult search(const NodeDescription& node, const SearchInput& input) {
   check(node, input);
-  NcclGraph graph = NcclGraph::build(input.collnet ? with_collnet(node) : node, input.version,
-                                     input.gpus, input.nics);
+  const NcclGraph graph = NcclGraph::build(input.collnet ? with_collnet(node) : node, input.version,
+                                           input.gpus, input.nics);
   check_found(node, graph, input);
-  NcclTopology topology(std::move(graph), input.settings,
-                        input.nodes * static_cast<int>(input.gpus.size()));
+  const int ranks = input.nodes * static_cast<int>(input.gpus.size());
+  NcclTopology topology(graph, input.settings, ranks);
   const BandwidthLimits limits = bandwidth_limits(topology);
-  const NcclGraphs searched = search_all(topology, limits, input);
-  return {exchanged(searched), searched, limits.max_bw, limits.total_bw, std::move(topology)};
+  NcclGraphs searched = search_all(topology, limits, input);
+  std::vector<NcclGraphs> by_domain;
+  if (topology.domains() > 1) {
+    by_domain.push_back(searched);
+    for (const int own : first_ranks(topology.domain_of())) {
+      if (own == 0) continue;
+      const NcclTopology other(graph, input.settings, ranks, own);
+      by_domain.push_back(search_all(other, bandwidth_limits(other), input));
+    }
+  }
+  NcclGraphs agreed = exchanged(searched, by_domain, input.version);
+  return {std::move(agreed), std::move(searched), std::move(by_domain),
+          limits.max_bw,     limits.total_bw,     std::move(topology)};
 }
 
 }  // namespace fabricast

@@ -3,6 +3,7 @@
 // rings, trees, CollNet and NVLS, as every rank does when a communicator is created (src/init.cc,
 // initTransportsRank, and src/graph of NCCL 2.21 to 2.30).
 
+#include <span>
 #include <vector>
 
 #include "models/nccl/channel_graph.hpp"
@@ -28,11 +29,13 @@ struct NcclGraphs {
   bool is_collnet_searched = false, is_nvls_searched = false;
 };
 
-/// GPUs in channels are local ranks, nets the indices of the description.
+/// GPUs in channels are local ranks, nets the indices of the description. Where a host falls apart
+/// into groups, channels and topology are those of rank 0.
 struct SearchResult : NcclGraphs {
-  NcclGraphs searched;  ///< as each rank finds them; the base has them as after the exchange
-  float max_bw = 0;     ///< the search's limits, GB/s: widest way,
-  float total_bw = 0;   ///< and all links of a GPU together
+  NcclGraphs searched;  ///< as rank 0 finds them; the base has them as after the exchange
+  std::vector<NcclGraphs> by_domain;  ///< of several groups: as each finds them, by first rank
+  float max_bw = 0;                   ///< the search's limits, GB/s: widest way,
+  float total_bw = 0;                 ///< and all links of a GPU together
   NcclTopology topology;
 };
 
@@ -40,7 +43,10 @@ struct SearchResult : NcclGraphs {
 /// several nodes.
 SearchResult search(const NodeDescription& node, const SearchInput& input);
 
-/// What ranks of equal nodes agree on: the ring and the tree get as many channels as both have.
-NcclGraphs exchanged(const NcclGraphs& searched);
+/// What ranks agree on: of each graph the fewest channels, the least rates and the farthest types
+/// that any of them has, and of ring and tree as many channels as both have (src/init.cc,
+/// initTransportsRank). `others`: of ranks in other groups of GPUs, as nodes are equal.
+NcclGraphs exchanged(const NcclGraphs& own, std::span<const NcclGraphs> others,
+                     NcclVersion version);
 
 }  // namespace fabricast

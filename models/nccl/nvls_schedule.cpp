@@ -11,6 +11,7 @@
 #include <cmath>
 #include <optional>
 
+#include "models/hardware/nvls_rates.hpp"
 #include "models/nccl/collnet_wiring.hpp"
 #include "models/nccl/nvls_links.hpp"
 #include "sim/error.hpp"
@@ -19,8 +20,7 @@ namespace fabricast {
 namespace {
 
 /// Each role's threads of a block's 20 warps: reduce 5, bcast 4; with SHARP 3 and 2
-/// (src/device/all_reduce.h). Scatter and gather copy at a rate of their own
-/// (SoftwareCosts::nvls_copy_rate).
+/// (src/device/all_reduce.h). Scatter and gather copy at a rate of their own (NvlsRates).
 constexpr double kReduceShare = 5.0 / 20, kBcastShare = 4.0 / 20;
 constexpr double kSharpReduceShare = 3.0 / 20, kSharpBcastShare = 2.0 / 20;
 
@@ -35,12 +35,13 @@ class NvlsSchedule {
         heads_in_all_(static_cast<std::uint32_t>(distinct_heads(assembly.run().graph).size())),
         reduce_classes_(assembly.worker_classes(is_sharp() ? kSharpReduceShare : kReduceShare)),
         bcast_classes_(assembly.worker_classes(is_sharp() ? kSharpBcastShare : kBcastShare)),
-        copy_classes_(assembly.worker_classes(copy_rate())),
+        copy_classes_(assembly.worker_classes(copy_rates())),
         programs_(assembly, heads_in_all_) {
     const std::vector<int> all = distinct_heads(assembly.run().graph);
     for (std::uint32_t number = 0; number < heads_in_all_; ++number)
       if (assembly.is_simulated_head(all[number])) heads_.push_back({all[number], number});
     if (is_sharp()) sharp_.emplace(assembly, programs_);
+    assembly.machine().set_multimem(multimem_wire(assembly.cluster().node()));
     for (const int gpu : assembly.members().gpus()) {
       to_switch_.push_back(switch_links(gpu).front());
       from_switch_.push_back(switch_links(gpu).back());
@@ -98,13 +99,27 @@ class NvlsSchedule {
   std::uint32_t heads() const { return static_cast<std::uint32_t>(heads_.size()); }
   int nodes() const { return assembly_.nodes(); }
   bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
-  /// Of scatter and of gather, for the chunk of one head.
-  Bandwidth copy_rate() const {
+  NvlsRates rates(int gpu) const {
+    const NodeGraph& node = assembly_.cluster().node();
+    return nvls_rates(node.gpus()[static_cast<std::size_t>(gpu)].part, assembly_.software());
+  }
+  /// Of scatter and of gather, for the chunk of one head, by local rank.
+  std::vector<Bandwidth> copy_rates() const {
     const SoftwareCosts& software = assembly_.software();
     const double share =
         run().algorithm == Algorithm::nvls_tree ? software.nvls_tree_copy_share : 1;
-    const auto rate = static_cast<double>(software.nvls_copy_rate.bytes_per_s);
-    return {std::llround(rate * share / static_cast<double>(heads_in_all_))};
+    std::vector<Bandwidth> out;
+    for (const int gpu : assembly_.members().gpus()) {
+      const auto rate = static_cast<double>(rates(gpu).copy_rate.bytes_per_s);
+      out.push_back({std::llround(rate * share / static_cast<double>(heads_in_all_))});
+    }
+    return out;
+  }
+  /// Of scatter and of gather; of the slowest GPU, whom the others wait for.
+  Duration copy_overhead() const {
+    Duration most;
+    for (const int gpu : assembly_.members().gpus()) most = std::max(most, rates(gpu).overhead);
+    return most;
   }
   /// Ranks of a node that stand together, and what the head is connected to in their place.
   std::uint32_t groups() const { return (gpus() + kRanksMet - 1) / kRanksMet; }
@@ -130,27 +145,29 @@ class NvlsSchedule {
     return {there.front(), back.back()};
   }
 
-  /// One step as wide as a node.
-  void append_all(Path& path, int node, const std::vector<LinkId>& local) const {
-    for (std::size_t gpu = 0; gpu < local.size(); ++gpu) {
-      append_one(path, node, local[gpu]);
-      if (gpu > 0) path.back() |= kBeside;
+  /// One step as wide as a node. `links`: of a host, which may be several nodes to NCCL.
+  void append_all(Path& path, int node, const std::vector<LinkId>& links) const {
+    for (int local = 0; local < assembly_.gpus(); ++local) {
+      append_one(path, node, links, local);
+      if (local > 0) path.back() |= kBeside;
     }
   }
-  void append_one(Path& path, int node, LinkId local) const {
-    const int of_cluster = assembly_.members().nodes()[static_cast<std::size_t>(node)];
-    path.push_back(assembly_.link(assembly_.cluster().global(of_cluster, local)));
+  void append_one(Path& path, int node, const std::vector<LinkId>& links, int local) const {
+    const auto rank = static_cast<std::size_t>(node * assembly_.gpus() + local);
+    const int host = assembly_.members().node(static_cast<int>(rank));
+    path.push_back(assembly_.link(assembly_.cluster().global(host, links[rank % links.size()])) |
+                   kMultimem);
   }
   /// multimem load-reduce: every rank's memory to the switch, the sum to the head.
   Path load_reduce(int node, std::uint32_t head) const {
     Path path;
     append_all(path, node, to_switch_);
-    append_one(path, node, from_switch_[static_cast<std::size_t>(heads_[head].local)]);
+    append_one(path, node, from_switch_, heads_[head].local);
     return path;
   }
   /// multimem store: the head to the switch, the switch to every rank's memory.
   void append_store(Path& path, int node, std::uint32_t head) const {
-    append_one(path, node, to_switch_[static_cast<std::size_t>(heads_[head].local)]);
+    append_one(path, node, to_switch_, heads_[head].local);
     append_all(path, node, from_switch_);
   }
 
@@ -276,9 +293,9 @@ class NvlsSchedule {
   void connect_node(const NodeWorkers& workers, int node) {
     const auto nvlink = static_cast<std::size_t>(HopKind::nvlink);
     const Duration overhead = assembly_.costs().overhead[nvlink],
-                   sync = assembly_.costs().sync[nvlink];
+                   sync = assembly_.costs().sync[nvlink], copying = copy_overhead();
     for (std::uint32_t head = 0; head < heads(); ++head) {
-      if (reduces()) connect_scatter(workers, head, overhead, sync);
+      if (reduces()) connect_scatter(workers, head, copying, sync);
       if (workers.fan.empty()) continue;
       // One of the eight slots is the fan's; the gatherers' fixed cost is a latency here, as what
       // they receive from is no thread.
@@ -286,7 +303,7 @@ class NvlsSchedule {
       if (reduces() && workers.bcast[head] == workers.reduce[head]) path = load_reduce(node, head);
       if (gathers()) append_store(path, node, head);
       connect_local(workers.bcast[head], workers.fan[head], path, kConnectionSlots - 1, overhead,
-                    gathers() ? sync + overhead : sync);
+                    gathers() ? sync + copying : sync);
       if (gathers()) connect_gather(workers, head);
     }
   }
@@ -366,7 +383,7 @@ class NvlsSchedule {
   std::uint32_t heads_in_all_;
   std::vector<Head> heads_;  ///< that are simulated
   std::vector<std::uint32_t> reduce_classes_, bcast_classes_, copy_classes_;
-  std::vector<LinkId> to_switch_, from_switch_;  ///< of a node, by local rank
+  std::vector<LinkId> to_switch_, from_switch_;  ///< of a host, by place of the GPU
   HeadPrograms programs_;
   std::vector<std::vector<NodeWorkers>> all_;  ///< by lane and node that is simulated
   std::optional<CollnetWiring> sharp_;         ///< NVLS over several nodes

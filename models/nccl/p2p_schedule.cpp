@@ -10,9 +10,9 @@
 namespace fabricast {
 namespace {
 
-constexpr int kBatch = 8;        ///< rounds that a block serves at once
-constexpr int kBlockWarps = 20;  ///< of a block of sends and receives
-constexpr int kRatedWarps = 16;  ///< of the block that GpuPart::copy_rate speaks of
+constexpr int kRoundsOfBlock = 8;  ///< rounds that a block serves at once
+constexpr int kBlockWarps = 20;    ///< of a block of sends and receives
+constexpr int kRatedWarps = 16;    ///< of the block that GpuPart::copy_rate speaks of
 constexpr std::uint32_t kSlots = kConnectionSlots;
 constexpr std::uint32_t kPoolSlots = 16;  ///< NCCL_SHARED_STEPS
 
@@ -105,14 +105,14 @@ bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatc
   batch.copies.clear();
   batch.pooled = config_.plan.shared_buffers;
   int taken = 0, window = 0;
-  for (; cursor < rounds.size() && taken < kBatch; ++cursor) {
+  for (; cursor < rounds.size() && taken < kRoundsOfBlock; ++cursor) {
     const int round = rounds[cursor];
     // Up to 2.21 every eighth round begins a new batch, whatever the channel had before.
     const bool is_old = config_.plan.rules.version < kNccl2_22;
-    if (is_old && taken > 0 && round / kBatch != window) break;
+    if (is_old && taken > 0 && round / kRoundsOfBlock != window) break;
     if (!add_round(rank, channel, round, batch)) continue;
     ++taken;
-    window = round / kBatch;
+    window = round / kRoundsOfBlock;
   }
   if (taken == 0) return false;
   share_block(rank, taken, batch);
@@ -213,7 +213,7 @@ void P2pSchedule::share_slots(std::vector<ExchangeLane>& lanes) const {
 /// one call (NCCL_NET_IB_MAX_RECVS of them at most, as many as a batch has). Of plugins and sockets
 /// a call takes one.
 void P2pSchedule::join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const {
-  std::array<int, kBatch> proxies{};
+  std::array<int, kRoundsOfBlock> proxies{};
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const int from = rounds_.receive_peer(rank, static_cast<int>(lanes[i].tag));
     proxies[i] = is_remote(from, rank) ? ways_.proxy(from, rank, channel) : -1;

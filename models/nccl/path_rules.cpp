@@ -139,9 +139,9 @@ TopoVertexId NcclTopology::relay_of(TopoVertexId gpu, TopoVertexId net) const {
   return gpu;
 }
 
-/// Only the GPUs that rank 0 reaches without the network stay. If these are all ranks, nets are of
-/// no use: until 2.29 they are taken out of the graph, since then the search looks away.
-void NcclTopology::trim(int ranks) {
+/// Only the GPUs that rank `own` reaches without the network stay. If these are all ranks, nets are
+/// of no use: until 2.29 they are taken out of the graph, since then the search looks away.
+void NcclTopology::trim(int ranks, int own) {
   const std::span<const TopoVertexId> view = graph_.all(TopoKind::gpu);
   const std::vector<TopoVertexId> gpus(view.begin(), view.end());
   std::vector<std::size_t> group(gpus.size());
@@ -151,7 +151,7 @@ void NcclTopology::trim(int ranks) {
     for (std::size_t p = 0; p < g; ++p) {
       if (path(gpus[g], gpus[p]).type < PathType::net) group[g] = std::min(group[g], group[p]);
     }
-    if (graph_.vertex(gpus[g]).gpu.rank == 0) mine = group[g];
+    if (graph_.vertex(gpus[g]).gpu.rank == own) mine = group[g];
   }
   domains_ = 0;
   domain_of_.assign(gpus.size(), 0);

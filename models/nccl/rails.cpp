@@ -48,10 +48,10 @@ struct Move {
   Map gpus, nics, channels, links;
 };
 
-class Finder {
+class RailFinder {
  public:
-  Finder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
-         const Partition& partition)
+  RailFinder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
+             const Partition& partition)
       : cluster_(cluster), run_(run), members_(members), partition_(partition) {}
 
   Rails find() const {
@@ -205,12 +205,15 @@ class Finder {
   }
 
   bool has_equal_gpus(const Move& move) const {
-    const auto rate = [&](int local) {
+    const auto part = [&](int local) -> const GpuPart& {
       const auto gpu = static_cast<std::size_t>(members_.gpus()[static_cast<std::size_t>(local)]);
-      return cluster_.node().gpus()[gpu].part.copy_rate[index_of(run_.protocol)];
+      return cluster_.node().gpus()[gpu].part;
     };
-    return std::ranges::all_of(move.gpus,
-                               [&](const auto& m) { return rate(m.first) == rate(m.second); });
+    const std::size_t protocol = index_of(run_.protocol);
+    return std::ranges::all_of(move.gpus, [&](const auto& m) {
+      const GpuPart &from = part(m.first), &to = part(m.second);
+      return from.copy_rate[protocol] == to.copy_rate[protocol] && from.sm == to.sm;
+    });
   }
 
   /// Where the links of all hops go, and whether these are of their kind.
@@ -360,7 +363,7 @@ Rails unfolded_rails(const Partition& partition) {
 
 Rails find_rails(const Cluster& cluster, const CollectiveRun& run, const Members& members,
                  const Partition& partition) {
-  return Finder(cluster, run, members, partition).find();
+  return RailFinder(cluster, run, members, partition).find();
 }
 
 }  // namespace fabricast

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -181,6 +182,13 @@ Partition partition_of(const CollectiveRun& run, const Members& members) {
   input.buffers = run.buffers;
   input.heads = run.heads;
   return partition(input);
+}
+
+int working_channels(const CollectiveRun& run) {
+  if (!run.has_algorithm()) return run.channels;
+  std::set<int> out;
+  for (const ChannelPart& part : partition_of(run, run.members).parts) out.insert(part.channel);
+  return static_cast<int>(out.size());
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,

@@ -107,6 +107,8 @@ void add_carrier(SimulationResult& result, const Carrier& carrier);
 
 /// How the call is split over its channels. REQUIRES: has_algorithm().
 Partition partition_of(const CollectiveRun& run, const Members& members);
+/// How many of the call's channels get work: all of sends and receives. REQUIRES: run.members.
+int working_channels(const CollectiveRun& run);
 
 /// Ranks as of the run's members. One rank: a copy, no links.
 /// REQUIRES: exists() if tuned, count > 0, root < ranks. Throws Error where the network's rung

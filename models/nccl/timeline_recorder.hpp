@@ -23,6 +23,7 @@ class TimelineRecorder final : public Machine, public Observer {
 
   std::uint32_t add_link(LinkSpec spec) override { return machine_.add_link(spec); }
   std::uint32_t add_thread() override { return machine_.add_thread(); }
+  void set_multimem(MultimemWire wire) override { machine_.set_multimem(wire); }
   std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;

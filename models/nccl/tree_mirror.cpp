@@ -9,10 +9,10 @@
 namespace fabricast {
 namespace {
 
-class Finder {
+class MirrorFinder {
  public:
-  Finder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
-         const Partition& partition, const Rails& rails)
+  MirrorFinder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
+               const Partition& partition, const Rails& rails)
       : cluster_(cluster), run_(run), members_(members), partition_(partition), rails_(rails) {}
 
   TreeMirror find() {
@@ -178,7 +178,7 @@ LinkId TreeMirror::representative(const Cluster& cluster, LinkId link) const {
 
 TreeMirror find_mirror(const Cluster& cluster, const CollectiveRun& run, const Members& members,
                        const Partition& partition, const Rails& rails) {
-  return Finder(cluster, run, members, partition, rails).find();
+  return MirrorFinder(cluster, run, members, partition, rails).find();
 }
 
 }  // namespace fabricast

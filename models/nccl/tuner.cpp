@@ -130,8 +130,8 @@ TunerDecision decide(const TuningModel& model, Collective collective, Bytes size
         if (!speaks(a, p)) continue;
         d.candidates.push_back(at_size(model, collective, a, p, all, calls, is_last_resort));
         Candidate& c = d.candidates.back();
-        if (c.excluded.empty() && !suits_type(model.input, collective, a, element_bytes))
-          c = {a, p, c.latency_us, 0, 0, "NVLS does not sum elements of one byte"};
+        const std::string why = why_not_the_type(model.input, collective, a, element_bytes);
+        if (c.excluded.empty() && !why.empty()) c = {a, p, c.latency_us, 0, 0, why};
         if (c.excluded.empty() && (best == nullptr || c.time_us < best->time_us)) best = &c;
       }
     }

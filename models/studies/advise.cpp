@@ -9,6 +9,7 @@
 #include "models/io/unit_text.hpp"
 #include "models/io/words.hpp"
 #include "models/studies/bench_bands.hpp"
+#include "models/studies/nccl_request.hpp"
 
 namespace fabricast {
 
@@ -103,10 +104,12 @@ class Advice {
     result_.best = found.best;
     pin(start);
     explain();
+    hold_back(moves, found);
     add_rows();
     add_idle();
     add_tuner();
-    result_.notes = after_.notes;
+    result_.notes = result_.config.notes;
+    result_.notes.insert(result_.notes.end(), after_.notes.begin(), after_.notes.end());
     add_notes();
     return std::move(result_);
   }
@@ -162,6 +165,95 @@ class Advice {
     }
     out.saves_most = 1 - std::exp(-most);
     out.saves = 1 - std::exp(-sum / rows);
+    return out;
+  }
+
+  /// What saves `least` of some row alone and is no line: each with the reason.
+  void hold_back(const std::vector<Move>& moves, const FoundSettings& found) {
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+      const RowTimes& alone = found.alone[i];
+      if (alone.empty() || is_advised(moves[i])) continue;
+      HeldBack held{moves[i].settings, 0, 0, {}, {}};
+      double sum = 0, most_counting = 0;
+      for (std::size_t r = 0; r < alone.size(); ++r) {
+        const double ratio = alone[r].us / found.at_start[r].us;
+        if (rules_.counts[r]) {
+          sum += std::log(ratio);
+          most_counting = std::max(most_counting, 1 - ratio);
+        }
+        if (1 - ratio <= held.saves_most) continue;
+        held.saves_most = 1 - ratio;
+        held.row = before_.rows[r].what;
+      }
+      if (held.saves_most <= rules_.least) continue;
+      held.saves = 1 - std::exp(sum / static_cast<double>(std::ranges::count(rules_.counts, true)));
+      held.reason =
+          most_counting > rules_.least
+              ? reason_against(moves[i], alone, found.at_start)
+              : fmt::format("only at sizes that do not count for {}", to_text(result_.config.goal));
+      result_.held_back.push_back(std::move(held));
+    }
+    std::ranges::stable_sort(result_.held_back, std::ranges::greater{}, &HeldBack::saves_most);
+  }
+
+  bool is_advised(const Move& move) const {
+    return std::ranges::all_of(move.settings, [&](const auto& setting) {
+      return result_.best.get(setting.first) ==
+             (setting.second ? std::optional<std::string_view>(*setting.second) : std::nullopt);
+    });
+  }
+
+  std::string reason_against(const Move& move, const RowTimes& alone, const RowTimes& start) const {
+    switch (why_no_line(start, alone, start, rules_)) {
+      case NotWorth::nothing:
+        return beside_the_advice(move);
+      case NotWorth::refused:
+        return "NCCL refuses it";
+      case NotWorth::harm:
+        return harm_of(alone, start);
+      case NotWorth::mean:
+        return fmt::format("saves less than {:.3g} % of all sizes that count", 100 * rules_.least);
+      case NotWorth::doubt:
+        return fmt::format(
+            "forces another algorithm or protocol, whose prediction may be {:.3g} "
+            "times too good",
+            doubt_in(alone));
+      case NotWorth::band:
+        return fmt::format(
+            "saves {:.0f} % nowhere: two predictions can be apart by {:.0f} %{}",
+            100 * (1 - 1 / (doubt_in(alone) * (1 + rules_.band))), 100 * rules_.band,
+            doubt_in(alone) > 1
+                ? fmt::format(", and another algorithm's may be {:.3g} times too good",
+                              doubt_in(alone))
+                : "");
+    }
+    return {};
+  }
+
+  std::string beside_the_advice(const Move& move) const {
+    for (const auto& [name, value] : move.settings) {
+      if (const auto advised = result_.best.get(name); advised && value && *advised != *value)
+        return fmt::format("{}={} is worth more", name, *advised);
+    }
+    return "saves too little beside what is advised";
+  }
+
+  std::string harm_of(const RowTimes& alone, const RowTimes& start) const {
+    std::size_t worst = 0;
+    double most = 0;
+    for (std::size_t r = 0; r < alone.size(); ++r) {
+      const double more = alone[r].us / start[r].us - 1;
+      if (!rules_.counts[r] || more <= most) continue;
+      most = more;
+      worst = r;
+    }
+    return fmt::format("{} would take {:.0f} % longer", before_.rows[worst].what, 100 * most);
+  }
+
+  double doubt_in(const RowTimes& times) const {
+    double out = 1;
+    for (std::size_t r = 0; r < times.size(); ++r)
+      if (rules_.counts[r]) out = std::max(out, times[r].doubt);
     return out;
   }
 
@@ -252,6 +344,42 @@ class Advice {
 };
 
 }  // namespace
+
+std::string HeldBack::text() const {
+  std::string out;
+  for (const auto& [name, value] : settings) {
+    if (value) out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, *value);
+  }
+  if (!out.empty()) return out;
+  for (const auto& [name, value] : settings)
+    out += fmt::format("{}{} unset", out.empty() ? "" : ", ", name);
+  return out;
+}
+
+Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
+              std::vector<std::string>& notes) {
+  const auto* bench = std::get_if<BenchConfig>(&work);
+  if (goal != Goal::inference || bench == nullptr) return work;
+  BenchConfig out = *bench;
+  std::vector<int> asked = out.nodes;
+  if (asked.empty()) asked.push_back(load_nodes(out.topology, parts));
+  out.nodes.clear();
+  for (const int nodes : asked) {
+    const Cluster cluster =
+        load_cluster(nccl_request(out.topology, nodes, out.fabric, out.environment, out.version,
+                                  out.gpus_per_node),
+                     parts);
+    const int most = cluster.node().trays();
+    if (std::ranges::find(out.nodes, most) == out.nodes.end()) out.nodes.push_back(most);
+    if (nodes > most)
+      notes.push_back(fmt::format(
+          "inference: a tensor-parallel group lies in {}, so {} counts of the {} nodes; for "
+          "all-reduces across nodes ask with --goal latency.",
+          most > 1 ? "one NVLink domain" : "one node",
+          most > 1 ? fmt::format("one of {} nodes", most) : "one", nodes));
+  }
+  return out;
+}
 
 std::string_view to_text(Goal goal) { return kGoalNames[static_cast<std::size_t>(goal)]; }
 

@@ -29,9 +29,10 @@ const GoalWork& work_of(Goal goal);
 
 struct AdviseConfig {
   Goal goal = Goal::training;
-  Work work;              ///< its environment: where the search starts
-  bool pin_hcas = false;  ///< NCCL_IB_HCA by exact names, whatever it is worth
-  double least = 0.01;    ///< SearchRules::least
+  Work work;                       ///< its environment: where the search starts
+  std::vector<std::string> notes;  ///< of how the work came to be
+  bool pin_hcas = false;           ///< NCCL_IB_HCA by exact names, whatever it is worth
+  double least = 0.01;             ///< SearchRules::least
 };
 
 /// A line of the recommended environment that was not there before, or is no longer.
@@ -43,6 +44,18 @@ struct AdviseLine {
   double saves_most = 0;  ///< of the row that it helps most
   std::string row;        ///< that row
   std::string reason;     ///< there
+};
+
+/// A move that is no line though alone it saves time somewhere.
+struct HeldBack {
+  std::vector<std::pair<std::string, std::optional<std::string>>> settings;
+  double saves = 0;       ///< of the rows that count, the mean; below 0: it costs
+  double saves_most = 0;  ///< of the row that it helps most
+  std::string row;        ///< that row
+  std::string reason;
+
+  /// "NCCL_NVLS_ENABLE=0", "NCCL_IB_HCA unset"
+  std::string text() const;
 };
 
 /// What to expect of a row on the real machine.
@@ -62,10 +75,16 @@ struct AdviseResult {
   std::string hcas;               ///< a value of NCCL_IB_HCA that names all HCAs; "" without
   std::vector<std::string> idle;  ///< variables of the user's that are worth nothing here
   std::optional<TunerPlan> tuner;
-  std::string no_tuner;   ///< why there is none
-  std::size_t tried = 0;  ///< environments
+  std::string no_tuner;             ///< why there is none
+  std::vector<HeldBack> held_back;  ///< the one that saves most first
+  std::size_t tried = 0;            ///< environments
   std::vector<std::string> notes;
 };
+
+/// The work of a goal: of inference, a tensor-parallel group, which lies in a node or in what
+/// NVLink joins. A note says what became of more nodes.
+Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
+              std::vector<std::string>& notes);
 
 /// The settings that the search tries: those that this release reads and this kind of work and
 /// network can feel. In the order in which equal ones are preferred.

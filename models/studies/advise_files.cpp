@@ -94,7 +94,7 @@ std::string verify_one(const AdviseResult& result, Collective collective, int no
   for (const std::string& sizes : size_options(config.sizes))
     out += fmt::format("mpirun -np {} -N {}{} ./build/{} {} -g 1\n", ranks, ranks / nodes,
                        passed_on(result), binary(collective), sizes);
-  out += "# expected busbw, and where 8 of 10 measured ones should lie:\n";
+  out += "# expected busbw, and what 80 % of measured ones lie in:\n";
   for (const AdviseRow* row : rows) out += expected(*row);
   return out;
 }

@@ -26,6 +26,7 @@ std::string advise_json(const AdviseResult& result) {
               {"advised", json_of(result.best)},
               {"lines", Json::array()},
               {"rows", Json::array()},
+              {"held_back", Json::array()},
               {"changes_no_time", result.idle},
               {"hcas", result.hcas},
               {"tuner_rules", Json::array()},
@@ -60,6 +61,12 @@ std::string advise_json(const AdviseResult& result) {
     }
     out["rows"].push_back(std::move(one));
   }
+  for (const HeldBack& held : result.held_back)
+    out["held_back"].push_back({{"what", held.text()},
+                                {"saves", held.saves},
+                                {"saves_most", held.saves_most},
+                                {"row", held.row},
+                                {"reason", held.reason}});
   if (result.tuner) {
     for (const TunerRule& rule : result.tuner->rules)
       out["tuner_rules"].push_back(tuner_csv_line(rule));

@@ -27,9 +27,11 @@ std::string saving(double saves) {
 std::string keep_text(const AdviseResult& result) {
   const bool defaults = setup_of(result.config.work).environment.variables().empty();
   return fmt::format(
-      "Keep {}: nothing that was tried saves {:.3g} % of the time of all sizes that count and, at "
-      "one of them, the {:.0f} % by which predictions of two settings can be apart.\n",
-      defaults ? "NCCL's defaults" : "what you have", 100 * result.config.least, 100 * kNear);
+      "Keep {}: nothing that was tried is sure to save {:.3g} % of the time of all sizes that "
+      "count "
+      "and, at one of them, the {:.0f} % by which predictions of two settings can be apart{}.\n",
+      defaults ? "NCCL's defaults" : "what you have", 100 * result.config.least, 100 * kNear,
+      result.held_back.empty() ? "" : "; what may save less, or is in doubt, stands below");
 }
 
 /// Sizes that do not count may get slower.
@@ -78,7 +80,7 @@ std::string rows_text(const AdviseResult& result) {
   TextTable table("  ");
   const bool step = is_step(result.config.work);
   table.add({"", "now", "advised", "of the time", step ? "tokens/s" : "busbw GB/s",
-             step ? "9 of 10 within" : "8 of 10 within", step ? "" : "choice"});
+             step ? "90 % lie in" : "80 % lie in", step ? "" : "choice"});
   for (const AdviseRow& row : result.rows) {
     table.add({row.after.what + (row.counts ? "" : " *"),
                time_with_unit(row.before, row.before.time_us),
@@ -93,6 +95,37 @@ std::string rows_text(const AdviseResult& result) {
   if (std::ranges::any_of(result.rows, [](const AdviseRow& row) { return !row.counts; }))
     out += fmt::format("  * does not count for {}\n", to_text(result.config.goal));
   return out;
+}
+
+/// Values of one variable that are held back for one reason stand in one line.
+bool is_alike(const HeldBack& a, const HeldBack& b) {
+  return a.settings.front().first == b.settings.front().first && a.reason == b.reason &&
+         a.settings.front().second.has_value() == b.settings.front().second.has_value();
+}
+
+/// In a line the figures are those of the value that saves most.
+std::string held_back_text(const AdviseResult& result) {
+  if (result.held_back.empty()) return {};
+  std::vector<const HeldBack*> best;
+  std::vector<std::string> names;
+  for (const HeldBack& held : result.held_back) {
+    const auto same =
+        std::ranges::find_if(best, [&](const HeldBack* one) { return is_alike(*one, held); });
+    if (same != best.end()) {
+      names[static_cast<std::size_t>(same - best.begin())] += ", " + held.text();
+      continue;
+    }
+    best.push_back(&held);
+    names.push_back(held.text());
+  }
+  TextTable table("  ");
+  table.add({"", "best size", "mean", "at", "why not"});
+  for (std::size_t i = 0; i < best.size(); ++i)
+    table.add({names[i], fmt::format("{:.1f} %", 100 * best[i]->saves_most),
+               fmt::format("{:.1f} %", 100 * best[i]->saves), best[i]->row, best[i]->reason});
+  table.align_right(1);
+  table.align_right(2);
+  return "\nHeld back, though each alone saves time at some size:\n" + table.text();
 }
 
 /// The commands of the script that verifies it.
@@ -112,7 +145,7 @@ std::string advise_text(const AdviseResult& result) {
   std::string out = fmt::format(
       "# fabricast advise: {} on {}, NCCL {}; {} environments simulated\n\n",
       to_text(result.config.goal), result.topology, to_text(setup.version), result.tried);
-  out += lines_text(result) + "\n" + rows_text(result);
+  out += lines_text(result) + "\n" + rows_text(result) + held_back_text(result);
   if (!result.idle.empty()) {
     out += "\nChanges no time here and could go:";
     for (const std::string& name : result.idle) out += " " + name;

@@ -117,14 +117,17 @@ std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted
     if (out.measured) {
       out.basis = fmt::format("{} of {}{}", runs, key->hardware,
                               one_node ? ", one node" : " " + key->network);
-      return out;
+    } else {
+      out.basis = fmt::format("extrapolated from {} on other hardware", runs);
+      if (!key->network.empty()) out.basis += one_node ? ", one node" : " with " + key->network;
+      if (const Band* const new_hardware = find(table.extrapolated, {"", "", "", wanted.range})) {
+        out.lower = std::min(out.lower, new_hardware->lower);
+        out.upper = std::max(out.upper, new_hardware->upper);
+      }
     }
-    out.basis = fmt::format("extrapolated from {} on other hardware", runs);
-    if (!key->network.empty()) out.basis += one_node ? ", one node" : " with " + key->network;
-    if (const Band* const new_hardware = find(table.extrapolated, {"", "", "", wanted.range})) {
-      out.lower = std::min(out.lower, new_hardware->lower);
-      out.upper = std::max(out.upper, new_hardware->upper);
-    }
+    // Where nearly all runs lie on one side, the prediction is an end of the band.
+    out.lower = std::min(out.lower, 1.0);
+    out.upper = std::max(out.upper, 1.0);
     return out;
   }
   return std::nullopt;

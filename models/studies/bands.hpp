@@ -43,10 +43,10 @@ struct BandTable {
 };
 BandTable make_bands(const std::vector<BandSample>& samples);
 
-/// The band of one prediction, and what it rests on.
+/// The band of one prediction, and what it rests on. It holds the prediction.
 struct FoundBand {
-  double lower = 1, upper = 1;
-  bool measured = false;  ///< runs on such hardware
+  double lower = 1, upper = 1;  ///< lower <= 1 <= upper
+  bool measured = false;        ///< runs on such hardware
   int runs = 0;
   std::string basis;  ///< "12 runs of A100_SXM4_80 nvswitch ib", "extrapolated from 30 runs on ib"
 };

@@ -132,6 +132,8 @@ class Bench {
     block.network =
         plan_network(config.network, block.cluster, config.environment, config.version, notes);
     for (const std::string& note : notes) note_once(result_.notes, note);
+    for (const FaultSpec& fault : config.faults)
+      if (std::string note = old_word_note(fault); !note.empty()) note_once(result_.notes, note);
     if (!config.faults.empty()) break_parts(block, gpus_per_host);
     if (config.sharp && !communicator.settings.collnet)
       note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
@@ -279,6 +281,12 @@ class Bench {
 };
 
 }  // namespace
+
+bool BenchResult::completes() const {
+  return std::ranges::all_of(blocks, [](const BenchBlock& block) {
+    return std::ranges::all_of(block.rows, &BenchRow::completes);
+  });
+}
 
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
   const std::int64_t elements = size.count / element_bytes;

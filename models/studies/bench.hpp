@@ -85,7 +85,9 @@ struct BenchRow {
   }
   bool completes() const { return !result.losses.gave_up; }
 
-  /// Of one call of the group; nccl-tests divides too.
+  int working_channels() const { return fabricast::working_channels(decided.run); }
+
+  /// Of one call of the group; nccl-tests divides too. What does not complete has no time.
   Duration call_time() const { return {result.time.ps / decided.run.calls}; }
   double algbw() const { return completes() ? algbw_GBps(size, call_time()) : 0; }
   double busbw() const {
@@ -110,6 +112,9 @@ struct BenchResult {
   std::vector<BenchBlock> blocks;
   std::vector<std::string> notes;  ///< what the reader should know; one sentence each
   MemoCounts simulations;
+
+  /// All rows do.
+  bool completes() const;
 };
 
 /// Runs it all. `progress` gets the share done, 0..1. Throws Error.

@@ -9,7 +9,16 @@ std::optional<FoundBand> band_of(const BenchResult& result, const BenchBlock& bl
   const BenchConfig& config = result.config;
   if (config.custom || config.split || !config.faults.empty() || !config.network.background.empty())
     return std::nullopt;
-  return find_band(bands, band_key(block.cluster.node(), block.nodes, row.collective, row.size));
+  return find_band(bands,
+                   band_key(block.cluster.node(), block.cluster.nodes(), row.collective, row.size));
+}
+
+std::optional<TimeBand> time_band(const BenchResult& result, const BenchBlock& block,
+                                  const BenchRow& row, const BandTable& bands) {
+  const auto band = band_of(result, block, row, bands);
+  if (!band) return std::nullopt;
+  const double time_us = microseconds_of(row.call_time());
+  return TimeBand{band->lower * time_us, band->upper * time_us, band->basis};
 }
 
 std::string bands_text(const BenchResult& result, const BenchBlock& block,
@@ -22,7 +31,7 @@ std::string bands_text(const BenchResult& result, const BenchBlock& block,
     shown = range;
     const auto band = band_of(result, block, *row, bands);
     if (!band) continue;
-    if (out.empty()) out = "# Where 8 of 10 measured times should lie, of the predicted one:\n";
+    if (out.empty()) out = "# 80 % of measured times lie in, around the predicted one:\n";
     out += "# " + band_line(range, *band);
   }
   return out;

@@ -12,6 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Nothing where there is no figure.
+Json figure(const BenchRow& row, double value) { return row.completes() ? Json(value) : Json(); }
+
 Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
   const CollectiveRun& run = row.decided.run;
   Json out = {{"collective", to_text(row.collective)},
@@ -23,12 +26,14 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
               {"routing", to_text(block.network.routing)},
               {"algorithm", row.algorithm()},
               {"protocol", to_text(run.protocol)},
-              {"nchannels", run.channels},
+              {"nchannels", row.working_channels()},
+              {"nchannels_tuner", run.channels},
               {"nthreads", run.threads},
               {"nccl_predicted_us", row.decided.decision.time_us},
-              {"time_us", microseconds_of(row.call_time())},
-              {"algbw_GBps", row.algbw()},
-              {"busbw_GBps", row.busbw()},
+              {"completes", row.completes()},
+              {"time_us", figure(row, microseconds_of(row.call_time()))},
+              {"algbw_GBps", figure(row, row.algbw())},
+              {"busbw_GBps", figure(row, row.busbw())},
               {"launch_us", microseconds_of(row.result.launch)},
               {"events", row.result.events},
               {"events_skipped", row.result.events_skipped},
@@ -48,7 +53,6 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
   if (row.healthy) {
     const Losses& losses = row.result.losses;
     out["healthy_time_us"] = microseconds_of(*row.healthy);
-    out["completes"] = row.completes();
     out["messages_lost"] = losses.lost;
     out["retries_most"] = losses.retries_most;
   }
@@ -71,11 +75,10 @@ Json row_json(const BenchBlock& block, const BenchRow& row, bool explained) {
   return out;
 }
 
-void add_band(Json& out, const std::optional<FoundBand>& band, const BenchRow& row) {
+void add_band(Json& out, const std::optional<TimeBand>& band) {
   if (!band) return;
-  const double time_us = microseconds_of(row.result.time);
-  out["lower_us"] = band->lower * time_us;
-  out["upper_us"] = band->upper * time_us;
+  out["lower_us"] = band->lower_us;
+  out["upper_us"] = band->upper_us;
   out["band_basis"] = band->basis;
 }
 
@@ -89,7 +92,7 @@ std::string bench_json(const BenchResult& result, const BandTable& bands) {
   for (const BenchBlock& block : result.blocks) {
     for (const BenchRow& row : block.rows) {
       rows.push_back(row_json(block, row, config.explain));
-      add_band(rows.back(), band_of(result, block, row, bands), row);
+      add_band(rows.back(), time_band(result, block, row, bands));
     }
   }
   Json out = {{"study", "bench"},

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "models/nccl/communicators.hpp"
 #include "models/nccl/together.hpp"
 #include "models/studies/bench.hpp"
-#include "models/studies/communicators.hpp"
 
 namespace fabricast {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <set>
 
 #include "models/io/counted.hpp"
 #include "models/io/quoting.hpp"
@@ -29,9 +28,10 @@ std::string time_column(Duration time) {
   return fmt::format("{:7.2f}", us);
 }
 
-bool reduces(Collective collective) {
+/// nccl-tests prints one of sendrecv, too (src/sendrecv.cu).
+bool prints_operator(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
-         collective == Collective::reduce;
+         collective == Collective::reduce || collective == Collective::sendrecv;
 }
 
 /// The colour of each rank's group; 0 without a split.
@@ -128,10 +128,12 @@ constexpr const char* kColumns =
     "(GB/s)  (GB/s)       \n";
 
 std::string line(const BenchRow& row, const BenchConfig& config) {
-  const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}    N/A",
-                                       time_column(row.call_time()), row.algbw(), row.busbw());
+  const std::string half = row.completes()
+                               ? fmt::format("  {}  {:6.2f}  {:6.2f}    N/A",
+                                             time_column(row.call_time()), row.algbw(), row.busbw())
+                               : fmt::format("  {:>7}  {:>6}  {:>6}    N/A", "N/A", "N/A", "N/A");
   return fmt::format("{:12d}  {:12d}  {:>8}  {:>6}  {:6d}{}{}\n", row.size.count, row.count,
-                     config.datatype, reduces(row.collective) ? config.op : "none",
+                     config.datatype, prints_operator(row.collective) ? config.op : "none",
                      has_root(row.collective) ? config.root : -1, half, half);
 }
 
@@ -142,13 +144,13 @@ std::string choices(const std::vector<const BenchRow*>& rows) {
       custom != nullptr ? "# What ran, in place of NCCL's own:\n" : "# What NCCL chose:\n";
   for (std::size_t i = 0; i < rows.size();) {
     const CollectiveRun& first = rows[i]->decided.run;
-    int low = first.channels, high = first.channels;
+    int low = rows[i]->working_channels(), high = low;
     std::size_t j = i;
     for (; j < rows.size(); ++j) {
       const CollectiveRun& other = rows[j]->decided.run;
       if (other.algorithm != first.algorithm || other.protocol != first.protocol) break;
-      low = std::min(low, other.channels);
-      high = std::max(high, other.channels);
+      low = std::min(low, rows[j]->working_channels());
+      high = std::max(high, rows[j]->working_channels());
     }
     const std::string channels =
         low == high ? counted(low, "channel") : fmt::format("{}..{} channels", low, high);
@@ -241,12 +243,19 @@ std::string split_text(const BenchBlock& block, const std::vector<const BenchRow
   return out;
 }
 
-std::string csv_line(const BenchRow& row) {
-  return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.4f},{:.4f}", to_text(row.collective),
-                     row.requested.count, row.nodes, row.ranks, csv_field(row.algorithm()),
-                     to_text(row.decided.run.protocol), row.decided.run.channels,
-                     row.decided.run.threads, microseconds_of(row.call_time()), row.algbw(),
+/// ",12.3,4.5,6.7", empty where there is no figure.
+std::string csv_times(const BenchRow& row) {
+  if (!row.completes()) return ",,,";
+  return fmt::format(",{:.3f},{:.4f},{:.4f}", microseconds_of(row.call_time()), row.algbw(),
                      row.busbw());
+}
+
+std::string csv_line(const BenchRow& row) {
+  return fmt::format("{},{},{},{},{},{},{},{},{}", to_text(row.collective), row.requested.count,
+                     row.nodes, row.ranks, csv_field(row.algorithm()),
+                     to_text(row.decided.run.protocol), row.working_channels(),
+                     row.decided.run.channels, row.decided.run.threads) +
+         csv_times(row);
 }
 
 }  // namespace
@@ -254,7 +263,7 @@ std::string csv_line(const BenchRow& row) {
 std::string bench_text(const BenchResult& result, const BandTable& bands) {
   std::string out;
   double busbw_sum = 0;
-  std::size_t rows_in_all = 0;
+  std::size_t rows_done = 0;
   for (const BenchBlock& block : result.blocks) {
     for (const Collective collective : result.config.collectives) {
       std::vector<const BenchRow*> rows;
@@ -268,7 +277,7 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
       for (const BenchRow* row : rows) {
         out += line(*row, result.config);
         busbw_sum += row->busbw();
-        ++rows_in_all;
+        rows_done += row->completes() ? 1 : 0;
       }
       out +=
           "#\n" + (rows.front()->decided.run.has_algorithm() ? choices(rows) : p2p_choices(rows));
@@ -286,11 +295,14 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
   if (result.config.explain_fold && result.simulations.asked > 0)
     out += fmt::format("# simulations: asked {}, simulated {}\n", result.simulations.asked,
                        result.simulations.simulated);
+  if (!result.completes())
+    out += "# completes: no. A row without a time never ends; the averages leave it out.\n";
   for (const std::string& note : result.notes) out += fmt::format("# note: {}\n", note);
   out +=
       "# note: in-place and out-of-place are not told apart; nothing is validated (#wrong N/A).\n";
-  out += fmt::format("# Avg bus bandwidth    : {:g}\n",
-                     rows_in_all > 0 ? busbw_sum / static_cast<double>(rows_in_all) : 0.0);
+  const std::string mean =
+      rows_done > 0 ? fmt::format("{:g}", busbw_sum / static_cast<double>(rows_done)) : "N/A";
+  out += fmt::format("# Avg bus bandwidth    : {}\n", mean);
   out += fmt::format("# digest {:016x}\n", bench_digest(result));
   return out;
 }
@@ -298,20 +310,18 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
 std::string bench_csv(const BenchResult& result, const BandTable& bands) {
   const bool banded = !bands.bands.empty();
   std::string out =
-      "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,"
-      "busbw_GBps";
-  out += banded ? ",lower_us,upper_us\n" : "\n";
+      "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nchannels_tuner,nthreads,"
+      "time_us,algbw_GBps,busbw_GBps";
+  out += banded ? ",lower_us,upper_us,completes\n" : ",completes\n";
   for (const BenchBlock& block : result.blocks) {
     for (const BenchRow& row : block.rows) {
       out += csv_line(row);
-      const auto band = band_of(result, block, row, bands);
-      const double time_us = microseconds_of(row.result.time);
-      if (band) {
-        out += fmt::format(",{:.3f},{:.3f}", band->lower * time_us, band->upper * time_us);
+      if (const auto band = time_band(result, block, row, bands)) {
+        out += fmt::format(",{:.3f},{:.3f}", band->lower_us, band->upper_us);
       } else if (banded) {
         out += ",,";
       }
-      out += '\n';
+      out += row.completes() ? ",yes\n" : ",no\n";
     }
   }
   return out;
@@ -321,15 +331,11 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  std::set<int> used;
-  for (const ChannelPart& channel : result.partition.parts) used.insert(channel.channel);
-  const auto channels =
-      run.has_algorithm() ? std::ssize(used) : static_cast<std::ptrdiff_t>(run.channels);
   std::string out =
       fmt::format("#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
                   run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
                   to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
-                  counted(channels, "channel"), run.threads,
+                  counted(row.working_channels(), "channel"), run.threads,
                   fmt::format("{:.2f}", microseconds_of(result.time)));
   const auto part = [&](const char* name, Duration time) {
     out += fmt::format("#   {:<18} {:12.2f} us {:6.1f} %\n", name, microseconds_of(time),

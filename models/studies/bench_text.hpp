@@ -14,7 +14,8 @@ namespace fabricast {
 /// else is behind '#'.
 std::string bench_text(const BenchResult& result, const BandTable& bands = {});
 /// A stable contract: collective, size_bytes, nodes, ranks, algorithm, protocol, nchannels,
-/// nthreads, time_us, algbw_GBps, busbw_GBps; with bands lower_us, upper_us.
+/// nchannels_tuner, nthreads, time_us, algbw_GBps, busbw_GBps; with bands lower_us, upper_us;
+/// completes. What does not complete has no time_us, algbw_GBps and busbw_GBps.
 std::string bench_csv(const BenchResult& result, const BandTable& bands = {});
 /// Inputs, digest and rows; keys in docs/commands.md.
 std::string bench_json(const BenchResult& result, const BandTable& bands = {});

@@ -7,8 +7,8 @@
 
 #include "models/hardware/gpu_sms.hpp"
 #include "models/io/unit_text.hpp"
+#include "models/nccl/communicators.hpp"
 #include "models/studies/bench.hpp"
-#include "models/studies/communicators.hpp"
 
 namespace fabricast {
 namespace {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "models/io/topology_name.hpp"
 #include "models/nccl/custom_call.hpp"
 #include "models/nccl/fold.hpp"
 #include "models/studies/bench.hpp"
@@ -49,10 +50,8 @@ class Study {
   Study(const CutoverConfig& config, const PartsCatalogue& parts, const ForEach& for_each)
       : parts_(parts), for_each_(for_each) {
     result_.config = config;
-    if (config.sharp && !config.environment.get("NCCL_COLLNET_ENABLE")) {
-      result_.config.environment.set("NCCL_COLLNET_ENABLE", "1");
-      note("SHARP: as with NCCL_COLLNET_ENABLE=1.");
-    }
+    if (config.sharp && !config.environment.get("NCCL_COLLNET_ENABLE"))
+      note("--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
   }
 
   CutoverResult run() {
@@ -397,19 +396,20 @@ std::vector<CutoverVariant> cutover_sensitivity(const CutoverConfig& config,
   variant = config;
   variant.oversubscription = 2;
   add("leaves oversubscribed 2:1", variant);
-  if (!config.sharp) {
+  if (!config.sharp || !config.environment.get("NCCL_COLLNET_ENABLE")) {
     variant = config;
     variant.sharp = true;
+    variant.environment.set("NCCL_COLLNET_ENABLE", "1");
     add("SHARP", variant);
   }
   const Cluster cluster = load_cluster({config.topology, 1, {}}, parts);
   const NodeGraph& node = cluster.node();
   if (node.nics().size() > 1 && !config.environment.get("NCCL_IB_HCA")) {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < node.nics().size(); i += 2) names.push_back(node.nics()[i].name);
+    NodeChanges half;
+    half.nics = static_cast<int>(node.nics().size() + 1) / 2;
     variant = config;
-    variant.environment.set("NCCL_IB_HCA", fmt::format("={}", fmt::join(names, ",")));
-    add(fmt::format("{} of {} NICs", names.size(), node.nics().size()), variant);
+    variant.topology = with_changes(config.topology, half);
+    add(fmt::format("{} of {} NICs", half.nics, node.nics().size()), variant);
   }
   return out;
 }

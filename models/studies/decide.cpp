@@ -7,6 +7,7 @@
 
 #include "models/io/unit_text.hpp"
 #include "models/nccl/call_plan.hpp"
+#include "models/studies/bench.hpp"
 #include "models/studies/nccl_request.hpp"
 #include "sim/error.hpp"
 
@@ -59,7 +60,9 @@ std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collec
   DecideRow row;
   row.collective = collective;
   row.requested = size;
-  row.count = size.count / message_size(collective, 1, kElementBytes, ranks).count;
+  row.count = element_count(collective, size, kElementBytes, ranks);
+  if (row.count == 0)  // too little for nccl-tests, but not for NCCL
+    row.count = size.count / message_size(collective, 1, kElementBytes, ranks).count;
   if (row.count == 0) return std::nullopt;
   row.size = message_size(collective, row.count, kElementBytes, ranks);
   row.decision = decide(communicator.model, collective, row.size);

@@ -33,10 +33,10 @@ struct DecideConfig {
 struct DecideRow {
   Collective collective{};
   Bytes requested;         ///< as asked for
-  Bytes size;              ///< what NCCL sees: the count is rounded down to whole elements
+  Bytes size;              ///< what NCCL sees: the count is rounded down, as element_count() does
   std::int64_t count = 0;  ///< NCCL's meaning; always > 0
   TunerDecision decision;
-  int channels = 0;              ///< that get work
+  int channels = 0;              ///< that get work: as many as the decision's, or fewer
   int threads = 0;               ///< per channel
   std::int64_t chunk_bytes = 0;  ///< 2.22+: of a middle channel, or the first if there are <= two
 };

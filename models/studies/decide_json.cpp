@@ -34,6 +34,7 @@ Json row_json(const DecideBlock& block, const DecideRow& row) {
     out["algorithm"] = to_text(*row.decision.algorithm);
     out["protocol"] = to_text(row.decision.protocol);
     out["nchannels"] = row.channels;
+    out["nchannels_tuner"] = row.decision.channels;
     out["nthreads"] = row.threads;
     out["chunk_bytes"] = row.chunk_bytes;
     out["predicted_us"] = row.decision.time_us;

@@ -106,10 +106,10 @@ std::string csv_line(const DecideResult& result, const DecideBlock& block, const
   const std::string call =
       fmt::format("{},{},{},{},{}", to_text(block.communicator.version), csv_field(result.topology),
                   block.communicator.hosts, to_text(row.collective), row.requested.count);
-  if (!row.decision.algorithm) return call + ",none,none,,,,\n";
-  return fmt::format("{},{},{},{},{},{},{:.9g}\n", call, to_text(*row.decision.algorithm),
-                     to_text(row.decision.protocol), row.channels, row.threads, row.chunk_bytes,
-                     row.decision.time_us);
+  if (!row.decision.algorithm) return call + ",none,none,,,,,\n";
+  return fmt::format("{},{},{},{},{},{},{},{:.9g}\n", call, to_text(*row.decision.algorithm),
+                     to_text(row.decision.protocol), row.channels, row.decision.channels,
+                     row.threads, row.chunk_bytes, row.decision.time_us);
 }
 
 }  // namespace
@@ -161,8 +161,8 @@ std::string decide_text(const DecideResult& result) {
 
 std::string decide_csv(const DecideResult& result) {
   std::string out =
-      "nccl,topology,nodes,collective,size_bytes,algorithm,protocol,nchannels,nthreads,chunk_bytes,"
-      "predicted_us\n";
+      "nccl,topology,nodes,collective,size_bytes,algorithm,protocol,nchannels,nchannels_tuner,"
+      "nthreads,chunk_bytes,predicted_us\n";
   for (const DecideBlock& block : result.blocks) {
     for (const DecideRow& row : block.rows) out += csv_line(result, block, row);
   }

@@ -10,8 +10,8 @@ namespace fabricast {
 /// For people: sizes of equal choice joined, and where one choice gives way to the next.
 std::string decide_text(const DecideResult& result);
 /// A stable contract: nccl, topology, nodes, collective, size_bytes, algorithm, protocol,
-/// nchannels, nthreads, chunk_bytes, predicted_us. A refused call is none, none and four empty
-/// fields.
+/// nchannels, nchannels_tuner, nthreads, chunk_bytes, predicted_us. A refused call is none, none
+/// and five empty fields.
 std::string decide_csv(const DecideResult& result);
 /// Inputs, rows with all candidates, and where choices change; keys in docs/commands.md.
 std::string decide_json(const DecideResult& result);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kFaultGrammar =
     "write: link NAME rate 50%, nic node3:mlx5_0 down 2s, link NAME flap 10s 90%, "
-    "gpu node0:gpu3 slow 80%";
+    "gpu node0:gpu3 speed 80%";
 
 class FaultReader {
  public:
@@ -33,7 +33,9 @@ class FaultReader {
     spec_.part =
         word<Part>(words_[0], {{"link", Part::link}, {"nic", Part::nic}, {"gpu", Part::gpu}});
     using Effect = FaultSpec::Effect;
-    constexpr std::array<std::pair<const char*, Effect>, 4> kEffects = {{{"rate", Effect::rate},
+    // "slow" is what "speed" was called before.
+    constexpr std::array<std::pair<const char*, Effect>, 5> kEffects = {{{"rate", Effect::rate},
+                                                                         {"speed", Effect::slow},
                                                                          {"slow", Effect::slow},
                                                                          {"down", Effect::down},
                                                                          {"flap", Effect::flap}}};
@@ -84,7 +86,7 @@ class FaultReader {
   void read_effect() {
     const bool is_gpu = spec_.part == FaultSpec::Part::gpu;
     if (is_gpu != (spec_.effect == FaultSpec::Effect::slow))
-      throw Error(fmt::format("\"{}\": a GPU can be slow; links and NICs have a rate, are down or "
+      throw Error(fmt::format("\"{}\": a GPU has a speed; links and NICs have a rate, are down or "
                               "flap",
                               spec_.text),
                   kFaultGrammar);

@@ -58,6 +58,16 @@ std::string given_up(const Cluster& cluster, const Retry& retry, const BenchRow&
 
 }  // namespace
 
+std::string old_word_note(const FaultSpec& fault) {
+  if (fault.effect != FaultSpec::Effect::slow || fault.text.find(" slow ") == std::string::npos)
+    return {};
+  return fmt::format(
+      "fault \"{}\": {:.4g} % of the speed is left; write \"speed\", the word \"slow\" goes with "
+      "the "
+      "next version.",
+      fault.text, 100 * fault.share);
+}
+
 std::vector<std::string> fault_notes(const Cluster& cluster, const Retry& retry,
                                      const BenchRow& row) {
   if (!row.completes()) return {given_up(cluster, retry, row)};

@@ -17,6 +17,8 @@ namespace fabricast {
 
 namespace {
 
+FoundBand assumed_band() { return {0.8, 1.25, false, 0, "assumed"}; }
+
 /// A cluster as somebody has it, and NCCL on it.
 struct Job {
   Cluster cluster;
@@ -46,8 +48,9 @@ class Expecter {
                       config_.gpus_per_process, out_.ranks / healthy.communicator.hosts));
     out_.notes = healthy.communicator.warnings;
     for (Suspect& cause :
-         possible_causes(healthy.cluster, config_.collective, config_.environment, config_.sharp))
-      out_.causes.push_back({std::move(cause), {}, {}});
+         possible_causes(healthy.cluster, {config_.collective, config_.environment, config_.version,
+                                           config_.release_said, config_.sharp}))
+      out_.causes.push_back({std::move(cause), {}});
     choose(healthy);
     const bool fewer = healthy.cluster.nodes() > kCauseNodesMax;
     simulate_all(fewer);
@@ -59,12 +62,16 @@ class Expecter {
   Job job(const Suspect& cause, int nodes) const {
     Environment environment = config_.environment;
     for (const auto& [name, value] : cause.environment) environment.set(name, value);
+    const NcclVersion version = cause.release.value_or(config_.version);
     const TopologyRequest asked = nccl_request(config_.topology, nodes, config_.fabric, environment,
-                                               config_.version, config_.gpus_per_node);
-    Cluster cluster = load_cluster(asked, parts_);
+                                               version, config_.gpus_per_node);
+    PartsCatalogue other;
+    if (cause.network) other = with_network(cause, load_cluster(asked, parts_).node(), parts_);
+    const PartsCatalogue& parts = cause.network ? other : parts_;
+    Cluster cluster = load_cluster(asked, parts);
     Communicator communicator =
-        make_communicator(cluster, {config_.version, environment, config_.gpus_per_node,
-                                    config_.sharp, describe_nodes(asked, parts_).node});
+        make_communicator(cluster, {version, environment, config_.gpus_per_node, config_.sharp,
+                                    describe_nodes(asked, parts).node});
     apply_hardware(cause, cluster);
     return {std::move(cluster), std::move(communicator)};
   }
@@ -88,13 +95,24 @@ class Expecter {
       const DecidedCall call = decide(healthy, row.size);
       JudgeRow& out = out_.rows.emplace_back();
       out.size = row.size;
-      out.band = find_band(bands_, band_key(healthy.cluster.node(), healthy.cluster.nodes(),
-                                            config_.collective, row.size))
-                     .value_or(FoundBand{0.8, 1.25, false, 0, "assumed"});
+      out.band = band_of(healthy, row.size);
       out.algorithm = is_tuned(config_.collective) ? to_text(call.run.algorithm) : "none";
       out.protocol = to_text(call.run.protocol);
-      out.channels = call.run.channels;
+      out.channels = working_channels(call.run);
     }
+  }
+
+  /// Of the network that NCCL takes there.
+  FoundBand band_of(const Job& job, Bytes size) const {
+    BandKey key = band_key(job.cluster.node(), job.cluster.nodes(), config_.collective, size);
+    if (key.network != "none") key.network = to_text(job.communicator.network.kind);
+    return find_band(bands_, key).value_or(assumed_band());
+  }
+
+  /// A cause's times are no better known than where no run was measured.
+  RowLimits limits_of(const Job& job, Bytes size) const {
+    const FoundBand band = band_of(job, size), assumed = assumed_band();
+    return {std::min(band.lower, assumed.lower), std::max(band.upper, assumed.upper)};
   }
 
   double time_us(const Job& job, const Suspect& cause, Bytes size) const {
@@ -113,6 +131,8 @@ class Expecter {
       try {
         jobs.back().emplace(job(simulated.cause, fewer ? kCauseNodesMax : config_.nodes));
         simulated.times_us.resize(out_.rows.size());
+        for (const JudgeRow& row : out_.rows)
+          simulated.limits.push_back(limits_of(*jobs.back(), row.size));
       } catch (const Error& error) {
         simulated.refused = error.what();
       }
@@ -170,21 +190,29 @@ RowVerdict verdict_of(const JudgeRow& row) {
   return ratio < row.band.lower ? RowVerdict::above : RowVerdict::within;
 }
 
-/// One row in ten may be off: the band holds most rows of a good prediction, not all.
+/// One row in ten may be slow by itself.
 bool is_few(std::ptrdiff_t rows, std::size_t of) {
   return 10 * rows <= static_cast<std::ptrdiff_t>(of);
+}
+
+/// The band holds 8 of 10 rows of a good prediction.
+bool holds(std::ptrdiff_t inside, std::size_t of) {
+  return 10 * inside >= 8 * static_cast<std::ptrdiff_t>(of);
 }
 
 JudgeVerdict verdict_of(const JudgeResult& result) {
   const auto count = [&](RowVerdict verdict) {
     return std::ranges::count(result.rows, verdict, &JudgeRow::verdict);
   };
-  if (is_few(count(RowVerdict::below), result.rows.size()))
-    return 2 * count(RowVerdict::above) > std::ssize(result.rows) ? JudgeVerdict::faster
-                                                                  : JudgeVerdict::as_expected;
-  const bool healthy_fits = std::ranges::any_of(
-      result.ranking.front().fits, [](const FitOfPrediction& fit) { return fit.which == 0; });
-  return healthy_fits ? JudgeVerdict::unexplained : JudgeVerdict::explained;
+  const std::size_t rows = result.rows.size();
+  if (is_few(count(RowVerdict::below), rows))
+    return holds(count(RowVerdict::within), rows) ? JudgeVerdict::as_expected
+                                                  : JudgeVerdict::faster;
+  const std::vector<FitOfPrediction>& best = result.ranking.front().fits;
+  const bool nothing =
+      std::ranges::any_of(best, [](const FitOfPrediction& fit) { return fit.which == 0; });
+  const auto explained = static_cast<std::ptrdiff_t>(rows - best.front().outside);
+  return nothing || !holds(explained, rows) ? JudgeVerdict::unexplained : JudgeVerdict::explained;
 }
 
 }  // namespace
@@ -214,24 +242,25 @@ JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation) {
   out.causes = std::move(expectation.causes);
   out.notes = std::move(expectation.notes);
   std::vector<double> measured;
-  double limit = 0;
+  std::vector<std::vector<RowLimits>> limits;
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     JudgeRow& row = out.rows[i];
     row.measured_us = config.rows[i].measured_us;
     row.verdict = verdict_of(row);
     measured.push_back(row.measured_us);
-    limit = std::max({limit, std::log(row.band.upper), -std::log(row.band.lower)});
   }
   std::vector<std::vector<double>> predicted;
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < out.causes.size(); ++i) {
     if (!out.causes[i].refused.empty()) continue;
     predicted.push_back(out.causes[i].times_us);
+    limits.push_back(out.causes[i].limits);
     numbers.push_back(i);
   }
-  out.ranking = rank_predictions(measured, predicted, limit);
+  out.ranking = rank_predictions(measured, predicted, limits);
   for (FitGroup& group : out.ranking) {
     for (FitOfPrediction& fit : group.fits) fit.which = numbers[fit.which];
+    std::ranges::stable_partition(group.fits, [](const auto& fit) { return fit.which == 0; });
   }
   const std::vector<double>& healthy = out.causes.front().times_us;
   for (const std::size_t i : numbers) {

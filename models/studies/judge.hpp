@@ -30,6 +30,9 @@ struct JudgeConfig {
   std::string datatype = "float";  ///< nccl-tests' name
   int root = 0;
   std::vector<JudgedRow> rows;
+  int wrong_rows = 0;              ///< of the log, left out: their values were wrong
+  bool release_said = false;       ///< by the log or the user: another one is no suspect
+  std::vector<std::string> basis;  ///< whence collective, ranks and nodes are known
 };
 
 enum class RowVerdict : std::uint8_t { within, below, above };  ///< of bandwidth, against the band
@@ -48,14 +51,15 @@ struct JudgeRow {
 struct SimulatedSuspect {
   Suspect cause;
   std::vector<double> times_us;
-  std::string refused;
+  std::vector<RowLimits> limits = {};  ///< of measured times over these
+  std::string refused = {};
 };
 
 enum class JudgeVerdict : std::uint8_t {
-  as_expected,
-  faster,      ///< than the topology allows: is it the right one?
-  explained,   ///< slow, and the first causes fit
-  unexplained  ///< slow, and no cause fits better than none
+  as_expected,  ///< 8 of 10 rows, and no more than one in ten is slower
+  faster,       ///< than the topology allows: is it the right one?
+  explained,    ///< slow, and the first causes have 8 of 10 rows
+  unexplained   ///< slow, and no cause has, or none has more than "as described"
 };
 std::string_view to_text(JudgeVerdict verdict);
 

@@ -36,19 +36,16 @@ std::vector<int> nics_across(const NodeGraph& node) {
 
 class Suspects {
  public:
-  Suspects(const Cluster& cluster, Collective collective, const Environment& environment,
-           bool sharp)
-      : cluster_(cluster),
-        node_(cluster.node()),
-        collective_(collective),
-        environment_(environment),
-        sharp_(sharp) {}
+  Suspects(const Cluster& cluster, const SuspectedRun& run)
+      : cluster_(cluster), node_(cluster.node()), run_(run) {}
 
   std::vector<Suspect> list() {
     add({"", "as described", ""});
     if (cluster_.nodes() > 1) network();
     inside();
-    if (is_tuned(collective_)) choices();
+    if (is_tuned(run_.collective)) choices();
+    if (cluster_.nodes() > 1) other_networks();
+    if (is_tuned(run_.collective)) pairs();
     return std::move(out_);
   }
 
@@ -57,7 +54,7 @@ class Suspects {
 
   /// What the job sets itself is no deviation.
   bool is_set(const char* name, std::string_view value) const {
-    return environment_.get(name) == value;
+    return run_.environment.get(name) == value;
   }
 
   void network() {
@@ -81,6 +78,12 @@ class Suspects {
              "NCCL_DEBUG=INFO: \"NET/Socket : Using\"; as for sockets, and NCCL_SOCKET_IFNAME",
              {{"NCCL_IB_DISABLE", "1"}, {"NCCL_SOCKET_IFNAME", "=ib0"}}});
       hcas();
+    } else if (needs_plugin(first.part.network)) {
+      add({"sockets",
+           "sockets instead of the network's plugin",
+           "NCCL_DEBUG=INFO: \"Using network Socket\"; NCCL_NET_PLUGIN, the plugin in the "
+           "container's LD_LIBRARY_PATH",
+           {{"NCCL_NET_PLUGIN", "none"}}});
     }
     for (const int per_cent : {50, 25}) {
       add({fmt::format("port-{}", per_cent),
@@ -102,7 +105,7 @@ class Suspects {
          {},
          Hardware::nic_slot,
          0.5});
-    if (is_tuned(collective_) && !nics_across(node_).empty()) {
+    if (is_tuned(run_.collective) && !nics_across(node_).empty()) {
       add({"other-socket",
            "NICs of the other socket: every channel crosses between the CPUs",
            "nvidia-smi topo -m; NCCL_TOPO_FILE of the machine type; NIC order and affinity in "
@@ -147,7 +150,7 @@ class Suspects {
   }
 
   void choices() {
-    if (!environment_.get("NCCL_MAX_NCHANNELS"))
+    if (!run_.environment.get("NCCL_MAX_NCHANNELS"))
       add({"channels-2",
            "two channels only",
            "NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS; \"coll channels\" "
@@ -157,7 +160,7 @@ class Suspects {
       const bool collnet =
           algorithm == Algorithm::collnet_direct || algorithm == Algorithm::collnet_chain;
       const std::string name(to_text(algorithm));
-      if ((collnet && !sharp_) || is_set("NCCL_ALGO", name)) continue;
+      if ((collnet && !run_.sharp) || is_set("NCCL_ALGO", name)) continue;
       add({"algo-" + name,
            fmt::format("algorithm {} throughout", name),
            "NCCL_ALGO, a tuner plugin; NCCL_DEBUG_SUBSYS=TUNING (2.24 and later) prints the choice",
@@ -174,11 +177,86 @@ class Suspects {
     }
   }
 
+  /// Networks that machines with these GPUs are rented with, too.
+  void other_networks() {
+    struct Other {
+      const char* name;
+      const char* title;
+      const char* check;
+      NetKind kind;
+      const char* part;
+      bool own_rate;
+      int generation;  ///< of the GPUs, sm / 10; 0 = any
+    };
+    constexpr std::array<Other, 6> kOthers = {{
+        {"roce", "RoCE instead of InfiniBand", "ibstat: Link layer; show_gids", NetKind::roce, "",
+         true, 0},
+        {"tcpxo", "GPUDirect-TCPXO (A3 Mega), 200 Gb/s per NIC",
+         "NCCL_DEBUG=INFO: \"Using network FasTrak\"; the machine type", NetKind::tcpxo,
+         "gVNIC_TCPXO", false, 9},
+        {"tcpx", "GPUDirect-TCPX (A3 High), 200 Gb/s per NIC",
+         "NCCL_DEBUG=INFO: \"Using network GPUDirectTCPX\"; the machine type", NetKind::tcpx,
+         "gVNIC_TCPX", false, 9},
+        {"efa", "libfabric on EFA (p4d), 100 Gb/s per NIC",
+         "NCCL_DEBUG=INFO: \"Using network AWS Libfabric\"; fi_info -p efa", NetKind::efa, "EFA_v1",
+         false, 8},
+        {"efa", "libfabric on EFA (p5), at the same rate",
+         "NCCL_DEBUG=INFO: \"Using network AWS Libfabric\"; fi_info -p efa", NetKind::efa, "EFA_v2",
+         true, 9},
+        {"efa", "libfabric on EFA (p6), at the same rate",
+         "NCCL_DEBUG=INFO: \"Using network AWS Libfabric\"; fi_info -p efa", NetKind::efa, "EFA_v4",
+         true, 10},
+    }};
+    const NetKind own = node_.nics().front().part.network;
+    if (!has_verbs(own)) return;
+    for (const Other& other : kOthers) {
+      if (other.kind == own) continue;
+      if (other.generation != 0 && other.generation != node_.gpus().front().part.sm / 10) continue;
+      Suspect& added = out_.emplace_back();
+      added.name = other.name;
+      added.title = other.title;
+      added.check = other.check;
+      added.network = other.kind;
+      added.nic_part = other.part;
+      added.own_rate = other.own_rate;
+    }
+  }
+
+  /// The choice and the hardware behind it go wrong for different reasons, often both at a time.
+  void pairs() {
+    std::vector<Suspect> choices;
+    // Blackwell has no kernels before NCCL 2.25.
+    const bool runs_old = node_.gpus().front().part.sm < 100;
+    if (runs_old && !run_.release_said && kNccl2_21_5 < run_.version) {
+      Suspect& old = choices.emplace_back();
+      old.name = "nccl-" + to_text(kNccl2_21_5);
+      old.title = fmt::format("NCCL {} or a release near it", to_text(kNccl2_21_5));
+      old.check = "NCCL_DEBUG=VERSION; strings libnccl.so | grep \"NCCL version\"";
+      old.release = kNccl2_21_5;
+      add(old);
+    }
+    for (const Suspect& one : out_) {
+      if (one.name == "algo-Ring") choices.push_back(one);
+    }
+    const std::vector<Suspect> alone = out_;
+    for (const Suspect& choice : choices) {
+      for (const Suspect& half : alone) {
+        if (half.name != "half-hcas" && half.name != "ports-50") continue;
+        Suspect both = half;
+        both.name = choice.name + "+" + half.name;
+        both.title = choice.title + ", and " + half.title;
+        both.check = choice.check + "; " + half.check;
+        both.environment.insert(both.environment.end(), choice.environment.begin(),
+                                choice.environment.end());
+        both.release = choice.release;
+        add(std::move(both));
+      }
+    }
+  }
+
   const Cluster& cluster_;
   const NodeGraph& node_;
-  Collective collective_;
-  const Environment& environment_;
-  bool sharp_;
+  const SuspectedRun& run_;
   std::vector<Suspect> out_;
 };
 
@@ -199,9 +277,23 @@ bool touches(const NodeLink& link, VertexId vertex) {
 
 }  // namespace
 
-std::vector<Suspect> possible_causes(const Cluster& cluster, Collective collective,
-                                     const Environment& environment, bool sharp) {
-  return Suspects(cluster, collective, environment, sharp).list();
+std::vector<Suspect> possible_causes(const Cluster& cluster, const SuspectedRun& run) {
+  return Suspects(cluster, run).list();
+}
+
+PartsCatalogue with_network(const Suspect& cause, const NodeGraph& node, PartsCatalogue parts) {
+  if (!cause.network) return parts;
+  for (const NicInfo& nic : node.nics()) {
+    NicPart& part = parts.nics[nic.part.name];
+    part.network = *cause.network;
+    if (cause.nic_part.empty()) continue;
+    const NicPart& other = parts.nics.at(cause.nic_part);
+    part.goodput = other.goodput;
+    part.latency = other.latency;
+    part.reported_latency_us = other.reported_latency_us;
+    if (!cause.own_rate) part.port_rate = other.port_rate;
+  }
+  return parts;
 }
 
 void apply_hardware(const Suspect& cause, Cluster& cluster) {

@@ -2,6 +2,7 @@
 // What can be wrong with a machine or a job, as something to simulate: settings that NCCL sees, or
 // hardware that is slower than NCCL believes.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,13 +27,29 @@ struct Suspect {
   std::string check;  ///< how to find out
   std::vector<std::pair<std::string, std::string>> environment = {};
   Hardware hardware = Hardware::as_described;
-  double share = 1;  ///< of the rate that is left
+  double share = 1;                         ///< of the rate that is left
+  std::optional<NcclVersion> release = {};  ///< NCCL's rules are those of this one
+  std::optional<NetKind> network = {};      ///< every NIC is of this kind
+  /// The part of the catalogue whose goodput and latency such a NIC has; "" = its own.
+  std::string nic_part = {};
+  bool own_rate = true;  ///< the port's rate stays, else it is that part's
 };
 
-/// Nothing first, then whatever can be on this cluster with this collective.
-std::vector<Suspect> possible_causes(const Cluster& cluster, Collective collective,
-                                     const Environment& environment, bool sharp);
+/// What is known of a run beside its cluster.
+struct SuspectedRun {
+  Collective collective{};
+  Environment environment;
+  NcclVersion version = kDefaultNccl;
+  bool release_said = false;  ///< another release is no suspect
+  bool sharp = false;
+};
 
+/// Nothing first, then whatever can be on this cluster with this run, then pairs: an old release or
+/// Ring with half of the NICs or of their rate.
+std::vector<Suspect> possible_causes(const Cluster& cluster, const SuspectedRun& run);
+
+/// The catalogue with the network of the cause for the NICs of `node`.
+PartsCatalogue with_network(const Suspect& cause, const NodeGraph& node, PartsCatalogue parts);
 /// Lowers rates, after NCCL has decided.
 void apply_hardware(const Suspect& cause, Cluster& cluster);
 /// Moves channels to other NICs, after NCCL has decided.

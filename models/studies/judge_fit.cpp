@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/studies/median.hpp"
 
@@ -18,14 +19,14 @@ double huber(double x) {
 }
 
 FitOfPrediction fit_of(std::size_t which, const std::vector<double>& measured,
-                       const std::vector<double>& predicted, double limit) {
+                       const std::vector<double>& predicted, const std::vector<RowLimits>& limits) {
   FitOfPrediction out{which};
   std::vector<double> sizes;
   for (std::size_t row = 0; row < measured.size(); ++row) {
-    const double left = std::log(measured[row] / predicted[row]);
+    const double ratio = measured[row] / predicted[row], left = std::log(ratio);
     sizes.push_back(std::abs(left));
     out.loss += huber(left) / static_cast<double>(measured.size());
-    out.outside += sizes.back() > limit ? 1 : 0;
+    out.outside += ratio < limits[row].lower || ratio > limits[row].upper ? 1 : 0;
   }
   out.typical = median(std::move(sizes));
   return out;
@@ -42,11 +43,12 @@ bool same_everywhere(const std::vector<double>& a, const std::vector<double>& b)
 
 std::vector<FitGroup> rank_predictions(const std::vector<double>& measured,
                                        const std::vector<std::vector<double>>& predicted,
-                                       double limit) {
+                                       const std::vector<std::vector<RowLimits>>& limits) {
   std::vector<FitOfPrediction> fits;
   for (std::size_t i = 0; i < predicted.size(); ++i)
-    fits.push_back(fit_of(i, measured, predicted[i], limit));
-  std::ranges::stable_sort(fits, {}, &FitOfPrediction::loss);
+    fits.push_back(fit_of(i, measured, predicted[i], limits[i]));
+  std::ranges::stable_sort(
+      fits, {}, [](const FitOfPrediction& fit) { return std::pair(fit.outside, fit.loss); });
   std::vector<FitGroup> out;
   while (!fits.empty()) {
     const std::vector<double>& best = predicted[fits.front().which];

@@ -62,7 +62,7 @@ std::string verdict_text(const JudgeResult& result) {
     case JudgeVerdict::faster:
       return "faster than expected: is --topology the machine that was measured?\n";
     case JudgeVerdict::unexplained:
-      return "slower than expected, and no cause below explains it better than none\n";
+      return "slower than expected, and nothing we know explains it\n";
     case JudgeVerdict::explained:
       return "slower than expected\n";
   }
@@ -80,16 +80,17 @@ std::string titles(const JudgeResult& result, const FitGroup& group) {
 }
 
 std::string ranking_text(const JudgeResult& result) {
-  std::string out = "Causes, the one that explains all rows best first:\n";
+  std::string out = result.verdict == JudgeVerdict::explained
+                        ? "Causes, the one that explains most rows first:\n"
+                        : "Nothing we know explains 8 of 10 rows. Nearest are:\n";
   const std::size_t shown = std::min(kShown, result.ranking.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const FitGroup& group = result.ranking[i];
     const FitOfPrediction& best = group.fits.front();
     out += fmt::format(
-        "  {}. {}\n     the rows are typically {:.0f} % off its times, {} of {} within the "
-        "band{}\n",
-        i + 1, titles(result, group), 100 * (std::exp(best.typical) - 1),
-        result.rows.size() - best.outside, result.rows.size(),
+        "  {}. {}\n     explains {} of {} rows, which are typically {:.0f} % off its times{}\n",
+        i + 1, titles(result, group), result.rows.size() - best.outside, result.rows.size(),
+        100 * (std::exp(best.typical) - 1),
         group.fits.size() > 1 ? "; these rows cannot tell them apart" : "");
     if (i > 0) continue;
     for (const FitOfPrediction& fit : group.fits) {
@@ -135,12 +136,18 @@ double busbw_of(const JudgeResult& result, Bytes size, double time_us) {
 std::string judge_text(const JudgedTable& table) {
   const JudgeResult& result = table.result;
   std::string out =
-      fmt::format("fabricast judge: {}: {} on {} x {}, {}, NCCL {}\n\n", table.source,
+      fmt::format("fabricast judge: {}: {} on {} x {}, {}, NCCL {}\n", table.source,
                   to_text(result.config.collective), result.nodes, result.config.topology,
                   counted(result.ranks, "rank"), to_text(result.config.version));
-  out += rows_text(result) + "\n" + bands_text(result) + summary(result) + verdict_text(result);
+  for (const std::string& line : result.config.basis) out += fmt::format("  {}\n", line);
+  out +=
+      "\n" + rows_text(result) + "\n" + bands_text(result) + summary(result) + verdict_text(result);
   const bool slow =
       result.verdict == JudgeVerdict::explained || result.verdict == JudgeVerdict::unexplained;
+  if (result.config.wrong_rows > 0)
+    out +=
+        fmt::format("values were wrong in {} of the log, which are left out: look for that first\n",
+                    counted(result.config.wrong_rows, "row"));
   if (slow) out += "\n" + ranking_text(result);
   out += unseen_text(result) + targets_text(table);
   for (const std::string& note : result.notes) out += fmt::format("note: {}\n", note);

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <charconv>
+#include <cmath>
 
-#include "models/io/load.hpp"
-#include "models/io/unit_text.hpp"
 #include "models/io/words.hpp"
 #include "models/training/step_chunks.hpp"
 
@@ -57,12 +56,34 @@ struct Fitting {
   double least = 0;  ///< seconds
 };
 
-/// Shorter first; what takes as long stays in order.
-bool shorter(const StepResult& a, const StepResult& b) { return a.step.time < b.step.time; }
+/// Ranks layouts by time; of those that take as long the one that needs least memory stands for
+/// all.
+class Ranking {
+ public:
+  explicit Ranking(std::size_t keep) : keep_(keep) {}
 
-}  // namespace
+  void add(StepResult result) {
+    const auto at = std::ranges::lower_bound(best_, result.step.time, {},
+                                             [](const auto& one) { return one.result.step.time; });
+    if (at == best_.end() || at->result.step.time != result.step.time) {
+      best_.insert(at, {std::move(result), {}});
+      if (best_.size() > keep_) best_.pop_back();
+      return;
+    }
+    if (result.memory.use.all() < at->result.memory.use.all()) std::swap(result, at->result);
+    at->twins.push_back(result.config.layout);
+  }
 
-namespace {
+  /// Whether a step of at least so many seconds cannot be among them.
+  bool rules_out(double least) const {
+    return best_.size() >= keep_ && least > seconds(best_.back().result.step.time);
+  }
+  std::vector<PlannedLayout> take() { return std::move(best_); }
+
+ private:
+  std::size_t keep_;
+  std::vector<PlannedLayout> best_;
+};
 
 /// Every way to keep state and to exchange it that is not worse than another one in all. ZeRO-3 is
 /// left out: it moves what FSDP moves and keeps more.
@@ -160,17 +181,21 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
                const std::function<void(double)>& progress) {
   Plan plan;
   plan.config = config;
-  const std::vector<Layout> layouts =
+  plan.headroom = limits.headroom;
+  std::vector<Layout> layouts =
       possible_layouts(config.model, config.layout, collectives.gpus_per_node());
-  plan.layouts = static_cast<int>(layouts.size());
   if (layouts.empty())
     throw Error(fmt::format("no layout of {} on {} GPUs with a global batch of {}",
                             config.model.name, config.layout.gpus, config.layout.global_batch),
                 "take a global batch with more divisors");
+  layouts = limits.wishes.chosen_from(layouts, collectives);
+  plan.layouts = static_cast<int>(layouts.size());
+  GpuCompute filled = gpu;  // as far as it may be
+  filled.memory.count = std::llround(static_cast<double>(gpu.memory.count) * (1 - limits.headroom));
   std::vector<Fitting> candidates;
   for (const Layout& layout : layouts) {
     const MemoryPlan memory =
-        plan_memory(config.model, layout, memory_rules(framework), gpu.memory);
+        plan_memory(config.model, layout, memory_rules(framework), filled.memory);
     if (!memory.fits) {
       plan.too_large.push_back({layout, memory.use.all()});
       continue;
@@ -184,23 +209,39 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
                    [](const Fitting& a, const Fitting& b) { return a.least < b.least; });
   std::stable_sort(plan.too_large.begin(), plan.too_large.end(),
                    [](const TooLarge& a, const TooLarge& b) { return a.bytes < b.bytes; });
-  const auto keep = static_cast<std::size_t>(limits.keep);
+  Ranking ranking(static_cast<std::size_t>(limits.keep));
   for (const Fitting& candidate : candidates) {
-    const bool full = plan.best.size() >= keep;
-    if (!limits.exhaustive && full && candidate.least > seconds(plan.best.back().step.time)) break;
+    if (!limits.exhaustive && ranking.rules_out(candidate.least)) break;
     StepConfig one = config;
     one.layout = candidate.layout;
     one.placement_costs = false;
-    StepResult result = run_step(one, framework, gpu, collectives);
+    ranking.add(run_step(one, framework, filled, collectives));
     ++plan.simulated;
-    plan.best.insert(std::upper_bound(plan.best.begin(), plan.best.end(), result, shorter),
-                     std::move(result));
-    if (plan.best.size() > keep) plan.best.pop_back();
     if (progress)
       progress(static_cast<double>(plan.simulated) / static_cast<double>(candidates.size()));
   }
-  for (StepResult& one : plan.best) add_placement_costs(one, collectives);
+  plan.best = ranking.take();
+  for (PlannedLayout& one : plan.best) {
+    add_placement_costs(one.result, collectives);
+    one.result.gpu = gpu;
+  }
   return plan;
+}
+
+double parse_headroom(std::string_view text) {
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const std::string_view unit = trimmed({end, text.data() + text.size()});
+  if (error != std::errc{} || unit != "%" || percent < 0 || percent >= 100)
+    throw Error(fmt::format("\"{}\" is no share of memory", text), "0% to 99%, like 8%");
+  return percent / 100;
+}
+
+std::size_t equal_within_error(const Plan& plan) {
+  return static_cast<std::size_t>(std::ranges::count_if(plan.best, [&](const PlannedLayout& one) {
+    return seconds(one.result.step.time) <
+           seconds(plan.best.front().result.step.time) * (1 + kLayoutError);
+  }));
 }
 
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
@@ -213,63 +254,11 @@ Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const Plan
                    compute_of(load_compute(), cluster), bounds, collectives, limits, progress);
 }
 
-std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation,
-                              const PartsCatalogue& parts) {
-  const std::size_t equals = variation.find('=');
-  if (equals == std::string_view::npos || equals == 0)
-    throw Error(fmt::format("\"{}\" is no variation", variation),
-                "KEY=VALUE,VALUE, like nodes=8,16");
-  const std::string key(variation.substr(0, equals));
-  std::vector<NamedConfig> out;
-  for (const NamedConfig& one : configs) {
-    std::string_view rest = variation.substr(equals + 1);
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string value(rest.substr(0, comma));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-      NamedConfig made = one;
-      made.name += fmt::format("{}{}={}", one.name.empty() ? "" : ", ", key, value);
-      StepConfig& config = made.config;
-      if (key == "topology") {
-        config.topology = value;
-      } else if (key == "fabric") {
-        config.fabric = value;
-      } else if (key == "oversubscription") {
-        config.oversubscription = parse_counts(value, "oversubscription", 1000).front();
-      } else if (key == "bucket") {
-        config.layout.bucket = static_cast<double>(parse_bytes(value).count);
-      } else if (key == "nodes") {
-        config.nodes = parse_counts(value, "nodes", 1 << 20).front();
-      } else if (key == "nics") {
-        const int count = parse_counts(value, "nics", 1024).front();
-        const Cluster node = load_cluster({config.topology, 1, config.fabric}, parts);
-        const auto nics = static_cast<int>(node.node().nics().size());
-        if (nics % count != 0)
-          throw Error(fmt::format("{} NICs of the {} of a node", count, nics),
-                      "say a divisor, so that they lie evenly");
-        std::string names;
-        for (int i = 0; i < nics; i += nics / count)
-          names +=
-              (names.empty() ? "" : ",") + node.node().nics()[static_cast<std::size_t>(i)].name;
-        config.environment.set("NCCL_IB_HCA", "=" + names);
-      } else if (key.starts_with("NCCL_")) {
-        config.environment.set(key, value);
-      } else {
-        throw Error(fmt::format("\"{}\" cannot be varied", key),
-                    hint_nearest(key, {"topology", "fabric", "nodes", "nics", "oversubscription",
-                                       "bucket", "NCCL_..."}));
-      }
-      out.push_back(std::move(made));
-    }
-  }
-  return out;
-}
-
 std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans) {
   std::vector<const StepResult*> all, out;
   for (const Plan& plan : plans)
-    for (const StepResult& result : plan.best)
-      if (result.cost) all.push_back(&result);
+    for (const PlannedLayout& one : plan.best)
+      if (one.result.cost) all.push_back(&one.result);
   std::stable_sort(all.begin(), all.end(), [](const StepResult* a, const StepResult* b) {
     return std::pair(a->step.time, a->cost->step) < std::pair(b->step.time, b->cost->step);
   });

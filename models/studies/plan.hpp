@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/studies/layout_wishes.hpp"
 #include "models/studies/step.hpp"
 
 namespace fabricast {
@@ -16,19 +17,40 @@ struct TooLarge {
   double bytes = 0;
 };
 
-struct Plan {
-  StepConfig config;  ///< what was asked; its layout says what all layouts have in common
-  std::string name;   ///< of a variation: "nodes=32, fabric=..."; "" without
-  std::vector<StepResult> best;     ///< shortest first
-  std::vector<TooLarge> too_large;  ///< smallest first
-  int layouts = 0;                  ///< that are possible at all
-  int simulated = 0;                ///< the others cannot be among the best: bounds show it
+/// A layout and those that take as long to the picosecond and need no less memory: other orders of
+/// ranks, or shardings that move the same.
+struct PlannedLayout {
+  StepResult result;
+  std::vector<Layout> twins;
 };
+
+struct Plan {
+  StepConfig config;    ///< what was asked; its layout says what all layouts have in common
+  std::string name;     ///< of a variation: "nodes=32, fabric=..."; "" without
+  std::string refused;  ///< why there is nothing else, if so
+  std::vector<PlannedLayout> best;  ///< shortest first
+  std::vector<TooLarge> too_large;  ///< smallest first
+  int layouts = 0;                  ///< that are possible at all, and wanted
+  int simulated = 0;                ///< the others cannot be among the best: bounds show it
+  double headroom = 0;              ///< share of memory that stays free
+};
+
+/// Published layouts of one machine and release are in the order of their predictions in four of
+/// five pairs where these are this far apart, and in 48 to 74 % of pairs below (docs/steps.md,
+/// `validate steps`).
+inline constexpr double kLayoutError = 0.15;
+/// How many of the best take less than this much longer than the first one.
+std::size_t equal_within_error(const Plan& plan);
 
 struct PlanLimits {
   int keep = 10;
   bool exhaustive = false;  ///< simulate what bounds rule out as well
+  double headroom = 0;      ///< share of a GPU's memory that stays free
+  LayoutWishes wishes = {};
 };
+
+/// "8%", below 100. Throws Error.
+double parse_headroom(std::string_view text);
 
 /// All TP x CP x PP x EP x DP, model chunks, micro-batches, exchanges of CP, TP inside experts and
 /// shardings (ZeRO-1, ZeRO-2, FSDP, HSDP) that go together.
@@ -51,6 +73,7 @@ Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const Plan
 struct NamedConfig {
   std::string name;
   StepConfig config;
+  std::string refused = {};  ///< why it cannot be, if so
 };
 std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation,
                               const PartsCatalogue& parts);
@@ -64,9 +87,20 @@ std::string plan_text(const std::vector<Plan>& plans);
 /// Steps of one layout on variations, a line each.
 struct NamedStep {
   std::string name;
+  std::string refused;  ///< why there is no result, if so
   StepResult result;
 };
+// What is refused has a line that says why. Throws the first Error where all of them are.
+std::vector<NamedStep> run_variations(const std::vector<NamedConfig>& configs,
+                                      const PartsCatalogue& parts);
+std::vector<Plan> run_plans(const std::vector<NamedConfig>& configs, const PartsCatalogue& parts,
+                            const PlanLimits& limits,
+                            const std::function<void(double)>& progress = {});
 std::string variations_text(const std::vector<NamedStep>& steps);
+std::string variations_json(const std::vector<NamedStep>& steps);
 std::string plan_json(const std::vector<Plan>& plans);
+/// A line for each layout ranked, or step.
+std::string plan_csv(const std::vector<Plan>& plans);
+std::string steps_csv(const std::vector<NamedStep>& steps);
 
 }  // namespace fabricast

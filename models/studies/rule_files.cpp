@@ -13,7 +13,7 @@
 #include "models/io/words.hpp"
 #include "models/lint/lint.hpp"
 #include "models/studies/hang.hpp"
-#include "models/studies/judge.hpp"
+#include "models/studies/judge_log.hpp"
 #include "models/studies/nccl_request.hpp"
 #include "models/studies/rule_answers.hpp"
 
@@ -114,21 +114,20 @@ CheckOutcome judged(const RuleCheck& check, const PartsCatalogue& parts) {
   const BandTable bands = load_bands({});
   CheckOutcome out;
   for (const NcclTestsTable& table : log.tables) {
-    JudgeConfig config;
-    config.topology = check.config.topology;
-    config.fabric = check.config.fabric;
-    config.nodes = check.config.nodes.empty() ? 0 : check.config.nodes.front();
-    config.gpus_per_node = check.config.gpus_per_node;
-    config.sharp = check.config.sharp;
+    if (judged_rows(table).empty()) continue;
+    JudgeRequest request{check.config.topology,
+                         check.config.fabric,
+                         check.config.nodes.empty() ? 0 : check.config.nodes.front(),
+                         check.config.gpus_per_node,
+                         check.config.sharp,
+                         {}};
+    // The rule's collective counts where the rows leave it open.
+    if (!table.collective && possible_runs(table).size() != 1)
+      request.collective = check.config.collectives.front();
+    JudgeConfig config = judge_config(table, file_of(check), request, parts);
     config.version = check.config.version;
+    config.release_said = true;
     config.environment = check.config.environment;
-    config.collective = table.collective.value_or(check.config.collectives.front());
-    for (const NcclTestsRow& row : table.rows) {
-      const auto& timing = row.out_of_place ? row.out_of_place : row.in_place;
-      if (row.size > 0 && timing && timing->time_us > 0)
-        config.rows.push_back({Bytes{row.size}, timing->time_us});
-    }
-    if (config.rows.empty()) continue;
     const JudgeResult result = judge_rows(
         config, expect_rows(config, parts, bands, [](std::size_t count, const auto& one) {
           for (std::size_t i = 0; i < count; ++i) one(i);

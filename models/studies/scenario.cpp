@@ -28,7 +28,7 @@ std::vector<ScenarioRow> rows_of(const BenchResult& result) {
         one.protocol = run.protocol;
       }
       one.channels = run.channels;
-      one.time_us = microseconds_of(row.result.time);
+      one.time_us = row.completes() ? microseconds_of(row.call_time()) : 0;
       one.busbw_GBps = row.busbw();
       one.block = &block;
       one.row = &row;
@@ -119,7 +119,8 @@ std::vector<std::vector<ScenarioRow>> ScenarioResult::rows() const {
 }
 
 bool ScenarioResult::holds() const {
-  return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.holds; });
+  return std::ranges::all_of(verdicts, &Verdict::holds) &&
+         std::ranges::all_of(results, &BenchResult::completes);
 }
 
 ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& parts,

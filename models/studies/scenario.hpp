@@ -89,9 +89,11 @@ struct ScenarioRow {
   std::optional<Algorithm> algorithm;  ///< nothing: NCCL refuses the call, or has no choice
   Protocol protocol{};
   int channels = 0;
-  double time_us = 0, busbw_GBps = 0;
-  const BenchBlock* block = nullptr;  ///< of a simulated one
+  double time_us = 0, busbw_GBps = 0;  ///< 0: it does not complete
+  const BenchBlock* block = nullptr;   ///< of a simulated one
   const BenchRow* row = nullptr;
+
+  bool completes() const { return row == nullptr || row->completes(); }
 };
 
 struct ScenarioResult {
@@ -111,6 +113,7 @@ struct ScenarioResult {
   /// By case. Valid as long as this is.
   std::vector<std::vector<ScenarioRow>> rows() const;
 
+  /// All that is expected, and every collective completes.
   bool holds() const;
 };
 

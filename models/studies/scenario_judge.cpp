@@ -23,6 +23,8 @@ class Judge {
     verdict_ = {true, {}};
     if (!expected.group.empty()) return judge_group(expected);
     const ScenarioRow& row = find(expected, expected.in_case);
+    if (!row.completes() || (!expected.over.empty() && !find(expected, expected.over).completes()))
+      return {false, where(expected, row) + ": does not complete"};
     if (expected.busbw_at_least || expected.busbw_at_most) {
       between("busbw", row.busbw_GBps, "GB/s", in_GB(expected.busbw_at_least),
               in_GB(expected.busbw_at_most));
@@ -53,6 +55,8 @@ class Judge {
   void compare(const Expectation& expected, std::vector<Comparison>& out) const {
     const ScenarioRow& row = find(expected, expected.in_case);
     const std::string place = where(expected, row);
+    if (!row.completes() || (!expected.over.empty() && !find(expected, expected.over).completes()))
+      return;
     if (expected.measured_busbw) {
       out.push_back({place + ", busbw", "GB/s", expected.source, false,
                      *in_GB(expected.measured_busbw), row.busbw_GBps});

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <sstream>
@@ -33,13 +34,18 @@ std::string summary_text(const ScenarioResult& result) {
   const std::vector<std::vector<ScenarioRow>> rows = result.rows();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (const ScenarioRow& row : rows[i]) {
+      const auto figure = [&](double value) {
+        return row.completes() ? fmt::format("{:.2f}", value) : std::string("N/A");
+      };
       table.add({result.scenario.cases[i].name, std::to_string(row.nodes),
                  std::to_string(row.ranks), to_text(row.requested),
                  std::string(to_text(row.collective)), row.choice, std::to_string(row.channels),
-                 fmt::format("{:.2f}", row.time_us), fmt::format("{:.2f}", row.busbw_GBps)});
+                 figure(row.time_us), figure(row.busbw_GBps)});
     }
   }
   std::string out = table.text();
+  if (!std::ranges::all_of(result.results, &BenchResult::completes))
+    out += "completes: no. A row without a time never ends.\n";
   std::set<std::string> said;
   for (const BenchResult& one : result.results) {
     for (const std::string& note : one.notes) {

@@ -21,17 +21,6 @@ Key key_of(const Environment& environment) {
   return out;
 }
 
-Environment with(Environment environment, const Move& move) {
-  for (const auto& [name, value] : move.settings) {
-    if (value) {
-      environment.set(name, *value);
-    } else {
-      environment.unset(name);
-    }
-  }
-  return environment;
-}
-
 /// `environment` with one variable as it was at the start.
 Environment restored(Environment environment, const Environment& start, const std::string& name) {
   if (const auto value = start.get(name)) {
@@ -57,7 +46,13 @@ class Search {
       while (const auto better = step_from(best, all)) best = *better;
     }
     drop_lines(best);
-    return {best, known_.size()};
+    FoundSettings out{best, 0, {}, known(start_)};
+    std::vector<Environment> alone;
+    for (const Move& move : moves_) alone.push_back(with_move(start_, move));
+    ask(alone);
+    for (const Environment& one : alone) out.alone.push_back(known(one));
+    out.tried = known_.size();
+    return out;
   }
 
  private:
@@ -102,7 +97,7 @@ class Search {
     std::vector<const Move*> made;
     for (const Move& move : moves_) {
       if (!all && !move.mends) continue;
-      Environment one = with(from, move);
+      Environment one = with_move(from, move);
       if (key_of(one) == key_of(from) || !is_allowed(one)) continue;
       single.push_back(std::move(one));
       made.push_back(&move);
@@ -140,7 +135,7 @@ class Search {
     for (const std::size_t a : kept) {
       for (const std::size_t b : kept) {
         if (a >= b || made[a]->settings.front().first == made[b]->settings.front().first) continue;
-        Environment both = with(single[a], *made[b]);
+        Environment both = with_move(single[a], *made[b]);
         if (is_allowed(both)) out.push_back(std::move(both));
       }
     }
@@ -205,19 +200,37 @@ double score(const RowTimes& times, const RowTimes& start, const SearchRules& ru
   return rows > 0 ? sum / rows : 0;
 }
 
-bool worth_a_line(const RowTimes& without, const RowTimes& with, const RowTimes& start,
-                  const SearchRules& rules) {
-  for (const bool doubts : {true, false}) {
+NotWorth why_no_line(const RowTimes& without, const RowTimes& with, const RowTimes& start,
+                     const SearchRules& rules) {
+  if (with.empty()) return NotWorth::refused;
+  for (const bool doubts : {false, true}) {
     const double cost = score(without, start, rules, doubts) - score(with, start, rules, doubts);
-    if (cost == kNotAllowed) return true;
-    if (cost < std::log1p(rules.least)) return false;
+    if (cost == kNotAllowed) return NotWorth::nothing;
+    if (cost == -kNotAllowed || std::isnan(cost)) return NotWorth::harm;
+    if (cost < std::log1p(rules.least)) return doubts ? NotWorth::doubt : NotWorth::mean;
   }
   for (std::size_t i = 0; i < with.size(); ++i) {
     const double doubt = with[i].doubt / without[i].doubt;
     if (rules.counts[i] && without[i].open_us >= with[i].open_us * doubt * (1 + rules.band))
-      return true;
+      return NotWorth::nothing;
   }
-  return false;
+  return NotWorth::band;
+}
+
+bool worth_a_line(const RowTimes& without, const RowTimes& with, const RowTimes& start,
+                  const SearchRules& rules) {
+  return why_no_line(without, with, start, rules) == NotWorth::nothing;
+}
+
+Environment with_move(Environment environment, const Move& move) {
+  for (const auto& [name, value] : move.settings) {
+    if (value) {
+      environment.set(name, *value);
+    } else {
+      environment.unset(name);
+    }
+  }
+  return environment;
 }
 
 std::vector<std::string> differing(const Environment& a, const Environment& b) {

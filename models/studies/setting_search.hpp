@@ -45,7 +45,9 @@ struct SearchRules {
 
 struct FoundSettings {
   Environment best;
-  std::size_t tried = 0;  ///< environments
+  std::size_t tried = 0;        ///< environments
+  std::vector<RowTimes> alone;  ///< by move: with it only, where the search started
+  RowTimes at_start;
 };
 
 /// What an environment is worth: the mean of log(time / time at the start) over rows that count,
@@ -56,6 +58,21 @@ double score(const RowTimes& times, const RowTimes& start, const SearchRules& ru
 /// Whether a line that takes the work from `without` to `with` is worth being written.
 bool worth_a_line(const RowTimes& without, const RowTimes& with, const RowTimes& start,
                   const SearchRules& rules);
+
+/// Why worth_a_line() says no.
+enum class NotWorth : std::uint8_t {
+  nothing,  ///< it says yes
+  refused,  ///< NCCL does not work so
+  harm,     ///< a row that counts loses too much
+  mean,     ///< too little of all rows that count
+  doubt,    ///< as much, but less than its figures are in doubt by
+  band      ///< at no row more than two predictions can be apart
+};
+NotWorth why_no_line(const RowTimes& without, const RowTimes& with, const RowTimes& start,
+                     const SearchRules& rules);
+
+/// `environment` with the settings of a move.
+Environment with_move(Environment environment, const Move& move);
 
 /// Variables whose values differ.
 std::vector<std::string> differing(const Environment& a, const Environment& b);

@@ -46,6 +46,11 @@ std::optional<StepCost> cost_of(const StepResult& result) {
 /// What is outside of what is modelled, and what was chosen for the user.
 void add_notes(StepResult& result) {
   const auto& memory = result.memory;
+  const Framework& framework = result.framework;
+  if (!framework.alias_because.empty())
+    result.notes.push_back(fmt::format("framework {} is counted as {}: {}.",
+                                       result.config.framework, framework.name,
+                                       framework.alias_because));
   if (!memory.fits) {
     result.notes.push_back(fmt::format(
         "does not fit: {:.1f} GB of {:.1f} GB per GPU; the time is that of a GPU large enough.",

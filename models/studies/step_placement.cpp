@@ -77,15 +77,16 @@ class PlacementCosts {
   void stage_pairs() {
     // An assumed fabric has no racks to leave.
     if (l_.pipeline == 1 || collectives_.has_assumed_fabric()) return;
-    const GroupShapes::Crossing racks = collectives_.shapes().rack_crossings(stage_pair(l_));
-    if (racks.pairs == 0) return;
+    const GroupShapes::Crossing racks =
+        collectives_.shapes().crossings(stage_pair(l_), GroupShapes::Room::rack);
+    if (racks.groups == 0) return;
     StepSetup beside = setup(l_);
     beside.stages_in_rack = true;
     const StepTime step = step_time(beside, collectives_);
     say(
         fmt::format("{} of {} pairs of neighbouring stages lie in two racks; on neighbouring nodes "
                     "of one the step takes {}.",
-                    racks.pairs, racks.of, against(result_.step.time, step.time)));
+                    racks.groups, racks.of, against(result_.step.time, step.time)));
   }
 
   StepResult& result_;

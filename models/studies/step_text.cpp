@@ -119,7 +119,7 @@ std::string step_text(const StepResult& result) {
                      time_text(time), result.tokens_per_s / l.gpus,
                      result.model_flops / time / l.gpus * 1e-12, 100 * result.mfu);
   const StepBand band = step_band(config.model);
-  out += fmt::format("nine of ten published steps lie within {} and {} of such a prediction\n",
+  out += fmt::format("90 % of published steps lie in {} .. {} for such a prediction\n",
                      time_text(time * band.low), time_text(time * band.high));
   out += cost_text(result);
   out += l.pipeline > 1 ? fmt::format("of the slowest stage, {}:\n", result.step.breakdown.stage)

@@ -136,7 +136,7 @@ class Validation {
       const bool tuned = is_tuned(call->run.collective);
       prediction.algorithm = tuned ? to_text(call->run.algorithm) : "none";
       prediction.protocol = to_text(call->run.protocol);
-      prediction.channels = call->run.channels;
+      prediction.channels = working_channels(call->run);
       if (result_.predictor == Predictor::nccl_model && tuned) {
         prediction.method = Method::nccl_model;
         prediction.time_us = static_cast<double>(call->decision.time_us);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <tuple>
 
 #include "models/io/csv_table.hpp"
 #include "models/io/quoting.hpp"
 #include "models/io/text_table.hpp"
+#include "models/studies/plan.hpp"
 #include "models/studies/validate_steps.hpp"
 
 namespace fabricast {
@@ -93,6 +96,46 @@ std::string bands(const Rows& rows, bool moe) {
   return "\n" + table.text();
 }
 
+/// What layouts of one machine are told apart by: of pairs whose predictions differ by so much, how
+/// many are in that order.
+std::string order_of_pairs(const Rows& rows) {
+  constexpr double kEdges[] = {0, 0.05, 0.10, 0.15, 0.20, 1e9};
+  int right[std::size(kEdges)] = {}, all[std::size(kEdges)] = {};
+  const auto machine = [](const StepPrediction& row) {
+    const StepConfig& c = row.result.config;
+    const Layout& l = c.layout;
+    return std::tuple(row.group, c.model.name, c.topology, l.gpus, c.framework, l.precision,
+                      l.sequence, l.global_batch);
+  };
+  const auto name = [](const StepPrediction& row) {
+    return short_layout(row.result.config.layout) + layout_line(row.result.config.layout);
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const StepPrediction &a = *rows[i], &b = *rows[j];
+      if (machine(a) != machine(b) || name(a) == name(b)) continue;
+      const double apart = std::max(a.predicted, b.predicted) / std::min(a.predicted, b.predicted);
+      std::size_t step = 0;
+      while (apart - 1 >= kEdges[step + 1]) ++step;
+      ++all[step];
+      right[step] += (a.predicted > b.predicted) == (a.measured > b.measured) ? 1 : 0;
+    }
+  }
+  TextTable table;
+  table.add({"two layouts, predicted apart by", "pairs", "in that order"});
+  table.align_right(1);
+  table.align_right(2);
+  for (std::size_t step = 0; step + 1 < std::size(kEdges); ++step) {
+    if (all[step] == 0) continue;
+    const bool last = step + 2 == std::size(kEdges);
+    table.add({last ? fmt::format("{:.0f} % and more", 100 * kEdges[step])
+                    : fmt::format("{:.0f} to {:.0f} %", 100 * kEdges[step], 100 * kEdges[step + 1]),
+               fmt::format("{}", all[step]),
+               fmt::format("{:.0f} %", 100.0 * right[step] / all[step])});
+  }
+  return "\n" + table.text();
+}
+
 }  // namespace
 
 std::string validation_csv(const StepValidation& validation) {
@@ -130,7 +173,7 @@ std::string validation_text(const StepValidation& validation) {
     const auto framework = [](const StepPrediction& row) { return row.result.framework.name; };
     out += "\n" + errors("GPU", steps, gpu) + "\n" + errors("scale", steps, scale) + "\n" +
            errors("framework", steps, framework) + "\n" + errors("parallelism", steps, parallelism);
-    out += bands(steps, false) + bands(steps, true);
+    out += bands(steps, false) + bands(steps, true) + order_of_pairs(steps);
   }
   if (!requests.empty()) {
     out += "\n" + errors("inference", requests, [](const StepPrediction& row) {

@@ -82,8 +82,9 @@ std::string WhatifFactor::text() const {
     case Kind::topology:
       return fmt::format("topology {} instead of {}", *after, *before);
     case Kind::fabric:
-      return fmt::format("fabric {} instead of {}", after->empty() ? "of the topology" : *after,
-                         before->empty() ? "of the topology" : *before);
+      if (after->empty()) return fmt::format("the topology's own fabric instead of {}", *before);
+      return fmt::format("fabric {} instead of {}", *after,
+                         before->empty() ? "the topology's own" : *before);
   }
   if (!after) return fmt::format("{} unset (was {})", name, *before);
   if (!before) return fmt::format("{}={}", name, *after);

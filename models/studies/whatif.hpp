@@ -21,7 +21,7 @@ struct WhatifFactor {
   std::string name;                          ///< of a variable
   std::optional<std::string> before, after;  ///< nothing: a variable that is not set
 
-  /// "NCCL_NET_GDR_LEVEL=LOC instead of PHB", "NCCL 2.27.7 instead of 2.21.5".
+  /// "NCCL_ALGO=Ring (was Tree)", "NCCL 2.27.7 instead of 2.21.5", "fabric a instead of b".
   std::string text() const;
 };
 

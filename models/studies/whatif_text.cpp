@@ -25,11 +25,12 @@ std::string rate(const WorkRow& row) {
                         : fmt::format("{:.0f} tokens/s", row.tokens_per_s);
 }
 
-/// "+12.3 (+4.1 %)" of what it took before, in us or ms.
+/// "saves 12.30 (4.1 %)" of what it took before, in us or ms.
 std::string gain(double gain_us, const WorkRow& before) {
   if (gain_us == 0) return "0";
-  return fmt::format("{:+.2f} ({:+.1f} %)", before.collective ? gain_us : gain_us * 1e-3,
-                     100 * gain_us / before.time_us);
+  const double size = gain_us < 0 ? -gain_us : gain_us;
+  return fmt::format("{} {:.2f} ({:.1f} %)", gain_us > 0 ? "saves" : "costs",
+                     before.collective ? size : size * 1e-3, 100 * size / before.time_us);
 }
 
 std::string row_text(const WhatifResult& result, const WhatifRow& row) {
@@ -40,8 +41,8 @@ std::string row_text(const WhatifResult& result, const WhatifRow& row) {
                      rate(row.after), row.after.choice, row.after.time_us / row.before.time_us);
   if (!row.mechanism.empty()) out += fmt::format("#   {}\n", row.mechanism);
   TextTable table("  ");
-  table.add({row.before.collective ? "us saved by" : "ms saved by", "alone", "in order",
-             "as the last", "Shapley"});
+  table.add(
+      {row.before.collective ? "in us" : "in ms", "alone", "in order", "as the last", "Shapley"});
   for (std::size_t i = 0; i < row.worths.size(); ++i) {
     const Worth& worth = row.worths[i];
     table.add({result.factors[i].text(), gain(worth.alone_us, row.before),
@@ -75,6 +76,9 @@ std::string subject_columns(const WorkRow& row) {
 std::string whatif_text(const WhatifResult& result) {
   std::string out = fmt::format("# {} changed, {} combinations simulated\n",
                                 counted(std::ssize(result.factors), "thing"), result.runs);
+  out +=
+      "# Shapley: what a change saves or costs on average over all orders of making the changes;\n"
+      "# added up over the changes it is the difference between before and after.\n";
   for (const WhatifRow& row : result.rows) out += "#\n" + row_text(result, row);
   return out + notes_text(result.notes);
 }

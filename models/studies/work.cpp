@@ -29,7 +29,7 @@ WorkRow row_of(const BenchRow& row) {
   out.nodes = row.nodes;
   out.ranks = row.ranks;
   out.size = row.requested;
-  out.time_us = microseconds_of(row.result.time);
+  out.time_us = microseconds_of(row.call_time());
   out.busbw_GBps = row.busbw();
   out.choice = choice_of(row);
   return out;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
+#include "models/nccl/shared_links.hpp"
 #include "models/nccl/together.hpp"
 #include "models/training/collective_times.hpp"
 
@@ -13,15 +13,20 @@ namespace fabricast {
 namespace {
 
 // What is slowed is the rate, so that sizes beyond these change little.
-constexpr int kSmallest = 14, kLargest = 24;  // exponents of two
-constexpr int kGpusMost = 8;                  // of a node: more do as these
+constexpr int kSceneSmallest = 14, kSceneLargest = 24;  // exponents of two
+constexpr std::size_t kGpusMost = 8;                    // of a group in a node: more do as these
 constexpr int kCallsMost = 16;
-constexpr int kElementBytes = 2;
 
-std::vector<int> counted_from(int first, int count) {
-  std::vector<int> out(static_cast<std::size_t>(count));
-  std::iota(out.begin(), out.end(), first);
-  return out;
+/// Of both only what shares links, directly or through others, with the first of `a`.
+void keep_crowd(const Cluster& cluster, const SoftwareCosts& software,
+                std::vector<CollectiveRun>& a, std::vector<CollectiveRun>& b) {
+  std::vector<CollectiveRun> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  const Crowd crowd = crowds_of(cluster, software, all).front();
+  const std::size_t of_a = a.size();
+  a.clear();
+  b.clear();
+  for (const std::size_t run : crowd) (run < of_a ? a : b).push_back(all[run]);
 }
 
 }  // namespace
@@ -29,8 +34,27 @@ std::vector<int> counted_from(int first, int count) {
 CollectiveTimes::SceneExchange CollectiveTimes::scene_of(const Exchange& exchange) {
   const Shape& shape = shapes_.of(exchange.group);
   const int size = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(exchange.bytes))) - 1;
-  return {exchange.collective, std::min(shape.nodes, 2), std::min(shape.gpus, kGpusMost),
-          std::clamp(size, kSmallest, kLargest)};
+  return {exchange.collective, std::min(shape.nodes, 2), shape.gpus, shape.sides,
+          std::clamp(size, kSceneSmallest, kSceneLargest)};
+}
+
+/// The exchange of all groups on the cluster's nodes.
+std::vector<CollectiveRun> CollectiveTimes::runs_of(const SceneExchange& exchange,
+                                                    const Cluster& cluster) const {
+  std::vector<CollectiveRun> out;
+  for (std::vector<int>& gpus : shapes_.sides({exchange.nodes, exchange.gpus, 0, exchange.sides})) {
+    if (gpus.size() > kGpusMost) gpus.resize(kGpusMost);
+    for (int node = 0; node < cluster.nodes(); node += exchange.nodes) {
+      CommunicatorConfig config = config_;
+      config.members = Members(exchange.nodes == 1 ? std::vector{node} : std::vector{0, 1}, gpus);
+      const Communicator communicator = make_communicator(cluster, config);
+      const std::int64_t per = counts_per_rank(exchange.collective) ? communicator.ranks : 1;
+      const std::int64_t count =
+          std::max<std::int64_t>((std::int64_t{1} << exchange.exponent) / kElementBytes / per, 1);
+      out.push_back(decide_call(communicator, {exchange.collective, count, kElementBytes, 0}).run);
+    }
+  }
+  return out;
 }
 
 CollectiveTimes::Slowdown CollectiveTimes::beside(const Exchange& first, const Exchange& second) {
@@ -42,30 +66,10 @@ CollectiveTimes::Slowdown CollectiveTimes::beside(const Exchange& first, const E
 
 CollectiveTimes::Slowdown CollectiveTimes::together(const SceneExchange& first,
                                                     const SceneExchange& second) {
-  const int nodes = std::max(first.nodes, second.nodes);
-  const Cluster cluster(cluster_.node(), nodes, cluster_.fabric());
-  const int nics = std::max(static_cast<int>(cluster.node().nics().size()), 1);
-  // All GPUs that share a NIC, and whole groups of both.
-  const int sharing = (static_cast<int>(cluster.node().gpus().size()) + nics - 1) / nics;
-  const int gpus = std::min(std::max(std::lcm(first.gpus, second.gpus), sharing), gpus_per_node_);
-
-  const auto runs_of = [&](const SceneExchange& exchange) {
-    std::vector<CollectiveRun> out;
-    for (int node = 0; node < nodes; node += exchange.nodes) {
-      for (int gpu = 0; gpu + exchange.gpus <= gpus; gpu += exchange.gpus) {
-        CommunicatorConfig config = config_;
-        config.members =
-            Members(counted_from(node, exchange.nodes), counted_from(gpu, exchange.gpus));
-        const Communicator communicator = make_communicator(cluster, config);
-        const std::int64_t per = counts_per_rank(exchange.collective) ? communicator.ranks : 1;
-        const std::int64_t count =
-            std::max<std::int64_t>((std::int64_t{1} << exchange.exponent) / kElementBytes / per, 1);
-        out.push_back(
-            decide_call(communicator, {exchange.collective, count, kElementBytes, 0}).run);
-      }
-    }
-    return out;
-  };
+  const Cluster cluster(cluster_.node(), std::max(first.nodes, second.nodes), cluster_.fabric());
+  std::vector<CollectiveRun> a = runs_of(first, cluster), b = runs_of(second, cluster);
+  keep_crowd(cluster, software_, a, b);
+  if (b.empty()) return {};
   std::vector<Stream> streams;
   const auto add = [&](const std::vector<CollectiveRun>& runs, int calls) {
     for (const CollectiveRun& run : runs)
@@ -82,7 +86,6 @@ CollectiveTimes::Slowdown CollectiveTimes::together(const SceneExchange& first,
     add(runs, calls);
     return time_of(simulate_together(cluster, software_, streams), 0, streams.size());
   };
-  const std::vector<CollectiveRun> a = runs_of(first), b = runs_of(second);
   double a_alone = alone(a, 1), b_alone = alone(b, 1);
   // About as long.
   const auto calls_of = [](double shorter, double longer) {

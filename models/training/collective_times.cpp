@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/nccl/simulation.hpp"
+#include "models/nccl/together.hpp"
 
 namespace fabricast {
 
@@ -17,38 +18,97 @@ namespace {
 constexpr int kSmallest = 12;
 constexpr int kLargest = 30, kLargestOfMany = 32;
 constexpr int kMany = 128;  // ranks
-constexpr int kElementBytes = 2;
 // More ranks than this are not simulated: time grows with nodes as between half of these and these.
 // A ring takes steps in proportion to its ranks, and its bytes hardly depend on them.
 constexpr int kRanksMost = 256;
+// Groups that share links are simulated rank by rank: fewer, and of so many bytes of all ranks. Of
+// more bytes they slow each other as of these.
+constexpr int kRanksMostTogether = 256;
+constexpr double kBytesMostTogether = 1LL << 37;
 
-/// Bytes that left NICs, and that climbed from leaves to spines and from spines to cores, of all
-/// nodes.
-struct Climbed {
-  double nics = 0, leaves = 0, spines = 0;
-};
-
-Climbed climbed(const Cluster& cluster, const SimulationResult& result) {
-  Climbed out;
-  for (const LinkLoad& load : result.links) {
-    if (index_of(load.link) >= cluster.links() || !cluster.is_fabric_link(load.link)) continue;
-    const Cluster::FabricEnd from = cluster.link_from(load.link), to = cluster.link_to(load.link);
-    const double bytes = static_cast<double>(load.carried.count) * load.copies;
-    if (!from.is_switch) {
-      out.nics += bytes;
-    } else if (to.is_switch && from.which.tier < to.which.tier) {
-      (from.which.tier == SwitchTier::leaf ? out.leaves : out.spines) += bytes;
-    }
-  }
-  return out;
-}
-
+/// Of all NICs.
 double nic_rate(const Cluster& cluster) {
   double out = 0;
   for (const NicInfo& nic : cluster.node().nics())
     out += static_cast<double>(cluster.link(cluster.nic_to_leaf(0, nic.vertex)).rate.bytes_per_s);
   return out;
 }
+
+/// How long the switches of a fabric are busy with what groups on all nodes do: as long as NICs,
+/// times the share of it that climbs from leaves to spines (or from spines to cores) and what these
+/// have less of. `links`: of a run, which is one of `copies` on its nodes.
+Duration climbing(const Cluster& cluster, const std::vector<LinkLoad>& links, double copies) {
+  double sent = 0, busiest = 0, leaves = 0, spines = 0;
+  for (const LinkLoad& load : links) {
+    if (index_of(load.link) >= cluster.links() || !cluster.is_fabric_link(load.link)) continue;
+    const Cluster::FabricEnd from = cluster.link_from(load.link), to = cluster.link_to(load.link);
+    const double bytes = static_cast<double>(load.carried.count) * load.copies;
+    if (!from.is_switch) {
+      const auto rate = static_cast<double>(cluster.link(load.link).rate.bytes_per_s);
+      sent += bytes;
+      busiest = std::max(busiest, static_cast<double>(load.carried.count) / rate);
+    } else if (to.is_switch && from.which.tier < to.which.tier) {
+      (from.which.tier == SwitchTier::leaf ? leaves : spines) += bytes;
+    }
+  }
+  if (sent == 0) return {};
+  // Rails have leaves of their own; else the NICs of a node share one.
+  const double busy =
+      cluster.planes() > 1 ? busiest : sent * copies / cluster.nodes() / nic_rate(cluster);
+  const FabricConfig& fabric = cluster.fabric();
+  const double of_leaves = leaves * fabric.oversubscription,
+               of_spines = spines * fabric.oversubscription * fabric.core_oversubscription;
+  return Duration{std::llround(busy * std::max(of_leaves, of_spines) / sent * 1e12)};
+}
+
+/// Of runs that share links the slowest, and the fabric besides.
+class CrowdTime {
+ public:
+  CrowdTime(const Cluster& cluster, const SoftwareCosts& software, double copies)
+      : cluster_(cluster), software_(software), copies_(copies) {}
+
+  Duration of(std::vector<CollectiveRun> runs) const {
+    if (runs.size() == 1) return alone(runs);
+    double bytes = 0;
+    for (const CollectiveRun& run : runs)
+      bytes += static_cast<double>(size_of(run).count) * run.members.ranks();
+    if (bytes <= kBytesMostTogether) return together(runs);
+    const Duration whole = alone(runs);
+    for (; bytes > kBytesMostTogether; bytes /= 2)
+      for (CollectiveRun& run : runs) run.count = std::max<std::int64_t>(run.count / 2, 1);
+    const auto slower =
+        static_cast<double>(together(runs).ps) / static_cast<double>(alone(runs).ps);
+    return Duration{std::llround(static_cast<double>(whole.ps) * slower)};
+  }
+
+ private:
+  static Bytes size_of(const CollectiveRun& run) {
+    return message_size(run.collective, run.count, run.element_bytes, run.members.ranks());
+  }
+
+  Duration alone(const std::vector<CollectiveRun>& runs) const {
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
+    Duration out;
+    for (const CollectiveRun& run : runs) {
+      const SimulationResult result = simulate(cluster_, software_, run, options);
+      out = std::max({out, result.time, climbing(cluster_, result.links, copies_) + result.launch});
+    }
+    return out;
+  }
+
+  Duration together(const std::vector<CollectiveRun>& runs) const {
+    std::vector<Stream> streams;
+    for (const CollectiveRun& run : runs) streams.push_back({{run}, {}});
+    const TogetherResult result = simulate_together(cluster_, software_, streams);
+    const double copies = copies_ / static_cast<double>(runs.size());
+    return std::max(result.time, climbing(cluster_, result.links, copies));
+  }
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  double copies_;
+};
 
 /// GPUs of a node that the job uses: of hosts that NVLink joined, all that are there.
 int gpus_used(const Cluster& cluster, int asked) {
@@ -68,39 +128,56 @@ CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& so
       shapes_(cluster, gpus_per_node_) {}
 
 CollectiveTimes::Site& CollectiveTimes::site(const Shape& shape) {
-  auto found = sites_.find(shape);
-  if (found == sites_.end()) {
-    const std::vector<int> nodes = shapes_.nodes(shape, shape.nodes);
-    std::vector<int> gpus(static_cast<std::size_t>(shape.gpus));
-    std::iota(gpus.begin(), gpus.end(), 0);
-    Cluster cluster(cluster_.node(), nodes.back() + 1, cluster_.fabric());
-    CommunicatorConfig config = config_;
-    config.members = Members(nodes, gpus);
-    Communicator communicator = make_communicator(cluster, config);
-    found = sites_.emplace(shape, Site{std::move(cluster), std::move(communicator)}).first;
-  }
-  return found->second;
+  const auto found = sites_.find(shape);
+  if (found != sites_.end()) return found->second;
+  const std::vector<int> nodes = shapes_.nodes(shape, shape.nodes);
+  Site& out = sites_
+                  .try_emplace(shape, Cluster(cluster_.node(), nodes.back() + 1, cluster_.fabric()),
+                               config_)
+                  .first->second;
+  for (std::vector<int>& gpus : shapes_.sides(shape))
+    out.groups.emplace_back(nodes, std::move(gpus));
+  return out;
+}
+
+CollectiveRun CollectiveTimes::run_of(Site& site, std::size_t group, Collective collective,
+                                      std::int64_t bytes) {
+  const Communicator& communicator = site.communicators.like(site.groups[group]);
+  const std::int64_t per = counts_per_rank(collective) ? communicator.ranks : 1;
+  const std::int64_t count = std::max<std::int64_t>(bytes / kElementBytes / per, 1);
+  return decide_call(communicator, {collective, count, kElementBytes, 0}).run;
+}
+
+/// Which links groups share can be seen on two nodes.
+const std::vector<Crowd>& CollectiveTimes::crowds(Collective collective, const Shape& shape,
+                                                  std::int64_t bytes) {
+  static const std::vector<Crowd> kAlone = {{0}};
+  if (shape.sides == 0) return kAlone;
+  const Shape few{std::min(shape.nodes, 2), shape.gpus, 0, shape.sides};
+  Site& where = site(few);
+  if (where.groups.size() == 1) return kAlone;
+  const CollectiveRun first = run_of(where, 0, collective, bytes);
+  const std::tuple key(collective, few, Way(first.algorithm, first.protocol, first.channels));
+  const auto found = crowds_.find(key);
+  if (found != crowds_.end()) return found->second;
+  std::vector<CollectiveRun> runs;
+  for (std::size_t group = 0; group < where.groups.size(); ++group)
+    runs.push_back(run_of(where, group, collective, bytes));
+  return crowds_.emplace(key, unlike_crowds_of(where.cluster, software_, runs)).first->second;
 }
 
 CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& shape,
                                           std::int64_t bytes) {
   Site& where = site(shape);
-  const int ranks = where.communicator.ranks;
-  const std::int64_t per = counts_per_rank(collective) ? ranks : 1;
-  const std::int64_t count = std::max<std::int64_t>(bytes / kElementBytes / per, 1);
-  const DecidedCall call = decide_call(where.communicator, {collective, count, kElementBytes, 0});
-  SimulationOptions options;
-  options.fold = options.fast_forward = true;
-  const SimulationResult result = simulate(where.cluster, software_, call.run, options);
-  CollectiveTime out{result.time, is_tuned(collective) ? call.run.channels : 2};
-  if (shape.nodes > 1) {
-    const double beside = static_cast<double>(gpus_per_node_) / shape.gpus;
-    const Climbed carried = climbed(where.cluster, result);
-    const FabricConfig& fabric = cluster_.fabric();
-    const double spines = fabric.oversubscription, cores = spines * fabric.core_oversubscription;
-    const double most = std::max({carried.nics, carried.leaves * spines, carried.spines * cores});
-    const double shared = most / shape.nodes * beside / nic_rate(where.cluster);
-    out.time = std::max(out.time, Duration{std::llround(shared * 1e12)} + result.launch);
+  const CrowdTime crowd_time(where.cluster, software_, static_cast<double>(where.groups.size()));
+  CollectiveTime out;
+  for (const Crowd& crowd : crowds(collective, shape, bytes)) {
+    std::vector<CollectiveRun> runs;
+    for (const std::size_t group : crowd) {
+      runs.push_back(run_of(where, group, collective, bytes));
+      out.channels = std::max(out.channels, is_tuned(collective) ? runs.back().channels : 2);
+    }
+    out.time = std::max(out.time, crowd_time.of(std::move(runs)));
   }
   return out;
 }
@@ -135,11 +212,25 @@ Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int r
   return rate > 0 ? Duration{static_cast<std::int64_t>(moved / rate * 1e12)} : Duration{};
 }
 
+/// Of a group: more than these are not simulated.
+int CollectiveTimes::nodes_most(Collective collective, const Shape& shape, std::int64_t bytes) {
+  std::size_t largest = 1;
+  for (const Crowd& crowd : crowds(collective, shape, bytes))
+    largest = std::max(largest, crowd.size());
+  const int gpus = shape.gpus * static_cast<int>(largest);
+  return std::max((largest > 1 ? kRanksMostTogether : kRanksMost) / gpus, 2);
+}
+
 CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
-  const int most = std::max(kRanksMost / shape.gpus, 2);
+  const int most = nodes_most(collective, shape, std::int64_t{1} << exponent);
   if (shape.nodes > most) {
-    const CollectiveTime half = at(collective, {most / 2, shape.gpus, shape.spread}, exponent);
-    CollectiveTime all = at(collective, {most, shape.gpus, shape.spread}, exponent);
+    const auto on = [&](int nodes) {
+      Shape fewer = shape;
+      fewer.nodes = nodes;
+      return at(collective, fewer, exponent);
+    };
+    const CollectiveTime half = on(most / 2);
+    CollectiveTime all = on(most);
     const std::int64_t grown = std::max<std::int64_t>(all.time.ps - half.time.ps, 0);
     all.time.ps += grown * (shape.nodes - most) / (most - most / 2);
     return all;

@@ -2,17 +2,22 @@
 // How long a collective of a training step takes: NCCL's decision and the simulation of one
 // communicator, remembered by shape and size.
 //
-// Approximations: one group stands for those side by side, the one that is spread most widely
-// (GroupShapes); they share NICs and the uplinks of switches by rate (the slowest of the simulated
-// time and the time that all their bytes need on all NICs of a node, or on all uplinks); sizes
-// between powers of two are interpolated, times of more than 256 ranks are extrapolated over nodes.
+// Groups side by side on the same nodes run together, as bench --split has them: those that share a
+// link (a NIC, PCIe, host memory) are simulated on one clock, those that do not alone, and the
+// slowest of them stands for all.
+//
+// Approximations: groups on other nodes are those of the most widely spread one (GroupShapes),
+// which share the uplinks of switches by rate; sizes between powers of two are interpolated, times
+// of more ranks than are simulated extrapolated over nodes.
 
 #include <cstdint>
 #include <map>
 #include <tuple>
 
 #include "models/nccl/communicator.hpp"
+#include "models/nccl/communicators.hpp"
 #include "models/nccl/memo.hpp"
+#include "models/nccl/shared_links.hpp"
 #include "models/training/placement.hpp"
 
 namespace fabricast {
@@ -63,21 +68,33 @@ class CollectiveTimes {
   const MemoCounts& counts() const { return known_.counts(); }
 
  private:
+  static constexpr int kElementBytes = 2;  ///< bf16
   using Shape = GroupShape;
+  /// Some nodes with the groups that lie on them.
   struct Site {
+    Site(Cluster nodes, const CommunicatorConfig& config)
+        : cluster(std::move(nodes)), communicators(cluster, config) {}
     Cluster cluster;
-    Communicator communicator;
+    Communicators communicators;
+    std::vector<Members> groups;
   };
   /// On two nodes, or in one; sizes as a power of two.
   struct SceneExchange {
     Collective collective{};
-    int nodes = 1, gpus = 1, exponent = 0;
+    int nodes = 1, gpus = 1, sides = 0, exponent = 0;
     auto operator<=>(const SceneExchange&) const = default;
   };
+  /// What NCCL decided, as far as it says which links a call crosses.
+  using Way = std::tuple<Algorithm, Protocol, int>;
+
   Site& site(const Shape& shape);
+  CollectiveRun run_of(Site& site, std::size_t group, Collective collective, std::int64_t bytes);
+  const std::vector<Crowd>& crowds(Collective collective, const Shape& shape, std::int64_t bytes);
   SceneExchange scene_of(const Exchange& exchange);
+  std::vector<CollectiveRun> runs_of(const SceneExchange& exchange, const Cluster& cluster) const;
   Slowdown together(const SceneExchange& first, const SceneExchange& second);
   Duration bound(Collective collective, const Shape& shape, int ranks, double bytes) const;
+  int nodes_most(Collective collective, const Shape& shape, std::int64_t bytes);
   CollectiveTime at(Collective collective, const Shape& shape, int exponent);
   CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
 
@@ -89,6 +106,7 @@ class CollectiveTimes {
   GroupShapes shapes_;
   std::map<Shape, Site> sites_;
   Memo<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
+  std::map<std::tuple<Collective, Shape, Way>, std::vector<Crowd>> crowds_;
   Memo<std::tuple<SceneExchange, SceneExchange>, Slowdown> slowdowns_;
 };
 

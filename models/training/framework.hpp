@@ -14,6 +14,7 @@ namespace fabricast {
 
 struct Framework {
   std::string name, title;
+  std::string alias_because;  ///< another name was asked for, which is counted as this one
   // The three parameters.
   double elementwise = 1;   ///< traffic of what is no GEMM, over the fused minimum
   Duration host_issue;      ///< per kernel; a layer takes at least kernels times this
@@ -29,7 +30,7 @@ struct Framework {
   int gradient_bytes = 4;  ///< of what is reduced
 };
 
-/// By name; under its name alone, a framework is its newest release.
+/// By name or alias; under its name alone, a framework is its newest release.
 using FrameworkCatalogue = std::map<std::string, Framework>;
 
 /// The last release up to `version`; the first known one for an older version, and the newest for

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
+#include <set>
+#include <utility>
 
 #include "sim/error.hpp"
 
@@ -91,8 +94,11 @@ RankSlots place_ranks(const std::vector<RankRange>& ranges, const Cluster& clust
 
 /// One group: its nodes in the order of its ranks.
 struct GroupShapes::Lying {
+  int first = 0;  ///< its first rank
   std::vector<int> nodes;
-  int gpus = 0;
+  std::vector<int> gpus;     ///< of its first node
+  std::string uneven;        ///< which nodes it has not as many GPUs of, if so
+  bool mixed = false;        ///< it has other GPUs of one node than of the next
   int pods = 1, leaves = 1;  ///< how often the next rank's is another one, and one more
 
   bool wider_than(const Lying& other) const {
@@ -100,6 +106,23 @@ struct GroupShapes::Lying {
            std::tuple(other.nodes.size(), other.pods, other.leaves);
   }
 };
+
+namespace {
+
+/// Of some lists the number of this one, from 1 on.
+template <class List>
+int number_in(std::vector<List>& lists, List list) {
+  const auto found = std::find(lists.begin(), lists.end(), list);
+  if (found != lists.end()) return static_cast<int>(found - lists.begin()) + 1;
+  lists.push_back(std::move(list));
+  return static_cast<int>(lists.size());
+}
+
+bool counts_up_from_0(const std::vector<int>& numbers) {
+  return numbers.back() == static_cast<int>(numbers.size()) - 1;
+}
+
+}  // namespace
 
 void GroupShapes::place(RankSlots slots) {
   slots_ = std::move(slots);
@@ -109,25 +132,49 @@ void GroupShapes::place(RankSlots slots) {
 const GroupShape& GroupShapes::of(const RankGroup& group) {
   const auto found = known_.find(group);
   if (found != known_.end()) return found->second;
-  return known_.emplace(group, is_flat(group) ? compact(group) : widest(group)).first->second;
+  const Lying some = is_flat(group) ? compact(group) : widest(group);
+  GroupShape out{static_cast<int>(some.nodes.size()), static_cast<int>(some.gpus.size())};
+  std::vector<int> nodes = renumbered(some.nodes);
+  if (!counts_up_from_0(nodes)) out.spread = number_in(spreads_, std::move(nodes));
+  Sides sides = beside(group, some);
+  if (sides.size() > 1 || !counts_up_from_0(sides.front()))
+    out.sides = number_in(sides_, std::move(sides));
+  return known_.emplace(group, out).first->second;
 }
 
-/// All nodes hang on the same switches: where they are does not matter.
+/// All nodes hang on the same switches, and all groups cross as many: where they are does not
+/// matter.
 bool GroupShapes::is_flat(const RankGroup& group) const {
   if (group.job == 0) return true;
   if (!slots_.empty()) return false;
-  if (cluster_.node().trays() > 1 || cluster_.planes() == 0) return true;
-  return divided_up(group.job, gpus_per_node_) <= cluster_.nodes_per_leaf();
+  const bool some_cross = group.along > group.size && group.stride < gpus_per_node_;
+  if (some_cross && group.job > gpus_per_node_) return false;
+  return !has_leaves() || divided_up(group.job, gpus_per_node_) <= cluster_.nodes_per_leaf();
 }
 
-GroupShape GroupShapes::compact(const RankGroup& group) const {
+/// The first ranks' group, or where it is not even, one of as many GPUs of each node.
+GroupShapes::Lying GroupShapes::compact(const RankGroup& group) const {
+  Lying out = lying(group, 0);
+  if (!out.mixed) return out;
   int here = std::clamp(gpus_per_node_ / group.stride, 1, group.size);
   if (here == group.size) here *= std::clamp(gpus_per_node_ / group.outer_stride, 1, group.outer);
-  return {divided_up(group.ranks(), here), here, 0};
+  out.nodes.resize(static_cast<std::size_t>(divided_up(group.ranks(), here)));
+  std::iota(out.nodes.begin(), out.nodes.end(), 0);
+  out.gpus.resize(static_cast<std::size_t>(here));
+  std::iota(out.gpus.begin(), out.gpus.end(), 0);
+  return out;
+}
+
+/// Of a job that is not known, those of the nodes that a group needs.
+int GroupShapes::ranks_of_job(const RankGroup& group) const {
+  if (!slots_.empty()) return static_cast<int>(slots_.size());
+  if (group.job > 0) return group.job;
+  const int span = (group.size - 1) * group.stride + (group.outer - 1) * group.outer_stride;
+  return divided_up(span + 1, gpus_per_node_) * gpus_per_node_;
 }
 
 std::vector<int> GroupShapes::first_ranks(const RankGroup& group) const {
-  const int job = slots_.empty() ? group.job : static_cast<int>(slots_.size());
+  const int job = ranks_of_job(group);
   const int along = std::max(group.along, group.size);
   const int span = (group.size - 1) * group.stride + (group.outer - 1) * group.outer_stride;
   std::vector<int> out;
@@ -139,8 +186,9 @@ std::vector<int> GroupShapes::first_ranks(const RankGroup& group) const {
   return out;
 }
 
-GroupShapes::Lying GroupShapes::lying(const RankGroup& group, int first) {
+GroupShapes::Lying GroupShapes::lying(const RankGroup& group, int first) const {
   Lying out;
+  out.first = first;
   std::map<int, std::vector<int>> gpus;  // by node
   for (int outer = 0; outer < group.outer; ++outer) {
     for (int i = 0; i < group.size; ++i) {
@@ -151,18 +199,15 @@ GroupShapes::Lying GroupShapes::lying(const RankGroup& group, int first) {
       here.push_back(at % gpus_per_node_);
     }
   }
-  std::vector<int>& some = gpus[out.nodes.front()];
-  std::sort(some.begin(), some.end());
-  out.gpus = static_cast<int>(some.size());
-  for (auto& [node, here] : gpus) {
-    if (here.size() != some.size())
-      throw Error(fmt::format("the group of rank {} has {} GPUs of node {} and {} of node {}",
-                              first, some.size(), out.nodes.front(), here.size(), node),
-                  "groups with as many of each node are modelled");
-    std::sort(here.begin(), here.end());
-    mixes_gpus_ = mixes_gpus_ || here != some;
+  for (auto& [node, here] : gpus) std::sort(here.begin(), here.end());
+  out.gpus = gpus[out.nodes.front()];
+  for (const auto& [node, here] : gpus) {
+    out.mixed = out.mixed || here != out.gpus;
+    if (here.size() != out.gpus.size())
+      out.uneven = fmt::format("{} GPUs of node {} and {} of node {}", out.gpus.size(),
+                               out.nodes.front(), here.size(), node);
   }
-  if (cluster_.planes() == 0) return out;
+  if (!has_leaves()) return out;
   const int per_leaf = cluster_.nodes_per_leaf(), per_pod = cluster_.nodes_per_pod();
   for (std::size_t i = 1; i < out.nodes.size(); ++i) {
     out.leaves += out.nodes[i] / per_leaf != out.nodes[i - 1] / per_leaf ? 1 : 0;
@@ -171,36 +216,74 @@ GroupShapes::Lying GroupShapes::lying(const RankGroup& group, int first) {
   return out;
 }
 
-GroupShape GroupShapes::widest(const RankGroup& group) {
+GroupShapes::Lying GroupShapes::widest(const RankGroup& group) {
   Lying most;
   for (const int first : first_ranks(group)) {
     Lying one = lying(group, first);
+    if (!one.uneven.empty())
+      throw Error(fmt::format("the group of rank {} has {}", first, one.uneven),
+                  "groups with as many of each node are modelled");
+    mixes_gpus_ = mixes_gpus_ || one.mixed;
     if (most.nodes.empty() || one.wider_than(most)) most = std::move(one);
   }
-  if (most.nodes.empty()) return compact(group);
-  const auto count = static_cast<int>(most.nodes.size());
-  if (count == 1 || cluster_.planes() == 0) return {count, most.gpus, 0};
-  const int per_leaf = cluster_.nodes_per_leaf(), per_pod = cluster_.nodes_per_pod();
-  std::vector<int> numbers = {0};
-  for (std::size_t i = 1; i < most.nodes.size(); ++i) {
-    const int before = most.nodes[i - 1], now = most.nodes[i], last = numbers.back();
-    if (per_pod > 0 && now / per_pod != before / per_pod) {
-      numbers.push_back((last / per_pod + 1) * per_pod);
-    } else if (now / per_leaf != before / per_leaf) {
-      numbers.push_back((last / per_leaf + 1) * per_leaf);
-    } else {
-      numbers.push_back(last + 1);
-    }
-  }
-  return {count, most.gpus, number_of(std::move(numbers))};
+  return most.nodes.empty() ? compact(group) : most;
 }
 
-int GroupShapes::number_of(std::vector<int> nodes) {
-  if (nodes.back() == static_cast<int>(nodes.size()) - 1) return 0;
-  const auto found = std::find(spreads_.begin(), spreads_.end(), nodes);
-  if (found != spreads_.end()) return static_cast<int>(found - spreads_.begin()) + 1;
-  spreads_.push_back(std::move(nodes));
-  return static_cast<int>(spreads_.size());
+std::vector<int> GroupShapes::renumbered(const std::vector<int>& nodes) const {
+  const int per_leaf = cluster_.nodes_per_leaf(), per_pod = cluster_.nodes_per_pod();
+  std::vector<int> out = {0};
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    const int before = nodes[i - 1], now = nodes[i], last = out.back();
+    if (has_leaves() && per_pod > 0 && now / per_pod != before / per_pod) {
+      out.push_back((last / per_pod + 1) * per_pod);
+    } else if (has_leaves() && now / per_leaf != before / per_leaf) {
+      out.push_back((last / per_leaf + 1) * per_leaf);
+    } else {
+      out.push_back(last + 1);
+    }
+  }
+  return out;
+}
+
+/// Pairs of neighbours are taken every other one: each rank is in one.
+Sides GroupShapes::beside(const RankGroup& group, const Lying& some) const {
+  const int per_host = gpus_per_node_ / cluster_.node().trays();
+  const auto hosts_of = [&](const std::vector<int>& gpus) {
+    std::set<int> out;
+    for (const int gpu : gpus) out.insert(gpu / per_host);
+    return out;
+  };
+  const bool pairs = group.along > group.size;
+  const auto turn = [&](int first) { return first / group.stride % group.along % group.size; };
+  const std::set<int> nodes(some.nodes.begin(), some.nodes.end());
+  Sides out = {some.gpus};
+  std::set<int> taken(some.gpus.begin(), some.gpus.end());
+  const auto add = [&](const std::vector<int>& gpus) {
+    if (std::ranges::any_of(gpus, [&](int gpu) { return taken.contains(gpu); })) return;
+    taken.insert(gpus.begin(), gpus.end());
+    if (hosts_of(gpus) == hosts_of(some.gpus)) out.push_back(gpus);
+  };
+  for (const int first : first_ranks(group)) {
+    if (!nodes.contains(slot(first) / gpus_per_node_)) continue;
+    if (pairs && turn(first) != turn(some.first)) continue;
+    const Lying one = lying(group, first);
+    if (one.uneven.empty() && std::set<int>(one.nodes.begin(), one.nodes.end()) == nodes)
+      add(one.gpus);
+  }
+  std::vector<int> left;
+  for (int gpu = 0; !pairs && gpu < gpus_per_node_; ++gpu) {
+    if (taken.contains(gpu)) continue;
+    left.push_back(gpu);
+    if (left.size() == some.gpus.size()) add(std::exchange(left, {}));
+  }
+  return out;
+}
+
+Sides GroupShapes::sides(const GroupShape& shape) const {
+  if (shape.sides > 0) return sides_[static_cast<std::size_t>(shape.sides - 1)];
+  std::vector<int> first(static_cast<std::size_t>(shape.gpus));
+  std::iota(first.begin(), first.end(), 0);
+  return {first};
 }
 
 std::vector<int> GroupShapes::nodes(const GroupShape& shape, int count) const {
@@ -214,15 +297,20 @@ std::vector<int> GroupShapes::nodes(const GroupShape& shape, int count) const {
   return out;
 }
 
-GroupShapes::Crossing GroupShapes::rack_crossings(const RankGroup& pairs) const {
+GroupShapes::Crossing GroupShapes::crossings(const RankGroup& group, Room room) const {
   Crossing out;
-  const int per_rack = cluster_.fabric().nodes_per_rack, trays = cluster_.node().trays();
-  if (per_rack == 0) return out;
-  const int per_host = gpus_per_node_ / trays;
-  for (const int first : first_ranks(pairs)) {
+  const int per_rack = cluster_.fabric().nodes_per_rack;  // hosts
+  const int slots =
+      room == Room::node ? gpus_per_node_ : gpus_per_node_ / cluster_.node().trays() * per_rack;
+  if (slots == 0) return out;
+  for (const int first : first_ranks(group)) {
     ++out.of;
-    const auto rack = [&](int rank) { return slot(rank) / per_host / per_rack; };
-    out.pairs += rack(first) != rack(first + pairs.stride) ? 1 : 0;
+    bool crosses = false;
+    for (int outer = 0; outer < group.outer; ++outer)
+      for (int i = 0; i < group.size; ++i)
+        crosses = crosses || slot(first + i * group.stride + outer * group.outer_stride) / slots !=
+                                 slot(first) / slots;
+    out.groups += crosses ? 1 : 0;
   }
   return out;
 }

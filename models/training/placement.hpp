@@ -2,6 +2,7 @@
 // Where ranks are, and how widely a group of them lies over a cluster: over how many nodes, and
 // over how many switches on the way from one to the next.
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
@@ -45,16 +46,21 @@ using RankSlots = std::vector<int>;
 RankSlots place_ranks(const std::vector<RankRange>& ranges, const Cluster& cluster,
                       int gpus_per_node, int gpus);
 
-/// A group as far as its communication depends on where it lies.
+/// A group as far as its communication depends on where it lies, and who else lies there.
 struct GroupShape {
   int nodes = 1, gpus = 1;  ///< GPUs of each node
   int spread = 0;           ///< number of its list of nodes; 0 = the first ones
+  int sides = 0;            ///< number of sides(); 0 = alone, on the first GPUs
   auto operator<=>(const GroupShape&) const = default;
 };
 
-/// Of the groups side by side the one that is spread most widely stands for all: over the most
-/// nodes, then pods, then leaves. Its nodes are numbered anew, as few as will do: a leaf (pod) is
-/// a new one wherever the next rank's differs.
+/// The GPUs that groups side by side have of each of their nodes, by group: in a node of eight,
+/// {0}, {1}, ... {7} where the groups cross nodes with a GPU of each.
+using Sides = std::vector<std::vector<int>>;
+
+/// The group that is spread most widely stands for all: over the most nodes, then pods, then
+/// leaves. Its nodes are numbered anew, as few as will do: a leaf (pod) is a new one wherever the
+/// next rank's differs. Those on the same nodes do the same at the same time: its sides.
 class GroupShapes {
  public:
   GroupShapes(const Cluster& cluster, int gpus_per_node)
@@ -65,14 +71,20 @@ class GroupShapes {
   const GroupShape& of(const RankGroup& group);
   /// The nodes of a shape, or its first `count`.
   std::vector<int> nodes(const GroupShape& shape, int count) const;
+  /// The groups on these nodes, the shape's own first. Where a job does not divide a node evenly
+  /// the GPUs that are left are taken for groups of the same size. Of hosts that NVLink joins,
+  /// those that share hosts with the first.
+  Sides sides(const GroupShape& shape) const;
   /// Whether some group has other GPUs of one node than of the next: it is taken for one with the
   /// same.
   bool mixes_gpus() const { return mixes_gpus_; }
-  /// Pairs of neighbours, of all, whose nodes stand in different racks.
+  /// Groups (or pairs of neighbours), of all, whose ranks lie in different nodes or racks.
+  enum class Room : std::uint8_t { node, rack };
   struct Crossing {
-    int pairs = 0, of = 0;
+    int groups = 0, of = 0;
   };
-  Crossing rack_crossings(const RankGroup& pairs) const;
+  /// Of racks none where the fabric says none.
+  Crossing crossings(const RankGroup& group, Room room) const;
 
  private:
   struct Lying;
@@ -80,17 +92,22 @@ class GroupShapes {
     return slots_.empty() ? rank : slots_[static_cast<std::size_t>(rank)];
   }
   std::vector<int> first_ranks(const RankGroup& group) const;
-  Lying lying(const RankGroup& group, int first);
-  GroupShape compact(const RankGroup& group) const;
-  GroupShape widest(const RankGroup& group);
-  int number_of(std::vector<int> nodes);
+  int ranks_of_job(const RankGroup& group) const;
+  Lying lying(const RankGroup& group, int first) const;
+  Lying compact(const RankGroup& group) const;
+  Lying widest(const RankGroup& group);
+  std::vector<int> renumbered(const std::vector<int>& nodes) const;
+  Sides beside(const RankGroup& group, const Lying& some) const;
   bool is_flat(const RankGroup& group) const;
+  /// Leaves and pods are counted.
+  bool has_leaves() const { return cluster_.planes() > 0 && cluster_.node().trays() == 1; }
 
   const Cluster& cluster_;
   int gpus_per_node_;
   RankSlots slots_;
   std::map<RankGroup, GroupShape> known_;
   std::vector<std::vector<int>> spreads_;  ///< from number 1 on
+  std::vector<Sides> sides_;               ///< likewise
   bool mixes_gpus_ = false;
 };
 

@@ -318,7 +318,9 @@ class Step {
     Duration exchanged;
     for (const TaskId task : shown.exchanges) exchanged += lasted(task);
     parts.data_hidden = std::max(Duration{}, exchanged - parts.data);
-    parts.pipeline = out.time - to_duration(parts.busy.total()) - parts.data - parts.optimizer;
+    // Kernels are rounded to picoseconds one by one: what is left of a stage that never waits is 0.
+    const Duration rest = out.time - to_duration(parts.busy.total()) - parts.data - parts.optimizer;
+    parts.pipeline = std::max(Duration{}, rest);
     return out;
   }
 

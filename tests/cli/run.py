@@ -17,7 +17,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TRANSCRIPT = HERE / "transcript.txt"
 CSV_HEADER = ["collective", "size_bytes", "nodes", "ranks", "algorithm", "protocol", "nchannels",
-              "nthreads", "time_us", "algbw_GBps", "busbw_GBps", "lower_us", "upper_us"]
+              "nchannels_tuner", "nthreads", "time_us", "algbw_GBps", "busbw_GBps", "lower_us",
+              "upper_us", "completes"]
 SMALL = "bench --topology dgx-h100 --sizes 1MiB"
 
 

@@ -28,7 +28,7 @@ TEST_CASE("a row alone takes the picoseconds that it takes among others") {
     CAPTURE(config.sizes.front().count);
     const BenchResult alone = run_bench(config, shipped_parts());
     const Bytes size = config.sizes.front();
-    config.sizes = {Bytes{1 << 20}, size, Bytes{8}, size};
+    config.sizes = {Bytes{3 << 20}, size, Bytes{24}, size};
     const BenchResult among = run_bench(config, shipped_parts());
     const std::vector<BenchRow>& rows = among.blocks.front().rows;
     int seen = 0;

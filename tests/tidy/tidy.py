@@ -32,7 +32,7 @@ LIBRARIES = {
     "pugixml.hpp": r"models/io/|tests/",
     "nlohmann": r"models/io/|models/(studies|lint)/\w+_json\.cpp|tests/",
     "CLI": r"cli/",
-    "unistd.h": r"cli/",
+    "unistd.h": r"cli/|tests/",
     "fcntl.h": r"cli/",
     "sys": r"sim/large_pages\.hpp",
     "doctest": r"tests/",

@@ -130,11 +130,12 @@ TEST_CASE("csv is a contract") {
   config.environment.set("NCCL_PROTO=LL");
   const std::string csv = bench_csv(run_bench(config, load_catalogue()));
   const std::string header =
-      "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nthreads,time_us,algbw_GBps,"
-      "busbw_GBps\n";
+      "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nchannels_tuner,nthreads,"
+      "time_us,algbw_GBps,busbw_GBps,completes\n";
   CHECK(csv.starts_with(header + "all_reduce,1048576,1,2,Ring,LL,"));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 2);
-  CHECK(std::count(csv.begin(), csv.end(), ',') == 2 * 10);
+  CHECK(csv.ends_with(",yes\n"));
+  CHECK(std::count(csv.begin(), csv.end(), ',') == 2 * 12);
 }
 
 TEST_CASE("the head of the table names range and step as nccl-tests does") {

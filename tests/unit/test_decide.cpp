@@ -50,11 +50,12 @@ std::string line(const std::string& text, int number) {
 TEST_CASE("decide: counts are rounded down to whole elements per rank") {
   const DecideResult result = answer(question("dgx-h100", kNccl2_21_5, 2));
   const NcclCommunicator& made = result.blocks.front().communicator;
-  // 1000 B are 250 floats: 15 for each of 16 ranks, 960 B in all.
+  // 1000 B are 62.5 for each of 16 ranks: 48 in whole steps of 16 B, as bench and nccl-tests count
+  // them, which are 12 floats and 768 B in all.
   const auto row = decide_row(made, Collective::all_gather, Bytes{1000});
   REQUIRE(row);
-  CHECK(row->count == 15);
-  CHECK(row->size.count == 960);
+  CHECK(row->count == 12);
+  CHECK(row->size.count == 768);
   CHECK(row->requested.count == 1000);
   CHECK(decide_row(made, Collective::all_reduce, Bytes{1000})->size.count == 1000);
   // 60 B are 15 floats: none for one of the ranks, and NCCL returns at once.
@@ -137,9 +138,9 @@ TEST_CASE("decide: a refused call is none, none and nothing more") {
   const DecideResult result = answer(config);
   const std::string csv = decide_csv(result);
   CHECK(line(csv, 0) ==
-        "nccl,topology,nodes,collective,size_bytes,algorithm,protocol,nchannels,nthreads,"
-        "chunk_bytes,predicted_us");
-  CHECK(line(csv, 1) == "2.27.7,dgx-a100,2,all_gather,1048576,none,none,,,,");
+        "nccl,topology,nodes,collective,size_bytes,algorithm,protocol,nchannels,nchannels_tuner,"
+        "nthreads,chunk_bytes,predicted_us");
+  CHECK(line(csv, 1) == "2.27.7,dgx-a100,2,all_gather,1048576,none,none,,,,,");
   CHECK(decide_text(result).find("NCCL refuses the call at every size here.") != std::string::npos);
   CHECK(line(explain_text(result), 1) == "NCCL refuses the call");
   const auto json = nlohmann::json::parse(decide_json(result));

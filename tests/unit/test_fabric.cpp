@@ -154,7 +154,8 @@ TEST_CASE("a named fabric holds what its switches have ports for") {
   CHECK(
       error_text([] { cluster_of("dgx-h100", 257, "fabric-ndr-rail"); }) ==
       "topologies/fabric-ndr-rail.yaml:6: 257 nodes need 72 leaves, the spine QM9700 has 64 ports\n"
-      "hint: two tiers hold no more: fewer nodes, or a switch with more ports");
+      "hint: two tiers hold no more: fewer nodes, switches with more ports, or three tiers, "
+      "like fabric-ndr-rail-3tier");
 }
 
 TEST_CASE("131,072 nodes fit, a billion is refused before anything is allocated") {

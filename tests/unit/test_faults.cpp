@@ -167,7 +167,7 @@ TEST_CASE("a ring moves at the pace of its slowest part") {
 
 TEST_CASE("all of it left is no fault") {
   const BenchRow row =
-      row_of(config_of(2, {1 << 24}, {"nic node0:mlx5_0 rate 100%", "gpu node1:gpu2 slow 100%"}));
+      row_of(config_of(2, {1 << 24}, {"nic node0:mlx5_0 rate 100%", "gpu node1:gpu2 speed 100%"}));
   CHECK(row.result.time == *row.healthy);
   BenchConfig config = config_of(2, {1 << 24}, {});
   CHECK(row_of(config).result.digest == row.result.digest);
@@ -179,8 +179,8 @@ TEST_CASE("faults of one part add up, but a link has one outage") {
   };
   CHECK(time({"nic node0:mlx5_0 rate 50%", "nic node0:mlx5_0 rate 50%"}) ==
         time({"nic node0:mlx5_0 rate 25%"}));
-  CHECK(time({"gpu node0:gpu0 slow 50%", "gpu node0:gpu0 slow 50%"}) ==
-        time({"gpu node0:gpu0 slow 25%"}));
+  CHECK(time({"gpu node0:gpu0 speed 50%", "gpu node0:gpu0 speed 50%"}) ==
+        time({"gpu node0:gpu0 speed 25%"}));
   CHECK(error_text([&] {
           time({"nic node0:mlx5_0 down 1s", "nic node0:mlx5_0 down 1s at 5s"});
         }) ==
@@ -190,13 +190,13 @@ TEST_CASE("faults of one part add up, but a link has one outage") {
 
 TEST_CASE("a slow GPU holds up all, at most as much as it is slow itself") {
   for (const char* variable : {"NCCL_PROTO=LL", "NCCL_PROTO=LL128", "NCCL_PROTO=Simple"}) {
-    BenchConfig config = config_of(1, {1 << 26}, {"gpu node0:gpu3 slow 50%"});
+    BenchConfig config = config_of(1, {1 << 26}, {"gpu node0:gpu3 speed 50%"});
     config.environment.set(variable);
     const double times = slowdown(row_of(config));
     CHECK(times > 1.01);  // Simple hides most of it behind NVLink
     CHECK(times <= 2);
   }
-  BenchConfig nvls = config_of(1, {1 << 26}, {"gpu node0:gpu3 slow 50%"});
+  BenchConfig nvls = config_of(1, {1 << 26}, {"gpu node0:gpu3 speed 50%"});
   nvls.environment.set("NCCL_ALGO=NVLS");
   CHECK(slowdown(row_of(nvls)) > 1.05);
 }
@@ -220,6 +220,7 @@ TEST_CASE("a link that comes back delays the run by whole time-outs") {
   const BenchRow& row = lost.blocks.front().rows.front();
   CHECK(!row.completes());
   CHECK(row.busbw() == 0);
+  CHECK_FALSE(lost.completes());
   CHECK(row.result.losses.done > 0);
   CHECK(row.result.losses.done < row.result.losses.handled);
   CHECK(std::ranges::any_of(lost.notes, [](const std::string& note) {
@@ -310,7 +311,7 @@ TEST_CASE("a slow GPU holds up sends and receives: what it copies, and what it d
     return slowdown(row_of(config));
   };
   std::vector<std::string> all;
-  for (int gpu = 0; gpu < 8; ++gpu) all.push_back(fmt::format("gpu node0:gpu{} slow 50%", gpu));
+  for (int gpu = 0; gpu < 8; ++gpu) all.push_back(fmt::format("gpu node0:gpu{} speed 50%", gpu));
   // To one peer the blocks' copies are what takes time: half the speed, twice the time. To seven at
   // once NVLink is the limit of healthy GPUs, and less is lost.
   CHECK(slow(Collective::sendrecv, 64 << 20, {all[3]}) == doctest::Approx(2).epsilon(0.05));
@@ -327,7 +328,7 @@ TEST_CASE("faults that are none") {
   const auto parse = [](const char* text) { return error_text([&] { parse_fault(text); }); };
   const std::string grammar =
       "\nhint: write: link NAME rate 50%, nic node3:mlx5_0 down 2s, link NAME flap 10s 90%, "
-      "gpu node0:gpu3 slow 80%";
+      "gpu node0:gpu3 speed 80%";
   CHECK(parse("nic") == "\"nic\" is no fault" + grammar);
   CHECK(parse("nick node0:mlx5_0 down") == "\"nick\" is no part\nhint: did you mean \"nic\"?");
   CHECK(parse("nic node0:mlx5_0 broken") ==
@@ -342,7 +343,7 @@ TEST_CASE("faults that are none") {
   CHECK(parse("nic node0:mlx5_0 down 2s sharp") ==
         "\"nic node0:mlx5_0 down 2s sharp\": unexpected \"sharp\"" + grammar);
   CHECK(parse("gpu node0:gpu3 down")
-            .starts_with("\"gpu node0:gpu3 down\": a GPU can be slow; links and NICs have a rate"));
+            .starts_with("\"gpu node0:gpu3 down\": a GPU has a speed; links and NICs have a rate"));
   const auto error = [](const char* fault, int nodes = 2) {
     return error_text([&] { run(config_of(nodes, {1 << 20}, {fault})); });
   };
@@ -355,8 +356,8 @@ TEST_CASE("faults that are none") {
   CHECK(error("nic mlx5_0 down") ==
         "\"nic mlx5_0 down\": \"mlx5_0\" names no device of a node\n"
         "hint: write it like node0:mlx5_0 or node0:gpu3");
-  CHECK(error("gpu node1:gpu8 slow 50%")
-            .starts_with("\"gpu node1:gpu8 slow 50%\": \"gpu8\" is no GPU that takes part"));
+  CHECK(error("gpu node1:gpu8 speed 50%")
+            .starts_with("\"gpu node1:gpu8 speed 50%\": \"gpu8\" is no GPU that takes part"));
   CHECK(error("link node1: mlx5_0 -> leaf0.7 rate 50%") ==
         "no link is named \"node1: mlx5_0 -> leaf0.7\"\n"
         "hint: did you mean \"node1: mlx5_0 -> leaf0.0\"?");

@@ -8,7 +8,9 @@
 #include <functional>
 #include <random>
 
-#include "models/io/nccl_tests_log.hpp"
+#include "models/io/csv_table.hpp"
+#include "models/io/text_file.hpp"
+#include "models/studies/judge_log.hpp"
 #include "models/studies/judge_targets.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
@@ -131,7 +133,7 @@ TEST_CASE("judge: the best prediction comes first, equal ones together") {
   const std::vector<double> measured = {10, 20, 40, 80};
   const auto ranking = rank_predictions(
       measured, {{10, 20, 20, 20}, {10, 20, 40, 81}, {10.1, 20.2, 40.4, 80.8}, {20, 40, 80, 160}},
-      0.2);
+      std::vector(4, std::vector<RowLimits>(4)));
   REQUIRE(ranking.size() == 3);
   REQUIRE(ranking[0].fits.size() == 2);  // 1 and 2 are within 4 % of each other everywhere
   CHECK(ranking[0].fits[0].which == 1);
@@ -147,8 +149,8 @@ TEST_CASE("judge: the best prediction comes first, equal ones together") {
 
 TEST_CASE("judge: one odd row does not decide") {
   const std::vector<double> measured = {10, 20, 40, 80, 1600};
-  const auto ranking =
-      rank_predictions(measured, {{10, 20, 40, 80, 160}, {30, 60, 120, 240, 1600}}, 0.2);
+  const auto ranking = rank_predictions(measured, {{10, 20, 40, 80, 160}, {30, 60, 120, 240, 1600}},
+                                        std::vector(2, std::vector<RowLimits>(5)));
   CHECK(ranking[0].fits[0].which == 0);
 }
 
@@ -227,6 +229,120 @@ TEST_CASE("nccl-tests' output: the old layout, one half, and no rows of other to
   CHECK(rows("size time algbw busbw\n32_768 43.83 0.75 1.31\n") == 1);
   CHECK(rows("0: 8 2 float sum -1 13.37 0.00 0.00 0\n0: #\n0: #\n") == 1);
   CHECK(rows("[1,0]<stdout>:8 2 float sum -1 13.37 0.00 0.00 0\n") == 1);
+}
+
+TEST_CASE("nccl-tests' output: layouts without a root, without an operator, and cut") {
+  const auto row = [](const std::string& text) {
+    const NcclTestsLog log = parse_nccl_tests(text, "log");
+    REQUIRE(log.rows() == 1);
+    return log.tables[0].rows[0];
+  };
+  // all_gather up to 2.12: a blank where "none" stands today.
+  const NcclTestsRow blank = row("64 4 float -1 10.5 0.10 0.09 0 11.5 0.09 0.08 0\n");
+  CHECK(blank.redop == "none");
+  CHECK(blank.root == -1);
+  CHECK(blank.out_of_place->time_us == 10.5);
+  // broadcast of 2.0: a root and no operator.
+  const NcclTestsRow rooted =
+      row("# size count type root time algbw busbw error time algbw busbw error\n"
+          "64 16 float 3 10.5 0.10 0.10 0e+00 11.5 0.09 0.09 0e+00\n");
+  CHECK(rooted.redop == "none");
+  CHECK(rooted.root == 3);
+  CHECK(rooted.in_place->time_us == 11.5);
+  // alltoall of 2.9: neither.
+  const NcclTestsRow neither =
+      row("# size count type redop time algbw busbw error time algbw busbw error\n"
+          "64 4 float 10.5 0.10 0.09 0e+00 11.5 0.09 0.08 N/A\n");
+  CHECK(neither.redop == "none");
+  CHECK(neither.out_of_place->busbw == 0.09);
+  CHECK(neither.out_of_place->checked);
+  CHECK(!neither.in_place->checked);
+  // Cut before the last column: 12 words, as a row without a root has.
+  const NcclTestsRow cut =
+      row("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+          "64 16 float sum -1 10.5 0.10 0.10 0 11.5 0.09 0.09");
+  CHECK(cut.root == -1);
+  CHECK(cut.out_of_place->time_us == 10.5);
+  CHECK(cut.out_of_place->busbw_half == doctest::Approx(0.005));
+}
+
+TEST_CASE("judge: collective and ranks of logs as people keep them") {
+  const std::string folder = FABRICAST_TEST_DATA "/logs/";
+  const CsvTable known(read_text_file(folder + "facts.csv", "facts"), "facts.csv");
+  for (std::size_t i = 0; i < known.rows(); ++i) {
+    const std::string& file = known.row(i).text("file");
+    const std::string& collective = known.row(i).text("collective");
+    CAPTURE(file);
+    const NcclTestsLog log = parse_nccl_tests(read_text_file(folder + file, "a log"), file);
+    if (collective == "refused") {
+      CHECK(log.rows() == 0);
+      continue;
+    }
+    REQUIRE(log.rows() > 0);
+    // The name of the file does not help.
+    const LogFacts facts = facts_of(log.tables.front(), "log", std::nullopt);
+    CHECK(to_text(facts.collective) == collective);
+    CHECK(std::to_string(facts.ranks) == known.row(i).text("ranks"));
+  }
+}
+
+TEST_CASE("judge: rows that leave something open are refused with the ways out") {
+  const auto facts = [](const std::string& rows, const std::string& file = "log",
+                        std::optional<Collective> asked = std::nullopt) {
+    const NcclTestsLog log = parse_nccl_tests(rows, file);
+    return facts_of(log.tables.front(), file, asked);
+  };
+  // GoogleCloudPlatform/cluster-toolkit, multi-node-test-plan.md: run with -c 0.
+  const std::string gathered =
+      "67108864 1048576 float none -1 1334.7 50.28 47.14 N/A 1359.5 49.36 46.28 N/A\n";
+  CHECK(error_text([&] { facts(gathered); }) ==
+        "log:1: the rows are those of all_gather or alltoall: redop none, root -1, size = 16 x "
+        "count, busbw/algbw 0.9375\nhint: say which: --collective all_gather");
+  CHECK(facts(gathered, "x/alltoall.out").collective == Collective::alltoall);
+  CHECK(facts(gathered, "all-gather.txt").ranks == 16);
+  CHECK(error_text([&] { facts(gathered, "log", Collective::all_reduce); }) ==
+        "log:1: the rows are not those of all_reduce: redop none, root -1, size = 16 x count, "
+        "busbw/algbw 0.9375\nhint: --collective all_gather or alltoall");
+  // crusoecloud/solutions-library: written by hand, with figures cut off. 2 x 15/16 = 1.875.
+  const LogFacts cut = facts(
+      "2147483648 536870912 float sum -1 5432.1 395.3 741.2 0 5429.8 395.5 741.5 0\n"
+      "4294967296 1073741824 float sum -1 9801.0 438.2 821.7 0 9796.4 438.4 822.1 0\n");
+  CHECK(cut.collective == Collective::all_reduce);
+  CHECK(cut.ranks == 16);
+  // Rows of 8 and of 16 ranks in one table.
+  CHECK(error_text([&] {
+          facts(
+              "1073741824 268435456 float sum -1 10000 107.37 187.90 0\n"
+              "1073741824 268435456 float sum -1 10000 107.37 201.32 0\n");
+        }).starts_with("log:2: busbw/algbw of this row is not that of the rows above"));
+  // 1,024 ranks: 2 x 1023/1024 = 1.998; five digits do not tell them from 900.
+  const LogFacts many = facts(
+      "1073741824 268435456 float sum -1 10000 107.37 214.53 0 10000 "
+      "107.37 214.53 0\n");
+  CHECK(many.ranks == 0);
+  CHECK(many.possible.holds(1024));
+  CHECK(!many.possible.holds(64));
+  // busbw = algbw, values checked in place: two ranks of all_reduce, not a sendrecv.
+  const LogFacts two = facts(
+      "1073741824 268435456 float sum -1 71580 15.00 15.00 0 71580 15.00 "
+      "15.00 0\n");
+  CHECK(two.collective == Collective::all_reduce);
+  CHECK(two.ranks == 2);
+}
+
+TEST_CASE("judge: as expected needs 8 of 10 rows, and nothing known is said to be nothing") {
+  const JudgeConfig config = config_of("hgx-h200-2nic", Collective::all_reduce);
+  const ExpectedRows expectation = expect_rows(config, parts(), {}, one_after_another);
+  const auto verdict = [&](const std::vector<double>& factors) {
+    JudgeConfig measured = config;
+    for (std::size_t i = 0; i < measured.rows.size(); ++i)
+      measured.rows[i].measured_us =
+          expectation.causes.front().times_us[i] * factors[i % factors.size()];
+    return judge_rows(measured, expectation).verdict;
+  };
+  CHECK(verdict({1.1, 0.9}) == JudgeVerdict::as_expected);  // the band is 0.8 .. 1.25
+  CHECK(verdict({1.0, 1.0, 0.5}) == JudgeVerdict::faster);  // 3 of 5 inside or fewer
+  CHECK(verdict({40, 0.6}) == JudgeVerdict::unexplained);
 }
 
 TEST_CASE("nccl-tests' JSON: what is not a number is no time") {

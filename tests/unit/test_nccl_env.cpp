@@ -112,7 +112,12 @@ TEST_CASE("NCCL_ALGO up to 2.23: one list, any case, unknown names passed over")
   CHECK(allows(listed, Algorithm::tree));
   CHECK_FALSE(allows(listed, Algorithm::nvls));
   CHECK(listed.warnings == Warnings{"NCCL_ALGO=ring,,TREE,Rings: \"Rings\" is no name this version "
-                                    "knows; NCCL ignores it without a message"});
+                                    "knows; NCCL passes over it without a message"});
+  const NcclSettings nothing = read({"NCCL_ALGO=Foo", "NCCL_PROTO=Bar"});
+  CHECK_FALSE(allows(nothing, Algorithm::ring));
+  REQUIRE(nothing.warnings.size() == 2);
+  CHECK(nothing.warnings[0].find("goes on with Ring and Tree alone") != std::string::npos);
+  CHECK(nothing.warnings[1].find("goes on with Ring in every protocol") != std::string::npos);
   const NcclSettings excluded = read({"NCCL_ALGO=^NVLS,NVLSTree"});
   CHECK(allows(excluded, Algorithm::ring));
   CHECK_FALSE(allows(excluded, Algorithm::nvls));

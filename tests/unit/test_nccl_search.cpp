@@ -266,10 +266,43 @@ TEST_CASE("graph search: ranks agree on the channels that ring and tree have bot
   graphs.ring.channels.resize(12);
   graphs.tree.channels.resize(8);
   graphs.nvls.channels.resize(16);
-  const NcclGraphs agreed = exchanged(graphs);
+  const NcclGraphs agreed = exchanged(graphs, {}, kNccl2_30_7);
   CHECK(agreed.ring.channel_count() == 8);
   CHECK(agreed.tree.channel_count() == 8);
   CHECK(agreed.nvls.channel_count() == 16);
+}
+
+TEST_CASE("graph search: ranks of unlike groups agree on the worst of each") {
+  NcclGraphs own, other;
+  own.ring.channels.resize(4);
+  own.ring.bw_intra = 24;
+  own.ring.bw_inter = 12;
+  own.ring.type_intra = PathType::pix;
+  own.ring.type_inter = PathType::phb;
+  own.tree.channels.resize(4);
+  other.ring.channels.resize(2);
+  other.ring.bw_intra = 12;
+  other.ring.bw_inter = 24;
+  other.ring.type_intra = PathType::sys;
+  other.ring.type_inter = PathType::pix;
+  other.ring.same_channels = false;
+  other.ring.cross_nic = 1;
+  other.tree.channels.resize(3);
+  other.tree.pattern = GraphPattern::tree;
+  own.nvls.channels.resize(4);  // the other group is too small for NVLS
+  for (const NcclVersion version : {kNccl2_21_5, kNccl2_27_7}) {
+    const NcclGraphs agreed = exchanged(own, {&other, 1}, version);
+    CHECK(agreed.ring.channel_count() == 2);
+    CHECK(agreed.tree.channel_count() == 2);
+    CHECK(agreed.nvls.channel_count() == 0);
+    CHECK(agreed.ring.bw_intra == 12);
+    CHECK(agreed.ring.bw_inter == 12);
+    CHECK(agreed.ring.type_intra == PathType::sys);
+    CHECK(agreed.ring.type_inter == PathType::phb);
+    CHECK(agreed.ring.cross_nic == 1);
+    CHECK_FALSE(agreed.ring.same_channels);
+    CHECK((agreed.tree.pattern == GraphPattern::tree) == (version == kNccl2_27_7));
+  }
 }
 
 TEST_CASE("graph search: some of the GPUs") {

@@ -241,7 +241,7 @@ TEST_CASE(
   const Cluster cluster = joined("gb200-nvl72", 18);
   for (const NcclVersion version : kModelledVersions) {
     CAPTURE(to_text(version));
-    const Communicator made = make_communicator(cluster, {version, {}, 0, false, {}});
+    const Communicator made = decided_communicator(cluster, {version, {}, 0, false, {}});
     CHECK(made.nodes == 1);
     CHECK(made.hosts == 18);
     CHECK(made.ranks == 72);

@@ -4,6 +4,7 @@
 
 #include "fold_cases.hpp"
 #include "models/nccl/communicator.hpp"
+#include "models/nccl/gpu_kernels.hpp"
 #include "sanitized.hpp"
 
 using namespace fabricast;
@@ -42,7 +43,8 @@ Drawn random_exchange(Random& random, const PartsCatalogue& parts) {
   const int gpus = static_cast<int>(random.pick(1, std::min<std::int64_t>(all_gpus, 3)));
   const Members members = random_members(random, nodes, static_cast<int>(all_gpus), gpus);
   const Communicator communicator =
-      communicator_of(cluster, members, random.of(kModelledVersions), random_environment(random));
+      communicator_of(cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)),
+                      random_environment(random));
   Call call;
   call.collective = random.pick(0, 3) == 0 ? Collective::sendrecv : Collective::alltoall;
   call.count = random.pick(1, random.pick(0, 1) == 0 ? 2'000 : 150'000);

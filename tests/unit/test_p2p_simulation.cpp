@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "error_text.hpp"
+#include "models/nccl/gpu_kernels.hpp"
 #include "models/nccl/p2p_call.hpp"
 #include "models/nccl/p2p_simulation.hpp"
 #include "nccl_cases.hpp"
@@ -193,7 +194,8 @@ TEST_CASE("any exchange: every message once, bytes conserved on every link, it e
         random_subset(random, nodes, nodes_all),
         random_subset(random, gpus, static_cast<int>(cluster.node().gpus().size())));
     const std::vector<std::string> environment = random_environment(random);
-    const NcclVersion version = random.of(kModelledVersions);
+    const NcclVersion version =
+        random.of(releases_with_kernels(cluster.node().gpus().front().part.sm));
     CAPTURE(i);
     CAPTURE(name);
     CAPTURE(nodes);

@@ -95,8 +95,9 @@ TEST_CASE("placement: the group that is spread most widely stands for all") {
   CHECK(nodes({4, 8, 1, 1, 0, 32}) == std::vector<int>{0, 32, 64, 96});
   CHECK_FALSE(shapes.mixes_gpus());
   // Racks of four: 0 and 32, 32 and 1, 1 and 33 for each of the eight GPUs.
-  const GroupShapes::Crossing racks = shapes.rack_crossings({2, 8, 1, 1, 4, 32});
-  CHECK(racks.pairs == 24);
+  const GroupShapes::Crossing racks =
+      shapes.crossings({2, 8, 1, 1, 4, 32}, GroupShapes::Room::rack);
+  CHECK(racks.groups == 24);
   CHECK(racks.of == 24);
   // Three of one node and one of the next.
   slots = place_ranks(ranges({"0:0-2", "1:0"}), hall.cluster, 8, 4);

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "error_text.hpp"
+#include "models/io/csv_table.hpp"
 #include "models/io/load.hpp"
 #include "models/studies/plan.hpp"
+#include "models/training/rank_groups.hpp"
 #include "models/training/step_chunks.hpp"
 #include "tests/unit/sanitized.hpp"
 #include "training_cases.hpp"
@@ -55,7 +58,7 @@ TEST_CASE("plan: its best layouts are those of an exhaustive simulation") {
         plan_step(config, site.framework, site.gpu, site.bounds, site.times, {3, true});
     REQUIRE(fast.best.size() == all.best.size());
     for (std::size_t k = 0; k < all.best.size(); ++k)
-      CHECK(fast.best[k].step.time == all.best[k].step.time);
+      CHECK(fast.best[k].result.step.time == all.best[k].result.step.time);
     CHECK(all.simulated + static_cast<int>(all.too_large.size()) == all.layouts);
     ruled_out += all.simulated - fast.simulated;
   }
@@ -137,4 +140,133 @@ TEST_CASE("plan: variations multiply, and the front has no row that another beat
     CHECK(front[i]->step.time >= front[i - 1]->step.time);
     CHECK(front[i]->cost->step < front[i - 1]->cost->step);
   }
+}
+
+TEST_CASE("plan: what is fixed is fixed, and what stays inside stays inside") {
+  PlanSite site;
+  const StepConfig config = small(16, 8, 2048, 16);
+  const auto planned = [&](const LayoutWishes& wishes) {
+    return plan_step(config, site.framework, site.gpu, site.bounds, site.times,
+                     {1000, true, 0, wishes});
+  };
+  LayoutWishes fixed;
+  fixed.fix("tp=4,micro_batch=2");
+  fixed.fix("sharding=zero2");
+  const Plan some = planned(fixed);
+  REQUIRE(!some.best.empty());
+  for (const auto& [one, twins] : some.best) {
+    CHECK(one.config.layout.tensor == 4);
+    CHECK(one.config.layout.micro_batch == 2);
+    CHECK(one.config.layout.sharding == Sharding::zero2);
+  }
+  LayoutWishes inside;
+  inside.keep_within("tp=node,pp=node");
+  const Plan near = planned(inside);
+  REQUIRE(!near.best.empty());
+  bool pipelines = false;
+  for (const auto& [one, twins] : near.best) {
+    const Layout& l = one.config.layout;
+    CHECK(site.times.nodes_of(tensor_group(l)) == 1);
+    CHECK(l.stride(Axis::pipeline) * l.pipeline <= (l.pipeline > 1 ? 8 : l.gpus));
+    pipelines = pipelines || l.pipeline > 1;
+  }
+  CHECK(pipelines);
+  CHECK(near.layouts < planned({}).layouts);
+
+  LayoutWishes wishes;
+  CHECK(error_text([&] { wishes.fix("tpp=4"); }) ==
+        "\"tpp\" is no part of a layout\nhint: did you mean \"tp\"?");
+  CHECK(error_text([&] { wishes.fix("tp"); }) == "\"tp\" says nothing\nhint: KEY=VALUE, like tp=8");
+  CHECK(error_text([&] { wishes.keep_within("tp=pod"); }) ==
+        "tp=pod: groups are kept within a node or a rack");
+  wishes.fix("tp=3");
+  CHECK(error_text([&] { planned(wishes); }) ==
+        "no layout has tp=3\nhint: tp can be 1, 2, 4, 8, 16");
+  LayoutWishes racks;
+  racks.keep_within("tp=rack");
+  CHECK(error_text([&] { planned(racks); }) ==
+        "the fabric says no racks\nhint: say KEY=node, or name a fabric with racks");
+}
+
+TEST_CASE("plan: twins stand in one line, and headroom stays free") {
+  PlanSite site;
+  const StepConfig config = small(16, 8, 2048, 16);
+  const auto planned = [&](double headroom) {
+    return plan_step(config, site.framework, site.gpu, site.bounds, site.times,
+                     {1000, true, headroom});
+  };
+  const Plan all = planned(0);
+  std::size_t twins = 0;
+  for (std::size_t i = 0; i < all.best.size(); ++i) {
+    if (i > 0) CHECK(all.best[i - 1].result.step.time < all.best[i].result.step.time);
+    twins += all.best[i].twins.size();
+  }
+  // Each layout is somewhere, once.
+  CHECK(all.best.size() + twins + all.too_large.size() == static_cast<std::size_t>(all.layouts));
+  CHECK(twins > 0);
+  const std::size_t equal = equal_within_error(all);
+  REQUIRE(equal >= 1);
+  const double first = seconds(all.best.front().result.step.time);
+  CHECK(seconds(all.best[equal - 1].result.step.time) < first * (1 + kLayoutError));
+  if (equal < all.best.size())
+    CHECK(seconds(all.best[equal].result.step.time) >= first * (1 + kLayoutError));
+  const double capacity = static_cast<double>(site.gpu.memory.count);
+  const Plan roomy = planned(0.5);
+  for (const auto& [one, same] : roomy.best) {
+    CHECK(one.memory.use.all() <= 0.5 * capacity);
+    CHECK(one.gpu.memory == site.gpu.memory);
+  }
+  CHECK(roomy.too_large.size() >= all.too_large.size());
+  CHECK(parse_headroom("8%") == 0.08);
+  CHECK(parse_headroom("12.5 %") == 0.125);
+  for (const char* wrong : {"", "8", "-1%", "100%", "x%"})
+    CHECK(error_text([&] { parse_headroom(wrong); }) ==
+          std::string("\"") + wrong + "\" is no share of memory\nhint: 0% to 99%, like 8%");
+}
+
+TEST_CASE("plan: a variation that is refused has a line, the others go on") {
+  const PartsCatalogue parts = load_catalogue();
+  const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
+  const std::vector<NamedStep> steps = run_variations(vary(one, "nics=3,4", parts), parts);
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].refused == "3 NICs of the 8 of a node do not lie evenly");
+  CHECK(steps[1].refused.empty());
+  CHECK(variations_text(steps).find("nics=3  refused: 3 NICs") != std::string::npos);
+  const auto json = nlohmann::json::parse(variations_json(steps));
+  CHECK(json["variations"][0]["refused"] == steps[0].refused);
+  CHECK(json["variations"][1]["step_s"] == seconds(steps[1].result.step.time));
+  const CsvTable csv(steps_csv(steps), "steps.csv");
+  REQUIRE(csv.rows() == 2);
+  CHECK(csv.row(0).text("refused") == steps[0].refused);
+  CHECK(csv.row(0).text("step_s").empty());
+  CHECK(*csv.row(1).positive("step_s") ==
+        doctest::Approx(seconds(steps[1].result.step.time)).epsilon(1e-8));
+  CHECK(error_text([&] { run_variations(vary(one, "nics=3,5", parts), parts); }) ==
+        "3 NICs of the 8 of a node do not lie evenly");
+  CHECK(error_text([&] {
+          run_variations(vary(one, "topology=nope,neither", parts), parts);
+        }).find("nope") != std::string::npos);
+}
+
+TEST_CASE("plan: text, CSV and JSON say the same") {
+  const PartsCatalogue parts = load_catalogue();
+  const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
+  const std::vector<Plan> plans = run_plans(vary(one, "nodes=1,2", parts), parts, {3, false, 0.08});
+  const CsvTable csv(plan_csv(plans), "plan.csv");
+  const auto json = nlohmann::json::parse(plan_json(plans));
+  const std::string text = plan_text(plans);
+  std::size_t row = 0;
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    for (std::size_t i = 0; i < plans[p].best.size(); ++i, ++row) {
+      const StepResult& result = plans[p].best[i].result;
+      const auto& step = json["plans"][p]["best"][i];
+      CHECK(step["step_s"] == seconds(result.step.time));
+      CHECK(*csv.row(row).positive("step_s") ==
+            doctest::Approx(seconds(result.step.time)).epsilon(1e-8));
+      CHECK(*csv.row(row).whole("tp", 1, 1000) == step["layout"]["tp"]);
+      CHECK((*csv.row(row).whole("equal_to_best", 0, 1) == 1) == step["equal_to_best"]);
+      CHECK(text.find(short_layout(result.config.layout)) != std::string::npos);
+    }
+  }
+  CHECK(row == csv.rows());
 }

@@ -62,7 +62,7 @@ TEST_CASE("a case says what differs from the scenario") {
 TEST_CASE("faults: a case's own replace those of the scenario") {
   const Scenario s = parsed(
       "nodes: 2\n"
-      "faults: [\"nic node0:mlx5_0 rate 50%\", gpu node1:gpu2 slow 80%]\n"
+      "faults: [\"nic node0:mlx5_0 rate 50%\", gpu node1:gpu2 speed 80%]\n"
       "cases:\n"
       "  - {name: a}\n"
       "  - {name: b, faults: []}\n");

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "models/nccl/communicator.hpp"
+#include "models/nccl/gpu_kernels.hpp"
 #include "models/nccl/together.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
@@ -32,7 +33,7 @@ CollectiveRun random_call_on(Random& random, const Cluster& cluster) {
                                  Collective::alltoall,       Collective::sendrecv};
   const auto gpus_all = static_cast<int>(cluster.node().gpus().size());
   CommunicatorConfig config;
-  config.version = random.of(kModelledVersions);
+  config.version = random.of(releases_with_kernels(cluster.node().gpus().front().part.sm));
   for (const char* assignment : {"NCCL_ALGO=Tree", "NCCL_PROTO=LL", "NCCL_PROTO=Simple",
                                  "NCCL_PXN_DISABLE=1", "NCCL_NVLS_ENABLE=0"}) {
     if (random.pick(0, 5) == 0) config.environment.set(assignment);

@@ -176,7 +176,7 @@ TEST_CASE("communicator: a host that NCCL splits is as many nodes as it has grou
     return std::pair{call.run, simulate(cluster, load_catalogue().software, call.run).time.ps};
   };
   for (const std::int64_t count : {1 << 8, 1 << 16, 1 << 22}) {
-    const auto [split, time] = decided({"0", "1"}, 2, count, 1);
+    const auto [split, time] = decided({"0", "1"}, 2, count, 2);
     const auto [whole, expected] = decided({"0"}, 4, count, 0);
     CHECK(split.algorithm == whole.algorithm);
     CHECK(split.protocol == whole.protocol);

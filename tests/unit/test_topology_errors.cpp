@@ -287,8 +287,8 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
         "c.yaml:4: nodes: 0 is too small: at least 1");
   CHECK(cluster(head + "node: dgx-h100\nnodes: 2000000000\n") ==
         "c.yaml:4: nodes: 2000000000 is too large: at most 1000000000");
-  CHECK(cluster(head + "node: dgx-h200\nnodes: 2\n") ==
-        "unknown node type \"dgx-h200\"\nhint: did you mean \"dgx-h100\"?");
+  CHECK(cluster(head + "node: dgx-h20\nnodes: 2\n") ==
+        "unknown node type \"dgx-h20\"\nhint: did you mean \"dgx-h100\"?");
   CHECK(cluster(head + "node: dgx-h100\nnodes: 2\nfabric: {shape: torus}\n") ==
         "c.yaml:5: fabric.shape: unknown word \"torus\"\nhint: known: rail_optimised, fat_tree, "
         "dragonfly");

@@ -66,9 +66,11 @@ TEST_CASE("step: parts add up to the whole") {
       const double sum = parts.busy.total() + seconds(parts.pipeline) + seconds(parts.data) +
                          seconds(parts.optimizer);
       CHECK(sum == doctest::Approx(seconds(step.time)).epsilon(1e-9));
-      CHECK(parts.pipeline.ps >= -100);
+      // Of 32 micro-batches and 16 layers, each rounds to the picosecond.
+      constexpr std::int64_t kRounding = 32 * 16;
+      CHECK(parts.pipeline.ps >= -kRounding);
       CHECK(parts.data.ps >= 0);
-      if (pipeline == 1) CHECK(parts.pipeline.ps <= 100);
+      if (pipeline == 1) CHECK(parts.pipeline.ps <= kRounding);
     }
   }
 }

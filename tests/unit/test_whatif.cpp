@@ -66,7 +66,7 @@ TEST_CASE("whatif: a step's times are those of step") {
   CHECK(row.after.time_us == microseconds_of(last.step.time));
   CHECK(row.after.tokens_per_s == last.tokens_per_s);
   CHECK(row.mechanism.find("DP, exposed: -") == 0);
-  CHECK(whatif_text(result).find("ms saved by") != std::string::npos);
+  CHECK(whatif_text(result).find("in ms ") != std::string::npos);
   const auto json = nlohmann::json::parse(whatif_json(result));
   CHECK(json["rows"][0]["after_tokens_per_s"] == last.tokens_per_s);
 }

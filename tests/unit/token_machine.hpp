@@ -21,6 +21,7 @@ class TokenMachine final : public Machine {
  public:
   std::uint32_t add_link(LinkSpec) override { return links_++; }
   std::uint32_t add_thread() override { return threads_++; }
+  void set_multimem(MultimemWire) override {}
   std::uint32_t add_worker_class(const WorkerClass&) override { return classes_++; }
   std::uint32_t add_relay_class(const RelayClass&) override { return classes_++; }
   std::uint32_t add_worker(std::uint32_t, const Program& program, Role role) override {

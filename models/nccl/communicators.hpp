@@ -29,7 +29,8 @@ class Communicators {
   /// Throws Error when NCCL refuses the call.
   DecidedCall decide(const Members& members, const Call& call) {
     DecidedCall out = decide_call(like(members), call);
-    out.run.members = members;
+    const Members& made = out.run.members;  // whose hosts may be several nodes to NCCL
+    out.run.members = members.split(made.node_count() / static_cast<int>(made.nodes().size()));
     return out;
   }
 

@@ -1,0 +1,96 @@
+#include "cli/help.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::string_view kUngrouped = "Options";  ///< the group CLI11 puts options in
+
+struct OptionGroup {
+  std::string_view title;
+  std::string_view names;  ///< with blanks around each
+};
+// What stands in no group is the command's own and comes first.
+constexpr std::array kGroups = {
+    OptionGroup{"Machine",
+                " topology nics gpu fabric nodes gpus-per-node parts sharp network routing "
+                "background fault seed "},
+    OptionGroup{"Work", " collective sizes split layout algorithm-file "},
+    OptionGroup{"NCCL", " nccl env env-file "},
+    OptionGroup{"Output",
+                " format write explain explain-fold details trace trace-ranks chart junit "
+                "markdown json table "},
+    OptionGroup{"Effort", " no-fold slices-max slices-max-final exhaustive "},
+};
+
+struct Examples {
+  std::string_view command, first, second;
+};
+constexpr std::array kExamples = {
+    Examples{"bench", "bench --topology dgx-h100 --nodes 1,8,64 --sizes 1MiB,1GiB",
+             "bench --topology hgx-h200 --nics 4 --nodes 16 --fabric fabric-ndr-fat-tree-2to1 "
+             "--sizes 1GiB --explain"},
+    Examples{"decide", "decide --topology dgx-h100 --nodes 2..64",
+             "decide --topology node.yaml --nodes 4 --explain 64MiB --env NCCL_ALGO=Ring"},
+    Examples{"cutover", "cutover --topology dgx-h100 --nodes 16",
+             "cutover --topology hgx-b200 --nodes 4 --collective all_gather --sensitivity"},
+    Examples{"whatif", "whatif --topology dgx-h100 --nodes 16 --to NCCL_NVLS_ENABLE=0",
+             "whatif --layout scenarios/steps/llama-3-70b.yaml --to NCCL_IB_HCA=mlx5_0"},
+    Examples{"advise", "advise --topology dgx-h100 --nodes 16 --goal bandwidth",
+             "advise --topology topo.txt --gpu H200_SXM --nodes 8 --write settings/"},
+    Examples{"run", "run scenarios/h100-2node.yaml", "run scenarios/one-bad-part.yaml"},
+    Examples{"topo", "topo dgx-h100", "topo dgx-h100-su --pair gpu0 node1/gpu3"},
+    Examples{"lint", "lint job.sbatch --topology dgx-h100 --nodes 16",
+             "lint --env NCCL_IB_HCA=mlx5_0 --topology dgx-h100"},
+    Examples{"step", "step scenarios/steps/llama-3-70b.yaml",
+             "step scenarios/steps/llama-3-70b.yaml --vary nodes=16,32,64"},
+    Examples{
+        "plan", "plan scenarios/steps/llama-3-70b.yaml",
+        "plan scenarios/steps/llama-3-70b.yaml --vary topology=dgx-h100,hgx-b200 --format json"},
+    Examples{"serve", "serve scenarios/serve/llama-2-70b-a100.yaml",
+             "serve scenarios/serve/claim-decode-node.yaml --format json"},
+    Examples{"validate", "validate nccl-tests --runs runs.csv --points points.csv",
+             "validate steps --cases steps.csv"},
+    Examples{"calibrate", "calibrate recipe.yaml --out own.yaml",
+             "bench --topology dgx-h100 --parts own.yaml"},
+    Examples{"judge", "judge all_reduce.log --topology dgx-h100",
+             "judge all_reduce.log --topology topo.txt --gpu H100_SXM5 --nodes 4"},
+    Examples{"check", "check scenarios/rules-releases.yaml --topology dgx-h100",
+             "check rules.yaml --json now.json --baseline last-week.json"},
+    Examples{"import", "import topo.txt ibstat.txt nccl.log",
+             "import topo.txt --gpu H100_SXM5 --write node.yaml"},
+    Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
+    Examples{"list", "list topologies", "list variables --format csv"},
+};
+
+/// Options in the default group go to that of their meaning.
+void group_options(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_lnames().empty() || option->get_group() != kUngrouped) continue;
+    const std::string name = " " + option->get_lnames().front() + " ";
+    const auto group = std::ranges::find_if(
+        kGroups, [&](const OptionGroup& one) { return one.names.find(name) != one.names.npos; });
+    if (group != kGroups.end()) option->group(std::string(group->title));
+  }
+}
+
+}  // namespace
+
+void lay_out_help(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    group_options(*command);
+    const auto examples = std::ranges::find(kExamples, command->get_name(), &Examples::command);
+    if (examples != kExamples.end())
+      command->footer(fmt::format("\nExamples:\n  fabricast {}\n  fabricast {}", examples->first,
+                                  examples->second));
+  }
+}
+
+}  // namespace fabricast

@@ -1,0 +1,25 @@
+#pragma once
+// The option --topology, with what may be changed of it, the same in every command that takes one.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "models/hardware/node_changes.hpp"
+
+namespace fabricast {
+
+/// The option `name` (--topology, or a positional one) and --nics, --gpu. As soon as the command
+/// line is read, `topology` has the changes in its name and stderr says what it stands for.
+CLI::Option* add_topology_option(CLI::App& command, std::string& topology,
+                                 const std::string& name = "--topology");
+
+/// --nics and --gpu.
+NodeChanges asked_changes(const CLI::App& command);
+
+/// What --nics and --gpu make of a topology that a file names.
+std::string with_options(const CLI::App& command, const std::string& topology);
+
+/// --sharp, which means the same everywhere.
+CLI::Option* add_sharp_option(CLI::App& command, bool& sharp);
+
+}  // namespace fabricast
