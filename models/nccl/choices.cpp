@@ -35,9 +35,8 @@ constexpr ListVariable kProto = {
       return std::nullopt;
     },
     "LL, LL128, Simple",
-    "is left with an empty list: it goes on with Ring in every protocol, LL128 unchecked, without "
-    "a "
-    "message"};
+    "is left with an empty list: it goes on with Ring in every protocol, LL128 unchecked, "
+    "without a message"};
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";

@@ -130,8 +130,7 @@ void split(const NodeDescription& node, NcclCommunicatorConfig config, const Nod
   apart.warnings.emplace_back(
       apart.domain_nics.empty()
           ? "those groups are unlike: their bytes go through the NICs nearest to the GPUs, along "
-            "the "
-            "rings and trees of a node that host memory joins."
+            "the rings and trees of a node that host memory joins."
           : "sends and receives between those groups are decided as if host memory joined them.");
 }
 

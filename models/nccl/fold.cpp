@@ -11,6 +11,8 @@
 namespace fabricast {
 namespace {
 
+constexpr std::string_view kCablesDiffer = "cables differ in length";
+
 class NodeShiftFinder {
  public:
   NodeShiftFinder(const Cluster& cluster, const CollectiveRun& run)
@@ -34,7 +36,8 @@ class NodeShiftFinder {
         fold.why_not = period == least ? "" : last;
         return fold;
       }
-      last = why_not;
+      // A period that only cables forbid says more than one that no leaf divides.
+      if (last != kCablesDiffer) last = why_not;
     }
     fold.why_not = last;
     return fold;
@@ -161,7 +164,7 @@ class NodeShiftFinder {
     for (int place = period; place <= last; ++place) {
       if (at(place) - at(place - period) != fold.step) return "the nodes are not spread evenly";
     }
-    if (!has_equal_links(period, fold)) return "cables differ in length";
+    if (!has_equal_links(period, fold)) return std::string(kCablesDiffer);
     return "";
   }
 

@@ -28,8 +28,8 @@ std::string keep_text(const AdviseResult& result) {
   const bool defaults = setup_of(result.config.work).environment.variables().empty();
   return fmt::format(
       "Keep {}: nothing that was tried is sure to save {:.3g} % of the time of all sizes that "
-      "count "
-      "and, at one of them, the {:.0f} % by which predictions of two settings can be apart{}.\n",
+      "count and, at one of them, the {:.0f} % by which predictions of two settings can be "
+      "apart{}.\n",
       defaults ? "NCCL's defaults" : "what you have", 100 * result.config.least, 100 * kNear,
       result.held_back.empty() ? "" : "; what may save less, or is in doubt, stands below");
 }

@@ -63,8 +63,7 @@ std::string old_word_note(const FaultSpec& fault) {
     return {};
   return fmt::format(
       "fault \"{}\": {:.4g} % of the speed is left; write \"speed\", the word \"slow\" goes with "
-      "the "
-      "next version.",
+      "the next version.",
       fault.text, 100 * fault.share);
 }
 

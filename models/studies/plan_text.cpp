@@ -39,8 +39,7 @@ std::string ranking(const Plan& plan) {
     out += fmt::format(
         "1 to {} are equal within the error: published layouts of one machine that are predicted "
         "less than {:.0f} %\napart are in that order in 48 to 74 % of pairs, beyond that in four "
-        "of "
-        "five\n",
+        "of five\n",
         equal, 100 * kLayoutError);
   return out;
 }

@@ -173,6 +173,14 @@ int GroupShapes::ranks_of_job(const RankGroup& group) const {
   return divided_up(span + 1, gpus_per_node_) * gpus_per_node_;
 }
 
+std::set<int> GroupShapes::gpus_of_job(const RankGroup& group, int node) const {
+  std::set<int> out;
+  for (int rank = 0; rank < ranks_of_job(group); ++rank) {
+    if (slot(rank) / gpus_per_node_ == node) out.insert(slot(rank) % gpus_per_node_);
+  }
+  return out;
+}
+
 std::vector<int> GroupShapes::first_ranks(const RankGroup& group) const {
   const int job = ranks_of_job(group);
   const int along = std::max(group.along, group.size);
@@ -271,8 +279,9 @@ Sides GroupShapes::beside(const RankGroup& group, const Lying& some) const {
       add(one.gpus);
   }
   std::vector<int> left;
-  for (int gpu = 0; !pairs && gpu < gpus_per_node_; ++gpu) {
-    if (taken.contains(gpu)) continue;
+  const std::set<int> used = gpus_of_job(group, some.nodes.front());
+  for (const int gpu : used) {
+    if (pairs || taken.contains(gpu)) continue;
     left.push_back(gpu);
     if (left.size() == some.gpus.size()) add(std::exchange(left, {}));
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -93,6 +94,7 @@ class GroupShapes {
   }
   std::vector<int> first_ranks(const RankGroup& group) const;
   int ranks_of_job(const RankGroup& group) const;
+  std::set<int> gpus_of_job(const RankGroup& group, int node) const;
   Lying lying(const RankGroup& group, int first) const;
   Lying compact(const RankGroup& group) const;
   Lying widest(const RankGroup& group);

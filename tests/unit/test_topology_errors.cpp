@@ -269,7 +269,9 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
         "unknown topology \"torus\"\nhint: known: dgx-a100, dgx-h100-su, dgx-h100, dgx2-v100, "
         "gb200-nvl72, gb300-nvl72, gh200-4, "
         "h100-pcie-nvl-4, hgx-b200, hgx-b300, "
-        "hgx-h200-2nic-split, hgx-h200-2nic, pcie-2gpu, pcie-8");
+        "hgx-h200-2nic-split, hgx-h200-2nic, hgx-h200, pcie-2gpu, pcie-8, hgx-h100, dgx-h200, "
+        "hgx-a100, dgx-b200, dgx-b300, nd-a100-v4, nd-h100-v5, nd-h200-v5, a3-high, a3-mega, "
+        "a3-ultra, p4d, p5, p5e, p5en, p6-b200, p6-b300");
   CHECK(load({"./nowhere.yaml", 1, ""}) == "./nowhere.yaml: no such file");
   CHECK(load({"/tmp", 1, ""}) == "/tmp: is a directory");
   CHECK(load({"dgx-h100", 1, "fabric-ndr-rial"}) ==
@@ -288,7 +290,7 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
   CHECK(cluster(head + "node: dgx-h100\nnodes: 2000000000\n") ==
         "c.yaml:4: nodes: 2000000000 is too large: at most 1000000000");
   CHECK(cluster(head + "node: dgx-h20\nnodes: 2\n") ==
-        "unknown node type \"dgx-h20\"\nhint: did you mean \"dgx-h100\"?");
+        "unknown node type \"dgx-h20\"\nhint: did you mean \"dgx-h200\"?");
   CHECK(cluster(head + "node: dgx-h100\nnodes: 2\nfabric: {shape: torus}\n") ==
         "c.yaml:5: fabric.shape: unknown word \"torus\"\nhint: known: rail_optimised, fat_tree, "
         "dragonfly");

@@ -16,11 +16,19 @@ using namespace fabricast::test;
 
 namespace {
 
-/// Collectives of DGX A100.
+/// Collectives of DGX A100 by the rules of 2.21.5. Those of 2.30.7 give both GPUs of a PCIe switch
+/// the same NIC where a group has one GPU of a node (the NIC's number counts the group's GPUs
+/// only).
+CommunicatorConfig by_2_21() {
+  CommunicatorConfig out;
+  out.version = kNccl2_21_5;
+  return out;
+}
+
 struct Site {
   PartsCatalogue parts = load_catalogue();
   Cluster cluster = load_cluster({"dgx-a100", 1, ""}, parts);
-  CollectiveTimes collectives{cluster, parts.software, {}};
+  CollectiveTimes collectives{cluster, parts.software, by_2_21()};
 };
 
 StepSetup setup(const Transformer& model, const Layout& layout) {
@@ -66,11 +74,9 @@ TEST_CASE("step: parts add up to the whole") {
       const double sum = parts.busy.total() + seconds(parts.pipeline) + seconds(parts.data) +
                          seconds(parts.optimizer);
       CHECK(sum == doctest::Approx(seconds(step.time)).epsilon(1e-9));
-      // Of 32 micro-batches and 16 layers, each rounds to the picosecond.
-      constexpr std::int64_t kRounding = 32 * 16;
-      CHECK(parts.pipeline.ps >= -kRounding);
+      CHECK(parts.pipeline.ps >= -100);
       CHECK(parts.data.ps >= 0);
-      if (pipeline == 1) CHECK(parts.pipeline.ps <= kRounding);
+      if (pipeline == 1) CHECK(parts.pipeline.ps <= 100);
     }
   }
 }
