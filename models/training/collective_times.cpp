@@ -127,17 +127,33 @@ CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& so
       gpus_per_node_(gpus_used(cluster, config_.gpus_per_node)),
       shapes_(cluster, gpus_per_node_) {}
 
+CollectiveTimes::Site::Site(const Cluster& whole, const CommunicatorConfig& config,
+                            const std::vector<int>& nodes, const Sides& sides)
+    : cluster(whole.node(), nodes.back() + 1, whole.fabric()), communicators(cluster, config) {
+  for (const std::vector<int>& gpus : sides) groups.emplace_back(nodes, gpus);
+}
+
 CollectiveTimes::Site& CollectiveTimes::site(const Shape& shape) {
   const auto found = sites_.find(shape);
   if (found != sites_.end()) return found->second;
-  const std::vector<int> nodes = shapes_.nodes(shape, shape.nodes);
-  Site& out = sites_
-                  .try_emplace(shape, Cluster(cluster_.node(), nodes.back() + 1, cluster_.fabric()),
-                               config_)
-                  .first->second;
-  for (std::vector<int>& gpus : shapes_.sides(shape))
-    out.groups.emplace_back(nodes, std::move(gpus));
-  return out;
+  return sites_
+      .try_emplace(shape, cluster_, config_, shapes_.nodes(shape, shape.nodes),
+                   shapes_.sides(shape))
+      .first->second;
+}
+
+/// The same, made to take what a call takes elsewhere.
+CollectiveTimes::Site& CollectiveTimes::site(const Shape& shape, const CollectiveRun& taken) {
+  if (!is_tuned(taken.collective)) return site(shape);
+  const std::tuple key(shape, taken.algorithm, taken.protocol);
+  const auto found = forced_sites_.find(key);
+  if (found != forced_sites_.end()) return found->second;
+  CommunicatorConfig config = config_;
+  config.environment.set("NCCL_ALGO", to_text(taken.algorithm));
+  config.environment.set("NCCL_PROTO", to_text(taken.protocol));
+  return forced_sites_
+      .try_emplace(key, cluster_, config, shapes_.nodes(shape, shape.nodes), shapes_.sides(shape))
+      .first->second;
 }
 
 CollectiveRun CollectiveTimes::run_of(Site& site, std::size_t group, Collective collective,
@@ -148,18 +164,29 @@ CollectiveRun CollectiveTimes::run_of(Site& site, std::size_t group, Collective 
   return decide_call(communicator, {collective, count, kElementBytes, 0}).run;
 }
 
-/// Which links groups share can be seen on two nodes.
+/// Which links groups share can be seen on two nodes, by what NCCL takes on all of them: LL goes
+/// through host memory where Simple reaches the NIC.
 const std::vector<Crowd>& CollectiveTimes::crowds(Collective collective, const Shape& shape,
                                                   std::int64_t bytes) {
   static const std::vector<Crowd> kAlone = {{0}};
   if (shape.sides == 0) return kAlone;
+  const std::vector<Crowd>*& known = crowds_of_calls_[{collective, shape, bytes}];
+  if (known == nullptr) known = &crowds_seen(collective, shape, bytes);
+  return *known;
+}
+
+/// By what each call takes, as many calls take the same.
+const std::vector<Crowd>& CollectiveTimes::crowds_seen(Collective collective, const Shape& shape,
+                                                       std::int64_t bytes) {
+  Shape simulated = shape;
+  simulated.nodes = std::min(shape.nodes, std::max(kRanksMost / shape.gpus, 2));
+  Site& all = site(simulated);
   const Shape few{std::min(shape.nodes, 2), shape.gpus, 0, shape.sides};
-  Site& where = site(few);
-  if (where.groups.size() == 1) return kAlone;
-  const CollectiveRun first = run_of(where, 0, collective, bytes);
-  const std::tuple key(collective, few, Way(first.algorithm, first.protocol, first.channels));
+  const CollectiveRun taken = run_of(all, 0, collective, bytes);
+  const std::tuple key(collective, few, Way(taken.algorithm, taken.protocol, taken.channels));
   const auto found = crowds_.find(key);
   if (found != crowds_.end()) return found->second;
+  Site& where = site(few, taken);
   std::vector<CollectiveRun> runs;
   for (std::size_t group = 0; group < where.groups.size(); ++group)
     runs.push_back(run_of(where, group, collective, bytes));

@@ -72,8 +72,8 @@ class CollectiveTimes {
   using Shape = GroupShape;
   /// Some nodes with the groups that lie on them.
   struct Site {
-    Site(Cluster nodes, const CommunicatorConfig& config)
-        : cluster(std::move(nodes)), communicators(cluster, config) {}
+    Site(const Cluster& whole, const CommunicatorConfig& config, const std::vector<int>& nodes,
+         const Sides& sides);
     Cluster cluster;
     Communicators communicators;
     std::vector<Members> groups;
@@ -88,8 +88,11 @@ class CollectiveTimes {
   using Way = std::tuple<Algorithm, Protocol, int>;
 
   Site& site(const Shape& shape);
+  Site& site(const Shape& shape, const CollectiveRun& taken);
   CollectiveRun run_of(Site& site, std::size_t group, Collective collective, std::int64_t bytes);
   const std::vector<Crowd>& crowds(Collective collective, const Shape& shape, std::int64_t bytes);
+  const std::vector<Crowd>& crowds_seen(Collective collective, const Shape& shape,
+                                        std::int64_t bytes);
   SceneExchange scene_of(const Exchange& exchange);
   std::vector<CollectiveRun> runs_of(const SceneExchange& exchange, const Cluster& cluster) const;
   Slowdown together(const SceneExchange& first, const SceneExchange& second);
@@ -105,8 +108,10 @@ class CollectiveTimes {
   int gpus_per_node_;
   GroupShapes shapes_;
   std::map<Shape, Site> sites_;
+  std::map<std::tuple<Shape, Algorithm, Protocol>, Site> forced_sites_;
   Memo<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
   std::map<std::tuple<Collective, Shape, Way>, std::vector<Crowd>> crowds_;
+  std::map<std::tuple<Collective, Shape, std::int64_t>, const std::vector<Crowd>*> crowds_of_calls_;
   Memo<std::tuple<SceneExchange, SceneExchange>, Slowdown> slowdowns_;
 };
 
