@@ -107,7 +107,7 @@ std::vector<MeasuredRun> parse_runs(const std::string& text, const std::string& 
 }
 
 void parse_points(const std::string& text, const std::string& file, Measurements& out) {
-  constexpr double kSizeMax = 1LL << 40;
+  constexpr double kMessageMax = 1LL << 40;
   const CsvTable table(text, file);
   const auto by_id = runs_by_id(out.runs);
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -123,7 +123,7 @@ void parse_points(const std::string& text, const std::string& file, Measurements
       ++out.points_without_size;
       continue;
     }
-    if (*size > kSizeMax) throw Error(row.place("size_bytes"), "above 1 TiB");
+    if (*size > kMessageMax) throw Error(row.place("size_bytes"), "above 1 TiB");
     const auto time = measured_time(row, out.runs[found->second], *size);
     if (!time) {
       ++out.points_without_time;

@@ -260,7 +260,8 @@ JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation) {
   out.ranking = rank_predictions(measured, predicted, limits);
   for (FitGroup& group : out.ranking) {
     for (FitOfPrediction& fit : group.fits) fit.which = numbers[fit.which];
-    std::ranges::stable_partition(group.fits, [](const auto& fit) { return fit.which == 0; });
+    std::stable_partition(group.fits.begin(), group.fits.end(),
+                          [](const auto& fit) { return fit.which == 0; });
   }
   const std::vector<double>& healthy = out.causes.front().times_us;
   for (const std::size_t i : numbers) {
