@@ -549,7 +549,8 @@ void Exchange<Stamp>::pass(std::uint32_t id, const Flight& flight, Stamp& first,
     const Stamp end = through ? *through : link.free;
     if (fails) passed = end;
     if constexpr (Stamp::kObserved) {
-      if (wire.count > 0) observer_->books(id, {first.ps}, {end.ps});
+      const Instant begin{through ? first.ps : end.ps - link.occupied.ps};
+      if (wire.count > 0) observer_->books(id, begin, {end.ps});
     }
   } else {
     links_.cross(link, first, last, wire);

@@ -490,7 +490,8 @@ void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wir
     }
   }
   links_.cross(link, head, last, wire);
-  if constexpr (Stamp::kObserved) show_booking(id, head, link.free, wire);
+  if constexpr (Stamp::kObserved)
+    show_booking(id, link.free.plus(link.occupied * -1, Cause::link), link.free, wire);
 }
 
 template <class Stamp>

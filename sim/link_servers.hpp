@@ -1,6 +1,8 @@
 #pragma once
 // Links as servers with a queue in order of arrival: a link is booked for wire_bytes / rate from
-// max(arrival of the first byte, busy until), and bytes pass cut-through.
+// max(arrival of the first byte, busy until), and bytes pass cut-through. On a link of several
+// lanes the first byte waits only for what is booked beyond the one slice that each other lane
+// carries.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +20,7 @@ namespace fabricast {
 struct Cost {
   std::int64_t bytes = -1;
   Duration busy;
-  Duration delay;  ///< of a relay: see PostCost
+  Duration delay;  ///< of a relay: see PostCost; of a link: Link::ahead
   Bytes wire;
 };
 struct CostTable {
@@ -42,6 +44,7 @@ class LinkServers {
     Bytes carried;
     Bytes recent;       ///< the wire bytes it carried last,
     Duration occupied;  ///< and for how long they occupied it
+    Duration ahead;     ///< of several lanes: how long before `free` one of them is free for these
     Duration latency;
     std::uint16_t kind = 0;
     // Scratch of those who book it together, see Executor: of the round with this number,
@@ -75,17 +78,28 @@ class LinkServers {
   /// leave the link, its latency not yet passed.
   [[gnu::always_inline]] void cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
     if (wire.count == 0) return;
-    head = later(head, link.free);
-    link.free = head.plus(occupied(link, wire), Cause::link);
+    const Duration busy = occupied(link, wire);
+    const Stamp begin = later(head, link.free);
+    head = leaves(link, head, begin);
+    link.free = begin.plus(busy, Cause::link);
     link.carried += wire;
     last = later(last, link.free);
+  }
+  /// When the first byte leaves that came at `head` and whose bytes are booked from `begin` on.
+  /// REQUIRES: occupied() was asked for them.
+  [[gnu::always_inline]] Stamp leaves(const Link& link, const Stamp& head,
+                                      const Stamp& begin) const {
+    if (link.ahead.ps == 0) return begin;
+    return later(head, begin.plus(link.ahead * -1, Cause::link));
   }
 
   /// For how long these bytes occupy the link.
   [[gnu::always_inline]] Duration occupied(Link& link, Bytes wire) {
     if (link.recent != wire) {
       link.recent = wire;
-      link.occupied = kinds_[link.kind].occupancy(wire);
+      const Cost& cost = kinds_[link.kind].cost(wire);
+      link.occupied = cost.busy;
+      link.ahead = cost.delay;
     }
     return link.occupied;
   }
@@ -95,10 +109,12 @@ class LinkServers {
     LinkSpec spec;
     CostTable costs;
 
-    [[gnu::noinline]] Duration occupancy(Bytes wire) {
+    [[gnu::noinline]] const Cost& cost(Bytes wire) {
       Cost& cost = costs.entry(wire.count);
-      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), {}, wire};
-      return cost.busy;
+      if (cost.bytes == wire.count) return cost;
+      const Duration busy = transfer_time(wire, spec.rate);
+      cost = {wire.count, busy, busy * (spec.lanes - 1), wire};
+      return cost;
     }
   };
 

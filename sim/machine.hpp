@@ -27,8 +27,10 @@ struct RelayClass {
 };
 
 struct LinkSpec {
-  Bandwidth rate;
+  Bandwidth rate;  ///< of all lanes
   Duration latency;
+  /// Equal cables side by side, of which a slice takes one: it waits only while all are busy.
+  std::int64_t lanes = 1;
 
   bool operator==(const LinkSpec&) const = default;
 };

@@ -118,9 +118,9 @@ bool Executor<Stamp>::settle_step() {
     const Share& share = shares_[claim.share];
     auto& link = links_[share.link];
     link.carried.count += claim.wire.count * claim.times;
-    const Stamp first = share.begin;
+    const Stamp first = links_.leaves(link, share.head, share.begin);
     const Duration took = through(claim.occupied, share.total);
-    const Stamp last = later(pieces_[behind.piece].last, first.plus(took, Cause::link));
+    const Stamp last = later(pieces_[behind.piece].last, share.begin.plus(took, Cause::link));
     behind.first = later(behind.first, first.plus(link.latency, Cause::latency));
     behind.last = later(behind.last, last.plus(link.latency, Cause::latency));
   }
@@ -186,8 +186,8 @@ void Executor<Stamp>::go(Behind& behind) {
         if constexpr (Stamp::kObserved) show_booking(id, link.begin, link.free, wire);
       }
       const std::int64_t one = link.occupied.ps;
-      first = link.begin;
-      last = later(last, first.plus(through(one, one * link.count), Cause::link));
+      first = links_.leaves(link, first, link.begin);
+      last = later(last, link.begin.plus(through(one, one * link.count), Cause::link));
     }
     behind.first = later(behind.first, first.plus(link.latency, Cause::latency));
     behind.last = later(behind.last, last.plus(link.latency, Cause::latency));

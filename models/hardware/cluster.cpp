@@ -89,7 +89,9 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
 
   const std::int64_t node_links = std::int64_t{nodes_} * links_per_node_;
   const std::int64_t trunks = layout_ ? static_cast<std::int64_t>(layout_->trunks()) : 0;
-  const std::int64_t total = node_links + 2 * ports + trunks;
+  const bool adaptive = layout_ && fabric_.routing == Routing::adaptive;
+  const std::int64_t total =
+      node_links + 2 * ports + trunks + (adaptive ? std::int64_t{layout_->pools()} : 0);
   if (total > std::numeric_limits<std::uint32_t>::max()) {
     throw Error(
         fmt::format("{} nodes of {} are too many: they have {} links, at most {} can be "
@@ -99,6 +101,7 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
   nic_to_leaf_ = static_cast<std::uint32_t>(node_links);
   leaf_to_nic_ = nic_to_leaf_ + static_cast<std::uint32_t>(ports);
   trunks_ = leaf_to_nic_ + static_cast<std::uint32_t>(ports);
+  pools_ = trunks_ + static_cast<std::uint32_t>(trunks);
   links_ = static_cast<std::uint32_t>(total);
 }
 
@@ -273,7 +276,11 @@ std::vector<LinkId> Cluster::fabric_route(int from_node, VertexId from_nic, int 
                                           VertexId to_nic) const {
   const Joined ends = joined(from_node, from_nic, to_node, to_nic);
   const bool near = ends.from.leaf == ends.to.leaf;
-  return route(ends, near ? 0 : layout_->static_way(ends.from.leaf, ends.to));
+  std::vector<LinkId> out = route(ends, near ? 0 : layout_->static_way(ends.from.leaf, ends.to));
+  if (!pools_cables()) return out;
+  for (LinkId& link : out)
+    if (is_trunk(link)) link = LinkId{pools_ + layout_->pool_of(index_of(link) - trunks_)};
+  return out;
 }
 
 std::uint32_t Cluster::fabric_ways(int from_node, VertexId from_nic, int to_node,

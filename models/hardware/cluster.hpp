@@ -57,9 +57,9 @@ struct FabricConfig {
   RackPlan racks;
   double node_leaf_metres = 0, leaf_spine_metres = 0;
   Cable node_leaf_cable, leaf_spine_cable;
-  CableRun spine_core;     ///< three tiers
-  CableRun local, global;  ///< dragonfly: inside a group, between groups
-  Routing routing = Routing::by_destination;
+  CableRun spine_core;                        ///< three tiers
+  CableRun local, global;                     ///< dragonfly: inside a group, between groups
+  Routing routing = Routing::by_destination;  ///< of what names none
   bool dcqcn = true;  ///< Ethernet: NICs heed marks; else pauses alone hold them back
   /// Priorities of InfiniBand's service levels or of RoCE's traffic classes, the highest first; 0
   /// for what is not named.
@@ -80,6 +80,7 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts);
 struct ClusterLink {
   Bandwidth rate;
   Duration latency;
+  std::int64_t lanes = 1;  ///< a slice takes one of so many equal cables
 };
 
 class Cluster {
@@ -92,7 +93,9 @@ class Cluster {
   const FabricConfig& fabric() const { return fabric_; }
   int nodes() const { return nodes_; }
   int hosts() const { return nodes_ * node_.trays(); }  ///< servers: one operating system each
-  std::uint32_t links() const { return links_; }        ///< number of global links
+  std::uint32_t links() const { return links_; }        ///< number of global links, pools included
+  /// Cables come first: what users name, break and load.
+  std::uint32_t cables() const { return pools_; }
   ClusterLink link(LinkId global) const;
   /// From now on the link has this rate: something is wrong with it.
   void set_rate(LinkId link, Bandwidth rate) { rates_[index_of(link)] = rate; }
@@ -103,6 +106,10 @@ class Cluster {
   bool is_trunk(LinkId global) const {
     return is_fabric_link(global) && link_from(global).is_switch && link_to(global).is_switch;
   }
+  /// Adaptive routing takes the equal cables that a switch picks from as one link of so many lanes.
+  /// Its ends are those of the first of them, its rate is that of all that work.
+  bool is_pool(LinkId global) const { return index_of(global) >= pools_; }
+  bool pools_cables() const { return links_ > pools_; }
   /// By host: "node1: gpu3 -> pcisw3 (PCIe gen5 x16)", "node1: mlx5_0 -> leaf0.1 (400 Gb/s)",
   /// "leaf0.1 -> spine3 (400 Gb/s)". Leaves are numbered plane.index, where a plane is a rail; a
   /// plain fat-tree has one plane and leaf1 is its second leaf. All leaves share the spines.
@@ -114,9 +121,9 @@ class Cluster {
   const NodeLink& node_link(LinkId global) const {
     return node_.link(LinkId{index_of(global) % links_per_node_});
   }
-  /// From NIC vertex to NIC vertex through the fabric: static routing by destination (D-mod-K),
-  /// so all traffic to one NIC climbs through the same uplink of a leaf. The NICs must differ.
-  /// First link leaves the NIC's port, last one enters the other's.
+  /// From NIC vertex to NIC vertex through the fabric: with adaptive routing over pools, else by
+  /// destination (D-mod-K), so that all traffic to one NIC climbs through the same uplink of a
+  /// leaf. The NICs must differ. First link leaves the NIC's port, last one enters the other's.
   std::vector<LinkId> fabric_route(int from_node, VertexId from_nic, int to_node,
                                    VertexId to_nic) const;
   /// Between the leaves of two NICs: how many shortest ways there are, and each of them. 1 when
@@ -177,6 +184,7 @@ class Cluster {
   void check_radix() const;
   FabricPort port_of(std::uint32_t port_number) const;
   ClusterLink healthy_link(LinkId global) const;
+  FabricTrunk trunk(std::uint32_t global) const;
   std::uint32_t port_number(int node, VertexId nic) const;
   Joined joined(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;
   std::vector<LinkId> route(const Joined& ends, std::uint32_t way) const;
@@ -192,7 +200,7 @@ class Cluster {
   int leaves_per_plane_ = 0, planes_ = 0, uplinks_ = 0, nodes_per_leaf_ = 1;
   LayoutHolder layout_;
   // Numbers of the first links of each kind; node links come before them.
-  std::uint32_t nic_to_leaf_ = 0, leaf_to_nic_ = 0, trunks_ = 0, links_ = 0;
+  std::uint32_t nic_to_leaf_ = 0, leaf_to_nic_ = 0, trunks_ = 0, pools_ = 0, links_ = 0;
 };
 
 }  // namespace fabricast

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "models/hardware/cluster.hpp"
+#include "models/hardware/network_plan.hpp"
 #include "models/io/unit_text.hpp"
 
 namespace fabricast {
@@ -41,7 +42,7 @@ Cluster::FabricEnd Cluster::link_from(LinkId global) const {
   FabricEnd end;
   end.is_switch = true;
   if (id >= trunks_) {
-    end.which = layout_->trunk(id - trunks_).from;
+    end.which = trunk(id).from;
   } else {
     end.which = {SwitchTier::leaf, port_of(id - leaf_to_nic_).leaf};
   }
@@ -55,8 +56,13 @@ Cluster::FabricEnd Cluster::link_to(LinkId global) const {
   if (id < trunks_) return nic_end(id - leaf_to_nic_);
   FabricEnd end;
   end.is_switch = true;
-  end.which = layout_->trunk(id - trunks_).to;
+  end.which = trunk(id).to;
   return end;
+}
+
+/// Of a pool: its first cable.
+FabricTrunk Cluster::trunk(std::uint32_t id) const {
+  return layout_->trunk(id < pools_ ? id - trunks_ : layout_->pool(id - pools_).first);
 }
 
 const FabricSwitchPart& Cluster::switch_part(SwitchTier tier) const {
@@ -96,6 +102,17 @@ Bandwidth Cluster::port_rate(const FabricEnd& nic) const {
 
 ClusterLink Cluster::link(LinkId global) const {
   ClusterLink out = healthy_link(global);
+  if (is_pool(global)) {
+    const FabricLayout::Pool pool = layout_->pool(index_of(global) - pools_);
+    const Bandwidth cable = out.rate;
+    out.lanes = pool.width;
+    out.rate = cable * out.lanes;
+    const std::uint32_t first = trunks_ + pool.first;
+    for (auto at = rates_.lower_bound(first); at != rates_.end() && at->first < first + pool.width;
+         ++at)
+      out.rate.bytes_per_s += at->second.bytes_per_s - cable.bytes_per_s;
+    return out;
+  }
   const auto changed = rates_.find(index_of(global));
   if (changed != rates_.end()) out.rate = changed->second;
   return out;
@@ -133,13 +150,13 @@ int Cluster::first_node_of(LinkId global) const {
   if (id < nic_to_leaf_) return static_cast<int>(id / links_per_node_);
   if (id < leaf_to_nic_) return static_cast<int>(nic_end(id - nic_to_leaf_).node);
   if (id < trunks_) return static_cast<int>(nic_end(id - leaf_to_nic_).node);
-  const FabricTrunk trunk = layout_->trunk(id - trunks_);
+  const FabricTrunk ends = trunk(id);
   const auto below = [&](const FabricSwitch& which) {
     if (which.tier == SwitchTier::leaf)
       return static_cast<int>(which.index) % leaves_per_plane_ * nodes_per_leaf_;
     return static_cast<int>(which.index) / uplinks_ * nodes_per_pod();
   };
-  return below(trunk.from.tier < trunk.to.tier ? trunk.from : trunk.to);
+  return below(ends.from.tier < ends.to.tier ? ends.from : ends.to);
 }
 
 LinkId Cluster::moved_back(LinkId global, int nodes) const {
@@ -147,6 +164,7 @@ LinkId Cluster::moved_back(LinkId global, int nodes) const {
   if (id < nic_to_leaf_) return LinkId{id - by * links_per_node_};
   if (id < trunks_) return LinkId{id - by * nics_per_host()};
   const auto leaves = static_cast<std::uint32_t>(nodes / nodes_per_leaf_);
+  if (id >= pools_) return LinkId{pools_ + layout_->pool_moved_back(id - pools_, leaves)};
   return LinkId{trunks_ + layout_->moved_back(id - trunks_, leaves)};
 }
 
@@ -158,7 +176,13 @@ std::string Cluster::link_name(LinkId global) const {
                        node_.link_name(local));
   }
   const FabricEnd from = link_from(global), to = link_to(global);
-  const auto name = [&](const FabricEnd& end) {
+  const bool pool = is_pool(global);
+  const auto name = [&](const FabricEnd& end) -> std::string {
+    if (pool && end.which.tier == SwitchTier::core) return "cores";
+    if (pool && end.which.tier == SwitchTier::spine) {
+      if (layout_->switches(SwitchTier::core) == 0) return "spines";
+      return fmt::format("spines{}.*", end.which.index / static_cast<std::uint32_t>(uplinks_));
+    }
     if (end.is_switch) return layout_->name(end.which);
     return fmt::format("node{}: {}", end.node, node_.nics()[end.rail].name);
   };
@@ -168,7 +192,9 @@ std::string Cluster::link_name(LinkId global) const {
   } else {
     rate = port_rate(from.is_switch ? to : from);
   }
-  return fmt::format("{} -> {} ({})", name(from), name(to), to_bits_text(rate));
+  const std::string lanes =
+      pool ? fmt::format("{} x ", layout_->pool(index_of(global) - pools_).width) : "";
+  return fmt::format("{} -> {} ({}{})", name(from), name(to), lanes, to_bits_text(rate));
 }
 
 std::string Cluster::fabric_summary() const {
@@ -176,12 +202,13 @@ std::string Cluster::fabric_summary() const {
   const std::string leaf =
       fmt::format("{} at {}", fabric_.leaf.name, to_bits_text(fabric_.leaf.port_rate));
   if (fabric_.kind == FabricConfig::Kind::dragonfly) {
-    return fmt::format("dragonfly, {} groups of {} switches ({}), {} cables between groups",
-                       leaves() / static_cast<std::uint32_t>(fabric_.group_switches),
-                       fabric_.group_switches, leaf,
-                       (layout_->trunks() - std::uint64_t{leaves()} *
-                                                static_cast<unsigned>(fabric_.group_switches - 1)) /
-                           2);
+    return fmt::format(
+        "dragonfly, {} groups of {} switches ({}), {} cables between groups, {} routing",
+        leaves() / static_cast<std::uint32_t>(fabric_.group_switches), fabric_.group_switches, leaf,
+        (layout_->trunks() -
+         std::uint64_t{leaves()} * static_cast<unsigned>(fabric_.group_switches - 1)) /
+            2,
+        to_text(fabric_.routing));
   }
   const bool rails = fabric_.kind == FabricConfig::Kind::rail_optimised;
   const std::uint32_t cores = layout_->switches(SwitchTier::core);
@@ -195,6 +222,7 @@ std::string Cluster::fabric_summary() const {
   if (uplinks_ > 0) text += fmt::format(", {} spines", layout_->switches(SwitchTier::spine));
   if (cores > 0)
     text += fmt::format(", {} cores ({})", cores, blocking(fabric_.core_oversubscription));
+  if (uplinks_ > 0) text += fmt::format(", {} routing", to_text(fabric_.routing));
   if (fabric_.is_default) text += "; assumed (no fabric named), switch radix not checked";
   return text;
 }

@@ -52,6 +52,17 @@ class FabricLayout {
   virtual std::uint32_t moved_back(std::uint32_t trunk, std::uint32_t leaves) const = 0;
   /// The way of static routing, by destination (D-mod-K).
   virtual std::uint32_t static_way(std::uint32_t from, FabricPort to) const = 0;
+
+  /// Adaptive routing takes the equal links that a switch picks from as one: a pool. Numbered from
+  /// 0; none where it is not modelled so (a dragonfly).
+  virtual std::uint32_t pools() const { return 0; }
+  struct Pool {
+    std::uint32_t first = 0;  ///< the first of its trunks, which have consecutive numbers
+    std::uint32_t width = 1;  ///< how many they are
+  };
+  virtual Pool pool(std::uint32_t) const { return {}; }
+  virtual std::uint32_t pool_of(std::uint32_t /*trunk*/) const { return 0; }
+  virtual std::uint32_t pool_moved_back(std::uint32_t, std::uint32_t /*leaves*/) const { return 0; }
 };
 
 /// Folded Clos of two tiers or three. A leaf has one link to each spine of its pod; spine s of

@@ -51,7 +51,7 @@ PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const Ec
     const auto tier = static_cast<std::size_t>(end.which.tier);
     return {first[tier] + end.which.index, part.port_rate, part.latency};
   };
-  for (std::uint32_t id = out.first_link; id < cluster.links(); ++id) {
+  for (std::uint32_t id = out.first_link; id < cluster.cables(); ++id) {
     const Port from = port(cluster.link_from(LinkId{id})), to = port(cluster.link_to(LinkId{id}));
     const ClusterLink link = cluster.link(LinkId{id});
     const double wire_rate = static_cast<double>(link.rate.bytes_per_s) * on_wire;

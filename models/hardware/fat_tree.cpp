@@ -107,6 +107,26 @@ class FatTree final : public FabricLayout {
     return spine + size_.spines_per_pod * (in_pod % size_.core_links);
   }
 
+  // Of each leaf the links to its spines, then those back; of each pod those of its spines to the
+  // cores, then those back.
+  std::uint32_t pools() const override {
+    if (size_.spines_per_pod == 0) return 0;
+    return 2 * leaves_ + (size_.core_links > 0 ? 2 * pods_ : 0);
+  }
+  Pool pool(std::uint32_t id) const override {
+    const std::uint32_t of_leaf = size_.spines_per_pod, of_pod = of_leaf * size_.core_links;
+    if (id < 2 * leaves_) return {id * of_leaf, of_leaf};
+    return {2 * leaves_ * of_leaf + (id - 2 * leaves_) * of_pod, of_pod};
+  }
+  std::uint32_t pool_of(std::uint32_t trunk) const override {
+    const std::uint32_t of_leaf = size_.spines_per_pod, low = 2 * leaves_ * of_leaf;
+    if (trunk < low) return trunk / of_leaf;
+    return 2 * leaves_ + (trunk - low) / (of_leaf * size_.core_links);
+  }
+  std::uint32_t pool_moved_back(std::uint32_t id, std::uint32_t leaves) const override {
+    return id - (id < 2 * leaves_ ? leaves : leaves / size_.pod_leaves);
+  }
+
  private:
   std::uint32_t pod_of(std::uint32_t leaf) const {
     return size_.core_links == 0 ? 0 : leaf % size_.leaves_per_plane / size_.pod_leaves;

@@ -36,6 +36,7 @@ struct BackgroundLoad {
 struct NetworkPlan {
   Rung rung = Rung::chunk;
   Routing routing = Routing::by_destination;
+  bool pooled = false;        ///< adaptive, over the cluster's pools of cables
   int queue_pairs = 1;        ///< of a connection
   bool split = false;         ///< every slice goes over all of them; else they take turns
   std::uint8_t priority = 0;  ///< of the job's own bytes; the highest first
@@ -44,7 +45,9 @@ struct NetworkPlan {
   EcmpSeeds seeds;
 
   /// Do slices leave the executor?
-  bool carries() const { return rung != Rung::chunk || routing != Routing::by_destination; }
+  bool carries() const {
+    return rung != Rung::chunk || (routing != Routing::by_destination && !pooled);
+  }
 };
 
 }  // namespace fabricast

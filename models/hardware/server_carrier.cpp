@@ -18,7 +18,7 @@ class ServerCarrier final : public FabricCarrier {
       : FabricCarrier(cluster, plan),
         first_(index_of(cluster.first_fabric_link())),
         lots_(plan.seeds.first) {
-    for (std::uint32_t id = first_; id < cluster.links(); ++id) {
+    for (std::uint32_t id = first_; id < cluster.cables(); ++id) {
       const ClusterLink link = cluster.link(LinkId{id});
       links_.add({link.rate, link.latency});
     }
@@ -35,7 +35,8 @@ class ServerCarrier final : public FabricCarrier {
   }
   Instant now() const override { return now_; }
   Bytes carried(std::uint32_t link) const override {
-    return link < first_ ? Bytes{} : links_[link - first_].carried;
+    return link < first_ || link - first_ >= links_.size() ? Bytes{}
+                                                           : links_[link - first_].carried;
   }
   std::uint64_t events() const override { return events_; }
 

@@ -221,6 +221,7 @@ Cluster build_cluster(const File& file, const TopologyRequest& request,
   NodeGraph node = build_node(config, trays, request.gpus_per_node, parts);
   FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);
   if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
+  if (request.routing) fabric.routing = *request.routing;
   return Cluster(std::move(node), nodes, std::move(fabric));
 }
 

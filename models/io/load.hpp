@@ -1,6 +1,7 @@
 #pragma once
 // From files to typed config to topology. The only door for YAML besides scenarios.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct TopologyRequest {
   /// Joins the nodes of an NVLink domain into one (join_trays()), with so many GPUs of each. NCCL
   /// does unless it is told not to.
   bool joins_domains = false;
-  int gpus_per_node = 0;  ///< 0 = all
+  int gpus_per_node = 0;             ///< 0 = all
+  std::optional<Routing> routing{};  ///< instead of the fabric's
 };
 
 /// Names that --topology takes without a path, sorted.

@@ -18,7 +18,7 @@ std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
 void add_links(Machine& machine, const Cluster& cluster) {
   for (std::uint32_t link = 0; link < cluster.links(); ++link) {
     const ClusterLink spec = cluster.link(LinkId{link});
-    machine.add_link({spec.rate, spec.latency});
+    machine.add_link({spec.rate, spec.latency, spec.lanes});
   }
 }
 
@@ -84,7 +84,7 @@ std::uint32_t Assembly::link(LinkId link) {
   const auto [at, is_new] = links_.try_emplace(index_of(like), 0);
   if (is_new) {
     const ClusterLink spec = cluster_.link(like);
-    at->second = machine_.add_link({spec.rate, spec.latency});
+    at->second = machine_.add_link({spec.rate, spec.latency, spec.lanes});
   }
   return at->second;
 }

@@ -16,7 +16,7 @@ void furnish(Exchange<Stamp>& machine, const P2pSchedule& schedule,
   const Cluster& cluster = config.cluster;
   const auto add_link = [&](LinkId link) {
     const ClusterLink spec = cluster.link(link);
-    machine.add_link({spec.rate, spec.latency});
+    machine.add_link({spec.rate, spec.latency, spec.lanes});
   };
   if (config.is_folded) {
     for (const LinkId link : schedule.copies().folded_links()) add_link(link);

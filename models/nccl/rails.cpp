@@ -261,13 +261,22 @@ class RailFinder {
       if (from.size() != to.size()) return false;
       for (std::size_t i = 0; i < from.size(); ++i) {
         const ClusterLink x = cluster_.link(from[i]), y = cluster_.link(to[i]);
-        if (x.rate != y.rate || x.latency != y.latency) return false;
+        if (x.rate != y.rate || x.latency != y.latency || rails_compete(from[i])) return false;
         const std::optional<int> p = part(from[i]), q = part(to[i]);
         if (p.has_value() != q.has_value() || (p && !put(move.links, back, *p, *q))) return false;
       }
       return true;
     };
     return moves(a.into_slots, b.into_slots) && moves(a.network, b.network);
+  }
+
+  /// Pools between spines and cores are those of all rails: they may wait for each other there.
+  bool rails_compete(LinkId link) const {
+    if (!cluster_.is_fabric_link(link) || !cluster_.is_pool(link)) return false;
+    const SwitchTier from = cluster_.link_from(link).which.tier;
+    const bool by_core =
+        from == SwitchTier::core || cluster_.link_to(link).which.tier == SwitchTier::core;
+    return by_core && cluster_.fabric().core_oversubscription > 1;
   }
 
   /// What a link is in any node: its number there, or beyond, up and down, its NIC's rail. Nothing

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
+#include "models/io/counted.hpp"
 #include "models/io/unit_text.hpp"
 #include "models/nccl/custom_call.hpp"
 #include "models/nccl/fold.hpp"
@@ -18,8 +20,9 @@ namespace fabricast {
 namespace {
 
 constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and reduce_scatter.cu
-constexpr Bytes kSizeMax{std::int64_t{1} << 40};  // no GPU holds more
-constexpr std::int64_t kBlocksMax = 10'000'000;   // about 1 kB of executor each
+constexpr Bytes kSizeMax{std::int64_t{1} << 40};      // no GPU holds more
+constexpr std::int64_t kBlocksMax = 10'000'000;       // about 1 kB of executor each
+constexpr std::uint64_t kEventsCompared = 1'000'000;  // a third of a second
 
 void check(const BenchConfig& config) {
   for (const Bytes size : config.sizes) {
@@ -110,9 +113,9 @@ class Bench {
 
   void block(int nodes) {
     const BenchConfig& config = result_.config;
-    const TopologyRequest asked =
-        nccl_request(config.topology, nodes, config.fabric, config.environment, config.version,
-                     config.gpus_per_node);
+    TopologyRequest asked = nccl_request(config.topology, nodes, config.fabric, config.environment,
+                                         config.version, config.gpus_per_node);
+    asked.routing = config.network.routing;
     BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}, {}};
     block.nodes = block.cluster.hosts();
     const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
@@ -142,7 +145,38 @@ class Bench {
       for (const Bytes size : config.sizes) row(block, communicator, runs, collective, size);
     }
     result_.simulations += runs.counts();
+    compare_routing(block, asked);
     result_.blocks.push_back(std::move(block));
+  }
+
+  /// What the last row would take if switches chose among their uplinks in another way.
+  void compare_routing(const BenchBlock& block, TopologyRequest asked) {
+    const BenchConfig& config = result_.config;
+    if (block.rows.empty() || !config.faults.empty() || !config.network.is_plain() || config.trace)
+      return;
+    const BenchRow& row = block.rows.back();
+    const bool climbs = std::ranges::any_of(row.result.links, [&](const LinkLoad& load) {
+      return index_of(load.link) < block.cluster.links() && block.cluster.is_trunk(load.link);
+    });
+    if (!climbs || row.result.events - row.result.events_skipped > kEventsCompared) return;
+    const bool adaptive = block.network.routing == Routing::adaptive;
+    asked.routing = adaptive ? Routing::by_destination : Routing::adaptive;
+    const Cluster other = load_cluster(asked, parts_);
+    if (!adaptive && !other.pools_cables()) return;
+    SimulationOptions options;
+    options.fold = options.fast_forward = config.fold;
+    const Duration time = simulate(other, parts_.software, row.decided.run, options).time;
+    const double more = static_cast<double>(time.ps) / static_cast<double>(row.result.time.ps) - 1;
+    const std::string took =
+        std::abs(more) < 0.001
+            ? "as long"
+            : fmt::format("{:.1f} us ({:+.1f} %)", microseconds_of(time) / row.decided.run.calls,
+                          more * 100);
+    note_once(
+        result_.notes,
+        fmt::format("--routing {} would take {} for {} of {} on {}; this is {} routing.",
+                    to_text(*asked.routing), took, to_text(row.requested), to_text(row.collective),
+                    counted(block.nodes, "node"), to_text(block.network.routing)));
   }
 
   /// All groups of a split at the same time.

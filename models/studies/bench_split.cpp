@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "models/studies/network.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -59,6 +61,8 @@ BenchSplit::BenchSplit(const BenchConfig& config, const SoftwareCosts& software,
     if (made.model.input.collnet)
       notes_.emplace_back("SHARP: each group has trees as if it were alone.");
   }
+  if (std::string note = static_instead(block.cluster); !note.empty())
+    notes_.push_back(std::move(note));
 }
 
 std::optional<BenchSplit::Call> BenchSplit::call(Collective collective, Bytes size,

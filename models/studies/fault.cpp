@@ -160,6 +160,11 @@ class Breaker {
     if (spec.effect == FaultSpec::Effect::rate) {
       const auto whole = static_cast<double>(cluster_.link(link).rate.bytes_per_s);
       cluster_.set_rate(link, {std::max(std::llround(whole * spec.share), 1LL)});
+    } else if (cluster_.is_trunk(link) && cluster_.pools_cables()) {
+      throw Error(
+          fmt::format("\"{}\": while {} is down, adaptive routing takes the cables beside it",
+                      spec.text, cluster_.link_name(link)),
+          "give it a rate, like 1%, or ask for --routing static, where bytes are lost");
     } else if (cluster_.is_fabric_link(link)) {
       if (std::ranges::find(faults_.outages, link, &Faults::LinkOutage::link) !=
           faults_.outages.end())

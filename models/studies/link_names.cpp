@@ -33,7 +33,7 @@ std::string_view bare(std::string_view name) { return name.substr(0, name.find("
 std::vector<LinkId> find_links(const Cluster& cluster, const std::string& asked) {
   std::vector<LinkId> out;
   std::vector<std::string> known;
-  for (std::uint32_t i = 0; i < cluster.links(); ++i) {
+  for (std::uint32_t i = 0; i < cluster.cables(); ++i) {
     const std::string name = cluster.link_name(LinkId{i});
     if (matches(asked, name) || matches(asked, bare(name))) out.push_back(LinkId{i});
     if (known.size() < kNamesCompared) known.emplace_back(bare(name));

@@ -36,7 +36,7 @@ std::vector<LinkId> links_of(const Cluster& cluster, const BackgroundSpec& spec)
     }
     return out;
   }
-  for (std::uint32_t id = index_of(cluster.first_fabric_link()); id < cluster.links(); ++id) {
+  for (std::uint32_t id = index_of(cluster.first_fabric_link()); id < cluster.cables(); ++id) {
     const LinkId link{id};
     if (!cluster.is_trunk(link)) continue;
     if ((up && !climbs(cluster, link)) || (down && climbs(cluster, link))) continue;
@@ -106,7 +106,8 @@ NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
                          std::vector<std::string>& notes) {
   NetworkPlan plan;
   plan.rung = config.rung;
-  plan.routing = config.routing.value_or(cluster.fabric().routing);
+  plan.routing = cluster.fabric().routing;
+  plan.pooled = cluster.pools_cables();
   plan.seeds = {config.seed, config.seed + 1};
   const auto ib = read_ib_settings(environment, version, notes);
   if (cluster.nodes() == 1) {
@@ -153,6 +154,15 @@ std::string network_text(const NetworkPlan& plan, const Cluster& cluster) {
     out += fmt::format(", background on {}",
                        counted(static_cast<std::int64_t>(plan.background.size()), "link"));
   return out;
+}
+
+std::string static_instead(const Cluster& cluster) {
+  const Routing routing = cluster.fabric().routing;
+  const bool pools =
+      routing == Routing::adaptive && cluster.fabric().kind != FabricConfig::Kind::dragonfly;
+  if (routing == Routing::by_destination || pools) return "";
+  return fmt::format("fabric {} has {} routing: these collectives take static routes.",
+                     cluster.fabric().name, to_text(routing));
 }
 
 void check_size(Rung rung, const Cluster& cluster, const SimulationResult& on_chunk) {

@@ -31,16 +31,26 @@ struct NetworkConfig {
   std::vector<BackgroundSpec> background;
   std::uint64_t seed = 1;  ///< of hashes and lots
 
-  bool is_plain() const { return rung == Rung::chunk && !routing && background.empty(); }
+  /// Slices stay with the executor, whatever the cluster.
+  bool is_plain() const {
+    const bool booked = routing.value_or(Routing::adaptive) == Routing::adaptive ||
+                        routing == Routing::by_destination;
+    return rung == Rung::chunk && booked && background.empty();
+  }
 };
 
-/// What it comes to on a cluster, with NCCL's queue pairs and classes. Throws Error.
+/// What it comes to on a cluster of this routing (TopologyRequest::routing), with NCCL's queue
+/// pairs and classes. Throws Error.
 NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
                          const Environment& environment, NcclVersion version,
                          std::vector<std::string>& notes);
 
-/// "flow, adaptive routing"; "" for the chunk rung with static routes.
+/// "flow, adaptive routing"; "" where nothing leaves the chunk rung.
 std::string network_text(const NetworkPlan& plan, const Cluster& cluster);
+
+/// Of what books links only, as groups side by side and steps do: that the fabric routes otherwise,
+/// "" = it does not.
+std::string static_instead(const Cluster& cluster);
 
 /// Slices of a run that another rung than chunk is asked for: what has more is refused unseen.
 inline constexpr std::uint64_t kSlicesMax = 100'000'000;

@@ -6,6 +6,7 @@
 
 #include "models/io/words.hpp"
 #include "models/studies/nccl_request.hpp"
+#include "models/studies/network.hpp"
 
 namespace fabricast {
 
@@ -127,6 +128,8 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
     result.notes.emplace_back(
         "some groups have other GPUs of one node than of another: counted as if they were the same "
         "ones.");
+  if (std::string note = static_instead(collectives.cluster()); !note.empty())
+    result.notes.push_back(std::move(note));
   if (config.placement_costs) add_placement_costs(result, collectives);
   return result;
 }

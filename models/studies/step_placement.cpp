@@ -76,7 +76,7 @@ class PlacementCosts {
 
   void stage_pairs() {
     // An assumed fabric has no racks to leave.
-    if (l_.pipeline == 1 || collectives_.has_assumed_fabric()) return;
+    if (l_.pipeline == 1 || collectives_.cluster().fabric().is_default) return;
     const GroupShapes::Crossing racks =
         collectives_.shapes().crossings(stage_pair(l_), GroupShapes::Room::rack);
     if (racks.groups == 0) return;

@@ -64,7 +64,7 @@ class CollectiveTimes {
   int nodes_of(const RankGroup& group) { return shapes_.of(group).nodes; }
   const GroupShapes& shapes() const { return shapes_; }
   int gpus_per_node() const { return gpus_per_node_; }
-  bool has_assumed_fabric() const { return cluster_.fabric().is_default; }
+  const Cluster& cluster() const { return cluster_; }  ///< as it was given
   const MemoCounts& counts() const { return known_.counts(); }
 
  private:

@@ -238,6 +238,34 @@ TEST_CASE("a shared link serves in order of arrival, ties by worker") {
   CHECK(executor.finished(3).ps == microseconds(20).ps);
 }
 
+TEST_CASE(
+    "a link of several lanes: a slice waits only for what is booked beyond one of each lane") {
+  // Three senders with a link of 100 GB/s each, two lanes of 100 GB/s for all, a link for each
+  // receiver: 10 us of bytes. Two pass side by side. The third finds 10 us booked, of which the
+  // other lane will carry 5 while it carries its own: it begins at 5 us. On one lane of 200 GB/s
+  // each waits for those before it, 5 and 10 us.
+  for (const std::int64_t lanes : {2, 1}) {
+    CAPTURE(lanes);
+    Chain program;
+    program.length = 2;
+    program.count = 1;
+    program.chunk = {1'000'000};
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+    for (std::uint32_t i = 0; i < 6; ++i) executor.add_worker(kind, program, {0, i / 3});
+    const std::uint32_t all = executor.add_link({{200'000'000'000}, {}, lanes});
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      const std::uint32_t path[] = {executor.add_link({{100'000'000'000}, {}}), all,
+                                    executor.add_link({{100'000'000'000}, {}})};
+      executor.connect({i, 3 + i, 1, path, {}, {}, {}, {}});
+    }
+    executor.run();
+    CHECK(executor.finished(3).ps == microseconds(10).ps);
+    CHECK(executor.finished(4).ps == microseconds(lanes == 2 ? 10 : 15).ps);
+    CHECK(executor.finished(5).ps == microseconds(lanes == 2 ? 15 : 20).ps);
+  }
+}
+
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
   CHECK(WireFormat{8, 16}.on_wire({8}).count == 16);
   CHECK(WireFormat{8, 16}.on_wire({9}).count == 32);

@@ -72,10 +72,10 @@ TEST_CASE("rates: goodput of the NIC at its port, packet headers between switche
 TEST_CASE("without a fabric the NIC's rate decides, and the summary says what was assumed") {
   const Cluster h100 = cluster_of("dgx-h100", 64);
   CHECK(h100.fabric().is_default);
-  CHECK(
-      h100.fabric_summary() ==
-      "rail-optimised two-tier fat-tree, non-blocking, 16 leaves (QM9700 at 400 Gb/s), 32 spines; "
-      "assumed (no fabric named), switch radix not checked");
+  CHECK(h100.fabric_summary() ==
+        "rail-optimised two-tier fat-tree, non-blocking, 16 leaves (QM9700 at 400 Gb/s), 32 "
+        "spines, static routing; "
+        "assumed (no fabric named), switch radix not checked");
   CHECK(cluster_of("dgx-a100", 2).fabric().leaf.name == "QM8700");
   const Cluster pcie = cluster_of("pcie-2gpu", 2);
   CHECK(pcie.fabric().leaf.name == "QM9700-like");
@@ -145,7 +145,8 @@ TEST_CASE("a plain fat-tree keeps the NICs of a node on one leaf, 2:1 has half t
   CHECK(cluster.fabric_route(0, nic(cluster, 0), 4, nic(cluster, 7)).size() == 2);
   CHECK(cluster.fabric_route(4, nic(cluster, 0), 5, nic(cluster, 0)).size() == 4);
   CHECK(cluster.fabric_summary() ==
-        "plain two-tier fat-tree, 2:1 oversubscribed, 4 leaves (QM9700 at 400 Gb/s), 20 spines");
+        "plain two-tier fat-tree, 2:1 oversubscribed, 4 leaves (QM9700 at 400 Gb/s), 20 spines, "
+        "adaptive routing");
 }
 
 TEST_CASE("a named fabric holds what its switches have ports for") {

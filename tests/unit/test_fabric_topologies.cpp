@@ -21,8 +21,11 @@ using namespace fabricast;
 
 namespace {
 
-Cluster cluster_of(int nodes, const std::string& fabric) {
-  return load_cluster({"dgx-h100", nodes, fabric}, load_catalogue());
+Cluster cluster_of(int nodes, const std::string& fabric,
+                   Routing routing = Routing::by_destination) {
+  TopologyRequest asked{"dgx-h100", nodes, fabric};
+  asked.routing = routing;
+  return load_cluster(asked, load_catalogue());
 }
 
 VertexId nic(const Cluster& cluster, std::size_t rail) {
@@ -103,6 +106,50 @@ TEST_CASE("every way of every fabric is a chain of links from NIC to NIC") {
   }
 }
 
+TEST_CASE("adaptive routing takes the equal cables of each switch on the way as one link") {
+  Random random(4);
+  for (const char* fabric : {"fabric-ndr-rail", "fabric-ndr-rail-3tier", "fabric-ndr-fat-tree-2to1",
+                             "fabric-spectrum-rail-7to1"}) {
+    CAPTURE(fabric);
+    const int nodes = std::string(fabric).find("tier") != std::string::npos ? 400 : 100;
+    const Cluster fixed = cluster_of(nodes, fabric);
+    Cluster cluster = cluster_of(nodes, fabric, Routing::adaptive);
+    CHECK_FALSE(fixed.pools_cables());
+    CHECK(fixed.links() == cluster.cables());
+    for (int i = 0; i < 50; ++i) {
+      const int a = static_cast<int>(random.below(static_cast<std::uint32_t>(nodes)));
+      const int b = static_cast<int>(random.below(static_cast<std::uint32_t>(nodes)));
+      if (a == b) continue;
+      const VertexId from = nic(cluster, random.below(8)), to = nic(cluster, random.below(8));
+      const std::vector<LinkId> pools = cluster.fabric_route(a, from, b, to);
+      check_chain(cluster, pools);
+      // Each is as wide as all cables that the ways have at this place, and as far.
+      const std::uint32_t ways = cluster.fabric_ways(a, from, b, to);
+      for (std::size_t hop = 0; hop < pools.size(); ++hop) {
+        std::set<std::uint32_t> cables;
+        std::int64_t rate = 0;
+        for (std::uint32_t way = 0; way < ways; ++way) {
+          const LinkId cable = cluster.fabric_way(a, from, b, to, way)[hop];
+          if (cables.insert(index_of(cable)).second) rate += cluster.link(cable).rate.bytes_per_s;
+          CHECK(cluster.link(cable).latency == cluster.link(pools[hop]).latency);
+        }
+        const ClusterLink pool = cluster.link(pools[hop]);
+        CHECK(pool.lanes == std::ssize(cables));
+        CHECK(pool.rate.bytes_per_s == rate);
+        CHECK(cluster.is_pool(pools[hop]) == cluster.is_trunk(pools[hop]));
+      }
+      if (pools.size() == 2) continue;
+      // A cable that is slow takes from its pool what it lost.
+      const LinkId cable = cluster.fabric_way(a, from, b, to, 0)[1];
+      const Bandwidth pool = cluster.link(pools[1]).rate, whole = cluster.link(cable).rate;
+      cluster.set_rate(cable, {whole.bytes_per_s / 4});
+      CHECK(cluster.link(pools[1]).rate.bytes_per_s ==
+            pool.bytes_per_s - whole.bytes_per_s + whole.bytes_per_s / 4);
+      cluster.set_rate(cable, whole);
+    }
+  }
+}
+
 TEST_CASE("every cable of a fabric has two directions, and no port has two cables") {
   for (const char* fabric : {"fabric-ndr-rail-3tier", "fabric-dragonfly"}) {
     const Cluster cluster = cluster_of(300, fabric);
@@ -128,7 +175,7 @@ TEST_CASE("a three-tier tree: counts, latency over five switches, static ways sp
   // 16 leaves of each of 8 rails; 4 pods of 32 spines; each spine has 32 links to cores.
   CHECK(cluster.fabric_summary() ==
         "rail-optimised three-tier fat-tree, non-blocking, 128 leaves (QM9700 at 400 Gb/s), "
-        "128 spines, 1024 cores (non-blocking)");
+        "128 spines, 1024 cores (non-blocking), static routing");
   const auto links = [&](int a, int b) {
     return cluster.fabric_route(a, nic(cluster, 0), b, nic(cluster, 0)).size();
   };
@@ -173,7 +220,9 @@ TEST_CASE("a dragonfly: groups, cables between them, and at most three switch ho
   const Cluster cluster = cluster_of(512, "fabric-dragonfly");
   // 2 nodes a switch, 16 switches a group: 16 groups, 256 global ports each, 17 to each other one.
   CHECK(cluster.fabric_summary() ==
-        "dragonfly, 16 groups of 16 switches (QM9700 at 400 Gb/s), 2040 cables between groups");
+        "dragonfly, 16 groups of 16 switches (QM9700 at 400 Gb/s), 2040 cables between groups, "
+        "static "
+        "routing");
   CHECK(cluster.fabric_ways(0, nic(cluster, 0), 511, nic(cluster, 0)) == 17);
   Random random(3);
   for (int i = 0; i < 300; ++i) {

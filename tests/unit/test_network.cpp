@@ -28,7 +28,9 @@ namespace {
 constexpr Rung kRungs[] = {Rung::chunk, Rung::flow, Rung::packet};
 
 Cluster cluster_of(int nodes, const std::string& fabric) {
-  return load_cluster({"dgx-h100", nodes, fabric}, load_catalogue());
+  TopologyRequest asked{"dgx-h100", nodes, fabric};
+  asked.routing = Routing::by_destination;
+  return load_cluster(asked, load_catalogue());
 }
 
 NetworkPlan plan_of(Rung rung, Routing routing) {
