@@ -152,7 +152,8 @@ class Bench {
   /// What the last row would take if switches chose among their uplinks in another way.
   void compare_routing(const BenchBlock& block, TopologyRequest asked) {
     const BenchConfig& config = result_.config;
-    if (block.rows.empty() || !config.faults.empty() || !config.network.is_plain() || config.trace)
+    if (block.cluster.nodes() == 1 || block.rows.empty() || !config.faults.empty() ||
+        !config.network.is_plain() || config.trace)
       return;
     const BenchRow& row = block.rows.back();
     const bool climbs = std::ranges::any_of(row.result.links, [&](const LinkLoad& load) {

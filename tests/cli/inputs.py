@@ -19,6 +19,7 @@ READS_LOGS = {("judge", ""), ("import", ""), ("hang", ""), ("step", "--calls")}
 ALWAYS_FILES = {"--parts", "--env-file", "--topology", "--fabric", "--layout", "--calls", "--runs",
                 "--points", "--pairs", "--cases", "--targets", "--baseline", "--algorithm-file",
                 "--to-env-file", "--to-topology", "--to-fabric", ""}
+TAKES_WORDS = {"list"}  # its argument is no file
 # `judge` and others look at another file first, and find it wrong for this.
 LEAST_FILES = 50
 
@@ -45,7 +46,7 @@ def every_option_ends(folder):
             runs += 1
             assert ran.returncode in (0, 1, 2, 3), ran
             if "/dev/zero: is a device, not a file" not in ran.stderr:
-                if option.name in ALWAYS_FILES:
+                if option.name in ALWAYS_FILES and command not in TAKES_WORDS:
                     missed.append(f"{command} {option.name}: {ran.stderr.strip()[:200]}")
                 continue
             files += 1
@@ -149,7 +150,7 @@ def large_logs_are_streamed(folder):
         assert (code, said.replace("/large/", "/small/")) == of_small[:2], (said, of_small)
         assert memory < 64 << 20, f"{name}: {memory >> 20} MiB"
     judged = [measured(["judge", str(folder / kind / "tests.txt"), "--topology", "dgx-h100",
-                        "--nodes", "8", "--collective", "all_reduce"])
+                        "--nodes", "12", "--collective", "all_reduce"])
               for kind in ("small", "large")]
     assert judged[0][0] == judged[1][0] == 0, judged
     return f"{len(made)} kinds"

@@ -39,6 +39,7 @@ GOOD = {
     "check": "rules.yaml --only placement",
     "import": "job.sbatch",
     "hang": "hang-oom.jsonl",
+    "list": "topologies",
 }
 BAD = {command: "--no-such-option" for command in GOOD} | {
     "bench": "--topology nope",
