@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-from program import FILES, LOGS, STEPS, fresh, main, run
+from program import FILES, LOGS, fresh, main, run
 
 try:
     import yaml
@@ -200,7 +200,7 @@ def values_of_variables(folder):
 
 
 def titles_of_steps(folder):
-    layout = (FILES / STEPS / "claim-ddp.yaml").read_text()
+    layout = (FILES / "step-small.yaml").read_text()
     layout = "\n".join(line for line in layout.splitlines() if not line.startswith("title:"))
     accepted = 0
     for number, text in enumerate(HARMLESS + CONTROLS):
@@ -208,10 +208,9 @@ def titles_of_steps(folder):
         (place / "layout.yaml").write_text(f"title: {quoted(text)}\n{layout}\n")
         ran = run(["step", "layout.yaml"], cwd=place)
         said(ran)
-        if number % 4 == 0 or text in CONTROLS:  # a search takes its time
-            took = check_advice(place, ["--layout", "layout.yaml"], {})
-            assert took == (ran.returncode != 2), (text, ran)
-            accepted += took
+        took = check_advice(place, ["--layout", "layout.yaml"], {})
+        assert took == (ran.returncode != 2), (text, ran)
+        accepted += took
         assert ran.returncode != 2 or text in CONTROLS, (text, ran)
     return f"{accepted} accepted"
 

@@ -28,8 +28,8 @@ GOOD = {
     "run": "../../../scenarios/h200-2nic-hcas.yaml",
     "topo": "dgx-h100",
     "lint": "job.sbatch",
-    "step": f"{STEPS}/claim-ddp.yaml",
-    "plan": f"{STEPS}/claim-ddp.yaml --keep 1",
+    "step": "step-small.yaml",
+    "plan": "step-small.yaml --keep 1 --fix tp=8",
     "serve": "../../../scenarios/serve/llama-2-70b-a100.yaml",
     "validate nccl-tests": "--runs measured-runs.csv --points measured-points.csv"
                            " --predictor nccl-model",
