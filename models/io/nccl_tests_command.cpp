@@ -6,7 +6,9 @@
 #include <initializer_list>
 #include <span>
 
+#include "models/io/env_file.hpp"
 #include "models/io/log_lines.hpp"
+#include "models/nccl/env_values.hpp"
 
 namespace fabricast {
 
@@ -38,6 +40,19 @@ int option_of(std::span<const std::string_view> words,
   return static_cast<int>(out);
 }
 
+/// What a shell would set by `text` in `scope`. Not NCCL_TESTS_: those are nccl-tests' own.
+void set_by_shell(std::string_view text, EnvScope scope, Environment& environment) {
+  const bool readable = std::ranges::none_of(
+      text, [](char c) { return c != '\t' && std::iscntrl(static_cast<unsigned char>(c)) != 0; });
+  if (!readable || text.find("NCCL_") == std::string_view::npos) return;
+  for (const EnvAssignment& one : parse_env_file(text, "a log", EnvKind::shell).assignments) {
+    if (!one.name.starts_with("NCCL_") || one.name.starts_with("NCCL_TESTS_")) continue;
+    if (one.scope == EnvScope::unset) environment.unset(one.name);
+    if (one.scope == scope && !one.computed && is_settable(one.name, one.value))
+      environment.set(one.name, one.value);
+  }
+}
+
 }  // namespace
 
 std::optional<NamedTest> nccl_tests_command(std::string_view line, int number) {
@@ -55,6 +70,15 @@ std::optional<NamedTest> nccl_tests_command(std::string_view line, int number) {
   NamedTest out{*collective, number, 0, 0, 0};
   const std::span<const std::string_view> launcher(words.begin(), program),
       arguments(program, words.end());
+  const auto first = std::ranges::find_if(launcher, [](std::string_view word) {
+    return starts_processes(word) || word.starts_with("NCCL_");
+  });
+  // Without the prompt before it.
+  const std::string_view begin = first == launcher.end() ? *program : *first;
+  set_by_shell(line.substr(static_cast<std::size_t>(begin.data() - line.data())), EnvScope::command,
+               out.environment);
+  out.starts = std::ranges::any_of(launcher, starts_processes) ||
+               (arguments.size() > 1 && arguments[1].starts_with('-'));
   out.threads = option_of(arguments, {"-t", "--nthreads"});
   out.gpus = option_of(arguments, {"-g", "--ngpus"});
   const int of_process = std::max(out.threads, 1) * std::max(out.gpus, 1);
@@ -65,6 +89,12 @@ std::optional<NamedTest> nccl_tests_command(std::string_view line, int number) {
     out.ranks = of_process;
   }
   return out;
+}
+
+void set_by_trace(std::string_view line, Environment& environment) {
+  if (!line.starts_with('+')) return;
+  line.remove_prefix(std::min(line.find_first_not_of('+'), line.size()));
+  set_by_shell(line, EnvScope::exported, environment);
 }
 
 }  // namespace fabricast

@@ -22,6 +22,7 @@ namespace {
 using Words = std::vector<std::string_view>;
 
 constexpr std::size_t kCommandMax = 1 << 16;  // characters of a command line
+constexpr std::size_t kNetworkLinesMax = 64;
 
 constexpr std::array<std::string_view, 16> kTypes = {
     "int8", "uint8", "char",   "int32",    "uint32", "int",    "int64",    "uint64",
@@ -97,6 +98,7 @@ class LogParser {
     table.command_ranks = named_->ranks;
     if (named_->threads > 0) table.threads = named_->threads;
     if (named_->gpus > 0) table.gpus = named_->gpus;
+    table.environment = named_->environment;
   }
 
   /// A line of NCCL's own log, which may hold the version and settings.
@@ -118,7 +120,20 @@ class LogParser {
       if (is_settable(said.substr(0, at), value)) out_.environment.set(said.substr(0, at), value);
       break;
     }
+    network(said);
     return true;
+  }
+
+  void network(std::string_view said) {
+    const auto keep = [&](std::vector<LoggedLine>& lines, std::string_view text) {
+      const auto is_same = [&](const LoggedLine& line) { return line.text == text; };
+      if (lines.size() < kNetworkLinesMax && std::ranges::none_of(lines, is_same))
+        lines.push_back({line_, std::string(text)});
+    };
+    said = said.substr(0, said.find(';'));
+    said = said.substr(0, said.find_last_not_of(" \t") + 1);
+    if (said.starts_with("Using network ")) keep(out_.network.names, said);
+    if (said.starts_with("NET/IB : Using [")) keep(out_.network.links, said);
   }
 
   /// "# nThread 1 nGpus 8 ...", "#  Rank  0 Group  0 Pid 1 on host device 0 [0x07] NAME",
@@ -165,8 +180,13 @@ class LogParser {
     device.rank = static_cast<int>(std::clamp<std::int64_t>(*rank, 0, 1 << 24));
     const Words host = split_words(line.substr(on + 4, at - on - 4));
     if (!host.empty()) device.host = std::string(host.front());
-    if (const std::size_t bus = line.find("] ", at); bus != std::string_view::npos)
-      device.model = std::string(line.substr(bus + 2));
+    if (const auto number = number_after(line, " device "))
+      device.device = static_cast<int>(std::clamp<std::int64_t>(*number, 0, 1 << 24));
+    if (const std::size_t end = line.find("] ", at); end != std::string_view::npos) {
+      device.model = std::string(line.substr(end + 2));
+      const std::size_t begin = line.find('[', at);
+      if (begin < end) device.bus = std::string(line.substr(begin + 1, end - begin - 1));
+    }
     while (!device.model.empty() && device.model.back() == ' ') device.model.pop_back();
     table().devices.push_back(std::move(device));
     return true;
@@ -193,15 +213,18 @@ class LogParser {
 
   /// The test by its program, as in a command line or "Collective test starting: all_reduce_perf".
   void names_test(std::string_view line) {
+    if (!command_.empty() && line.starts_with("> ")) line.remove_prefix(2);  // a shell's prompt
     command_ += line;
     if (command_.ends_with('\\') && command_.size() < kCommandMax) {
       command_.back() = ' ';
       return;
     }
     const auto named = nccl_tests_command(command_, line_);
+    if (!named) set_by_trace(command_, out_.environment);
     command_.clear();
     if (!named) return;
     named_ = named;
+    if (named->starts) started_ = named;
     if (!out_.tables.empty() && table().rows.empty()) name_table();
   }
 
@@ -297,6 +320,7 @@ class LogParser {
   void add(NcclTestsRow row) {
     if (!table().rows.empty() && header_seen_) begin();
     header_seen_ = false;
+    started_.reset();
     table().rows.push_back(std::move(row));
   }
 
@@ -332,7 +356,20 @@ class LogParser {
           "{} failed: {}",
           failures_ == 1 ? std::string("1 process") : fmt::format("{} processes", failures_),
           failure_));
-    if (out_.rows() == 0 && out_.devices() > 0) remark("the run failed: there is no table");
+    if (out_.rows() == 0) {
+      if (out_.devices() > 0) remark("the run failed: there is no table");
+      return;
+    }
+    for (const NcclTestsTable& table : out_.tables) {
+      if (table.rows.empty() && !table.devices.empty())
+        remark(fmt::format("the run of line {}, {} on {}, has no rows: it failed or is cut off",
+                           table.line, counted(table.ranks(), "rank"),
+                           counted(table.hosts(), "host")));
+    }
+    const NcclTestsTable& last = out_.tables.back();
+    if (started_ && (!last.rows.empty() || last.devices.empty()))
+      remark(fmt::format("line {} starts {}, and no row of it follows: it failed or is cut off",
+                         started_->line, to_text(started_->collective)));
   }
 
   LogText text_;
@@ -344,6 +381,7 @@ class LogParser {
   std::optional<bool> rooted_;  ///< whether the header names a root; nothing without one
   std::string command_;         ///< lines of it so far
   std::optional<NamedTest> named_;
+  std::optional<NamedTest> started_;  ///< no row has followed yet
 };
 
 }  // namespace

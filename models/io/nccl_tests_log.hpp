@@ -37,6 +37,19 @@ struct NcclTestsRow {
 struct NcclTestsDevice {
   int rank = 0;
   std::string host, model;
+  int device = 0;   ///< as its process counts them
+  std::string bus;  ///< "0000:1b:00"; "0x1b" up to 2.13, without the domain; "" = not said
+};
+
+struct LoggedLine {
+  int line = 0;
+  std::string text;
+};
+
+/// What NCCL's own lines say of the network that it took: the first of each kind.
+struct LoggedNetwork {
+  std::vector<LoggedLine> names;  ///< "Using network IB"
+  std::vector<LoggedLine> links;  ///< "NET/IB : Using [0]mlx5_5:1/RoCE [RO]"
 };
 
 /// One run of one test.
@@ -50,6 +63,7 @@ struct NcclTestsTable {
   std::vector<NcclTestsRow> rows;
   std::optional<double> out_of_bounds, average_busbw;
   bool failed_check = false;  ///< values were wrong
+  Environment environment;    ///< NCCL_ variables that the command line sets
 
   int hosts() const;
   int ranks() const;          ///< the last one's number + 1; lists of thousands are often shortened
@@ -60,10 +74,11 @@ struct NcclTestsLog {
   std::vector<NcclTestsTable> tables;  ///< each with a row, a device or both
   std::string nccl_version;            ///< "2.23.4", "" = not said
   std::string tests_version;           ///< of nccl-tests
-  Environment environment;             ///< NCCL_ variables that the log shows as set
-  std::vector<std::string> remarks;    ///< what the reader of the log should know
-  bool independent_runs = false;       ///< each process for itself: no table of several ranks
-  int unread = 0;                      ///< lines that look like rows and are none
+  Environment environment;  ///< NCCL_ variables that NCCL's lines and traces of shells show as set
+  LoggedNetwork network;
+  std::vector<std::string> remarks;  ///< what the reader of the log should know
+  bool independent_runs = false;     ///< each process for itself: no table of several ranks
+  int unread = 0;                    ///< lines that look like rows and are none
 
   std::size_t rows() const;
   std::size_t devices() const;

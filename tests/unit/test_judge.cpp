@@ -345,6 +345,33 @@ TEST_CASE("judge: as expected needs 8 of 10 rows, and nothing known is said to b
   CHECK(verdict({40, 0.6}) == JudgeVerdict::unexplained);
 }
 
+TEST_CASE("nccl-tests' output: settings of traces and command lines, runs without rows") {
+  const std::string row = "4194304 1048576 float sum -1 100.0 41.94 41.94 0\n";
+  const NcclTestsLog log = parse_nccl_tests(
+      "+ export 'NCCL_NET=AWS Libfabric'\n+ NCCL_NET='AWS Libfabric'\n+ export "
+      "NCCL_TESTS_DEVICE=0\n"
+      "+ export NCCL_CROSS_NIC=0\n+ export NCCL_ALGO=Tree\n+ unset NCCL_ALGO\n+ echo "
+      "NCCL_PROTO=LL\n"
+      "root@a:~/nccl-tests# mpirun -np 2 \\\n>   -x NCCL_MIN_NCHANNELS=4 \\\n"
+      ">   ./build/all_reduce_perf -b 8\n" +
+          row,
+      "log");
+  CHECK(log.environment.variables() == std::vector<std::pair<std::string, std::string>>{
+                                           {"NCCL_NET", "AWS Libfabric"}, {"NCCL_CROSS_NIC", "0"}});
+  REQUIRE(log.tables.size() == 1);
+  CHECK(log.tables[0].environment.get("NCCL_MIN_NCHANNELS") == "4");
+  CHECK(log.remarks.empty());
+  const std::string list = "# nThread 1 nGpus 1\n#  Rank 0 Group 0 Pid 1 on a device 0 [0x01] H\n";
+  CHECK(parse_nccl_tests(list + row + list, "log").remarks ==
+        std::vector<std::string>{
+            "the run of line 4, 1 rank on 1 host, has no rows: it failed or is cut off"});
+  CHECK(parse_nccl_tests(row + "$ NCCL_ALGO=Ring ./all_gather_perf -b 8\n", "log").remarks ==
+        std::vector<std::string>{
+            "line 2 starts all_gather, and no row of it follows: it failed or is cut off"});
+  CHECK(parse_nccl_tests(row + "# Collective test concluded: all_reduce_perf\n", "log")
+            .remarks.empty());
+}
+
 TEST_CASE("nccl-tests' JSON: what is not a number is no time") {
   const NcclTestsLog log = parse_nccl_tests(
       R"({"args":["./build/all_gather_perf"],"env":["NCCL_ALGO=Ring","HOME=/x"],"nccl_version":22907,)"
