@@ -1,5 +1,7 @@
 #include "models/nccl/network.hpp"
 
+#include "models/nccl/net_name.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,25 +22,6 @@ std::string lower(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
   return out;
-}
-
-/// What NCCL_NET calls it.
-std::string_view net_name(NetKind kind) {
-  switch (kind) {
-    case NetKind::ib:
-    case NetKind::roce:
-      return "IB";
-    case NetKind::sockets:
-      return "Socket";
-    case NetKind::efa:
-    case NetKind::cxi:
-      return "AWS Libfabric";
-    case NetKind::tcpx:
-      return "GPUDirectTCPX_v7";
-    case NetKind::tcpxo:
-      return "FasTrak";
-  }
-  return {};
 }
 
 template <class Visit>
@@ -125,7 +108,7 @@ class Chooser {
     there.push_back(NetKind::sockets);
     const auto wanted = env_.text("NCCL_NET");
     for (const NetKind kind : there) {
-      if (wanted && lower(net_name(kind)) != lower(*wanted)) continue;
+      if (wanted && !is_net_name(kind, *wanted)) continue;
       if (nodes_ > 1 && kind == NetKind::sockets && !rdma && filtered) {
         warnings_.push_back(
             "NCCL_IB_HCA selects none of the node's HCAs: NCCL goes on over sockets");
@@ -243,6 +226,28 @@ class Chooser {
 };
 
 }  // namespace
+
+std::string_view net_name(NetKind kind) {
+  switch (kind) {
+    case NetKind::ib:
+    case NetKind::roce:
+      return "IB";
+    case NetKind::sockets:
+      return "Socket";
+    case NetKind::efa:
+    case NetKind::cxi:
+      return "AWS Libfabric";
+    case NetKind::tcpx:
+      return "GPUDirectTCPX_v7";
+    case NetKind::tcpxo:
+      return "FasTrak";
+  }
+  return {};
+}
+
+bool is_net_name(NetKind kind, std::string_view name) {
+  return lower(net_name(kind)) == lower(name);
+}
 
 NetworkChoice choose_network(const NodeDescription& node, const Environment& environment,
                              NcclVersion version, const IbHcaFilter& hcas, int nodes,

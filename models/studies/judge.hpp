@@ -31,8 +31,11 @@ struct JudgeConfig {
   int root = 0;
   std::vector<JudgedRow> rows;
   int wrong_rows = 0;              ///< of the log, left out: their values were wrong
+  bool wrong_values = false;       ///< or the log says so without a row of them
   bool release_said = false;       ///< by the log or the user: another one is no suspect
-  std::vector<std::string> basis;  ///< whence collective, ranks and nodes are known
+  LoggedNetwork network;           ///< what it was not is no suspect
+  std::vector<std::string> basis;  ///< whence collective, ranks, nodes and settings are known
+  std::vector<std::string> notes;  ///< what is odd about the log
 };
 
 enum class RowVerdict : std::uint8_t { within, below, above };  ///< of bandwidth, against the band
@@ -53,13 +56,15 @@ struct SimulatedSuspect {
   std::vector<double> times_us;
   std::vector<RowLimits> limits = {};  ///< of measured times over these
   std::string refused = {};
+  std::string ruled_out = {};  ///< by this line of the log
 };
 
 enum class JudgeVerdict : std::uint8_t {
   as_expected,  ///< 8 of 10 rows, and no more than one in ten is slower
   faster,       ///< than the topology allows: is it the right one?
-  explained,    ///< slow, and the first causes have 8 of 10 rows
-  unexplained   ///< slow, and no cause has, or none has more than "as described"
+  explained,    ///< slow, and the first causes have 8 of 10 rows and more than are within
+  unexplained,  ///< slow, and no cause has
+  wrong_values  ///< whatever the times are
 };
 std::string_view to_text(JudgeVerdict verdict);
 
@@ -68,12 +73,19 @@ struct JudgeResult {
   int nodes = 1, ranks = 1;
   std::vector<JudgeRow> rows;
   std::vector<SimulatedSuspect> causes;  ///< the first: nothing is wrong
-  std::vector<FitGroup> ranking;         ///< of those that are not refused, by their number
+  /// Of causes by their number: not the first, nor those that cannot be or are not seen.
+  std::vector<FitGroup> ranking;
   JudgeVerdict verdict{};
+  JudgeVerdict of_times{};  ///< the same, but for wrong values
   /// Causes that change no row by more than kSameTime: these rows cannot show them.
   std::vector<std::size_t> unseen;
   std::vector<std::string> notes;
+
+  std::size_t count(RowVerdict wanted) const;
 };
+/// Do so many of `rows` rows explain what was measured? The band holds 8 of 10 of a good
+/// prediction.
+bool is_explained(std::size_t explained, std::size_t rows);
 
 /// What every cause would give, without any measurement. `nodes_simulated` is where causes are
 /// simulated when there are more: the ratio to what is expected there counts.

@@ -6,6 +6,8 @@
 #include <array>
 #include <map>
 
+#include "models/nccl/net_name.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -52,10 +54,8 @@ class Suspects {
  private:
   void add(Suspect cause) { out_.push_back(std::move(cause)); }
 
-  /// What the job sets itself is no deviation.
-  bool is_set(const char* name, std::string_view value) const {
-    return run_.environment.get(name) == value;
-  }
+  /// What the job sets itself is no deviation, and nothing else is taken.
+  bool is_set(const char* name) const { return run_.environment.get(name).has_value(); }
 
   void network() {
     const NicInfo& first = node_.nics().front();
@@ -150,7 +150,7 @@ class Suspects {
   }
 
   void choices() {
-    if (!run_.environment.get("NCCL_MAX_NCHANNELS"))
+    if (!is_set("NCCL_MAX_NCHANNELS"))
       add({"channels-2",
            "two channels only",
            "NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS; \"coll channels\" "
@@ -160,7 +160,7 @@ class Suspects {
       const bool collnet =
           algorithm == Algorithm::collnet_direct || algorithm == Algorithm::collnet_chain;
       const std::string name(to_text(algorithm));
-      if ((collnet && !run_.sharp) || is_set("NCCL_ALGO", name)) continue;
+      if ((collnet && !run_.sharp) || is_set("NCCL_ALGO")) continue;
       add({"algo-" + name,
            fmt::format("algorithm {} throughout", name),
            "NCCL_ALGO, a tuner plugin; NCCL_DEBUG_SUBSYS=TUNING (2.24 and later) prints the choice",
@@ -168,7 +168,7 @@ class Suspects {
     }
     for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
       const std::string name(to_text(protocol));
-      if (is_set("NCCL_PROTO", name)) continue;
+      if (is_set("NCCL_PROTO")) continue;
       add({"proto-" + name,
            fmt::format("protocol {} throughout", name),
            "NCCL_PROTO, a tuner plugin; NCCL_DEBUG_SUBSYS=TUNING (2.24 and later) prints the "
@@ -279,6 +279,28 @@ bool touches(const NodeLink& link, VertexId vertex) {
 
 std::vector<Suspect> possible_causes(const Cluster& cluster, const SuspectedRun& run) {
   return Suspects(cluster, run).list();
+}
+
+std::string line_against(const LoggedNetwork& log, NetKind kind) {
+  const auto text_of = [](const LoggedLine& line) {
+    return fmt::format("line {}: \"{}\"", line.line, line.text);
+  };
+  constexpr std::string_view kUsing = "Using network ";
+  constexpr std::array kKinds = {NetKind::ib, NetKind::sockets, NetKind::efa, NetKind::tcpx,
+                                 NetKind::tcpxo};  // one of each name
+  const auto fits = [&](const LoggedLine& line) {
+    const std::string_view name = std::string_view(line.text).substr(kUsing.size());
+    const auto is = [&](NetKind one) { return is_net_name(one, name); };
+    return is(kind) || std::ranges::none_of(kKinds, is);
+  };
+  if (!log.names.empty() && std::ranges::none_of(log.names, fits))
+    return text_of(log.names.front());
+  if (!has_verbs(kind) || log.links.empty()) return {};
+  const std::string_view layer = kind == NetKind::roce ? "/RoCE" : "/IB";
+  const auto has_it = [&](const LoggedLine& line) {
+    return line.text.find(layer, line.text.find('[')) != std::string::npos;
+  };
+  return std::ranges::any_of(log.links, has_it) ? "" : text_of(log.links.front());
 }
 
 PartsCatalogue with_network(const Suspect& cause, const NodeGraph& node, PartsCatalogue parts) {

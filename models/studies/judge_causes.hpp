@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/hardware/cluster.hpp"
+#include "models/io/nccl_tests_log.hpp"
 #include "models/nccl/communicator.hpp"
 
 namespace fabricast {
@@ -47,6 +48,10 @@ struct SuspectedRun {
 /// Nothing first, then whatever can be on this cluster with this run, then pairs: an old release or
 /// Ring with half of the NICs or of their rate.
 std::vector<Suspect> possible_causes(const Cluster& cluster, const SuspectedRun& run);
+
+/// The line of NCCL in the log that no run over such a network prints: `line 16: "Using network
+/// IB"`; "" where there is none. Names of networks that are not known decide nothing.
+std::string line_against(const LoggedNetwork& log, NetKind kind);
 
 /// The catalogue with the network of the cause for the NICs of `node`.
 PartsCatalogue with_network(const Suspect& cause, const NodeGraph& node, PartsCatalogue parts);

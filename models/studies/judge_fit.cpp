@@ -34,11 +34,10 @@ FitOfPrediction fit_of(std::size_t which, const std::vector<double>& measured,
 
 }  // namespace
 
+bool is_same_time(double a, double b) { return a <= b * kSameTime && b <= a * kSameTime; }
+
 bool same_everywhere(const std::vector<double>& a, const std::vector<double>& b) {
-  for (std::size_t row = 0; row < a.size(); ++row) {
-    if (a[row] > b[row] * kSameTime || b[row] > a[row] * kSameTime) return false;
-  }
-  return true;
+  return std::ranges::equal(a, b, is_same_time);
 }
 
 std::vector<FitGroup> rank_predictions(const std::vector<double>& measured,

@@ -34,6 +34,7 @@ std::vector<FitGroup> rank_predictions(const std::vector<double>& measured,
                                        const std::vector<std::vector<double>>& predicted,
                                        const std::vector<std::vector<RowLimits>>& limits);
 
+bool is_same_time(double a, double b);
 /// Within kSameTime of each other on every row.
 bool same_everywhere(const std::vector<double>& a, const std::vector<double>& b);
 

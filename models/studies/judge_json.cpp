@@ -59,17 +59,23 @@ Json table_json(const JudgedTable& table) {
               {"basis", result.config.basis},
               {"nccl", to_text(result.config.version)},
               {"verdict", to_text(result.verdict)},
+              {"verdict_of_times", to_text(result.of_times)},
               {"rows_with_wrong_values", result.config.wrong_rows},
               {"rows", rows_json(result)},
               {"causes", ranking_json(result)},
               {"unseen", Json::array()},
               {"refused", Json::array()},
+              {"ruled_out", Json::array()},
               {"targets", Json::array()},
               {"notes", result.notes}};
   for (const std::size_t i : result.unseen) out["unseen"].push_back(result.causes[i].cause.name);
   for (const SimulatedSuspect& simulated : result.causes) {
     if (!simulated.refused.empty())
       out["refused"].push_back({{"cause", simulated.cause.name}, {"why", simulated.refused}});
+  }
+  for (const SimulatedSuspect& simulated : result.causes) {
+    if (!simulated.ruled_out.empty())
+      out["ruled_out"].push_back({{"cause", simulated.cause.name}, {"by", simulated.ruled_out}});
   }
   for (const JudgedTarget& judged : table.targets) {
     out["targets"].push_back({{"size_bytes", judged.target.size.count},

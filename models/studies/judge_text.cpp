@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "models/io/counted.hpp"
 #include "models/io/text_table.hpp"
@@ -35,12 +36,9 @@ std::string rows_text(const JudgeResult& result) {
 }
 
 std::string summary(const JudgeResult& result) {
-  const auto count = [&](RowVerdict verdict) {
-    return std::ranges::count(result.rows, verdict, &JudgeRow::verdict);
-  };
-  return fmt::format("{} of {} within the band, {} slower, {} faster\n", count(RowVerdict::within),
-                     counted(std::ssize(result.rows), "row"), count(RowVerdict::below),
-                     count(RowVerdict::above));
+  return fmt::format("{} of {} within the band, {} slower, {} faster\n",
+                     result.count(RowVerdict::within), counted(std::ssize(result.rows), "row"),
+                     result.count(RowVerdict::below), result.count(RowVerdict::above));
 }
 
 /// A line for each range of sizes among the rows.
@@ -55,10 +53,20 @@ std::string bands_text(const JudgeResult& result) {
   return out;
 }
 
-std::string verdict_text(const JudgeResult& result) {
-  switch (result.verdict) {
+std::string verdict_text(const JudgeResult& result, JudgeVerdict verdict) {
+  switch (verdict) {
+    case JudgeVerdict::wrong_values: {
+      const int rows = result.config.wrong_rows;
+      const std::string found = rows > 0
+                                    ? fmt::format("in {} of the log, which {} left out",
+                                                  counted(rows, "row"), rows == 1 ? "is" : "are")
+                                    : std::string("by the end of the log");
+      return fmt::format(
+          "wrong values {}: look for that first\n{}", found,
+          result.rows.empty() ? "" : "the times: " + verdict_text(result, result.of_times));
+    }
     case JudgeVerdict::as_expected:
-      return "as expected: nothing to look for\n";
+      return result.config.wrong_values ? "as expected\n" : "as expected: nothing to look for\n";
     case JudgeVerdict::faster:
       return "faster than expected: is --topology the machine that was measured?\n";
     case JudgeVerdict::unexplained:
@@ -80,17 +88,24 @@ std::string titles(const JudgeResult& result, const FitGroup& group) {
 }
 
 std::string ranking_text(const JudgeResult& result) {
-  std::string out = result.verdict == JudgeVerdict::explained
-                        ? "Causes, the one that explains most rows first:\n"
-                        : "Nothing we know explains 8 of 10 rows. Nearest are:\n";
+  if (result.ranking.empty()) return "No cause that we know would show in these rows.\n";
+  const std::size_t rows = result.rows.size();
+  std::string out = "Causes, the one that explains most rows first:\n";
+  if (result.of_times == JudgeVerdict::unexplained) {
+    out = is_explained(rows - result.ranking.front().fits.front().outside, rows)
+              ? fmt::format(
+                    "No cause explains more rows than are within the band ({} of {}). "
+                    "Nearest are:\n",
+                    result.count(RowVerdict::within), rows)
+              : "No cause explains 8 of 10 rows. Nearest are:\n";
+  }
   const std::size_t shown = std::min(kShown, result.ranking.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const FitGroup& group = result.ranking[i];
     const FitOfPrediction& best = group.fits.front();
     out += fmt::format(
         "  {}. {}\n     explains {} of {} rows, which are typically {:.0f} % off its times{}\n",
-        i + 1, titles(result, group), result.rows.size() - best.outside, result.rows.size(),
-        100 * (std::exp(best.typical) - 1),
+        i + 1, titles(result, group), rows - best.outside, rows, 100 * (std::exp(best.typical) - 1),
         group.fits.size() > 1 ? "; these rows cannot tell them apart" : "");
     if (i > 0) continue;
     for (const FitOfPrediction& fit : group.fits) {
@@ -100,6 +115,19 @@ std::string ranking_text(const JudgeResult& result) {
   }
   if (shown < result.ranking.size())
     out += fmt::format("  and {} more that fit worse\n", result.ranking.size() - shown);
+  return out;
+}
+
+/// Causes that a line of the log rules out, by that line.
+std::string ruled_out_text(const JudgeResult& result) {
+  std::map<std::string, std::string> names;
+  for (const SimulatedSuspect& simulated : result.causes) {
+    if (simulated.ruled_out.empty()) continue;
+    std::string& list = names[simulated.ruled_out];
+    list += (list.empty() ? "" : ", ") + simulated.cause.name;
+  }
+  std::string out;
+  for (const auto& [line, list] : names) out += fmt::format("Not by {}: {}\n", line, list);
   return out;
 }
 
@@ -140,16 +168,14 @@ std::string judge_text(const JudgedTable& table) {
                   to_text(result.config.collective), result.nodes, result.config.topology,
                   counted(result.ranks, "rank"), to_text(result.config.version));
   for (const std::string& line : result.config.basis) out += fmt::format("  {}\n", line);
-  out +=
-      "\n" + rows_text(result) + "\n" + bands_text(result) + summary(result) + verdict_text(result);
+  out += "\n";
+  if (!result.rows.empty()) out += rows_text(result) + "\n" + bands_text(result) + summary(result);
+  out += verdict_text(result, result.verdict);
   const bool slow =
-      result.verdict == JudgeVerdict::explained || result.verdict == JudgeVerdict::unexplained;
-  if (result.config.wrong_rows > 0)
-    out +=
-        fmt::format("values were wrong in {} of the log, which are left out: look for that first\n",
-                    counted(result.config.wrong_rows, "row"));
-  if (slow) out += "\n" + ranking_text(result);
-  out += unseen_text(result) + targets_text(table);
+      result.of_times == JudgeVerdict::explained || result.of_times == JudgeVerdict::unexplained;
+  if (slow) out += "\n" + ranking_text(result) + ruled_out_text(result);
+  if (!result.rows.empty()) out += unseen_text(result);
+  out += targets_text(table);
   for (const std::string& note : result.notes) out += fmt::format("note: {}\n", note);
   return out;
 }

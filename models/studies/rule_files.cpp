@@ -128,6 +128,7 @@ CheckOutcome judged(const RuleCheck& check, const PartsCatalogue& parts) {
     config.version = check.config.version;
     config.release_said = true;
     config.environment = check.config.environment;
+    config.network = log.network;
     const JudgeResult result = judge_rows(
         config, expect_rows(config, parts, bands, [](std::size_t count, const auto& one) {
           for (std::size_t i = 0; i < count; ++i) one(i);

@@ -12,6 +12,7 @@
 #include "models/io/text_file.hpp"
 #include "models/studies/judge_log.hpp"
 #include "models/studies/judge_targets.hpp"
+#include "models/studies/judge_text.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 
@@ -343,6 +344,112 @@ TEST_CASE("judge: as expected needs 8 of 10 rows, and nothing known is said to b
   CHECK(verdict({1.1, 0.9}) == JudgeVerdict::as_expected);  // the band is 0.8 .. 1.25
   CHECK(verdict({1.0, 0.5}) == JudgeVerdict::faster);       // 3 of 5 inside
   CHECK(verdict({40, 0.6}) == JudgeVerdict::unexplained);
+}
+
+namespace {
+
+/// Rows of 10 us that should take 10 us, within 10 %; causes make them 10 us times a factor each.
+JudgeResult judged(const std::vector<double>& measured_us,
+                   const std::vector<std::vector<double>>& causes) {
+  JudgeConfig config;
+  config.topology = "here";
+  ExpectedRows expected;
+  expected.causes.push_back({{"", "as described", ""}, {}});
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    expected.causes.push_back({{fmt::format("cause-{}", i), "a cause", "look"}, {}});
+  for (std::size_t row = 0; row < measured_us.size(); ++row) {
+    config.rows.push_back({Bytes{1024}, measured_us[row]});
+    expected.rows.push_back({Bytes{1024}, 0, 10, {0.9, 1.1, false, 0, "by hand"}, {}, {}, {}});
+    for (std::size_t i = 0; i <= causes.size(); ++i) {
+      expected.causes[i].times_us.push_back(i == 0 ? 10 : 10 * causes[i - 1][row]);
+      expected.causes[i].limits.push_back({0.8, 1.25});
+    }
+  }
+  return judge_rows(config, expected);
+}
+
+bool says(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::string> names_out_of(const JudgeResult& result, const FitGroup& group) {
+  std::vector<std::string> out;
+  for (const FitOfPrediction& fit : group.fits) out.push_back(result.causes[fit.which].cause.name);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("judge: where a cause changes nothing it explains no more than the machine does") {
+  // Four rows are 15 % late, beyond the band and inside a cause's limits; the fifth takes twice the
+  // time. A cause that doubles only that one explains it alone; one that makes all 15 % later, all.
+  const JudgeResult one = judged({11.5, 11.5, 11.5, 11.5, 20}, {{1, 1, 1, 1, 2}});
+  CHECK(one.verdict == JudgeVerdict::unexplained);
+  CHECK(one.ranking.front().fits.front().outside == 4);
+  const JudgeResult all = judged({11.5, 11.5, 11.5, 11.5, 20}, {{1.15, 1.15, 1.15, 1.15, 2}});
+  CHECK(all.verdict == JudgeVerdict::explained);
+  CHECK(all.ranking.front().fits.front().outside == 0);
+}
+
+TEST_CASE("judge: a cause is either seen or not, and the text counts as the verdict does") {
+  // 8 of 10 rows within, 2 slower: too many. A cause that moves one of the 8 away for one of the 2
+  // explains 8, too, and that is no reason to name it.
+  const std::vector<double> measured = {10, 10, 10, 10, 10, 10, 10, 10, 20, 20};
+  const JudgeResult result =
+      judged(measured, {{1, 1, 1, 1, 1, 1, 1, 2, 2, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1.03}});
+  CHECK(result.verdict == JudgeVerdict::unexplained);
+  REQUIRE(result.ranking.size() == 1);
+  CHECK(names_out_of(result, result.ranking[0]) == std::vector<std::string>{"cause-0"});
+  REQUIRE(result.unseen.size() == 1);
+  CHECK(result.causes[result.unseen[0]].cause.name == "cause-1");
+  const std::string text = judge_text({"log", result, {}});
+  CHECK(says(text, "8 of 10 rows within the band, 2 slower"));
+  CHECK(says(text, "No cause explains more rows than are within the band (8 of 10)"));
+  CHECK(!says(text, "No cause explains 8 of 10"));
+  CHECK(!says(text, "as described"));
+  // Nothing else to name.
+  CHECK(says(judge_text({"log", judged(measured, {}), {}}), "No cause that we know would show"));
+}
+
+TEST_CASE("judge: what NCCL's lines rule out is no cause") {
+  const auto network = [](const std::string& lines) {
+    return parse_nccl_tests(lines + "4194304 1048576 float sum -1 100.0 41.94 41.94 0\n", "log")
+        .network;
+  };
+  const LoggedNetwork roce = network(
+      "a:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_5:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"
+      "a:1:2 [0] NCCL INFO Using network IB\n"
+      "b:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_5:1/RoCE [RO]; OOB eth0:10.0.0.2<0>\n");
+  CHECK(roce.links.size() == 1);
+  CHECK(line_against(roce, NetKind::roce).empty());
+  CHECK(line_against(roce, NetKind::ib) == "line 1: \"NET/IB : Using [0]mlx5_5:1/RoCE [RO]\"");
+  CHECK(line_against(roce, NetKind::tcpx) == "line 2: \"Using network IB\"");
+  const LoggedNetwork both =
+      network("a:1:2 [0] NCCL INFO NET/IB : Using [0]a:1/RoCE [1]b:1/IB ; OOB e\n");
+  CHECK(line_against(both, NetKind::roce).empty());
+  CHECK(line_against(both, NetKind::ib).empty());
+  const LoggedNetwork unknown = network("a:1:2 [0] NCCL INFO Using network Own\n");
+  CHECK(line_against(unknown, NetKind::sockets).empty());
+  CHECK(line_against(network("a:1:2 [0] NCCL INFO Using network Socket\n"), NetKind::ib) ==
+        "line 1: \"Using network Socket\"");
+
+  JudgeConfig config = config_of("dgx-h100", Collective::all_reduce);
+  config.rows.resize(1);
+  config.network = roce;
+  const ExpectedRows expected = expect_rows(config, parts(), {}, one_after_another);
+  std::vector<std::string> out;
+  for (const SimulatedSuspect& cause : expected.causes) {
+    if (!cause.ruled_out.empty()) out.push_back(cause.cause.name);
+  }
+  CHECK(out == std::vector<std::string>{"sockets", "sockets-1", "tcpxo", "tcpx", "efa"});
+  CHECK(says(expected.notes.back(), "dgx-h100 has ib, not what the log says in line 1"));
+  for (JudgedRow& row : config.rows) row.measured_us = 1e6;
+  const JudgeResult result = judge_rows(config, expected);
+  for (const FitGroup& group : result.ranking) {
+    for (const std::string& name : names_out_of(result, group)) CHECK(name != "tcpx");
+  }
+  const std::string text = judge_text({"log", result, {}});
+  CHECK(says(text, "Not by line 2: \"Using network IB\": sockets, sockets-1, tcpxo, tcpx, efa"));
 }
 
 TEST_CASE("nccl-tests' output: settings of traces and command lines, runs without rows") {
