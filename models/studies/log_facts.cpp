@@ -245,7 +245,7 @@ class RunFinder {
                   fmt::format("{}; the list of {}", by_rows, counted(table_.ranks(), "device")));
     refuse(table_.line,
            fmt::format("the rows are those of {}: {}", names_of(runs_), rows_.text(table_)),
-           fmt::format("say which: --collective {}", to_text(runs_.front().collective)));
+           fmt::format("say which: --collective {}", names_of(runs_)));
   }
 
   PossibleRun take(const PossibleRun& run, std::string from) {

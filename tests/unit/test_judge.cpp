@@ -298,7 +298,7 @@ TEST_CASE("judge: rows that leave something open are refused with the ways out")
       "67108864 1048576 float none -1 1334.7 50.28 47.14 N/A 1359.5 49.36 46.28 N/A\n";
   CHECK(error_text([&] { facts(gathered); }) ==
         "log:1: the rows are those of all_gather or alltoall: redop none, root -1, size = 16 x "
-        "count, busbw/algbw 0.9375\nhint: say which: --collective all_gather");
+        "count, busbw/algbw 0.9375\nhint: say which: --collective all_gather or alltoall");
   CHECK(facts(gathered, "x/alltoall.out").collective == Collective::alltoall);
   CHECK(facts(gathered, "all-gather.txt").ranks == 16);
   CHECK(error_text([&] { facts(gathered, "log", Collective::all_reduce); }) ==
