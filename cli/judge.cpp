@@ -28,9 +28,9 @@ struct JudgeOptions {
   bool sharp = false;
 };
 
-/// The release that ran, as far as its rules are known.
+/// The release that ran, as far as its rules are known. `basis`: what is concluded from the log.
 NcclVersion version_of(const std::string& release, const CLI::App& command,
-                       const JobOptions& options) {
+                       const JobOptions& options, std::vector<std::string>& basis) {
   if (given(command, "--nccl") || release.empty()) return options.version();
   NcclVersion version;
   try {
@@ -40,19 +40,23 @@ NcclVersion version_of(const std::string& release, const CLI::App& command,
   }
   const bool between = kNccl2_22 <= version && version <= kNccl2_30_7;
   const NcclVersion taken = between ? version : modelled_version(version);
-  print_err("the log is of NCCL {}: judged by the rules of {}\n", release, to_text(taken));
+  basis.push_back(fmt::format(
+      "NCCL {}: the log{}", release,
+      release == to_text(taken) ? "" : fmt::format(", judged by the rules of {}", to_text(taken))));
   return taken;
 }
 
 /// What the log says was set, then what the command line says.
-Environment environment_of(const NcclTestsLog& log, const JobOptions& options) {
-  Environment out;
-  for (const auto& [name, value] : log.environment.variables()) {
+Environment environment_of(const NcclTestsLog& log, const NcclTestsTable& table,
+                           const Environment& given, std::vector<std::string>& basis) {
+  Environment logged, out;
+  for (const Environment* one : {&table.environment, &log.environment})
+    for (const auto& [name, value] : one->variables()) logged.set(name, value);
+  for (const auto& [name, value] : logged.variables()) {
     if (name == "NCCL_DEBUG" || name == "NCCL_DEBUG_SUBSYS") continue;
     out.set(name, value);
-    print_err("from the log: {}={}\n", name, value);
+    if (!given.get(name)) basis.push_back(fmt::format("{}={}: the log", name, value));
   }
-  const Environment given = options.environment();
   for (const auto& [name, value] : given.variables()) out.set(name, value);
   return out;
 }
@@ -74,15 +78,35 @@ JudgeRequest request_of(const JudgeOptions& options) {
 
 NcclTestsLog logged_run(const std::string& file) {
   NcclTestsLog log = read_nccl_tests(file, "judge takes the output of nccl-tests");
-  for (const std::string& remark : log.remarks) print_err("{}: {}\n", file, remark);
-  if (log.independent_runs)
+  const auto say_remarks = [&] {
+    for (const std::string& remark : log.remarks) print_err("{}: {}\n", file, remark);
+  };
+  if (log.independent_runs) {
+    say_remarks();
     throw Error(Place{file, 0, {}}, "each process ran for itself: there is nothing to judge",
                 "build nccl-tests with MPI=1");
-  std::erase_if(log.tables, [](const NcclTestsTable& table) { return judged_rows(table).empty(); });
-  if (log.tables.empty())
-    throw Error(Place{file, 0, {}}, "no row of nccl-tests is in it",
-                "fabricast import FILE says what it is");
-  return log;
+  }
+  std::erase_if(log.tables, [](const NcclTestsTable& table) {
+    return judged_rows(table).empty() && (table.rows.empty() || !has_wrong_values(table));
+  });
+  if (!log.tables.empty()) return log;
+  say_remarks();
+  throw Error(Place{file, 0, {}}, "no row of nccl-tests is in it",
+              "fabricast import FILE says what it is");
+}
+
+/// One table of the log, with what the whole log and the command line say.
+JudgeConfig config_of(const NcclTestsLog& log, const NcclTestsTable& table,
+                      const JudgeOptions& options, const JudgeRequest& request,
+                      const CLI::App& command, const PartsCatalogue& parts,
+                      const Environment& given_settings) {
+  JudgeConfig out = judge_config(table, options.log, request, parts);
+  out.version = version_of(log.nccl_version, command, options.job, out.basis);
+  out.release_said = given(command, "--nccl") || !log.nccl_version.empty();
+  out.environment = environment_of(log, table, given_settings, out.basis);
+  out.network = log.network;
+  out.notes.insert(out.notes.begin(), log.remarks.begin(), log.remarks.end());
+  return out;
 }
 
 int run(const JudgeOptions& options, const CLI::App& command) {
@@ -91,15 +115,12 @@ int run(const JudgeOptions& options, const CLI::App& command) {
   if (!options.targets.empty()) targets = load_targets(options.targets);
   const PartsCatalogue parts = load_parts(options.job.parts);
   const BandTable bands = load_bands(options.job.parts);
-  const NcclVersion version = version_of(log.nccl_version, command, options.job);
-  const Environment environment = environment_of(log, options.job);
+  const Environment settings = options.job.environment();
   const JudgeRequest request = request_of(options);
   std::vector<JudgedTable> tables;
   for (std::size_t i = 0; i < log.tables.size(); ++i) {
-    JudgeConfig config = judge_config(log.tables[i], options.log, request, parts);
-    config.version = version;
-    config.release_said = given(command, "--nccl") || !log.nccl_version.empty();
-    config.environment = environment;
+    const JudgeConfig config =
+        config_of(log, log.tables[i], options, request, command, parts, settings);
     Progress progress;
     const auto callback = progress.callback();
     JudgeResult result =
@@ -117,7 +138,10 @@ int run(const JudgeOptions& options, const CLI::App& command) {
     for (std::size_t i = 0; i < tables.size(); ++i)
       print_out("{}{}", i > 0 ? "\n" : "", judge_text(tables[i]));
   }
-  return kDone;
+  const bool wrong = std::ranges::any_of(tables, [](const JudgedTable& table) {
+    return table.result.verdict == JudgeVerdict::wrong_values;
+  });
+  return wrong ? kCheckFailed : kDone;
 }
 
 }  // namespace

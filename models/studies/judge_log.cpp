@@ -5,12 +5,66 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "models/io/counted.hpp"
+#include "models/io/matrix_node.hpp"
 
 namespace fabricast {
 
 namespace {
+
+/// What the list of devices says of one host.
+struct ListedHost {
+  int ranks = 0;
+  std::set<std::pair<std::string, int>> gpus;      ///< by bus and number
+  std::map<std::string, std::vector<int>> by_bus;  ///< ranks of each whole bus id
+
+  /// Else ranks share a GPU, several hosts have one name, or each process sees one GPU of a short
+  /// id.
+  bool has_a_gpu_for_each() const { return static_cast<int>(gpus.size()) == ranks; }
+};
+
+std::map<std::string, ListedHost> listed_hosts(const NcclTestsTable& table) {
+  std::map<std::string, ListedHost> out;
+  for (const NcclTestsDevice& device : table.devices) {
+    ListedHost& host = out[device.host];
+    ++host.ranks;
+    host.gpus.emplace(device.bus, device.device);
+    if (device.bus.find(':') != std::string::npos) host.by_bus[device.bus].push_back(device.rank);
+  }
+  return out;
+}
+
+/// Ranks that share a GPU, by the whole bus id; of many the first.
+std::string shared_gpu(const NcclTestsTable& table) {
+  for (const auto& [name, host] : listed_hosts(table)) {
+    for (const auto& [bus, ranks] : host.by_bus) {
+      if (ranks.size() < 2) continue;
+      std::string list;
+      for (std::size_t i = 0; i < ranks.size(); ++i)
+        list += fmt::format("{}{}", i == 0 ? "" : i + 1 < ranks.size() ? ", " : " and ", ranks[i]);
+      return fmt::format("ranks {} share one GPU ({} of {}): what is expected has one for each",
+                         list, bus, name);
+    }
+  }
+  return {};
+}
+
+/// GPUs of the list that are not those of the topology; "" where they are, or none is listed.
+std::string other_gpus(const NcclTestsTable& table, const std::string& topology,
+                       const NodeGraph& node) {
+  std::set<std::string> here, others;
+  for (const GpuInfo& gpu : node.gpus()) here.insert(gpu.part.name);
+  for (const NcclTestsDevice& device : table.devices) {
+    const bool is_here = here.contains(device.model) || here.contains(gpu_named_in(device.model));
+    if (!device.model.empty() && !is_here) others.insert(device.model);
+  }
+  if (others.empty()) return {};
+  return fmt::format("the list of devices has {}, {} has {}: is it the machine that was measured?",
+                     fmt::join(others, ", "), topology, fmt::join(here, ", "));
+}
 
 /// Nodes and the GPUs used of each.
 class LoggedLayout {
@@ -58,11 +112,13 @@ class LoggedLayout {
     const int listed = listed_gpus();
     gpus_said_ = true;
     if (request_.gpus_per_node > 0) {
+      refuse_other_than_listed();
       gpus_ = request_.gpus_per_node;
       gpus_from_ = "--gpus-per-node";
     } else if (listed > 0) {
       gpus_ = listed;
-      gpus_from_ = "the list of devices";
+      gpus_from_ = shared_gpu(table_).empty() ? "the list of devices"
+                                              : "one for each rank, the list of devices has fewer";
     } else {
       gpus_said_ = false;
       gpus_ = gpus_there_;
@@ -76,18 +132,34 @@ class LoggedLayout {
 
   /// Of each host; 0 where nothing or too little is listed, or hosts cannot be told apart.
   int listed_gpus() const {
-    std::map<std::string, int> hosts;
-    for (const NcclTestsDevice& device : table_.devices) ++hosts[device.host];
     int out = 0;
-    for (const auto& [host, gpus] : hosts) out = std::max(out, gpus);
-    if (out > gpus_there_) return 0;  // several nodes by one name, or shared GPUs
-    const bool whole = static_cast<int>(table_.devices.size()) == facts_.ranks;
+    bool told_apart = true;
+    for (const auto& [name, host] : hosts_) {
+      out = std::max(out, host.ranks);
+      told_apart = told_apart && host.has_a_gpu_for_each();
+    }
+    if (out > gpus_there_ && !told_apart) return 0;  // several nodes by one name, or shared GPUs
     const bool even =
-        std::ranges::all_of(hosts, [&](const auto& host) { return host.second == out; });
-    if (whole && !even)
+        std::ranges::all_of(hosts_, [&](const auto& host) { return host.second.ranks == out; });
+    if (is_whole() && !even)
       refuse("the hosts of the list of devices have unlike numbers of GPUs",
              "runs with as many of each node are judged");
     return out;
+  }
+
+  /// Every rank is in the list.
+  bool is_whole() const { return static_cast<int>(table_.devices.size()) == facts_.ranks; }
+
+  /// A list that is cut off may lack some GPUs of a host, but has none too many.
+  void refuse_other_than_listed() const {
+    for (const auto& [name, host] : hosts_) {
+      if (!host.has_a_gpu_for_each()) continue;
+      if (host.ranks == request_.gpus_per_node) continue;
+      if (host.ranks < request_.gpus_per_node && !is_whole()) continue;
+      refuse(fmt::format("--gpus-per-node {} contradicts the list of devices: {} of {}",
+                         request_.gpus_per_node, counted(host.ranks, "GPU"), name),
+             fmt::format("leave it out, or say what the list has: --gpus-per-node {}", host.ranks));
+    }
   }
 
   /// What --nodes says, where the rows leave it open.
@@ -112,6 +184,7 @@ class LoggedLayout {
   const std::string& file_;
   const JudgeRequest& request_;
   const LogFacts& facts_;
+  const std::map<std::string, ListedHost> hosts_ = listed_hosts(table_);
   int gpus_there_, gpus_ = 0, ranks_ = 0;
   bool gpus_said_ = false;
   std::string gpus_from_;
@@ -122,13 +195,11 @@ bool is_wrong(const NcclTestsRow& row) {
                              [](const auto& half) { return half && half->wrong.value_or(0) > 0; });
 }
 
-/// GPUs of one server.
-int gpus_of(const JudgeRequest& request, const PartsCatalogue& parts) {
-  const Cluster one = load_cluster({request.topology, 1, {}}, parts);
-  return one.node().gpus_per_tray();
-}
-
 }  // namespace
+
+bool has_wrong_values(const NcclTestsTable& table) {
+  return table.failed_check || std::ranges::any_of(table.rows, is_wrong);
+}
 
 std::vector<JudgedRow> judged_rows(const NcclTestsTable& table) {
   std::vector<JudgedRow> out;
@@ -149,14 +220,19 @@ JudgeConfig judge_config(const NcclTestsTable& table, const std::string& file,
   out.sharp = request.sharp;
   out.collective = facts.collective;
   out.basis.push_back(fmt::format("{}: {}", to_text(facts.collective), facts.collective_from));
-  LoggedLayout(table, file, request, facts, gpus_of(request, parts)).fill(out);
+  const Cluster one = load_cluster({request.topology, 1, {}}, parts);
+  LoggedLayout(table, file, request, facts, one.node().gpus_per_tray()).fill(out);
   for (const std::string& note : facts.notes) out.basis.push_back(note);
+  for (std::string note : {shared_gpu(table), other_gpus(table, request.topology, one.node())}) {
+    if (!note.empty()) out.notes.push_back(std::move(note));
+  }
   out.gpus_per_process = table.threads * table.gpus;
   const NcclTestsRow& first = table.rows.front();
   out.datatype = datatype_in(first.type);
   out.root = std::max(first.root, 0);
   out.rows = judged_rows(table);
   out.wrong_rows = static_cast<int>(std::ranges::count_if(table.rows, is_wrong));
+  out.wrong_values = has_wrong_values(table);
   return out;
 }
 

@@ -22,6 +22,9 @@ struct JudgeRequest {
 /// values were wrong: their times mean nothing.
 std::vector<JudgedRow> judged_rows(const NcclTestsTable& table);
 
+/// By a row, or by the sum at the end.
+bool has_wrong_values(const NcclTestsTable& table);
+
 /// `file`: in messages, and for what its name says. Release and environment are left to the caller.
 /// Throws Error where the log does not say enough, or contradicts the request.
 JudgeConfig judge_config(const NcclTestsTable& table, const std::string& file,

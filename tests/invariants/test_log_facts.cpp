@@ -209,6 +209,9 @@ TEST_CASE("bench's own text is read right or refused, never wrong") {
       CHECK(judged.nodes == config.nodes.front());
       CHECK(judged.gpus_per_node == config.gpus_per_node);
       ++laid_out;
+      // So is a number of GPUs that the list has not.
+      request.gpus_per_node = config.gpus_per_node / 2;
+      CHECK_THROWS_AS(judge_config(table, log.file, request, shipped_parts()), Error);
     }
     // A wrong --nodes is refused wherever the rows or the list tell.
     request.nodes = config.nodes.front() + 1;

@@ -372,6 +372,23 @@ bool says(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 
+/// A run of 2^20 floats on as many ranks as are listed, each "HOST device D [BUS] MODEL".
+std::string log_with(const std::vector<std::string>& devices) {
+  std::string out;
+  for (std::size_t rank = 0; rank < devices.size(); ++rank)
+    out += fmt::format("#  Rank {:2} Group  0 Pid {} on {}\n", rank, 100 + rank, devices[rank]);
+  const auto ranks = static_cast<double>(devices.size());
+  return out +
+         fmt::format("4194304 1048576 float sum -1 100.0 41.94 {0:.2f} 0 100.0 41.94 {0:.2f} 0\n",
+                     41.94 * 2 * (ranks - 1) / ranks);
+}
+
+JudgeConfig config_in(const std::string& log, const char* topology, int gpus_per_node = 0) {
+  const NcclTestsLog read = parse_nccl_tests(log, "log");
+  return judge_config(read.tables.front(), "log", {topology, "", 0, gpus_per_node, false, {}},
+                      parts());
+}
+
 std::vector<std::string> names_out_of(const JudgeResult& result, const FitGroup& group) {
   std::vector<std::string> out;
   for (const FitOfPrediction& fit : group.fits) out.push_back(result.causes[fit.which].cause.name);
@@ -409,6 +426,77 @@ TEST_CASE("judge: a cause is either seen or not, and the text counts as the verd
   CHECK(!says(text, "as described"));
   // Nothing else to name.
   CHECK(says(judge_text({"log", judged(measured, {}), {}}), "No cause that we know would show"));
+}
+
+TEST_CASE("judge: wrong values are the verdict, whatever the times are") {
+  JudgeConfig config = config_of("hgx-h200-2nic", Collective::all_reduce);
+  ExpectedRows expected = expect_rows(config, parts(), {}, one_after_another);
+  for (std::size_t i = 0; i < config.rows.size(); ++i)
+    config.rows[i].measured_us = expected.causes.front().times_us[i];
+  config.wrong_values = true;
+  config.wrong_rows = 2;
+  const JudgeResult result = judge_rows(config, expected);
+  CHECK(to_text(result.verdict) == "wrong values");
+  CHECK(result.of_times == JudgeVerdict::as_expected);
+  CHECK(says(judge_text({"log", result, {}}),
+             "wrong values in 2 rows of the log, which are left out"));
+  CHECK(says(judge_json({{"log", result, {}}}), "\"verdict\": \"wrong values\""));
+  // By the end of the log alone; and by all rows, so that none is left.
+  const std::string row = "4194304 1048576 float sum -1 100.0 41.94 41.94 ";
+  const auto table = [](const std::string& text) {
+    return parse_nccl_tests(text, "log").tables[0];
+  };
+  CHECK(has_wrong_values(table(row + "N/A\n# Out of bounds values : 3 FAILED\n")));
+  CHECK(has_wrong_values(table(row + "3\n")));
+  CHECK(!has_wrong_values(table(row + "0\n# Out of bounds values : 0 OK\n")));
+  config.rows.clear();
+  const JudgeResult none = judge_rows(config, expect_rows(config, parts(), {}, one_after_another));
+  CHECK(none.verdict == JudgeVerdict::wrong_values);
+  CHECK(says(judge_text({"log", none, {}}), "wrong values in 2 rows"));
+}
+
+TEST_CASE("judge: what contradicts the list of devices is refused, other GPUs are noted") {
+  std::vector<std::string> devices;
+  for (const char* host : {"a", "b"}) {
+    for (int gpu = 0; gpu < 8; ++gpu)
+      devices.push_back(
+          fmt::format("{} device {} [0x{}0] NVIDIA H100 80GB HBM3", host, gpu, gpu + 1));
+  }
+  const std::string log = log_with(devices);
+  CHECK(config_in(log, "dgx-h100").nodes == 2);
+  CHECK(config_in(log, "dgx-h100", 8).notes.empty());
+  CHECK(
+      error_text([&] { config_in(log, "dgx-h100", 4); }) ==
+      "log:1: --gpus-per-node 4 contradicts the list of devices: 8 GPUs of a\nhint: leave it out, "
+      "or say what the list has: --gpus-per-node 8");
+  CHECK(error_text([&] { config_in(log, "gh200-4"); }) ==
+        "log:1: 8 GPUs of a node took part (the list of devices), gh200-4 has 4\nhint: name the "
+        "--topology that was measured");
+  CHECK(config_in(log, "dgx-a100").notes ==
+        std::vector<std::string>{"the list of devices has NVIDIA H100 80GB HBM3, dgx-a100 has "
+                                 "A100_SXM4_80: is it the machine that was measured?"});
+  // One GPU of each of two hosts is not two of one.
+  const std::string apart =
+      log_with({"a device 0 [0000:06:00] H100_SXM5", "b device 0 [0000:06:00] H100_SXM5"});
+  CHECK(config_in(apart, "dgx-h100").nodes == 2);
+  CHECK_THROWS_AS(config_in(apart, "dgx-h100", 2), Error);
+  // Several nodes by one name, as the repeated ids say: the user's word counts.
+  std::vector<std::string> same;
+  for (int rank = 0; rank < 16; ++rank)
+    same.push_back(fmt::format("localhost device {} [0x{}0] H100_SXM5", rank % 8, rank % 8 + 1));
+  CHECK(config_in(log_with(same), "dgx-h100", 8).nodes == 2);
+  CHECK(config_in(log_with(same), "dgx-h100", 4).nodes == 4);
+}
+
+TEST_CASE("judge: ranks on one GPU are told by its whole bus id, not by a short one") {
+  const std::string whole = "a device  0 [0000:02:00] NVIDIA RTX A6000";
+  const JudgeConfig shared = config_in(log_with({whole, whole}), "pcie-2gpu");
+  CHECK(shared.notes == std::vector<std::string>{"ranks 0 and 1 share one GPU (0000:02:00 of a): "
+                                                 "what is expected has one for each"});
+  CHECK(shared.basis.back() ==
+        "1 node: 2 GPUs of each, one for each rank, the list of devices has fewer");
+  const std::string part = "a device  0 [0x01] NVIDIA RTX A6000";
+  CHECK(config_in(log_with({part, part}), "pcie-2gpu").notes.empty());
 }
 
 TEST_CASE("judge: what NCCL's lines rule out is no cause") {
