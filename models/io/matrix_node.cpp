@@ -27,7 +27,7 @@ constexpr int kCoresMax = 8192;
 /// Words that nvidia-smi and nccl-tests call a GPU by, longest first where one begins another.
 constexpr std::pair<std::string_view, std::string_view> kProducts[] = {
     {"V100-SXM2-32GB", "V100_SXM2_32"},
-    {"V100-SXM3", "V100_SXM2_32"},
+    {"V100-SXM3", "V100_SXM3_32"},
     {"V100-PCIE", "V100_PCIe"},
     {"A100-SXM4-80GB", "A100_SXM4_80"},
     {"A100-SXM4-40GB", "A100_SXM4_40"},

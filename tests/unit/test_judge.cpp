@@ -475,6 +475,10 @@ TEST_CASE("judge: what contradicts the list of devices is refused, other GPUs ar
   CHECK(config_in(log, "dgx-a100").notes ==
         std::vector<std::string>{"the list of devices has NVIDIA H100 80GB HBM3, dgx-a100 has "
                                  "A100_SXM4_80: is it the machine that was measured?"});
+  CHECK(config_in(log_with({"a device 0 [0x34] Tesla V100-SXM3-32GB",
+                            "a device 1 [0x36] Tesla V100-SXM3-32GB"}),
+                  "dgx2-v100")
+            .notes.empty());
   // One GPU of each of two hosts is not two of one.
   const std::string apart =
       log_with({"a device 0 [0000:06:00] H100_SXM5", "b device 0 [0000:06:00] H100_SXM5"});
