@@ -114,7 +114,7 @@ void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
                          : nullptr;
   if (what == nullptr) return;
   throw Error(std::string(what) + " is simulated on the chunk rung with static routes only",
-              "leave --network and --routing out");
+              "--routing static, and no --network");
 }
 
 /// The same run again, watched.

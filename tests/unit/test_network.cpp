@@ -318,7 +318,7 @@ TEST_CASE("what a rung cannot do is said") {
   config.faults = {parse_fault("link leaf0 -> spine0 down 2s")};
   CHECK(text(Rung::flow) ==
         "a link that goes down is simulated on the chunk rung with static routes only\n"
-        "hint: leave --network and --routing out");
+        "hint: --routing static, and no --network");
 }
 
 TEST_CASE("background traffic as users write it") {
