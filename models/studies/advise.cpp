@@ -155,13 +155,15 @@ class Advice {
       if (!rules_.counts[r]) continue;
       const WhatifRow& row = result_.whatif->rows[r];
       const Worth& worth = row.worths[number];
-      const double gain = std::log((row.after.time_us + worth.last_us) / row.after.time_us);
+      // Where NCCL refuses the others without this one, its share of the whole counts.
+      const double saved = worth.last_us.value_or(worth.shapley_us.value_or(0));
+      const double gain = std::log((row.after.time_us + saved) / row.after.time_us);
       sum += gain;
       ++rows;
       if (gain <= most) continue;
       most = gain;
       out.row = row.before.what;
-      out.reason = worth.mechanism;
+      out.reason = worth.last_us ? worth.mechanism : "the others are refused without it";
     }
     out.saves_most = 1 - std::exp(-most);
     out.saves = 1 - std::exp(-sum / rows);

@@ -39,7 +39,7 @@ std::string advise_json(const AdviseResult& result) {
                 {"saves", line.saves},      {"pinned", line.pinned},
                 {"reason", line.reason},    {"last_us", Json::array()}};
     for (const WhatifRow& row : result.whatif->rows)
-      one["last_us"].push_back(row.worths[i].last_us);
+      one["last_us"].push_back(row.worths[i].last_us ? Json(*row.worths[i].last_us) : Json());
     out["lines"].push_back(std::move(one));
   }
   for (const AdviseRow& row : result.rows) {

@@ -12,56 +12,98 @@ namespace {
 
 constexpr std::uint32_t bit(std::size_t factor) { return 1U << factor; }
 
-double factorial(int n) {
-  double out = 1;
-  for (int i = 2; i <= n; ++i) out *= i;
-  return out;
-}
-
-/// The work in every combination; the same rows in each.
+/// The work in every combination of changes; the same rows in each. Some may be refused.
 class Combinations {
  public:
   Combinations(const Work& before, const std::vector<WhatifFactor>& factors,
                const PartsCatalogue& parts, const ForEach& for_each)
-      : runs_(std::size_t{1} << factors.size()) {
+      : factors_(factors.size()), runs_(std::size_t{1} << factors.size()), refusals_(runs_.size()) {
     for_each(runs_.size(), [&](std::size_t index) {
       const auto mask = static_cast<std::uint32_t>(index);
       const bool explain =
-          std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors.size());
-      runs_[index] = run_work(with_setup(before, with_factors(setup_of(before), factors, mask)),
-                              parts, explain);
+          std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors_);
+      try {
+        runs_[index] = run_work(with_setup(before, with_factors(setup_of(before), factors, mask)),
+                                parts, explain);
+      } catch (const Error& refusal) {
+        if (mask == 0 || mask == whole()) throw;
+        refusals_[index] = refusal.what();
+      }
     });
-    for (const WorkRun& run : runs_) check_same_rows(runs_.front(), run);
+    for (const auto& run : runs_)
+      if (run) check_same_rows(*runs_.front(), *run);
+    count_orders();
   }
 
-  const WorkRun& run(std::uint32_t mask) const { return runs_[mask]; }
-  double us(std::uint32_t mask, std::size_t row) const { return runs_[mask].rows[row].time_us; }
+  std::uint32_t whole() const { return bit(factors_) - 1; }
+  /// Nothing where it is refused.
+  const std::optional<WorkRun>& run(std::uint32_t mask) const { return runs_[mask]; }
+  const std::string& refusal(std::uint32_t mask) const { return refusals_[mask]; }
+
+  /// What the factor saves on top of the others.
+  std::optional<double> gain(std::uint32_t others, std::size_t factor, std::size_t row) const {
+    const auto &without = runs_[others], &with = runs_[others | bit(factor)];
+    if (!without || !with) return std::nullopt;
+    return without->rows[row].time_us - with->rows[row].time_us;
+  }
+
+  /// Shapley's value: the mean gain over all orders in which no step is refused.
+  std::optional<double> mean_gain(std::size_t factor, std::size_t row) const {
+    const double orders = orders_to_[whole()];
+    if (orders == 0) return std::nullopt;
+    double out = 0;
+    for (std::uint32_t mask = 0; mask <= whole(); ++mask) {
+      if ((mask & bit(factor)) != 0) continue;
+      const double share = orders_to_[mask] * orders_from_[mask | bit(factor)] / orders;
+      if (share > 0) out += *gain(mask, factor, row) * share;
+    }
+    return out;
+  }
 
  private:
-  std::vector<WorkRun> runs_;
+  /// In how many orders a combination is reached from none, and all from it.
+  void count_orders() {
+    orders_to_.assign(runs_.size(), 0);
+    orders_from_.assign(runs_.size(), 0);
+    orders_to_[0] = orders_from_[whole()] = 1;
+    for (std::uint32_t mask = 1; mask <= whole(); ++mask)
+      for (std::size_t i = 0; runs_[mask] && i < factors_; ++i)
+        if ((mask & bit(i)) != 0) orders_to_[mask] += orders_to_[mask & ~bit(i)];
+    for (std::uint32_t mask = whole(); mask-- > 0;)
+      for (std::size_t i = 0; runs_[mask] && i < factors_; ++i)
+        if ((mask & bit(i)) == 0) orders_from_[mask] += orders_from_[mask | bit(i)];
+  }
+
+  std::size_t factors_;
+  std::vector<std::optional<WorkRun>> runs_;
+  std::vector<std::string> refusals_;
+  std::vector<double> orders_to_, orders_from_;  ///< by combination
 };
 
-Worth worth_of(const Combinations& all, std::size_t factors, std::size_t factor, std::size_t row) {
-  const std::uint32_t whole = bit(factors) - 1, own = bit(factor);
-  const auto gain = [&](std::uint32_t without) {
-    return all.us(without, row) - all.us(without | own, row);
-  };
+Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row) {
+  const std::uint32_t own = bit(factor), others = all.whole() & ~own;
   Worth out;
-  out.alone_us = gain(0);
-  out.in_order_us = gain(own - 1);
-  out.last_us = gain(whole & ~own);
-  const int n = static_cast<int>(factors);
-  for (std::uint32_t mask = 0; mask <= whole; ++mask) {
-    if ((mask & own) != 0) continue;
-    const int before = std::popcount(mask);
-    out.shapley_us += gain(mask) * factorial(before) * factorial(n - before - 1) / factorial(n);
-  }
-  out.mechanism = mechanism(all.run(0), all.run(own), row);
-  if (out.mechanism.empty()) {
-    out.mechanism = mechanism(all.run(whole & ~own), all.run(whole), row);
+  out.alone_us = all.gain(0, factor, row);
+  out.in_order_us = all.gain(own - 1, factor, row);
+  out.last_us = all.gain(others, factor, row);
+  out.shapley_us = all.mean_gain(factor, row);
+  if (out.alone_us) out.mechanism = mechanism(*all.run(0), *all.run(own), row);
+  if (out.mechanism.empty() && out.last_us) {
+    out.mechanism = mechanism(*all.run(others), *all.run(all.whole()), row);
     if (!out.mechanism.empty()) out.mechanism = "with the others: " + out.mechanism;
   }
   return out;
+}
+
+/// "before: ", "NCCL_ALGO=Ring alone: ".
+std::string refused_note(const std::vector<WhatifFactor>& factors, std::uint32_t mask,
+                         const std::string& refusal) {
+  std::string made;
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    if ((mask & bit(i)) != 0)
+      made += fmt::format("{}{}", made.empty() ? "" : ", ", factors[i].text());
+  return fmt::format("with {} alone nothing is simulated: {}", made,
+                     refusal.substr(0, refusal.find('\n')));
 }
 
 void add_notes(std::vector<std::string>& notes, const std::string& name, const WorkRun& run) {
@@ -154,17 +196,32 @@ WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalo
   out.factors = factors_between(setup_of(before), setup_of(after));
   const Combinations all(before, out.factors, parts, for_each);
   const std::size_t factors = out.factors.size();
-  out.runs = std::size_t{1} << factors;
-  const WorkRun &first = all.run(0), &last = all.run(bit(factors) - 1);
+  const WorkRun &first = *all.run(0), &last = *all.run(all.whole());
+  std::vector<std::string> refused;
+  for (std::uint32_t mask = 0; mask <= all.whole(); ++mask) {
+    if (all.run(mask)) {
+      ++out.runs;
+    } else {
+      refused.push_back(refused_note(out.factors, mask, all.refusal(mask)));
+    }
+  }
   for (std::size_t r = 0; r < first.rows.size(); ++r) {
     WhatifRow& row = out.rows.emplace_back();
     row.before = first.rows[r];
     row.after = last.rows[r];
     row.mechanism = mechanism(first, last, r);
-    for (std::size_t i = 0; i < factors; ++i) row.worths.push_back(worth_of(all, factors, i, r));
+    for (std::size_t i = 0; i < factors; ++i) row.worths.push_back(worth_of(all, i, r));
   }
   add_notes(out.notes, "before", first);
   add_notes(out.notes, "after", last);
+  constexpr std::size_t kNamed = 3;
+  if (refused.size() > kNamed) {
+    const std::size_t more = refused.size() - kNamed;
+    refused.resize(kNamed);
+    refused.push_back(
+        fmt::format("nor with {} more of the {} combinations", more, std::size_t{1} << factors));
+  }
+  for (std::string& note : refused) out.notes.push_back(std::move(note) + ".");
   return out;
 }
 

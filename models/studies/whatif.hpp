@@ -3,6 +3,7 @@
 // (variables, NCCL's version, topology, fabric). What each of them is worth alone, in the order
 // given, as the last one, and by Shapley; and by which mechanism. Texts of it: whatif_text.hpp.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,15 @@ struct WhatifFactor {
   std::string text() const;
 };
 
-/// Microseconds that a factor takes away (+) or adds (-).
+/// Microseconds that a factor takes away (+) or adds (-). Nothing where NCCL refuses a call with
+/// some of the changes and not with all.
 struct Worth {
-  double alone_us = 0;     ///< the first change, nothing else
-  double in_order_us = 0;  ///< after those before it in the list
-  double last_us = 0;      ///< when all others are made already
-  double shapley_us = 0;   ///< mean over all orders; these add up to the whole change
-  std::string mechanism;   ///< alone, or as the last one where alone it changes nothing
+  std::optional<double> alone_us;     ///< the first change, nothing else
+  std::optional<double> in_order_us;  ///< after those before it in the list
+  std::optional<double> last_us;      ///< when all others are made already
+  /// Mean over all orders in which nothing is refused on the way; these add up to the whole change.
+  std::optional<double> shapley_us;
+  std::string mechanism;  ///< alone, or as the last one where alone it changes nothing
 };
 
 struct WhatifRow {
@@ -43,7 +46,7 @@ struct WhatifRow {
 struct WhatifResult {
   std::vector<WhatifFactor> factors;
   std::vector<WhatifRow> rows;
-  std::vector<std::string> notes;  ///< of before and after
+  std::vector<std::string> notes;  ///< of before and after, and which combinations are refused
   std::size_t runs = 0;            ///< combinations simulated
 };
 

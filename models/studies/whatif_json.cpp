@@ -26,6 +26,9 @@ void add_rate(Json& out, const std::string& prefix, const WorkRow& row) {
   }
 }
 
+/// null where NCCL refuses a call on the way.
+Json saved(std::optional<double> us) { return us ? Json(*us) : Json(); }
+
 }  // namespace
 
 std::string whatif_json(const WhatifResult& result) {
@@ -43,10 +46,10 @@ std::string whatif_json(const WhatifResult& result) {
     for (std::size_t i = 0; i < row.worths.size(); ++i) {
       const Worth& worth = row.worths[i];
       one["factors"].push_back({{"what", result.factors[i].text()},
-                                {"alone_us", worth.alone_us},
-                                {"in_order_us", worth.in_order_us},
-                                {"last_us", worth.last_us},
-                                {"shapley_us", worth.shapley_us},
+                                {"alone_us", saved(worth.alone_us)},
+                                {"in_order_us", saved(worth.in_order_us)},
+                                {"last_us", saved(worth.last_us)},
+                                {"shapley_us", saved(worth.shapley_us)},
                                 {"mechanism", worth.mechanism}});
     }
     out["rows"].push_back(std::move(one));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "models/io/counted.hpp"
 #include "models/io/csv_table.hpp"
 #include "models/io/quoting.hpp"
@@ -26,10 +28,11 @@ std::string rate(const WorkRow& row) {
 }
 
 /// "saves 12.30 (4.1 %)" of what it took before, in us or ms.
-std::string gain(double gain_us, const WorkRow& before) {
+std::string gain(std::optional<double> gain_us, const WorkRow& before) {
+  if (!gain_us) return "refused";
   if (gain_us == 0) return "0";
-  const double size = gain_us < 0 ? -gain_us : gain_us;
-  return fmt::format("{} {:.2f} ({:.1f} %)", gain_us > 0 ? "saves" : "costs",
+  const double size = std::abs(*gain_us);
+  return fmt::format("{} {:.2f} ({:.1f} %)", *gain_us > 0 ? "saves" : "costs",
                      before.collective ? size : size * 1e-3, 100 * size / before.time_us);
 }
 
@@ -90,10 +93,13 @@ std::string whatif_csv(const WhatifResult& result) {
   for (const WhatifRow& row : result.rows) {
     for (std::size_t i = 0; i < row.worths.size(); ++i) {
       const Worth& worth = row.worths[i];
-      out += fmt::format("{},{:.3f},{:.3f},{},{:.3f},{:.3f},{:.3f},{:.3f}\n",
-                         subject_columns(row.before), row.before.time_us, row.after.time_us,
-                         csv_field(result.factors[i].text()), worth.alone_us, worth.in_order_us,
-                         worth.last_us, worth.shapley_us);
+      const auto cell = [](std::optional<double> us) {
+        return us ? fmt::format("{:.3f}", *us) : "";
+      };
+      out += fmt::format("{},{:.3f},{:.3f},{},{},{},{},{}\n", subject_columns(row.before),
+                         row.before.time_us, row.after.time_us, csv_field(result.factors[i].text()),
+                         cell(worth.alone_us), cell(worth.in_order_us), cell(worth.last_us),
+                         cell(worth.shapley_us));
     }
   }
   return out;

@@ -170,7 +170,7 @@ TEST_CASE("advise: mends a bad environment, each line as whatif says") {
     CHECK(whatif.factors[i].text() == result.lines[i].factor.text());
     double kept = 1;
     for (const WhatifRow& row : whatif.rows)
-      kept *= row.after.time_us / (row.after.time_us + row.worths[i].last_us);
+      kept *= row.after.time_us / (row.after.time_us + row.worths[i].last_us.value());
     CHECK(result.lines[i].saves ==
           doctest::Approx(1 - std::pow(kept, 1.0 / static_cast<double>(whatif.rows.size())))
               .epsilon(1e-9));

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -42,14 +43,44 @@ TEST_CASE("whatif: gains in order and by Shapley add up to the whole") {
   const WhatifRow& row = result.rows.front();
   double in_order = 0, shapley = 0;
   for (const Worth& worth : row.worths) {
-    in_order += worth.in_order_us;
-    shapley += worth.shapley_us;
+    in_order += worth.in_order_us.value();
+    shapley += worth.shapley_us.value();
   }
   const double whole = row.before.time_us - row.after.time_us;
   CHECK(in_order == doctest::Approx(whole).epsilon(1e-9));
   CHECK(shapley == doctest::Approx(whole).epsilon(1e-9));
   CHECK(row.worths.front().alone_us == row.worths.front().in_order_us);
   CHECK(row.worths.back().last_us == row.worths.back().in_order_us);
+}
+
+TEST_CASE(
+    "whatif: where NCCL refuses one change without another, that is said and the rest stands") {
+  // One NIC leaves one channel to the search: too few for NVLSTree.
+  BenchConfig pairs = two_nodes({1 << 26});
+  pairs.topology = "dgx-h100";
+  pairs.gpus_per_node = 2;
+  const BenchConfig before = changed(pairs, {"NCCL_IB_HCA==mlx5_0", "NCCL_NET_GDR_LEVEL=LOC"});
+  const BenchConfig after = changed(pairs, {"NCCL_ALGO=NVLSTree", "NCCL_NET_GDR_LEVEL=LOC"});
+  const WhatifResult result = run_whatif(before, after, load_catalogue(), kInTurn);
+  CHECK(result.runs == 3);
+  REQUIRE(result.factors.size() == 2);
+  CHECK(result.factors[0].name == "NCCL_ALGO");
+  const Worth &algorithm = result.rows.front().worths[0], &nics = result.rows.front().worths[1];
+  CHECK_FALSE(algorithm.alone_us);
+  CHECK_FALSE(algorithm.in_order_us);
+  CHECK_FALSE(nics.last_us);
+  // One order is left: first the NICs.
+  CHECK(algorithm.shapley_us == algorithm.last_us);
+  CHECK(nics.shapley_us == nics.alone_us);
+  const WhatifRow& row = result.rows.front();
+  CHECK(*algorithm.shapley_us + *nics.shapley_us ==
+        doctest::Approx(row.before.time_us - row.after.time_us).epsilon(1e-9));
+  CHECK(std::ranges::any_of(result.notes, [](const std::string& note) {
+    return note.starts_with(
+        "with NCCL_ALGO=NVLSTree alone nothing is simulated: all_reduce: NCCL "
+        "refuses the call");
+  }));
+  CHECK(whatif_text(result).find("refused") != std::string::npos);
 }
 
 TEST_CASE("whatif: a step's times are those of step") {
