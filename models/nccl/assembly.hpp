@@ -95,6 +95,10 @@ class Assembly {
   bool merges(int rank, int other) const;
   /// The worker does it for this rank too.
   void add_rank(std::uint32_t worker, int rank, std::uint64_t slices);
+  /// The worker is no thread of the rank's, but the rank has its data when the worker ends.
+  void ends_with(int rank, std::uint32_t worker) {
+    workers_of_rank_[simulated(rank)].push_back(worker);
+  }
 
   /// Not a copy of another link.
   bool is_simulated(LinkId link) const {

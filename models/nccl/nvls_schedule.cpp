@@ -228,6 +228,8 @@ class NvlsSchedule {
     if (!is_sharp() || gathers())
       out.fan.push_back(
           programs_.add_junction(HeadShare::one_chunk, 1, gathers() ? peers(out) : 0, role));
+    // Sums come from the switch.
+    if (!is_sharp() && !gathers()) assembly_.ends_with(rank_of(node, head), out.fan.back());
     if (groups() == 1) return;
     out.met.emplace_back();
     out.spread.emplace_back();
