@@ -142,7 +142,8 @@ def commands():
 
     def visit(command):
         below = [name for heading, name, _ in sections(help_of(command))
-                 if not name.startswith("-") and heading.lower() not in ("positionals", "options", "examples")
+                 if not name.startswith("-")
+                 and heading.lower() not in ("positionals", "options", "examples")
                  and re.fullmatch(r"[a-z][a-z-]*", name) and "sage" not in heading]
         if not below:
             out.append(command)

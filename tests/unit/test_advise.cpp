@@ -11,6 +11,7 @@
 #include "models/lint/lint.hpp"
 #include "models/studies/advise_text.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
@@ -216,7 +217,7 @@ TEST_CASE("advise: what it writes passes the linter") {
   CHECK(json["advised"]["NCCL_IB_HCA"] == result.hcas);
 }
 
-TEST_CASE("advise: commands of nccl-tests") {
+TEST_CASE("advise: commands of nccl-tests" * minutes_under_sanitizers()) {
   AdviseConfig config;
   BenchConfig work;
   work.topology = "dgx-h100";
@@ -236,7 +237,8 @@ TEST_CASE("advise: commands of nccl-tests") {
   CHECK(advise_shell(result).find("export NCCL_ALGO='^NVLS'  # as it was\n") != std::string::npos);
 }
 
-TEST_CASE("advise: on a cluster, too, the search finds the best of all combinations") {
+TEST_CASE("advise: on a cluster, too, the search finds the best of all combinations" *
+          minutes_under_sanitizers()) {
   const AdviseConfig config = badly_set();
   const PartsCatalogue parts = load_catalogue();
   const AdviseResult result = run_advise(config, kMoves, parts, {}, kInTurn);

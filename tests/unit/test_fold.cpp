@@ -636,7 +636,7 @@ TEST_CASE("a jump over what repeats itself lands where every event would have le
   CHECK(jumped >= 20);
 }
 
-TEST_CASE("a long ring is jumped over, wherever its period begins") {
+TEST_CASE("a long ring is jumped over, wherever its period begins" * minutes_under_sanitizers()) {
   // A look just before the one that closes the period may be taken for it.
   const Bench bench("dgx-h100", 512, load_catalogue());
   CommunicatorConfig config;

@@ -19,6 +19,7 @@
 #include "models/nccl/head_program.hpp"
 #include "models/nccl/settings.hpp"
 #include "nccl_cases.hpp"
+#include "tests/unit/sanitized.hpp"
 #include "token_machine.hpp"
 
 using namespace fabricast;
@@ -236,8 +237,8 @@ TEST_CASE("domain: NCCL joins it unless told not to") {
   CHECK_FALSE(joins({"NCCL_CUMEM_ENABLE=0"}));
 }
 
-TEST_CASE(
-    "domain: the communicator has one node of all GPUs, and no way between hosts but NVLink") {
+TEST_CASE("domain: the communicator has one node of all GPUs, and no way between hosts but NVLink" *
+          minutes_under_sanitizers()) {
   const Cluster cluster = joined("gb200-nvl72", 18);
   for (const NcclVersion version : kModelledVersions) {
     CAPTURE(to_text(version));

@@ -11,6 +11,7 @@
 #include "models/io/load_workloads.hpp"
 #include "models/studies/step.hpp"
 #include "models/training/rank_groups.hpp"
+#include "tests/unit/sanitized.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;
@@ -113,7 +114,7 @@ TEST_CASE("placement: the group that is spread most widely stands for all") {
   CHECK(shapes.mixes_gpus());
 }
 
-TEST_CASE("placement: ranks in order are the same as none") {
+TEST_CASE("placement: ranks in order are the same as none" * minutes_under_sanitizers()) {
   const PartsCatalogue parts = load_catalogue();
   StepConfig config = config_of(4, 4, 2, 16);
   const StepResult in_order = run_step(config, parts);
@@ -128,7 +129,8 @@ TEST_CASE("placement: ranks in order are the same as none") {
   CHECK(run_step(config, parts).step.time == in_order.step.time);
 }
 
-TEST_CASE("placement: TP groups that a map pulls apart cost what the note says") {
+TEST_CASE("placement: TP groups that a map pulls apart cost what the note says" *
+          minutes_under_sanitizers()) {
   const PartsCatalogue parts = load_catalogue();
   StepConfig config = config_of(2, 8, 1, 8);
   const StepResult inside = run_step(config, parts);
@@ -161,7 +163,7 @@ TEST_CASE("placement: stages in other racks are said where the fabric has racks"
   CHECK(run_step(config, parts).step.time > far.step.time);
 }
 
-TEST_CASE("placement: uplinks are shared by all that climb") {
+TEST_CASE("placement: uplinks are shared by all that climb" * minutes_under_sanitizers()) {
   const PartsCatalogue parts = load_catalogue();
   // Stages 32 nodes apart: every message leaves its leaf.
   const auto bubble = [&](double oversubscription, const char* order) {

@@ -41,7 +41,8 @@ StepConfig small(int gpus, int layers, int hidden, int batch) {
 
 }  // namespace
 
-TEST_CASE("plan: its best layouts are those of an exhaustive simulation") {
+TEST_CASE("plan: its best layouts are those of an exhaustive simulation" *
+          minutes_under_sanitizers()) {
   PlanSite site;
   std::mt19937 random(20261121);
   const auto one_of = [&](std::initializer_list<int> values) {
@@ -120,7 +121,8 @@ TEST_CASE("plan: what does not fit is listed with what it needs, smallest first"
         }).starts_with("no layout of gpt on 97 GPUs with a global batch of 1"));
 }
 
-TEST_CASE("plan: variations multiply, and the front has no row that another beats") {
+TEST_CASE("plan: variations multiply, and the front has no row that another beats" *
+          minutes_under_sanitizers()) {
   const PartsCatalogue parts = load_catalogue();
   const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
   const auto twice = vary(one, "nodes=1,2", parts);
@@ -142,7 +144,8 @@ TEST_CASE("plan: variations multiply, and the front has no row that another beat
   }
 }
 
-TEST_CASE("plan: what is fixed is fixed, and what stays inside stays inside") {
+TEST_CASE("plan: what is fixed is fixed, and what stays inside stays inside" *
+          minutes_under_sanitizers()) {
   PlanSite site;
   const StepConfig config = small(16, 8, 2048, 16);
   const auto planned = [&](const LayoutWishes& wishes) {
@@ -187,7 +190,7 @@ TEST_CASE("plan: what is fixed is fixed, and what stays inside stays inside") {
   CHECK(planned(racks).layouts == planned({}).layouts);  // both nodes stand in one rack of four
 }
 
-TEST_CASE("plan: twins stand in one line, and headroom stays free") {
+TEST_CASE("plan: twins stand in one line, and headroom stays free" * minutes_under_sanitizers()) {
   PlanSite site;
   const StepConfig config = small(16, 8, 2048, 16);
   const auto planned = [&](double headroom) {

@@ -67,7 +67,8 @@ TEST_CASE("tuner file: the first rule that matches and can be had") {
   CHECK_FALSE(tuner_answer(rules, {Collective::all_reduce, 100, 4, 32}, always).rule);
 }
 
-TEST_CASE("tuner file: what is written, read back, is what was meant at every size") {
+TEST_CASE("tuner file: what is written, read back, is what was meant at every size" *
+          minutes_under_sanitizers()) {
   BenchConfig config;
   config.topology = "dgx-h100";
   config.nodes = kSanitized ? std::vector{2} : std::vector{1, 2};
