@@ -17,7 +17,7 @@ std::string bench_text(const BenchResult& result, const BandTable& bands = {});
 /// nchannels_tuner, nthreads, time_us, algbw_GBps, busbw_GBps; with bands lower_us, upper_us;
 /// completes. What does not complete has no time_us, algbw_GBps and busbw_GBps.
 std::string bench_csv(const BenchResult& result, const BandTable& bands = {});
-/// Inputs, digest and rows; keys in docs/commands.md.
+/// Inputs, digest and rows; keys in docs/bench.md.
 std::string bench_json(const BenchResult& result, const BandTable& bands = {});
 /// Where the time of one row went, and its busiest links. REQUIRES: the bench was asked to explain.
 std::string explain_text(const BenchBlock& block, const BenchRow& row);

@@ -13,7 +13,7 @@ std::string decide_text(const DecideResult& result);
 /// nchannels, nchannels_tuner, nthreads, chunk_bytes, predicted_us. A refused call is none, none
 /// and five empty fields.
 std::string decide_csv(const DecideResult& result);
-/// Inputs, rows with all candidates, and where choices change; keys in docs/commands.md.
+/// Inputs, rows with all candidates, and where choices change; keys in docs/decide.md.
 std::string decide_json(const DecideResult& result);
 
 /// "17.6 KiB", "2 MiB": binary units, one decimal where it is not whole.

@@ -43,7 +43,7 @@ struct StepValidation {
   std::vector<LeftOut> left_out;
 };
 
-/// A CSV with the columns that docs/commands.md lists. Throws Error; rows whose hardware, software
+/// A CSV with the columns that docs/validate.md lists. Throws Error; rows whose hardware, software
 /// or mode is not known are left out, never guessed.
 StepCases read_step_cases(std::string_view text, const std::string& file,
                           const FrameworkCatalogue& frameworks);
