@@ -12,6 +12,6 @@ inline constexpr bool kSanitized = FABRICAST_SANITIZED;  // by tests/CMakeLists.
 inline doctest::skip minutes_under_sanitizers() { return doctest::skip(kSanitized); }
 
 /// So many of `wanted` random cases.
-constexpr int cases(int wanted) { return kSanitized ? (wanted + 5) / 6 : wanted; }
+constexpr int cases(int wanted) { return kSanitized ? (wanted + 9) / 10 : wanted; }
 
 }  // namespace fabricast
