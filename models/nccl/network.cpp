@@ -1,7 +1,5 @@
 #include "models/nccl/network.hpp"
 
-#include "models/nccl/net_name.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "models/nccl/env_reader.hpp"
 #include "models/nccl/ib_settings.hpp"
+#include "models/nccl/net_name.hpp"
 #include "models/nccl/nic_fusion.hpp"
 #include "sim/error.hpp"
 

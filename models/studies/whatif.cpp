@@ -95,7 +95,7 @@ Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row) {
   return out;
 }
 
-/// "before: ", "NCCL_ALGO=Ring alone: ".
+/// "with NCCL_ALGO=Ring alone nothing is simulated: ", then the first line of the refusal.
 std::string refused_note(const std::vector<WhatifFactor>& factors, std::uint32_t mask,
                          const std::string& refusal) {
   std::string made;
