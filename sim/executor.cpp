@@ -164,9 +164,40 @@ void Executor<Stamp>::seal() {
   connections_ = std::move(sorted);
   paths_ = {};
   lay_legs();
+  count_in_step();
   is_large_ = workers_.size() >= kLarge;
   far_slots_.assign(far_slots, Stamp{});
   slot_payload_.assign(payloads, 0);
+}
+
+/// Of its first output. REQUIRES: it has one.
+template <class Stamp>
+auto Executor<Stamp>::first_output(const Worker& worker) const -> const Connection& {
+  const std::uint32_t first = worker.first_out;
+  return connections_[worker.outs == 1 ? first : out_connections_[first]];
+}
+
+/// Finds the workers in step, and how many there are on each link.
+template <class Stamp>
+void Executor<Stamp>::count_in_step() {
+  for (Worker& worker : workers_) {
+    if (worker.relay || worker.outs == 0 || !worker_classes_[worker.kind].in_step) continue;
+    const Connection& output = first_output(worker);
+    worker.in_step = !workers_[output.to].relay && hops_[output.path] > 0;
+    if (worker.in_step) ++first_link(output).in_step;
+  }
+}
+
+/// A worker in step has handled a slice: it is busy until its stores have left the link, or leaves
+/// its share of the link idle.
+template <class Stamp>
+void Executor<Stamp>::hold(Worker& worker, Stamp start, Duration busy) {
+  Link& link = first_link(first_output(worker));
+  if (worker.out != 0) {
+    worker.free = later(worker.free, link.free);
+  } else {
+    link.free = later(link.free, start).plus({busy.ps / link.in_step}, Cause::worker);
+  }
 }
 
 template <class Stamp>
@@ -629,7 +660,8 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   if (cost.bytes != payload) price(cost, worker_classes_[worker.kind], payload);
   const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
-  if constexpr (Stamp::kObserved) show_slice(worker, start, end, payload);
+  [[maybe_unused]] ObservedSlice seen;
+  if constexpr (Stamp::kObserved) seen = slice_of(worker, start, payload);
   if constexpr (Stamp::kLossy) {
     failing_.losses().count({end.ps});
   }
@@ -640,8 +672,13 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     send(output, take_slot(output), begin, end, cost.wire, kSingle && alone_);
     return true;
   });
+  if (worker.in_step) hold(worker, start, cost.busy);
+  if constexpr (Stamp::kObserved) {
+    seen.end = {worker.free.ps};
+    observer_->handles(seen);
+  }
   all_inputs<kSingle>(worker, [&](Connection& input) {
-    drain(input, end.plus(connection_kinds_[input.kind].credit, Cause::slots));
+    drain(input, worker.free.plus(connection_kinds_[input.kind].credit, Cause::slots));
     return true;
   });
   worker.done = worker.slices_left == 0 && !fetch(worker);
@@ -733,9 +770,8 @@ ObservedWait Executor<Stamp>::wait_of(Worker& worker, Stamp start) {
 }
 
 template <class Stamp>
-void Executor<Stamp>::show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload) {
-  observer_->handles(
-      {id_of(worker), {worker.free.ps}, {start.ps}, {end.ps}, {payload}, wait_of(worker, start)});
+ObservedSlice Executor<Stamp>::slice_of(Worker& worker, Stamp start, std::uint32_t payload) {
+  return {id_of(worker), {worker.free.ps}, {start.ps}, {}, {payload}, wait_of(worker, start)};
 }
 
 template <class Stamp>

@@ -14,8 +14,9 @@
 // slice starts. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
 // and an input slot is free again at the sender one credit latency after the worker's end. A
-// primitive without outputs books no link. A step of a path can be several links wide (multicast,
-// in-switch reduction): they are booked side by side, and the slowest counts.
+// primitive without outputs books no link; that of a worker in step keeps one idle (WorkerClass).
+// A step of a path can be several links wide (multicast, in-switch reduction): they are booked side
+// by side, and the slowest counts.
 //
 // A relay is a worker that copies nothing: it hands every slice on, unchanged, after its thread (a
 // server of many relays, with a queue as that of a link) has been busy for the post. Its input slot
@@ -132,6 +133,11 @@ class Executor final : public Machine {
   void act(std::uint32_t id, Instant now);
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
+  using Link = typename LinkServers<Stamp>::Link;
+  const Connection& first_output(const Worker& worker) const;
+  Link& first_link(const Connection& output) { return links_[hops_[output.path + 1] & kLinkBits]; }
+  void count_in_step();
+  void hold(Worker& worker, Stamp start, Duration busy);
   struct Post;
   void act_relay(std::uint32_t id, Stamp start);
   void post(const Post& post, Stamp end, bool alone);
@@ -183,7 +189,7 @@ class Executor final : public Machine {
   void arrived(std::uint32_t way, Instant at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
-  void show_slice(Worker& worker, Stamp start, Stamp end, std::uint32_t payload);
+  ObservedSlice slice_of(Worker& worker, Stamp start, std::uint32_t payload);
   ObservedWait wait_of(Worker& worker, Stamp start);
   void show_departure(const Connection& connection, std::uint32_t slot, Stamp end) const;
   void show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const;
@@ -326,7 +332,8 @@ class Executor final : public Machine {
     bool relay = false;
     bool single = false;  ///< at most one input and one output
     bool done = false;
-    bool waits = false;  ///< for a gate, at the start
+    bool waits = false;    ///< for a gate, at the start
+    bool in_step = false;  ///< with the others that send over the first link of its first output
   };
 
   struct Thread {

@@ -108,7 +108,7 @@ void add_schedule(Assembly& assembly) {
   }
 }
 
-std::vector<std::uint32_t> Assembly::worker_classes(double share) {
+std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) {
   const Bytes first = costs().first_pass;
   std::vector<std::uint32_t> out;
   for (const int gpu : members_.gpus()) {
@@ -118,8 +118,10 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share) {
     const auto of_share = [&](std::int64_t all) {
       return static_cast<std::int64_t>(static_cast<double>(all) * share);
     };
-    out.push_back(add_worker_class(
-        {{of_share(whole.bytes_per_s)}, wire_format(run_.protocol), {of_share(first.count)}}));
+    out.push_back(add_worker_class({{of_share(whole.bytes_per_s)},
+                                    wire_format(run_.protocol),
+                                    {of_share(first.count)},
+                                    in_step}));
   }
   return out;
 }

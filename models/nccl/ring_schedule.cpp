@@ -36,7 +36,10 @@ void add_rings(Assembly& assembly) {
                                    step_size(run.protocol, run.buffers), run.in_place};
   const RingProgram& program =
       assembly.keep(std::make_unique<RingProgram>(config, assembly.partition(), root_index));
-  const std::vector<std::uint32_t> classes = assembly.worker_classes(1);
+  // Of a loop's primitives the last only keeps what it receives (recv, recvReduceCopy). Where there
+  // is but one primitive, blocks send all the time or never.
+  const std::vector<std::uint32_t> classes =
+      assembly.worker_classes(1, ring_ops_per_loop(run.collective, ranks) > 1);
   std::vector<std::uint32_t> first;
   for (std::uint32_t lane = 0; lane < rings.size(); ++lane) {
     first.push_back(assembly.machine().workers());

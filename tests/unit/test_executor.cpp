@@ -266,6 +266,51 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("in step: stores hold a worker, and a link is idle while all keep what they received") {
+  // Two GPUs send each other 1000 B a loop and keep what they receive, on each of `lanes` workers.
+  // A GPU's link carries 1000 B in 10 us, a worker copies them in 4 us. One worker waits for what
+  // it keeps, so the link rests meanwhile. Several that are free take turns and the link never
+  // rests: lanes * 10 us a loop, and at the end one copy. Workers in step leave it idle for 4 us a
+  // loop: lanes * 10 + 4.
+  struct SendKeep final : Program {
+    bool next(Role, Cursor& cursor, Primitive& primitive) const override {
+      if (cursor.minor == 10) return false;
+      const bool sends = cursor.minor++ % 2 == 0;
+      primitive = {sends ? 0u : 1u, sends ? 1u : 0u, 1, {1000}, {1000}};
+      return true;
+    }
+  };
+  const SendKeep program;
+  const auto makespan = [&](std::uint32_t lanes, bool in_step, bool through_relays) {
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{250'000'000}, {}, {}, in_step});
+    const std::uint32_t relays = executor.add_relay_class({});
+    for (int gpu = 0; gpu < 2; ++gpu) executor.add_link({{100'000'000}, {}});
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      const std::uint32_t first = executor.add_worker(kind, program, {lane, 0});
+      executor.add_worker(kind, program, {lane, 1});
+      for (std::uint32_t gpu = 0; gpu < 2; ++gpu) {
+        std::uint32_t from = first + gpu;
+        if (through_relays) {
+          const std::uint32_t relay = executor.add_relay(relays, executor.add_thread(), 1);
+          executor.connect({from, relay, 4, {}, {}, {}, {}, {}});
+          from = relay;
+        }
+        executor.connect({from, first + 1 - gpu, 4, {&gpu, 1}, {}, {}, {}, {}});
+      }
+    }
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  CHECK(makespan(1, false, false) == 5 * (10 + 4));
+  CHECK(makespan(1, true, false) == 5 * (10 + 4));
+  CHECK(makespan(2, false, false) == 5 * 20 + 4);
+  CHECK(makespan(2, true, false) == 5 * (20 + 4));
+  CHECK(makespan(4, true, false) == 5 * (40 + 4));
+  // A relay takes a slice over: the worker is free when it has copied.
+  CHECK(makespan(2, true, true) == makespan(2, false, true));
+}
+
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
   CHECK(WireFormat{8, 16}.on_wire({8}).count == 16);
   CHECK(WireFormat{8, 16}.on_wire({9}).count == 32);
