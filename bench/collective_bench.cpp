@@ -3,7 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "models/studies/bench.hpp"
+#include "models/studies/bench/bench.hpp"
 
 namespace fabricast {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <random>
 
-#include "models/nccl/ring_program.hpp"
-#include "sim/executor.hpp"
+#include "models/nccl/programs/ring_program.hpp"
+#include "sim/machines/executor.hpp"
 
 namespace fabricast {
 namespace {

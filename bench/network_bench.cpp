@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/hardware/fabric_nets.hpp"
-#include "models/io/load.hpp"
-#include "sim/random.hpp"
+#include "models/hardware/networks/fabric_nets.hpp"
+#include "models/io/topologies/load.hpp"
+#include "sim/base/random.hpp"
 
 namespace fabricast {
 namespace {

@@ -9,8 +9,8 @@
 #include "cli/values.hpp"
 #include "cli/work_options.hpp"
 #include "cli/workers.hpp"
-#include "models/io/calibrated.hpp"
-#include "models/studies/advise_text.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/studies/advise/advise_text.hpp"
 
 namespace fabricast {
 

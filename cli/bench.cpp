@@ -10,11 +10,11 @@
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
-#include "models/io/calibrated.hpp"
-#include "models/io/read_algorithm.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/studies/bench_text.hpp"
-#include "models/studies/timeline_json.hpp"
+#include "models/io/algorithms/read_algorithm.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/studies/bench/bench_text.hpp"
+#include "models/studies/bench/timeline_json.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 

@@ -8,11 +8,11 @@
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/quoting.hpp"
-#include "models/io/read_measured.hpp"
-#include "models/io/read_recipe.hpp"
-#include "models/studies/calibrate_text.hpp"
-#include "models/studies/validate_text.hpp"
+#include "models/io/bands/read_measured.hpp"
+#include "models/studies/accuracy/calibrate_text.hpp"
+#include "models/studies/accuracy/read_recipe.hpp"
+#include "models/studies/accuracy/validate_text.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast {
 

@@ -16,8 +16,8 @@
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/words.hpp"
-#include "models/studies/rules_text.hpp"
+#include "models/studies/rules/rules_text.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 

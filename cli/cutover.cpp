@@ -8,10 +8,10 @@
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/read_algorithm.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/cutover_text.hpp"
+#include "models/io/algorithms/read_algorithm.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/cutover/cutover_text.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 

@@ -7,12 +7,12 @@
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
-#include "models/io/load.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/decide_explain.hpp"
-#include "models/studies/decide_tables.hpp"
-#include "models/studies/decide_text.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/decide/decide_explain.hpp"
+#include "models/studies/decide/decide_tables.hpp"
+#include "models/studies/decide/decide_text.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 

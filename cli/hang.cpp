@@ -6,11 +6,11 @@
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/import_file.hpp"
-#include "models/io/read_call_trace.hpp"
-#include "models/io/text_file.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/studies/hang_layout.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/imports/import_file.hpp"
+#include "models/studies/hang/hang_layout.hpp"
+#include "models/studies/hang/read_call_trace.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 

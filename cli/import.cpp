@@ -7,11 +7,11 @@
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
-#include "models/io/ib_network.hpp"
-#include "models/io/import_file.hpp"
-#include "models/io/import_topology.hpp"
-#include "models/io/text_file.hpp"
-#include "models/studies/logged_choices.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/imports/ib_network.hpp"
+#include "models/io/imports/import_file.hpp"
+#include "models/io/topologies/import_topology.hpp"
+#include "models/studies/decide/logged_choices.hpp"
 
 namespace fabricast {
 

@@ -4,10 +4,10 @@
 
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/load_variables.hpp"
-#include "models/io/text_file.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/studies/bench.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/workloads/load_variables.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/env.hpp"
-#include "models/nccl/types.hpp"
+#include "models/nccl/base/types.hpp"
+#include "models/nccl/environment/env.hpp"
 
 namespace fabricast {
 

@@ -10,13 +10,13 @@
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/calibrated.hpp"
-#include "models/io/nccl_tests_log.hpp"
-#include "models/io/text_file.hpp"
-#include "models/nccl/variables.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/judge_log.hpp"
-#include "models/studies/judge_text.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/imports/nccl_tests_log.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/nccl/environment/variables.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/judge/judge_log.hpp"
+#include "models/studies/judge/judge_text.hpp"
 
 namespace fabricast {
 

@@ -10,10 +10,10 @@
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
-#include "models/io/load.hpp"
-#include "models/io/load_variables.hpp"
-#include "models/io/words.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_variables.hpp"
 #include "models/lint/lint_text.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 

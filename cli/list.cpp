@@ -5,8 +5,8 @@
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/known_names.hpp"
-#include "models/io/load.hpp"
+#include "models/io/topologies/known_names.hpp"
+#include "models/io/topologies/load.hpp"
 
 namespace fabricast {
 

@@ -11,8 +11,8 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/streams.hpp"
-#include "models/io/words.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 

@@ -6,7 +6,7 @@
 
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/unit_text.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/units.hpp"
+#include "sim/base/units.hpp"
 
 namespace fabricast {
 

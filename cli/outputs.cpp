@@ -13,10 +13,10 @@
 #include <system_error>
 
 #include "cli/streams.hpp"
-#include "models/io/quoting.hpp"
-#include "models/io/text_file.hpp"
-#include "models/io/yaml_tree.hpp"
-#include "sim/error.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/formats/yaml_tree.hpp"
+#include "sim/base/error.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast {
 namespace {

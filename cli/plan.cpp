@@ -4,8 +4,8 @@
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/load.hpp"
-#include "models/studies/plan.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/training/plan.hpp"
 
 namespace fabricast {
 

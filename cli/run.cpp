@@ -6,7 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
-#include "models/studies/scenario.hpp"
+#include "models/studies/scenario/scenario.hpp"
 
 namespace fabricast {
 

@@ -1,11 +1,11 @@
-#include "models/studies/serve.hpp"
+#include "models/studies/training/serve.hpp"
 
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/load.hpp"
+#include "models/io/topologies/load.hpp"
 
 namespace fabricast {
 

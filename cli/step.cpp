@@ -7,10 +7,10 @@
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
-#include "models/io/load.hpp"
-#include "models/io/text_file.hpp"
-#include "models/studies/plan.hpp"
-#include "models/studies/traced_calls.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/training/plan.hpp"
+#include "models/studies/training/traced_calls.hpp"
 
 namespace fabricast {
 

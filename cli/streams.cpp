@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "models/io/quoting.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast {
 namespace {

@@ -8,13 +8,13 @@
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
-#include "models/io/calibrated.hpp"
-#include "models/io/load.hpp"
-#include "models/io/nccl_xml.hpp"
-#include "models/io/topo_formats.hpp"
-#include "models/io/topo_text.hpp"
-#include "models/studies/graph_text.hpp"
-#include "models/studies/nccl_request.hpp"
+#include "models/io/nccl_xml/nccl_xml.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topo_views/topo_text.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/decide/graph_text.hpp"
+#include "models/studies/shared/nccl_request.hpp"
 
 namespace fabricast {
 

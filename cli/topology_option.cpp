@@ -8,8 +8,8 @@
 
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/load.hpp"
-#include "models/io/topology_name.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/topologies/topology_name.hpp"
 
 namespace fabricast {
 

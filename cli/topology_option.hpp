@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "models/hardware/node_changes.hpp"
+#include "models/hardware/node/node_changes.hpp"
 
 namespace fabricast {
 

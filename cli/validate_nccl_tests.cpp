@@ -9,11 +9,11 @@
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/calibrated.hpp"
-#include "models/io/load.hpp"
-#include "models/io/read_measured.hpp"
-#include "models/io/topo_formats.hpp"
-#include "models/studies/validate_text.hpp"
+#include "models/io/bands/read_measured.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/accuracy/validate_text.hpp"
 
 namespace fabricast {
 

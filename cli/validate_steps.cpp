@@ -4,9 +4,9 @@
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/load.hpp"
-#include "models/io/text_file.hpp"
-#include "models/studies/validate_steps.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/training/validate_steps.hpp"
 
 namespace fabricast {
 

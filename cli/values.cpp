@@ -9,8 +9,8 @@
 #include <regex>
 
 #include "cli/streams.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/io/words.hpp"
+#include "text/unit_text.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 

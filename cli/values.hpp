@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/error.hpp"
-#include "sim/units.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/units.hpp"
 
 namespace fabricast {
 

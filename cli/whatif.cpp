@@ -9,8 +9,8 @@
 #include "cli/values.hpp"
 #include "cli/work_options.hpp"
 #include "cli/workers.hpp"
-#include "models/io/text_file.hpp"
-#include "models/studies/whatif_text.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/studies/whatif/whatif_text.hpp"
 
 namespace fabricast {
 

@@ -4,7 +4,7 @@
 
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
-#include "models/io/unit_text.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/job_options.hpp"
-#include "models/studies/work.hpp"
+#include "models/studies/whatif/work.hpp"
 
 namespace fabricast {
 

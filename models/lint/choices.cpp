@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "models/io/unit_text.hpp"
 #include "models/lint/rules.hpp"
-#include "models/nccl/communicator.hpp"
-#include "sim/error.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "sim/base/error.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast::lint_rules_detail {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "models/io/unit_text.hpp"
 #include "models/lint/rules.hpp"
-#include "models/nccl/channel_graph.hpp"
-#include "models/nccl/gpu_kernels.hpp"
+#include "models/nccl/base/channel_graph.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast::lint_rules_detail {
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "models/lint/rules.hpp"
-#include "models/nccl/ib_hca.hpp"
-#include "models/nccl/network.hpp"
-#include "sim/error.hpp"
+#include "models/nccl/environment/ib_hca.hpp"
+#include "models/nccl/node/network.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast::lint_rules_detail {
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/hardware/cluster.hpp"
-#include "models/io/env_file.hpp"
-#include "models/nccl/node_description.hpp"
-#include "models/nccl/variables.hpp"
+#include "models/hardware/cluster/cluster.hpp"
+#include "models/io/environments/env_file.hpp"
+#include "models/nccl/environment/variables.hpp"
+#include "models/nccl/node/node_description.hpp"
 
 namespace fabricast {
 

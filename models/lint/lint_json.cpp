@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/io/quoting.hpp"
 #include "models/lint/lint_text.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/io/counted.hpp"
+#include "text/counted.hpp"
 
 namespace fabricast {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "models/io/words.hpp"
 #include "models/lint/rules.hpp"
-#include "models/nccl/choices.hpp"
-#include "sim/error.hpp"
+#include "models/nccl/environment/choices.hpp"
+#include "sim/base/error.hpp"
+#include "text/words.hpp"
 
 namespace fabricast::lint_rules_detail {
 

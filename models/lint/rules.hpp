@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/lint/lint.hpp"
-#include "models/nccl/env.hpp"
+#include "models/nccl/environment/env.hpp"
 
 namespace fabricast::lint_rules_detail {
 

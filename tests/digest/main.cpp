@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/studies/bench.hpp"
+#include "models/studies/bench/bench.hpp"
 #include "tests/digest/networks.hpp"
 
 namespace fabricast {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "sim/flow_network.hpp"
-#include "sim/packet_network.hpp"
-#include "sim/random.hpp"
+#include "sim/base/random.hpp"
+#include "sim/fluid/flow_network.hpp"
+#include "sim/packet/packet_network.hpp"
 
 namespace fabricast {
 namespace {

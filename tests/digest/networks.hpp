@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "sim/units.hpp"
+#include "sim/base/units.hpp"
 
 namespace fabricast {
 

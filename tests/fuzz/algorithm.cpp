@@ -1,7 +1,7 @@
 // Any bytes as a custom algorithm: it is checked, or an Error.
 
 #include "input.hpp"
-#include "models/io/read_algorithm.hpp"
+#include "models/io/algorithms/read_algorithm.hpp"
 
 using namespace fabricast;
 

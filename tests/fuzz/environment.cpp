@@ -1,8 +1,8 @@
 // Any bytes as what stands in a shell or on a command line: variables, lists, sizes, units.
 
 #include "input.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/nccl/settings.hpp"
+#include "models/nccl/environment/settings.hpp"
+#include "text/unit_text.hpp"
 
 using namespace fabricast;
 

@@ -1,7 +1,7 @@
 // Any bytes as the output of a tool, and with a launcher's prefixes: a reading or an Error.
 
 #include "input.hpp"
-#include "models/io/import_file.hpp"
+#include "models/io/imports/import_file.hpp"
 
 using namespace fabricast;
 

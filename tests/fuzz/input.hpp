@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast::fuzz {
 

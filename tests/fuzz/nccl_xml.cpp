@@ -2,14 +2,14 @@
 // that is written and read the same, searched for channels while it is small, and turned into
 // hardware.
 
-#include "models/io/nccl_xml.hpp"
+#include "models/io/nccl_xml/nccl_xml.hpp"
 #include "grown_xml.hpp"
 #include "input.hpp"
-#include "models/io/import_node.hpp"
-#include "models/io/load.hpp"
-#include "models/io/read_nccl_xml.hpp"
-#include "models/io/topo_formats.hpp"
-#include "models/nccl/nccl_search.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topologies/import_node.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/search/nccl_search.hpp"
 
 using namespace fabricast;
 

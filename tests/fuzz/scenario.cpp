@@ -1,9 +1,9 @@
 // Any bytes as a scenario, as rules, or as parts on top of the catalogue.
 
-#include "models/studies/scenario.hpp"
+#include "models/studies/scenario/scenario.hpp"
 #include "input.hpp"
-#include "models/io/load.hpp"
-#include "models/studies/rules.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/rules/rules.hpp"
 
 using namespace fabricast;
 

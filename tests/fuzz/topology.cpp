@@ -1,9 +1,9 @@
 // Any bytes as a topology in YAML: an error or a cluster, which reads back to itself.
 
 #include "input.hpp"
-#include "models/io/load.hpp"
-#include "models/io/topo_formats.hpp"
-#include "models/io/topo_text.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topo_views/topo_text.hpp"
+#include "models/io/topologies/load.hpp"
 
 using namespace fabricast;
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/io/load.hpp"
-#include "models/studies/bench.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/bench/bench.hpp"
 #include "tests/unit/nccl_cases.hpp"
 
 namespace fabricast::testing {

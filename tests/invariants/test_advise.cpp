@@ -2,7 +2,7 @@
 // own simulation, is in the advice or held back with a reason. And a tensor-parallel group of
 // inference never leaves what NVLink joins.
 
-#include "models/studies/advise.hpp"
+#include "models/studies/advise/advise.hpp"
 #include "tests/invariants/cases.hpp"
 
 #include <doctest/doctest.h>

@@ -1,13 +1,13 @@
 // A prediction lies in its own band: whatever the hardware, the size, the number of calls in a
 // group, one group or several; and the band is in the unit of the time beside it.
 
-#include "models/studies/bands.hpp"
+#include "models/io/bands/bands.hpp"
 
 #include <doctest/doctest.h>
 
-#include "models/io/calibrated.hpp"
-#include "models/studies/bench_bands.hpp"
-#include "models/studies/step.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/studies/bench/bench_bands.hpp"
+#include "models/studies/training/step.hpp"
 #include "tests/invariants/random_nodes.hpp"
 
 namespace fabricast::testing {

@@ -1,7 +1,7 @@
 // What `decide` says NCCL would choose is what `bench` simulates: algorithm, protocol, channels of
 // the call, channels that get work, threads and elements. Whoever asks, NCCL is one.
 
-#include "models/studies/decide.hpp"
+#include "models/studies/decide/decide.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 #include <map>
 #include <tuple>
 
-#include "models/nccl/gpu_kernels.hpp"
-#include "models/studies/scenario.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
+#include "models/studies/scenario/scenario.hpp"
 #include "tests/invariants/random_nodes.hpp"
 
 namespace fabricast::testing {

@@ -1,5 +1,5 @@
 // Few GPUs of a node: the fewer take part, the more of a call is the part that each keeps for
-// itself, while its links carry nothing (sim/machine.hpp, WorkerClass::in_step).
+// itself, while its links carry nothing (sim/links/machine.hpp, WorkerClass::in_step).
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

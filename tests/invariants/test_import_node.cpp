@@ -3,15 +3,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "models/io/import_topology.hpp"
-#include "models/io/matrix_node.hpp"
-#include "models/io/nccl_xml.hpp"
-#include "models/io/nearest_node.hpp"
-#include "models/io/tool_node.hpp"
-#include "models/io/topo_text.hpp"
-#include "models/io/topology_name.hpp"
-#include "models/nccl/nccl_communicator.hpp"
-#include "models/studies/decide.hpp"
+#include "models/io/nccl_xml/nccl_xml.hpp"
+#include "models/io/topo_views/topo_text.hpp"
+#include "models/io/topologies/import_topology.hpp"
+#include "models/io/topologies/matrix_node.hpp"
+#include "models/io/topologies/nearest_node.hpp"
+#include "models/io/topologies/tool_node.hpp"
+#include "models/io/topologies/topology_name.hpp"
+#include "models/nccl/communicator/nccl_communicator.hpp"
+#include "models/studies/decide/decide.hpp"
 #include "tests/invariants/cases.hpp"
 #include "tests/unit/error_text.hpp"
 

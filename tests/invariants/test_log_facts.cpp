@@ -3,8 +3,8 @@
 // and rows written by nccl-tests' formulas for up to 4,096 ranks; then what names the collective is
 // taken off, and the layout is one of those that people keep.
 
-#include "models/studies/bench_text.hpp"
-#include "models/studies/judge_log.hpp"
+#include "models/studies/bench/bench_text.hpp"
+#include "models/studies/judge/judge_log.hpp"
 #include "tests/invariants/cases.hpp"
 
 #include <doctest/doctest.h>

@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "models/hardware/node_changes.hpp"
-#include "models/io/topo_formats.hpp"
-#include "models/io/topology_name.hpp"
+#include "models/hardware/node/node_changes.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topologies/topology_name.hpp"
 #include "tests/invariants/cases.hpp"
 
 namespace fabricast::testing {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "models/io/csv_table.hpp"
-#include "models/io/quoting.hpp"
-#include "models/io/yaml_tree.hpp"
-#include "sim/random.hpp"
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/formats/yaml_tree.hpp"
+#include "sim/base/random.hpp"
 #include "tests/invariants/cases.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "models/hardware/network_plan.hpp"
-#include "models/studies/fault.hpp"
+#include "models/hardware/cluster/network_plan.hpp"
+#include "models/studies/bench/fault.hpp"
 #include "tests/invariants/cases.hpp"
 
 namespace fabricast::testing {

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/io/load_workloads.hpp"
-#include "models/studies/plan.hpp"
-#include "models/training/rank_groups.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/studies/training/plan.hpp"
+#include "models/training/calls/rank_groups.hpp"
 #include "tests/invariants/cases.hpp"
 #include "tests/unit/training_cases.hpp"
 

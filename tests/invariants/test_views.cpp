@@ -7,15 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "models/io/calibrated.hpp"
-#include "models/io/unit_text.hpp"
-#include "models/studies/bench_text.hpp"
-#include "models/studies/cutover_text.hpp"
-#include "models/studies/decide_text.hpp"
-#include "models/studies/plan.hpp"
-#include "models/studies/scenario.hpp"
-#include "models/studies/whatif_text.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/studies/bench/bench_text.hpp"
+#include "models/studies/cutover/cutover_text.hpp"
+#include "models/studies/decide/decide_text.hpp"
+#include "models/studies/scenario/scenario.hpp"
+#include "models/studies/training/plan.hpp"
+#include "models/studies/whatif/whatif_text.hpp"
 #include "tests/invariants/random_nodes.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "models/io/csv_table.hpp"
-#include "models/studies/whatif_text.hpp"
+#include "models/io/formats/csv_table.hpp"
+#include "models/studies/whatif/whatif_text.hpp"
 #include "tests/invariants/cases.hpp"
 #include "tests/unit/training_cases.hpp"
 

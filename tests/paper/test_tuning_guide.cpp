@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "models/io/load.hpp"
-#include "models/nccl/ring_program.hpp"
-#include "models/nccl/simulation.hpp"
-#include "models/nccl/tree_links.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/programs/ring_program.hpp"
+#include "models/nccl/run/simulation.hpp"
+#include "models/nccl/wiring/tree_links.hpp"
 
 using namespace fabricast;
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 

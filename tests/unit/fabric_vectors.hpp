@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "sim/units.hpp"
+#include "sim/base/units.hpp"
 
 namespace fabricast {
 

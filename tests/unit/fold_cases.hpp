@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/fold.hpp"
+#include "models/nccl/symmetry/fold.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "models/nccl/assembly.hpp"
-#include "models/nccl/head_program.hpp"
+#include "models/nccl/programs/head_program.hpp"
+#include "models/nccl/schedules/assembly.hpp"
 #include "token_machine.hpp"
 
 namespace fabricast::testing {

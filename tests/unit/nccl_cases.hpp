@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/nccl/channel_graph.hpp"
-#include "models/nccl/partition.hpp"
+#include "models/nccl/base/channel_graph.hpp"
+#include "models/nccl/split/partition.hpp"
 
 namespace fabricast {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "models/io/read_nccl_xml.hpp"
-#include "models/nccl/nccl_communicator.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/nccl/communicator/nccl_communicator.hpp"
 #include "nccl_tables.hpp"
 
 namespace fabricast::testing {

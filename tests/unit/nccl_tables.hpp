@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/channel_graph.hpp"
+#include "models/nccl/base/channel_graph.hpp"
 
 namespace fabricast::testing {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/packet_network.hpp"
+#include "sim/packet/packet_network.hpp"
 #include "tests/unit/fabric_vectors.hpp"
 
 namespace fabricast {

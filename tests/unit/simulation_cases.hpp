@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "models/io/load.hpp"
-#include "models/nccl/simulation.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/run/simulation.hpp"
 
 namespace fabricast::testing {
 

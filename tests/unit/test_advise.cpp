@@ -6,10 +6,10 @@
 #include <sstream>
 #include <string>
 
-#include "models/io/env_file.hpp"
-#include "models/io/load_variables.hpp"
+#include "models/io/environments/env_file.hpp"
+#include "models/io/workloads/load_variables.hpp"
 #include "models/lint/lint.hpp"
-#include "models/studies/advise_text.hpp"
+#include "models/studies/advise/advise_text.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "models/studies/bench.hpp"
-#include "models/studies/bench_text.hpp"
-#include "models/studies/fold_text.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/bench/bench_text.hpp"
+#include "models/studies/bench/fold_text.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

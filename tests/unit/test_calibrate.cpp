@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "models/io/calibrated.hpp"
-#include "models/io/load.hpp"
-#include "models/io/read_measured.hpp"
-#include "models/io/read_recipe.hpp"
-#include "models/studies/calibrate_reach.hpp"
-#include "models/studies/calibrate_text.hpp"
+#include "models/io/bands/read_measured.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/accuracy/calibrate_reach.hpp"
+#include "models/studies/accuracy/calibrate_text.hpp"
+#include "models/studies/accuracy/read_recipe.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

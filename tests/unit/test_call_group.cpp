@@ -8,8 +8,8 @@
 #include <map>
 
 #include "error_text.hpp"
-#include "models/nccl/communicator.hpp"
-#include "models/studies/bench.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/studies/bench/bench.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 

@@ -1,8 +1,9 @@
 // Collectives of a step: what is remembered and interpolated against what is simulated.
 #include <doctest/doctest.h>
 
-#include "models/io/load.hpp"
-#include "models/training/collective_times.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/run/simulation.hpp"
+#include "models/training/calls/collective_times.hpp"
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;

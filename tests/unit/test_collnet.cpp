@@ -10,9 +10,9 @@
 #include <numeric>
 #include <vector>
 
-#include "models/hardware/sharp.hpp"
-#include "models/nccl/assembly.hpp"
-#include "models/nccl/head_program.hpp"
+#include "models/hardware/cluster/sharp.hpp"
+#include "models/nccl/programs/head_program.hpp"
+#include "models/nccl/schedules/assembly.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 #include "tests/unit/sanitized.hpp"

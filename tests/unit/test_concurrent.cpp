@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/io/load.hpp"
-#include "models/studies/scenario.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/scenario/scenario.hpp"
 
 using namespace fabricast;
 

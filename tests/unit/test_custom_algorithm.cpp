@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <random>
 
-#include "models/io/load.hpp"
-#include "models/io/read_algorithm.hpp"
-#include "models/io/text_file.hpp"
-#include "models/nccl/custom_call.hpp"
-#include "models/nccl/custom_compile.hpp"
-#include "models/studies/cutover.hpp"
-#include "models/studies/scenario.hpp"
+#include "models/io/algorithms/read_algorithm.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/communicator/custom_call.hpp"
+#include "models/nccl/custom/custom_compile.hpp"
+#include "models/studies/cutover/cutover.hpp"
+#include "models/studies/scenario/scenario.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/studies/bench.hpp"
-#include "models/studies/cutover_text.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/cutover/cutover_text.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 

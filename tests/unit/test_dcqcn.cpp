@@ -2,7 +2,7 @@
 // Method: event by event, as the vectors write them: D is a check that saw a notification, T the
 // increase timer.
 
-#include "sim/dcqcn.hpp"
+#include "sim/packet/dcqcn.hpp"
 
 #include <string>
 #include <utility>

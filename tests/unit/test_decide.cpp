@@ -8,11 +8,11 @@
 #include <string>
 
 #include "error_text.hpp"
-#include "models/io/load.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/decide_explain.hpp"
-#include "models/studies/decide_tables.hpp"
-#include "models/studies/decide_text.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/decide/decide_explain.hpp"
+#include "models/studies/decide/decide_tables.hpp"
+#include "models/studies/decide/decide_text.hpp"
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "models/io/env_file.hpp"
-#include "models/io/shell_arithmetic.hpp"
+#include "models/io/environments/env_file.hpp"
+#include "models/io/environments/shell_arithmetic.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

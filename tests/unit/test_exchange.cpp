@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/exchange.hpp"
+#include "sim/machines/exchange.hpp"
 
 using namespace fabricast;
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/executor.hpp"
+#include "sim/machines/executor.hpp"
 
 using namespace fabricast;
 

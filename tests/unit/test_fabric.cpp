@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "models/io/load.hpp"
+#include "models/io/topologies/load.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

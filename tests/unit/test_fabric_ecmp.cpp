@@ -3,14 +3,14 @@
 // Method: vectors by their ids; draws with 4000 different sets of queue pairs, compared within four
 // standard errors or so.
 
-#include "sim/ecmp.hpp"
+#include "sim/links/ecmp.hpp"
 
 #include <algorithm>
 #include <set>
 #include <vector>
 
-#include "models/hardware/ecmp_odds.hpp"
-#include "sim/flow_network.hpp"
+#include "models/hardware/cluster/ecmp_odds.hpp"
+#include "sim/fluid/flow_network.hpp"
 #include "tests/unit/fabric_vectors.hpp"
 
 using namespace fabricast;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "sim/flow_network.hpp"
+#include "sim/fluid/flow_network.hpp"
 #include "tests/unit/fabric_vectors.hpp"
 
 using namespace fabricast;

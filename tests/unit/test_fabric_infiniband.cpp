@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "sim/lossless.hpp"
+#include "sim/packet/lossless.hpp"
 #include "tests/unit/packet_nets.hpp"
 #include "tests/unit/sanitized.hpp"
 

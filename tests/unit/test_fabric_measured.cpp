@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "models/hardware/ecmp_odds.hpp"
+#include "models/hardware/cluster/ecmp_odds.hpp"
 #include "tests/unit/packet_nets.hpp"
 #include "tests/unit/sanitized.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/hardware/sharp.hpp"
-#include "models/studies/bench.hpp"
+#include "models/hardware/cluster/sharp.hpp"
+#include "models/studies/bench/bench.hpp"
 #include "simulation_cases.hpp"
 #include "tests/unit/fabric_vectors.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "sim/executor.hpp"
-#include "sim/flow_network.hpp"
+#include "sim/fluid/flow_network.hpp"
+#include "sim/machines/executor.hpp"
 #include "tests/unit/packet_nets.hpp"
 
 using namespace fabricast;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/lossless.hpp"
+#include "sim/packet/lossless.hpp"
 #include "tests/unit/packet_nets.hpp"
 #include "tests/unit/sanitized.hpp"
 

@@ -11,9 +11,9 @@
 #include <set>
 #include <vector>
 
-#include "models/hardware/fabric_nets.hpp"
-#include "models/io/load.hpp"
-#include "sim/random.hpp"
+#include "models/hardware/networks/fabric_nets.hpp"
+#include "models/io/topologies/load.hpp"
+#include "sim/base/random.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/fabric_vectors.hpp"
 

@@ -1,12 +1,12 @@
-// Goal: a run that jumps over what repeats itself (sim/fast_forward.cpp) ends as the run of every
-// event does, and jumps soon after the repetition begins.
-// Method: a stream beside another one that never keeps step with it and ends.
+// Goal: a run that jumps over what repeats itself (sim/machines/fast_forward.cpp) ends as the run
+// of every event does, and jumps soon after the repetition begins. Method: a stream beside another
+// one that never keeps step with it and ends.
 
 #include <doctest/doctest.h>
 
 #include <array>
 
-#include "sim/executor.hpp"
+#include "sim/machines/executor.hpp"
 
 using namespace fabricast;
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "models/studies/bench.hpp"
-#include "models/studies/bench_text.hpp"
-#include "sim/executor.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/bench/bench_text.hpp"
+#include "sim/machines/executor.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

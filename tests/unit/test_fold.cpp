@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fold_cases.hpp"
-#include "models/nccl/communicator.hpp"
+#include "models/nccl/communicator/communicator.hpp"
 #include "sanitized.hpp"
 
 using namespace fabricast;

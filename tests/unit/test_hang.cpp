@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
-#include "models/io/read_call_trace.hpp"
-#include "models/studies/hang_layout.hpp"
+#include "models/studies/hang/hang_layout.hpp"
+#include "models/studies/hang/read_call_trace.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 #include "training_cases.hpp"

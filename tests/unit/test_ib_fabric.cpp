@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "models/io/ib_network.hpp"
-#include "models/io/load.hpp"
-#include "models/io/read_fabric.hpp"
-#include "models/io/reader.hpp"
-#include "models/io/text_file.hpp"
+#include "models/io/formats/reader.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/imports/ib_network.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/topologies/read_fabric.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {

@@ -6,9 +6,9 @@
 
 #include <sstream>
 
-#include "models/io/import_file.hpp"
-#include "models/io/text_file.hpp"
-#include "models/studies/logged_choices.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/imports/import_file.hpp"
+#include "models/studies/decide/logged_choices.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {

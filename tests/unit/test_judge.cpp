@@ -8,11 +8,11 @@
 #include <functional>
 #include <random>
 
-#include "models/io/csv_table.hpp"
-#include "models/io/text_file.hpp"
-#include "models/studies/judge_log.hpp"
-#include "models/studies/judge_targets.hpp"
-#include "models/studies/judge_text.hpp"
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/studies/judge/judge_log.hpp"
+#include "models/studies/judge/judge_targets.hpp"
+#include "models/studies/judge/judge_text.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 

@@ -1,10 +1,10 @@
 // Times of kernels: bounds, vectors, and the fit that workloads/gpus.yaml rests on.
 #include <doctest/doctest.h>
 
-#include "models/io/csv_table.hpp"
-#include "models/io/load_workloads.hpp"
-#include "models/io/text_file.hpp"
-#include "models/training/kernel_fit.hpp"
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/training/model/kernel_fit.hpp"
 
 using namespace fabricast;
 

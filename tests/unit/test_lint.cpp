@@ -1,5 +1,6 @@
 // The linter's rules: for each, the smallest text that breaks it and one that does not. Expected
-// findings follow from NCCL's own reading of the values (see models/nccl/variables.yaml).
+// findings follow from NCCL's own reading of the values (see
+// models/nccl/environment/variables.yaml).
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,10 +9,10 @@
 #include <map>
 #include <set>
 
-#include "models/io/load.hpp"
-#include "models/io/load_variables.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_variables.hpp"
 #include "models/lint/lint_text.hpp"
-#include "models/nccl/communicator.hpp"
+#include "models/nccl/communicator/communicator.hpp"
 
 #include <nlohmann/json.hpp>
 

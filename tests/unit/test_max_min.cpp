@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/max_min.hpp"
-#include "sim/random.hpp"
+#include "sim/base/random.hpp"
+#include "sim/fluid/max_min.hpp"
 
 using namespace fabricast;
 

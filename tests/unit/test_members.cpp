@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "models/nccl/communicator.hpp"
-#include "models/nccl/p2p_call.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/communicator/p2p_call.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 #include "tests/unit/error_text.hpp"

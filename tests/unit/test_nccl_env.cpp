@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "error_text.hpp"
-#include "models/nccl/settings.hpp"
+#include "models/nccl/environment/settings.hpp"
 
 using namespace fabricast;
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/ring_links.hpp"
-#include "models/nccl/tree_links.hpp"
+#include "models/nccl/wiring/ring_links.hpp"
+#include "models/nccl/wiring/tree_links.hpp"
 #include "nccl_tables.hpp"
 
 using namespace fabricast;

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/io/load.hpp"
-#include "models/io/read_nccl_xml.hpp"
-#include "models/nccl/nccl_paths.hpp"
-#include "models/nccl/search_speeds.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/node/nccl_paths.hpp"
+#include "models/nccl/search/search_speeds.hpp"
 
 using namespace fabricast;
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/double_tree.hpp"
-#include "models/nccl/partition.hpp"
-#include "models/nccl/ring_ops.hpp"
-#include "models/nccl/slices.hpp"
+#include "models/nccl/programs/ring_ops.hpp"
+#include "models/nccl/split/partition.hpp"
+#include "models/nccl/split/slices.hpp"
+#include "models/nccl/wiring/double_tree.hpp"
 #include "nccl_vectors.hpp"
 
 using namespace fabricast;

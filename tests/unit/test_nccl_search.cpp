@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "models/io/load.hpp"
-#include "models/io/read_nccl_xml.hpp"
-#include "models/nccl/nccl_search.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/search/nccl_search.hpp"
 #include "nccl_tables.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "models/nccl/call_plan.hpp"
+#include "models/nccl/tuner/call_plan.hpp"
 #include "nccl_communicators.hpp"
 #include "sanitized.hpp"
 

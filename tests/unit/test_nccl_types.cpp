@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "models/nccl/types.hpp"
-#include "sim/error.hpp"
+#include "models/nccl/base/types.hpp"
+#include "sim/base/error.hpp"
 
 using namespace fabricast;
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "error_text.hpp"
-#include "models/io/load.hpp"
-#include "models/io/read_nccl_xml.hpp"
-#include "models/nccl/nccl_search.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/search/nccl_search.hpp"
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "error_text.hpp"
-#include "models/hardware/carriers.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/network.hpp"
-#include "sim/random.hpp"
+#include "models/hardware/networks/carriers.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/bench/network.hpp"
+#include "sim/base/random.hpp"
 #include "simulation_cases.hpp"
 
 using namespace fabricast;

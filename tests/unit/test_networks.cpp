@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "error_text.hpp"
-#include "models/io/read_nccl_xml.hpp"
-#include "models/nccl/communicator.hpp"
-#include "models/nccl/network.hpp"
-#include "models/nccl/post_costs.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/node/network.hpp"
+#include "models/nccl/schedules/post_costs.hpp"
 #include "nccl_communicators.hpp"
 #include "simulation_cases.hpp"
 

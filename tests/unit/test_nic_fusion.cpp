@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "error_text.hpp"
-#include "models/io/load.hpp"
-#include "models/nccl/communicator.hpp"
-#include "models/nccl/network.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/node/network.hpp"
 #include "nccl_cases.hpp"
-#include "sim/machine.hpp"
+#include "sim/links/machine.hpp"
 #include "simulation_cases.hpp"
 
 using namespace fabricast;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gathered.hpp"
-#include "models/nccl/assembly.hpp"
-#include "models/nccl/head_program.hpp"
+#include "models/nccl/programs/head_program.hpp"
+#include "models/nccl/schedules/assembly.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 #include "tests/unit/sanitized.hpp"

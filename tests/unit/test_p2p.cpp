@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "models/nccl/p2p_message.hpp"
-#include "models/nccl/p2p_rounds.hpp"
+#include "models/nccl/sendrecv/p2p_message.hpp"
+#include "models/nccl/sendrecv/p2p_rounds.hpp"
 #include "nccl_cases.hpp"
 #include "nccl_vectors.hpp"
 

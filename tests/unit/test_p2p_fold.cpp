@@ -3,8 +3,8 @@
 // seeded random environments.
 
 #include "fold_cases.hpp"
-#include "models/nccl/communicator.hpp"
-#include "models/nccl/gpu_kernels.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
 #include "sanitized.hpp"
 
 using namespace fabricast;

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "error_text.hpp"
-#include "models/nccl/gpu_kernels.hpp"
-#include "models/nccl/p2p_call.hpp"
-#include "models/nccl/p2p_simulation.hpp"
+#include "models/nccl/communicator/p2p_call.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
+#include "models/nccl/run/p2p_simulation.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 #include "tests/unit/sanitized.hpp"

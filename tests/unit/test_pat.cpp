@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/pat_program.hpp"
-#include "models/nccl/pat_steps.hpp"
+#include "models/nccl/programs/pat_program.hpp"
+#include "models/nccl/programs/pat_steps.hpp"
 #include "nccl_cases.hpp"
 #include "nccl_vectors.hpp"
 

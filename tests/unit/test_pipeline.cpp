@@ -5,9 +5,9 @@
 #include <map>
 #include <tuple>
 
-#include "models/training/pipeline.hpp"
-#include "models/training/stream_graph.hpp"
-#include "sim/error.hpp"
+#include "models/training/step/pipeline.hpp"
+#include "models/training/step/stream_graph.hpp"
+#include "sim/base/error.hpp"
 
 using namespace fabricast;
 

@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "error_text.hpp"
-#include "models/io/load.hpp"
-#include "models/io/load_workloads.hpp"
-#include "models/studies/step.hpp"
-#include "models/training/rank_groups.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/studies/training/step.hpp"
+#include "models/training/calls/rank_groups.hpp"
 #include "tests/unit/sanitized.hpp"
 #include "training_cases.hpp"
 

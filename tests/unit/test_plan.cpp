@@ -7,11 +7,11 @@
 #include <random>
 
 #include "error_text.hpp"
-#include "models/io/csv_table.hpp"
-#include "models/io/load.hpp"
-#include "models/studies/plan.hpp"
-#include "models/training/rank_groups.hpp"
-#include "models/training/step_chunks.hpp"
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/training/plan.hpp"
+#include "models/training/calls/rank_groups.hpp"
+#include "models/training/step/step_chunks.hpp"
 #include "tests/unit/sanitized.hpp"
 #include "training_cases.hpp"
 

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/ring_links.hpp"
-#include "models/nccl/ring_program.hpp"
-#include "models/nccl/tree_links.hpp"
-#include "models/nccl/tree_program.hpp"
+#include "models/nccl/programs/ring_program.hpp"
+#include "models/nccl/programs/tree_program.hpp"
+#include "models/nccl/wiring/ring_links.hpp"
+#include "models/nccl/wiring/tree_links.hpp"
 #include "nccl_cases.hpp"
 #include "nccl_vectors.hpp"
 #include "tests/unit/sanitized.hpp"

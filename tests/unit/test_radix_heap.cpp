@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/radix_heap.hpp"
+#include "sim/base/radix_heap.hpp"
 
 using namespace fabricast;
 

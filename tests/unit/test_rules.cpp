@@ -4,10 +4,10 @@
 
 #include <doctest/doctest.h>
 
-#include "models/io/load.hpp"
-#include "models/studies/rules.hpp"
-#include "models/studies/rules_baseline.hpp"
-#include "models/studies/rules_text.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/rules/rules.hpp"
+#include "models/studies/rules/rules_baseline.hpp"
+#include "models/studies/rules/rules_text.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "models/studies/scenario.hpp"
+#include "models/studies/scenario/scenario.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "error_text.hpp"
-#include "models/io/load.hpp"
-#include "models/studies/serve.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/training/serve.hpp"
 
 using namespace fabricast;
 

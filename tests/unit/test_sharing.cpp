@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nccl_cases.hpp"
-#include "sim/executor.hpp"
+#include "sim/machines/executor.hpp"
 
 using namespace fabricast;
 using namespace fabricast::testing;

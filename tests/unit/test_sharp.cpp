@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "models/hardware/sharp.hpp"
-#include "models/nccl/communicator.hpp"
+#include "models/hardware/cluster/sharp.hpp"
+#include "models/nccl/communicator/communicator.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 

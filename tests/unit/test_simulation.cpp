@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-#include "models/nccl/transport.hpp"
+#include "models/nccl/call/transport.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 

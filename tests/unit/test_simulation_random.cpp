@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/ring_links.hpp"
-#include "models/nccl/ring_ops.hpp"
-#include "models/nccl/transport.hpp"
-#include "models/nccl/tree_links.hpp"
+#include "models/nccl/call/transport.hpp"
+#include "models/nccl/programs/ring_ops.hpp"
+#include "models/nccl/wiring/ring_links.hpp"
+#include "models/nccl/wiring/tree_links.hpp"
 #include "nccl_cases.hpp"
 #include "nccl_tables.hpp"
 #include "simulation_cases.hpp"

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/studies/bench.hpp"
+#include "models/studies/bench/bench.hpp"
 #include "nccl_cases.hpp"
 #include "tests/unit/error_text.hpp"
 

@@ -12,10 +12,10 @@
 #include <tuple>
 #include <vector>
 
-#include "models/nccl/timeline_recorder.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/timeline_json.hpp"
-#include "sim/executor.hpp"
+#include "models/nccl/run/timeline_recorder.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/bench/timeline_json.hpp"
+#include "sim/machines/executor.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <map>
 
-#include "models/nccl/communicator.hpp"
-#include "models/nccl/gpu_kernels.hpp"
-#include "models/nccl/together.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
+#include "models/nccl/run/together.hpp"
 #include "nccl_cases.hpp"
 #include "simulation_cases.hpp"
 #include "tests/unit/sanitized.hpp"

@@ -9,14 +9,14 @@
 #include <string>
 
 #include "error_text.hpp"
-#include "models/io/import_node.hpp"
-#include "models/io/load.hpp"
-#include "models/io/nccl_xml.hpp"
-#include "models/io/read_nccl_xml.hpp"
-#include "models/io/topo_formats.hpp"
-#include "models/io/topo_text.hpp"
-#include "models/nccl/communicator.hpp"
-#include "models/nccl/simulation.hpp"
+#include "models/io/nccl_xml/nccl_xml.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topo_views/topo_text.hpp"
+#include "models/io/topologies/import_node.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/run/simulation.hpp"
 
 using namespace fabricast;
 

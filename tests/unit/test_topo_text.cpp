@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/io/load.hpp"
-#include "models/io/topo_text.hpp"
+#include "models/io/topo_views/topo_text.hpp"
+#include "models/io/topologies/load.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

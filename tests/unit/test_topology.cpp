@@ -8,9 +8,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/io/embedded.hpp"
-#include "models/io/load.hpp"
-#include "models/io/nccl_xml.hpp"
+#include "models/io/formats/embedded.hpp"
+#include "models/io/nccl_xml/nccl_xml.hpp"
+#include "models/io/topologies/load.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/hardware/node_graph.hpp"
-#include "models/io/load.hpp"
+#include "models/hardware/node/node_graph.hpp"
+#include "models/io/topologies/load.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 

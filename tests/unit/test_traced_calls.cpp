@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/io/text_file.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/traced_calls.hpp"
-#include "models/training/collective_times.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/training/traced_calls.hpp"
+#include "models/training/calls/collective_times.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

@@ -1,9 +1,9 @@
 // Layouts that go together or not, and memory per GPU against published figures.
 #include <doctest/doctest.h>
 
-#include "models/io/load_workloads.hpp"
-#include "models/training/memory.hpp"
-#include "sim/error.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/training/model/memory.hpp"
+#include "sim/base/error.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "models/io/load.hpp"
-#include "models/io/load_workloads.hpp"
-#include "models/studies/step.hpp"
-#include "models/studies/validate_steps.hpp"
-#include "models/training/rank_groups.hpp"
-#include "sim/error.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/studies/training/step.hpp"
+#include "models/studies/training/validate_steps.hpp"
+#include "models/training/calls/rank_groups.hpp"
+#include "sim/base/error.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;

@@ -1,8 +1,8 @@
 // Parameters and FLOPs against published numbers, and readers of model files.
 #include <doctest/doctest.h>
 
-#include "models/io/load_workloads.hpp"
-#include "sim/error.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "sim/base/error.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "models/io/load.hpp"
-#include "models/nccl/members.hpp"
-#include "models/nccl/transport.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/base/members.hpp"
+#include "models/nccl/call/transport.hpp"
 
 using namespace fabricast;
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "models/io/tuner_csv.hpp"
-#include "models/studies/tuner_rules.hpp"
+#include "models/io/algorithms/tuner_csv.hpp"
+#include "models/studies/cutover/tuner_rules.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/io/unit_text.hpp"
 #include "tests/unit/error_text.hpp"
+#include "text/unit_text.hpp"
 
 using namespace fabricast;
 

@@ -9,19 +9,19 @@
 #include <string>
 #include <vector>
 
-#include "models/io/csv_table.hpp"
-#include "models/io/load.hpp"
-#include "models/io/quoting.hpp"
-#include "models/io/read_measured.hpp"
-#include "models/io/topo_formats.hpp"
-#include "models/nccl/communicator.hpp"
-#include "models/studies/alpha_beta.hpp"
-#include "models/studies/bench.hpp"
-#include "models/studies/call_cost.hpp"
-#include "models/studies/validate_score.hpp"
-#include "models/studies/validate_text.hpp"
+#include "models/io/bands/read_measured.hpp"
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/studies/accuracy/alpha_beta.hpp"
+#include "models/studies/accuracy/validate_score.hpp"
+#include "models/studies/accuracy/validate_text.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/shared/call_cost.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
+#include "text/quoting.hpp"
 
 using namespace fabricast;
 

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "models/io/load_variables.hpp"
-#include "models/nccl/env.hpp"
+#include "models/io/workloads/load_variables.hpp"
+#include "models/nccl/environment/env.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

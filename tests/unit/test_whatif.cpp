@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/studies/scenario.hpp"
-#include "models/studies/whatif_text.hpp"
+#include "models/studies/scenario/scenario.hpp"
+#include "models/studies/whatif/whatif_text.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;

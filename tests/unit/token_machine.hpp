@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/machine.hpp"
+#include "sim/links/machine.hpp"
 
 namespace fabricast::testing {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Transformers of publications that are no presets, and layouts, for tests.
 
-#include "models/training/layout.hpp"
+#include "models/training/model/layout.hpp"
 
 namespace fabricast::test {
 

@@ -1,0 +1,53 @@
+#pragma once
+// How the network is simulated: the rung, the routing, and what else is under way on it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/hardware/cluster/cluster.hpp"
+#include "sim/links/outage.hpp"
+
+namespace fabricast {
+
+enum class Rung : std::uint8_t {
+  chunk,  ///< slices through links that serve in order of arrival
+  flow,   ///< fluids that share all links max-min fairly
+  packet  ///< packets through the fabric, port to port; nodes inside stay on `chunk`
+};
+
+/// As users write them: "chunk", "flow", "packet"; "static", "ecmp", "adaptive", "spray".
+const char* to_text(Rung rung);
+const char* to_text(Routing routing);
+std::vector<std::string> rung_words();
+std::vector<std::string> routing_words();
+std::optional<Rung> rung_from_text(std::string_view text);
+std::optional<Routing> routing_from_text(std::string_view text);
+
+/// Others' bytes on a link of the fabric for as long as the run takes.
+struct BackgroundLoad {
+  LinkId link{};
+  double share = 0;  ///< of the link's rate that they would take, 0..1
+  std::uint8_t priority = 0;
+};
+
+struct NetworkPlan {
+  Rung rung = Rung::chunk;
+  Routing routing = Routing::by_destination;
+  bool pooled = false;        ///< adaptive, over the cluster's pools of cables
+  int queue_pairs = 1;        ///< of a connection
+  bool split = false;         ///< every slice goes over all of them; else they take turns
+  std::uint8_t priority = 0;  ///< of the job's own bytes; the highest first
+  std::vector<BackgroundLoad> background;
+  Retry retry;  ///< packet
+  EcmpSeeds seeds;
+
+  /// Do slices leave the executor?
+  bool carries() const {
+    return rung != Rung::chunk || (routing != Routing::by_destination && !pooled);
+  }
+};
+
+}  // namespace fabricast

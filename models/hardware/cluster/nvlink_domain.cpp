@@ -1,0 +1,111 @@
+#include "models/hardware/cluster/nvlink_domain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace fabricast {
+namespace {
+
+/// "0008:01:00.0" of tray 2 is "200000008:01:00.0": the tray's number in front of the PCI domain.
+std::string busid_of_tray(const std::string& busid, int tray) {
+  if (tray == 0 || busid.empty()) return busid;
+  const std::size_t domain = busid.find(':');
+  return fmt::format("{:x}{:0>8}{}", tray, busid.substr(0, domain), busid.substr(domain));
+}
+
+/// Another number for each tray.
+std::string hex_of_tray(const std::string& hex, int tray) {
+  constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;  // odd, so no two trays meet
+  if (tray == 0) return hex;
+  std::uint64_t value = 0;
+  const std::size_t digits = hex.starts_with("0x") ? 2 : 0;
+  std::from_chars(hex.data() + digits, hex.data() + hex.size(), value, 16);
+  return fmt::format("0x{:x}", value + kStep * static_cast<std::uint64_t>(tray));
+}
+
+class Tray {
+ public:
+  Tray(const NodeType& type, int tray, int gpus) : type_(type), tray_(tray), gpus_(gpus) {}
+
+  void add_to(NodeType& out) {
+    int numa_step = 1;
+    for (const CpuConfig& cpu : type_.cpus) numa_step = std::max(numa_step, cpu.numa + 1);
+    for (CpuConfig cpu : type_.cpus) {
+      cpu.tray = tray_;
+      cpu.numa += tray_ * numa_step;
+      cpu.host_hash = hex_of_tray(cpu.host_hash, tray_);
+      out.cpus.push_back(std::move(cpu));
+    }
+    for (const PciConfig& root : type_.pci) {
+      if (takes_part(root)) out.pci.push_back(changed(root));
+    }
+  }
+
+ private:
+  /// In the order of the file, which is that of ranks unless `dev` says otherwise.
+  bool takes_part(const PciConfig& config) {
+    if (config.kind != PciConfig::Kind::gpu || gpus_ == 0) return true;
+    return (config.dev >= 0 ? config.dev : seen_++) < gpus_;
+  }
+
+  PciConfig changed(const PciConfig& config) {
+    PciConfig out = config;
+    out.tray = tray_;
+    out.busid = busid_of_tray(config.busid, tray_);
+    if (!config.guid.empty()) out.guid = hex_of_tray(config.guid, tray_);
+    for (PciConfig::Nvlink& link : out.nvlinks) {
+      const bool to_switch =
+          std::any_of(type_.nvswitches.begin(), type_.nvswitches.end(),
+                      [&](const NvSwitchConfig& chip) { return chip.busid == link.target; });
+      if (link.target.find(':') != std::string::npos && !to_switch)
+        link.target = busid_of_tray(link.target, tray_);
+    }
+    out.children.clear();
+    for (const PciConfig& child : config.children) {
+      if (takes_part(child)) out.children.push_back(changed(child));
+    }
+    return out;
+  }
+
+  const NodeType& type_;
+  int tray_, gpus_;
+  int seen_ = 0;  ///< GPUs so far
+};
+
+int gpu_count(const std::vector<PciConfig>& elements) {
+  int gpus = 0;
+  for (const PciConfig& one : elements)
+    gpus += one.kind == PciConfig::Kind::gpu ? 1 : gpu_count(one.children);
+  return gpus;
+}
+
+}  // namespace
+
+int trays_per_domain(const NodeType& type, int nodes) {
+  const int most = type.domain_nodes;
+  if (nodes <= most) return std::max(nodes, 1);
+  const int below = nodes / most * most;
+  if (below == nodes) return most;
+  throw Error(
+      fmt::format("{} nodes of {} do not fill NVLink domains of {}", nodes, type.name, most),
+      fmt::format("{} or {} do, or any number up to {}; NCCL_MNNVL_ENABLE=0 makes every node "
+                  "one of its own",
+                  below, below + most, most));
+}
+
+NodeType join_trays(const NodeType& type, int trays, int gpus) {
+  if (const int known = gpu_count(type.pci); gpus > known) {
+    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", gpus, type.name, known),
+                "lower --gpus-per-node, or raise --nodes");
+  }
+  NodeType out = type;
+  out.trays = trays;
+  out.cpus.clear();
+  out.pci.clear();
+  for (int tray = 0; tray < trays; ++tray) Tray(type, tray, gpus).add_to(out);
+  return out;
+}
+
+}  // namespace fabricast

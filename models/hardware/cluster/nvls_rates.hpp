@@ -1,0 +1,24 @@
+#pragma once
+// What the hardware reaches in NVLS, by GPU generation: a bound of a GPU's links, which all
+// channels share, and what one block copies.
+
+#include "models/hardware/cluster/cluster.hpp"
+#include "sim/links/machine.hpp"
+
+namespace fabricast {
+
+struct NvlsRates {
+  /// Share of what stores reach of the links to the NVSwitches that multimem loads and stores
+  /// reach.
+  double efficiency = 1;
+  Bandwidth copy_rate;  ///< of a block's scatter and of its gather, each; all heads together
+  Duration overhead;    ///< of these, for one chunk of every head
+};
+
+/// Of one GPU.
+NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software);
+
+/// What multimem adds on the links of a node, of the slowest of its GPUs.
+MultimemWire multimem_wire(const NodeGraph& node);
+
+}  // namespace fabricast

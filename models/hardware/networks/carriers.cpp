@@ -1,0 +1,127 @@
+#include "models/hardware/networks/carriers.hpp"
+
+#include <algorithm>
+
+#include "models/hardware/cluster/nvls_rates.hpp"
+#include "sim/links/machine.hpp"
+
+namespace fabricast {
+
+FabricCarrier::FabricCarrier(const Cluster& cluster, const NetworkPlan& plan)
+    : cluster_(cluster), plan_(plan), multimem_(multimem_wire(cluster.node())) {}
+
+CutWay FabricCarrier::cut(std::span<const std::uint32_t> links) const {
+  CutWay out;
+  for (const std::uint32_t marked : links) {
+    const std::uint32_t link = marked & kLinkBits;
+    if (cluster_.is_fabric_link(LinkId{link})) {
+      out.fabric.push_back(link);
+    } else {
+      (out.fabric.empty() ? out.before : out.after).push_back(link);
+    }
+  }
+  return out;
+}
+
+std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
+  const auto id = static_cast<std::uint32_t>(ways_.size());
+  Way& way = ways_.emplace_back();
+  Duration step;
+  for (const std::uint32_t link : links) {
+    if ((link & kBeside) == 0) {
+      way.latency += step;
+      step = {};
+    }
+    step = std::max(step, cluster_.link(LinkId{link & kLinkBits}).latency);
+  }
+  way.latency += step;
+  way.multimem = std::ranges::any_of(links, is_multimem);
+  const CutWay parts = cut(links);
+  std::uint32_t* number = nullptr;
+  if (!parts.fabric.empty()) number = &queue_pairs_[{parts.fabric.front(), parts.fabric.back()}];
+  for (int i = 0; i < plan_.queue_pairs; ++i) lay(parts, number != nullptr ? (*number)++ : 0);
+  return id;
+}
+
+std::vector<std::vector<std::uint32_t>> FabricCarrier::routes(
+    const std::vector<std::uint32_t>& fabric, std::uint32_t queue_pair) const {
+  if (plan_.routing == Routing::by_destination) return {fabric};
+  const Cluster::FabricEnd from = cluster_.link_from(LinkId{fabric.front()});
+  const Cluster::FabricEnd to = cluster_.link_to(LinkId{fabric.back()});
+  const auto& nics = cluster_.node().nics();
+  const auto from_node = static_cast<int>(from.node), to_node = static_cast<int>(to.node);
+  const VertexId from_nic = nics[from.rail].vertex, to_nic = nics[to.rail].vertex;
+  const auto ids = [](const std::vector<LinkId>& links) {
+    std::vector<std::uint32_t> out;
+    for (const LinkId link : links) out.push_back(index_of(link));
+    return out;
+  };
+  if (plan_.routing == Routing::ecmp)
+    return {
+        ids(cluster_.hashed_route(from_node, from_nic, to_node, to_nic, queue_pair, plan_.seeds))};
+  std::vector<std::vector<std::uint32_t>> out;
+  const std::uint32_t ways = cluster_.fabric_ways(from_node, from_nic, to_node, to_nic);
+  for (std::uint32_t way = 0; way < ways; ++way)
+    out.push_back(ids(cluster_.fabric_way(from_node, from_nic, to_node, to_nic, way)));
+  return out;
+}
+
+void FabricCarrier::send(std::uint32_t id, Instant at, Bytes wire) {
+  // NCCL splits into multiples of this (src/transport/net_ib.cc, ncclIbMultiSend).
+  constexpr std::int64_t kAlign = 128;
+  Way& way = ways_[id];
+  if (way.multimem) wire = multimem_(wire);
+  const std::uint64_t slice = way.first + way.slices.size();
+  const auto pairs = static_cast<std::uint32_t>(plan_.queue_pairs);
+  way.slices.push_back({1, at});
+  if (!plan_.split) {
+    const auto turn = static_cast<std::uint32_t>(slice % pairs);
+    return post({id * pairs + turn, slice, wire}, at);
+  }
+  const std::int64_t piece = ((wire.count + pairs - 1) / pairs + kAlign - 1) / kAlign * kAlign;
+  std::int64_t left = wire.count;
+  for (std::uint32_t i = 0; i < pairs && (i == 0 || left > 0); ++i) {
+    if (i > 0) ++way.slices.back().parts;
+    const Bytes part{std::min(piece, left)};
+    left -= part.count;
+    post({id * pairs + i, slice, part}, at);
+  }
+}
+
+void FabricCarrier::done(std::uint32_t queue_pair, std::uint64_t number, Instant at) {
+  mix_digest(digest_, (static_cast<std::uint64_t>(at.ps) << 20) ^ queue_pair);
+  const std::uint32_t id = queue_pair / static_cast<std::uint32_t>(plan_.queue_pairs);
+  Way& way = ways_[id];
+  Slice& slice = way.slices[number - way.first];
+  slice.at = std::max(slice.at, at);
+  --slice.parts;
+  while (!way.slices.empty() && way.slices.front().parts == 0) {
+    const Instant arrived = way.slices.front().at;
+    arrivals_.emplace_back(id, arrived);
+    way.slices.pop_front();
+    ++way.first;
+    if (!way.slices.empty()) way.slices.front().at = std::max(way.slices.front().at, arrived);
+  }
+}
+
+bool FabricCarrier::report(const OnArrival& on_arrival) {
+  if (arrivals_.empty()) return false;
+  std::vector<std::pair<std::uint32_t, Instant>> arrivals;
+  arrivals.swap(arrivals_);
+  for (const auto& [way, at] : arrivals) on_arrival(way, at);
+  return true;
+}
+
+std::unique_ptr<Carrier> make_carrier(const Cluster& cluster, const NetworkPlan& plan) {
+  switch (plan.rung) {
+    case Rung::chunk:
+      return make_server_carrier(cluster, plan);
+    case Rung::flow:
+      return make_flow_carrier(cluster, plan);
+    case Rung::packet:
+      return make_packet_carrier(cluster, plan);
+  }
+  return nullptr;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,86 @@
+#pragma once
+// The rungs of the network as carriers of slices (sim/links/carrier.hpp), for a machine whose first
+// links are those of the cluster. What they have in common stands here: queue pairs, ways, order.
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/hardware/cluster/network_plan.hpp"
+#include "sim/base/digest.hpp"
+#include "sim/links/carrier.hpp"
+#include "sim/links/machine.hpp"
+
+namespace fabricast {
+
+/// REQUIRES: plan.carries(). Throws Error where the rung cannot do what is asked.
+std::unique_ptr<Carrier> make_carrier(const Cluster& cluster, const NetworkPlan& plan);
+
+/// A way, cut where the fabric begins and ends. `fabric` is empty inside a node.
+struct CutWay {
+  std::vector<std::uint32_t> before, fabric, after;
+};
+
+class FabricCarrier : public Carrier {
+ public:
+  FabricCarrier(const Cluster& cluster, const NetworkPlan& plan);
+
+  bool takes(std::uint32_t link) const override {
+    return link < cluster_.links() &&
+           (plan_.rung == Rung::flow || cluster_.is_fabric_link(LinkId{link}));
+  }
+  std::uint32_t add_way(std::span<const std::uint32_t> links) final;
+  Duration latency(std::uint32_t way) const final { return ways_[way].latency; }
+  void send(std::uint32_t way, Instant at, Bytes wire) final;
+  std::uint64_t digest() const final { return digest_; }
+
+ protected:
+  /// All ways that its switches may pick between the ends of `fabric`: one by destination or by the
+  /// hash of the queue pair, else all shortest ones.
+  std::vector<std::vector<std::uint32_t>> routes(const std::vector<std::uint32_t>& fabric,
+                                                 std::uint32_t queue_pair) const;
+  /// A queue pair, numbered from 0. `number`: among those between the same two ports.
+  virtual void lay(const CutWay& way, std::uint32_t number) = 0;
+  /// Bytes of a slice; those of one queue pair come in order.
+  struct Part {
+    std::uint32_t queue_pair = 0;
+    std::uint64_t slice = 0;  ///< of its way, from 0
+    Bytes bytes;
+  };
+  virtual void post(const Part& part, Instant at) = 0;
+  /// The part's last byte is there at `at`.
+  void done(std::uint32_t queue_pair, std::uint64_t slice, Instant at);
+  /// Tells of what is done and in order; false when there is nothing.
+  bool report(const OnArrival& on_arrival);
+
+  const Cluster& cluster_;
+  const NetworkPlan plan_;
+
+ private:
+  struct Slice {
+    std::uint32_t parts = 0;  ///< that have yet to arrive
+    Instant at;
+  };
+  struct Way {
+    Duration latency;
+    bool multimem = false;    ///< inside a node; its bytes are then what the whole way carries
+    std::uint64_t first = 0;  ///< number of slices.front()
+    std::deque<Slice> slices;
+  };
+
+  CutWay cut(std::span<const std::uint32_t> links) const;
+
+  MultimemWire multimem_;
+  std::vector<Way> ways_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> queue_pairs_;  ///< by port links
+  std::vector<std::pair<std::uint32_t, Instant>> arrivals_;
+  std::uint64_t digest_ = 0xcbf29ce484222325u;
+};
+
+std::unique_ptr<Carrier> make_server_carrier(const Cluster& cluster, const NetworkPlan& plan);
+std::unique_ptr<Carrier> make_flow_carrier(const Cluster& cluster, const NetworkPlan& plan);
+std::unique_ptr<Carrier> make_packet_carrier(const Cluster& cluster, const NetworkPlan& plan);
+
+}  // namespace fabricast

@@ -1,0 +1,350 @@
+#include "models/hardware/node/compose_node.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::array<std::pair<NodeKind, std::string_view>, 6> kKinds = {
+    {{NodeKind::nvswitch, "nvswitch"},
+     {NodeKind::nvlink_mesh, "nvlink-mesh"},
+     {NodeKind::nvlink_pairs, "nvlink-pairs"},
+     {NodeKind::pcie, "pcie"},
+     {NodeKind::nvl72, "nvl72"},
+     {NodeKind::single, "single"}}};
+
+/// What servers with this GPU are made of.
+struct Platform {
+  std::string_view gpu, cpu, pcie_switch = {}, nvswitch = {};
+  int nvswitches = 0;
+  bool pairs = false;              ///< two GPUs with their NICs on one PCIe switch of two levels
+  int cpus = 2;                    ///< NUMA nodes that have GPUs; Grace is part of the superchip
+  std::string_view mesh_cpu = {};  ///< where its NVLinks join GPUs directly; empty = cpu
+};
+
+// Makers' pages of DGX-2, DGX A100, DGX H100, DGX B200, DGX B300 and GH200; servers for PCIe cards
+// vary, theirs are one of the two makers' CPUs of the card's time.
+constexpr std::array kPlatforms = {
+    Platform{"V100_SXM2_32", "Intel_8168", "PEX9797", "NVSwitch1", 6, true},
+    Platform{"V100_PCIe", "Intel_8168", "PEX9797"},
+    Platform{"RTX_2080_Ti", "Intel_8168", "PEX9797"},
+    Platform{"T4", "Intel_8168", "PEX9797"},
+    Platform{"A100_SXM4_40", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4,
+             "AMD_Milan_7543"},
+    Platform{"A100_SXM4_80", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4,
+             "AMD_Milan_7543"},
+    Platform{"A800_SXM4_80", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4},
+    Platform{"A100_PCIE_80", "AMD_Milan_7543", "PEX88000"},
+    Platform{"A40", "AMD_Milan_7543", "PEX88000"},
+    Platform{"RTX_A6000", "AMD_Milan_7543", "PEX88000"},
+    Platform{"H100_SXM5", "Intel_8480C", "PEX89144", "NVSwitch3", 4},
+    Platform{"H200_SXM", "Intel_8480C", "PEX89144", "NVSwitch3", 4},
+    Platform{"H100_PCIE", "AMD_Genoa_9654", "PEX89144"},
+    Platform{"H100_NVL", "AMD_Genoa_9654", "PEX89144"},
+    Platform{"L40S", "Intel_8480C", "PEX89144"},
+    Platform{"RTX_4090", "AMD_Genoa_9654", "PEX89144"},
+    Platform{"B200_SXM", "Intel_8570", "PEX89144", "NVSwitch4", 2},
+    Platform{"B300_SXM", "Intel_8570", "ConnectX-8_switch", "NVSwitch4", 2},
+    Platform{"RTX_6000D", "AMD_Turin_9755", "ConnectX-8_switch"},
+    Platform{"GB200", "Grace", {}, "NVSwitch4", 1},
+    Platform{"GB300", "Grace", {}, "NVSwitch4", 1},
+    Platform{"GH200", "Grace"},
+    Platform{"GB10", "Grace"}};
+
+// A rack: 18 trays on 18 NVSwitch chips, which NVML and NCCL see as one device far away.
+constexpr int kRackTrays = 18, kRackChips = 18;
+constexpr std::string_view kRackSwitch = "fffffff:ff:ff.0";
+
+/// The first so many GPUs of a socket are on root ports; more share PCIe switches of so many each.
+constexpr int kRootPortGpus = 2, kSwitchGpus = 4;
+
+const Platform& platform_of(const std::string& gpu) {
+  const auto found = std::ranges::find(kPlatforms, gpu, &Platform::gpu);
+  if (found != kPlatforms.end()) return *found;
+  throw Error(fmt::format("no server with {} is known here", gpu),
+              "write its topology as YAML (docs/topologies.md)");
+}
+
+class Composer {
+ public:
+  Composer(const NodeShape& shape, const PartsCatalogue& parts)
+      : shape_(shape), parts_(parts), platform_(platform_of(shape.gpu)) {}
+
+  NodeType compose() {
+    check();
+    node_.name = to_text(shape_);
+    node_.title = node_.name;
+    if (shape_.kind == NodeKind::nvswitch) add_nvswitches();
+    if (shape_.kind == NodeKind::nvl72) add_rack();
+    add_cpus(cpus());
+    if (has_own_switches()) {
+      add_switched();
+    } else {
+      add_direct();
+    }
+    return std::move(node_);
+  }
+
+ private:
+  int nvlinks() const { return parts_.gpus.at(shape_.gpu).nvlink_links; }
+
+  void check() const {
+    const auto fail = [&](const std::string& why) {
+      throw Error(fmt::format("{}: {}", to_text(shape_), why));
+    };
+    if (!parts_.gpus.contains(shape_.gpu)) fail("the GPU is not in the parts catalogue");
+    if (shape_.nics > 0 && !parts_.nics.contains(shape_.nic))
+      fail("the NIC is not in the parts catalogue");
+    switch (shape_.kind) {
+      case NodeKind::nvswitch:
+      case NodeKind::nvl72:
+        if (platform_.nvswitches == 0) fail("this GPU is on no NVSwitches");
+        if ((shape_.kind == NodeKind::nvl72) != is_grace()) fail("this GPU is in no such node");
+        break;
+      case NodeKind::nvlink_mesh:
+        if (shape_.gpus < 2 || nvlinks() < shape_.gpus - 1)
+          fail(fmt::format("{} NVLinks do not reach {} other GPUs", nvlinks(), shape_.gpus - 1));
+        break;
+      case NodeKind::nvlink_pairs:
+        if (shape_.gpus % 2 != 0) fail("cards in pairs are even in number");
+        if (nvlinks() == 0) fail("this GPU takes no NVLink bridge");
+        break;
+      case NodeKind::single:
+        if (shape_.gpus != 1) fail("it is one GPU");
+        break;
+      case NodeKind::pcie:
+        break;
+    }
+  }
+
+  bool is_grace() const { return platform_.cpu == "Grace"; }
+  /// HGX boards; PCIe cards that have a NIC each, beside them.
+  bool has_own_switches() const {
+    return shape_.kind == NodeKind::nvswitch ||
+           (shape_.kind == NodeKind::pcie && shape_.nics >= shape_.gpus && !is_grace());
+  }
+  int cpus() const {
+    if (shape_.kind == NodeKind::nvl72) return (shape_.gpus + 1) / 2;
+    if (is_grace()) return shape_.gpus;
+    if (shape_.kind == NodeKind::nvswitch) return std::min(platform_.cpus, (shape_.gpus + 1) / 2);
+    if (shape_.kind == NodeKind::nvlink_mesh) return 1;
+    return shape_.gpus > kRootPortGpus ? 2 : 1;
+  }
+
+  /// Domain of the CPU, buses in the order of the file.
+  std::string next_busid(std::size_t cpu) {
+    return fmt::format("{:04x}:{:02x}:00.0", cpu, ++buses_[cpu]);
+  }
+
+  void add_nvswitches() {
+    for (int i = 0; i < platform_.nvswitches; ++i) {
+      NvSwitchConfig chip;
+      chip.name = fmt::format("nvswitch{}", i);
+      chip.part = platform_.nvswitch;
+      chip.busid = fmt::format("ffff:{:02x}:00.0", i + 1);
+      node_.nvswitches.push_back(std::move(chip));
+    }
+  }
+
+  void add_rack() {
+    NvSwitchConfig chips;
+    chips.name = "nvswitch0";
+    chips.part = platform_.nvswitch;
+    chips.busid = kRackSwitch;
+    chips.chips = kRackChips;
+    node_.nvswitches.push_back(std::move(chips));
+    node_.domain_nodes = kRackTrays;
+  }
+
+  void add_cpus(int count) {
+    buses_.resize(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      CpuConfig cpu;
+      const bool is_mesh = shape_.kind == NodeKind::nvlink_mesh && !platform_.mesh_cpu.empty();
+      cpu.part = is_mesh ? platform_.mesh_cpu : platform_.cpu;
+      cpu.name = fmt::format("cpu{}", i);
+      cpu.numa = i;
+      cpu.affinity = "ffffffff";  // words of 32 cores, highest first
+      for (int word = 0; word < i; ++word) cpu.affinity += ",00000000";
+      cpu.host_hash = "0x5bd1e995a1c0ffee";
+      node_.cpus.push_back(std::move(cpu));
+    }
+  }
+
+  /// The NVLinks of a GPU to each NVSwitch. What does not divide goes to the middle ones for even
+  /// GPUs and to the outer ones for odd GPUs, as on HGX H100: 4 5 5 4 and 5 4 4 5.
+  std::vector<PciConfig::Nvlink> links_to_switches(int gpu) const {
+    const int chips = platform_.nvswitches, rest = nvlinks() % chips;
+    std::vector<PciConfig::Nvlink> out;
+    for (int i = 0; i < chips; ++i)
+      out.push_back({fmt::format("nvswitch{}", i), nvlinks() / chips});
+    for (int i = 0; i < rest; ++i)
+      ++out[static_cast<std::size_t>((i + (gpu % 2 == 0 ? 1 : chips - 1)) % chips)].count;
+    return out;
+  }
+
+  std::vector<PciConfig::Nvlink> links_of(int gpu) const {
+    switch (shape_.kind) {
+      case NodeKind::nvswitch:
+      case NodeKind::nvl72:
+        return links_to_switches(gpu);
+      case NodeKind::nvlink_mesh: {
+        std::vector<PciConfig::Nvlink> out;
+        for (int peer = 0; peer < shape_.gpus; ++peer) {
+          if (peer != gpu)
+            out.push_back({fmt::format("gpu{}", peer), nvlinks() / (shape_.gpus - 1)});
+        }
+        return out;
+      }
+      case NodeKind::nvlink_pairs:
+        return {{fmt::format("gpu{}", gpu ^ 1), nvlinks()}};
+      case NodeKind::pcie:
+      case NodeKind::single:
+        return {};
+    }
+    return {};
+  }
+
+  PciConfig gpu(int index, std::size_t cpu) {
+    PciConfig out;
+    out.kind = PciConfig::Kind::gpu;
+    out.part = shape_.gpu;
+    out.name = fmt::format("gpu{}", index);
+    out.busid = next_busid(cpu);
+    out.nvlinks = links_of(index);
+    out.c2c = parts_.gpus.at(shape_.gpu).c2c_links;
+    return out;
+  }
+
+  PciConfig pcie_switch(std::size_t cpu) {
+    PciConfig out;
+    out.kind = PciConfig::Kind::pcie_switch;
+    out.part = platform_.pcie_switch;
+    out.busid = next_busid(cpu);
+    return out;
+  }
+
+  PciConfig nic(std::size_t cpu) {
+    PciConfig out;
+    out.kind = PciConfig::Kind::nic;
+    out.part = shape_.nic;
+    out.name = fmt::format("mlx5_{}", nics_);
+    out.busid = next_busid(cpu);
+    out.guid = fmt::format("0x9a3f5e0003{:04x}00", nics_++);
+    out.speed = shape_.nic_rate;
+    out.network = shape_.network;
+    return out;
+  }
+
+  /// NICs that stand beside this GPU: k NICs are spread evenly over n GPUs.
+  int nics_beside(int gpu) const {
+    const auto before = [&](int g) { return (g * shape_.nics + shape_.gpus - 1) / shape_.gpus; };
+    return before(gpu + 1) - before(gpu);
+  }
+
+  void add_root(std::size_t cpu, PciConfig root) {
+    root.cpu = node_.cpus[cpu].name;
+    node_.pci.push_back(std::move(root));
+  }
+
+  std::size_t cpu_of(int gpu) const {
+    return static_cast<std::size_t>(gpu) * node_.cpus.size() /
+           static_cast<std::size_t>(shape_.gpus);
+  }
+
+  /// A PCIe switch with one GPU and its NICs.
+  PciConfig gpu_switch(int index, std::size_t cpu) {
+    PciConfig out = pcie_switch(cpu);
+    const int count = nics_beside(index);
+    for (int i = 0; i < count; ++i) out.children.push_back(nic(cpu));
+    out.children.push_back(gpu(index, cpu));
+    return out;
+  }
+
+  void add_switched() {
+    for (int index = 0; index < shape_.gpus; ++index) {
+      const std::size_t cpu = cpu_of(index);
+      if (!platform_.pairs) {
+        add_root(cpu, gpu_switch(index, cpu));
+        continue;
+      }
+      PciConfig pair = pcie_switch(cpu);
+      pair.children.push_back(gpu_switch(index, cpu));
+      if (index + 1 < shape_.gpus && cpu_of(index + 1) == cpu)
+        pair.children.push_back(gpu_switch(++index, cpu));
+      add_root(cpu, std::move(pair));
+    }
+  }
+
+  /// GPUs on root ports, or many of them on PCIe switches; NICs on root ports of their own.
+  void add_direct() {
+    const int per_cpu = shape_.gpus / static_cast<int>(node_.cpus.size());
+    const bool shared = shape_.kind == NodeKind::pcie && per_cpu > kRootPortGpus;
+    for (int index = 0; index < shape_.gpus; ++index) {
+      const std::size_t cpu = cpu_of(index);
+      if (!shared) {
+        add_root(cpu, gpu(index, cpu));
+        continue;
+      }
+      PciConfig group = pcie_switch(cpu);
+      const int end = std::min(index + kSwitchGpus, shape_.gpus);
+      group.children.push_back(gpu(index, cpu));
+      while (index + 1 < end && cpu_of(index + 1) == cpu)
+        group.children.push_back(gpu(++index, cpu));
+      add_root(cpu, std::move(group));
+    }
+    for (int i = 0; i < shape_.nics; ++i) {
+      const std::size_t cpu =
+          static_cast<std::size_t>(i) * node_.cpus.size() / static_cast<std::size_t>(shape_.nics);
+      add_root(cpu, nic(cpu));
+    }
+  }
+
+  const NodeShape& shape_;
+  const PartsCatalogue& parts_;
+  const Platform& platform_;
+  NodeType node_;
+  std::vector<int> buses_;  ///< used so far, by CPU
+  int nics_ = 0;
+};
+
+}  // namespace
+
+NodeKind node_kind_from_text(std::string_view text) {
+  std::vector<std::string> known;
+  for (const auto& [kind, name] : kKinds) {
+    if (name == text) return kind;
+    known.emplace_back(name);
+  }
+  throw Error(fmt::format("unknown kind of node \"{}\"", text), hint_nearest(text, known));
+}
+
+std::string_view to_text(NodeKind kind) {
+  for (const auto& [known, name] : kKinds) {
+    if (known == kind) return name;
+  }
+  return "";
+}
+
+std::string to_text(const NodeShape& shape) {
+  std::string out = fmt::format("{} x {} {}", shape.gpus, shape.gpu, to_text(shape.kind));
+  if (shape.nics == 0) return out;
+  out += fmt::format(", {} x {}", shape.nics, shape.nic);
+  if (shape.nic_rate.bytes_per_s > 0) out += " " + to_bits_text(shape.nic_rate);
+  return shape.network ? fmt::format("{} ({})", out, to_text(*shape.network)) : out;
+}
+
+NodeType compose_node(const NodeShape& shape, const PartsCatalogue& parts) {
+  return Composer(shape, parts).compose();
+}
+
+}  // namespace fabricast

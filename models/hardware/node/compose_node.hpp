@@ -1,0 +1,48 @@
+#pragma once
+// A node type from a few words: so many GPUs of one part, how they are joined, so many NICs. The
+// layout is that of common servers (docs/validate.md); the presets in topologies/ are drawn after
+// the same machines, with their own bus ids.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/hardware/node/node_type.hpp"
+#include "models/hardware/parts/parts.hpp"
+
+namespace fabricast {
+
+/// How the GPUs of a node are joined.
+enum class NodeKind : std::uint8_t {
+  nvswitch,      ///< HGX: all GPUs on NVSwitches
+  nvlink_mesh,   ///< direct NVLinks between every two GPUs
+  nvlink_pairs,  ///< PCIe cards, two and two joined by a bridge
+  pcie,          ///< PCIe cards without NVLink
+  nvl72,         ///< a tray of an NVL72 rack
+  single         ///< one GPU
+};
+/// "nvlink-mesh", ...; throws Error with the nearest name.
+NodeKind node_kind_from_text(std::string_view text);
+std::string_view to_text(NodeKind kind);
+
+struct NodeShape {
+  std::string gpu;  ///< part
+  NodeKind kind{};
+  int gpus = 1;
+  std::string nic;  ///< part; unused without NICs
+  int nics = 0;
+  Bandwidth nic_rate;                   ///< 0 = the part's
+  std::optional<NetKind> network = {};  ///< where it is not the part's
+
+  bool operator==(const NodeShape&) const = default;
+};
+
+/// Short and unique: "4 x A100_SXM4_80 nvlink-mesh, 2 x Cassini 200 Gb/s".
+std::string to_text(const NodeShape& shape);
+
+/// CPUs, PCIe switches and NVSwitches are those that the GPU comes with. NICs are spread evenly: a
+/// GPU with an own PCIe switch has its NICs there. Throws Error for what no such server has (a mesh
+/// with fewer links than peers, an odd number of cards in pairs, a GPU without NVSwitches, ...).
+NodeType compose_node(const NodeShape& shape, const PartsCatalogue& parts);
+
+}  // namespace fabricast

@@ -1,0 +1,180 @@
+#pragma once
+// The typed parts catalogue: what a node or a fabric is composed of. Plain structs, filled by
+// models/io from topologies/parts.yaml (every number there carries unit, source and status).
+// All rates are one direction.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "models/hardware/parts/networks.hpp"
+#include "sim/base/units.hpp"
+
+namespace fabricast {
+
+/// NCCL's protocols, in NCCL's order (src/include/device.h).
+enum class Protocol : std::uint8_t { ll, ll128, simple };
+inline constexpr int kProtocols = 3;
+inline constexpr std::array<Protocol, kProtocols> kAllProtocols = {Protocol::ll, Protocol::ll128,
+                                                                   Protocol::simple};
+
+/// Identification of a PCI function, as text of NCCL's topology XML ("0x10de").
+struct PciIds {
+  std::string device_class, vendor, device, subsystem_vendor, subsystem_device;
+  bool operator==(const PciIds&) const = default;
+};
+
+/// What a CPU says of itself, as NCCL's topology XML has it.
+struct CpuIdentity {
+  std::string arch, vendor;  ///< "x86_64", "GenuineIntel"
+  int family_id = 0, model_id = 0;
+  bool operator==(const CpuIdentity&) const = default;
+};
+
+/// One PCIe generation: raw rate of a lane after encoding, and what a large DMA reaches of it.
+struct PcieGen {
+  int gen = 0;
+  std::string speed_text;   ///< as sysfs and NCCL write it: "32.0 GT/s PCIe"
+  Bandwidth effective_x16;  ///< payload rate of 16 lanes, measured or derived; scales with width
+};
+
+struct GpuPart {
+  std::string name;
+  int sm = 0;                          ///< compute capability, 90 = 9.0
+  int nvlink_links = 0;                ///< 0 = none
+  Bandwidth nvlink_per_link;           ///< after encoding, one direction
+  double nvlink_store_efficiency = 0;  ///< share of it that SM stores reach (store overhead), 0..1
+  Duration nvlink_latency;             ///< GPU to GPU without an NVSwitch between them
+  int c2c_links = 0;                   ///< NVLink-C2C to the CPU of its superchip; 0 = none
+  Bandwidth c2c_per_link;              ///< one direction, as the driver tells NCCL
+  double c2c_efficiency = 0;           ///< share of it that large copies reach, 0..1
+  Duration c2c_latency;                ///< GPU to CPU, one way
+  int pcie_gen = 0;
+  int pcie_width = 16;
+  /// What one channel (thread block) copies or reduces per second, data bytes, by Protocol.
+  std::array<Bandwidth, kProtocols> copy_rate{};
+  PciIds ids;
+};
+
+struct NicPart {
+  std::string name;
+  Bandwidth port_rate;  ///< signalling rate for data, 400 Gb/s = 50 GB/s
+  double goodput = 0;   ///< share of port_rate that large messages reach, 0..1
+  Duration latency;     ///< per side: doorbell to wire, wire to memory
+  NetKind network = NetKind::ib;
+  double reported_latency_us = 0;  ///< what the plugin tells NCCL's tuning model; 0 = nothing
+  int pcie_gen = 0;
+  int pcie_width = 16;
+  PciIds ids;
+};
+
+struct CpuPart : CpuIdentity {
+  std::string name;
+  Bandwidth socket_rate;    ///< PCIe peer traffic over the socket link, one direction
+  Duration socket_latency;  ///< extra one way latency of crossing it
+  Duration root_latency;    ///< one way through the root complex
+  Bandwidth memory_rate;    ///< DRAM of the socket, reads and writes together; 0 = never limits
+  /// Share of a root port's DMA rate that a GPU's loads from host memory reach, and what goes from
+  /// one root port to another; 0 = never limits.
+  double root_share = 0;
+  /// What a launch with LL takes on such hosts, in place of the software's; other protocols take as
+  /// much more as there.
+  std::optional<Duration> launch;
+};
+
+struct PcieSwitchPart {
+  std::string name;
+  Duration latency;
+  int pcie_gen = 0;
+  int pcie_width = 16;
+  PciIds ids;
+};
+
+struct NvSwitchPart {
+  std::string name;
+  Duration latency;  ///< GPU egress port to GPU ingress port, links included
+};
+
+/// In-network aggregation of a switch (SHARP), streaming trees only.
+struct SharpPart {
+  int trees_per_subnet = 0;  ///< 0 = the switch cannot do it
+  int trees_per_switch = 0;  ///< active at the same time
+  Duration level_latency;    ///< aggregate and forward, one way
+  double line_rate = 0;      ///< share of a port's rate that a tree reaches
+};
+
+struct FabricSwitchPart {
+  std::string name;
+  int radix = 0;
+  Bandwidth port_rate;
+  Duration latency;                      ///< port to port, ingress FEC included
+  Bytes packet_payload, packet_headers;  ///< of a full packet: what headers leave of a port's rate
+  bool ethernet = false;                 ///< else InfiniBand
+  SharpPart sharp;
+};
+
+/// Kinds of hop between two workers: NCCL's transports P2P (over NVLink, over PCIe), SHM and NET.
+enum class HopKind : std::uint8_t { nvlink, pcie, shm, net };
+inline constexpr int kHopKinds = 4;
+
+/// Costs of one protocol, by HopKind where arrays. Sources in parts.yaml.
+struct ProtocolCosts {
+  Duration launch;   ///< once per operation: NCCL's base latency
+  Bytes first_pass;  ///< data of a slice that the overhead covers, of a whole block
+  std::array<Duration, kHopKinds> overhead{};  ///< worker busy per primitive, before its bytes move
+  /// Flag to poll beyond the wire; occupies nobody. Inside a node: for NET see NetworkCosts.
+  std::array<Duration, kHopKinds - 1> sync{};
+};
+
+/// Host software, one set for all nodes.
+struct SoftwareCosts {
+  /// Of one operation, on hosts with this CPU.
+  Duration launch(Protocol p, const CpuPart& cpu) const {
+    const Duration ll = protocol[static_cast<std::size_t>(Protocol::ll)].launch;
+    return protocol[static_cast<std::size_t>(p)].launch - ll + cpu.launch.value_or(ll);
+  }
+
+  std::array<ProtocolCosts, kProtocols> protocol{};
+  std::array<NetworkCosts, kNetKinds> network{};  ///< by NetKind
+  Duration launch_per_gpu;          ///< launches of one process serialise: T >= GPUs * this
+  double tree_copy_share = 1;       ///< copy rate of a tree worker / that of a whole block
+  Bandwidth nvls_copy_rate;         ///< of a block in NVLS: of its scatter and of its gather, each
+  double nvls_tree_copy_share = 1;  ///< of that rate in NVLSTree
+  Duration collnet_sync;            ///< from a result in the receiver's slot to the flag seen
+  double ll_lane_share = 0;  ///< least share of a block's LL rate that one send or receive reaches
+};
+
+struct Cable {
+  Duration delay_per_metre;
+  Duration optics;  ///< per transceiver; two per optical cable
+};
+
+/// Where figures come from. Only what is assumed may have no url.
+struct Source {
+  std::string what, url;
+};
+
+/// Shape of the fabric that nodes hang on when none is named.
+struct DefaultFabric {
+  int leaf_down = 0;  ///< NIC ports per leaf
+  int nodes_per_rack = 0;
+  double node_leaf_metres = 0, leaf_spine_metres = 0;
+};
+
+struct PartsCatalogue {
+  std::map<std::string, Source> sources;
+  std::map<int, PcieGen> pcie;
+  std::map<std::string, GpuPart> gpus;
+  std::map<std::string, NicPart> nics;
+  std::map<std::string, CpuPart> cpus;
+  std::map<std::string, PcieSwitchPart> pcie_switches;
+  std::map<std::string, NvSwitchPart> nvswitches;
+  std::map<std::string, FabricSwitchPart> fabric_switches;
+  std::map<std::string, Cable> cables;
+  SoftwareCosts software;
+  DefaultFabric default_fabric;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,60 @@
+#pragma once
+// The file of NCCL's example tuner plugin (plugins/tuner/example of 2.28 and later,
+// ext-tuner/example of 2.27.5: plugin.c): which algorithm, protocol and number of channels a call
+// takes. Read as the plugin reads it, quirks included.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/nccl/base/types.hpp"
+
+namespace fabricast {
+
+inline constexpr std::int64_t kAnyTunerSize = INT64_MAX;
+/// The first release whose example plugin reads a file; that of older ones reads none.
+inline constexpr NcclVersion kTunerFileSince{27, 5};
+
+/// One line. -1: any, or of `channels`: "keep", which the plugin takes for 1.
+struct TunerRule {
+  Collective collective = Collective::all_reduce;
+  std::int64_t bytes_min = 0, bytes_max = kAnyTunerSize;  ///< both inclusive; of the larger buffer
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  int channels = -1;
+  int nodes = -1, ranks = -1;
+  int operations = -1;  ///< of the group that share the decision
+  int registered = -1;  ///< buffers: 0, 1
+
+  bool operator==(const TunerRule&) const = default;
+};
+
+/// As the plugin does it: lines of `#` and empty ones are skipped, as are those of fewer than eight
+/// fields; words it does not know are allreduce, ring and simple; a line of 256 characters or more
+/// is read as several.
+std::vector<TunerRule> parse_tuner_csv(std::string_view text);
+
+/// A call as the plugin is asked.
+struct TunerCall {
+  Collective collective = Collective::all_reduce;
+  std::int64_t bytes = 0;
+  int nodes = 1, ranks = 1;
+  int operations = 1;
+  bool registered = false;
+};
+
+struct TunerAnswer {
+  std::optional<TunerRule> rule;  ///< nothing matched: NCCL's own choice
+  int channels = 1;               ///< what NCCL is told: 1 unless a rule says a number
+};
+/// The first rule that matches and whose algorithm and protocol are to be had.
+TunerAnswer tuner_answer(const std::vector<TunerRule>& rules, const TunerCall& call,
+                         const std::function<bool(Algorithm, Protocol)>& is_there);
+
+/// With all ten fields.
+std::string tuner_csv_line(const TunerRule& rule);
+
+}  // namespace fabricast

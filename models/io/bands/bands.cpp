@@ -1,0 +1,141 @@
+#include "models/io/bands/bands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace fabricast {
+namespace {
+
+constexpr double kLow = 0.1, kHigh = 0.9;
+/// A group's own quantiles count as its runs, its parent's as so many.
+constexpr double kParentRuns = 4;
+
+using Key = std::tuple<std::string, std::string, std::string, std::size_t>;
+
+Key key_of(const BandKey& key) { return {key.hardware, key.network, key.collective, key.range}; }
+
+/// Values with the weight of their run shared among its points.
+struct Group {
+  BandKey key;
+  std::map<std::string, std::vector<double>> by_run;
+
+  double quantile(double share) const {
+    std::vector<std::pair<double, double>> values;
+    for (const auto& [run, ratios] : by_run) {
+      for (const double ratio : ratios)
+        values.emplace_back(ratio, 1 / static_cast<double>(ratios.size()));
+    }
+    std::ranges::sort(values);
+    // Each value stands in the middle of its weight; between two of them linearly.
+    const double wanted = share * static_cast<double>(by_run.size());
+    double sum = 0, at_before = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double at = sum + values[i].second / 2;
+      if (at >= wanted) {
+        if (i == 0) return values[i].first;
+        const double part = (wanted - at_before) / (at - at_before);
+        return values[i - 1].first + part * (values[i].first - values[i - 1].first);
+      }
+      sum += values[i].second;
+      at_before = at;
+    }
+    return values.back().first;
+  }
+};
+
+using Groups = std::map<Key, Group>;
+
+void add(Groups& groups, const BandKey& key, const BandSample& sample) {
+  Group& group = groups[key_of(key)];
+  group.key = key;
+  group.by_run[sample.run].push_back(sample.log_ratio);
+}
+
+/// From a key to the next wider one; nothing above all of a range.
+std::optional<BandKey> parent(BandKey key) {
+  if (!key.collective.empty()) {
+    key.collective.clear();
+  } else if (!key.hardware.empty()) {
+    key.hardware.clear();
+  } else if (!key.network.empty()) {
+    key.network.clear();
+  } else {
+    return std::nullopt;
+  }
+  return key;
+}
+
+const Band* find(const std::vector<Band>& bands, const BandKey& key) {
+  const auto found = std::ranges::find(bands, key, &Band::key);
+  return found == bands.end() ? nullptr : &*found;
+}
+
+Band band_of(const Group& group, const Band* wider) {
+  Band out{group.key, group.quantile(kLow), group.quantile(kHigh),
+           static_cast<int>(group.by_run.size())};
+  if (wider != nullptr) {
+    const double own = out.runs / (out.runs + kParentRuns);
+    out.lower = own * out.lower + (1 - own) * std::log(wider->lower);
+    out.upper = own * out.upper + (1 - own) * std::log(wider->upper);
+  }
+  out.lower = std::exp(out.lower);
+  out.upper = std::exp(out.upper);
+  return out;
+}
+
+}  // namespace
+
+BandTable make_bands(const std::vector<BandSample>& samples) {
+  Groups groups, extrapolated;
+  for (const BandSample& sample : samples) {
+    for (std::optional<BandKey> key = sample.key; key; key = parent(*key))
+      add(groups, *key, sample);
+    if (sample.extrapolated) add(extrapolated, {"", "", "", sample.key.range}, sample);
+  }
+  BandTable out;
+  // Blanks sort first: a parent stands before its children.
+  for (const auto& [key, group] : groups) {
+    const std::optional<BandKey> above = parent(group.key);
+    out.bands.push_back(band_of(group, above ? find(out.bands, *above) : nullptr));
+  }
+  for (const auto& [key, group] : extrapolated) out.extrapolated.push_back(band_of(group, nullptr));
+  return out;
+}
+
+std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted) {
+  for (std::optional<BandKey> key = wanted; key; key = parent(*key)) {
+    const Band* const band = find(table.bands, *key);
+    if (band == nullptr) continue;
+    FoundBand out{band->lower, band->upper, !key->hardware.empty(), band->runs, {}};
+    const std::string runs = fmt::format("{} run{}", band->runs, band->runs == 1 ? "" : "s");
+    const bool one_node = key->network == "none";
+    if (out.measured) {
+      out.basis = fmt::format("{} of {}{}", runs, key->hardware,
+                              one_node ? ", one node" : " " + key->network);
+    } else {
+      out.basis = fmt::format("extrapolated from {} on other hardware", runs);
+      if (!key->network.empty()) out.basis += one_node ? ", one node" : " with " + key->network;
+      if (const Band* const new_hardware = find(table.extrapolated, {"", "", "", wanted.range})) {
+        out.lower = std::min(out.lower, new_hardware->lower);
+        out.upper = std::max(out.upper, new_hardware->upper);
+      }
+    }
+    // Where nearly all runs lie on one side, the prediction is an end of the band.
+    out.lower = std::min(out.lower, 1.0);
+    out.upper = std::max(out.upper, 1.0);
+    return out;
+  }
+  return std::nullopt;
+}
+
+std::string band_line(std::size_t range, const FoundBand& band) {
+  return fmt::format("  {:<13} {:+3.0f} .. {:+3.0f} %  {}\n", kSizeRangeNames[range],
+                     100 * (band.lower - 1), 100 * (band.upper - 1), band.basis);
+}
+
+}  // namespace fabricast

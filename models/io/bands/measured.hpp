@@ -1,0 +1,50 @@
+#pragma once
+// Measured runs of nccl-tests, as runs.csv and points.csv hold them (docs/validate.md says what
+// each column means).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/nccl/base/types.hpp"
+#include "sim/base/error.hpp"
+
+namespace fabricast {
+
+/// One sweep of one collective on one machine. Texts are as in the file; blank = not known.
+struct MeasuredRun {
+  Place place;
+  std::string id;
+  Collective collective{};
+  std::string gpu_model, node_kind, net_kind;
+  std::optional<int> gpus_per_node, nics_per_node, nic_gbps;  ///< what the node has
+  int nodes = 1, ranks = 1;
+  std::string nccl_version, env_kv, algorithm, flags, process_mode, source;
+  bool sharp = false;
+  bool scored = true;  ///< fit to be scored; without the column all are
+};
+
+/// One row of a table of nccl-tests.
+struct MeasuredPoint {
+  std::size_t run = 0;
+  Bytes size;            ///< as printed
+  std::string datatype;  ///< nccl-tests' name
+  double time_us = 0;    ///< out of place; from algbw or busbw where no time was published
+};
+
+struct MeasuredPair {
+  std::string what;  ///< what was changed
+  std::size_t run = 0, baseline = 0;
+  Bytes size;             ///< about
+  bool is_busbw = false;  ///< the ratio is one of bus bandwidths, else of times
+  double ratio = 0;       ///< run / baseline
+};
+
+struct Measurements {
+  std::vector<MeasuredRun> runs;
+  std::vector<MeasuredPoint> points;
+  std::vector<MeasuredPair> pairs;
+  int points_without_size = 0, points_without_time = 0;
+};
+
+}  // namespace fabricast

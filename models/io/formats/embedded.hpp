@@ -1,0 +1,22 @@
+#pragma once
+// The data files as they were when the program was built: topologies/, workloads/ and the
+// catalogue of environment variables.
+
+#include <span>
+#include <string_view>
+
+namespace fabricast {
+
+struct EmbeddedFile {
+  std::string_view name;  ///< without folder and extension: "dgx-h100", "parts"
+  std::string_view text;
+};
+
+/// In the order of their file names.
+std::span<const EmbeddedFile> embedded_topologies();
+std::span<const EmbeddedFile> embedded_workloads();
+
+/// models/nccl/environment/variables.yaml
+std::string_view embedded_variables();
+
+}  // namespace fabricast

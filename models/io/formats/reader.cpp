@@ -1,0 +1,296 @@
+#include "models/io/formats/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "text/quoting.hpp"
+#include "text/unit_text.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+namespace {
+
+std::string_view name_of(YamlNode::Kind kind) {
+  switch (kind) {
+    case YamlNode::Kind::null:
+      return "nothing";
+    case YamlNode::Kind::scalar:
+      return "a single value";
+    case YamlNode::Kind::sequence:
+      return "a list";
+    case YamlNode::Kind::mapping:
+      return "a mapping (key: value)";
+  }
+  return {};
+}
+
+[[noreturn]] void fail_unsourced(Place place) {
+  throw Error(std::move(place), "a figure needs its source",
+              "write {value: ..., source: KEY, status: ...} with a key of \"sources\"");
+}
+
+}  // namespace
+
+Reader::Reader(const YamlNode& node, std::string file, std::string path)
+    : node_(&node), file_(std::move(file)), path_(std::move(path)) {
+  if (node.kind != YamlNode::Kind::mapping) {
+    throw Error(Place{file_, node.line, path_},
+                fmt::format("{} is expected here, not {}", name_of(YamlNode::Kind::mapping),
+                            name_of(node.kind)));
+  }
+}
+
+bool Reader::has(std::string_view key) const {
+  return std::find(node_->keys.begin(), node_->keys.end(), key) != node_->keys.end();
+}
+
+bool Reader::is_mapping(std::string_view key) const {
+  const auto found = std::find(node_->keys.begin(), node_->keys.end(), key);
+  return found != node_->keys.end() &&
+         node_->items[static_cast<std::size_t>(found - node_->keys.begin())].kind ==
+             YamlNode::Kind::mapping;
+}
+
+const YamlNode* Reader::value(std::string_view key) {
+  asked_.emplace_back(key);
+  const auto found = std::find(node_->keys.begin(), node_->keys.end(), key);
+  if (found == node_->keys.end()) return nullptr;
+  return &node_->items[static_cast<std::size_t>(found - node_->keys.begin())];
+}
+
+const YamlNode& Reader::required(std::string_view key, YamlNode::Kind kind) {
+  const YamlNode* found = value(key);
+  if (found == nullptr) throw Error(place(), fmt::format("missing key \"{}\"", key));
+  if (found->kind != kind) {
+    fail(key, fmt::format("{} is expected here, not {}", name_of(kind), name_of(found->kind)));
+  }
+  return *found;
+}
+
+template <class Parse>
+auto Reader::parsed(std::string_view key, Parse parse) {
+  const std::string& text = scalar(key);
+  try {
+    return parse(text);
+  } catch (const Error& e) {
+    throw Error(place(key), e.what());
+  }
+}
+
+std::string Reader::paragraphs(std::string_view key) {
+  std::string text = scalar(key);
+  while (text.ends_with('\n')) text.pop_back();  // which YAML's | and > leave
+  if (text.empty()) fail(key, "the text is empty");
+  return text;
+}
+
+std::string Reader::text(std::string_view key) {
+  std::string text = paragraphs(key);
+  if (const auto control = control_in(text))
+    fail(key, fmt::format("{} in a text of one line", *control), "leave it out");
+  return text;
+}
+
+std::string Reader::prose(std::string_view key) {
+  std::string text = paragraphs(key);
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return text;
+}
+
+std::string Reader::prose(std::string_view key, std::string_view otherwise) {
+  return has(key) ? prose(key) : (value(key), std::string(otherwise));
+}
+
+std::string Reader::text(std::string_view key, std::string_view otherwise) {
+  return has(key) ? text(key) : (value(key), std::string(otherwise));
+}
+
+bool Reader::flag(std::string_view key, bool otherwise) {
+  if (!has(key)) return value(key), otherwise;
+  const std::string& word = scalar(key);
+  if (word != "true" && word != "false") {
+    fail(key, fmt::format("\"{}\" is neither true nor false", word));
+  }
+  return word == "true";
+}
+
+int Reader::whole(std::string_view key, int min, int max) {
+  const std::string& word = scalar(key);
+  long long number = 0;
+  const auto [at, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (at != word.data() + word.size() || problem == std::errc::invalid_argument) {
+    fail(key, fmt::format("\"{}\" is not a whole number", word));
+  }
+  const bool fits = problem == std::errc{};
+  if (fits && number < min) fail(key, fmt::format("{} is too small: at least {}", word, min));
+  if (!fits || number > max) fail(key, fmt::format("{} is too large: at most {}", word, max));
+  return static_cast<int>(number);
+}
+
+int Reader::whole(std::string_view key, int min, int max, int otherwise) {
+  return has(key) ? whole(key, min, max) : (value(key), otherwise);
+}
+
+double Reader::number(std::string_view key, double min, double max) {
+  const std::string& word = scalar(key);
+  double number = 0;
+  const auto [at, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (at != word.data() + word.size() || problem != std::errc{}) {
+    fail(key, fmt::format("\"{}\" is not a number", word));
+  }
+  if (!(number >= min && number <= max)) {
+    fail(key, fmt::format("{} is out of range: {} to {}", word, min, max));
+  }
+  return number;
+}
+
+Bandwidth Reader::bandwidth(std::string_view key) {
+  const Bandwidth rate = parsed(key, parse_bandwidth);
+  if (rate.bytes_per_s == 0) fail(key, "a bandwidth must be more than 0");
+  return rate;
+}
+Duration Reader::duration(std::string_view key) { return parsed(key, parse_duration); }
+Bytes Reader::bytes(std::string_view key) { return parsed(key, parse_bytes); }
+double Reader::metres(std::string_view key) { return parsed(key, parse_metres); }
+double Reader::flop_rate(std::string_view key) {
+  const double rate = parsed(key, parse_flop_rate);
+  if (rate == 0) fail(key, "a rate of FLOPs must be more than 0");
+  return rate;
+}
+
+std::size_t Reader::choice(std::string_view key, const std::vector<std::string>& words) {
+  const std::string& word = scalar(key);
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) {
+    fail(key, fmt::format("unknown word \"{}\"", word), hint_nearest(word, words));
+  }
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+Reader Reader::child(std::string_view key) {
+  return Reader(required(key, YamlNode::Kind::mapping), file_, path_of(key));
+}
+
+std::vector<Reader> Reader::children(std::string_view key) {
+  std::vector<Reader> out;
+  if (!has(key)) return value(key), out;
+  const YamlNode& list = required(key, YamlNode::Kind::sequence);
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    out.emplace_back(list.items[i], file_, fmt::format("{}[{}]", path_of(key), i));
+  }
+  return out;
+}
+
+std::vector<std::string> Reader::texts(std::string_view key) {
+  std::vector<std::string> out;
+  if (!has(key)) return value(key), out;
+  for (const YamlNode& item : required(key, YamlNode::Kind::sequence).items) {
+    if (item.kind != YamlNode::Kind::scalar) fail(key, "a list of words is expected");
+    out.push_back(item.text);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, Reader>> Reader::table(std::string_view key) {
+  std::vector<std::pair<std::string, Reader>> out;
+  if (!has(key)) return value(key), out;
+  const YamlNode& mapping = required(key, YamlNode::Kind::mapping);
+  for (std::size_t i = 0; i < mapping.items.size(); ++i) {
+    const std::string& name = mapping.keys[i];
+    out.emplace_back(name,
+                     Reader(mapping.items[i], file_, fmt::format("{}.{}", path_of(key), name)));
+  }
+  return out;
+}
+
+std::string Reader::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+}
+
+Place Reader::place() const { return {file_, node_->line, path_}; }
+
+Place Reader::place(std::string_view key) const {
+  const auto found = std::find(node_->keys.begin(), node_->keys.end(), key);
+  if (found == node_->keys.end()) return place();
+  return {file_, node_->key_lines[static_cast<std::size_t>(found - node_->keys.begin())],
+          path_of(key)};
+}
+
+void Reader::fail(std::string_view key, std::string what, std::string hint) const {
+  throw Error(place(key), std::move(what), std::move(hint));
+}
+
+void Reader::finish() const {
+  for (std::size_t i = 0; i < node_->keys.size(); ++i) {
+    const std::string& key = node_->keys[i];
+    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    throw Error(Place{file_, node_->key_lines[i], path_}, fmt::format("unknown key \"{}\"", key),
+                hint_nearest(key, asked_));
+  }
+}
+
+template <class Get>
+auto Figures::figure(Reader& in, std::string_view key, Get get) const {
+  if (in.has(key) && !in.is_mapping(key)) fail_unsourced(in.place(key));
+  Reader figure = in.child(key);
+  auto value = get(figure);
+  check_source(figure);
+  figure.finish();
+  return value;
+}
+
+Bandwidth Figures::bandwidth(Reader& in, std::string_view key) const {
+  return figure(in, key, [](Reader& figure) { return figure.bandwidth("value"); });
+}
+Duration Figures::duration(Reader& in, std::string_view key) const {
+  return figure(in, key, [](Reader& figure) { return figure.duration("value"); });
+}
+Bytes Figures::bytes(Reader& in, std::string_view key) const {
+  return figure(in, key, [](Reader& figure) { return figure.bytes("value"); });
+}
+double Figures::metres(Reader& in, std::string_view key) const {
+  return figure(in, key, [](Reader& figure) { return figure.metres("value"); });
+}
+double Figures::flop_rate(Reader& in, std::string_view key) const {
+  return figure(in, key, [](Reader& figure) { return figure.flop_rate("value"); });
+}
+double Figures::number(Reader& in, std::string_view key, double min, double max) const {
+  return figure(in, key, [&](Reader& figure) { return figure.number("value", min, max); });
+}
+int Figures::whole(Reader& in, std::string_view key, int min, int max) const {
+  return figure(in, key, [&](Reader& figure) { return figure.whole("value", min, max); });
+}
+
+void Figures::check_source(Reader& in) const {
+  static const std::vector<std::string> statuses = {"datasheet", "nccl-source", "measured",
+                                                    "fitted",    "derived",     "assumed"};
+  if (!in.has("source")) fail_unsourced(in.place());
+  const std::string key = in.text("source");
+  const auto source = sources_.find(key);
+  if (source == sources_.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, unused] : sources_) known.push_back(name);
+    in.fail("source", fmt::format("unknown source \"{}\"", key), hint_nearest(key, known));
+  }
+  const std::size_t status = in.choice("status", statuses);
+  if (source->second.url.empty() && statuses[status] != "assumed") {
+    in.fail("source",
+            fmt::format("the source \"{}\" has no url: it can only back what is assumed", key));
+  }
+  in.prose("note", "");
+}
+
+void read_sources(Reader& in, std::map<std::string, Source>& sources) {
+  for (auto& [name, entry] : in.table("sources")) {
+    Source source;
+    source.what = entry.prose("what");
+    source.url = entry.text("url", "");
+    entry.finish();
+    sources[name] = std::move(source);
+  }
+}
+
+}  // namespace fabricast

@@ -1,0 +1,87 @@
+#include "models/io/formats/text_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "sim/base/error.hpp"
+
+namespace fabricast {
+namespace {
+
+/// Opened by whoever started this program, so that it has a writer that will end it.
+bool is_handed_over(std::string_view path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+/// What the path is where its text is not to be had; "" = it can be read.
+std::string_view what_it_is(const std::string& path) {
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path, problem);
+  using enum std::filesystem::file_type;
+  switch (status.type()) {
+    case directory:
+      return "is a directory";
+    case fifo:
+      return is_handed_over(path) ? "" : "is a named pipe, not a file";
+    case character:
+      return is_handed_over(path) || path == "/dev/null" ? "" : "is a device, not a file";
+    case block:
+      return "is a device, not a file";
+    case socket:
+      return "is a socket, not a file";
+    default:
+      return "";
+  }
+}
+
+[[noreturn]] void refuse_size(const std::string& name, std::size_t size_max) {
+  const std::string limit = size_max % (1u << 30) == 0 ? fmt::format("{} GiB", size_max >> 30)
+                                                       : fmt::format("{} MiB", size_max >> 20);
+  throw Error(Place{name, 0, {}}, "larger than " + limit);
+}
+
+}  // namespace
+
+bool is_large_file(const std::string& path) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(path, problem)) return false;
+  const std::uintmax_t size = std::filesystem::file_size(path, problem);
+  if (problem || size <= kTextSizeMax) return false;
+  if (size > kLogSizeMax) refuse_size(path, kLogSizeMax);
+  return true;
+}
+
+std::string begin_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(kTextSizeMax, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+std::string read_text_stream(std::istream& in, const std::string& name, std::size_t size_max) {
+  std::string text;
+  std::array<char, 1 << 16> block;
+  while (in && text.size() <= size_max) {
+    in.read(block.data(), block.size());
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (text.size() > size_max) refuse_size(name, size_max);
+  return text;
+}
+
+std::string read_text_file(const std::string& path, const std::string& hint, std::size_t size_max) {
+  if (const std::string_view what = what_it_is(path); !what.empty())
+    throw Error(Place{path, 0, {}}, std::string(what), hint);
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(Place{path, 0, {}}, "cannot be read", hint);
+  return read_text_stream(in, path, size_max);
+}
+
+}  // namespace fabricast

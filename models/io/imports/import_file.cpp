@@ -1,0 +1,123 @@
+#include "models/io/imports/import_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/io/formats/text_file.hpp"
+#include "models/io/imports/import_readers.hpp"
+#include "sim/base/error.hpp"
+#include "text/quoting.hpp"
+#include "text/text_table.hpp"
+
+namespace fabricast {
+
+namespace {
+
+using namespace import_readers;
+
+Error not_text(const std::string& file) {
+  return Error(Place{file, 0, {}}, "this is no text", "give the file as the tool printed it");
+}
+
+bool begins_like_json(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return begin != std::string::npos && (text[begin] == '{' || text[begin] == '[');
+}
+
+bool read_lines(const LogText& log, ImportedFile& out) {
+  return read_watchdog(log, out) || read_topo_matrix(log, out) || read_ib_ports(log, out) ||
+         read_ib_network(log, out);
+}
+
+/// What is above the size of anything that people write: a log or a trace.
+void read_large(const std::string& file, ImportedFile& out) {
+  if (begins_like_json(begin_of_file(file))) {
+    if (read_trace_file(file, out)) return;
+  } else {
+    const LogText log = read_log_file(file);
+    if (!log.is_text) throw not_text(file);
+    if (read_lines(log, out) || read_nccl_tests_lines(log, out) || read_nccl_log(log, out)) {
+      for (const std::string& what : log.removed) out.remark(what + " taken off");
+      return;
+    }
+  }
+  out.remark("nothing in it is known: docs/import.md lists what is");
+}
+
+/// The first reader that knows the file.
+void read(const std::string& text, const std::string& file, ImportedFile& out) {
+  if (read_xml(text, file, out)) return;
+  if (begins_like_json(text) && (read_nccl_tests(text, file, out) || read_trace(text, out))) return;
+  const LogText log = read_log(text);
+  for (const std::string& what : log.removed) out.remark(what + " taken off");
+  if (read_lines(log, out)) return;
+  out.remarks.clear();
+  if (read_nccl_tests(text, file, out)) return;
+  for (const std::string& what : log.removed) out.remark(what + " taken off");
+  if (read_nccl_log(log, out) || read_settings(text, file, out)) return;
+  out.remark("nothing in it is known: docs/import.md lists what is");
+}
+
+}  // namespace
+
+ImportedFile import_text(const std::string& text, const std::string& file) {
+  if (text.find('\0') != std::string::npos) throw not_text(file);
+  ImportedFile out;
+  read(text, file, out);
+  return out;
+}
+
+ImportedFile import_file(const std::string& file, const std::string& hint) {
+  if (!is_large_file(file)) return import_text(read_text_file(file, hint), file);
+  ImportedFile out;
+  read_large(file, out);
+  return out;
+}
+
+std::string import_report(const ImportedFile& read, const std::string& file) {
+  std::string out = fmt::format("{}: {}\n", file, read.kind.empty() ? "not known" : read.kind);
+  TextTable table("  ");
+  for (const ImportFinding& finding : read.found) table.add({finding.key, finding.value});
+  out += table.text();
+  if (!read.calls.empty()) {
+    TextTable calls("  ");
+    for (std::size_t i = 1; i < 6; ++i) calls.align_right(i);
+    calls.add({"call", "in", "out", "ranks", "start us", "us", "type", "group"});
+    for (const TracedCall& call : read.calls) {
+      calls.add({call.collective, std::to_string(call.in_elements),
+                 std::to_string(call.out_elements), std::to_string(call.group_size),
+                 fmt::format("{:.1f}", call.start_us), fmt::format("{:.1f}", call.duration_us),
+                 call.dtype, call.group});
+    }
+    out += calls.text();
+  }
+  for (const std::string& remark : read.remarks) out += fmt::format("  note: {}\n", remark);
+  return out;
+}
+
+std::string import_json(const ImportedFile& read, const std::string& file) {
+  using Json = nlohmann::ordered_json;
+  Json found = Json::object();
+  for (const ImportFinding& finding : read.found) found[finding.key] = finding.value;
+  Json calls = Json::array();
+  for (const TracedCall& call : read.calls) {
+    calls.push_back({{"collective", call.collective},
+                     {"in_elements", call.in_elements},
+                     {"out_elements", call.out_elements},
+                     {"dtype", call.dtype},
+                     {"group", call.group},
+                     {"group_size", call.group_size},
+                     {"start_us", call.start_us},
+                     {"duration_us", call.duration_us}});
+  }
+  const Json out = {{"file", file},
+                    {"kind", read.kind},
+                    {"found", std::move(found)},
+                    {"calls", std::move(calls)},
+                    {"notes", read.remarks}};
+  return json_document(out);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,128 @@
+#include "models/io/topologies/known_names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/formats/embedded.hpp"
+#include "models/io/formats/reader.hpp"
+#include "models/io/topologies/topology_name.hpp"
+#include "models/io/workloads/load_variables.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "text/quoting.hpp"
+#include "text/text_table.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// The embedded files of these kinds, as they call themselves.
+void add_files(const std::vector<std::string>& kinds, std::vector<KnownName>& out) {
+  for (const EmbeddedFile& file : embedded_topologies()) {
+    const std::string name(file.name);
+    const YamlNode tree = parse_yaml(std::string(file.text), name);
+    Reader in(tree, name);
+    const std::string kind = in.text("kind");
+    if (std::ranges::find(kinds, kind) != kinds.end())
+      out.push_back({name, kind, in.text("title")});
+  }
+}
+
+std::vector<KnownName> topologies() {
+  std::vector<KnownName> out;
+  add_files({"node", "cluster"}, out);
+  for (const TopologyAlias& alias : topology_aliases())
+    out.push_back({alias.name, "alias", fmt::format("is {}: {}", alias.is, alias.what)});
+  return out;
+}
+
+std::string gpu_text(const GpuPart& part) {
+  std::string out = fmt::format("sm {}", part.sm);
+  if (part.nvlink_links > 0)
+    out += fmt::format(", {} NVLinks of {}", part.nvlink_links, to_text(part.nvlink_per_link));
+  if (part.c2c_links > 0) out += ", NVLink-C2C";
+  return out + fmt::format(", PCIe gen{} x{}", part.pcie_gen, part.pcie_width);
+}
+
+std::vector<KnownName> parts_of(const PartsCatalogue& parts) {
+  std::vector<KnownName> out;
+  for (const auto& [name, part] : parts.gpus) out.push_back({name, "GPU", gpu_text(part)});
+  for (const auto& [name, part] : parts.nics)
+    out.push_back({name, "NIC",
+                   fmt::format("{} {}, PCIe gen{} x{}", to_bits_text(part.port_rate),
+                               to_text(part.network), part.pcie_gen, part.pcie_width)});
+  for (const auto& [name, part] : parts.cpus)
+    out.push_back({name, "CPU", fmt::format("{} {}", part.arch, part.vendor)});
+  for (const auto& [name, part] : parts.pcie_switches)
+    out.push_back({name, "PCIe switch", fmt::format("gen{}", part.pcie_gen)});
+  for (const auto& [name, part] : parts.nvswitches)
+    out.push_back({name, "NVSwitch", fmt::format("{} from port to port", to_text(part.latency))});
+  for (const auto& [name, part] : parts.fabric_switches)
+    out.push_back({name, "fabric switch",
+                   fmt::format("{} ports of {}, {}", part.radix, to_bits_text(part.port_rate),
+                               part.ethernet ? "Ethernet" : "InfiniBand")});
+  for (const auto& [name, cable] : parts.cables) out.push_back({name, "cable", ""});
+  return out;
+}
+
+std::vector<KnownName> frameworks() {
+  std::vector<KnownName> out;
+  for (const auto& [name, framework] : load_frameworks())
+    out.push_back(
+        {name, name.find(' ') == std::string::npos ? "framework" : "release", framework.title});
+  return out;
+}
+
+std::vector<KnownName> variables() {
+  std::vector<KnownName> out;
+  const VariableCatalogue catalogue = load_variables();
+  for (const Variable& variable : catalogue.all())
+    out.push_back({variable.name, variable.reader_text(), variable.effect});
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& subjects_with_names() {
+  static const std::vector<std::string> out = {"topologies", "fabrics",    "models",
+                                               "parts",      "frameworks", "variables"};
+  return out;
+}
+
+std::vector<KnownName> known_names(const std::string& subject, const PartsCatalogue& parts) {
+  std::vector<KnownName> out;
+  if (subject == "topologies") return topologies();
+  if (subject == "parts") return parts_of(parts);
+  if (subject == "frameworks") return frameworks();
+  if (subject == "variables") return variables();
+  if (subject == "fabrics") add_files({"fabric"}, out);
+  if (subject == "models")
+    for (const std::string& name : model_names())
+      out.push_back({name, "model", load_transformer(name).title});
+  return out;
+}
+
+std::string known_names_text(const std::vector<KnownName>& names) {
+  TextTable table;
+  for (const KnownName& one : names) table.add({one.name, one.kind, one.what});
+  return table.text();
+}
+
+std::string known_names_csv(const std::vector<KnownName>& names) {
+  std::string out = "name,kind,what\n";
+  for (const KnownName& one : names)
+    out += fmt::format("{},{},{}\n", csv_field(one.name), csv_field(one.kind), csv_field(one.what));
+  return out;
+}
+
+std::string known_names_json(const std::vector<KnownName>& names) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const KnownName& one : names)
+    out.push_back({{"name", one.name}, {"kind", one.kind}, {"what", one.what}});
+  return out.dump(2) + "\n";
+}
+
+}  // namespace fabricast

@@ -1,0 +1,314 @@
+#include "models/io/topologies/load.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "models/hardware/cluster/nvlink_domain.hpp"
+#include "models/io/formats/embedded.hpp"
+#include "models/io/formats/reader.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/io/topologies/import_node.hpp"
+#include "models/io/topologies/read_fabric.hpp"
+#include "models/io/topologies/tool_node.hpp"
+#include "models/io/topologies/topology_name.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr int kNodesMax = 1'000'000'000;  // the cluster itself says how many fit
+
+struct File {
+  std::string name;  ///< for messages
+  std::string text;
+  std::vector<NodeChanges> changes = {};  ///< of the node, one after the other
+};
+
+const EmbeddedFile* find_embedded(std::string_view name) {
+  const auto files = embedded_topologies();
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const EmbeddedFile& file) { return file.name == name; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+/// The names of embedded files of one of these kinds.
+std::vector<std::string> embedded_of_kind(const std::vector<std::string>& kinds) {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_topologies()) {
+    const std::string name(file.name);
+    const YamlNode tree = parse_yaml(std::string(file.text), name);
+    const std::string kind = Reader(tree, name).text("kind");
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) names.push_back(name);
+  }
+  return names;
+}
+
+const std::vector<std::string> kTopologyKinds = {"node", "cluster"};
+const std::vector<std::string> kFabricKinds = {"fabric"};
+
+/// A preset by name, else a file. `folder` is where relative paths start.
+File find_file(const std::string& name, const std::vector<std::string>& kinds,
+               std::string_view what, const std::filesystem::path& folder = {}) {
+  if (const EmbeddedFile* embedded = find_embedded(name)) {
+    return {fmt::format("topologies/{}.yaml", name), std::string(embedded->text)};
+  }
+  const std::filesystem::path path = folder / name;
+  std::error_code ignored;
+  if (!name.empty() && std::filesystem::exists(path, ignored)) {
+    return {path.string(), read_text_file(path.string())};
+  }
+  if (name.find_first_of("/.") != std::string::npos) {
+    throw Error(Place{path.string(), 0, {}}, "no such file");
+  }
+  std::vector<std::string> known = embedded_of_kind(kinds);
+  if (kinds != kFabricKinds)
+    for (const TopologyAlias& alias : topology_aliases()) known.push_back(alias.name);
+  throw Error(fmt::format("unknown {} \"{}\"", what, name), hint_nearest(name, known));
+}
+
+/// The file of a topology or node type, behind aliases, and what is changed of it.
+File find_topology(const std::string& text, const std::vector<std::string>& kinds,
+                   std::string_view what, const std::filesystem::path& folder = {}) {
+  std::error_code ignored;
+  const bool is_file = !text.empty() && std::filesystem::exists(folder / text, ignored);
+  if (is_file || find_embedded(text) != nullptr) return find_file(text, kinds, what, folder);
+  TopologyName name = parse_topology_name(text);
+  std::vector<NodeChanges> changes;
+  for (const TopologyAlias& alias : topology_aliases()) {
+    if (alias.name != name.base) continue;
+    const TopologyName meant = parse_topology_name(alias.is);
+    name.base = meant.base;
+    changes.push_back(meant.changes);
+    break;
+  }
+  changes.push_back(name.changes);
+  File out = find_file(name.base, kinds, what, folder);
+  out.changes = std::move(changes);
+  return out;
+}
+
+FabricConfig load_fabric(const std::string& name, const std::filesystem::path& folder,
+                         const PartsCatalogue& parts) {
+  const File file = find_file(name, kFabricKinds, "fabric", folder);
+  const YamlNode tree = parse_yaml(file.text, file.name);
+  Reader in(tree, file.name);
+  in.choice("kind", kFabricKinds);
+  return read_fabric(in, parts);
+}
+
+/// What a cluster file says; a node type alone is a cluster of one node.
+struct ClusterConfig {
+  NodeType node;
+  std::optional<NodeDescription> described;  ///< the node, where NCCL's XML says it
+  int nodes = 1;
+  std::optional<FabricConfig> fabric;
+  int nodes_per_rack = 0;  ///< 0 = what the fabric says
+};
+
+/// NCCL's XML, with so many of its nets as is asked for.
+NodeDescription read_described(const File& file, const PartsCatalogue& parts) {
+  NodeDescription out = parse_nccl_xml(file.text, file.name);
+  check_is_detected(out);
+  for (const NodeChanges& changes : file.changes) {
+    if (changes.empty()) continue;
+    NodeChanges others = changes;
+    others.nics = 0;
+    if (!others.empty())
+      throw Error(Place{file.name, 0, {}}, "NCCL's XML says which GPUs and NICs there are",
+                  "of what it says only the number of NICs can be changed, to fewer");
+    const NodeType node = import_node(out, parts);
+    const std::vector<std::string> names = spread_nics(node, changes.nics);
+    const std::vector<const PciConfig*> nics = nics_of(node);
+    const std::vector<NodeDescription::Net> nets = nets_of(out);
+    std::vector<int> kept;
+    for (std::size_t i = 0; i < nics.size(); ++i)
+      if (std::ranges::find(names, nics[i]->name) != names.end()) kept.push_back(nets[i].dev);
+    out = used_part(out, gpu_devs(out), kept);
+  }
+  return out;
+}
+
+/// A node type in YAML, or NCCL's XML.
+void read_node(const File& file, const PartsCatalogue& parts, ClusterConfig& config) {
+  if (is_xml(file.text)) {
+    config.described = read_described(file, parts);
+    config.node = import_node(*config.described, parts);
+    for (const NodeChanges& changes : file.changes)
+      if (changes.nics > 0)
+        config.node.title += fmt::format(
+            "; of its NICs {}: {}", changes.nics,
+            fmt::join(spread_nics(config.node, static_cast<int>(nics_of(config.node).size())),
+                      ", "));
+    return;
+  }
+  if (is_tool_output(file.text)) {
+    NodeChanges asked;
+    for (const NodeChanges& changes : file.changes) asked = changes;  // a file has no alias
+    ToolNode read = node_from_tool(file.text, file.name, asked, parts);
+    config.node = std::move(read.node);
+    config.nodes = read.nodes;
+    return;
+  }
+  config.node = parse_node_type(file.text, file.name);
+  for (const NodeChanges& changes : file.changes)
+    config.node = changed(std::move(config.node), changes, parts);
+}
+
+ClusterConfig read_cluster(Reader& in, const File& file, bool fabric_given,
+                           const PartsCatalogue& parts) {
+  const std::filesystem::path folder = std::filesystem::path(file.name).parent_path();
+  ClusterConfig config;
+  in.text("name");
+  in.text("title", "");
+  File node = find_topology(in.text("node"), {"node"}, "node type", folder);
+  node.changes.insert(node.changes.end(), file.changes.begin(), file.changes.end());
+  read_node(node, parts, config);
+  config.nodes = in.whole("nodes", 1, kNodesMax);
+  if (in.is_mapping("fabric")) {
+    Reader fabric = in.child("fabric");
+    config.fabric = read_fabric(fabric, parts);
+  } else if (const std::string name = in.text("fabric", ""); !name.empty() && !fabric_given) {
+    config.fabric = load_fabric(name, folder, parts);
+  }
+  config.nodes_per_rack = in.whole("nodes_per_rack", 1, kNodesMax, 0);
+  in.finish();
+  return config;
+}
+
+/// A cluster in YAML, or one node.
+ClusterConfig read_config(const File& file, bool fabric_given, const PartsCatalogue& parts) {
+  ClusterConfig config;
+  if (is_xml(file.text) || is_tool_output(file.text)) {
+    read_node(file, parts, config);
+    return config;
+  }
+  const YamlNode tree = parse_yaml(file.text, file.name);
+  Reader in(tree, file.name);
+  if (kTopologyKinds[in.choice("kind", kTopologyKinds)] == "cluster") {
+    return read_cluster(in, file, fabric_given, parts);
+  }
+  read_node(file, parts, config);
+  return config;
+}
+
+/// How many trays make one node, and how many nodes there are then.
+struct Joined {
+  int trays = 1, nodes = 1;
+};
+Joined joined(const ClusterConfig& config, const TopologyRequest& request) {
+  const int nodes = request.nodes != 0 ? request.nodes : config.nodes;
+  const int trays = request.joins_domains ? trays_per_domain(config.node, nodes) : 1;
+  return {trays, nodes / trays};
+}
+
+NodeGraph build_node(const ClusterConfig& config, int trays, int gpus,
+                     const PartsCatalogue& parts) {
+  if (trays == 1) return NodeGraph::build(config.node, parts);
+  return NodeGraph::build(join_trays(config.node, trays, gpus), parts);
+}
+
+Cluster build_cluster(const File& file, const TopologyRequest& request,
+                      const PartsCatalogue& parts) {
+  ClusterConfig config = read_config(file, !request.fabric.empty(), parts);
+  if (!request.fabric.empty()) config.fabric = load_fabric(request.fabric, {}, parts);
+  const auto [trays, nodes] = joined(config, request);
+  NodeGraph node = build_node(config, trays, request.gpus_per_node, parts);
+  FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);
+  if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
+  if (request.routing) fabric.routing = *request.routing;
+  return Cluster(std::move(node), nodes, std::move(fabric));
+}
+
+}  // namespace
+
+PartsCatalogue load_catalogue() { return CatalogueText().parts(); }
+
+PartsCatalogue load_parts(const std::string& own_file) {
+  CatalogueText catalogue;
+  overlay(shipped_calibrated(), catalogue);
+  if (own_file.empty()) return catalogue.parts();
+  const std::string own = read_text_file(own_file);
+  if (is_calibrated_file(own, own_file)) {
+    overlay(parse_calibrated(own, own_file), catalogue);
+    return catalogue.parts();
+  }
+  const PartsCatalogue parts = catalogue.parts();
+  return parse_parts(own, own_file, &parts);
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names = embedded_of_kind(kTopologyKinds);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> node_preset_names() {
+  std::vector<std::string> names = embedded_of_kind({"node"});
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+NodeType load_node_type(const std::string& topology) {
+  const File file = find_file(topology, {"node"}, "node type");
+  return parse_node_type(file.text, file.name);
+}
+
+std::string topology_note(const std::string& topology, const PartsCatalogue& parts) {
+  std::string out;
+  const std::string base = parse_topology_name(topology).base;
+  for (const TopologyAlias& alias : topology_aliases()) {
+    if (alias.name == base) out = fmt::format("{} is {} ({})", alias.name, alias.is, alias.what);
+  }
+  const File file = find_topology(topology, kTopologyKinds, "topology");
+  if (is_tool_output(file.text)) {
+    const TopologyName name = parse_topology_name(topology);
+    const ToolNode read = node_from_tool(file.text, file.name, name.changes, parts);
+    return fmt::format("{}: {}, like {}; {}", file.name, read.kind, read.nearest,
+                       fmt::join(read.notes, "; "));
+  }
+  if (std::ranges::all_of(file.changes, &NodeChanges::empty)) return out;
+  File unchanged = file;
+  unchanged.changes.clear();
+  const NodeType node = read_config(file, false, parts).node;
+  const std::string title = read_config(unchanged, false, parts).node.title;
+  if (node.title == title) return out;
+  return out + (out.empty() ? fmt::format("{}: ", topology) : "; ") +
+         node.title.substr(title.size() + 2);
+}
+
+int load_nodes(const std::string& topology, const PartsCatalogue& parts) {
+  const File file = find_topology(topology, kTopologyKinds, "topology");
+  return is_xml(file.text) ? 1 : build_cluster(file, {}, parts).hosts();
+}
+
+NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
+  return describe_nodes({topology, 1, ""}, parts).node;
+}
+
+DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalogue& parts) {
+  const File file = find_topology(request.topology, kTopologyKinds, "topology");
+  if (is_xml(file.text))  // needs no part of the catalogue
+    return {read_described(file, parts), std::max(request.nodes, 1), 1, request.gpus_per_node};
+  const ClusterConfig config = read_config(file, false, parts);
+  const auto [trays, nodes] = joined(config, request);
+  const int gpus = trays > 1 ? 0 : request.gpus_per_node;
+  if (config.described) return {*config.described, nodes, trays, gpus};
+  return {describe(build_node(config, trays, request.gpus_per_node, parts)), nodes, trays, gpus};
+}
+
+Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts) {
+  return build_cluster(find_topology(request.topology, kTopologyKinds, "topology"), request, parts);
+}
+
+Cluster parse_cluster(const std::string& text, const std::string& file,
+                      const TopologyRequest& request, const PartsCatalogue& parts) {
+  return build_cluster({file, text}, request, parts);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,67 @@
+#pragma once
+// From files to typed config to topology. The only door for YAML besides scenarios.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/hardware/cluster/cluster.hpp"
+#include "models/hardware/node/node_type.hpp"
+#include "models/hardware/parts/parts.hpp"
+#include "models/io/formats/yaml_tree.hpp"
+#include "models/nccl/node/node_description.hpp"
+
+namespace fabricast {
+
+/// The catalogue embedded in the program (topologies/parts.yaml) with the shipped calibrated values
+/// (topologies/calibrated.yaml), and on top of it the user's own file, if any: parts, which it adds
+/// or replaces, or values that `fabricast calibrate` wrote.
+PartsCatalogue load_parts(const std::string& own_file = {});
+/// topologies/parts.yaml as it stands, for what must not move when somebody calibrates.
+PartsCatalogue load_catalogue();
+
+/// What `--topology T --nodes N --fabric F` ask for.
+struct TopologyRequest {
+  std::string
+      topology;   ///< preset name, or path of a YAML file (node type or cluster) or of NCCL's XML
+  int nodes = 0;  ///< 0 = what the file says, else 1
+  std::string fabric;  ///< preset name or path of a YAML fabric; "" = the file's, else default
+  /// Joins the nodes of an NVLink domain into one (join_trays()), with so many GPUs of each. NCCL
+  /// does unless it is told not to.
+  bool joins_domains = false;
+  int gpus_per_node = 0;             ///< 0 = all
+  std::optional<Routing> routing{};  ///< instead of the fabric's
+};
+
+/// Names that --topology takes without a path, sorted.
+std::vector<std::string> preset_names();
+
+NodeType load_node_type(const std::string& topology);
+/// What NCCL is told of one node of a --topology: a preset, a YAML file, or NCCL's own XML, which
+/// may hold what no part of the catalogue is like. Throws Error.
+NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts);
+/// So many nodes of a --topology as NCCL sees them.
+struct DescribedNodes {
+  NodeDescription node;  ///< each of them
+  int nodes = 1;
+  int trays = 1;          ///< servers that NVLink joins into each
+  int gpus_per_node = 0;  ///< of each that take part; 0 = all
+};
+DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalogue& parts);
+/// The number of nodes a --topology speaks of: that of a cluster, else 1. Throws Error.
+int load_nodes(const std::string& topology, const PartsCatalogue& parts);
+/// Reads, builds, validates. Throws Error.
+Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts);
+
+/// The same from text, for tests and fuzzing; `file` is used in messages only.
+/// With a base the text adds to it and replaces what has the same name.
+PartsCatalogue parse_parts(const std::string& text, const std::string& file,
+                           const PartsCatalogue* base = nullptr);
+/// The same from a tree.
+PartsCatalogue read_parts(const YamlNode& tree, const std::string& file,
+                          const PartsCatalogue* base = nullptr);
+NodeType parse_node_type(const std::string& text, const std::string& file);
+Cluster parse_cluster(const std::string& text, const std::string& file,
+                      const TopologyRequest& request, const PartsCatalogue& parts);
+
+}  // namespace fabricast

@@ -1,0 +1,70 @@
+#include "models/io/topologies/read_networks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "text/words.hpp"
+
+namespace fabricast {
+namespace {
+
+NetworkCosts read_network(Reader& in, const Figures& figures) {
+  NetworkCosts costs;
+  Reader sync = in.child("sync");
+  constexpr std::array keys = {"ll", "ll128", "simple"};
+  for (std::size_t p = 0; p < keys.size(); ++p) costs.sync[p] = figures.duration(sync, keys[p]);
+  sync.finish();
+  costs.post = figures.duration(in, "post");
+  if (in.has("piece_post")) costs.piece_post = figures.duration(in, "piece_post");
+  costs.poll = figures.duration(in, "poll");
+  costs.ll_check_rate = figures.bandwidth(in, "ll_check_rate");
+  if (in.has("copy_rate")) {
+    costs.copy_rate = figures.bandwidth(in, "copy_rate");
+    costs.task_min = figures.bytes(in, "task_min");
+    if (costs.task_min.count < 1) in.fail("task_min", "must be at least 1 B");
+  }
+  if (in.has("rendezvous")) {
+    Reader rendezvous = in.child("rendezvous");
+    costs.rendezvous_above = figures.bytes(rendezvous, "above");
+    if (costs.rendezvous_above.count < 1) rendezvous.fail("above", "must be at least 1 B");
+    costs.rendezvous_latency = figures.duration(rendezvous, "latency");
+    costs.rendezvous_post = figures.duration(rendezvous, "post");
+    rendezvous.finish();
+    Reader software = in.child("software_matching");
+    costs.safe_copy = figures.bytes(software, "gdrcopy_up_to");
+    costs.driver_copy = figures.duration(software, "driver_copy");
+    software.finish();
+    Reader inject = in.child("inject");
+    costs.inject_max = figures.bytes(inject, "up_to");
+    costs.inject_copy = figures.duration(inject, "driver_copy");
+    inject.finish();
+  }
+  in.finish();
+  return costs;
+}
+
+std::vector<std::string> kind_words() { return {kNetKindNames.begin(), kNetKindNames.end()}; }
+
+}  // namespace
+
+void read_networks(Reader in, const Figures& figures, bool whole,
+                   std::array<NetworkCosts, kNetKinds>& out) {
+  const std::vector<std::string> known = kind_words();
+  for (const std::string& key : in.keys()) {
+    if (std::ranges::find(known, key) == known.end())
+      in.fail(key, "no kind of network", hint_nearest(key, known));
+  }
+  for (std::size_t kind = 0; kind < out.size(); ++kind) {
+    if (!whole && !in.has(kNetKindNames[kind])) continue;
+    Reader network = in.child(kNetKindNames[kind]);
+    out[kind] = read_network(network, figures);
+  }
+  in.finish();
+}
+
+NetKind net_kind(Reader& in, const char* key) {
+  return in.has(key) ? static_cast<NetKind>(in.choice(key, kind_words())) : NetKind::ib;
+}
+
+}  // namespace fabricast

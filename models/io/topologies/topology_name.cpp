@@ -1,0 +1,92 @@
+#include "models/io/topologies/topology_name.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "models/io/formats/embedded.hpp"
+#include "models/io/formats/reader.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kNicsMax = 1024;
+
+int nics_from_text(const std::string& text) {
+  int count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, problem] = std::from_chars(text.data(), end, count);
+  if (at != end || problem != std::errc{} || count < 1 || count > kNicsMax)
+    throw Error(fmt::format("nics: \"{}\" is not a whole number from 1 to {}", text, kNicsMax));
+  return count;
+}
+
+NetKind network_from_text(const std::string& text) {
+  const auto at = std::ranges::find(kNetKindNames, text);
+  if (at != kNetKindNames.end()) return static_cast<NetKind>(at - kNetKindNames.begin());
+  throw Error(fmt::format("network: unknown word \"{}\"", text),
+              hint_nearest(text, {kNetKindNames.begin(), kNetKindNames.end()}));
+}
+
+void set(const std::string& key, const std::string& value, NodeChanges& out) {
+  if (key == "nics") {
+    out.nics = nics_from_text(value);
+  } else if (key == "gpu") {
+    out.gpu = value;
+  } else if (key == "nic") {
+    out.nic = value;
+  } else if (key == "network") {
+    out.network = network_from_text(value);
+  } else {
+    throw Error(fmt::format("a topology has no \"{}\" that could be changed", key),
+                hint_nearest(key, {"nics", "gpu", "nic", "network"}));
+  }
+}
+
+}  // namespace
+
+TopologyName parse_topology_name(const std::string& text) {
+  TopologyName out{text, {}};
+  std::vector<std::pair<std::string, std::string>> changes;
+  while (true) {
+    const std::size_t colon = out.base.rfind(':');
+    const std::size_t equals = out.base.find('=', colon == std::string::npos ? 0 : colon);
+    if (colon == std::string::npos || equals == std::string::npos) break;
+    changes.emplace_back(out.base.substr(colon + 1, equals - colon - 1),
+                         out.base.substr(equals + 1));
+    out.base.resize(colon);
+  }
+  std::ranges::reverse(changes);
+  for (const auto& [key, value] : changes) set(key, value, out.changes);
+  return out;
+}
+
+std::string with_changes(const std::string& topology, const NodeChanges& changes) {
+  std::string out = topology;
+  if (!changes.gpu.empty()) out += ":gpu=" + changes.gpu;
+  if (!changes.nic.empty()) out += ":nic=" + changes.nic;
+  if (changes.network) out += fmt::format(":network={}", to_text(*changes.network));
+  if (changes.nics > 0) out += fmt::format(":nics={}", changes.nics);
+  return out;
+}
+
+std::vector<TopologyAlias> topology_aliases() {
+  const std::string file = "aliases";
+  const auto files = embedded_topologies();
+  const auto at = std::ranges::find(files, file, &EmbeddedFile::name);
+  const YamlNode tree = parse_yaml(std::string(at->text), file);
+  Reader in(tree, file);
+  in.choice("kind", {"aliases"});
+  std::vector<TopologyAlias> out;
+  for (auto& [name, alias] : in.table("aliases")) {
+    out.push_back({name, alias.text("is"), alias.text("what"), alias.text("source")});
+    alias.finish();
+  }
+  in.finish();
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,37 @@
+#pragma once
+// What `--topology` names: a preset, an alias of one or a file, and what is changed of it:
+// "dgx-h100:nics=4", "node.yaml:gpu=H200_SXM".
+
+#include <string>
+#include <vector>
+
+#include "models/hardware/node/node_changes.hpp"
+
+namespace fabricast {
+
+struct TopologyName {
+  std::string base;
+  NodeChanges changes;
+};
+
+/// Takes ":nics=4", ":gpu=PART", ":nic=PART", ":network=roce" off the end. Throws Error.
+TopologyName parse_topology_name(const std::string& text);
+/// The name of `topology` with these changes on top of its own.
+std::string with_changes(const std::string& topology, const NodeChanges& changes);
+
+/// Another name of a machine that a preset, or one with a few changes, stands for.
+struct TopologyAlias {
+  std::string name, is;      ///< "p5", "dgx-h100:nic=EFA_v2:nics=32"
+  std::string what, source;  ///< for people
+};
+/// topologies/aliases.yaml, in its order.
+std::vector<TopologyAlias> topology_aliases();
+
+/// "hgx-h100 is dgx-h100", "4 of its 8 NICs: ...": what a --topology stands for, where its name is
+/// an alias, asks for changes or is what a tool printed; else "". Throws Error.
+std::string topology_note(const std::string& topology, const PartsCatalogue& parts);
+
+/// Presets of one node, sorted.
+std::vector<std::string> node_preset_names();
+
+}  // namespace fabricast

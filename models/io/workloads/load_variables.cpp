@@ -1,0 +1,104 @@
+#include "models/io/workloads/load_variables.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "models/io/formats/embedded.hpp"
+#include "models/io/formats/reader.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+namespace {
+
+std::vector<std::string> as_strings(std::span<const std::string_view> words) {
+  return {words.begin(), words.end()};
+}
+
+NcclVersion release_of(Reader& in, std::string_view key, std::string_view text) {
+  try {
+    return nccl_release_from_text(text);
+  } catch (const Error& error) {
+    in.fail(key, error.what());
+  }
+}
+
+std::optional<NcclVersion> release(Reader& in, std::string_view key) {
+  const std::string text = in.text(key, "");
+  if (text.empty()) return std::nullopt;
+  return release_of(in, key, text);
+}
+
+/// Of the words in `known`, as their indices.
+std::vector<std::size_t> choices(Reader& in, std::string_view key,
+                                 std::span<const std::string_view> known) {
+  std::vector<std::size_t> out;
+  for (const std::string& word : in.texts(key)) {
+    const auto at = std::ranges::find(known, word);
+    if (at == known.end())
+      in.fail(key, "unknown word \"" + word + "\"", hint_nearest(word, as_strings(known)));
+    out.push_back(static_cast<std::size_t>(at - known.begin()));
+  }
+  return out;
+}
+
+std::vector<ReleaseDefault> defaults(Reader& in) {
+  std::vector<ReleaseDefault> out;
+  if (!in.has("defaults")) return out;
+  Reader table = in.child("defaults");
+  for (const std::string& key : table.keys())
+    out.push_back({release_of(table, key, key), table.text(key)});
+  table.finish();
+  return out;
+}
+
+std::optional<std::int64_t> limit(Reader& in, std::string_view key) {
+  constexpr int most = std::numeric_limits<int>::max();
+  if (!in.has(key)) return std::nullopt;
+  return in.whole(key, -most, most);
+}
+
+Variable read_variable(const std::string& name, Reader& in) {
+  Variable v;
+  v.name = name;
+  v.reader = static_cast<VariableReader>(in.choice("reader", as_strings(variable_reader_words())));
+  v.who = in.text("who", "");
+  v.since = release(in, "since");
+  v.until = release(in, "until");
+  v.releases = in.text("releases", "");
+  if (v.reader != VariableReader::nobody || in.has("type"))
+    v.type = static_cast<VariableType>(in.choice("type", as_strings(variable_type_words())));
+  v.words = in.texts("words");
+  v.min = limit(in, "min");
+  v.max = limit(in, "max");
+  v.unit = in.text("unit", "");
+  v.default_text = in.text("default", "");
+  v.defaults = defaults(in);
+  v.acts_on = static_cast<ActsOn>(in.choice("acts", as_strings(acts_on_words())));
+  for (const std::size_t need : choices(in, "needs", need_words()))
+    v.needs.push_back(static_cast<Need>(need));
+  v.instead = in.text("instead", "");
+  v.effect = in.text("effect");
+  v.note = in.prose("note", "");
+  v.evidence = in.text("evidence", "");
+  if (v.evidence.empty() && v.reader != VariableReader::nobody)
+    in.fail("evidence", "evidence is missing", "the file and release that read it");
+  in.finish();
+  return v;
+}
+
+}  // namespace
+
+VariableCatalogue parse_variables(const std::string& text, const std::string& file) {
+  const YamlNode root = parse_yaml(text, file);
+  Reader in(root, file);
+  std::vector<Variable> out;
+  for (auto& [name, reader] : in.table("variables")) out.push_back(read_variable(name, reader));
+  in.finish();
+  return VariableCatalogue(std::move(out));
+}
+
+VariableCatalogue load_variables() {
+  return parse_variables(std::string(embedded_variables()), "variables.yaml");
+}
+
+}  // namespace fabricast

@@ -1,0 +1,62 @@
+#include "models/io/workloads/load_workloads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "models/io/formats/embedded.hpp"
+#include "models/io/formats/reader.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+namespace {
+
+/// The files that are no models.
+constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices";
+
+const EmbeddedFile* find(std::string_view name) {
+  const auto files = embedded_workloads();
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const EmbeddedFile& file) { return file.name == name; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+std::string path_of(std::string_view name) { return fmt::format("workloads/{}.yaml", name); }
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_workloads()) {
+    if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices)
+      names.emplace_back(file.name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Transformer load_transformer(const std::string& model) {
+  const std::vector<std::string> names = model_names();
+  if (std::binary_search(names.begin(), names.end(), model))
+    return parse_transformer(std::string(find(model)->text), path_of(model));
+  std::error_code ignored;
+  if (!model.empty() && std::filesystem::exists(model, ignored))
+    return parse_transformer(read_text_file(model), model);
+  if (model.find('/') != std::string::npos || model.ends_with(".yaml"))
+    throw Error(Place{model, 0, {}}, "no such file");
+  throw Error(fmt::format("unknown model \"{}\"", model), hint_nearest(model, names));
+}
+
+ComputeCatalogue load_compute() {
+  return parse_compute(std::string(find(kGpus)->text), path_of(kGpus));
+}
+
+FrameworkCatalogue load_frameworks() {
+  return parse_frameworks(std::string(find(kFrameworks)->text), path_of(kFrameworks));
+}
+
+Prices load_prices() { return parse_prices(std::string(find(kPrices)->text), path_of(kPrices)); }
+
+}  // namespace fabricast

@@ -1,0 +1,145 @@
+// workloads/gpus.yaml -> ComputeCatalogue, frameworks.yaml -> FrameworkCatalogue, prices.yaml ->
+// Prices.
+#include <fmt/format.h>
+
+#include "models/io/formats/reader.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+
+namespace fabricast {
+namespace {
+
+const std::vector<std::string> kPrecisionNames = {"fp16",  "bf16",  "fp8",
+                                                  "mxfp8", "nvfp4", "fp8-rows"};
+
+GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
+  GpuCompute out;
+  out.name = name;
+  out.memory = figures.bytes(in, "memory");
+  out.memory_rate = figures.bandwidth(in, "memory_rate");
+  out.multiprocessors = figures.whole(in, "multiprocessors", 1, 10'000);
+  Reader gemm = in.child("gemm");
+  for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) {
+    if (!gemm.has(kPrecisionNames[p])) continue;
+    Reader rate = gemm.child(kPrecisionNames[p]);
+    out.gemm[p].peak = figures.flop_rate(rate, "peak");
+    out.gemm[p].efficiency = figures.number(rate, "efficiency", 0.01, 1);
+    rate.finish();
+  }
+  gemm.finish();
+  out.gemm_memory = figures.number(in, "gemm_memory", 0.01, 1);
+  out.gemm_start = figures.duration(in, "gemm_start");
+  out.grouped_efficiency = figures.number(in, "grouped_efficiency", 0.01, 2);
+  out.attention_forward = figures.number(in, "attention_forward", 0.01, 1);
+  out.attention_backward = figures.number(in, "attention_backward", 0.01, 1);
+  out.attention_ampere = figures.number(in, "attention_ampere", 0.01, 1);
+  out.attention_ramp = figures.number(in, "attention_ramp", 0, 1e6);
+  out.elementwise = figures.number(in, "elementwise", 0.01, 1);
+  out.kernel_floor = figures.duration(in, "kernel_floor");
+  in.finish();
+  return out;
+}
+
+Overlap overlap(Reader in, Overlap out) {
+  out.tensor = in.flag("tensor", out.tensor);
+  out.pipeline = in.flag("pipeline", out.pipeline);
+  out.gradients = in.flag("gradients", out.gradients);
+  out.parameters = in.flag("parameters", out.parameters);
+  out.expert = in.flag("expert", out.expert);
+  in.finish();
+  return out;
+}
+
+/// The keys that a release may say differently.
+void read_parameters(Framework& out, Reader& in) {
+  if (in.has("elementwise")) out.elementwise = in.number("elementwise", 0.1, 100);
+  if (in.has("host_issue")) out.host_issue = in.duration("host_issue");
+  if (in.has("attention")) out.attention = in.number("attention", 0.01, 1);
+  if (in.has("overlap")) out.overlap = overlap(in.child("overlap"), out.overlap);
+}
+
+void read_framework(const std::string& name, Reader& in, FrameworkCatalogue& all) {
+  Framework out;
+  out.name = name;
+  out.title = in.text("title");
+  for (const char* key : {"elementwise", "host_issue"})
+    if (!in.has(key)) in.fail(key, "is missing");
+  read_parameters(out, in);
+  if (in.has("exchange_rate")) out.exchange_rate = in.bandwidth("exchange_rate");
+  out.ampere_attention = in.flag("ampere_attention", false);
+  out.direct_dispatch = in.flag("direct_dispatch", false);
+  out.flash_attention = in.flag("flash_attention", true);
+  out.sequence_parallel = in.flag("sequence_parallel", true);
+  if (in.has("recompute")) out.recompute = read_recompute(in, "recompute");
+  out.gradient_bytes = in.whole("gradient_bytes", 2, 4, 4);
+  for (auto& [version, release] : in.table("releases")) {
+    Framework older = out;
+    older.name = fmt::format("{} {}", name, version);
+    read_parameters(older, release);
+    release.finish();
+    all[older.name] = older;
+  }
+  in.finish();
+  all[name] = out;
+}
+
+}  // namespace
+
+Precision read_precision(Reader& in, std::string_view key) {
+  return static_cast<Precision>(in.choice(key, kPrecisionNames));
+}
+Recompute read_recompute(Reader& in, std::string_view key) {
+  return static_cast<Recompute>(
+      in.choice(key, {"auto", "none", "lean", "selective", "operators", "full"}));
+}
+Overlap read_overlap(Reader& in, std::string_view key, const Overlap& otherwise) {
+  return in.has(key) ? overlap(in.child(key), otherwise) : otherwise;
+}
+
+ComputeCatalogue parse_compute(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader root(tree, file);
+  root.choice("kind", {"gpus"});
+  std::map<std::string, Source> sources;
+  read_sources(root, sources);
+  const Figures figures(sources);
+  ComputeCatalogue out;
+  for (auto& [name, in] : root.table("gpus")) out[name] = gpu(name, in, figures);
+  root.finish();
+  return out;
+}
+
+FrameworkCatalogue parse_frameworks(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader root(tree, file);
+  root.choice("kind", {"frameworks"});
+  FrameworkCatalogue out;
+  for (auto& [name, in] : root.table("frameworks")) read_framework(name, in, out);
+  for (auto& [name, in] : root.table("aliases")) {
+    std::vector<std::string> known;
+    for (const auto& [word, unused] : out) known.push_back(word);
+    Framework alias = out.at(known[in.choice("of", known)]);
+    alias.alias_because = in.text("because");
+    in.finish();
+    out[name] = alias;
+  }
+  root.finish();
+  return out;
+}
+
+Prices parse_prices(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader root(tree, file);
+  root.choice("kind", {"prices"});
+  Prices out;
+  out.as_of = root.text("as_of");
+  std::map<std::string, Source> sources;
+  read_sources(root, sources);
+  const Figures figures(sources);
+  Reader gpus = root.child("gpus");
+  for (const std::string& name : gpus.keys()) out.usd[name] = figures.number(gpus, name, 0, 1000);
+  gpus.finish();
+  root.finish();
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,265 @@
+#include "models/nccl/call/transport.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+#include "sim/links/machine.hpp"
+
+namespace fabricast {
+
+namespace {
+
+void append(std::vector<LinkId>& links, const Cluster& cluster, int node,
+            const std::vector<LinkId>& local) {
+  for (const LinkId link : local) links.push_back(cluster.global(node, link));
+}
+
+Duration latency(const NodeGraph& graph, const std::vector<LinkId>& links) {
+  Duration sum;
+  for (const LinkId link : links) sum += graph.link(link).latency;
+  return sum;
+}
+
+PathType path_type(const NodeGraph& graph, VertexId from, VertexId to) {
+  switch (graph.smi_path(from, to)) {
+    case SmiPath::self:
+      return PathType::loc;
+    case SmiPath::nvlink:
+      return PathType::nvl;
+    case SmiPath::pix:
+      return PathType::pix;
+    case SmiPath::pxb:
+      return PathType::pxb;
+    case SmiPath::phb:
+    case SmiPath::node:  // two host bridges of one CPU: NCCL has one
+      return PathType::phb;
+    case SmiPath::sys:
+      return PathType::sys;
+  }
+  return PathType::dis;
+}
+
+PathType nic_distance(const NodeGraph& graph, VertexId gpu, VertexId nic,
+                      const TransportRules& rules) {
+  return graph.is_behind_c2c(gpu, nic) ? rules.c2c_nic : path_type(graph, gpu, nic);
+}
+
+bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
+         const TransportRules& rules) {
+  const NetKind kind = rules.network.kind;
+  const bool offered = kind != NetKind::sockets;
+  return offered && gpu.gdr && nic.gdr &&
+         nic_distance(graph, gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
+}
+
+/// Before Ampere the NIC reads from a GPU only if other traffic has NVLink (src/graph/paths.cc).
+bool gdr_read(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& gpu,
+              const TransportRules& rules) {
+  if (rules.gdr_read) return *rules.gdr_read;
+  if (gpu.part.sm >= 80 || gpus.size() == 1) return true;
+  for (const int i : gpus) {
+    const VertexId other = graph.gpus()[static_cast<std::size_t>(i)].vertex;
+    if (other != gpu.vertex && !graph.nvlink_route(gpu.vertex, other).empty()) return true;
+  }
+  return false;
+}
+
+/// The GPU through which a far one sends: next to the NIC and joined by NVLink.
+std::optional<int> pxn_gpu(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& from,
+                           const NicInfo& nic, const TransportRules& rules) {
+  const auto near = [&](const GpuInfo& gpu) {
+    if (graph.is_behind_c2c(gpu.vertex, nic.vertex)) return rules.pxn_c2c;
+    return path_type(graph, gpu.vertex, nic.vertex) <= PathType::pxb;
+  };
+  if (near(from)) return std::nullopt;
+  for (const int i : gpus) {
+    const GpuInfo& relay = graph.gpus()[static_cast<std::size_t>(i)];
+    if (relay.vertex == from.vertex || !near(relay)) continue;
+    if (!graph.nvlink_route(from.vertex, relay.vertex).empty()) return i;
+  }
+  return std::nullopt;
+}
+
+/// Through a buffer in host memory, and for sockets through one more of the operating system.
+void append_bounce(std::vector<LinkId>& links, const Cluster& cluster, int node, VertexId cpu,
+                   const TransportRules& rules) {
+  const int buffers = rules.network.kind == NetKind::sockets ? 2 : 1;
+  for (int i = 0; i < buffers; ++i) append(links, cluster, node, cluster.node().memory_route(cpu));
+}
+
+Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
+                      const TransportRules& rules) {
+  const NodeGraph& graph = cluster.node();
+  const VertexId a = graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex;
+  const VertexId b = graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex;
+  Transport out;
+  if (rules.p2p_level && path_type(graph, a, b) > *rules.p2p_level) {
+    const VertexId host = graph.cpu_of(b);
+    out.kind = HopKind::shm;
+    append(out.into_slots, cluster, from.node, graph.pcie_route(a, host));
+    append(out.into_slots, cluster, from.node, graph.memory_route(host));
+    append(out.into_slots, cluster, from.node, graph.load_route(host, b));
+    return out;
+  }
+  std::vector<LinkId> route = graph.nvlink_route(a, b);
+  out.kind = route.empty() ? HopKind::pcie : HopKind::nvlink;
+  if (route.empty()) route = graph.pcie_route(a, b);
+  append(out.into_slots, cluster, from.node, route);
+  return out;
+}
+
+bool in_one_domain(const TransportRules& rules, int a, int b) {
+  const std::vector<int>& of = rules.domain_of;
+  return of.empty() || of[static_cast<std::size_t>(a)] == of[static_cast<std::size_t>(b)];
+}
+
+int counterpart(const TransportRules& rules, Endpoint end) {
+  const int domain = rules.domain_of[static_cast<std::size_t>(end.gpu)];
+  return rules.domain_nics[static_cast<std::size_t>(domain)][static_cast<std::size_t>(end.nic)];
+}
+
+/// Nearest to the GPU; of several the one that has its number among them.
+int nearest_nic(const NodeGraph& graph, int gpu) {
+  const VertexId vertex = graph.gpus()[static_cast<std::size_t>(gpu)].vertex;
+  std::vector<int> nearest;
+  PathType least = PathType::dis;
+  for (int i = 0; i < static_cast<int>(graph.nics().size()); ++i) {
+    const PathType type =
+        path_type(graph, vertex, graph.nics()[static_cast<std::size_t>(i)].vertex);
+    if (type < least) nearest.clear();
+    least = std::min(least, type);
+    if (type == least) nearest.push_back(i);
+  }
+  assert(!nearest.empty());
+  return nearest[static_cast<std::size_t>(gpu) % nearest.size()];
+}
+
+const NicInfo& nic_info(const NodeGraph& graph, int nic) {
+  return graph.nics()[static_cast<std::size_t>(nic)];
+}
+
+/// Below compute capability 9.0 (src/graph/paths.cc, ncclTopoNeedFlush).
+bool needs_flush(const GpuInfo& gpu, const NetworkSettings& network) {
+  return !network.flush_never && (network.flush_always || gpu.part.sm < 90);
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> side_by_side(const std::vector<std::vector<std::uint32_t>>& routes) {
+  const std::vector<std::uint32_t>& first = routes.front();
+  const auto count = static_cast<std::uint32_t>(routes.size());
+  if (count == 1) return first;
+  std::size_t least = first.size(), most = 0;
+  for (const auto& route : routes) least = std::min(least, route.size());
+  const auto all = [&](auto&& link_of) {
+    return std::ranges::all_of(routes, [&](const auto& r) { return link_of(r) == link_of(first); });
+  };
+  std::size_t front = 0, back = 0;
+  while (front < least && all([&](const auto& r) { return r[front]; })) ++front;
+  while (front + back < least && all([&](const auto& r) { return r[r.size() - 1 - back]; })) ++back;
+  for (const auto& route : routes) most = std::max(most, route.size() - back);
+  std::vector<std::uint32_t> out(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(front));
+  for (std::size_t step = front; step < most; ++step) {
+    std::uint32_t beside = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (step >= routes[i].size() - back) continue;
+      out.push_back(routes[i][step] | piece_mark(i, count) | beside);
+      beside = kBeside;
+    }
+  }
+  out.insert(out.end(), first.end() - static_cast<std::ptrdiff_t>(back), first.end());
+  return out;
+}
+
+TransportRules transport_rules(const SearchSettings& settings, NcclVersion version) {
+  TransportRules rules;
+  if (version >= kNccl2_27) {
+    const bool is_2_27 = version < kNccl2_30;
+    rules.c2c_nic = is_2_27 && settings.net_gdr_c2c ? PathType::c2c : PathType::p2c;
+    if (!is_2_27 && settings.net_gdr_c2c) rules.gdr_level = PathType::p2c;
+    rules.pxn_c2c = settings.pxn_c2c.value_or(!is_2_27);
+  }
+  rules.gdr_level = settings.net_gdr_level.value_or(rules.gdr_level);
+  rules.gdr_read = settings.net_gdr_read;
+  rules.pxn = !settings.pxn_disable;
+  rules.p2p_level = settings.p2p_level;
+  if (settings.p2p_disable) rules.p2p_level = PathType::loc;
+  return rules;
+}
+
+Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
+                         Endpoint from, Endpoint to, const TransportRules& rules,
+                         std::optional<int> proxy_gpu) {
+  const NodeGraph& graph = cluster.node();
+  const bool in_one_node = from.node == to.node;
+  assert(!in_one_node || from.gpu != to.gpu);
+  if (in_one_node && in_one_domain(rules, from.gpu, to.gpu))
+    return inside_node(cluster, from, to, rules);
+  if (!rules.domain_nics.empty()) {
+    from.nic = counterpart(rules, from);
+    to.nic = counterpart(rules, to);
+  } else if (in_one_node) {
+    from.nic = nearest_nic(graph, from.gpu);
+    to.nic = nearest_nic(graph, to.gpu);
+    proxy_gpu = from.gpu;
+  }
+  const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
+  const GpuInfo& receiver = graph.gpus()[static_cast<std::size_t>(to.gpu)];
+  const NicInfo& out_nic = nic_info(graph, from.nic);
+  const NicInfo& in_nic = nic_info(graph, to.nic);
+
+  Transport out;
+  out.kind = HopKind::net;
+  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, out_nic, rules);
+  out.proxy_gpu = proxy_gpu.value_or(from.gpu);
+  const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
+  const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
+  const VertexId receiver_cpu = graph.cpu_of(receiver.vertex);
+  out.sender_flag = latency(graph, graph.pcie_route(sender.vertex, proxy_cpu));
+  out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
+
+  const bool bulk = protocol != Protocol::ll;  // LL is too little to load host memory
+  const bool sends_gdr =
+      bulk && gdr(graph, proxy, out_nic, rules) && gdr_read(graph, gpus, proxy, rules);
+  const bool receives_gdr = bulk && gdr(graph, receiver, in_nic, rules);
+  if (sends_gdr) {
+    append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
+  } else {
+    append(out.into_slots, cluster, from.node, graph.pcie_route(sender.vertex, proxy_cpu));
+    if (bulk) append_bounce(out.into_slots, cluster, from.node, proxy_cpu, rules);
+  }
+  const auto route = [&](int from_nic, int to_nic) {
+    const VertexId exit = nic_info(graph, from_nic).vertex, entry = nic_info(graph, to_nic).vertex;
+    std::vector<LinkId> links;
+    append(links, cluster, from.node, graph.pcie_route(sends_gdr ? proxy.vertex : proxy_cpu, exit));
+    if (from.node != to.node || from_nic != to_nic) {
+      const std::vector<LinkId> fabric = cluster.fabric_route(from.node, exit, to.node, entry);
+      links.insert(links.end(), fabric.begin(), fabric.end());
+    }
+    if (receives_gdr) {
+      append(links, cluster, to.node, graph.pcie_route(entry, receiver.vertex));
+      return links;
+    }
+    append(links, cluster, to.node, graph.pcie_route(entry, receiver_cpu));
+    if (bulk) append_bounce(links, cluster, to.node, receiver_cpu, rules);
+    append(links, cluster, to.node,
+           bulk ? graph.load_route(receiver_cpu, receiver.vertex)
+                : graph.pcie_route(receiver_cpu, receiver.vertex));
+    return links;
+  };
+  // Queue pairs go round the NICs of either end.
+  const std::vector<int> exits = rules.network.members(from.nic);
+  const std::vector<int> entries = rules.network.members(to.nic);
+  out.network = route(exits.front(), entries.front());
+  for (std::size_t i = 1; i < std::max(exits.size(), entries.size()); ++i) {
+    const int exit = exits[i % exits.size()], entry = entries[i % entries.size()];
+    out.beside.push_back({exit, entry, route(exit, entry)});
+  }
+  if (receives_gdr && needs_flush(receiver, rules.network))
+    out.flush = latency(graph, graph.pcie_route(in_nic.vertex, receiver.vertex)) +
+                latency(graph, graph.pcie_route(receiver.vertex, in_nic.vertex));
+  return out;
+}
+
+}  // namespace fabricast

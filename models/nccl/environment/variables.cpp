@@ -1,0 +1,145 @@
+#include "models/nccl/environment/variables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "sim/base/error.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr std::array<std::string_view, 10> kReaderWords = {
+    "libnccl", "net_plugin", "tuner_plugin", "profiler_plugin", "cuda",
+    "pytorch", "nccl_tests", "rccl",         "other",           "nobody"};
+constexpr std::array<std::string_view, 10> kReaderTexts = {
+    "libnccl", "a net plugin", "a tuner plugin", "a profiler plugin", "CUDA",
+    "PyTorch", "nccl-tests",   "RCCL",           "other software",    "nobody"};
+constexpr std::array<std::string_view, 13> kTypeWords = {
+    "text", "path",       "int",       "bool", "torch_bool", "word", "words",
+    "list", "algorithms", "protocols", "hcas", "interfaces", "level"};
+constexpr std::array<std::string_view, 13> kNeedWords = {
+    "nodes", "single_node", "nic",   "several_nics", "sockets", "nvlink", "no_nvlink",
+    "nvls",  "sm90",        "sm100", "sharp",        "mnnvl",   "c2c"};
+constexpr std::array<std::string_view, 9> kActsOnWords = {"none",     "algorithm", "protocol",
+                                                          "channels", "topology",  "transport",
+                                                          "chunking", "fault",     "logging"};
+
+template <class Enum>
+constexpr std::size_t index(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+constexpr std::int16_t kLastPatch = 99;
+
+std::optional<std::int16_t> number(std::string_view text) {
+  std::int16_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+bool Variable::read_in(NcclVersion version) const {
+  if (reader != VariableReader::libnccl) return false;
+  return (!since || *since <= version) && (!until || version <= *until);
+}
+
+std::string Variable::reader_text() const {
+  return who.empty() ? std::string(to_text(reader)) : who;
+}
+
+std::optional<std::string> Variable::default_in(NcclVersion version) const {
+  std::string value = default_text;
+  for (const ReleaseDefault& d : defaults) {
+    if (d.since <= version) value = d.value;
+  }
+  // "512 (256 for ...)" is for people; a default one could set has no blanks.
+  if (value.empty() || value.starts_with("automatic") || value.starts_with("unset") ||
+      value.find_first_of(" ;") != std::string::npos)
+    return std::nullopt;
+  return value;
+}
+
+VariableCatalogue::VariableCatalogue(std::vector<Variable> variables)
+    : variables_(std::move(variables)) {
+  std::ranges::sort(variables_, {}, &Variable::name);
+  for (const Variable& v : variables_) {
+    if (v.reader != VariableReader::nobody && !v.is_family()) read_names_.push_back(v.name);
+  }
+}
+
+const Variable* VariableCatalogue::find(std::string_view name) const {
+  const auto exact = std::ranges::lower_bound(variables_, name, {}, &Variable::name);
+  if (exact != variables_.end() && exact->name == name && !exact->is_family()) return &*exact;
+  const Variable* best = nullptr;
+  for (const Variable& v : variables_) {
+    if (!v.is_family()) continue;
+    const std::string_view prefix = std::string_view(v.name).substr(0, v.name.size() - 1);
+    const bool longer = best == nullptr || v.name.size() > best->name.size();
+    if (name.size() > prefix.size() && name.starts_with(prefix) && longer) best = &v;
+  }
+  return best;
+}
+
+std::string VariableCatalogue::nearest_read(std::string_view name) const {
+  std::string upper(name);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return nearest(upper, read_names_);
+}
+
+std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::string_view name,
+                                      NcclVersion version) {
+  const Variable* v = catalogue.find(name);
+  if (v != nullptr && v->read_in(version)) return std::nullopt;
+  UnreadName out;
+  if (v != nullptr && !v->instead.empty()) {
+    out.instead = "use " + v->instead;
+  } else if (v == nullptr) {
+    const std::string near = catalogue.nearest_read(name);
+    if (!near.empty()) out.instead = "did you mean " + near + "?";
+  }
+  if (v == nullptr || v->reader == VariableReader::nobody) {
+    out.why = "read by nobody";
+  } else if (v->reader != VariableReader::libnccl) {
+    out.why = "read by " + v->reader_text() + ", not by NCCL";
+  } else {
+    const bool gone = v->until && *v->until < version;
+    out.why = "not read by " + nccl_release_text(version) + ": " +
+              nccl_release_text(gone ? *v->until : *v->since) +
+              (gone ? " was the last" : " is the first");
+  }
+  return out;
+}
+
+std::string_view to_text(VariableReader reader) { return kReaderTexts[index(reader)]; }
+std::string_view to_text(ActsOn acts_on) { return kActsOnWords[index(acts_on)]; }
+std::string_view to_text(VariableType type) { return kTypeWords[index(type)]; }
+std::span<const std::string_view> variable_reader_words() { return kReaderWords; }
+std::span<const std::string_view> variable_type_words() { return kTypeWords; }
+std::span<const std::string_view> need_words() { return kNeedWords; }
+std::span<const std::string_view> acts_on_words() { return kActsOnWords; }
+
+NcclVersion nccl_release_from_text(std::string_view text) {
+  const auto wrong = [&] {
+    return Error("\"" + std::string(text) + "\" is not a release of NCCL 2",
+                 "write it like 2.21.5, or 2.21 for the last of a series");
+  };
+  if (!text.starts_with("2.")) throw wrong();
+  const std::string_view rest = text.substr(2);
+  const std::size_t dot = rest.find('.');
+  const auto series = number(rest.substr(0, dot));
+  const auto patch = dot == std::string_view::npos ? std::optional<std::int16_t>(kLastPatch)
+                                                   : number(rest.substr(dot + 1));
+  if (!series || !patch) throw wrong();
+  return {*series, *patch};
+}
+
+std::string nccl_release_text(NcclVersion version) {
+  if (version.patch == kLastPatch) return "NCCL 2." + std::to_string(version.series);
+  return "NCCL " + to_text(version);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,153 @@
+#pragma once
+// The catalogue of environment variables: who reads each, in which releases, what it takes, what it
+// changes. Data: models/nccl/environment/variables.yaml, embedded in the program; the linter,
+// `--explain` and docs/variables.md all read it.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/nccl/base/types.hpp"
+
+namespace fabricast {
+
+/// Who calls getenv. `other` and plugins are named in Variable::who.
+enum class VariableReader : std::uint8_t {
+  libnccl,
+  net_plugin,
+  tuner_plugin,
+  profiler_plugin,
+  cuda,
+  pytorch,
+  nccl_tests,
+  rccl,
+  other,
+  nobody
+};
+
+/// How the text of a value is read.
+enum class VariableType : std::uint8_t {
+  text,
+  path,
+  integer,     ///< strtoll, base 0; what follows the number is ignored
+  boolean,     ///< as integer: 0 is off, anything else on
+  torch_bool,  ///< PyTorch's: 1/true/yes/y, 0/false/no/n
+  word,        ///< one of Variable::words
+  words,       ///< a comma list of them
+  list,
+  algorithms,  ///< NCCL_ALGO
+  protocols,   ///< NCCL_PROTO
+  hcas,        ///< `[^][=]name[:port],...`
+  interfaces,  ///< `[^][=]prefix,...`
+  level        ///< a path type in upper case, or an old number
+};
+
+/// What must be there for a variable to have an effect.
+enum class Need : std::uint8_t {
+  nodes,  ///< more than one
+  single_node,
+  nic,           ///< an RDMA NIC that is used
+  several_nics,  ///< of one node
+  sockets,       ///< the Socket network carries the data
+  nvlink,
+  no_nvlink,
+  nvls,   ///< compute capability 9.0+ and NVSwitches
+  sm90,   ///< compute capability 9.0+
+  sm100,  ///< compute capability 10.0+
+  sharp,  ///< a CollNet plugin and switches that reduce
+  mnnvl,  ///< NVLink between nodes
+  c2c     ///< a CPU on NVLink-C2C (Grace)
+};
+
+/// What a variable changes in a run.
+enum class ActsOn : std::uint8_t {
+  none,
+  algorithm,
+  protocol,
+  channels,
+  topology,
+  transport,
+  chunking,
+  fault,
+  logging
+};
+
+/// A release range: any 2.x.y, also one that is not modelled. Patch 99: the series' last.
+struct ReleaseDefault {
+  NcclVersion since;
+  std::string value;  ///< as the user would write it; "automatic" when NCCL decides
+};
+
+struct Variable {
+  std::string name;  ///< a '*' at its end: a family of names
+  VariableReader reader{};
+  std::string who;                          ///< reader in words, when the enum does not say it
+  std::optional<NcclVersion> since, until;  ///< first and last release that reads it
+  std::string releases;                     ///< of PyTorch, as text
+  VariableType type{};
+  std::vector<std::string> words;
+  std::optional<std::int64_t> min, max;
+  std::string unit;
+  std::string default_text;              ///< of the newest release, for people
+  std::vector<ReleaseDefault> defaults;  ///< oldest first; empty: always default_text
+  ActsOn acts_on{};
+  std::vector<Need> needs;
+  std::string instead;  ///< what to set in its place
+  std::string effect, note, evidence;
+
+  bool is_family() const { return name.ends_with('*'); }
+  /// Is it read by NCCL of this release? False for what others read.
+  bool read_in(NcclVersion version) const;
+  /// The reader in words.
+  std::string reader_text() const;
+  /// Its default in this release as a value one could set; nothing when NCCL decides.
+  std::optional<std::string> default_in(NcclVersion version) const;
+};
+
+class VariableCatalogue {
+ public:
+  /// REQUIRES: unique names.
+  explicit VariableCatalogue(std::vector<Variable> variables);
+
+  /// In the order of their names.
+  std::span<const Variable> all() const { return variables_; }
+  /// The variable of exactly this name, else the longest family it belongs to, else nullptr.
+  const Variable* find(std::string_view name) const;
+  /// The nearest name that somebody reads, or "".
+  std::string nearest_read(std::string_view name) const;
+
+ private:
+  std::vector<Variable> variables_;
+  std::vector<std::string> read_names_;
+};
+
+/// What somebody should know who sets a name that NCCL of his release does not read.
+struct UnreadName {
+  std::string why;      ///< "not read by NCCL 2.21.5: NCCL 2.4.8 was the last", "read by nobody"
+  std::string instead;  ///< "use NCCL_ALGO", "did you mean NCCL_ALGO?"; may be empty
+};
+/// Nothing when NCCL of the release reads it.
+std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::string_view name,
+                                      NcclVersion version);
+
+/// "libnccl", "net plugin", "PyTorch", ...
+std::string_view to_text(VariableReader reader);
+/// "algorithm", "channels", ...
+std::string_view to_text(ActsOn acts_on);
+std::string_view to_text(VariableType type);
+/// Words of the data file, in the order of the enums.
+std::span<const std::string_view> variable_reader_words();
+std::span<const std::string_view> variable_type_words();
+std::span<const std::string_view> need_words();
+std::span<const std::string_view> acts_on_words();
+
+/// Any release of NCCL 2: "2.18.3", or "2.18" for its last patch. Throws Error otherwise.
+NcclVersion nccl_release_from_text(std::string_view text);
+/// "NCCL 2.18.3", "NCCL 2.18" for its last patch.
+std::string nccl_release_text(NcclVersion version);
+
+}  // namespace fabricast

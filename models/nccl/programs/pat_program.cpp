@@ -1,0 +1,66 @@
+#include "models/nccl/programs/pat_program.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace fabricast {
+
+PatProgram::PatProgram(Collective collective, const Partition& partition, int ranks,
+                       NcclVersion version)
+    : element_bytes_(partition.element_bytes) {
+  for (const ChannelPart& part : partition.parts) {
+    assert(part.count_elements > 0 && part.chunk_elements > 0);
+    Lane lane;
+    lane.count = part.count_elements;
+    lane.chunk = part.chunk_elements;
+    lane.rounds = static_cast<std::uint32_t>((lane.count + lane.chunk - 1) / lane.chunk);
+    const Bytes chunk{lane.chunk * element_bytes_}, share{lane.count * element_bytes_};
+    lane.rows = pat_rows(collective, pat_shape(chunk, share, ranks, pat_parallel_max(version)));
+    lanes_.push_back(std::move(lane));
+  }
+}
+
+bool PatProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
+  const Lane& lane = lanes_[role.lane];
+  if (cursor.major == lane.rounds) return false;
+  const PatRow& row = lane.rows[cursor.minor];
+  const std::int64_t elements = std::min(lane.chunk, lane.count - cursor.major * lane.chunk);
+  primitive.in = row.in;
+  primitive.out = row.out;
+  primitive.slices = 1;
+  primitive.chunk = primitive.slice = {row.parts * elements * element_bytes_};
+  if (++cursor.minor == lane.rows.size()) {
+    cursor.minor = 0;
+    ++cursor.major;
+  }
+  return true;
+}
+
+std::uint64_t PatProgram::number(Role role, Cursor cursor) const {
+  return std::uint64_t{cursor.major} * lanes_[role.lane].rows.size() + cursor.minor;
+}
+
+Cursor PatProgram::cursor_at(Role role, std::uint64_t number) const {
+  const std::uint64_t rows = lanes_[role.lane].rows.size();
+  return {static_cast<std::uint32_t>(number / rows), static_cast<std::uint32_t>(number % rows)};
+}
+
+/// Whole rounds, all but the last.
+std::uint64_t PatProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
+  const Lane& lane = lanes_[role.lane];
+  if (stride % lane.rows.size() != 0) return 0;
+  const std::uint64_t end = std::uint64_t{lane.rounds - 1} * lane.rows.size();
+  return end > first + stride ? end - first - stride : 0;
+}
+
+std::uint64_t PatProgram::slices(std::uint32_t lane) const {
+  return std::uint64_t{lanes_[lane].rounds} * lanes_[lane].rows.size();
+}
+
+std::uint64_t PatProgram::messages(std::uint32_t lane, int dimension) const {
+  const auto posts = std::ranges::count_if(
+      lanes_[lane].rows, [&](const PatRow& row) { return (row.out >> dimension & 1) != 0; });
+  return std::uint64_t{lanes_[lane].rounds} * static_cast<std::uint64_t>(posts);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,116 @@
+#include "models/nccl/programs/ring_program.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace fabricast {
+
+RingProgram::RingProgram(const Config& config, const Partition& partition,
+                         const std::vector<std::uint32_t>& root_index)
+    : config_(config),
+      element_bytes_(partition.element_bytes),
+      shape_(partition.shape),
+      slices_per_chunk_(static_cast<std::uint32_t>(partition.shape.slices_per_chunk())),
+      ops_per_loop_(ring_ops_per_loop(config.collective, config.ranks)) {
+  for (std::size_t i = 0; i < partition.parts.size(); ++i) {
+    const ChannelPart& part = partition.parts[i];
+    assert(part.count_elements > 0 && part.chunk_elements > 0);
+    const std::int64_t loops = loop_count(part, Algorithm::ring, config.collective, config.ranks);
+    const ChunkLoop last =
+        chunk_loop(part, Algorithm::ring, config.collective, config.ranks, loops - 1);
+    Lane lane;
+    lane.loops = static_cast<std::uint32_t>(loops);
+    lane.chunk = part.chunk_elements;
+    lane.last_count = last.left_elements;
+    lane.last_chunk = config.collective == Collective::all_reduce
+                          ? last.chunk_elements
+                          : std::min(last.chunk_elements, last.left_elements);
+    lane.root_index = root_index.empty() ? 0 : root_index[i];
+    lane.full_chunk = {lane.chunk * element_bytes_};
+    lane.full_slice = slice_size(lane.chunk);
+    const std::int64_t chunks =
+        config.collective == Collective::all_reduce ? std::int64_t{config.ranks} : 1;
+    lane.even_loops = lane.loops - (lane.last_count == lane.last_chunk * chunks ? 0 : 1);
+    lane.last_full_chunk = {lane.last_chunk * element_bytes_};
+    lane.last_full_slice = slice_size(lane.last_chunk);
+    lanes_.push_back(lane);
+  }
+}
+
+/// LL and LL128 do not slice: the chunk is one slice.
+Bytes RingProgram::slice_size(std::int64_t chunk_elements) const {
+  if (config_.protocol != Protocol::simple) return {chunk_elements * element_bytes_};
+  return {slices_of_chunk(chunk_elements, element_bytes_, shape_, config_.step).slice_elements *
+          element_bytes_};
+}
+
+/// Chunks are cut off where the buffer ends, down to nothing; an empty chunk is walked all the
+/// same.
+std::int64_t RingProgram::chunk_elements(const Lane& lane, bool last_loop,
+                                         std::uint32_t chunk) const {
+  if (!last_loop) return lane.chunk;
+  const std::int64_t before =
+      config_.collective == Collective::all_reduce ? chunk * lane.last_chunk : 0;
+  return std::clamp<std::int64_t>(lane.last_count - before, 0, lane.last_chunk);
+}
+
+bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
+  const Lane& lane = lanes_[role.lane];
+  if (cursor.major == lane.loops) return false;
+  primitive.slices = slices_per_chunk_;
+  if (ops_per_loop_ > 1 && cursor.major < lane.even_loops) {
+    // Chunks are equal; the first primitive only sends, the last only receives.
+    const bool last = cursor.major + 1 == lane.loops;
+    primitive.in = cursor.minor > 0 ? 1 : 0;
+    primitive.out = cursor.minor + 1 < ops_per_loop_ ? 1 : 0;
+    primitive.chunk = last ? lane.last_full_chunk : lane.full_chunk;
+    primitive.slice = last ? lane.last_full_slice : lane.full_slice;
+  } else {
+    const RingOp op = ring_op(config_.collective, role.position, config_.ranks, cursor.minor,
+                              lane.root_index, config_.in_place);
+    const std::int64_t elements = chunk_elements(lane, cursor.major + 1 == lane.loops, op.chunk);
+    primitive.in = receives(op.kind) ? 1 : 0;
+    primitive.out = sends(op.kind) ? 1 : 0;
+    primitive.chunk = {elements * element_bytes_};
+    primitive.slice = elements == lane.chunk ? lane.full_slice : slice_size(elements);
+  }
+  if (++cursor.minor == ops_per_loop_) {
+    cursor.minor = 0;
+    ++cursor.major;
+  }
+  return true;
+}
+
+std::uint64_t RingProgram::number(Role, Cursor cursor) const {
+  return std::uint64_t{cursor.major} * ops_per_loop_ + cursor.minor;
+}
+
+Cursor RingProgram::cursor_at(Role, std::uint64_t number) const {
+  return {static_cast<std::uint32_t>(number / ops_per_loop_),
+          static_cast<std::uint32_t>(number % ops_per_loop_)};
+}
+
+/// Whole loops whose chunks are equal; inside one of them all primitives but the first and the
+/// last.
+std::uint64_t RingProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
+  const Lane& lane = lanes_[role.lane];
+  const std::uint64_t loop = first / ops_per_loop_;
+  std::uint64_t end = std::uint64_t{lane.loops - 1} * ops_per_loop_;
+  if (stride % ops_per_loop_ != 0) {
+    if (ops_per_loop_ == 1 || loop >= lane.even_loops || first % ops_per_loop_ == 0) return 0;
+    end = (loop + 1) * ops_per_loop_ - 1;
+  }
+  return end > first + stride ? end - first - stride : 0;
+}
+
+PrimitiveLabel RingProgram::label(Role role, Cursor cursor) const {
+  const RingOp op = ring_op(config_.collective, role.position, config_.ranks, cursor.minor,
+                            lanes_[role.lane].root_index, config_.in_place);
+  return {to_text(op.kind), cursor.major, cursor.minor};
+}
+
+std::uint64_t RingProgram::slices(std::uint32_t lane) const {
+  return std::uint64_t{lanes_[lane].loops} * ops_per_loop_ * slices_per_chunk_;
+}
+
+}  // namespace fabricast

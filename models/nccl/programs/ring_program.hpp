@@ -1,0 +1,61 @@
+#pragma once
+// The Ring algorithm as a program of the executor. Role: lane = index of the part in the partition,
+// position = ring index. Input 0 comes from the previous rank, output 0 goes to the next.
+
+#include <cstdint>
+#include <vector>
+
+#include "models/nccl/programs/ring_ops.hpp"
+#include "models/nccl/split/partition.hpp"
+#include "sim/links/program.hpp"
+
+namespace fabricast {
+
+class RingProgram final : public Program {
+ public:
+  struct Config {
+    Collective collective{};
+    Protocol protocol{};
+    std::uint32_t ranks = 0;
+    Bytes step;  ///< step_size() of the protocol
+    bool in_place = false;
+  };
+
+  /// `root_index`: per part, the ring index of the root (broadcast, reduce; else ignored, may be
+  /// empty). REQUIRES: ranks >= 2, every part has elements.
+  RingProgram(const Config& config, const Partition& partition,
+              const std::vector<std::uint32_t>& root_index);
+
+  bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  std::uint64_t number(Role role, Cursor cursor) const override;
+  Cursor cursor_at(Role role, std::uint64_t number) const override;
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
+  PrimitiveLabel label(Role role, Cursor cursor) const override;
+
+  /// Slices that each worker of a lane handles, empty ones included.
+  std::uint64_t slices(std::uint32_t lane) const;
+
+ private:
+  struct Lane {
+    std::int64_t chunk = 0;       ///< elements, of the loops before the last
+    std::int64_t last_chunk = 0;  ///< of the last loop
+    std::int64_t last_count = 0;  ///< all elements of the last loop
+    std::uint32_t loops = 0;
+    std::uint32_t root_index = 0;
+    Bytes full_chunk, full_slice;            ///< of the loops before the last
+    Bytes last_full_chunk, last_full_slice;  ///< of the last loop, if its chunks are equal
+    std::uint32_t even_loops = 0;            ///< loops from the start whose chunks are equal
+  };
+
+  std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;
+  Bytes slice_size(std::int64_t chunk_elements) const;
+
+  Config config_;
+  int element_bytes_;
+  StepShape shape_;
+  std::uint32_t slices_per_chunk_;
+  std::uint32_t ops_per_loop_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,269 @@
+#include "models/nccl/schedules/assembly.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "models/nccl/schedules/post_costs.hpp"
+#include "models/nccl/split/slices.hpp"
+
+namespace fabricast {
+
+std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
+  std::vector<std::uint32_t> out;
+  for (const LinkId link : links) out.push_back(index_of(link));
+  return out;
+}
+
+void add_links(Machine& machine, const Cluster& cluster) {
+  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
+    const ClusterLink spec = cluster.link(LinkId{link});
+    machine.add_link({spec.rate, spec.latency, spec.lanes});
+  }
+}
+
+namespace {
+
+/// Nothing is folded.
+Fold whole(const Members& members, const Partition& partition) {
+  Fold fold;
+  fold.nodes = members.node_count();
+  fold.rails = unfolded_rails(partition);
+  fold.lanes = all_lanes(partition);
+  return fold;
+}
+
+}  // namespace
+
+Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+                   const CollectiveRun& run, const Partition& partition,
+                   std::optional<std::uint32_t> first_thread)
+    : Assembly(machine, cluster, software, run, partition,
+               whole(members_of(run, cluster.nodes()), partition), true, first_thread) {}
+
+Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+                   const CollectiveRun& run, const Partition& partition, const Fold& fold,
+                   bool is_full, std::optional<std::uint32_t> first_thread)
+    : machine_(machine),
+      cluster_(cluster),
+      software_(software),
+      run_(run),
+      partition_(partition),
+      members_(members_of(run, cluster.nodes())),
+      fold_(fold),
+      period_(static_cast<std::uint32_t>(fold.nodes * members_.gpus_per_node())),
+      copies_(static_cast<std::uint32_t>(is_full ? fold.copies : 1)),
+      is_folded_(!is_full && fold.copies_in_all() > 1),
+      merges_(!is_full && fold.merges),
+      lanes_(is_full ? all_lanes(partition) : fold.lanes) {
+  const std::uint32_t simulated = period_ * copies_;
+  if (first_thread) first_thread_ = *first_thread;
+  for (std::uint32_t i = 0; !first_thread && i < simulated; ++i) {
+    const std::uint32_t thread = machine_.add_thread();
+    if (i == 0) first_thread_ = thread;
+  }
+  relay_class_ = machine_.add_relay_class(
+      {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
+  workers_of_rank_.resize(simulated);
+  lanes_of_rank_.resize(simulated);
+}
+
+std::size_t Assembly::simulated(int rank) const {
+  if (is_folded_ && fold_.rails.copies > 1) {
+    const int local = rank % gpus();
+    rank += fold_.rails.gpu[static_cast<std::size_t>(local)] - local;
+  }
+  if (is_folded_ && fold_.mirror.folds && rank / gpus() >= nodes_simulated())
+    rank = TreeMirror::mirrored(rank, gpus(), nodes());
+  return static_cast<std::size_t>(rank) % workers_of_rank_.size();
+}
+
+std::uint32_t Assembly::link(LinkId link) {
+  if (!is_folded_) return index_of(link);
+  const LinkId like = fold_.representative(cluster_, link);
+  const auto [at, is_new] = links_.try_emplace(index_of(like), 0);
+  if (is_new) {
+    const ClusterLink spec = cluster_.link(like);
+    at->second = machine_.add_link({spec.rate, spec.latency, spec.lanes});
+  }
+  return at->second;
+}
+
+void add_schedule(Assembly& assembly) {
+  if (assembly.run().custom) return add_custom(assembly);
+  switch (assembly.run().algorithm) {
+    case Algorithm::ring:
+      return add_rings(assembly);
+    case Algorithm::tree:
+      return add_trees(assembly);
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return add_nvls(assembly);
+    case Algorithm::pat:
+      return add_pat(assembly);
+    case Algorithm::collnet_direct:
+      return add_collnet_direct(assembly);
+    case Algorithm::collnet_chain:
+      return add_collnet_chain(assembly);
+  }
+}
+
+std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) {
+  const Bytes first = costs().first_pass;
+  std::vector<std::uint32_t> out;
+  for (const int gpu : members_.gpus()) {
+    const Bandwidth whole = cluster_.node()
+                                .gpus()[static_cast<std::size_t>(gpu)]
+                                .part.copy_rate[index_of(run_.protocol)];
+    const auto of_share = [&](std::int64_t all) {
+      return static_cast<std::int64_t>(static_cast<double>(all) * share);
+    };
+    out.push_back(add_worker_class({{of_share(whole.bytes_per_s)},
+                                    wire_format(run_.protocol),
+                                    {of_share(first.count)},
+                                    in_step}));
+  }
+  return out;
+}
+
+std::vector<std::uint32_t> Assembly::worker_classes(const std::vector<Bandwidth>& rates) {
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    out.push_back(i > 0 && rates[i] == rates[i - 1]
+                      ? out.back()
+                      : add_worker_class({rates[i], wire_format(run_.protocol), {}}));
+  return out;
+}
+
+std::uint32_t Assembly::add_worker_class(const WorkerClass& kind) {
+  const std::uint32_t id = machine_.add_worker_class(kind);
+  classes_[id] = kind;
+  return id;
+}
+
+std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
+                                   const Program& program, Role role, int rank,
+                                   std::uint64_t slices) {
+  std::uint32_t kind = classes[static_cast<std::size_t>(rank) % classes.size()];
+  const bool is_slow = speed(rank) != 1;
+  if (is_slow) kind = slowed_class(kind, speed(rank));
+  const std::uint32_t id = machine_.add_worker(kind, program, role);
+  if (is_slow) speeds_[id] = speed(rank);
+  workers_of_rank_[simulated(rank)].push_back(id);
+  lanes_of_rank_[simulated(rank)].push_back(role.lane);
+  note_copies(id, lanes_.copies[role.lane]);
+  slices_ += slices * copies(id);
+  merged_ += slices * (copies(id) - 1);
+  return id;
+}
+
+double Assembly::speed(int rank) const { return speed_of(run_.faults.gpus, rank); }
+
+bool Assembly::merges(int rank, int other) const {
+  const auto part = [&](int of) -> const GpuPart& {
+    return cluster_.node().gpus()[static_cast<std::size_t>(members_.gpu(of))].part;
+  };
+  const std::size_t protocol = index_of(run_.protocol);
+  return merges_ && part(rank).copy_rate[protocol] == part(other).copy_rate[protocol] &&
+         part(rank).sm == part(other).sm && speed(rank) == speed(other);
+}
+
+void Assembly::add_rank(std::uint32_t worker, int rank, std::uint64_t slices) {
+  workers_of_rank_[simulated(rank)].push_back(worker);
+  slices_ += slices * copies(worker);
+  merged_ += slices * copies(worker);
+  has_merged_ = true;
+}
+
+std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
+  const auto [at, is_new] = slowed_classes_.try_emplace({worker_class, speed}, 0);
+  if (is_new) {
+    WorkerClass kind = classes_.at(worker_class);
+    const auto whole = static_cast<double>(kind.copy_rate.bytes_per_s);
+    kind.copy_rate.bytes_per_s = std::llround(whole * speed);
+    at->second = machine_.add_worker_class(kind);
+  }
+  return at->second;
+}
+
+std::vector<std::uint32_t> Assembly::workers(int rank, std::uint32_t lane) const {
+  const std::vector<std::uint32_t>& all = workers(rank);
+  const std::vector<std::uint32_t>& lanes = lanes_of_rank_[simulated(rank)];
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (lanes[i] == lane) out.push_back(all[i]);
+  return out;
+}
+
+Duration Assembly::fixed_cost(std::uint32_t worker, Duration healthy) const {
+  const auto slow = speeds_.find(worker);
+  return slow == speeds_.end() ? healthy : slowed(healthy, slow->second);
+}
+
+Duration Assembly::latency(const std::vector<LinkId>& links) const {
+  Duration sum;
+  for (const LinkId link : links) sum += cluster_.link(link).latency;
+  return sum;
+}
+
+void Assembly::note_copies(std::uint32_t worker, std::uint32_t copies) {
+  if (copies == 1) return;
+  assert(copies <= UINT8_MAX);
+  copies_of_worker_.resize(std::max(copies_of_worker_.size(), worker + std::size_t{1}), 1);
+  copies_of_worker_[worker] = static_cast<std::uint8_t>(copies);
+}
+
+std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies) {
+  add_forwarded(slices, copies);
+  const std::size_t rank = simulated(members_.rank(node, gpu));
+  if (copies_alone(run_.transport.network))
+    return machine_.add_relay(relay_class_, machine_.add_thread(), 1);
+  return machine_.add_relay(relay_class_, first_thread_ + static_cast<std::uint32_t>(rank), copies);
+}
+
+void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
+                       std::uint64_t slices, std::vector<std::uint32_t> path) {
+  const Transport way = plan(a, b, run_.transport);
+  for (const LinkId id : way.into_slots) path.push_back(link(id));
+  const auto kind = static_cast<std::size_t>(way.kind);
+  ConnectionSpec slots;
+  slots.from = from;
+  slots.shares = shares();
+  slots.copies = copies(from);
+  slots.slots = static_cast<std::uint32_t>(partition_.shape.slices_in_flight());
+  slots.overhead = fixed_cost(from, costs().overhead[kind]);
+  slots.path = path;
+  const Duration near_latency = latency(way.into_slots);
+  if (way.kind != HopKind::net) {
+    slots.to = to;
+    slots.sync = costs().sync[kind];
+    slots.credit = near_latency + slots.sync;
+    machine_.connect(slots);
+    return;
+  }
+  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices, copies(from));
+  // The flag follows the data: where both go to host memory it adds nothing.
+  slots.to = proxy;
+  slots.sync = std::max(Duration{}, way.sender_flag - near_latency);
+  slots.credit = way.sender_flag;
+  machine_.connect(slots);
+  // The receiver's freed slot becomes a clear-to-send that crosses the network the other way.
+  std::vector<std::vector<std::uint32_t>> routes(1);
+  for (const LinkId id : way.network) routes.front().push_back(link(id));
+  Duration far_latency = latency(way.network);
+  for (const NicRoute& route : way.beside) {
+    routes.emplace_back();
+    for (const LinkId id : route.links) routes.back().push_back(link(id));
+    far_latency = std::max(far_latency, latency(route.links));
+  }
+  const std::vector<std::uint32_t> far = side_by_side(routes);
+  slots.from = proxy;
+  slots.to = to;
+  slots.path = far;
+  slots.sync = network().sync[index_of(run_.protocol)] + way.flush;
+  slots.credit = way.receiver_flag + far_latency;
+  slots.ack = far_latency;
+  machine_.connect(slots);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,243 @@
+#pragma once
+// Builds the workers, proxies and connections of one collective on a machine. Each algorithm adds
+// what it needs (add_rings(), add_trees(), add_nvls(), ...); what they share stands here.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/hardware/cluster/cluster.hpp"
+#include "models/nccl/call/collective_run.hpp"
+#include "models/nccl/call/transport.hpp"
+#include "models/nccl/symmetry/fold.hpp"
+#include "sim/links/machine.hpp"
+
+namespace fabricast {
+
+class Assembly {
+ public:
+  /// Adds every rank's proxy thread, unless they have been added for another call of the
+  /// communicator: then `first_thread` is theirs. All arguments outlive the assembly. REQUIRES: the
+  /// machine has the cluster's links (add_links()).
+  Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+           const CollectiveRun& run, const Partition& partition,
+           std::optional<std::uint32_t> first_thread = std::nullopt);
+  /// The same for a run that may be folded: of ranks and channels that are alike, only the first,
+  /// or all of them (`is_full`), numbered such that copies follow each other. REQUIRES: the
+  /// algorithm builds with each_place() where anything is folded, or its connections share links
+  /// evenly; a machine without links if there are copies, unless is_full.
+  Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
+           const CollectiveRun& run, const Partition& partition, const Fold& fold, bool is_full,
+           std::optional<std::uint32_t> first_thread = std::nullopt);
+
+  const Cluster& cluster() const { return cluster_; }
+  const SoftwareCosts& software() const { return software_; }
+  const CollectiveRun& run() const { return run_; }
+  const Partition& partition() const { return partition_; }
+  const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
+  /// Of the network that the run takes.
+  const NetworkCosts& network() const {
+    return software_.network[static_cast<std::size_t>(run_.transport.network.kind)];
+  }
+  const Members& members() const { return members_; }
+  int nodes() const { return members_.node_count(); }
+  int gpus() const { return members_.gpus_per_node(); }  ///< per node
+  int ranks() const { return members_.ranks(); }
+  /// The first so many; for builders that do not use each_place().
+  int nodes_simulated() const { return is_folded_ ? fold_.nodes_simulated() : nodes(); }
+  Machine& machine() { return machine_; }
+
+  /// Calls `visit` with the ranks (or the places of a ring) that are simulated, copies in a row.
+  template <class Visit>
+  void each_place(Visit visit) const {
+    for (std::uint32_t i = 0; i < period_; ++i)
+      for (std::uint32_t copy = 0; copy < copies_; ++copy) visit(i + copy * period_);
+  }
+  /// When each_place() comes to this place; for one that is not simulated, to its copy.
+  std::uint32_t number(std::uint32_t place) const {
+    return place % period_ * copies_ + place / period_ % copies_;
+  }
+  /// Lanes by class, of Tree: copies of each other, of which the first `copies_of_lanes()` are
+  /// simulated.
+  const std::vector<std::vector<std::uint32_t>>& lanes() const { return fold_.rails.lanes; }
+  std::size_t copies_of_lanes() const {
+    return static_cast<std::size_t>(is_folded_ ? 1 : fold_.rails.copies);
+  }
+  /// Of Tree and NVLSTree.
+  const TreeMirror& mirror() const { return fold_.mirror; }
+  /// Of NVLS and NVLSTree: parts of the partition that are simulated,
+  const std::vector<std::uint32_t>& built_lanes() const { return lanes_.built; }
+  /// of which, if some stand for others, there are so many; 0 = none does;
+  int lanes_standing_for_others() const {
+    return lanes_.merges() ? static_cast<int>(lanes_.built.size()) : 0;
+  }
+  /// and so many take the ways of one of them.
+  std::uint32_t copies_of_lane(std::uint32_t lane) const { return lanes_.copies[lane]; }
+  /// Of a head (local rank).
+  bool is_simulated_head(int local) const {
+    return !is_folded_ || fold_.rails.copies == 1 ||
+           fold_.rails.gpu[static_cast<std::size_t>(local)] == local;
+  }
+  struct LaneOfNode {
+    std::uint32_t lane;
+    int node;
+  };
+  /// The one that is simulated for this one.
+  LaneOfNode built(std::uint32_t lane, int node) const {
+    if (!is_folded_ || node < nodes_simulated() || !fold_.mirror.folds) return {lane, node};
+    return {lanes_.like[fold_.mirror.lane[lane]], nodes() - 1 - node};
+  }
+  bool is_folded() const { return is_folded_; }
+  /// Whether one worker can stand for two ranks of a node that do the same: their GPUs copy at one
+  /// rate.
+  bool merges(int rank, int other) const;
+  /// The worker does it for this rank too.
+  void add_rank(std::uint32_t worker, int rank, std::uint64_t slices);
+  /// The worker is no thread of the rank's, but the rank has its data when the worker ends.
+  void ends_with(int rank, std::uint32_t worker) {
+    workers_of_rank_[simulated(rank)].push_back(worker);
+  }
+
+  /// Not a copy of another link.
+  bool is_simulated(LinkId link) const {
+    return !is_folded_ || fold_.representative(cluster_, link) == link;
+  }
+  /// Of a link of the cluster, the one of the machine.
+  std::uint32_t link(LinkId link);
+  /// Links of the cluster that are simulated for others too, as (link, of the machine).
+  const std::map<std::uint32_t, std::uint32_t>& folded_links() const { return links_; }
+
+  Endpoint endpoint(int rank, int nic) const {
+    return {members_.node(rank), members_.gpu(rank), nic};
+  }
+  /// As plan_transport(), for the members.
+  Transport plan(Endpoint from, Endpoint to, const TransportRules& rules) const {
+    return plan_transport(cluster_, members_.gpus(), run_.protocol, from, to, rules);
+  }
+
+  /// One worker class per local rank, as GPUs may differ: `share` of the copy rate that the GPU
+  /// gives a block of the protocol. `in_step`: see WorkerClass.
+  std::vector<std::uint32_t> worker_classes(double share, bool in_step = false);
+  /// The same for workers that copy at rates of their own, by local rank.
+  std::vector<std::uint32_t> worker_classes(const std::vector<Bandwidth>& rates);
+
+  /// A worker that is some of the threads of `rank`'s block. It handles `slices` in all.
+  std::uint32_t add_worker(const std::vector<std::uint32_t>& classes, const Program& program,
+                           Role role, int rank, std::uint64_t slices);
+
+  /// A fixed cost of this worker, which is higher on a GPU that is slow (Faults).
+  Duration fixed_cost(std::uint32_t worker, Duration healthy) const;
+
+  /// Slots between two workers, for so many slices. Through the network there are slots on both
+  /// sides and a proxy between.
+  /// `before`: what bytes cross before they get to GPU `a` (ConnectionSpec::path).
+  void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
+               std::vector<std::uint32_t> before = {});
+
+  /// A proxy that posts messages on the thread of this GPU's process.
+  std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1);
+
+  /// Channels of NVLS go on in step, and share links and threads evenly, but for their ways to
+  /// SHARP and back (docs/scale.md says what measured runs say to it).
+  bool shares() const { return is_nvls(run_.algorithm); }
+  /// A worker or junction stands for so many in its place, of channels that take the same ways.
+  std::uint32_t copies(std::uint32_t worker) const {
+    return worker < copies_of_worker_.size() ? copies_of_worker_[worker] : 1;
+  }
+
+  Duration latency(const std::vector<LinkId>& links) const;
+
+  /// Keeps a program for as long as the machine may run it.
+  template <class P>
+  const P& keep(std::unique_ptr<P> program) {
+    const P& kept = *program;
+    programs_.push_back(std::move(program));
+    return kept;
+  }
+
+  // Results.
+  std::uint32_t first_thread() const { return first_thread_; }
+  /// Of a rank that is not simulated: those of its copy.
+  const std::vector<std::uint32_t>& workers(int rank) const {
+    return workers_of_rank_[simulated(rank)];
+  }
+  /// Of these, those that a part of the partition gave the rank.
+  std::vector<std::uint32_t> workers(int rank, std::uint32_t lane) const;
+  /// Slices that all GPU workers handle.
+  std::uint64_t slices() const { return slices_; }
+  /// Whether a worker stands for several ranks of a node.
+  bool has_merged() const { return has_merged_; }
+  /// The machine's, with those that proxies forward and the fabric passes on: one event each.
+  std::uint64_t events() const { return slices_ + forwarded_ - merged_; }
+  /// Slices handled by what is no GPU: counted as events only.
+  void add_forwarded(std::uint64_t slices, std::uint32_t copies = 1) {
+    forwarded_ += slices * copies;
+    merged_ += slices * (copies - 1);
+  }
+
+  /// The same for what no node has for itself, in the full run and in the machine, of which
+  /// add_forwarded() knows.
+  void add_shared(std::uint64_t full, std::uint64_t simulated) {
+    shared_ += full;
+    shared_simulated_ += simulated;
+  }
+  /// Of the full run, of which the machine had so many.
+  std::uint64_t full_events(std::uint64_t had) const {
+    return (had + merged_ - shared_simulated_) * copies_simulated_as_one() + shared_;
+  }
+
+ private:
+  /// The rank that is simulated for this one.
+  std::size_t simulated(int rank) const;
+  std::uint32_t add_worker_class(const WorkerClass& kind);
+  void note_copies(std::uint32_t worker, std::uint32_t copies);
+  std::uint64_t copies_simulated_as_one() const {
+    return static_cast<std::uint64_t>(is_folded_ ? fold_.copies_in_all() : 1);
+  }
+  double speed(int rank) const;  ///< 1 unless the GPU is slow
+  std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
+
+  Machine& machine_;
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  const CollectiveRun& run_;
+  const Partition& partition_;
+  Members members_;
+  Fold fold_;
+  std::uint32_t period_ = 0;  ///< ranks
+  std::uint32_t copies_ = 1;  ///< simulated
+  bool is_folded_ = false, merges_ = false, has_merged_ = false;
+  Lanes lanes_;
+  std::vector<std::uint8_t> copies_of_worker_;
+  std::map<std::uint32_t, std::uint32_t> links_;
+  std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
+  std::uint32_t relay_class_ = 0;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::vector<std::vector<std::uint32_t>> workers_of_rank_;
+  std::vector<std::vector<std::uint32_t>> lanes_of_rank_;  ///< of these workers
+  std::map<std::uint32_t, WorkerClass> classes_;
+  std::map<std::pair<std::uint32_t, double>, std::uint32_t> slowed_classes_;
+  std::map<std::uint32_t, double> speeds_;  ///< of workers of slow GPUs
+  std::uint64_t slices_ = 0, merged_ = 0, forwarded_ = 0, shared_ = 0, shared_simulated_ = 0;
+};
+
+/// All links of a cluster, to a machine that has none.
+void add_links(Machine& machine, const Cluster& cluster);
+/// Ids of links as the machine knows them.
+std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
+
+/// All that the run's algorithm needs.
+void add_schedule(Assembly& assembly);
+
+// One per algorithm, each in its own file. REQUIRES: the run's algorithm.
+void add_rings(Assembly& assembly);
+void add_trees(Assembly& assembly);
+void add_nvls(Assembly& assembly);  ///< NVLS and NVLSTree
+void add_collnet_direct(Assembly& assembly);
+void add_collnet_chain(Assembly& assembly);
+void add_pat(Assembly& assembly);
+void add_custom(Assembly& assembly);
+
+}  // namespace fabricast

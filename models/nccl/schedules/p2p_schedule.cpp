@@ -1,0 +1,240 @@
+#include "models/nccl/schedules/p2p_schedule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "models/nccl/schedules/post_costs.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr int kRoundsOfBlock = 8;  ///< rounds that a block serves at once
+constexpr int kBlockWarps = 20;    ///< of a block of sends and receives
+constexpr int kRatedWarps = 16;    ///< of the block that GpuPart::copy_rate speaks of
+constexpr std::uint32_t kSlots = kConnectionSlots;
+constexpr std::uint32_t kPoolSlots = 16;  ///< NCCL_SHARED_STEPS
+
+std::uint32_t kind_of(Protocol protocol, HopKind hop) {
+  return (protocol == Protocol::ll ? 0 : kHopKinds) + static_cast<std::uint32_t>(hop);
+}
+Protocol protocol_of(std::uint32_t kind) {
+  return kind < kHopKinds ? Protocol::ll : Protocol::simple;
+}
+HopKind hop_of(std::uint32_t kind) { return static_cast<HopKind>(kind % kHopKinds); }
+
+/// Warps that copy for one send or one receive, and for a copy. A send's further warp only says
+/// that data are there.
+struct Warps {
+  int lane = 1, copy = 1;
+};
+Warps warps(NcclVersion version, int rounds, int sends, int receives) {
+  if (version >= kNccl2_22) {
+    const int all = kBlockWarps / rounds;
+    return {std::max(all <= 4 ? all / 2 : (all - 1) / 2, 1), std::max(all, 1)};
+  }
+  // Receives and sends take turns; as many groups of warps as the power of two at or above.
+  const int elements = std::max(2 * sends, 2 * receives - 1);
+  const int groups = static_cast<int>(std::bit_ceil(static_cast<unsigned>(elements)));
+  int each = 1;
+  while (each * groups <= kBlockWarps / 2) each *= 2;
+  return {each, each};
+}
+
+/// What some warps copy of what the block does, at least the share `least`, on a GPU of this speed.
+Bandwidth share(Bandwidth block, double speed, int warps, double least = 0) {
+  const double part = std::min(1.0, static_cast<double>(warps) / kRatedWarps);
+  return {std::llround(static_cast<double>(block.bytes_per_s) * std::max(part, least) * speed)};
+}
+
+}  // namespace
+
+P2pSchedule::P2pSchedule(const Config& config)
+    : config_(config),
+      rounds_(config.plan.rules.version, config.members.node_count(), gpus(),
+              config.plan.group_size),
+      ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
+            config.transport),
+      copies_(config.cluster, config.fold, config.is_folded, config.members, channels()),
+      rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
+  const P2pRules& rules = config_.plan.rules;
+  for (int round = 0; round < rounds_.count(); ++round) {
+    for (int channel = 0; channel < channels(); ++channel) {
+      // Ranks of all nodes are alike.
+      for (int rank = 0; rank < gpus(); ++rank) {
+        const int peer = rounds_.send_peer(rank, round);
+        if (peer == kNoPeer) continue;
+        const int base = rounds_.base(round, rank, peer);
+        if (p2p_part_of_channel(rules.version, channels(), base, channel) >=
+            rules.channels.per_peer)
+          continue;
+        rounds_of_channel_[static_cast<std::size_t>(channel)].push_back(round);
+        break;
+      }
+    }
+  }
+}
+
+std::uint32_t P2pSchedule::threads() const { return copies_.threads(ways_.threads()); }
+
+std::vector<MessageKind> P2pSchedule::kinds() const {
+  std::vector<MessageKind> out;
+  for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
+    const ProtocolCosts& costs = config_.software.protocol[index_of(protocol)];
+    const NetworkSettings& settings = config_.transport.network;
+    const NetworkCosts& network = config_.software.network[static_cast<std::size_t>(settings.kind)];
+    for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
+      const bool net = static_cast<HopKind>(hop) == HopKind::net;
+      out.push_back({wire_format(protocol), costs.overhead[hop],
+                     net ? network.sync[index_of(protocol)] : costs.sync[hop],
+                     net ? post_cost(network, settings, protocol) : PostCost{},
+                     net ? network.poll : Duration{}});
+    }
+  }
+  return out;
+}
+
+bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatch& batch) const {
+  const std::uint32_t block = copies_.place(number);
+  const int rank = static_cast<int>(block) / channels();
+  const int channel = static_cast<int>(block) % channels();
+  const std::vector<int>& rounds = rounds_of_channel_[static_cast<std::size_t>(channel)];
+  batch.sends.clear();
+  batch.receives.clear();
+  batch.copies.clear();
+  batch.pooled = config_.plan.shared_buffers;
+  int taken = 0, window = 0;
+  for (; cursor < rounds.size() && taken < kRoundsOfBlock; ++cursor) {
+    const int round = rounds[cursor];
+    // Up to 2.21 every eighth round begins a new batch, whatever the channel had before.
+    const bool is_old = config_.plan.rules.version < kNccl2_22;
+    if (is_old && taken > 0 && round / kRoundsOfBlock != window) break;
+    if (!add_round(rank, channel, round, batch)) continue;
+    ++taken;
+    window = round / kRoundsOfBlock;
+  }
+  if (taken == 0) return false;
+  share_block(rank, taken, batch);
+  share_slots(batch.sends);
+  share_slots(batch.receives);
+  if (has_verbs(config_.transport.network.kind)) join_receives(rank, channel, batch.receives);
+  return true;
+}
+
+/// Whether there is anything to do.
+bool P2pSchedule::add_round(int rank, int channel, int round, ExchangeBatch& batch) const {
+  const int to = rounds_.send_peer(rank, round), from = rounds_.receive_peer(rank, round);
+  const auto peer_block = [&](int peer) {
+    return copies_.number(static_cast<std::uint32_t>(peer * channels() + channel));
+  };
+  bool any = false;
+  if (to != kNoPeer && !(to == rank && config_.in_place)) {
+    if (auto send = lane(rank, to, channel, round)) {
+      any = true;
+      send->peer = peer_block(to);
+      send->tag = static_cast<std::uint32_t>(round);
+      if (to == rank) {
+        batch.copies.push_back({send->bytes, {}});
+      } else {
+        batch.sends.push_back(*send);
+      }
+    }
+  }
+  if (from != kNoPeer && from != rank) {
+    if (auto receive = lane(from, rank, channel, round)) {
+      any = true;
+      receive->peer = peer_block(from);
+      receive->tag = static_cast<std::uint32_t>(round);
+      batch.receives.push_back(*receive);
+    }
+  }
+  return any;
+}
+
+/// The part of a message that goes over a channel, if there is one.
+std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int round) const {
+  const P2pRules& rules = config_.plan.rules;
+  const Bytes message{config_.traffic.bytes(from, to)};
+  if (message.count == P2pTraffic::kNone) return std::nullopt;
+  const int part =
+      p2p_part_of_channel(rules.version, channels(), rounds_.base(round, from, to), channel);
+  if (part >= rules.channels.per_peer) return std::nullopt;
+  const P2pSplit split = p2p_split(rules, message);
+  if (part >= split.parts) return std::nullopt;
+  const P2pPart cut = p2p_part(rules, message, split, part, is_remote(from, to));
+  ExchangeLane out;
+  out.bytes = cut.size;
+  out.chunk = cut.chunk;
+  out.kind = kind_of(cut.protocol, from == to ? HopKind::nvlink : ways_.hop(from, to));
+  return out;
+}
+
+Duration P2pSchedule::overhead(std::uint32_t kind) const {
+  const ProtocolCosts& costs = config_.software.protocol[index_of(protocol_of(kind))];
+  return costs.overhead[static_cast<std::size_t>(hop_of(kind))];
+}
+
+/// Divides the block's warps.
+void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const {
+  const int copies = static_cast<int>(batch.copies.size());
+  const Warps share_of =
+      warps(config_.plan.rules.version, rounds, static_cast<int>(batch.sends.size()) + copies,
+            static_cast<int>(batch.receives.size()) + copies);
+  const auto device = static_cast<std::size_t>(config_.members.gpu(rank));
+  const GpuPart& gpu = config_.cluster.node().gpus()[device].part;
+  const double speed = speed_of(config_.slow, rank);
+  const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
+    for (ExchangeLane& lane : lanes) {
+      const Protocol protocol = protocol_of(lane.kind);
+      lane.rate = share(gpu.copy_rate[index_of(protocol)], speed, share_of.lane,
+                        protocol == Protocol::ll ? config_.software.ll_lane_share : 0);
+      lane.extra = slowed(overhead(lane.kind), speed) - overhead(lane.kind);
+    }
+  };
+  rate_lanes(batch.sends);
+  rate_lanes(batch.receives);
+  for (ExchangeBatch::Copy& copy : batch.copies)
+    copy.rate = share(gpu.copy_rate[index_of(Protocol::simple)], speed, share_of.copy);
+}
+
+/// Simple through the network: the batch divides the pool. LL has buffers of its own.
+void P2pSchedule::share_slots(std::vector<ExchangeLane>& lanes) const {
+  const auto is_pooled = [&](const ExchangeLane& lane) {
+    return config_.plan.shared_buffers && hop_of(lane.kind) == HopKind::net &&
+           protocol_of(lane.kind) == Protocol::simple;
+  };
+  const auto sharers = static_cast<std::uint32_t>(std::ranges::count_if(lanes, is_pooled));
+  for (ExchangeLane& lane : lanes)
+    lane.slots = is_pooled(lane) ? std::min(kSlots, kPoolSlots / sharers) : kSlots;
+}
+
+/// What one proxy of another node sends over the channel shares a connection, and is received by
+/// one call (NCCL_NET_IB_MAX_RECVS of them at most, as many as a batch has). Of plugins and sockets
+/// a call takes one.
+void P2pSchedule::join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const {
+  std::array<int, kRoundsOfBlock> proxies{};
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const int from = rounds_.receive_peer(rank, static_cast<int>(lanes[i].tag));
+    proxies[i] = is_remote(from, rank) ? ways_.proxy(from, rank, channel) : -1;
+  }
+  const auto end = proxies.begin() + static_cast<std::ptrdiff_t>(lanes.size());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    if (proxies[i] >= 0)
+      lanes[i].joint = static_cast<std::uint32_t>(std::count(proxies.begin(), end, proxies[i]));
+  }
+}
+
+void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const {
+  const int block = static_cast<int>(copies_.place(from));
+  const int rank = block / channels();
+  const int to = rounds_.send_peer(rank, static_cast<int>(lane.tag));
+  ways_.way(rank, to, block % channels(), protocol_of(lane.kind), way);
+  for (std::uint32_t& link : way.near) link = copies_.link(link);
+  for (std::uint32_t& link : way.far) link = copies_.link(link);
+  if (!way.relayed) return;
+  way.send_thread = copies_.thread(way.send_thread);
+  way.receive_thread = copies_.thread(way.receive_thread);
+}
+
+}  // namespace fabricast

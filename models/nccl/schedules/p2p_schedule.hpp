@@ -1,0 +1,65 @@
+#pragma once
+// What every block of a group of sends and receives does, and when: batches of at most eight rounds
+// on each channel of each rank (src/enqueue.cc, src/device/sendrecv.h). Block = rank * channels +
+// channel; the exchange knows it by another number if there are blocks like it (P2pCopies).
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/nccl/base/members.hpp"
+#include "models/nccl/environment/faults.hpp"
+#include "models/nccl/schedules/p2p_ways.hpp"
+#include "models/nccl/sendrecv/p2p_plan.hpp"
+#include "models/nccl/sendrecv/p2p_rounds.hpp"
+#include "models/nccl/sendrecv/p2p_traffic.hpp"
+#include "models/nccl/symmetry/p2p_fold.hpp"
+#include "sim/machines/exchange.hpp"
+
+namespace fabricast {
+
+class P2pSchedule final : public ExchangeSchedule {
+ public:
+  struct Config {
+    const Cluster& cluster;
+    const SoftwareCosts& software;
+    const Members& members;
+    const P2pPlan& plan;
+    const P2pTraffic& traffic;
+    const TransportRules& transport;
+    bool in_place = false;       ///< what a rank keeps need not be copied
+    const Fold* fold = nullptr;  ///< which ranks are alike; null: none
+    bool is_folded = false;      ///< of these only the first are simulated
+    std::span<const Faults::SlowGpu> slow = {};
+  };
+
+  explicit P2pSchedule(const Config& config);
+
+  std::uint32_t blocks() const { return copies_.blocks(); }
+  std::uint32_t threads() const;
+  const P2pCopies& copies() const { return copies_; }
+  int channels() const { return config_.plan.rules.channels.channels; }
+  bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
+  void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
+
+  /// The kinds of messages, in the order of their numbers.
+  std::vector<MessageKind> kinds() const;
+
+ private:
+  bool add_round(int rank, int channel, int round, ExchangeBatch& batch) const;
+  std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
+  Duration overhead(std::uint32_t kind) const;
+  void share_block(int rank, int rounds, ExchangeBatch& batch) const;
+  void share_slots(std::vector<ExchangeLane>& lanes) const;
+  void join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const;
+  int gpus() const { return config_.members.gpus_per_node(); }
+  bool is_remote(int a, int b) const { return a / gpus() != b / gpus(); }
+
+  Config config_;
+  P2pRounds rounds_;
+  P2pWays ways_;
+  P2pCopies copies_;
+  std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
+};
+
+}  // namespace fabricast

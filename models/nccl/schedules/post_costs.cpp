@@ -1,0 +1,44 @@
+#include "models/nccl/schedules/post_costs.hpp"
+
+#include <cmath>
+
+namespace fabricast {
+namespace {
+
+/// Of doing both one after the other; 0 = takes no time.
+Bandwidth in_turn(Bandwidth a, Bandwidth b) {
+  if (a.bytes_per_s == 0) return b;
+  if (b.bytes_per_s == 0) return a;
+  const auto x = static_cast<double>(a.bytes_per_s), y = static_cast<double>(b.bytes_per_s);
+  return {std::llround(x * y / (x + y))};
+}
+
+}  // namespace
+
+PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol) {
+  PostCost out;
+  out.post = costs.post;
+  if (has_verbs(network.kind)) out.post += costs.piece_post * (network.pieces - 1);
+  out.rate = in_turn(protocol == Protocol::ll ? costs.ll_check_rate : Bandwidth{}, costs.copy_rate);
+  if (copies_alone(network)) out.hands = network.sockets.threads;
+  out.piece = costs.task_min;
+  out.large = network.rendezvous_above.value_or(costs.rendezvous_above);
+  out.large_post = costs.rendezvous_post;
+  // LL is sent from host memory.
+  if (network.injects && network.copies_by_driver && protocol != Protocol::ll) {
+    out.tiny = costs.inject_max;
+    out.tiny_post = costs.inject_copy;
+  }
+  if (network.matches_in_software) {
+    out.copied_post = costs.driver_copy;
+    if (network.copies_by_driver) {
+      out.large_post += costs.driver_copy;  // of the bytes that come with the request
+    } else {
+      out.copied = network.safe_copy.value_or(costs.safe_copy);
+    }
+  }
+  out.large_delay = costs.rendezvous_latency;
+  return out;
+}
+
+}  // namespace fabricast

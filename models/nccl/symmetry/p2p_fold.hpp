@@ -1,0 +1,57 @@
+#pragma once
+// Symmetry of sends and receives: all nodes walk the same rounds, each with the node so many places
+// on, so a move by whole nodes leaves an all-to-all and a ring of sends as they are.
+
+#include <string>
+#include <vector>
+
+#include "models/nccl/symmetry/copy_order.hpp"
+#include "models/nccl/symmetry/fold.hpp"
+
+namespace fabricast {
+
+/// What makes ranks unlike, whatever the network; "" = nothing. REQUIRES: no tuned collective.
+std::string against_p2p_fold(const CollectiveRun& run);
+
+/// Whether messages leave through a NIC of another number than they enter by.
+bool crosses_nics(const P2pNics& nics, const Members& members, int channels);
+
+/// Blocks, threads and links of an exchange of which equal ones may be simulated once.
+class P2pCopies {
+ public:
+  /// No fold: nothing is alike.
+  P2pCopies(const Cluster& cluster, const Fold* fold, bool is_folded, const Members& members,
+            int channels);
+
+  std::uint32_t blocks() const { return blocks_.count(); }
+  /// Of the blocks' number, and of any block.
+  std::uint32_t place(std::uint32_t number) const { return blocks_.place(number); }
+  std::uint32_t number(std::uint32_t block) const { return blocks_.number(block); }
+  /// Threads: one a rank, and after these one a block.
+  std::uint32_t thread(std::uint32_t thread) const {
+    return thread < all_ranks_ ? ranks_.number(thread)
+                               : ranks_.count() + blocks_.number(thread - all_ranks_);
+  }
+  /// Of the threads' number.
+  std::uint32_t thread_place(std::uint32_t number) const {
+    return number < ranks_.count() ? ranks_.place(number)
+                                   : all_ranks_ + blocks_.place(number - ranks_.count());
+  }
+  /// How many threads there are, of so many in all.
+  std::uint32_t threads(std::uint32_t all) const {
+    return ranks_.count() + (all > all_ranks_ ? blocks_.count() : 0);
+  }
+  std::uint32_t link(std::uint32_t link) const {
+    return link_ids_.empty() ? link : link_ids_[link];
+  }
+  /// Links that stand for others too, by the number that link() gives; none in a full run.
+  const std::vector<LinkId>& folded_links() const { return folded_links_; }
+
+ private:
+  CopyOrder ranks_, blocks_;
+  std::uint32_t all_ranks_ = 1;
+  std::vector<std::uint32_t> link_ids_;
+  std::vector<LinkId> folded_links_;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,100 @@
+#pragma once
+// The measured figures of NCCL's tuning model: src/graph/tuning.cc at v2.21.5-1, v2.27.7-1 and
+// v2.30.7-1. Only the files of the tuner include this.
+
+#include <array>
+
+#include "models/nccl/base/types.hpp"
+
+namespace fabricast::tuner_tables {
+
+template <typename T>
+using ByProtocol = std::array<T, kProtocols>;
+using ByNodes = std::array<double, 3>;  ///< 1, 2, more nodes
+
+/// Generations the model tells apart. 2.21 takes Blackwell for Hopper.
+enum class Generation : std::uint8_t { volta, ampere, hopper, blackwell };
+constexpr Generation generation(int compute_capability, NcclVersion version) {
+  if (compute_capability >= 100 && version >= kNccl2_27) return Generation::blackwell;
+  if (compute_capability >= 90) return Generation::hopper;
+  return compute_capability >= 80 ? Generation::ampere : Generation::volta;
+}
+constexpr std::size_t index_of(Generation g) { return static_cast<std::size_t>(g); }
+
+/// Ceilings in GB/s: LL of the whole operation; LL128 and Tree per channel.
+struct Ceilings {
+  ByNodes ll, ring_ll128, tree_ll128, tree;
+};
+inline constexpr std::array<Ceilings, 4> kCeilings = {{
+    {{39, 39, 20.4}, {20, 20, 20}, {20, 20, 20}, {26.5, 18.5, 10}},
+    {{87.7, 22.5, 19}, {20, 20, 20}, {20, 20, 20}, {24, 23.6, 17.8}},
+    {{141, 45, 35}, {36.7, 36.7, 36.7}, {36.7, 36.7, 29}, {38.7, 41.4, 36}},
+    {{282, 90, 70}, {73.4, 73.4, 73.4}, {73.4, 73.4, 58}, {77.4, 82.8, 72}},
+}};
+/// Blackwell was measured again for 2.30.
+inline constexpr Ceilings kBlackwell2_30 = {
+    {282, 90, 70}, {40, 40, 40}, {55.6, 31.67, 20}, {70, 42.8, 24}};
+
+constexpr const Ceilings& ceilings(Generation g, NcclVersion version) {
+  if (g == Generation::blackwell && version >= kNccl2_30) return kBlackwell2_30;
+  return kCeilings[index_of(g)];
+}
+
+/// 2.30: GB/s per channel of NVLSTree, and what NVLS reaches of the links inside a node.
+inline constexpr std::array<ByNodes, 4> kNvlsTreeCeilings = {
+    {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
+inline constexpr std::array<float, 4> kNvlsEfficiency = {0, 0, 0.85F, 0.74F};
+
+/// Microseconds of one algorithm, by protocol: once per operation, then per step over each kind of
+/// hop.
+struct Latencies {
+  ByProtocol<float> base, nvlink, pci, net;
+};
+inline constexpr Latencies kRing = {
+    {6.6F, 14.0F, 8.4F}, {0.6F, 1.9F, 3.4F}, {1.0F, 2.5F, 5.7F}, {2.7F, 4.0F, 14.0F}};
+/// Tree Simple of 2.21 carries a fitted penalty in its steps instead of a base.
+inline constexpr Latencies kTree2_21 = {
+    {6.8F, 14.0F, 0.0F}, {0.6F, 1.25F, 28.0F}, {1.0F, 1.9F, 28.0F}, {5.0F, 8.5F, 28.0F}};
+inline constexpr Latencies kTree2_27 = {
+    {6.8F, 14.0F, 8.4F}, {0.6F, 1.25F, 4.0F}, {1.0F, 1.9F, 4.0F}, {5.0F, 8.5F, 14.0F}};
+inline constexpr Latencies kCollNetDirect = {{}, {0, 0, 3.7F}, {0, 0, 3.7F}, {0, 0, 31}};
+inline constexpr Latencies kCollNetChain = {{}, {0, 0, 2.8F}, {0, 0, 2.8F}, {0, 0, 30}};
+inline constexpr Latencies kNvls = {{}, {0, 0, 25}, {}, {0, 0, 18}};
+inline constexpr Latencies kNvlsTree = {{}, {0, 0, 25}, {}, {0, 0, 14}};
+inline constexpr Latencies kNvlsTree2_30 = {{}, {0, 0, 25}, {}, {0, 0, 20.9F}};
+inline constexpr Latencies kPat = {{8, 8, 8}, {0, 0, 4}, {0, 0, 4}, {0, 0, 14}};
+
+constexpr const Latencies& latencies(Algorithm algorithm, NcclVersion version) {
+  switch (algorithm) {
+    case Algorithm::tree:
+      return version < kNccl2_22 ? kTree2_21 : kTree2_27;
+    case Algorithm::ring:
+      return kRing;
+    case Algorithm::collnet_direct:
+      return kCollNetDirect;
+    case Algorithm::collnet_chain:
+      return kCollNetChain;
+    case Algorithm::nvls:
+      return kNvls;
+    case Algorithm::nvls_tree:
+      return version < kNccl2_30 ? kNvlsTree : kNvlsTree2_30;
+    case Algorithm::pat:
+      return kPat;
+  }
+  return kRing;
+}
+
+/// What Tree reaches of its bandwidth at messages of 64 * 2^i bytes; from 2^23 on all of it.
+inline constexpr int kTreeCorrections = 23;
+/// NVLSTree of 2.30 on Blackwell with x86 hosts takes those of Tree, one more of them.
+inline constexpr int kNvlsTreeCorrections = 24;
+inline constexpr ByProtocol<std::array<float, kNvlsTreeCorrections>> kTreeCorrection = {{
+    {1.0F, 1.0F, 1.0F, 1.0F, .9F, .8F, .7F, .7F,  .7F,  .7F,  .6F,  .5F,
+     .4F,  .4F,  .5F,  .6F,  .7F, .8F, .9F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F},
+    {1.0F, 1.0F, 1.0F, 1.0F, 1.0F, .9F, .8F, .8F, .8F, .7F,  .6F,  .6F,
+     .6F,  .6F,  .6F,  .6F,  .8F,  .9F, .9F, .9F, .9F, 1.0F, 1.0F, 1.0F},
+    {.9F, .9F, .9F, .9F, .9F, .9F, .9F, .8F, .7F, .6F, .6F, .5F,
+     .5F, .5F, .5F, .6F, .7F, .8F, .7F, .7F, .8F, .9F, .9F, .9F},
+}};
+
+}  // namespace fabricast::tuner_tables

@@ -1,0 +1,158 @@
+#include "models/studies/accuracy/calibrate_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "text/counted.hpp"
+#include "text/text_table.hpp"
+
+namespace fabricast {
+namespace {
+
+std::string percent_by(double factor) { return fmt::format("{:+.1f} %", 100 * (factor - 1)); }
+
+bool is_free(const FittedParameter& parameter) {
+  return parameter.identified.verdict == Identified::Verdict::free;
+}
+
+std::string moved_text(const CalibrateResult& result) {
+  TextTable table("  ");
+  table.add({"parameter", "from", "to", "by", "90 % interval", "told by data", "runs", ""});
+  for (std::size_t k = 0; k < result.parameters.size(); ++k) {
+    const FittedParameter& parameter = result.parameters[k];
+    if (!is_free(parameter)) continue;
+    table.add({result.recipe.parameters[k].name, parameter.from.front(), parameter.to.front(),
+               percent_by(parameter.factor),
+               parameter.to_low.front() + " .. " + parameter.to_high.front(),
+               fmt::format("{:.0f} %", 100 * (1 - parameter.identified.width_ratio)),
+               std::to_string(parameter.runs), parameter.at_bound ? "at its bound" : ""});
+  }
+  for (const std::size_t column : {3U, 5U, 6U}) table.align_right(column);
+  return table.text();
+}
+
+std::string why_pinned(const CalibrateResult& result, const FittedParameter& parameter) {
+  const Identified& identified = parameter.identified;
+  switch (identified.verdict) {
+    case Identified::Verdict::untouched:
+      if (parameter.sources == 1) return "only runs of one source depend on it";
+      return "no measured run depends on it";
+    case Identified::Verdict::weak:
+      return "the data say hardly more of it than the catalogue does";
+    case Identified::Verdict::correlated:
+      if (identified.correlation == 0) return "others together do the same";
+      return fmt::format("cannot be told apart from {} (correlation {:.2f}) and others",
+                         result.recipe.parameters[identified.other].name, identified.correlation);
+    case Identified::Verdict::free:
+      break;
+  }
+  return {};
+}
+
+std::string pinned_text(const CalibrateResult& result) {
+  std::string out;
+  for (std::size_t k = 0; k < result.parameters.size(); ++k) {
+    const FittedParameter& parameter = result.parameters[k];
+    if (is_free(parameter)) continue;
+    out += fmt::format("  {} stays at {}: {}\n", result.recipe.parameters[k].name,
+                       parameter.from.front(), why_pinned(result, parameter));
+  }
+  return out.empty() ? out : "\nRefused, as the data cannot tell them:\n" + out;
+}
+
+/// "12.3 -> 4.5 (+2)"
+std::string change(const RangeScore& before, const RangeScore& after) {
+  if (after.runs == 0) return "-";
+  return fmt::format("{:.1f} -> {:.1f} ({:+.0f})", 100 * before.error, 100 * after.error,
+                     100 * after.bias);
+}
+
+std::string residuals_text(const CalibrateResult& result) {
+  const Summary before = summary_of(result.before), after = summary_of(result.after);
+  TextTable table("  ");
+  std::vector<std::string> head = {"class"};
+  for (const std::string_view name : kSizeRangeNames) head.emplace_back(name);
+  table.add(std::move(head));
+  std::vector<std::string> all = {"median over classes"};
+  for (std::size_t range = 0; range < kSizeRanges; ++range)
+    all.push_back(fmt::format("{:.1f} -> {:.1f}", 100 * before.headline[range].median,
+                              100 * after.headline[range].median));
+  for (std::size_t i = 0; i < after.classes.size(); ++i) {
+    std::vector<std::string> cells = {after.classes[i].name};
+    for (std::size_t range = 0; range < kSizeRanges; ++range)
+      cells.push_back(change(before.classes[i].ranges[range], after.classes[i].ranges[range]));
+    table.add(std::move(cells));
+  }
+  table.add(std::move(all));
+  for (std::size_t column = 1; column <= kSizeRanges; ++column) table.align_right(column);
+  return table.text();
+}
+
+std::string unseen_text(const CalibrateResult& result) {
+  if (!result.unseen) return {};
+  const Summary summary = summary_of(*result.unseen);
+  std::string out =
+      "\nRuns predicted by a fit that has not seen their source, all points, errors in %:\n";
+  TextTable table("  ");
+  table.add({"", "median over classes", "90th percentile over runs"});
+  for (std::size_t range = 0; range < kSizeRanges; ++range)
+    table.add({std::string(kSizeRangeNames[range]),
+               fmt::format("{:.1f}", 100 * summary.headline[range].median),
+               fmt::format("{:.1f}", 100 * summary.headline[range].p90)});
+  table.align_right(1);
+  table.align_right(2);
+  return out + table.text();
+}
+
+std::string bands_text(const CalibrateResult& result) {
+  if (result.samples.empty()) return {};
+  const BandTable table = make_bands(result.samples);
+  std::size_t inside = 0;
+  for (const BandSample& sample : result.samples) {
+    const double ratio = std::exp(sample.log_ratio);
+    const auto band = find_band(table, sample.key);
+    if (band && band->lower <= ratio && ratio <= band->upper) ++inside;
+  }
+  return fmt::format("\nBands of 80 % from these: {:.1f} % of {} lie inside.\n",
+                     100 * static_cast<double>(inside) / static_cast<double>(result.samples.size()),
+                     counted(std::ssize(result.samples), "point"));
+}
+
+}  // namespace
+
+std::string calibrate_text(const CalibrateResult& result) {
+  std::string out = fmt::format(
+      "fabricast calibrate: {}\n\nfitted to {} of {} from {}; cost {:.1f} -> {:.1f} in {}\n\n",
+      result.recipe.name, counted(result.points, "point"), counted(result.runs, "run"),
+      counted(result.sources, "source"), result.cost_before, result.cost,
+      counted(result.rounds, "round"));
+  out += moved_text(result) + pinned_text(result);
+  out += "\nErrors in % of the measured time, before -> after (bias after), points of the fit:\n";
+  return out + residuals_text(result) + unseen_text(result) + bands_text(result);
+}
+
+Calibrated calibrated_of(const CalibrateResult& result) {
+  Calibrated out;
+  for (std::size_t k = 0; k < result.parameters.size(); ++k) {
+    const FittedParameter& parameter = result.parameters[k];
+    if (!is_free(parameter)) continue;
+    const std::vector<std::string>& paths = result.recipe.parameters[k].paths;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      CalibratedValue& value = out.values.emplace_back();
+      value.path = paths[i];
+      value.value = parameter.to[i];
+      value.low = parameter.to_low[i];
+      value.high = parameter.to_high[i];
+      value.catalogue = parameter.from[i];
+      value.runs = parameter.runs;
+    }
+  }
+  std::ranges::sort(out.values, {}, &CalibratedValue::path);
+  out.bands = make_bands(result.samples);
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,291 @@
+#include "models/studies/accuracy/map_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "text/counted.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// "RTX 2080-Ti" -> "RTX2080TI"
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0) out += static_cast<char>(std::toupper(byte));
+  }
+  return out;
+}
+
+struct GpuName {
+  std::string_view model;  ///< as plain() makes it
+  std::string_view part;
+  std::string_view card = {};  ///< the part where it is a PCIe card, if that is another one
+};
+constexpr std::array kGpuNames = {GpuName{"V100", "V100_SXM2_32", "V100_PCIe"},
+                                  GpuName{"A100", "A100_SXM4_80", "A100_PCIE_80"},
+                                  GpuName{"A100PCIE", "A100_PCIE_80"},
+                                  GpuName{"A800", "A800_SXM4_80"},
+                                  GpuName{"H100", "H100_SXM5", "H100_PCIE"},
+                                  GpuName{"H200", "H200_SXM"},
+                                  GpuName{"B200", "B200_SXM"},
+                                  GpuName{"B300", "B300_SXM"},
+                                  GpuName{"A6000", "RTX_A6000"}};
+
+struct NicName {
+  std::string_view network;
+  int gbps;
+  std::string_view part;
+  std::string_view gpu = {};  ///< only with GPUs whose part begins so
+};
+// EFA: docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html: p4d has the first generation, p5 the
+// second. Slingshot 11: Cassini. TCPX and TCPXO: the gVNIC of A3 High and A3 Mega.
+constexpr std::array kNicNames = {
+    NicName{"ib", 100, "ConnectX-5"},     NicName{"ib", 200, "ConnectX-6"},
+    NicName{"ib", 400, "ConnectX-7"},     NicName{"ib", 800, "ConnectX-8"},
+    NicName{"roce", 25, "ConnectX-4-Lx"}, NicName{"roce", 100, "ConnectX-5"},
+    NicName{"roce", 200, "ConnectX-6"},   NicName{"roce", 400, "ConnectX-7"},
+    NicName{"roce", 800, "ConnectX-8"},   NicName{"tcp", 25, "ConnectX-4-Lx"},
+    NicName{"tcp", 100, "ConnectX-5"},    NicName{"tcp", 200, "ConnectX-6"},
+    NicName{"tcp", 400, "ConnectX-7"},    NicName{"efa", 100, "EFA_v1", "A100"},
+    NicName{"efa", 100, "EFA_v2"},        NicName{"efa", 200, "EFA_v3"},
+    NicName{"efa", 400, "EFA_v4"},        NicName{"slingshot", 200, "Cassini"},
+    NicName{"tcpx", 200, "gVNIC_TCPX"},   NicName{"tcpxo", 200, "gVNIC_TCPXO"},
+};
+
+std::string nic_part(std::string_view network, int gbps, std::string_view gpu) {
+  std::vector<std::string> known;
+  bool known_network = false;
+  for (const NicName& name : kNicNames) {
+    if (std::ranges::find(known, name.network) == known.end()) known.emplace_back(name.network);
+    if (name.network != network) continue;
+    known_network = true;
+    if (name.gbps == gbps && gpu.starts_with(name.gpu)) return std::string(name.part);
+  }
+  if (!known_network)
+    throw Error(fmt::format("unknown net_kind \"{}\"", network), hint_nearest(network, known));
+  throw Error(fmt::format("no NIC of the catalogue has {} Gb/s for {}", gbps, network));
+}
+
+/// "2.23.4", "2.18", "2.8.3?"
+std::optional<NcclVersion> version_in(std::string_view text) {
+  if (!text.starts_with("2.")) return std::nullopt;
+  text.remove_prefix(2);
+  NcclVersion version{0, 0};
+  const char* const end = text.data() + text.size();
+  const auto series = std::from_chars(text.data(), end, version.series);
+  if (series.ec != std::errc{}) return std::nullopt;
+  if (series.ptr != end && *series.ptr == '.') std::from_chars(series.ptr + 1, end, version.patch);
+  return version;
+}
+
+/// K=V K="V with blanks" ...
+std::vector<std::string> assignments(std::string_view text) {
+  std::vector<std::string> out;
+  std::string word;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+      quote = quote != 0 ? '\0' : c;
+    } else if (c == ' ' && quote == 0) {
+      if (!word.empty()) out.push_back(std::move(word));
+      word.clear();
+    } else {
+      word += c;
+    }
+  }
+  if (quote != 0) throw Error("env_kv: a quote never ends");
+  if (!word.empty()) out.push_back(std::move(word));
+  return out;
+}
+
+/// They name devices or files of the machine that was measured.
+constexpr std::array<std::string_view, 4> kOfThatMachine = {
+    "NCCL_IB_HCA", "NCCL_TOPO_FILE", "NCCL_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES"};
+
+/// The value of an option like -g in nccl-tests' flags; 1 if it is not there.
+int option_in(std::string_view flags, std::string_view option) {
+  for (std::size_t at = 0; (at = flags.find(option, at)) != std::string_view::npos; ++at) {
+    if (at > 0 && flags[at - 1] != ' ') continue;
+    int value = 0;
+    const auto result =
+        std::from_chars(flags.data() + at + option.size(), flags.data() + flags.size(), value);
+    if (result.ec == std::errc{} && value > 0) return value;
+  }
+  return 1;
+}
+
+class Mapper {
+ public:
+  Mapper(const MeasuredRun& run, const PartsCatalogue& parts) : run_(run), parts_(parts) {}
+
+  MappedRun map() {
+    out_.nodes = run_.nodes;
+    out_.gpus_used = run_.ranks / run_.nodes;
+    map_node();
+    map_version();
+    map_environment();
+    map_process();
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string text) { out_.notes.push_back(std::move(text)); }
+
+  void map_node() {
+    NodeShape& shape = out_.shape;
+    if (run_.gpu_model.empty()) throw Error("gpu_model is not known");
+    if (run_.node_kind.empty()) throw Error("node_kind is not known");
+    shape.kind = node_kind_from_text(run_.node_kind);
+    shape.gpu = gpu_part(run_.gpu_model, shape.kind, parts_);
+    if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
+    shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);
+    if (out_.gpus_used > shape.gpus) {
+      throw Error(fmt::format("{} ranks a node, but {} GPUs", out_.gpus_used, shape.gpus));
+    }
+    const bool is_rack = shape.kind == NodeKind::nvl72 && run_.net_kind == "none";
+    if (run_.nodes > 1 && !is_rack) map_nics();
+  }
+
+  void map_nics() {
+    NodeShape& shape = out_.shape;
+    if (run_.net_kind.empty() || run_.net_kind == "none") throw Error("net_kind is not known");
+    if (!run_.nics_per_node || *run_.nics_per_node == 0) throw Error("nics_per_node is not known");
+    if (!run_.nic_gbps) throw Error("nic_gbps is not known");
+    shape.nics = *run_.nics_per_node;
+    int gbps = *run_.nic_gbps;
+    if (has_two_ports(gbps)) {
+      note(fmt::format("two ports of {} Gb/s for each GPU: NCCL fuses those of one card", gbps));
+      shape.nics /= 2;
+      gbps *= 2;
+    }
+    shape.nic = nic_part(run_.net_kind, gbps, shape.gpu);
+    if (run_.net_kind == "roce") shape.network = NetKind::roce;
+    if (run_.net_kind == "tcp") shape.network = NetKind::sockets;
+  }
+
+  /// Servers with two InfiniBand or Ethernet ports of 200 Gb/s for each GPU have them on one card
+  /// (OCI BM.GPU.H100.8; Alibaba's in arXiv 2406.04594), and NCCL takes these for one NIC
+  /// (NCCL_IB_MERGE_NICS, since 2.23 NCCL_NET_MERGE_LEVEL).
+  bool has_two_ports(int gbps) const {
+    const bool is_verbs = run_.net_kind == "ib" || run_.net_kind == "roce";
+    return is_verbs && gbps == 200 && out_.shape.nics == 2 * out_.shape.gpus;
+  }
+
+  void map_version() {
+    constexpr int kBlackwell = 100;
+    if (const auto version = version_in(run_.nccl_version)) {
+      // What changed between two modelled releases is known by release, what changed before the
+      // first and after the last is not.
+      const bool between = kNccl2_22 <= *version && *version <= kNccl2_30_7;
+      out_.version = between ? *version : modelled_version(*version);
+      if (out_.version != *version)
+        note(fmt::format("NCCL {} is simulated by the rules of {}", run_.nccl_version,
+                         to_text(out_.version)));
+      return;
+    }
+    out_.version = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell ? kNccl2_27_7 : kNccl2_21_5;
+    note(fmt::format("nccl_version is not known: {}", to_text(out_.version)));
+  }
+
+  void map_environment() {
+    Environment& environment = out_.environment;
+    for (const std::string& assignment : assignments(run_.env_kv)) {
+      const std::string name = assignment.substr(0, assignment.find('='));
+      if (assignment == "NCCL_NET=gIB") {  // Google's build of the verbs transport
+        note("NCCL_NET=gIB is taken for NCCL's own verbs");
+      } else if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
+        note(name + " speaks of that machine's devices: left out");
+      } else {
+        environment.set(assignment);
+      }
+    }
+    out_.sharp = run_.sharp;
+    if (run_.sharp && !environment.get("NCCL_COLLNET_ENABLE")) {
+      environment.set("NCCL_COLLNET_ENABLE", "1");
+      note("SHARP was active: NCCL_COLLNET_ENABLE=1");
+    }
+    force_algorithm();
+    force_channels();
+  }
+
+  /// A least and a most that are equal say how many channels ran, whoever saw to it.
+  void force_channels() {
+    const auto least = out_.environment.get("NCCL_MIN_NCHANNELS");
+    const auto most = out_.environment.get("NCCL_MAX_NCHANNELS");
+    if (!least || least != most) return;
+    int channels = 0;
+    const auto end = least->data() + least->size();
+    const auto read = std::from_chars(least->data(), end, channels);
+    if (read.ec == std::errc{} && read.ptr == end && channels > 0) out_.channels = channels;
+  }
+
+  /// "Ring (forced)": NCCL_ALGO=Ring.
+  void force_algorithm() {
+    const std::size_t forced = run_.algorithm.find("(forced)");
+    if (forced == std::string::npos || out_.environment.get("NCCL_ALGO")) return;
+    const std::string name(trimmed(std::string_view(run_.algorithm).substr(0, forced)));
+    if (plain(name) == "COLLNETSHARP") {
+      out_.environment.set("NCCL_ALGO", "CollnetDirect,CollnetChain");
+    } else if (algorithm_from_text(name)) {
+      out_.environment.set("NCCL_ALGO", name);
+    } else {
+      throw Error(fmt::format("algorithm: \"{}\" is none of NCCL's", name));
+    }
+  }
+
+  void map_process() {
+    if (run_.process_mode == "one-process-per-node") {
+      out_.gpus_per_process = out_.gpus_used;
+    } else if (run_.process_mode.empty()) {
+      const int gpus = option_in(run_.flags, "-g ") * option_in(run_.flags, "-t ");
+      if (run_.flags.find("(one process)") != std::string::npos) {
+        out_.gpus_per_process = out_.gpus_used;
+      } else if (gpus <= out_.gpus_used && out_.gpus_used % gpus == 0) {
+        out_.gpus_per_process = gpus;
+      }
+      if (out_.gpus_per_process == 1) note("process_mode is blank: one process per GPU");
+    } else if (run_.process_mode != "one-process-per-gpu") {
+      throw Error(fmt::format("unknown process_mode \"{}\"", run_.process_mode),
+                  "one-process-per-gpu and one-process-per-node are known");
+    }
+  }
+
+  const MeasuredRun& run_;
+  const PartsCatalogue& parts_;
+  MappedRun out_;
+};
+
+}  // namespace
+
+std::string gpu_part(std::string_view model, NodeKind kind, const PartsCatalogue& parts) {
+  const std::string wanted = plain(model);
+  const bool is_card = kind == NodeKind::pcie || kind == NodeKind::nvlink_pairs;
+  std::vector<std::string> known;
+  for (const GpuName& name : kGpuNames) {
+    if (name.model == wanted)
+      return std::string(is_card && !name.card.empty() ? name.card : name.part);
+    known.emplace_back(name.model);
+  }
+  for (const auto& [part, unused] : parts.gpus) {
+    if (plain(part) == wanted) return part;
+    known.push_back(part);
+  }
+  throw Error(fmt::format("GPU \"{}\" is not in the parts catalogue", model),
+              nearest(model, known).empty() ? std::string{}
+                                            : fmt::format("near: {}", nearest(model, known)));
+}
+
+MappedRun map_run(const MeasuredRun& run, const PartsCatalogue& parts) {
+  return Mapper(run, parts).map();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,35 @@
+#pragma once
+// From the columns of a measured run to what is simulated for it: a composed node, an NCCL
+// version, an environment.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/hardware/node/compose_node.hpp"
+#include "models/io/bands/measured.hpp"
+#include "models/nccl/environment/env.hpp"
+
+namespace fabricast {
+
+struct MappedRun {
+  NodeShape shape;
+  int nodes = 1;
+  int gpus_used = 1;         ///< of each node: ranks / nodes
+  int gpus_per_process = 1;  ///< their launches serialise
+  bool sharp = false;
+  std::optional<int> channels;     ///< that ran, if the run says so
+  NcclVersion version;             ///< between the modelled ones the release itself
+  Environment environment;         ///< without what names devices of that machine
+  std::vector<std::string> notes;  ///< defaults taken for blanks, and what is left out
+};
+
+/// Throws Error with what is not known: hardware is never guessed.
+MappedRun map_run(const MeasuredRun& run, const PartsCatalogue& parts);
+
+/// The part that a column like gpu_model ("A100", "RTX2080Ti") speaks of: in a node of PCIe cards
+/// the PCIe card. Throws Error with the nearest one.
+std::string gpu_part(std::string_view model, NodeKind kind, const PartsCatalogue& parts);
+
+}  // namespace fabricast

@@ -1,0 +1,329 @@
+#include "models/studies/accuracy/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "models/hardware/cluster/cluster.hpp"
+#include "models/hardware/cluster/nvlink_domain.hpp"
+#include "models/io/bands/band_key.hpp"
+#include "models/io/bands/size_range.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/studies/accuracy/alpha_beta.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/shared/call_cost.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::array<std::pair<Predictor, std::string_view>, 3> kPredictors = {
+    {{Predictor::simulation, "simulation"},
+     {Predictor::nccl_model, "nccl-model"},
+     {Predictor::alpha_beta, "alpha-beta"}}};
+
+/// A cluster and a communicator on it: what equal runs share.
+struct Setup {
+  MappedRun mapped;
+  std::optional<Cluster> cluster;
+  std::optional<Communicator> communicator;
+  std::string refused;  ///< why there is none
+};
+
+/// One different call. `run` is emptied once it has been simulated.
+struct SimulatedCall {
+  const Setup* setup;
+  CollectiveRun run;
+  std::int64_t slices = 0;
+  double time_us = 0;
+};
+
+/// A time as the sum of shares of the times of simulated calls.
+struct Recipe {
+  std::vector<std::pair<std::size_t, double>> shares;
+  Method method = Method::none;
+};
+
+class Validation {
+ public:
+  Validation(ValidateConfig config, const PartsCatalogue& parts, const ForEach& for_each)
+      : parts_(parts), for_each_(for_each) {
+    result_.predictor = config.predictor;
+    result_.slices_max = config.slices_max;
+    result_.measured = std::move(config.measured);
+    bands_ = std::move(config.bands);
+    result_.predictions.resize(result_.measured.points.size());
+    recipes_.resize(result_.measured.points.size());
+  }
+
+  ValidateResult run() {
+    map_runs();
+    for (std::size_t i = 0; i < result_.predictions.size(); ++i) decide_point(i);
+    if (result_.predictor == Predictor::simulation) {
+      simulate_all();
+      find_bands();
+    }
+    if (result_.predictor == Predictor::alpha_beta) fit_all();
+    return std::move(result_);
+  }
+
+ private:
+  void map_runs() {
+    for (std::size_t i = 0; i < result_.measured.runs.size(); ++i) {
+      try {
+        const MappedRun mapped = map_run(result_.measured.runs[i], parts_);
+        setups_.push_back(&setup_of(mapped));
+        if (!setups_.back()->refused.empty()) {
+          result_.left_out[i] = setups_.back()->refused;
+          continue;
+        }
+        for (const std::string& note : mapped.notes) ++result_.notes[note];
+        for (const std::string& warning : setups_.back()->communicator->warnings)
+          ++result_.notes[warning];
+      } catch (const Error& error) {
+        setups_.resize(i + 1);
+        result_.left_out[i] = error.what();
+      }
+    }
+  }
+
+  static std::string key_of(const MappedRun& mapped) {
+    std::string key =
+        fmt::format("{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, mapped.gpus_used,
+                    mapped.gpus_per_process, mapped.sharp, to_text(mapped.version));
+    for (const auto& [name, value] : mapped.environment.variables())
+      key += fmt::format("|{}={}", name, value);
+    return key;
+  }
+
+  const Setup& setup_of(const MappedRun& mapped) {
+    auto& setup = setups_by_key_[key_of(mapped)];
+    if (setup) return *setup;
+    setup = std::make_unique<Setup>();
+    setup->mapped = mapped;
+    try {
+      NodeType type = compose_node(mapped.shape, parts_);
+      const int trays = trays_per_domain(type, mapped.nodes);
+      if (trays > 1) type = join_trays(type, trays, mapped.gpus_used);
+      NodeGraph node = NodeGraph::build(type, parts_);
+      FabricConfig fabric = default_fabric(node, parts_);
+      setup->cluster.emplace(std::move(node), mapped.nodes / trays, std::move(fabric));
+      CommunicatorConfig config;
+      config.version = mapped.version;
+      config.environment = mapped.environment;
+      config.gpus_per_node = trays > 1 ? 0 : mapped.gpus_used;
+      config.sharp = mapped.sharp;
+      setup->communicator = make_communicator(*setup->cluster, config);
+    } catch (const Error& error) {
+      setup->refused = error.what();
+    }
+    return *setup;
+  }
+
+  void decide_point(std::size_t index) {
+    const MeasuredPoint& point = result_.measured.points[index];
+    if (result_.left_out.contains(point.run)) return;
+    Prediction& prediction = result_.predictions[index];
+    try {
+      const std::optional<DecidedCall> call = decide(*setups_[point.run], point);
+      if (!call) return;
+      const bool tuned = is_tuned(call->run.collective);
+      prediction.algorithm = tuned ? to_text(call->run.algorithm) : "none";
+      prediction.protocol = to_text(call->run.protocol);
+      prediction.channels = working_channels(call->run);
+      if (result_.predictor == Predictor::nccl_model && tuned) {
+        prediction.method = Method::nccl_model;
+        prediction.time_us = static_cast<double>(call->decision.time_us);
+      }
+      if (result_.predictor == Predictor::simulation) {
+        recipes_[index] = recipe(*setups_[point.run], point, *call);
+        prediction.method = recipes_[index].method;
+      }
+    } catch (const Error& error) {
+      result_.left_out[point.run] = error.what();
+    }
+  }
+
+  /// Nothing where the size rounds down to no element.
+  std::optional<DecidedCall> decide(const Setup& setup, const MeasuredPoint& point) const {
+    const Collective collective = result_.measured.runs[point.run].collective;
+    const int element = datatype_bytes(point.datatype);
+    const Communicator& communicator = *setup.communicator;
+    const std::int64_t count = element_count(collective, point.size, element, communicator.ranks);
+    if (count == 0) return std::nullopt;
+    DecidedCall call = decide_call(communicator, {collective, count, element, 0});
+    call.run.gpus_per_process = setup.mapped.gpus_per_process;
+    if (const auto channels = setup.mapped.channels; channels && is_tuned(collective))
+      call.run.channels = call.run.communicator_channels = *channels;
+    return call;
+  }
+
+  Recipe recipe(const Setup& setup, const MeasuredPoint& point, const DecidedCall& call) {
+    if (const auto number = simulated(setup, call)) return {{{*number, 1.0}}, Method::simulated};
+    if (const auto sizes = over_sizes(setup, point, call)) return *sizes;
+    return over_nodes(setup, point);
+  }
+
+  /// T = more + reach * (more - less)
+  static Recipe line(std::size_t more, std::size_t less, double reach) {
+    return {{{more, 1 + reach}, {less, -reach}}, Method::extrapolated};
+  }
+
+  /// Of a long message every further byte costs the same.
+  std::optional<Recipe> over_sizes(const Setup& setup, const MeasuredPoint& point,
+                                   const DecidedCall& call) {
+    constexpr Bytes kLong{16 << 20};
+    const auto shorter = [&](Bytes size) -> std::optional<std::size_t> {
+      MeasuredPoint other = point;
+      other.size = size;
+      const std::optional<DecidedCall> same = decide(setup, other);
+      if (!same || same->run.algorithm != call.run.algorithm ||
+          same->run.protocol != call.run.protocol || same->run.channels != call.run.channels)
+        return std::nullopt;
+      return simulated(setup, *same);
+    };
+    for (Bytes half{point.size.count / 2}; half.count / 2 >= kLong.count; half.count /= 2) {
+      const auto more = shorter(half);
+      const auto less = more ? shorter(Bytes{half.count / 2}) : std::nullopt;
+      if (!less) continue;
+      const auto reach = static_cast<double>(point.size.count - half.count) /
+                         static_cast<double>(half.count - half.count / 2);
+      return line(*more, *less, reach);
+    }
+    return std::nullopt;
+  }
+
+  /// The time grows about linearly with the nodes.
+  Recipe over_nodes(const Setup& setup, const MeasuredPoint& point) {
+    const int nodes = setup.mapped.nodes;
+    for (int half = nodes / 2; half / 2 > 1; half /= 2) {
+      const auto more = with_nodes(setup, point, half);
+      const auto less = more ? with_nodes(setup, point, half / 2) : std::nullopt;
+      if (!less) continue;
+      return line(*more, *less,
+                  static_cast<double>(nodes - half) / static_cast<double>(half - half / 2));
+    }
+    return {};
+  }
+
+  std::optional<std::size_t> with_nodes(const Setup& setup, const MeasuredPoint& point, int nodes) {
+    MappedRun smaller = setup.mapped;
+    smaller.nodes = nodes;
+    const Setup& other = setup_of(smaller);
+    if (!other.refused.empty()) return std::nullopt;
+    const std::optional<DecidedCall> call = decide(other, point);
+    return call ? simulated(other, *call) : std::nullopt;
+  }
+
+  /// The number of the call among those to simulate; nothing if it takes too many slices.
+  std::optional<std::size_t> simulated(const Setup& setup, const DecidedCall& call) {
+    const auto key =
+        std::tuple(&setup, call.run.collective, call.run.count, call.run.element_bytes);
+    if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
+    const std::int64_t slices = expected_slices(call.run, setup.cluster->nodes());
+    if (slices > result_.slices_max) return std::nullopt;
+    calls_.push_back({&setup, call.run, slices, 0});
+    return numbers_[key] = calls_.size() - 1;
+  }
+
+  void simulate_all() {
+    std::vector<std::size_t> order(calls_.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::stable_sort(order, std::greater{},
+                             [&](std::size_t i) { return calls_[i].slices; });
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
+    for_each_(order.size(), [&](std::size_t i) {
+      SimulatedCall& call = calls_[order[i]];
+      const SimulationResult done =
+          simulate(*call.setup->cluster, parts_.software, call.run, options);
+      call.time_us = microseconds_of(done.time);
+      call.run = {};
+    });
+    result_.calls = calls_.size();
+    for (std::size_t i = 0; i < recipes_.size(); ++i) {
+      double time_us = 0;
+      for (const auto& [call, share] : recipes_[i].shares) time_us += share * calls_[call].time_us;
+      if (time_us > 0) {
+        result_.predictions[i].time_us = time_us;
+      } else {
+        result_.predictions[i].method = Method::none;
+      }
+    }
+  }
+
+  void find_bands() {
+    for (std::size_t i = 0; i < result_.predictions.size(); ++i) {
+      Prediction& prediction = result_.predictions[i];
+      const MeasuredPoint& point = result_.measured.points[i];
+      if (prediction.method == Method::none) continue;
+      const auto band =
+          find_band(bands_, band_key(setups_[point.run]->mapped.shape, parts_,
+                                     result_.measured.runs[point.run].collective, point.size));
+      if (!band) continue;
+      prediction.lower_us = band->lower * prediction.time_us;
+      prediction.upper_us = band->upper * prediction.time_us;
+    }
+  }
+
+  void fit_all() {
+    std::vector<AlphaBetaPoint> points;
+    for (const MeasuredPoint& point : result_.measured.points) {
+      const MeasuredRun& run = result_.measured.runs[point.run];
+      points.push_back(
+          {class_of(run), std::string(to_text(run.collective)), run.source, run.nodes, run.ranks,
+           busbw_factor(run.collective, run.ranks) * static_cast<double>(point.size.count),
+           point.time_us, run.scored});
+    }
+    const std::vector<double> times = alpha_beta_left_out(points);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (result_.left_out.contains(result_.measured.points[i].run) || times[i] <= 0) continue;
+      result_.predictions[i].method = Method::alpha_beta;
+      result_.predictions[i].time_us = times[i];
+    }
+  }
+
+  const PartsCatalogue& parts_;
+  const ForEach& for_each_;
+  BandTable bands_;
+  ValidateResult result_;
+  std::map<std::string, std::unique_ptr<Setup>> setups_by_key_;
+  std::vector<const Setup*> setups_;  ///< by run; null where none could be made
+  std::map<std::tuple<const Setup*, Collective, std::int64_t, int>, std::size_t> numbers_;
+  std::vector<SimulatedCall> calls_;
+  std::vector<Recipe> recipes_;  ///< by point
+};
+
+}  // namespace
+
+Predictor predictor_from_text(std::string_view text) {
+  std::vector<std::string> known;
+  for (const auto& [predictor, name] : kPredictors) {
+    if (name == text) return predictor;
+    known.emplace_back(name);
+  }
+  throw Error(fmt::format("unknown predictor \"{}\"", text), hint_nearest(text, known));
+}
+
+std::string_view to_text(Predictor predictor) {
+  return kPredictors[static_cast<std::size_t>(predictor)].second;
+}
+
+std::string_view to_text(Method method) {
+  constexpr std::array<std::string_view, 5> names = {"none", "simulated", "extrapolated",
+                                                     "nccl-model", "alpha-beta"};
+  return names[static_cast<std::size_t>(method)];
+}
+
+ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
+                            const ForEach& for_each) {
+  return Validation(std::move(config), parts, for_each).run();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,65 @@
+#pragma once
+// The study behind `fabricast validate nccl-tests`: what is predicted for runs that somebody
+// measured. Config, code and result; scores are in validate_score.hpp, texts in validate_text.hpp.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/io/bands/bands.hpp"
+#include "models/studies/accuracy/map_run.hpp"
+#include "models/studies/shared/for_each.hpp"
+
+namespace fabricast {
+
+enum class Predictor : std::uint8_t {
+  simulation,
+  nccl_model,  ///< the time that NCCL's tuner expects of its choice
+  alpha_beta   ///< fitted: models/studies/accuracy/alpha_beta.hpp
+};
+Predictor predictor_from_text(std::string_view text);  ///< throws Error with the nearest name
+std::string_view to_text(Predictor predictor);
+
+struct ValidateConfig {
+  Measurements measured;
+  Predictor predictor = Predictor::simulation;
+  /// A call that takes more slices than this is extrapolated.
+  std::int64_t slices_max = 0;
+  BandTable bands;  ///< of simulations; empty = none
+};
+
+/// How a time came about.
+enum class Method : std::uint8_t {
+  none,          ///< there is no prediction
+  simulated,     ///< every rank
+  extrapolated,  ///< from two smaller sizes or numbers of nodes, linearly
+  nccl_model,
+  alpha_beta
+};
+std::string_view to_text(Method method);
+
+/// Of one measured point, in the order of Measurements::points.
+struct Prediction {
+  Method method = Method::none;
+  double time_us = 0;
+  double lower_us = 0, upper_us = 0;     ///< 80 % band; 0 = none
+  std::string_view algorithm, protocol;  ///< NCCL's spelling, "none" for sends and receives
+  int channels = 0;
+};
+
+struct ValidateResult {
+  Predictor predictor{};
+  std::int64_t slices_max = 0;
+  Measurements measured;
+  std::vector<Prediction> predictions;
+  std::map<std::size_t, std::string> left_out;  ///< run -> why nothing is predicted for it
+  std::map<std::string, int> notes;             ///< what was assumed -> of how many runs
+  std::size_t calls = 0;                        ///< that were simulated: different ones
+};
+
+/// Runs that cannot be mapped or that NCCL refuses are left out with the reason.
+ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
+                            const ForEach& for_each);
+
+}  // namespace fabricast

@@ -1,0 +1,212 @@
+#include "models/studies/accuracy/validate_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "models/io/formats/csv_table.hpp"
+#include "models/studies/accuracy/validate_score.hpp"
+#include "text/counted.hpp"
+#include "text/quoting.hpp"
+#include "text/text_table.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::size_t kWorst = 20, kPairsShown = 10;
+constexpr int kWorstOfClass = 2;
+
+std::string percent_of(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+/// "12.3 (-4.0, 7)": error, bias, runs.
+std::string cell(const RangeScore& score) {
+  if (score.runs == 0) return "-";
+  return fmt::format("{} ({:+.0f}, {})", percent_of(score.error), 100 * score.bias, score.runs);
+}
+
+std::string table_text(const std::string& what, const std::vector<GroupScore>& groups) {
+  TextTable table("  ");
+  std::vector<std::string> head = {what};
+  for (const std::string_view name : kSizeRangeNames) head.emplace_back(name);
+  table.add(std::move(head));
+  for (const GroupScore& group : groups) {
+    std::vector<std::string> cells = {group.name};
+    for (const RangeScore& score : group.ranges) cells.push_back(cell(score));
+    table.add(std::move(cells));
+  }
+  for (std::size_t column = 1; column <= kSizeRanges; ++column) table.align_right(column);
+  return table.text();
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string mapping_text(const ValidateResult& result) {
+  const Measurements& measured = result.measured;
+  std::string out = fmt::format(
+      "{} of {} mapped, {} with a size\n", measured.runs.size() - result.left_out.size(),
+      counted(std::ssize(measured.runs), "run"), counted(std::ssize(measured.points), "point"));
+  if (measured.points_without_size > 0)
+    out +=
+        fmt::format("{} without a size left out\n", counted(measured.points_without_size, "point"));
+  if (measured.points_without_time > 0)
+    out +=
+        fmt::format("{} without a time left out\n", counted(measured.points_without_time, "point"));
+  std::map<std::string, int> reasons;
+  for (const auto& [run, why] : result.left_out) ++reasons[first_line(why)];
+  for (const auto& [why, runs] : reasons)
+    out += fmt::format("  left out: {}: {}\n", counted(runs, "run"), why);
+  for (const auto& [note, runs] : result.notes)
+    out += fmt::format("  assumed: {}: {}\n", counted(runs, "run"), note);
+  return out;
+}
+
+std::string method_text(const ValidateResult& result) {
+  std::map<Method, int> count;
+  for (std::size_t i = 0; i < result.predictions.size(); ++i) {
+    if (!result.left_out.contains(result.measured.points[i].run))
+      ++count[result.predictions[i].method];
+  }
+  std::string out = fmt::format("predictor: {}", to_text(result.predictor));
+  if (result.predictor == Predictor::simulation) {
+    out += fmt::format("; {} simulated in {} different calls",
+                       counted(count[Method::simulated], "point"), result.calls);
+    if (count[Method::extrapolated] > 0) {
+      out += fmt::format(
+          ";\n{} would take more than {} slices: extrapolated from two smaller sizes or\nnumbers "
+          "of nodes",
+          counted(count[Method::extrapolated], "point"), result.slices_max);
+    }
+  }
+  if (count[Method::none] > 0)
+    out += fmt::format(";\nno prediction for {}", counted(count[Method::none], "point"));
+  return out + '\n';
+}
+
+std::string headline_text(const Summary& summary) {
+  TextTable table("  ");
+  table.add({"", "median over classes", "90th percentile over runs"});
+  for (std::size_t i = 0; i < kSizeRanges; ++i) {
+    const Headline& headline = summary.headline[i];
+    table.add(
+        {std::string(kSizeRangeNames[i]), percent_of(headline.median), percent_of(headline.p90)});
+  }
+  table.align_right(1);
+  table.align_right(2);
+  std::string out = table.text();
+  std::string noisy;
+  for (std::size_t i = 0; i < kSizeRanges; ++i) {
+    if (summary.noisy[i].runs > 0)
+      noisy += fmt::format("  {} {}", kSizeRangeNames[i], cell(summary.noisy[i]));
+  }
+  if (!noisy.empty()) out += "  apart, shared systems from 64 nodes on:" + noisy + '\n';
+  out += fmt::format("  {} of {} points have a prediction\n", summary.predicted, summary.points);
+  if (summary.banded > 0)
+    out += fmt::format("  {} % of {} points are inside their 80 % band\n",
+                       percent_of(static_cast<double>(summary.inside) / summary.banded),
+                       summary.banded);
+  return out;
+}
+
+std::string worst_text(const ValidateResult& result) {
+  TextTable table("  ");
+  table.add({"run", "class", "collective", "nodes", "ranks", "range", "error", "bias", "points"});
+  std::size_t shown = 0;
+  std::map<std::string, int> shown_of;
+  for (const RunScore& score : run_scores(result)) {
+    const MeasuredRun& run = result.measured.runs[score.run];
+    if (++shown_of[class_of(run)] > kWorstOfClass) continue;
+    if (++shown > kWorst) break;
+    table.add({run.id, class_of(run), std::string(to_text(run.collective)),
+               std::to_string(run.nodes), std::to_string(run.ranks),
+               std::string(kSizeRangeNames[score.range]), percent_of(score.error),
+               fmt::format("{:+.0f}", 100 * score.bias), std::to_string(score.points)});
+  }
+  for (const std::size_t column : {3U, 4U, 6U, 7U, 8U}) table.align_right(column);
+  return table.text();
+}
+
+std::string pairs_text(const ValidateResult& result) {
+  const PairSummary summary = pair_summary(result);
+  if (summary.pairs.empty()) return {};
+  std::string out = fmt::format(
+      "\nPairs of runs with one thing changed: the direction is right in {} of {} whose measured\n"
+      "change is above 10 %, the median error of the ratio is {} % over {}. The worst:\n",
+      summary.right, summary.large, percent_of(summary.median_error), summary.pairs.size());
+  TextTable table("  ");
+  table.add({"run", "against", "at", "ratio of", "measured", "predicted", "what was changed"});
+  for (std::size_t i = 0; i < std::min(kPairsShown, summary.pairs.size()); ++i) {
+    const MeasuredPair& pair = result.measured.pairs[summary.pairs[i].pair];
+    table.add({result.measured.runs[pair.run].id, result.measured.runs[pair.baseline].id,
+               to_text(pair.size), pair.is_busbw ? "busbw" : "time",
+               fmt::format("{:.3f}", pair.ratio), fmt::format("{:.3f}", summary.pairs[i].predicted),
+               pair.what});
+  }
+  for (const std::size_t column : {4U, 5U}) table.align_right(column);
+  return out + table.text();
+}
+
+std::string algorithm_of(const Prediction& prediction) {
+  if (prediction.algorithm.empty()) return "";
+  return fmt::format("{} {}", prediction.algorithm, prediction.protocol);
+}
+
+}  // namespace
+
+std::string left_out_text(const ValidateResult& result) {
+  std::string out;
+  for (const auto& [run, why] : result.left_out)
+    out += fmt::format("left out: {}: {}\n", result.measured.runs[run].id, first_line(why));
+  return out;
+}
+
+std::string validate_text(const ValidateResult& result) {
+  const Summary summary = summary_of(result);
+  std::string out = "fabricast validate nccl-tests: predictions against measurements\n\n";
+  out += mapping_text(result) + method_text(result);
+  out += "\nErrors in % of the measured time (with their sign: bias; runs), scored runs only.\n";
+  out += headline_text(summary) + '\n' + table_text("class", summary.classes) + '\n';
+  out += table_text("collective", scores_by(result, [](const MeasuredRun& run, const Prediction&) {
+                      return std::string(to_text(run.collective));
+                    }));
+  out +=
+      '\n' + table_text("nodes", scores_by(result, [](const MeasuredRun& run, const Prediction&) {
+                          return fmt::format("{:4}", run.nodes);
+                        }));
+  out += '\n' + table_text("chosen",
+                           scores_by(result, [](const MeasuredRun&, const Prediction& prediction) {
+                             return algorithm_of(prediction);
+                           }));
+  out += "\nThe worst runs, two of each class:\n" + worst_text(result) + pairs_text(result);
+  return out;
+}
+
+std::string validate_csv(const ValidateResult& result) {
+  std::string out =
+      "run_id,collective,size_bytes,measured_us,predicted_us,lower_us,upper_us,error,class,nodes,"
+      "ranks,algorithm,protocol,nchannels,method\n";
+  for (std::size_t i = 0; i < result.predictions.size(); ++i) {
+    const MeasuredPoint& point = result.measured.points[i];
+    if (result.left_out.contains(point.run)) continue;
+    const MeasuredRun& run = result.measured.runs[point.run];
+    const Prediction& prediction = result.predictions[i];
+    std::string predicted, error, band = ",";
+    if (prediction.upper_us > 0)
+      band = fmt::format("{:.3f},{:.3f}", prediction.lower_us, prediction.upper_us);
+    if (prediction.method != Method::none) {
+      predicted = fmt::format("{:.3f}", prediction.time_us);
+      error = fmt::format("{:.4f}", prediction.time_us / point.time_us - 1);
+    }
+    out += fmt::format("{},{},{},{:.3f},{},{},{},{},{},{},{},{},{},{}\n", csv_field(run.id),
+                       to_text(run.collective), point.size.count, point.time_us, predicted, band,
+                       error, csv_field(class_of(run)), run.nodes, run.ranks, prediction.algorithm,
+                       prediction.protocol,
+                       prediction.channels > 0 ? std::to_string(prediction.channels) : "",
+                       to_text(prediction.method));
+  }
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,20 @@
+#pragma once
+// A ValidateResult for people and for files (docs/validate.md has the columns).
+
+#include <string>
+
+#include "models/studies/accuracy/validate.hpp"
+
+namespace fabricast {
+
+std::string validate_text(const ValidateResult& result);
+/// One row for each measured point that has a size and whose run is not left out.
+std::string validate_csv(const ValidateResult& result);
+std::string validate_json(const ValidateResult& result);
+/// One line for each run that is left out, with the reason.
+std::string left_out_text(const ValidateResult& result);
+/// A script for gnuplot with its data in it: predicted against measured time, a panel per class of
+/// hardware, a colour per range of sizes. It writes `file`.
+std::string validate_chart(const ValidateResult& result, const std::string& file);
+
+}  // namespace fabricast

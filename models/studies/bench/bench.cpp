@@ -1,0 +1,393 @@
+#include "models/studies/bench/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "models/nccl/communicator/custom_call.hpp"
+#include "models/nccl/symmetry/fold.hpp"
+#include "models/studies/bench/bench_split.hpp"
+#include "models/studies/bench/fault_text.hpp"
+#include "models/studies/shared/nccl_request.hpp"
+#include "text/counted.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and reduce_scatter.cu
+constexpr Bytes kSizeMax{std::int64_t{1} << 40};      // no GPU holds more
+constexpr std::int64_t kBlocksMax = 10'000'000;       // about 1 kB of executor each
+constexpr std::uint64_t kEventsCompared = 1'000'000;  // a third of a second
+
+void check(const BenchConfig& config) {
+  for (const Bytes size : config.sizes) {
+    if (size > kSizeMax) {
+      throw Error(fmt::format("a message of {} is too large: at most {}", to_text(size),
+                              to_text(kSizeMax)));
+    }
+  }
+}
+
+/// A timeline shows one run.
+void check_trace(const BenchConfig& config) {
+  if (!config.trace) return;
+  if (config.collectives.size() == 1 && config.sizes.size() == 1 && config.nodes.size() <= 1)
+    return;
+  throw Error(fmt::format("a trace shows one run, not {} ({} collectives, {} sizes, {} numbers of "
+                          "nodes)",
+                          config.collectives.size() * config.sizes.size() *
+                              std::max<std::size_t>(config.nodes.size(), 1),
+                          config.collectives.size(), config.sizes.size(),
+                          std::max<std::size_t>(config.nodes.size(), 1)),
+              "name one collective, one size and one number of nodes, like --sizes 1MiB");
+}
+
+void check_custom(const BenchConfig& config) {
+  if (!config.custom) return;
+  if (config.split) throw Error("--algorithm-file is not simulated with --split");
+  if (config.calls > 1)
+    throw Error("--algorithm-file is not simulated with several calls in one group (-m)");
+}
+
+/// A group of calls runs on a machine of its own.
+void check_group(const BenchConfig& config) {
+  if (config.calls == 1) return;
+  const auto refuse = [](std::string_view what) {
+    throw Error(fmt::format("{} is not simulated with several calls in one group (-m) yet", what));
+  };
+  for (const Collective collective : config.collectives)
+    if (!is_tuned(collective)) refuse(to_text(collective));
+  if (config.split) refuse("--split");
+  if (config.trace) refuse("--trace");
+  if (!config.faults.empty()) refuse("--fault");
+  if (!config.network.is_plain()) refuse("--network, --routing or --background");
+}
+
+void check_trace_ranks(const BenchConfig& config, int ranks) {
+  if (!config.trace || config.trace->first < ranks) return;
+  throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
+                          ranks, ranks - 1));
+}
+
+/// What stands in the way of a run that is too large is said with it.
+void check_size(const Fold& fold, const SimulationOptions& options, const BenchRow& row) {
+  const int copies = forbids_folding(options).empty() ? fold.copies_in_all() : 1;
+  const CollectiveRun& run = row.decided.run;
+  check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(fold, options));
+}
+
+void note_once(std::vector<std::string>& notes, const std::string& note) {
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
+class Bench {
+ public:
+  Bench(const BenchConfig& config, const PartsCatalogue& parts,
+        const std::function<void(double)>& progress)
+      : parts_(parts), progress_(progress), element_bytes_(datatype_bytes(config.datatype)) {
+    result_.config = config;
+    if (!config.split) result_.config.split = split_of(config.environment);
+  }
+
+  BenchResult run() {
+    check(result_.config);
+    check_trace(result_.config);
+    check_group(result_.config);
+    check_custom(result_.config);
+    std::vector<int> nodes = result_.config.nodes;
+    if (nodes.empty()) nodes = {0};
+    rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
+    for (const int n : nodes) block(n);
+    return std::move(result_);
+  }
+
+ private:
+  /// Of one block. Different sizes may round down to one number of elements.
+  enum class Kind : std::uint8_t { asked_for, healthy };
+  using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, SimulationResult>;
+
+  void block(int nodes) {
+    const BenchConfig& config = result_.config;
+    TopologyRequest asked = nccl_request(config.topology, nodes, config.fabric, config.environment,
+                                         config.version, config.gpus_per_node);
+    asked.routing = config.network.routing;
+    BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}, {}};
+    block.nodes = block.cluster.hosts();
+    const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
+                                    config.sharp, describe_nodes(asked, parts_).node};
+    if (config.split) {
+      split_block(block, wanted);
+      result_.blocks.push_back(std::move(block));
+      return;
+    }
+    const Communicator communicator = make_communicator(block.cluster, wanted);
+    const int gpus_per_host = communicator.ranks / communicator.hosts;
+    check_root(config, communicator.ranks);
+    check_processes(config, gpus_per_host);
+    check_trace_ranks(config, communicator.ranks);
+    for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    std::vector<std::string> notes;
+    block.network =
+        plan_network(config.network, block.cluster, config.environment, config.version, notes);
+    for (const std::string& note : notes) note_once(result_.notes, note);
+    for (const FaultSpec& fault : config.faults)
+      if (std::string note = old_word_note(fault); !note.empty()) note_once(result_.notes, note);
+    if (!config.faults.empty()) break_parts(block, gpus_per_host);
+    if (config.sharp && !communicator.settings.collnet)
+      note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
+    Runs runs;
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) row(block, communicator, runs, collective, size);
+    }
+    result_.simulations += runs.counts();
+    compare_routing(block, asked);
+    result_.blocks.push_back(std::move(block));
+  }
+
+  /// What the last row would take if switches chose among their uplinks in another way.
+  void compare_routing(const BenchBlock& block, TopologyRequest asked) {
+    const BenchConfig& config = result_.config;
+    if (block.cluster.nodes() == 1 || block.rows.empty() || !config.faults.empty() ||
+        !config.network.is_plain() || config.trace)
+      return;
+    const BenchRow& row = block.rows.back();
+    const bool climbs = std::ranges::any_of(row.result.links, [&](const LinkLoad& load) {
+      return index_of(load.link) < block.cluster.links() && block.cluster.is_trunk(load.link);
+    });
+    if (!climbs || row.result.events - row.result.events_skipped > kEventsCompared) return;
+    const bool adaptive = block.network.routing == Routing::adaptive;
+    asked.routing = adaptive ? Routing::by_destination : Routing::adaptive;
+    const Cluster other = load_cluster(asked, parts_);
+    if (!adaptive && !other.pools_cables()) return;
+    SimulationOptions options;
+    options.fold = options.fast_forward = config.fold;
+    const Duration time = simulate(other, parts_.software, row.decided.run, options).time;
+    const double more = static_cast<double>(time.ps) / static_cast<double>(row.result.time.ps) - 1;
+    const std::string took =
+        std::abs(more) < 0.001
+            ? "as long"
+            : fmt::format("{:.1f} us ({:+.1f} %)", microseconds_of(time) / row.decided.run.calls,
+                          more * 100);
+    note_once(
+        result_.notes,
+        fmt::format("--routing {} would take {} for {} of {} on {}; this is {} routing.",
+                    to_text(*asked.routing), took, to_text(row.requested), to_text(row.collective),
+                    counted(block.nodes, "node"), to_text(block.network.routing)));
+  }
+
+  /// All groups of a split at the same time.
+  void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
+    const BenchConfig& config = result_.config;
+    BenchSplit split(config, parts_.software, wanted, block);
+    for (const std::string& note : split.notes()) note_once(result_.notes, note);
+    if (!config.faults.empty()) break_parts(block, split.gpus_per_node());
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) {
+        ++rows_done_;
+        const Cluster* const healthy = healthy_ ? &*healthy_ : nullptr;
+        auto row = split.row(collective, size, faults_, healthy, row_progress());
+        if (row) {
+          block.rows.push_back(std::move(*row));
+        } else {
+          note_empty(collective, size, block.groups.front().members.ranks());
+        }
+      }
+    }
+  }
+
+  void note_empty(Collective collective, Bytes size, int ranks) {
+    note_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
+                                         "out.",
+                                         to_text(collective), size.count, ranks));
+  }
+
+  std::function<void(double)> row_progress() const {
+    if (!progress_) return {};
+    const auto before = static_cast<double>(rows_done_ - 1);
+    return [this, before](double share) {
+      progress_((before + share) / static_cast<double>(rows_in_all_));
+    };
+  }
+
+  void row(BenchBlock& block, const Communicator& communicator, Runs& runs, Collective collective,
+           Bytes size) {
+    const BenchConfig& config = result_.config;
+    BenchRow row;
+    row.collective = collective;
+    row.nodes = block.nodes;
+    row.ranks = communicator.ranks;
+    row.requested = size;
+    row.count = element_count(collective, size, element_bytes_, row.ranks);
+    ++rows_done_;
+    if (row.count == 0) {
+      if (config.trace)
+        throw Error("this size rounds down to no element: there is nothing to trace");
+      return note_empty(collective, size, row.ranks);
+    }
+    row.size = message_size(collective, row.count, element_bytes_, row.ranks);
+    row.decided = decide(block, communicator,
+                         {collective, row.count, element_bytes_, config.root, config.calls});
+    row.decided.run.gpus_per_process = config.gpus_per_process;
+    row.decided.run.faults = faults_;
+    const Fold fold = find_fold(block.cluster, row.decided.run);
+    SimulationOptions options;
+    options.network = block.network;
+    options.explain = config.explain;
+    options.fold = options.fast_forward = config.fold;
+    if (config.trace) {
+      options.timeline = &row.timeline.emplace();
+      options.shown = *config.trace;
+    }
+    check_size(fold, options, row);
+    if (block.network.rung != Rung::chunk) {
+      SimulationOptions on_chunk;
+      on_chunk.fold = on_chunk.fast_forward = true;
+      on_chunk.events_max = kSlicesMax;
+      check_size(block.network.rung, block.cluster,
+                 simulate(block.cluster, parts_.software, row.decided.run, fold, on_chunk));
+    }
+    options.progress = row_progress();
+    row.result = runs.at({Kind::asked_for, collective, row.count}, [&] {
+      return simulate(block.cluster, parts_.software, row.decided.run, fold, options);
+    });
+    if (config.trace && !row.completes())
+      throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
+    if (!config.faults.empty()) compare(block, runs, row);
+    block.rows.push_back(std::move(row));
+  }
+
+  /// Of a custom algorithm that may run in any protocol, the fastest.
+  DecidedCall decide(const BenchBlock& block, const Communicator& communicator, const Call& call) {
+    const BenchConfig& config = result_.config;
+    if (!config.custom) return decide_call(communicator, call);
+    const std::vector<Protocol> protocols = protocols_of(*config.custom);
+    DecidedCall best;
+    Duration least;
+    for (const Protocol protocol : protocols) {
+      DecidedCall one = custom_call(communicator, call, *config.custom, protocol);
+      if (protocols.size() == 1) return one;
+      SimulationOptions options;
+      options.fast_forward = config.fold;
+      const Cluster& cluster = healthy_ ? *healthy_ : block.cluster;
+      const Duration time = simulate(cluster, parts_.software, one.run, options).time;
+      if (best.run.custom && time >= least) continue;
+      best = std::move(one);
+      least = time;
+    }
+    return best;
+  }
+
+  /// After NCCL has made its decisions, which know nothing of it.
+  void break_parts(BenchBlock& block, int gpus_per_node) {
+    const BenchConfig& config = result_.config;
+    std::vector<std::string> warnings;
+    faults_ = {};
+    faults_.retry = ib_retry(config.environment, config.version, warnings);
+    for (const std::string& warning : warnings) note_once(result_.notes, warning);
+    healthy_.emplace(block.cluster);
+    apply_faults(config.faults, gpus_per_node, block.cluster, faults_);
+  }
+
+  void compare(const BenchBlock& block, Runs& runs, BenchRow& row) {
+    CollectiveRun run = row.decided.run;
+    run.faults = {};
+    SimulationOptions options;
+    options.network = block.network;
+    options.fold = options.fast_forward = result_.config.fold;
+    row.healthy = runs.at({Kind::healthy, row.collective, row.count},
+                          [&] { return simulate(*healthy_, parts_.software, run, options); })
+                      .time;
+    for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
+      note_once(result_.notes, note);
+  }
+
+  const PartsCatalogue& parts_;
+  const std::function<void(double)>& progress_;
+  int element_bytes_;
+  std::size_t rows_done_ = 0, rows_in_all_ = 0;
+  BenchResult result_;
+  std::optional<Cluster> healthy_;
+  Faults faults_;
+};
+
+}  // namespace
+
+bool BenchResult::completes() const {
+  return std::ranges::all_of(blocks, [](const BenchBlock& block) {
+    return std::ranges::all_of(block.rows, &BenchRow::completes);
+  });
+}
+
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
+  const std::int64_t elements = size.count / element_bytes;
+  if (!counts_per_rank(collective)) return elements;
+  if (!is_tuned(collective)) return elements / ranks;
+  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
+  return elements / ranks / step * step;
+}
+
+void check_root(const BenchConfig& config, int ranks) {
+  if (config.root < ranks) return;
+  throw Error(
+      fmt::format("root {} is not a rank: there are {} (0..{})", config.root, ranks, ranks - 1));
+}
+
+void check_processes(const BenchConfig& config, int gpus_per_node) {
+  if (gpus_per_node % config.gpus_per_process == 0) return;
+  throw Error(
+      fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",
+                  config.gpus_per_process, gpus_per_node),
+      "a process runs on one node: lower -t or -g, or change --gpus-per-node");
+}
+
+void check_blocks(int ranks, int channels, std::string_view why_not_folded) {
+  if (std::int64_t{ranks} * channels <= kBlocksMax) return;
+  throw Error(
+      fmt::format("{} ranks with {} channels each are too many to simulate: at most {} in all; not "
+                  "folded: {}",
+                  ranks, channels, kBlocksMax, why_not_folded),
+      "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
+}
+
+int datatype_bytes(const std::string& name) {
+  // nccl-tests' names (src/common.cu).
+  static constexpr std::pair<const char*, int> kKnown[] = {
+      {"int8", 1}, {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
+      {"half", 2}, {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1}};
+  std::vector<std::string> names;
+  for (const auto& [known, bytes] : kKnown) {
+    if (name == known) return bytes;
+    names.emplace_back(known);
+  }
+  throw Error(fmt::format("unknown datatype \"{}\"", name), hint_nearest(name, names));
+}
+
+std::vector<Collective> parse_collectives(std::string_view text) {
+  std::vector<std::string> known;
+  for (const Collective c : kAllCollectives) known.emplace_back(to_text(c));
+  std::vector<Collective> out;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = trimmed(rest.substr(0, comma));
+    const auto collective = collective_from_text(name);
+    if (!collective)
+      throw Error(fmt::format("unknown collective \"{}\"", name), hint_nearest(name, known));
+    if (std::find(out.begin(), out.end(), *collective) != out.end())
+      throw Error(fmt::format("{} is listed twice", name));
+    out.push_back(*collective);
+    if (comma == std::string_view::npos) return out;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
+                      const std::function<void(double)>& progress) {
+  return Bench(config, parts, progress).run();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,121 @@
+#pragma once
+// The study behind `fabricast bench`: nccl-tests for hardware one does not have. Config, code and
+// result; the text of it is bench_text.hpp.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/base/memo.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/studies/bench/fault.hpp"
+#include "models/studies/bench/network.hpp"
+#include "models/studies/bench/split.hpp"
+
+namespace fabricast {
+
+/// Of --nodes and `nodes`.
+inline constexpr int kNodesMax = 1 << 20;
+
+/// The question. Defaults are those of `fabricast bench`.
+struct BenchConfig {
+  std::string topology;
+  std::string fabric;        ///< "" = the topology's own, else the default
+  std::vector<int> nodes;    ///< empty = what the topology says, else 1
+  int gpus_per_node = 0;     ///< 0 = all
+  bool sharp = false;        ///< the fabric offers SHARP: a CollNet plugin serves all NICs
+  int gpus_per_process = 1;  ///< nccl-tests' -t times -g: their launches serialise
+  NcclVersion version = kDefaultNccl;
+  Environment environment;
+  std::vector<Collective> collectives = {Collective::all_reduce};
+  std::vector<Bytes> sizes;        ///< as nccl-tests counts them
+  std::string datatype = "float";  ///< nccl-tests' name
+  std::string op = "sum";          ///< nccl-tests' name; all take equal time
+  int root = 0;                    ///< rank
+  int calls = 1;                   ///< nccl-tests' -m: so many in one group
+  bool explain = false;
+  NetworkConfig network;  ///< the rung, routes, background traffic
+  bool fold = true;       ///< false: simulate every rank and every event
+  bool explain_fold = false;
+  std::optional<Split> split;     ///< several groups at the same time; else of environment
+  std::vector<FaultSpec> faults;  ///< what is broken or slow; NCCL does not know
+  const CustomAlgorithm* custom = nullptr;  ///< runs instead of NCCL's own; outlives the result
+  std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
+};
+
+/// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
+int datatype_bytes(const std::string& name);
+// Throw Error when it does not fit.
+void check_root(const BenchConfig& config, int ranks);
+void check_processes(const BenchConfig& config, int gpus_per_node);
+/// What is too large for memory is refused before it is built: ranks to be simulated.
+void check_blocks(int ranks, int channels, std::string_view why_not_folded);
+/// Elements of a message of `size` bytes, as nccl-tests rounds them.
+std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks);
+/// "all_reduce,all_gather": nccl-tests' names, each once; throws Error with the nearest name.
+std::vector<Collective> parse_collectives(std::string_view text);
+
+/// Groups that ran the row's collective at the same time.
+struct SplitOutcome {
+  int groups = 0;
+  std::uint64_t slowest = 0;  ///< its colour
+  Duration fastest;           ///< time of the fastest group
+  Duration alone;             ///< of the slowest group without the others
+};
+
+struct BenchRow {
+  Collective collective{};
+  int nodes = 1, ranks = 1;
+  Bytes requested;         ///< as asked for
+  Bytes size;              ///< what is simulated: the count is rounded down to whole elements
+  std::int64_t count = 0;  ///< NCCL's meaning
+  DecidedCall decided;
+  SimulationResult result;
+  std::optional<Timeline> timeline;   ///< with BenchConfig::trace
+  std::optional<Duration> healthy;    ///< with BenchConfig::faults: the time without them
+  std::optional<SplitOutcome> split;  ///< with a split: the row is of the slowest group
+
+  /// NCCL's spelling; "none" for groups of sends and receives, which have none.
+  std::string_view algorithm() const {
+    if (decided.run.custom) return decided.run.custom->name;
+    return is_tuned(collective) ? to_text(decided.run.algorithm) : "none";
+  }
+  bool completes() const { return !result.losses.gave_up; }
+
+  int working_channels() const { return fabricast::working_channels(decided.run); }
+
+  /// Of one call of the group; nccl-tests divides too. What does not complete has no time.
+  Duration call_time() const { return {result.time.ps / decided.run.calls}; }
+  double algbw() const { return completes() ? algbw_GBps(size, call_time()) : 0; }
+  double busbw() const {
+    return completes() ? busbw_GBps(collective, ranks, size, call_time()) : 0;
+  }
+};
+
+/// What was asked on how many nodes, and the cluster it ran on.
+struct BenchBlock {
+  int nodes = 1;
+  Cluster cluster;
+  std::vector<SplitGroup> groups;  ///< with a split
+  std::vector<BenchRow> rows;      ///< by collective, then size
+  NetworkPlan network;
+};
+
+struct BenchResult {
+  BenchConfig config;
+  std::vector<BenchBlock> blocks;
+  std::vector<std::string> notes;  ///< what the reader should know; one sentence each
+  MemoCounts simulations;
+
+  /// All rows do.
+  bool completes() const;
+};
+
+/// Runs it all. `progress` gets the share done, 0..1. Throws Error.
+BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
+                      const std::function<void(double)>& progress = {});
+
+}  // namespace fabricast

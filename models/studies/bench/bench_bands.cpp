@@ -1,0 +1,40 @@
+#include "models/studies/bench/bench_bands.hpp"
+
+#include "models/io/bands/band_key.hpp"
+
+namespace fabricast {
+
+std::optional<FoundBand> band_of(const BenchResult& result, const BenchBlock& block,
+                                 const BenchRow& row, const BandTable& bands) {
+  const BenchConfig& config = result.config;
+  if (config.custom || config.split || !config.faults.empty() || !config.network.background.empty())
+    return std::nullopt;
+  return find_band(bands,
+                   band_key(block.cluster.node(), block.cluster.nodes(), row.collective, row.size));
+}
+
+std::optional<TimeBand> time_band(const BenchResult& result, const BenchBlock& block,
+                                  const BenchRow& row, const BandTable& bands) {
+  const auto band = band_of(result, block, row, bands);
+  if (!band) return std::nullopt;
+  const double time_us = microseconds_of(row.call_time());
+  return TimeBand{band->lower * time_us, band->upper * time_us, band->basis};
+}
+
+std::string bands_text(const BenchResult& result, const BenchBlock& block,
+                       const std::vector<const BenchRow*>& rows, const BandTable& bands) {
+  std::string out;
+  std::size_t shown = kSizeRanges;
+  for (const BenchRow* row : rows) {
+    const std::size_t range = size_range(row->size);
+    if (range == shown) continue;
+    shown = range;
+    const auto band = band_of(result, block, *row, bands);
+    if (!band) continue;
+    if (out.empty()) out = "# 80 % of measured times lie in, around the predicted one:\n";
+    out += "# " + band_line(range, *band);
+  }
+  return out;
+}
+
+}  // namespace fabricast

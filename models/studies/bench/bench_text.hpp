@@ -1,0 +1,28 @@
+#pragma once
+// Views of a bench result.
+
+#include <string>
+
+#include "models/io/bands/bands.hpp"
+#include "models/studies/bench/bench.hpp"
+
+namespace fabricast {
+
+// `bands`: those of predictions; an empty table = none.
+
+/// nccl-tests' table, readable by whatever reads nccl-tests: data lines have its 13 columns, all
+/// else is behind '#'.
+std::string bench_text(const BenchResult& result, const BandTable& bands = {});
+/// A stable contract: collective, size_bytes, nodes, ranks, algorithm, protocol, nchannels,
+/// nchannels_tuner, nthreads, time_us, algbw_GBps, busbw_GBps; with bands lower_us, upper_us;
+/// completes. What does not complete has no time_us, algbw_GBps and busbw_GBps.
+std::string bench_csv(const BenchResult& result, const BandTable& bands = {});
+/// Inputs, digest and rows; keys in docs/bench.md.
+std::string bench_json(const BenchResult& result, const BandTable& bands = {});
+/// Where the time of one row went, and its busiest links. REQUIRES: the bench was asked to explain.
+std::string explain_text(const BenchBlock& block, const BenchRow& row);
+
+/// Hash over the digests of all rows: equal for equal input, wherever and however it was built.
+std::uint64_t bench_digest(const BenchResult& result);
+
+}  // namespace fabricast

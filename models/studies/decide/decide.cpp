@@ -1,0 +1,157 @@
+#include "models/studies/decide/decide.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "models/nccl/tuner/call_plan.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/shared/nccl_request.hpp"
+#include "sim/base/error.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kElementBytes = 4;  // float32
+
+void check_tuned(const std::vector<Collective>& collectives) {
+  for (const Collective collective : collectives) {
+    if (is_tuned(collective)) continue;
+    throw Error(fmt::format("NCCL makes no choice for {}: it is a group of sends and receives",
+                            to_text(collective)),
+                "it chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
+  }
+}
+
+bool is_same_choice(const TunerDecision& a, const TunerDecision& b) {
+  return a.algorithm == b.algorithm && (!a.algorithm || a.protocol == b.protocol);
+}
+
+TunerDecision decide_count(const NcclCommunicator& communicator, Collective collective,
+                           std::int64_t count) {
+  return decide(communicator.model, collective,
+                message_size(collective, count, kElementBytes, communicator.ranks));
+}
+
+/// Four nodes have every kind of node of a ring and of a double tree.
+std::optional<Cluster> sample_of(TopologyRequest asked, const DescribedNodes& nodes,
+                                 const PartsCatalogue& parts) {
+  constexpr int most = 4;
+  asked.nodes = std::min(nodes.nodes, most) * nodes.trays;
+  try {
+    return load_cluster(asked, parts);
+  } catch (const Error&) {
+    return std::nullopt;  // NCCL's XML may hold what no part is like
+  }
+}
+
+void note_once(std::vector<std::string>& notes, const std::string& note) {
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+}
+
+}  // namespace
+
+std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collective collective,
+                                    Bytes size) {
+  const int ranks = communicator.ranks;
+  DecideRow row;
+  row.collective = collective;
+  row.requested = size;
+  row.count = element_count(collective, size, kElementBytes, ranks);
+  if (row.count == 0)  // too little for nccl-tests, but not for NCCL
+    row.count = size.count / message_size(collective, 1, kElementBytes, ranks).count;
+  if (row.count == 0) return std::nullopt;
+  row.size = message_size(collective, row.count, kElementBytes, ranks);
+  row.decision = decide(communicator.model, collective, row.size);
+  if (!row.decision.algorithm) return row;
+  const CallPlan plan =
+      call_plan(split_of(communicator.model, collective, row.count, kElementBytes, row.decision));
+  row.channels = plan.channels;
+  row.threads = row.decision.threads;
+  row.chunk_bytes = plan.chunk.count;
+  return row;
+}
+
+NcclCommunicatorConfig communicator_config(const DecideConfig& config, const DescribedNodes& nodes,
+                                           const Environment& environment) {
+  NcclCommunicatorConfig out{config.version, environment, nodes.nodes, nodes.gpus_per_node,
+                             config.sharp};
+  out.trays = nodes.trays;
+  return out;
+}
+
+DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts) {
+  check_tuned(config.collectives);
+  DecideResult result;
+  result.config = config;
+  result.topology = std::filesystem::path(config.topology).stem().string();
+  result.describe = [parts, config](int hosts, const Environment& environment) {
+    return describe_nodes(
+        nccl_request(config.topology, hosts, "", environment, config.version, config.gpus_per_node),
+        parts);
+  };
+  std::vector<int> nodes = config.nodes;
+  if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
+  for (const int count : nodes) {
+    const DescribedNodes described = result.describe(count, config.environment);
+    const NcclCommunicatorConfig asked = communicator_config(config, described, config.environment);
+    const auto known = std::ranges::find_if(result.blocks, [&](const DecideBlock& done) {
+      return done.communicator.nodes > 1 &&
+             done.communicator.hosts / done.communicator.nodes == described.trays;
+    });
+    DecideBlock block{known == result.blocks.end()
+                          ? make_nccl_communicator(described.node, asked)
+                          : make_nccl_communicator(described.node, asked, known->communicator),
+                      {},
+                      sample_of(nccl_request(config.topology, count, "", config.environment,
+                                             config.version, config.gpus_per_node),
+                                described, parts)};
+    for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
+    for (const Collective collective : config.collectives) {
+      for (const Bytes size : config.sizes) {
+        if (std::optional<DecideRow> row = decide_row(block.communicator, collective, size)) {
+          block.rows.push_back(std::move(*row));
+        } else {
+          note_once(result.notes,
+                    fmt::format("{} of {} on {} ranks: not one float32 for each rank, so NCCL "
+                                "does nothing; left out.",
+                                to_text(collective), to_text(size), block.communicator.ranks));
+        }
+      }
+    }
+    result.blocks.push_back(std::move(block));
+  }
+  return result;
+}
+
+std::vector<DecideSegment> decide_segments(const NcclCommunicator& communicator,
+                                           const std::vector<const DecideRow*>& rows) {
+  const Collective collective = rows.front()->collective;
+  std::vector<DecideSegment> out;
+  const auto add = [&](std::int64_t count, const TunerDecision& decision) {
+    out.push_back({message_size(collective, count, kElementBytes, communicator.ranks),
+                   decision.algorithm, decision.protocol});
+  };
+  add(rows.front()->count, rows.front()->decision);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    TunerDecision current = rows[i - 1]->decision;
+    std::int64_t low = rows[i - 1]->count;
+    while (!is_same_choice(current, rows[i]->decision)) {
+      std::int64_t high = rows[i]->count;  // `current` holds at low and no longer at high
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        const bool holds = is_same_choice(current, decide_count(communicator, collective, middle));
+        (holds ? low : high) = middle;
+      }
+      low = high;
+      current = decide_count(communicator, collective, high);
+      add(high, current);
+    }
+  }
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,88 @@
+#pragma once
+// The study behind `fabricast decide`: what NCCL would choose for each call, and why. Nothing is
+// simulated; times are those NCCL's own tuning model predicts. Views of it: decide_text.hpp,
+// decide_tables.hpp.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/hardware/cluster/cluster.hpp"
+#include "models/hardware/parts/parts.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/communicator/nccl_communicator.hpp"
+
+namespace fabricast {
+
+/// The question. Defaults are those of `fabricast decide`.
+struct DecideConfig {
+  std::string topology;
+  std::vector<int> nodes;  ///< empty = what the topology says, else 1
+  int gpus_per_node = 0;   ///< 0 = all
+  bool sharp = false;      ///< the fabric offers SHARP: a CollNet plugin serves all NICs
+  NcclVersion version = kDefaultNccl;
+  Environment environment;
+  std::vector<Collective> collectives = {Collective::all_reduce};
+  std::vector<Bytes> sizes;  ///< as nccl-tests counts them
+};
+
+/// What NCCL does with one call of float32. Without an algorithm it refuses the call, and what
+/// follows `decision` is 0.
+struct DecideRow {
+  Collective collective{};
+  Bytes requested;         ///< as asked for
+  Bytes size;              ///< what NCCL sees: the count is rounded down, as element_count() does
+  std::int64_t count = 0;  ///< NCCL's meaning; always > 0
+  TunerDecision decision;
+  int channels = 0;              ///< that get work: as many as the decision's, or fewer
+  int threads = 0;               ///< per channel
+  std::int64_t chunk_bytes = 0;  ///< 2.22+: of a middle channel, or the first if there are <= two
+};
+
+/// All calls on one number of nodes, by collective, then size. Calls without a whole element per
+/// rank, for which NCCL does nothing, are left out.
+struct DecideBlock {
+  NcclCommunicator communicator;
+  std::vector<DecideRow> rows;
+  /// A few of the nodes on their fabric, to ask what would be simulated; nothing where the topology
+  /// says too little for that.
+  std::optional<Cluster> sample;
+};
+
+struct DecideResult {
+  DecideConfig config;
+  std::string topology;  ///< the preset's name, or the file's without folder and ending
+  /// What NCCL is told of so many nodes in an environment, which may join them by NVLink.
+  std::function<DescribedNodes(int, const Environment&)> describe;
+  std::vector<DecideBlock> blocks;  ///< by number of nodes, as asked for
+  std::vector<std::string> notes;   ///< what the reader should know; one sentence each
+};
+
+/// Throws Error.
+DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts);
+
+/// How the communicator of so many nodes is made.
+NcclCommunicatorConfig communicator_config(const DecideConfig& config, const DescribedNodes& nodes,
+                                           const Environment& environment);
+
+/// One call on a communicator that is there already. Microseconds. REQUIRES: a tuned collective.
+/// Nothing when there is no whole element for each rank.
+std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collective collective,
+                                    Bytes size);
+
+/// A stretch of sizes with one choice.
+struct DecideSegment {
+  Bytes first;  ///< exact, to the element; of the first segment: the least size asked for
+  std::optional<Algorithm> algorithm;  ///< nothing: refused
+  Protocol protocol{};
+};
+
+/// Where choices of one collective give way to others between its least and its largest row.
+/// Between two neighbouring rows of equal choice nothing is looked for. REQUIRES: `rows` of one
+/// collective on that communicator, ascending, not empty.
+std::vector<DecideSegment> decide_segments(const NcclCommunicator& communicator,
+                                           const std::vector<const DecideRow*>& rows);
+
+}  // namespace fabricast

@@ -1,0 +1,295 @@
+#include "models/studies/judge/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+#include "models/io/bands/band_key.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/shared/nccl_request.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+FoundBand assumed_band() { return {0.8, 1.25, false, 0, "assumed"}; }
+
+/// A cluster as somebody has it, and NCCL on it.
+struct Job {
+  Cluster cluster;
+  Communicator communicator;
+};
+
+class Expecter {
+ public:
+  Expecter(const JudgeConfig& config, const PartsCatalogue& parts, const BandTable& bands,
+           const ForEach& for_each)
+      : config_(config),
+        parts_(parts),
+        bands_(bands),
+        for_each_(for_each),
+        element_bytes_(datatype_bytes(config.datatype)) {}
+
+  ExpectedRows run() {
+    const Job healthy = job({}, config_.nodes);
+    out_.nodes = healthy.cluster.hosts();
+    out_.ranks = healthy.communicator.ranks;
+    if (config_.root >= out_.ranks)
+      throw Error(fmt::format("root {} is not a rank: there are {}", config_.root, out_.ranks));
+    if (out_.ranks / healthy.communicator.hosts % config_.gpus_per_process != 0)
+      throw Error(
+          fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used of "
+                      "each node",
+                      config_.gpus_per_process, out_.ranks / healthy.communicator.hosts));
+    out_.notes = healthy.communicator.warnings;
+    network_ = healthy.communicator.network.kind;
+    if (healthy.cluster.nodes() > 1) {
+      if (const std::string line = line_against(config_.network, network_); !line.empty())
+        out_.notes.push_back(fmt::format("{} has {}, not what the log says in {}", config_.topology,
+                                         to_text(network_), line));
+    }
+    for (Suspect& cause :
+         possible_causes(healthy.cluster, {config_.collective, config_.environment, config_.version,
+                                           config_.release_said, config_.sharp}))
+      out_.causes.push_back({std::move(cause), {}});
+    choose(healthy);
+    const bool fewer = healthy.cluster.nodes() > kCauseNodesMax;
+    simulate_all(fewer);
+    if (fewer) scale(healthy);
+    return std::move(out_);
+  }
+
+ private:
+  Job job(const Suspect& cause, int nodes) const {
+    Environment environment = config_.environment;
+    for (const auto& [name, value] : cause.environment) environment.set(name, value);
+    const NcclVersion version = cause.release.value_or(config_.version);
+    const TopologyRequest asked = nccl_request(config_.topology, nodes, config_.fabric, environment,
+                                               version, config_.gpus_per_node);
+    PartsCatalogue other;
+    if (cause.network) other = with_network(cause, load_cluster(asked, parts_).node(), parts_);
+    const PartsCatalogue& parts = cause.network ? other : parts_;
+    Cluster cluster = load_cluster(asked, parts);
+    Communicator communicator =
+        make_communicator(cluster, {version, environment, config_.gpus_per_node, config_.sharp,
+                                    describe_nodes(asked, parts).node});
+    apply_hardware(cause, cluster);
+    return {std::move(cluster), std::move(communicator)};
+  }
+
+  DecidedCall decide(const Job& job, Bytes size) const {
+    const std::int64_t count =
+        element_count(config_.collective, size, element_bytes_, job.communicator.ranks);
+    if (count == 0)
+      throw Error(
+          fmt::format("{} B over {} ranks is no whole element: is this the right --topology "
+                      "and --nodes?",
+                      size.count, job.communicator.ranks));
+    DecidedCall call =
+        decide_call(job.communicator, {config_.collective, count, element_bytes_, config_.root});
+    call.run.gpus_per_process = config_.gpus_per_process;
+    return call;
+  }
+
+  void choose(const Job& healthy) {
+    for (const JudgedRow& row : config_.rows) {
+      const DecidedCall call = decide(healthy, row.size);
+      JudgeRow& out = out_.rows.emplace_back();
+      out.size = row.size;
+      out.band = band_of(healthy, row.size);
+      out.algorithm = is_tuned(config_.collective) ? to_text(call.run.algorithm) : "none";
+      out.protocol = to_text(call.run.protocol);
+      out.channels = working_channels(call.run);
+    }
+  }
+
+  /// Of the network that NCCL takes there.
+  FoundBand band_of(const Job& job, Bytes size) const {
+    BandKey key = band_key(job.cluster.node(), job.cluster.nodes(), config_.collective, size);
+    if (key.network != "none") key.network = to_text(job.communicator.network.kind);
+    return find_band(bands_, key).value_or(assumed_band());
+  }
+
+  /// A cause's times are no better known than where no run was measured.
+  RowLimits limits_of(const Job& job, Bytes size) const {
+    const FoundBand band = band_of(job, size), assumed = assumed_band();
+    return {std::min(band.lower, assumed.lower), std::max(band.upper, assumed.upper)};
+  }
+
+  double time_us(const Job& job, const Suspect& cause, Bytes size) const {
+    DecidedCall call = decide(job, size);
+    apply_wiring(cause, job.cluster, call.run);
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
+    return microseconds_of(simulate(job.cluster, parts_.software, call.run, options).time);
+  }
+
+  /// Every cause on every row; with fewer nodes if there are too many.
+  void simulate_all(bool fewer) {
+    std::vector<std::optional<Job>> jobs;
+    for (SimulatedSuspect& simulated : out_.causes) {
+      jobs.emplace_back();
+      try {
+        jobs.back().emplace(job(simulated.cause, fewer ? kCauseNodesMax : config_.nodes));
+        if (const NetKind kind = jobs.back()->communicator.network.kind; kind != network_)
+          simulated.ruled_out = line_against(config_.network, kind);
+        if (!simulated.ruled_out.empty()) {
+          jobs.back().reset();
+          continue;
+        }
+        simulated.times_us.resize(out_.rows.size());
+        for (const JudgeRow& row : out_.rows)
+          simulated.limits.push_back(limits_of(*jobs.back(), row.size));
+      } catch (const Error& error) {
+        simulated.refused = error.what();
+      }
+    }
+    if (!out_.causes.front().refused.empty()) throw Error(out_.causes.front().refused);
+    const std::size_t rows = out_.rows.size();
+    std::vector<std::string> refused(jobs.size() * rows);
+    for_each_(jobs.size() * rows, [&](std::size_t i) {
+      const std::size_t cause = i / rows;
+      if (!jobs[cause]) return;
+      try {
+        SimulatedSuspect& simulated = out_.causes[cause];
+        simulated.times_us[i % rows] =
+            time_us(*jobs[cause], simulated.cause, out_.rows[i % rows].size);
+      } catch (const Error& error) {
+        refused[i] = error.what();
+      }
+    });
+    for (std::size_t i = 0; i < refused.size(); ++i) {
+      SimulatedSuspect& simulated = out_.causes[i / rows];
+      if (simulated.refused.empty()) simulated.refused = refused[i];
+    }
+    const SimulatedSuspect& healthy = out_.causes.front();
+    if (!healthy.refused.empty()) throw Error(healthy.refused);
+    for (std::size_t row = 0; row < rows; ++row) out_.rows[row].expected_us = healthy.times_us[row];
+  }
+
+  /// Of a cause the ratio to what is expected on so many nodes holds for more.
+  void scale(const Job& job) {
+    std::vector<double> whole(out_.rows.size());
+    for_each_(whole.size(),
+              [&](std::size_t row) { whole[row] = time_us(job, {}, out_.rows[row].size); });
+    for (SimulatedSuspect& simulated : out_.causes) {
+      for (std::size_t row = 0; row < simulated.times_us.size(); ++row)
+        simulated.times_us[row] *= whole[row] / out_.rows[row].expected_us;
+    }
+    for (std::size_t row = 0; row < whole.size(); ++row) out_.rows[row].expected_us = whole[row];
+    out_.notes.push_back(
+        fmt::format("causes are simulated on {} of {} nodes: their ratio to what is "
+                    "expected there is taken",
+                    kCauseNodesMax, job.cluster.nodes()));
+  }
+
+  const JudgeConfig& config_;
+  const PartsCatalogue& parts_;
+  const BandTable& bands_;
+  const ForEach& for_each_;
+  int element_bytes_;
+  NetKind network_{};  ///< of the machine as described
+  ExpectedRows out_;
+};
+
+RowVerdict verdict_of(const JudgeRow& row) {
+  const double ratio = row.measured_us / row.expected_us;
+  if (ratio > row.band.upper) return RowVerdict::below;
+  return ratio < row.band.lower ? RowVerdict::above : RowVerdict::within;
+}
+
+/// One row in ten may be slow by itself.
+bool is_few(std::size_t rows, std::size_t of) { return 10 * rows <= of; }
+
+JudgeVerdict verdict_of_times(const JudgeResult& result) {
+  const std::size_t rows = result.rows.size(), within = result.count(RowVerdict::within);
+  if (is_few(result.count(RowVerdict::below), rows))
+    return is_explained(within, rows) ? JudgeVerdict::as_expected : JudgeVerdict::faster;
+  if (result.ranking.empty()) return JudgeVerdict::unexplained;
+  const std::size_t explained = rows - result.ranking.front().fits.front().outside;
+  return explained > within && is_explained(explained, rows) ? JudgeVerdict::explained
+                                                             : JudgeVerdict::unexplained;
+}
+
+/// How far measured times may be off those of a cause that explains them. Where it changes nothing,
+/// the band of the row counts: it explains no more there than the machine as described.
+std::vector<RowLimits> limits_of(const SimulatedSuspect& cause, const std::vector<JudgeRow>& rows) {
+  std::vector<RowLimits> out = cause.limits;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double share = rows[i].expected_us / cause.times_us[i];
+    if (is_same_time(rows[i].expected_us, cause.times_us[i]))
+      out[i] = {rows[i].band.lower * share, rows[i].band.upper * share};
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_text(RowVerdict verdict) {
+  constexpr std::array<std::string_view, 3> names = {"within", "below", "above"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+std::string_view to_text(JudgeVerdict verdict) {
+  constexpr std::array<std::string_view, 5> names = {"as expected", "faster than expected",
+                                                     "slower, explained", "slower, unexplained",
+                                                     "wrong values"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+std::size_t JudgeResult::count(RowVerdict wanted) const {
+  return static_cast<std::size_t>(std::ranges::count(rows, wanted, &JudgeRow::verdict));
+}
+
+bool is_explained(std::size_t explained, std::size_t rows) { return 10 * explained >= 8 * rows; }
+
+ExpectedRows expect_rows(const JudgeConfig& config, const PartsCatalogue& parts,
+                         const BandTable& bands, const ForEach& for_each) {
+  return Expecter(config, parts, bands, for_each).run();
+}
+
+JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation) {
+  JudgeResult out;
+  out.config = config;
+  out.nodes = expectation.nodes;
+  out.ranks = expectation.ranks;
+  out.rows = std::move(expectation.rows);
+  out.causes = std::move(expectation.causes);
+  out.notes = config.notes;
+  out.notes.insert(out.notes.end(), expectation.notes.begin(), expectation.notes.end());
+  std::vector<double> measured;
+  std::vector<std::vector<RowLimits>> limits;
+  for (std::size_t i = 0; i < out.rows.size(); ++i) {
+    JudgeRow& row = out.rows[i];
+    row.measured_us = config.rows[i].measured_us;
+    row.verdict = verdict_of(row);
+    measured.push_back(row.measured_us);
+  }
+  std::vector<std::vector<double>> predicted;
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 1; i < out.causes.size(); ++i) {
+    const SimulatedSuspect& cause = out.causes[i];
+    if (!cause.refused.empty() || !cause.ruled_out.empty()) continue;
+    if (same_everywhere(out.causes.front().times_us, cause.times_us)) {
+      out.unseen.push_back(i);
+      continue;
+    }
+    predicted.push_back(cause.times_us);
+    limits.push_back(limits_of(cause, out.rows));
+    numbers.push_back(i);
+  }
+  out.ranking = rank_predictions(measured, predicted, limits);
+  for (FitGroup& group : out.ranking) {
+    for (FitOfPrediction& fit : group.fits) fit.which = numbers[fit.which];
+  }
+  out.of_times = verdict_of_times(out);
+  out.verdict = config.wrong_values ? JudgeVerdict::wrong_values : out.of_times;
+  return out;
+}
+
+}  // namespace fabricast

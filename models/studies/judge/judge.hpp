@@ -1,0 +1,107 @@
+#pragma once
+// The study behind `fabricast judge`: somebody's nccl-tests rows against what is expected of the
+// machine, and what may be wrong with it. Config, code and result; texts are in judge_text.hpp.
+
+#include <string>
+#include <vector>
+
+#include "models/io/bands/bands.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/accuracy/validate.hpp"
+#include "models/studies/judge/judge_causes.hpp"
+#include "models/studies/judge/judge_fit.hpp"
+
+namespace fabricast {
+
+struct JudgedRow {
+  Bytes size;
+  double measured_us = 0;
+};
+
+struct JudgeConfig {
+  std::string topology, fabric;
+  int nodes = 0;  ///< 0 = what the topology says, else 1
+  int gpus_per_node = 0;
+  int gpus_per_process = 1;
+  bool sharp = false;
+  NcclVersion version = kDefaultNccl;
+  Environment environment;
+  Collective collective{};
+  std::string datatype = "float";  ///< nccl-tests' name
+  int root = 0;
+  std::vector<JudgedRow> rows;
+  int wrong_rows = 0;              ///< of the log, left out: their values were wrong
+  bool wrong_values = false;       ///< or the log says so without a row of them
+  bool release_said = false;       ///< by the log or the user: another one is no suspect
+  LoggedNetwork network;           ///< what it was not is no suspect
+  std::vector<std::string> basis;  ///< whence collective, ranks, nodes and settings are known
+  std::vector<std::string> notes;  ///< what is odd about the log
+};
+
+enum class RowVerdict : std::uint8_t { within, below, above };  ///< of bandwidth, against the band
+std::string_view to_text(RowVerdict verdict);
+
+struct JudgeRow {
+  Bytes size;
+  double measured_us = 0, expected_us = 0;
+  FoundBand band;
+  RowVerdict verdict{};
+  std::string_view algorithm, protocol;  ///< NCCL's spelling
+  int channels = 0;
+};
+
+/// A cause with the time of every row, or why it cannot be here.
+struct SimulatedSuspect {
+  Suspect cause;
+  std::vector<double> times_us;
+  std::vector<RowLimits> limits = {};  ///< of measured times over these
+  std::string refused = {};
+  std::string ruled_out = {};  ///< by this line of the log
+};
+
+enum class JudgeVerdict : std::uint8_t {
+  as_expected,  ///< 8 of 10 rows, and no more than one in ten is slower
+  faster,       ///< than the topology allows: is it the right one?
+  explained,    ///< slow, and the first causes have 8 of 10 rows and more than are within
+  unexplained,  ///< slow, and no cause has
+  wrong_values  ///< whatever the times are
+};
+std::string_view to_text(JudgeVerdict verdict);
+
+struct JudgeResult {
+  JudgeConfig config;
+  int nodes = 1, ranks = 1;
+  std::vector<JudgeRow> rows;
+  std::vector<SimulatedSuspect> causes;  ///< the first: nothing is wrong
+  /// Of causes by their number: not the first, nor those that cannot be or are not seen.
+  std::vector<FitGroup> ranking;
+  JudgeVerdict verdict{};
+  JudgeVerdict of_times{};  ///< the same, but for wrong values
+  /// Causes that change no row by more than kSameTime: these rows cannot show them.
+  std::vector<std::size_t> unseen;
+  std::vector<std::string> notes;
+
+  std::size_t count(RowVerdict wanted) const;
+};
+/// Do so many of `rows` rows explain what was measured? The band holds 8 of 10 of a good
+/// prediction.
+bool is_explained(std::size_t explained, std::size_t rows);
+
+/// What every cause would give, without any measurement. `nodes_simulated` is where causes are
+/// simulated when there are more: the ratio to what is expected there counts.
+struct ExpectedRows {
+  int nodes = 1, ranks = 1;
+  std::vector<JudgeRow> rows;  ///< expected_us, band, choice
+  std::vector<SimulatedSuspect> causes;
+  std::vector<std::string> notes;
+};
+inline constexpr int kCauseNodesMax = 16;
+
+/// Sizes only are read of the config's rows. `bands` may be empty: then one is assumed. Throws
+/// Error.
+ExpectedRows expect_rows(const JudgeConfig& config, const PartsCatalogue& parts,
+                         const BandTable& bands, const ForEach& for_each);
+/// Holds config.rows against it.
+JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation);
+
+}  // namespace fabricast

@@ -1,0 +1,22 @@
+#pragma once
+// What `fabricast judge` found, for people and programs.
+
+#include <string>
+
+#include "models/studies/judge/judge_targets.hpp"
+
+namespace fabricast {
+
+/// One table of a log. `source`: where it is from, "log.txt, table 2".
+struct JudgedTable {
+  std::string source;
+  JudgeResult result;
+  std::vector<JudgedTarget> targets;
+};
+
+std::string judge_text(const JudgedTable& table);
+std::string judge_json(const std::vector<JudgedTable>& tables);
+/// GB/s of a row.
+double busbw_of(const JudgeResult& result, Bytes size, double time_us);
+
+}  // namespace fabricast

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "models/studies/bench/bench_text.hpp"
+#include "models/studies/decide/decide_text.hpp"
+#include "models/studies/scenario/scenario.hpp"
+#include "models/studies/whatif/whatif_text.hpp"
+#include "text/text_table.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// Every line behind '#'.
+std::string commented(const std::string& text) {
+  std::string out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    out += line.empty() ? "#\n" : fmt::format("# {}\n", line);
+  return out;
+}
+
+/// One line per row of every case.
+std::string summary_text(const ScenarioResult& result) {
+  TextTable table;
+  for (const std::size_t column : {1u, 2u, 3u, 6u, 7u, 8u}) table.align_right(column);
+  table.add({"case", "nodes", "ranks", "size", "collective", "choice", "channels", "time_us",
+             "busbw_GBps"});
+  const std::vector<std::vector<ScenarioRow>> rows = result.rows();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const ScenarioRow& row : rows[i]) {
+      const auto figure = [&](double value) {
+        return row.completes() ? fmt::format("{:.2f}", value) : std::string("N/A");
+      };
+      table.add({result.scenario.cases[i].name, std::to_string(row.nodes),
+                 std::to_string(row.ranks), to_text(row.requested),
+                 std::string(to_text(row.collective)), row.choice, std::to_string(row.channels),
+                 figure(row.time_us), figure(row.busbw_GBps)});
+    }
+  }
+  std::string out = table.text();
+  if (!std::ranges::all_of(result.results, &BenchResult::completes))
+    out += "completes: no. A row without a time never ends.\n";
+  std::set<std::string> said;
+  for (const BenchResult& one : result.results) {
+    for (const std::string& note : one.notes) {
+      if (said.insert(note).second) out += fmt::format("note: {}\n", note);
+    }
+  }
+  return out;
+}
+
+/// What changes by less than this has no direction.
+constexpr double kNoChange = 0.1;
+
+/// Of a ratio: whether ours goes the way of the measured one.
+std::string direction(const Comparison& one) {
+  if (!one.is_ratio || std::abs(one.measured - 1) <= kNoChange) return "";
+  return (one.measured > 1) == (one.predicted > 1) ? "same direction" : "OTHER DIRECTION";
+}
+
+std::string comparisons_text(const std::vector<Comparison>& comparisons) {
+  TextTable table;
+  for (const std::size_t column : {1u, 2u, 3u}) table.align_right(column);
+  table.add({"measured beside predicted", "measured", "predicted", "off by", "", "source"});
+  for (const Comparison& one : comparisons) {
+    const std::string unit = one.unit.empty() ? "" : " " + one.unit;
+    table.add({one.what, fmt::format("{:.4g}{}", one.measured, unit),
+               fmt::format("{:.4g}{}", one.predicted, unit),
+               fmt::format("{:+.1f} %", 100 * (one.predicted / one.measured - 1)), direction(one),
+               one.source});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+std::string scenario_text(const ScenarioResult& result) {
+  const Scenario& scenario = result.scenario;
+  std::string out = commented(scenario.question);
+  if (result.whatif) {
+    out += "#\n" + whatif_text(*result.whatif);
+  } else if (result.setups) {
+    out += "#\n" + whatif_text(*result.setups);
+  } else if (scenario.summary) {
+    out += "#\n" + summary_text(result);
+  } else {
+    for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
+      if (scenario.cases.size() > 1) out += fmt::format("#\n# == {} ==\n", scenario.cases[i].name);
+      switch (scenario.study) {
+        case Study::bench:
+          out += bench_text(result.results[i]);
+          break;
+        case Study::decide:
+          out += decide_text(result.decisions[i]);
+          break;
+        case Study::concurrent:
+          out += concurrent_text(result.concurrent[i].cluster, scenario.cases[i].concurrent,
+                                 result.concurrent[i].result);
+          break;
+        case Study::whatif:
+          break;
+      }
+    }
+  }
+  if (!result.comparisons.empty()) out += "#\n" + commented(comparisons_text(result.comparisons));
+  if (!result.verdicts.empty()) out += "#\n# Expectations:\n";
+  for (const Verdict& verdict : result.verdicts)
+    out += fmt::format("# {}  {}\n", verdict.holds ? "ok    " : "FAILED", verdict.text);
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,106 @@
+#pragma once
+// The study behind `fabricast plan`: every layout of a model on a cluster, ranked.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/studies/training/layout_wishes.hpp"
+#include "models/studies/training/step.hpp"
+
+namespace fabricast {
+
+/// A layout that does not fit, with what it would need of each GPU.
+struct TooLarge {
+  Layout layout;
+  double bytes = 0;
+};
+
+/// A layout and those that take as long to the picosecond and need no less memory: other orders of
+/// ranks, or shardings that move the same.
+struct PlannedLayout {
+  StepResult result;
+  std::vector<Layout> twins;
+};
+
+struct Plan {
+  StepConfig config;    ///< what was asked; its layout says what all layouts have in common
+  std::string name;     ///< of a variation: "nodes=32, fabric=..."; "" without
+  std::string refused;  ///< why there is nothing else, if so
+  std::vector<PlannedLayout> best;  ///< shortest first
+  std::vector<TooLarge> too_large;  ///< smallest first
+  int layouts = 0;                  ///< that are possible at all, and wanted
+  int simulated = 0;                ///< the others cannot be among the best: bounds show it
+  double headroom = 0;              ///< share of memory that stays free
+};
+
+/// Published layouts of one machine and release are in the order of their predictions in four of
+/// five pairs where these are this far apart, and in 48 to 74 % of pairs below (docs/steps.md,
+/// `validate steps`).
+inline constexpr double kLayoutError = 0.15;
+/// How many of the best take less than this much longer than the first one.
+std::size_t equal_within_error(const Plan& plan);
+
+struct PlanLimits {
+  int keep = 10;
+  bool exhaustive = false;  ///< simulate what bounds rule out as well
+  double headroom = 0;      ///< share of a GPU's memory that stays free
+  LayoutWishes wishes = {};
+};
+
+/// "8%", below 100. Throws Error.
+double parse_headroom(std::string_view text);
+
+/// All TP x CP x PP x EP x DP, model chunks, micro-batches, exchanges of CP, TP inside experts and
+/// shardings (ZeRO-1, ZeRO-2, FSDP, HSDP) that go together.
+/// Recomputation is the least that fits: more of it never makes a step shorter.
+std::vector<Layout> possible_layouts(const Transformer& model, const Layout& common,
+                                     int gpus_per_node = 8);
+
+/// `bounds` and `collectives` are of the same cluster. Throws Error when nothing is possible.
+Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
+               CollectiveTimes& bounds, CollectiveTimes& collectives, const PlanLimits& limits,
+               const std::function<void(double)>& progress = {});
+
+/// The same from names.
+Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
+               const std::function<void(double)>& progress = {});
+
+/// "key=a,b,c": topology, fabric, nodes, nics (of a node, by NCCL_IB_HCA), oversubscription (of
+/// leaves), bucket (of gradients) or a variable of NCCL.
+/// One config for each value and each of `configs`. Throws Error.
+struct NamedConfig {
+  std::string name;
+  StepConfig config;
+  std::string refused = {};  ///< why it cannot be, if so
+};
+std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation,
+                              const PartsCatalogue& parts);
+
+/// Of plans by time and cost of a step: those that no other one beats in both, fastest first.
+std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans);
+
+/// "TP 4 PP 2 x 5 DP 8 micro-batch 1 zero1"
+std::string short_layout(const Layout& layout);
+std::string plan_text(const std::vector<Plan>& plans);
+/// Steps of one layout on variations, a line each.
+struct NamedStep {
+  std::string name;
+  std::string refused;  ///< why there is no result, if so
+  StepResult result;
+};
+// What is refused has a line that says why. Throws the first Error where all of them are.
+std::vector<NamedStep> run_variations(const std::vector<NamedConfig>& configs,
+                                      const PartsCatalogue& parts);
+std::vector<Plan> run_plans(const std::vector<NamedConfig>& configs, const PartsCatalogue& parts,
+                            const PlanLimits& limits,
+                            const std::function<void(double)>& progress = {});
+std::string variations_text(const std::vector<NamedStep>& steps);
+std::string variations_json(const std::vector<NamedStep>& steps);
+std::string plan_json(const std::vector<Plan>& plans);
+/// A line for each layout ranked, or step.
+std::string plan_csv(const std::vector<Plan>& plans);
+std::string steps_csv(const std::vector<NamedStep>& steps);
+
+}  // namespace fabricast

@@ -1,0 +1,201 @@
+// LAYOUT.yaml of `fabricast step` -> StepConfig, the file of `fabricast serve` -> ServeConfig.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "models/io/formats/reader.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/nccl/base/members.hpp"
+#include "models/studies/training/serve.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr int kSequenceMax = 1 << 24;
+constexpr int kBatchMax = 1 << 24;
+
+/// A path is meant relative to the layout's folder, a preset's name is not.
+std::string resolved(const std::string& name, const std::string& layout_file) {
+  const std::filesystem::path beside = std::filesystem::path(layout_file).parent_path() / name;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name;
+}
+
+void read_parallel(Reader in, Layout& layout) {
+  layout.tensor = in.whole("tp", 1, kRanksMax, 1);
+  layout.context = in.whole("cp", 1, kRanksMax, 1);
+  layout.pipeline = in.whole("pp", 1, kRanksMax, 1);
+  layout.virtual_stages = in.whole("vpp", 1, kRanksMax, 1);
+  layout.expert = in.whole("ep", 1, kRanksMax, 1);
+  layout.expert_tensor = in.whole("etp", 1, kRanksMax, 1);
+  in.finish();
+}
+
+void read_schedule(Reader& in, Layout& layout) {
+  layout.schedule = layout.virtual_stages > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+  if (in.has("schedule")) {
+    layout.schedule = static_cast<Schedule>(
+        in.choice("schedule", {"gpipe", "1f1b", "interleaved", "zero-bubble"}));
+    if (layout.schedule == Schedule::interleaved && layout.virtual_stages == 1)
+      in.fail("schedule", "interleaved needs model chunks", "say parallel.vpp, 2 or more");
+  } else {
+    in.text("schedule", "");
+  }
+}
+
+void read_layout(Reader& in, const Framework& framework, Layout& layout) {
+  layout.sequence = in.whole("sequence", 1, kSequenceMax);
+  layout.micro_batch = in.whole("micro_batch", 1, kBatchMax);
+  layout.global_batch = in.whole("global_batch", 1, kBatchMax);
+  layout.precision = read_precision(in, "precision");
+  if (in.has("parallel")) read_parallel(in.child("parallel"), layout);
+  read_schedule(in, layout);
+  layout.sharding = in.has("sharding")
+                        ? static_cast<Sharding>(in.choice(
+                              "sharding", {"none", "zero1", "zero2", "zero3", "fsdp", "hsdp"}))
+                        : Sharding::zero1;
+  if (in.has("order")) {
+    const std::string order = in.text("order");
+    try {
+      layout.order = parse_order(order);
+    } catch (const Error& error) {
+      in.fail("order", error.what());
+    }
+  }
+  layout.shard_group = in.whole("shard_group", 1, kRanksMax, 0);
+  if (in.has("bucket")) layout.bucket = static_cast<double>(in.bytes("bucket").count);
+  layout.recompute = in.has("recompute") ? read_recompute(in, "recompute") : framework.recompute;
+  layout.sequence_parallel = in.flag("sequence_parallel", framework.sequence_parallel);
+  if (in.has("context_exchange"))
+    layout.context_exchange = static_cast<ContextExchange>(
+        in.choice("context_exchange", {"ring", "all-gather", "all-to-all"}));
+  if (in.has("train")) layout.train_weights = in.choice("train", {"all", "adapters"}) == 0;
+  layout.overlap = read_overlap(in, "overlap", framework.overlap);
+}
+
+/// `ranks: [...]`.
+std::vector<RankRange> read_ranks(Reader& in) {
+  std::vector<RankRange> out;
+  for (const std::string& text : in.texts("ranks")) {
+    try {
+      out.push_back(parse_rank_range(text));
+    } catch (const Error& error) {
+      in.fail("ranks", error.what());
+    }
+  }
+  return out;
+}
+
+/// The same in a file: words, and comments from # to the end of the line.
+std::vector<RankRange> read_ranks_file(const std::string& path) {
+  std::istringstream lines(read_text_file(path, "a file of ranks"));
+  std::vector<RankRange> out;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    for (std::string word; words >> word;) {
+      try {
+        out.push_back(parse_rank_range(word));
+      } catch (const Error& error) {
+        throw Error(Place{path, number, {}}, error.what());
+      }
+    }
+  }
+  if (out.empty()) throw Error(Place{path, 0, {}}, "no ranks");
+  return out;
+}
+
+const Framework& find_framework(Reader& in, const FrameworkCatalogue& catalogue,
+                                const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [word, unused] : catalogue) known.push_back(word);
+  if (in.has("framework")) in.choice("framework", known);
+  return catalogue.at(name);
+}
+
+/// Model, cluster and price: what every question about a model begins with.
+void read_site(Reader& in, const std::string& file, StepConfig& out) {
+  out.title = in.text("title", "");
+  const std::string model = in.text("model");
+  try {
+    out.model = load_transformer(resolved(model, file));
+  } catch (const Error& error) {
+    if (!error.place().file.empty()) throw;
+    in.fail("model", error.what());
+  }
+  out.topology = resolved(in.text("topology"), file);
+  if (const std::string fabric = in.text("fabric", ""); !fabric.empty())
+    out.fabric = resolved(fabric, file);
+  out.nodes = in.whole("nodes", 1, kRanksMax);
+  out.gpus_per_node = in.whole("gpus_per_node", 1, 1024, 0);
+  if (in.has("oversubscription")) out.oversubscription = in.number("oversubscription", 1, 1000);
+  if (const std::string version = in.text("nccl", ""); !version.empty()) {
+    try {
+      out.version = nccl_version_from_text(version);
+    } catch (const Error& error) {
+      in.fail("nccl", error.what());
+    }
+  }
+  if (in.has("environment")) {
+    Reader variables = in.child("environment");
+    for (const std::string& name : variables.keys())
+      out.environment.set(name, variables.text(name));
+  }
+  if (in.has("price")) out.price = in.number("price", 1e-6, 1e6);
+}
+
+}  // namespace
+
+StepConfig parse_step(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  in.choice("kind", {"step"});
+  StepConfig out;
+  read_site(in, file, out);
+  out.ranks = read_ranks(in);
+  if (const std::string listed = in.text("ranks_file", ""); !listed.empty()) {
+    if (!out.ranks.empty()) in.fail("ranks_file", "ranks are listed already");
+    out.ranks = read_ranks_file(resolved(listed, file));
+  }
+  if (in.has("tokens")) out.run_tokens = in.number("tokens", 1, 1e18);
+  out.framework = in.text("framework", "megatron");
+  const FrameworkCatalogue frameworks = load_frameworks();
+  read_layout(in, find_framework(in, frameworks, out.framework), out.layout);
+  in.finish();
+  return out;
+}
+
+StepConfig load_step(const std::string& path) {
+  return parse_step(read_text_file(path, "fabricast step takes a layout file"), path);
+}
+
+ServeConfig parse_serve(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  in.choice("kind", {"serve"});
+  ServeConfig out;
+  read_site(in, file, out.site);
+  out.site.layout.precision = read_precision(in, "precision");
+  if (in.has("parallel")) {
+    Reader parallel = in.child("parallel");
+    out.tensor = parallel.whole("tp", 1, kRanksMax, 1);
+    out.pipeline = parallel.whole("pp", 1, kRanksMax, 1);
+    out.expert = parallel.whole("ep", 1, kRanksMax, 1);
+    parallel.finish();
+  }
+  out.batch = in.whole("batch", 1, kBatchMax);
+  out.prompt = in.whole("prompt", 1, kSequenceMax);
+  out.output = in.whole("output", 1, kSequenceMax);
+  in.finish();
+  return out;
+}
+
+ServeConfig load_serve(const std::string& path) {
+  return parse_serve(read_text_file(path, "fabricast serve takes a file"), path);
+}
+
+}  // namespace fabricast

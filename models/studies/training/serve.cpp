@@ -1,0 +1,139 @@
+#include "models/studies/training/serve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/topologies/load.hpp"
+#include "text/quoting.hpp"
+#include "text/text_table.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr double kReserved = 4e9;  // bytes: contexts of CUDA and NCCL, workspaces
+
+void check(const ServeConfig& config, const GpuCompute& gpu) {
+  const Transformer& m = config.site.model;
+  const Precision precision = config.site.layout.precision;
+  if (gpu.gemm[static_cast<std::size_t>(precision)].peak == 0)
+    throw Error(fmt::format("{} does not compute in {}, or its rate is not known", gpu.name,
+                            to_text(precision)));
+  if (m.heads % config.tensor != 0)
+    throw Error(fmt::format("TP {} does not divide heads {}", config.tensor, m.heads));
+  if (config.expert > 1 && (!m.experts || m.experts->count % config.expert != 0))
+    throw Error(fmt::format("EP {} does not divide the experts of {}", config.expert, m.name));
+  if (config.pipeline > m.layers)
+    throw Error(fmt::format("PP {} of {} layers", config.pipeline, m.layers));
+}
+
+std::vector<std::string> row(const char* name, const ServeTime& time) {
+  const auto share = [&](double part) {
+    return fmt::format("{:.1f} %", 100 * part / time.total());
+  };
+  return {name,
+          time_text(time.total()),
+          share(time.gemm),
+          share(time.attention),
+          share(time.elementwise),
+          share(time.tensor),
+          share(time.expert),
+          share(time.pipeline)};
+}
+
+}  // namespace
+
+ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
+                      CollectiveTimes& collectives) {
+  check(config, gpu);
+  ServeResult out;
+  out.config = config;
+  out.gpu = gpu;
+  ServeSetup setup{config.site.model,
+                   gpu,
+                   config.site.layout.precision,
+                   config.tensor,
+                   config.pipeline,
+                   config.expert,
+                   config.batch,
+                   config.prompt};
+  out.prefill = prefill_time(setup, collectives);
+  out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
+  const double left = static_cast<double>(gpu.memory.count) - kReserved - out.memory.weights;
+  const double each = out.memory.cache / setup.local_batch();
+  const double fitting = std::clamp(std::floor(left / each), 0.0, 1.0 * setup.local_batch());
+  out.at_once = std::clamp(static_cast<int>(fitting) * config.expert, 1, config.batch);
+  out.fits = fitting == setup.local_batch();
+  setup.batch = out.at_once;
+  out.decode = decode_time(setup, config.prompt + config.output / 2.0, collectives);
+  return out;
+}
+
+ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts) {
+  const Cluster cluster = load_site(config.site, parts);
+  CollectiveTimes collectives =
+      collectives_of(config.site, cluster, parts, CollectiveTimes::Estimate::simulated);
+  const int there = sized(config.site, cluster).layout.gpus;
+  const int asked = config.tensor * config.expert * config.pipeline;
+  if (asked > there)
+    throw Error(fmt::format("TP {} x EP {} x PP {} = {} GPUs of {}", config.tensor, config.expert,
+                            config.pipeline, asked, there),
+                "say more nodes");
+  return run_serve(config, compute_of(load_compute(), cluster), collectives);
+}
+
+std::string serve_text(const ServeResult& result) {
+  const ServeConfig& c = result.config;
+  const Transformer& m = c.site.model;
+  std::string out;
+  if (!c.site.title.empty()) out += c.site.title + "\n";
+  out += fmt::format("{} on {} of {} x {} ({}), {}\n", m.title.empty() ? m.name : m.title,
+                     result.gpus(), c.site.nodes, c.site.topology, result.gpu.name,
+                     to_text(c.site.layout.precision));
+  out += fmt::format("TP {}, PP {}, EP {}; {} requests of {} + {} tokens\n\n", c.tensor, c.pipeline,
+                     c.expert, c.batch, c.prompt, c.output);
+  TextTable table;
+  table.add({"", "time", "GEMM", "attention", "elementwise", "TP", "EP", "PP"});
+  for (std::size_t column = 1; column < 8; ++column) table.align_right(column);
+  table.add(row("first token", result.prefill));
+  table.add(row("each token", result.decode));
+  out += table.text();
+  out += fmt::format("\n{:.0f} tokens/s, {:.0f} per GPU; {:.1f} % of a token is communication\n",
+                     result.at_once / result.decode.total(),
+                     result.at_once / result.decode.total() / result.gpus(),
+                     100 * result.decode.communication() / result.decode.total());
+  out += fmt::format("memory {:.1f} GB of weights, {:.1f} GB of keys and values, of {:.1f} GB{}\n",
+                     result.memory.weights * 1e-9, result.memory.cache * 1e-9,
+                     static_cast<double>(result.gpu.memory.count) * 1e-9,
+                     result.fits ? ""
+                                 : fmt::format(": does not fit; tokens are those of {} requests at "
+                                               "a time",
+                                               result.at_once));
+  return out;
+}
+
+std::string serve_csv(const ServeResult& result) {
+  std::string out =
+      "what,model,topology,gpu,precision,tp,pp,ep,batch,prompt,output,time_s,gemm_s,attention_s,"
+      "elementwise_s,tp_s,ep_s,pp_s,at_once,tokens_per_s,weights_bytes,cache_bytes,fits\n";
+  const ServeConfig& c = result.config;
+  for (const auto& [what, t] :
+       {std::pair{"first_token", result.prefill}, {"token", result.decode}}) {
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}", what, csv_field(c.site.model.name),
+                       csv_field(c.site.topology), csv_field(result.gpu.name),
+                       to_text(c.site.layout.precision), c.tensor, c.pipeline, c.expert, c.batch,
+                       c.prompt, c.output);
+    for (const double part :
+         {t.total(), t.gemm, t.attention, t.elementwise, t.tensor, t.expert, t.pipeline})
+      out += fmt::format(",{:.9g}", part);
+    out += fmt::format(",{},{:.9g},{:.0f},{:.0f},{}\n", result.at_once,
+                       result.at_once / result.decode.total(), result.memory.weights,
+                       result.memory.cache, result.fits ? 1 : 0);
+  }
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,169 @@
+#include "models/studies/training/step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/studies/bench/network.hpp"
+#include "models/studies/shared/nccl_request.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+
+namespace {
+
+double gigabytes(double bytes) { return bytes * 1e-9; }
+
+void check_precision(const GpuCompute& gpu, Precision precision) {
+  if (gpu.gemm[static_cast<std::size_t>(precision)].peak > 0) return;
+  std::string known;
+  for (int p = 0; p < kPrecisions; ++p) {
+    if (gpu.gemm[static_cast<std::size_t>(p)].peak > 0)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", to_text(static_cast<Precision>(p)));
+  }
+  throw Error(fmt::format("{} does not compute in {}, or its rate is not known", gpu.name,
+                          to_text(precision)),
+              "it does in " + known);
+}
+
+std::optional<StepCost> cost_of(const StepResult& result) {
+  const StepConfig& config = result.config;
+  StepCost out;
+  out.gpu_hour = config.price;
+  if (out.gpu_hour == 0) {
+    static const Prices prices = load_prices();
+    const auto found = prices.usd.find(result.gpu.name);
+    if (found == prices.usd.end()) return {};
+    out.gpu_hour = found->second;
+    out.as_of = prices.as_of;
+  }
+  const double tokens = static_cast<double>(config.layout.global_batch) * config.layout.sequence;
+  out.step = out.gpu_hour / 3600 * config.layout.gpus * seconds(result.step.time);
+  out.million_tokens = out.step / tokens * 1e6;
+  out.run = out.million_tokens * config.run_tokens * 1e-6;
+  return out;
+}
+
+/// What is outside of what is modelled, and what was chosen for the user.
+void add_notes(StepResult& result) {
+  const auto& memory = result.memory;
+  const Framework& framework = result.framework;
+  if (!framework.alias_because.empty())
+    result.notes.push_back(fmt::format("framework {} is counted as {}: {}.",
+                                       result.config.framework, framework.name,
+                                       framework.alias_because));
+  if (!memory.fits) {
+    result.notes.push_back(fmt::format(
+        "does not fit: {:.1f} GB of {:.1f} GB per GPU; the time is that of a GPU large enough.",
+        gigabytes(memory.use.all()), gigabytes(static_cast<double>(result.gpu.memory.count))));
+  }
+  if (result.config.model.experts)
+    result.notes.emplace_back("tokens are spread evenly over experts.");
+}
+
+}  // namespace
+
+StepBand step_band(const Transformer& model) {
+  // Residuals of published steps, each source judged by the others: docs/steps.md.
+  return model.experts ? StepBand{1 / 1.48, 1.48} : StepBand{1 / 1.14, 1.14};
+}
+
+MemoryRules memory_rules(const Framework& framework) {
+  return {framework.gradient_bytes, framework.flash_attention, !framework.flash_attention};
+}
+
+TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts) {
+  TopologyRequest asked = nccl_request(config.topology, config.nodes, config.fabric,
+                                       config.environment, config.version, config.gpus_per_node);
+  const int most = load_cluster({config.topology, 1, config.fabric}, parts).node().domain_nodes();
+  if (most == 1 || !asked.joins_domains) return asked;
+  asked.nodes = std::min(most, config.nodes);
+  while (config.nodes % asked.nodes != 0) --asked.nodes;
+  return asked;
+}
+
+Cluster load_site(const StepConfig& config, const PartsCatalogue& parts) {
+  Cluster cluster = load_cluster(step_request(config, parts), parts);
+  if (config.oversubscription == 0) return cluster;
+  FabricConfig fabric = cluster.fabric();
+  fabric.oversubscription = config.oversubscription;
+  return {cluster.node(), cluster.nodes(), std::move(fabric)};
+}
+
+const GpuCompute& compute_of(const ComputeCatalogue& catalogue, const Cluster& cluster) {
+  const std::string& part = cluster.node().gpus().front().part.name;
+  const auto found = catalogue.find(part);
+  if (found == catalogue.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, unused] : catalogue) known.push_back(name);
+    throw Error(fmt::format("what a {} computes is not known", part), hint_nearest(part, known));
+  }
+  return found->second;
+}
+
+StepResult run_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
+                    CollectiveTimes& collectives) {
+  check_layout(config.model, config.layout);
+  check_precision(gpu, config.layout.precision);
+  StepResult result;
+  result.config = config;
+  result.framework = framework;
+  result.gpu = gpu;
+  result.memory = plan_memory(config.model, config.layout, memory_rules(framework), gpu.memory);
+  Layout& layout = result.config.layout;
+  layout.recompute = result.memory.recompute;
+  layout.full_share = result.memory.full_share;
+  result.step = step_time({config.model, layout, framework, gpu}, collectives,
+                          config.trace ? &result.spans : nullptr);
+  const double time = seconds(result.step.time);
+  result.tokens_per_s = static_cast<double>(layout.global_batch) * layout.sequence / time;
+  result.model_flops =
+      model_flops(config.model, layout.sequence, layout.global_batch, AttentionCount::causal);
+  const double peak = gpu.gemm[static_cast<std::size_t>(layout.precision)].peak;
+  result.mfu = result.model_flops / time / layout.gpus / peak;
+  result.collectives = collectives.counts();
+  result.cost = cost_of(result);
+  add_notes(result);
+  if (collectives.shapes().mixes_gpus())
+    result.notes.emplace_back(
+        "some groups have other GPUs of one node than of another: counted as if they were the same "
+        "ones.");
+  if (std::string note = static_instead(collectives.cluster()); !note.empty())
+    result.notes.push_back(std::move(note));
+  if (config.placement_costs) add_placement_costs(result, collectives);
+  return result;
+}
+
+CollectiveTimes collectives_of(const StepConfig& config, const Cluster& cluster,
+                               const PartsCatalogue& parts, CollectiveTimes::Estimate estimate) {
+  CommunicatorConfig communicator;
+  communicator.version = config.version;
+  communicator.environment = config.environment;
+  communicator.gpus_per_node = config.gpus_per_node;
+  communicator.description = describe_nodes(step_request(config, parts), parts).node;
+  CollectiveTimes out(cluster, parts.software, std::move(communicator), estimate);
+  if (!config.ranks.empty())
+    out.place(place_ranks(config.ranks, cluster, out.gpus_per_node(),
+                          sized(config, cluster).layout.gpus));
+  return out;
+}
+
+StepConfig sized(const StepConfig& config, const Cluster& cluster) {
+  StepConfig out = config;
+  const auto all = static_cast<int>(cluster.node().gpus().size());
+  // Of hosts that NVLink joined, all that are there.
+  const bool takes_all = config.gpus_per_node == 0 || cluster.node().trays() > 1;
+  out.layout.gpus =
+      config.nodes / cluster.hosts() * cluster.nodes() * (takes_all ? all : config.gpus_per_node);
+  return out;
+}
+
+StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
+  const Cluster cluster = load_site(config, parts);
+  CollectiveTimes collectives =
+      collectives_of(config, cluster, parts, CollectiveTimes::Estimate::simulated);
+  return run_step(sized(config, cluster), load_frameworks().at(config.framework),
+                  compute_of(load_compute(), cluster), collectives);
+}
+
+}  // namespace fabricast

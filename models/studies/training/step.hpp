@@ -1,0 +1,111 @@
+#pragma once
+// The study behind `fabricast step`: what one optimizer step takes with a model, a layout and a
+// cluster, and where its time and memory go. The text of it is step_text.cpp.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/hardware/cluster/cluster.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/nccl/base/memo.hpp"
+#include "models/nccl/base/types.hpp"
+#include "models/nccl/environment/env.hpp"
+#include "models/training/step/step.hpp"
+
+namespace fabricast {
+
+struct StepConfig {
+  std::string title;
+  Transformer model;
+  std::string framework = "megatron";
+  std::string topology;
+  std::string fabric;           ///< "" = the topology's own, else the default
+  double oversubscription = 0;  ///< of leaves; 0 = the fabric's
+  int nodes = 1;
+  int gpus_per_node = 0;  ///< 0 = all
+  NcclVersion version = kDefaultNccl;
+  Environment environment;
+  Layout layout;                 ///< its gpus follow from nodes
+  std::vector<RankRange> ranks;  ///< where they are; none = in order
+  double price = 0;              ///< USD per GPU and hour; 0 = workloads/prices.yaml
+  double run_tokens = 0;         ///< of the whole run; 0 = not asked
+  bool trace = false;            ///< keep the spans
+  bool placement_costs = true;   ///< simulate what groups that leave a node or a rack cost
+};
+
+/// In USD.
+struct StepCost {
+  double gpu_hour = 0;
+  std::string as_of;  ///< of the default price; "" = the user's own
+  double step = 0, million_tokens = 0;
+  double run = 0;  ///< 0 = not asked
+};
+
+/// Nine of ten published steps lie in these shares of the prediction (docs/steps.md).
+struct StepBand {
+  double low = 1, high = 1;
+};
+StepBand step_band(const Transformer& model);
+/// What the framework keeps in memory.
+MemoryRules memory_rules(const Framework& framework);
+
+struct StepResult {
+  StepConfig config;  ///< with the layout as it was run
+  Framework framework;
+  GpuCompute gpu;
+  StepTime step;
+  MemoryPlan memory;
+  double tokens_per_s = 0;  ///< of all GPUs
+  double model_flops = 0;   ///< of a step, what a causal mask hides left out
+  double mfu = 0;           ///< model_flops over time, GPUs and the peak of the precision, 0..1
+  std::optional<StepCost> cost;  ///< nothing where the price is not known
+  std::vector<StepSpan> spans;   ///< with config.trace
+  MemoCounts collectives;
+  std::vector<std::string> notes;
+};
+
+/// The collectives of a step on `cluster`. All of them outlive it.
+CollectiveTimes collectives_of(const StepConfig& config, const Cluster& cluster,
+                               const PartsCatalogue& parts, CollectiveTimes::Estimate estimate);
+/// The layout's GPUs follow from the nodes. Throws Error for an unknown framework.
+StepConfig sized(const StepConfig& config, const Cluster& cluster);
+
+/// Everything but the cluster, whose collectives may be shared by many steps.
+StepResult run_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
+                    CollectiveTimes& collectives);
+
+/// Notes on TP groups that leave a node and pairs of stages that leave a rack, each with what the
+/// step takes less where they do not.
+void add_placement_costs(StepResult& result, CollectiveTimes& collectives);
+
+/// The same from names. Throws Error.
+StepResult run_step(const StepConfig& config, const PartsCatalogue& parts);
+
+/// For people.
+std::string step_text(const StepResult& result);
+std::string step_json(const StepResult& result);
+/// "TP 4, CP 2, PP 4 x 5 chunks, DP 2; zero1, bf16, recompute none"
+std::string layout_line(const Layout& layout);
+/// A time with three digits that say something.
+std::string time_text(double seconds);
+/// For Perfetto: stages as processes, compute and exchange as threads. REQUIRES: config.trace.
+std::string step_trace(const StepResult& result);
+
+/// The layout file of `fabricast step`.
+StepConfig load_step(const std::string& path);
+StepConfig parse_step(const std::string& text, const std::string& file);
+
+/// The nodes to load: those of the job, or where NVLink joins them those of one domain. All domains
+/// of a job hold as many nodes, as many as fit: of 64 in racks of 18 each holds 16.
+TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts);
+
+/// What step_request() asks for, with the oversubscription that was asked for. Throws Error.
+Cluster load_site(const StepConfig& config, const PartsCatalogue& parts);
+
+/// The part of the catalogues that a node's GPUs are. Throws Error when workloads/gpus.yaml does
+/// not have it.
+const GpuCompute& compute_of(const ComputeCatalogue& catalogue, const Cluster& cluster);
+
+}  // namespace fabricast

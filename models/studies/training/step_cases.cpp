@@ -1,0 +1,284 @@
+// A CSV of published step times -> questions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "models/io/formats/csv_table.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/training/validate_steps.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kMost = 1 << 24;
+/// What a published name of a machine stands for.
+struct Machine {
+  const char* gpu;
+  int memory_gb;  ///< 0 = any
+  const char* part;
+  const char* topology;
+  NcclVersion version;
+};
+constexpr Machine kMachines[] = {
+    {"A100", 40, "A100_SXM4_40", "dgx-a100", kNccl2_21_5},
+    {"A100", 0, "A100_SXM4_80", "dgx-a100", kNccl2_21_5},
+    {"H100", 96, "H100_SXM5_96", "dgx-h100", kNccl2_21_5},
+    {"H100", 0, "H100_SXM5", "dgx-h100", kNccl2_21_5},
+    {"H200", 0, "H200_SXM", "dgx-h100", kNccl2_21_5},
+    {"B200", 0, "B200_SXM", "hgx-b200", kNccl2_27_7},
+    {"B300", 0, "B300_SXM", "hgx-b300", kNccl2_27_7},
+    {"GB200", 0, "GB200", "gb200-nvl72", kNccl2_27_7},
+    {"GB300", 0, "GB300", "gb300-nvl72", kNccl2_27_7},
+};
+
+/// How a published name of a framework begins.
+constexpr std::pair<const char*, const char*> kFrameworks[] = {
+    {"Megatron-LM + DeepSpeed", "deepspeed-2021"},
+    {"Megatron-LM", "megatron-2021"},
+    {"Megatron-DeepSpeed", "megatron-2021"},
+    {"Megatron-Bridge", "megatron-bridge"},
+    {"Megatron", "megatron"},
+    {"NeMo", "megatron"},
+    {"Composer", "composer"},
+    {"torchtitan", "torchtitan"},
+    {"MaxText", "maxtext"},
+    {"PAXML", "paxml"},
+};
+
+class CaseReader {
+ public:
+  CaseReader(const CsvRow& row, const FrameworkCatalogue& frameworks)
+      : row_(row), frameworks_(frameworks) {}
+
+  /// Why it is left out; "" if it is not.
+  std::string read(StepCase& out) {
+    out.id = row_.text("case_id");
+    out.group = row_.text("source_group");
+    const std::string& mode = row_.text("mode");
+    if (mode == "prefill" || mode == "decode_step" || mode == "decode")
+      return read_serving(out, mode);
+    if (mode != "pretrain" && mode != "sft" && mode != "lora")
+      return fmt::format("mode {} is not modelled", mode);
+    const std::optional<double> measured = row_.positive("step_time_s");
+    if (!measured) return "no step time";
+    out.measured = *measured;
+    for (const char* column : {"gpus", "tp", "pp", "micro_batch", "global_batch", "seq_len"})
+      if (row_.text(column).empty()) return fmt::format("{} is blank", column);
+    if (const std::string why = read_machine(out.config); !why.empty()) return why;
+    read_framework(out.config);
+    read_model(out.config.model);
+    return read_layout(out.config);
+  }
+
+ private:
+  int whole(const char* column, int otherwise) const {
+    return row_.whole(column, 0, kMost).value_or(otherwise);
+  }
+
+  /// Inference: its requests stand in the notes, "input 128, output 2048".
+  std::string read_serving(StepCase& out, const std::string& mode) {
+    const std::optional<double> measured = row_.positive("step_time_s");
+    if (!measured) return "no step time";
+    out.measured = *measured;
+    for (const char* column : {"gpus", "tp", "pp", "seq_len"})
+      if (row_.text(column).empty()) return fmt::format("{} is blank", column);
+    if (const std::string why = read_machine(out.config); !why.empty()) return why;
+    read_model(out.config.model);
+    out.config.layout.precision = precision(row_.text("dtype"));
+    ServeConfig& serving = out.serving;
+    serving.site = out.config;
+    serving.tensor = whole("tp", 1);
+    serving.pipeline = whole("pp", 1);
+    serving.expert = std::max(1, whole("ep", 1));
+    serving.batch = whole("micro_batch", whole("global_batch", 1));
+    const int tokens = whole("seq_len", 1);
+    if (mode == "prefill") {
+      out.asks = StepCase::Asks::prompt;
+      serving.prompt = tokens;
+      return {};
+    }
+    out.asks = mode == "decode" ? StepCase::Asks::request : StepCase::Asks::token;
+    serving.prompt = noted("input ").value_or(tokens / 2);
+    serving.output = noted("output ").value_or(tokens - serving.prompt);
+    return {};
+  }
+
+  /// The number behind `words` in the notes.
+  std::optional<int> noted(std::string_view words) const {
+    const std::string& notes = row_.text_or_blank("notes");
+    std::size_t at = notes.find(words);
+    if (at == std::string::npos) return {};
+    int out = 0;
+    for (at += words.size();
+         at < notes.size() && std::isdigit(static_cast<unsigned char>(notes[at])) != 0; ++at)
+      out = std::min(out * 10 + (notes[at] - '0'), kMost);
+    return out > 0 ? std::optional(out) : std::nullopt;
+  }
+
+  bool says(const char* words) const {
+    return row_.text_or_blank("notes").find(words) != std::string::npos;
+  }
+
+  std::string read_machine(StepConfig& config) {
+    const std::string& gpu = row_.text("gpu");
+    const int memory = static_cast<int>(row_.positive("gpu_mem_gb").value_or(0));
+    const auto found = std::find_if(std::begin(kMachines), std::end(kMachines), [&](auto& m) {
+      return gpu == m.gpu && (m.memory_gb == 0 || m.memory_gb == memory);
+    });
+    if (found == std::end(kMachines)) return fmt::format("GPU {} is not known", gpu);
+    const std::vector<std::string> presets = preset_names();
+    if (!std::binary_search(presets.begin(), presets.end(), found->topology))
+      return fmt::format("there is no topology {}", found->topology);
+    config.topology = found->topology;
+    config.title = found->part;
+    config.version = found->version;
+    config.layout.gpus = whole("gpus", 1);
+    const int per_node = whole("gpus_per_node", 8);
+    config.gpus_per_node = std::min(per_node, config.layout.gpus);
+    config.nodes = std::max(1, config.layout.gpus / per_node);
+    if (row_.text("network").find("4x200") != std::string::npos)
+      config.environment.set("NCCL_IB_HCA", "mlx5_0,mlx5_2,mlx5_4,mlx5_6");
+    return {};
+  }
+
+  /// What stacks that are not known are most like: Megatron-Core where a model is cut by TP or PP,
+  /// else PyTorch with FSDP.
+  void read_framework(StepConfig& config) const {
+    const std::string& name = row_.text("framework");
+    const auto found =
+        std::find_if(std::begin(kFrameworks), std::end(kFrameworks),
+                     [&](const auto& entry) { return name.starts_with(entry.first); });
+    const bool cuts = whole("tp", 1) > 1 || whole("pp", 1) > 1;
+    const std::string known = found != std::end(kFrameworks) ? found->second
+                              : cuts                         ? "megatron"
+                                                             : "torchtitan";
+    config.framework = release_of(frameworks_, known, version_in(name)).name;
+  }
+
+  /// The last "25.09" or "26.02.01" in a name; "" if there is none.
+  static std::string version_in(const std::string& name) {
+    const auto digit = [&](std::size_t at) {
+      return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
+    };
+    for (std::size_t at = name.size(); at-- > 0;) {
+      const bool begins = at == 0 || (!digit(at - 1) && name[at - 1] != '.');
+      if (!begins || !digit(at) || !digit(at + 1) || at + 2 >= name.size() || name[at + 2] != '.' ||
+          !digit(at + 3) || !digit(at + 4))
+        continue;
+      std::size_t end = at + 5;
+      while (end < name.size() && (name[end] == '.' || digit(end))) ++end;
+      return name.substr(at, end - at);
+    }
+    return {};
+  }
+
+  void read_model(Transformer& m) const {
+    m.name = row_.text("model");
+    m.layers = whole("layers", 1);
+    m.hidden = whole("hidden", 1);
+    m.mlp = row_.text("ffn_type") == "swiglu" ? Mlp::swiglu : Mlp::gelu;
+    m.rotary = m.mlp == Mlp::swiglu;
+    m.ffn = whole("ffn_hidden", 4 * m.hidden);
+    m.heads = whole("heads", 1);
+    m.kv_heads = whole("kv_heads", m.heads);
+    m.head_dim = whole("head_dim", m.hidden / m.heads);
+    m.vocabulary = whole("vocab", 1);
+    m.norm = m.mlp == Mlp::swiglu ? Norm::rms : Norm::layer;
+    m.tied_embeddings = m.mlp == Mlp::gelu;
+    if (const int experts = whole("experts", 0); experts > 1) {
+      Experts e;
+      e.count = experts;
+      e.per_token = whole("topk", 1);
+      e.ffn = whole("moe_ffn", m.ffn);
+      e.shared_ffn = whole("shared_ffn", 0);
+      e.dense_layers = whole("dense_layers", 0);
+      m.experts = e;
+      if (m.ffn == 0) m.ffn = e.ffn;
+    }
+    if (m.name.find("deepseek-v3") != std::string::npos ||
+        m.name.find("DeepSeek-V3") != std::string::npos)
+      m.latent = LatentAttention{1536, 512, 128, 64, 128};
+  }
+
+  std::string read_layout(StepConfig& config) {
+    const Framework& framework = frameworks_.at(config.framework);
+    Layout& l = config.layout;
+    l.tensor = whole("tp", 1);
+    l.pipeline = whole("pp", 1);
+    l.virtual_stages = std::max(1, whole("vpp", 1));
+    l.context = std::max(1, whole("cp", 1));
+    l.expert = std::max(1, whole("ep", 1));
+    if (config.model.experts) {
+      // NeMo until 25.05 cuts experts by TP; Megatron-Core and Megatron-Bridge do not.
+      const bool cuts = row_.text("framework").starts_with("NeMo");
+      l.expert_tensor = std::max(1, whole("etp", cuts ? l.tensor : 1));
+    }
+    l.sequence = whole("seq_len", 1);
+    l.micro_batch = whole("micro_batch", 1);
+    l.global_batch = whole("global_batch", 1);
+    l.precision = row_.text_or_blank("precision").find("rowwise") != std::string::npos
+                      ? Precision::fp8_rows
+                      : precision(row_.text("dtype"));
+    l.schedule = l.virtual_stages > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+    l.train_weights = row_.text("mode") != "lora";
+    l.sequence_parallel = framework.sequence_parallel;
+    if (const std::string& said = row_.text("sequence_parallel"); !said.empty())
+      l.sequence_parallel = said == "1";
+    l.overlap = framework.overlap;
+    if (says("async TP") || says("AsyncTP")) l.overlap.tensor = true;
+    l.recompute = recompute(row_.text("recompute"), framework.recompute);
+    return read_sharding(row_.text("sharding"), l);
+  }
+
+  static Precision precision(const std::string& text) {
+    for (int p = 0; p < kPrecisions; ++p)
+      if (text == to_text(static_cast<Precision>(p))) return static_cast<Precision>(p);
+    return Precision::bf16;
+  }
+
+  Recompute recompute(const std::string& text, Recompute otherwise) const {
+    if (text == "full") return Recompute::full;
+    if (text == "none") return Recompute::none;
+    if (text == "selective")
+      return row_.text("framework") == "torchtitan" ? Recompute::operators : Recompute::selective;
+    return otherwise;
+  }
+
+  static std::string read_sharding(const std::string& text, Layout& l) {
+    const std::string kind = text.substr(0, text.find('('));
+    if (const std::size_t group = text.find("group="); group != std::string::npos)
+      l.shard_group = std::stoi(text.substr(group + 6));
+    for (const Sharding s : {Sharding::none, Sharding::zero1, Sharding::zero2, Sharding::zero3,
+                             Sharding::fsdp, Sharding::hsdp}) {
+      if (kind != to_text(s)) continue;
+      l.sharding = s;
+      return {};
+    }
+    return fmt::format("sharding \"{}\" is not known", text);
+  }
+
+  const CsvRow& row_;
+  const FrameworkCatalogue& frameworks_;
+};
+
+}  // namespace
+
+StepCases read_step_cases(std::string_view text, const std::string& file,
+                          const FrameworkCatalogue& frameworks) {
+  const CsvTable table(text, file);
+  StepCases out;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    StepCase one;
+    const CsvRow row = table.row(i);
+    if (std::string why = CaseReader(row, frameworks).read(one); why.empty()) {
+      out.cases.push_back(std::move(one));
+    } else {
+      out.left_out.push_back({row.text("case_id"), std::move(why)});
+    }
+  }
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include "models/studies/training/step.hpp"
+#include "text/text_table.hpp"
+
+namespace fabricast {
+
+std::string layout_line(const Layout& l) {
+  std::string out = fmt::format("TP {}", l.tensor);
+  if (l.context > 1) out += fmt::format(", CP {}", l.context);
+  if (l.pipeline > 1) out += fmt::format(", PP {}", l.pipeline);
+  if (l.virtual_stages > 1) out += fmt::format(" x {} chunks", l.virtual_stages);
+  if (l.expert > 1) out += fmt::format(", EP {}", l.expert);
+  if (l.expert_tensor > 1) out += fmt::format(" x TP {}", l.expert_tensor);
+  out += fmt::format(", DP {}; {}, {}, recompute {}", l.data(), to_text(l.sharding),
+                     to_text(l.precision), to_text(l.recompute));
+  if (l.context > 1 && l.context_exchange != ContextExchange::ring)
+    out += fmt::format(", CP by {}", to_text(l.context_exchange));
+  if (l.order != kMegatronOrder) out += fmt::format(", order {}", to_text(l.order));
+  if (l.full_share > 0) out += fmt::format(", {:.0f} % of layers full", 100 * l.full_share);
+  return out;
+}
+
+std::string time_text(double time) {
+  if (time >= 100e-3) return fmt::format("{:.3f} s", time);
+  return fmt::format("{:.2f} ms", time * 1e3);
+}
+
+namespace {
+
+void add_part(TextTable& table, const char* name, double time, double whole) {
+  if (time < 1e-9) return;
+  table.add({name, time_text(time), fmt::format("{:.1f} %", 100 * time / whole)});
+}
+
+std::string breakdown_text(const StepResult& result) {
+  const StepBreakdown& parts = result.step.breakdown;
+  const PassTime& busy = parts.busy;
+  const double whole = seconds(result.step.time);
+  TextTable table("  ");
+  table.align_right(1);
+  table.align_right(2);
+  add_part(table, "matrix products", busy.gemm, whole);
+  add_part(table, "attention", busy.attention, whole);
+  add_part(table, "elementwise kernels", busy.elementwise, whole);
+  add_part(table, "waiting for the host", busy.host, whole);
+  add_part(table, "TP, exposed", busy.tensor, whole);
+  add_part(table, "CP, exposed", busy.context, whole);
+  add_part(table, "EP, exposed", busy.expert, whole);
+  add_part(table, "slower beside communication", busy.contention, whole);
+  add_part(table, "pipeline: bubble and sends", seconds(parts.pipeline), whole);
+  add_part(table, "DP, exposed", seconds(parts.data), whole);
+  add_part(table, "optimizer", seconds(parts.optimizer), whole);
+  std::string out = table.text();
+  std::string hidden;
+  const auto add_hidden = [&](const char* name, double time) {
+    if (time >= 1e-9)
+      hidden += fmt::format("{}{} {}", hidden.empty() ? "" : ", ", name, time_text(time));
+  };
+  add_hidden("TP", busy.tensor_hidden);
+  add_hidden("CP", busy.context_hidden);
+  add_hidden("EP", busy.expert_hidden);
+  add_hidden("DP", seconds(parts.data_hidden));
+  if (!hidden.empty()) out += fmt::format("  hidden behind compute: {}\n", hidden);
+  return out;
+}
+
+std::string cost_text(const StepResult& result) {
+  if (!result.cost) return "cost: no price is known, say `price`, USD per GPU and hour\n";
+  const StepCost& cost = *result.cost;
+  std::string out = fmt::format("cost {:.4g} USD per step, {:.4g} per million tokens", cost.step,
+                                cost.million_tokens);
+  if (cost.run > 0) {
+    const double days = result.config.run_tokens / result.tokens_per_s / 86400;
+    out += fmt::format(", {:.4g} for {:.4g} tokens in {:.1f} days", cost.run,
+                       result.config.run_tokens, days);
+  }
+  return out + fmt::format(" at {:.2f} USD per GPU and hour{}\n", cost.gpu_hour,
+                           cost.as_of.empty() ? "" : fmt::format(", {}", cost.as_of));
+}
+
+std::string memory_text(const StepResult& result) {
+  const MemoryUse& use = result.memory.use;
+  TextTable table("  ");
+  table.align_right(1);
+  const auto add = [&](const char* name, double bytes) {
+    if (bytes > 0) table.add({name, fmt::format("{:.2f} GB", bytes * 1e-9)});
+  };
+  add("weights", use.weights);
+  add("gradients", use.gradients);
+  add("optimizer state", use.optimizer);
+  add("activations", use.activations);
+  add("gathered units and buffers", use.transient);
+  add("contexts and fragmentation", use.reserved);
+  return table.text();
+}
+
+}  // namespace
+
+std::string step_text(const StepResult& result) {
+  const StepConfig& config = result.config;
+  const Layout& l = config.layout;
+  const double time = seconds(result.step.time);
+  std::string out;
+  if (!config.title.empty()) out += config.title + "\n";
+  out += fmt::format("{} on {} x {} ({} GPUs, {}), {}\n",
+                     config.model.title.empty() ? config.model.name : config.model.title,
+                     config.nodes, config.topology, l.gpus, result.gpu.name, result.framework.name);
+  out += layout_line(l) + "\n";
+  if (!config.ranks.empty()) {
+    out += "ranks on";
+    for (const RankRange& range : config.ranks)
+      out += (&range == config.ranks.data() ? " " : ", ") + to_text(range);
+    out += "\n";
+  }
+  out += fmt::format("{} sequences of {} tokens, {} micro-batches of {} per replica\n\n",
+                     l.global_batch, l.sequence, l.micro_batches(), l.micro_batch);
+  out += fmt::format("step {}   {:.0f} tokens/s per GPU   {:.0f} TFLOP/s per GPU   MFU {:.1f} %\n",
+                     time_text(time), result.tokens_per_s / l.gpus,
+                     result.model_flops / time / l.gpus * 1e-12, 100 * result.mfu);
+  const StepBand band = step_band(config.model);
+  out += fmt::format("90 % of published steps lie in {} .. {} for such a prediction\n",
+                     time_text(time * band.low), time_text(time * band.high));
+  out += cost_text(result);
+  out += l.pipeline > 1 ? fmt::format("of the slowest stage, {}:\n", result.step.breakdown.stage)
+                        : std::string();
+  out += breakdown_text(result);
+  out += fmt::format("\nmemory {:.1f} GB of {:.1f} GB per GPU\n", result.memory.use.all() * 1e-9,
+                     static_cast<double>(result.gpu.memory.count) * 1e-9);
+  out += memory_text(result);
+  out += fmt::format("collectives: asked {}, simulated {}\n", result.collectives.asked,
+                     result.collectives.simulated);
+  for (const std::string& note : result.notes) out += "note: " + note + "\n";
+  return out;
+}
+
+}  // namespace fabricast

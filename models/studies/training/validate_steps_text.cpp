@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <tuple>
+
+#include "models/io/formats/csv_table.hpp"
+#include "models/studies/training/plan.hpp"
+#include "models/studies/training/validate_steps.hpp"
+#include "text/quoting.hpp"
+#include "text/text_table.hpp"
+
+namespace fabricast {
+
+namespace {
+
+using Rows = std::vector<const StepPrediction*>;
+using Key = std::function<std::string(const StepPrediction&)>;
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size()));
+  return values[std::min(at, values.size() - 1)];
+}
+
+double error(const StepPrediction& row) { return row.predicted / row.measured - 1; }
+/// By how much a measured time is off, in either direction, as a factor.
+double factor(const StepPrediction& row) {
+  return std::exp(std::abs(std::log(row.predicted / row.measured)));
+}
+
+std::string errors(const char* title, const Rows& rows, const Key& key) {
+  std::map<std::string, Rows> groups;
+  for (const StepPrediction* row : rows) groups[key(*row)].push_back(row);
+  if (rows.size() > 1) groups["all"] = rows;
+  TextTable table;
+  table.add({title, "steps", "median error", "90th percentile", "bias"});
+  for (std::size_t column = 1; column < 5; ++column) table.align_right(column);
+  for (const auto& [name, members] : groups) {
+    std::vector<double> signs, sizes;
+    for (const StepPrediction* row : members) {
+      signs.push_back(error(*row));
+      sizes.push_back(std::abs(error(*row)));
+    }
+    table.add({name, fmt::format("{}", members.size()),
+               fmt::format("{:.1f} %", 100 * quantile(sizes, 0.5)),
+               fmt::format("{:.1f} %", 100 * quantile(sizes, 0.9)),
+               fmt::format("{:+.1f} %", 100 * quantile(signs, 0.5))});
+  }
+  return table.text();
+}
+
+std::string scale(const StepPrediction& row) {
+  const int gpus = row.result.config.layout.gpus;
+  if (gpus <= 8) return "     1 to 8 GPUs";
+  if (gpus <= 64) return "    9 to 64 GPUs";
+  if (gpus <= 512) return "  65 to 512 GPUs";
+  return " more than 512 GPUs";
+}
+
+std::string parallelism(const StepPrediction& row) {
+  const Layout& l = row.result.config.layout;
+  std::string out = l.shards_weights() ? "FSDP" : "DP";
+  for (const auto& [size, name] :
+       {std::pair{l.tensor, "TP"}, {l.pipeline, "PP"}, {l.context, "CP"}, {l.expert, "EP"}})
+    if (size > 1) out += fmt::format(" {}", name);
+  return out;
+}
+
+/// The band that nine of ten steps of all other sources lie in, and how many of this one do.
+std::string bands(const Rows& rows, bool moe) {
+  std::map<std::string, std::vector<double>> sources;
+  for (const StepPrediction* row : rows)
+    if (row->result.config.model.experts.has_value() == moe)
+      sources[row->group].push_back(factor(*row));
+  if (sources.size() < 2) return {};
+  TextTable table;
+  table.add({moe ? "band of MoE, without" : "band of dense, without", "of the others", "holds"});
+  table.align_right(1);
+  table.align_right(2);
+  for (const auto& [source, own] : sources) {
+    std::vector<double> others;
+    for (const auto& [other, factors] : sources)
+      if (other != source) others.insert(others.end(), factors.begin(), factors.end());
+    const double band = quantile(others, 0.9);
+    const auto held = std::count_if(own.begin(), own.end(), [&](double f) { return f <= band; });
+    table.add({source, fmt::format("x {:.2f}", band),
+               fmt::format("{:.0f} % of {}",
+                           100.0 * static_cast<double>(held) / static_cast<double>(own.size()),
+                           own.size())});
+  }
+  return "\n" + table.text();
+}
+
+/// What layouts of one machine are told apart by: of pairs whose predictions differ by so much, how
+/// many are in that order.
+std::string order_of_pairs(const Rows& rows) {
+  constexpr double kEdges[] = {0, 0.05, 0.10, 0.15, 0.20, 1e9};
+  int right[std::size(kEdges)] = {}, all[std::size(kEdges)] = {};
+  const auto machine = [](const StepPrediction& row) {
+    const StepConfig& c = row.result.config;
+    const Layout& l = c.layout;
+    return std::tuple(row.group, c.model.name, c.topology, l.gpus, c.framework, l.precision,
+                      l.sequence, l.global_batch);
+  };
+  const auto name = [](const StepPrediction& row) {
+    return short_layout(row.result.config.layout) + layout_line(row.result.config.layout);
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const StepPrediction &a = *rows[i], &b = *rows[j];
+      if (machine(a) != machine(b) || name(a) == name(b)) continue;
+      const double apart = std::max(a.predicted, b.predicted) / std::min(a.predicted, b.predicted);
+      std::size_t step = 0;
+      while (apart - 1 >= kEdges[step + 1]) ++step;
+      ++all[step];
+      right[step] += (a.predicted > b.predicted) == (a.measured > b.measured) ? 1 : 0;
+    }
+  }
+  TextTable table;
+  table.add({"two layouts, predicted apart by", "pairs", "in that order"});
+  table.align_right(1);
+  table.align_right(2);
+  for (std::size_t step = 0; step + 1 < std::size(kEdges); ++step) {
+    if (all[step] == 0) continue;
+    const bool last = step + 2 == std::size(kEdges);
+    table.add({last ? fmt::format("{:.0f} % and more", 100 * kEdges[step])
+                    : fmt::format("{:.0f} to {:.0f} %", 100 * kEdges[step], 100 * kEdges[step + 1]),
+               fmt::format("{}", all[step]),
+               fmt::format("{:.0f} %", 100.0 * right[step] / all[step])});
+  }
+  return "\n" + table.text();
+}
+
+}  // namespace
+
+std::string validation_csv(const StepValidation& validation) {
+  std::string out =
+      "case_id,measured_s,predicted_s,lower_s,upper_s,framework,gpu,recompute,memory_gb,fits,"
+      "gemm_s,attention_s,elementwise_s,host_s,tensor_s,context_s,expert_s,contention_s,pipeline_s,"
+      "data_s,optimizer_s\n";
+  for (const StepPrediction& row : validation.rows) {
+    // Requests have neither layout nor parts.
+    const StepBand band = step_band(row.result.config.model);
+    const StepBreakdown& parts = row.result.step.breakdown;
+    const PassTime& busy = parts.busy;
+    out += fmt::format(
+        "{},{:.9g},{:.9g},{:.9g},{:.9g},{},{},{},{:.2f},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},"
+        "{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g}\n",
+        csv_field(row.id), row.measured, row.predicted, row.predicted * band.low,
+        row.predicted * band.high, row.result.framework.name, row.result.gpu.name,
+        to_text(row.result.memory.recompute), row.result.memory.use.all() * 1e-9,
+        row.result.memory.fits ? 1 : 0, busy.gemm, busy.attention, busy.elementwise, busy.host,
+        busy.tensor, busy.context, busy.expert, busy.contention, seconds(parts.pipeline),
+        seconds(parts.data), seconds(parts.optimizer));
+  }
+  return out;
+}
+
+std::string validation_text(const StepValidation& validation) {
+  Rows steps, requests;
+  for (const StepPrediction& row : validation.rows)
+    (row.asks == StepCase::Asks::step ? steps : requests).push_back(&row);
+  std::string out = errors("source", steps, [](const StepPrediction& row) { return row.group; });
+  if (steps.size() > 1) {
+    const auto gpu = [](const StepPrediction& row) {
+      return row.result.gpu.name + (row.result.config.model.experts ? ", MoE" : "");
+    };
+    const auto framework = [](const StepPrediction& row) { return row.result.framework.name; };
+    out += "\n" + errors("GPU", steps, gpu) + "\n" + errors("scale", steps, scale) + "\n" +
+           errors("framework", steps, framework) + "\n" + errors("parallelism", steps, parallelism);
+    out += bands(steps, false) + bands(steps, true) + order_of_pairs(steps);
+  }
+  if (!requests.empty()) {
+    out += "\n" + errors("inference", requests, [](const StepPrediction& row) {
+             static constexpr const char* kAsks[] = {"", "first token", "each token", "request"};
+             return fmt::format("{}, {}", row.group, kAsks[static_cast<int>(row.asks)]);
+           });
+  }
+  return out;
+}
+
+}  // namespace fabricast

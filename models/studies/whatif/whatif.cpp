@@ -1,0 +1,248 @@
+#include "models/studies/whatif/whatif.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::uint32_t bit(std::size_t factor) { return 1U << factor; }
+
+/// The work in every combination of changes; the same rows in each. Some may be refused.
+class Combinations {
+ public:
+  Combinations(const Work& before, const std::vector<WhatifFactor>& factors,
+               const PartsCatalogue& parts, const ForEach& for_each)
+      : factors_(factors.size()), runs_(std::size_t{1} << factors.size()), refusals_(runs_.size()) {
+    for_each(runs_.size(), [&](std::size_t index) {
+      const auto mask = static_cast<std::uint32_t>(index);
+      const bool explain =
+          std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors_);
+      try {
+        runs_[index] = run_work(with_setup(before, with_factors(setup_of(before), factors, mask)),
+                                parts, explain);
+      } catch (const Error& refusal) {
+        if (mask == 0 || mask == whole()) throw;
+        refusals_[index] = refusal.what();
+      }
+    });
+    for (const auto& run : runs_)
+      if (run) check_same_rows(*runs_.front(), *run);
+    count_orders();
+  }
+
+  std::uint32_t whole() const { return bit(factors_) - 1; }
+  /// Nothing where it is refused.
+  const std::optional<WorkRun>& run(std::uint32_t mask) const { return runs_[mask]; }
+  const std::string& refusal(std::uint32_t mask) const { return refusals_[mask]; }
+
+  /// What the factor saves on top of the others.
+  std::optional<double> gain(std::uint32_t others, std::size_t factor, std::size_t row) const {
+    const auto &without = runs_[others], &with = runs_[others | bit(factor)];
+    if (!without || !with) return std::nullopt;
+    return without->rows[row].time_us - with->rows[row].time_us;
+  }
+
+  /// Shapley's value: the mean gain over all orders in which no step is refused.
+  std::optional<double> mean_gain(std::size_t factor, std::size_t row) const {
+    const double orders = orders_to_[whole()];
+    if (orders == 0) return std::nullopt;
+    double out = 0;
+    for (std::uint32_t mask = 0; mask <= whole(); ++mask) {
+      if ((mask & bit(factor)) != 0) continue;
+      const double share = orders_to_[mask] * orders_from_[mask | bit(factor)] / orders;
+      if (share > 0) out += *gain(mask, factor, row) * share;
+    }
+    return out;
+  }
+
+ private:
+  /// In how many orders a combination is reached from none, and all from it.
+  void count_orders() {
+    orders_to_.assign(runs_.size(), 0);
+    orders_from_.assign(runs_.size(), 0);
+    orders_to_[0] = orders_from_[whole()] = 1;
+    for (std::uint32_t mask = 1; mask <= whole(); ++mask)
+      for (std::size_t i = 0; runs_[mask] && i < factors_; ++i)
+        if ((mask & bit(i)) != 0) orders_to_[mask] += orders_to_[mask & ~bit(i)];
+    for (std::uint32_t mask = whole(); mask-- > 0;)
+      for (std::size_t i = 0; runs_[mask] && i < factors_; ++i)
+        if ((mask & bit(i)) == 0) orders_from_[mask] += orders_from_[mask | bit(i)];
+  }
+
+  std::size_t factors_;
+  std::vector<std::optional<WorkRun>> runs_;
+  std::vector<std::string> refusals_;
+  std::vector<double> orders_to_, orders_from_;  ///< by combination
+};
+
+Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row) {
+  const std::uint32_t own = bit(factor), others = all.whole() & ~own;
+  Worth out;
+  out.alone_us = all.gain(0, factor, row);
+  out.in_order_us = all.gain(own - 1, factor, row);
+  out.last_us = all.gain(others, factor, row);
+  out.shapley_us = all.mean_gain(factor, row);
+  if (out.alone_us) out.mechanism = mechanism(*all.run(0), *all.run(own), row);
+  if (out.mechanism.empty() && out.last_us) {
+    out.mechanism = mechanism(*all.run(others), *all.run(all.whole()), row);
+    if (!out.mechanism.empty()) out.mechanism = "with the others: " + out.mechanism;
+  }
+  return out;
+}
+
+/// "with NCCL_ALGO=Ring alone nothing is simulated: ", then the first line of the refusal.
+std::string refused_note(const std::vector<WhatifFactor>& factors, std::uint32_t mask,
+                         const std::string& refusal) {
+  std::string made;
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    if ((mask & bit(i)) != 0)
+      made += fmt::format("{}{}", made.empty() ? "" : ", ", factors[i].text());
+  return fmt::format("with {} alone nothing is simulated: {}", made,
+                     refusal.substr(0, refusal.find('\n')));
+}
+
+void add_notes(std::vector<std::string>& notes, const std::string& name, const WorkRun& run) {
+  for (const std::string& note : run.notes) {
+    const std::string line = fmt::format("{}: {}", name, note);
+    if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
+  }
+}
+
+}  // namespace
+
+std::string WhatifFactor::text() const {
+  switch (kind) {
+    case Kind::variable:
+      break;
+    case Kind::version:
+      return fmt::format("NCCL {} instead of {}", *after, *before);
+    case Kind::topology:
+      return fmt::format("topology {} instead of {}", *after, *before);
+    case Kind::fabric:
+      if (after->empty()) return fmt::format("the topology's own fabric instead of {}", *before);
+      return fmt::format("fabric {} instead of {}", *after,
+                         before->empty() ? "the topology's own" : *before);
+  }
+  if (!after) return fmt::format("{} unset (was {})", name, *before);
+  if (!before) return fmt::format("{}={}", name, *after);
+  return fmt::format("{}={} (was {})", name, *after, *before);
+}
+
+std::vector<WhatifFactor> factors_between(const Setup& before, const Setup& after) {
+  std::vector<WhatifFactor> out;
+  using Kind = WhatifFactor::Kind;
+  const auto differ = [&](Kind kind, const std::string& a, const std::string& b) {
+    if (a != b) out.push_back({kind, {}, a, b});
+  };
+  differ(Kind::topology, before.topology, after.topology);
+  differ(Kind::fabric, before.fabric, after.fabric);
+  differ(Kind::version, std::string(to_text(before.version)), std::string(to_text(after.version)));
+  const auto value = [](const Environment& environment, const std::string& name) {
+    const auto text = environment.get(name);
+    return text ? std::optional<std::string>(*text) : std::nullopt;
+  };
+  for (const auto& [name, text] : after.environment.variables()) {
+    const auto old = value(before.environment, name);
+    if (old != text) out.push_back({Kind::variable, name, old, text});
+  }
+  for (const auto& [name, text] : before.environment.variables()) {
+    if (!after.environment.get(name)) out.push_back({Kind::variable, name, text, std::nullopt});
+  }
+  if (out.empty()) throw Error("before and after are the same: nothing to compare");
+  if (out.size() > kFactorsMax) {
+    throw Error(fmt::format("{} things differ: their {} combinations are too many, at most {} "
+                            "things",
+                            out.size(), std::uint64_t{1} << out.size(), kFactorsMax),
+                "move what matters less into both of them");
+  }
+  return out;
+}
+
+Setup with_factors(Setup before, const std::vector<WhatifFactor>& factors, std::uint32_t mask) {
+  Setup& out = before;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if ((mask & bit(i)) == 0) continue;
+    const WhatifFactor& factor = factors[i];
+    switch (factor.kind) {
+      case WhatifFactor::Kind::topology:
+        out.topology = *factor.after;
+        break;
+      case WhatifFactor::Kind::fabric:
+        out.fabric = *factor.after;
+        break;
+      case WhatifFactor::Kind::version:
+        out.version = nccl_version_from_text(*factor.after);
+        break;
+      case WhatifFactor::Kind::variable:
+        if (factor.after) {
+          out.environment.set(factor.name, *factor.after);
+        } else {
+          out.environment.unset(factor.name);
+        }
+        break;
+    }
+  }
+  return before;
+}
+
+WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
+                        const ForEach& for_each) {
+  WhatifResult out;
+  out.factors = factors_between(setup_of(before), setup_of(after));
+  const Combinations all(before, out.factors, parts, for_each);
+  const std::size_t factors = out.factors.size();
+  const WorkRun &first = *all.run(0), &last = *all.run(all.whole());
+  std::vector<std::string> refused;
+  for (std::uint32_t mask = 0; mask <= all.whole(); ++mask) {
+    if (all.run(mask)) {
+      ++out.runs;
+    } else {
+      refused.push_back(refused_note(out.factors, mask, all.refusal(mask)));
+    }
+  }
+  for (std::size_t r = 0; r < first.rows.size(); ++r) {
+    WhatifRow& row = out.rows.emplace_back();
+    row.before = first.rows[r];
+    row.after = last.rows[r];
+    row.mechanism = mechanism(first, last, r);
+    for (std::size_t i = 0; i < factors; ++i) row.worths.push_back(worth_of(all, i, r));
+  }
+  add_notes(out.notes, "before", first);
+  add_notes(out.notes, "after", last);
+  constexpr std::size_t kNamed = 3;
+  if (refused.size() > kNamed) {
+    const std::size_t more = refused.size() - kNamed;
+    refused.resize(kNamed);
+    refused.push_back(
+        fmt::format("nor with {} more of the {} combinations", more, std::size_t{1} << factors));
+  }
+  for (std::string& note : refused) out.notes.push_back(std::move(note) + ".");
+  return out;
+}
+
+double WhatifTable::total_us(std::size_t run) const {
+  double out = 0;
+  for (const WorkRow& row : runs[run].rows) out += row.time_us;
+  return out;
+}
+
+WhatifTable compare_all(const std::vector<NamedWork>& works, const PartsCatalogue& parts,
+                        const ForEach& for_each) {
+  WhatifTable out;
+  out.runs.resize(works.size());
+  for_each(works.size(),
+           [&](std::size_t i) { out.runs[i] = run_work(works[i].work, parts, true); });
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    out.names.push_back(works[i].name);
+    check_same_rows(out.runs.front(), out.runs[i]);
+    add_notes(out.notes, works[i].name, out.runs[i]);
+  }
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,150 @@
+#include "models/studies/whatif/work.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "models/studies/whatif/mechanism.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+std::string choice_of(const BenchRow& row) {
+  const CollectiveRun& run = row.decided.run;
+  if (!is_tuned(row.collective)) return fmt::format("{} channels", run.channels);
+  return fmt::format("{} {}, {} channels", row.algorithm(), to_text(run.protocol), run.channels);
+}
+
+WorkRow row_of(const BenchRow& row) {
+  WorkRow out;
+  out.what = fmt::format("{} {} on {} ranks, {} nodes", to_text(row.requested),
+                         to_text(row.collective), row.ranks, row.nodes);
+  out.collective = row.collective;
+  out.nodes = row.nodes;
+  out.ranks = row.ranks;
+  out.size = row.requested;
+  out.time_us = microseconds_of(row.call_time());
+  out.busbw_GBps = row.busbw();
+  out.choice = choice_of(row);
+  return out;
+}
+
+/// What a step's time is made of besides its own kernels, in seconds.
+struct StepPart {
+  const char* name;
+  double time;
+};
+std::array<StepPart, 6> parts_of(const StepResult& result) {
+  const StepBreakdown& b = result.step.breakdown;
+  return {{{"DP, exposed", seconds(b.data)},
+           {"TP, exposed", b.busy.tensor},
+           {"CP, exposed", b.busy.context},
+           {"EP, exposed", b.busy.expert},
+           {"pipeline: bubble and sends", seconds(b.pipeline)},
+           {"slower beside communication", b.busy.contention}}};
+}
+
+WorkRow row_of(const StepResult& result) {
+  WorkRow out;
+  const StepConfig& config = result.config;
+  out.what = fmt::format("a step of {}", config.title.empty() ? config.model.name : config.title);
+  out.nodes = config.nodes;
+  out.ranks = config.layout.gpus;
+  out.time_us = microseconds_of(result.step.time);
+  out.tokens_per_s = result.tokens_per_s;
+  for (const StepPart& part : parts_of(result)) {
+    if (part.time >= 0.01 * seconds(result.step.time))
+      out.choice +=
+          fmt::format("{}{} {}", out.choice.empty() ? "" : "; ", part.name, time_text(part.time));
+  }
+  return out;
+}
+
+/// The parts of the step that make up 0.1 of the difference or more.
+std::string step_mechanism(const StepResult& before, const StepResult& after) {
+  const double whole = std::fabs(seconds(after.step.time) - seconds(before.step.time));
+  if (whole == 0) return {};
+  std::string out;
+  const auto a = parts_of(before), b = parts_of(after);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double change = b[i].time - a[i].time;
+    if (std::fabs(change) < 0.1 * whole) continue;
+    out += fmt::format("{}{}: {}{}", out.empty() ? "" : "; ", a[i].name, change < 0 ? "-" : "+",
+                       time_text(std::fabs(change)));
+  }
+  return out.empty() ? "many parts of the step, each a little" : out;
+}
+
+/// The block and row of a numbered row.
+std::pair<const BenchBlock*, const BenchRow*> at(const BenchResult& result, std::size_t row) {
+  for (const BenchBlock& block : result.blocks) {
+    if (row < block.rows.size()) return {&block, &block.rows[row]};
+    row -= block.rows.size();
+  }
+  return {nullptr, nullptr};
+}
+
+}  // namespace
+
+Setup setup_of(const Work& work) {
+  return std::visit(
+      [](const auto& config) {
+        return Setup{config.topology, config.fabric, config.version, config.environment};
+      },
+      work);
+}
+
+Work with_setup(Work work, const Setup& setup) {
+  std::visit(
+      [&](auto& config) {
+        config.topology = setup.topology;
+        config.fabric = setup.fabric;
+        config.version = setup.version;
+        config.environment = setup.environment;
+      },
+      work);
+  return work;
+}
+
+WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain) {
+  WorkRun out;
+  if (const auto* step = std::get_if<StepConfig>(&work)) {
+    out.step = run_step(*step, parts);
+    out.rows.push_back(row_of(*out.step));
+    out.notes = out.step->notes;
+    return out;
+  }
+  BenchConfig config = std::get<BenchConfig>(work);
+  config.explain = explain;
+  out.bench = run_bench(config, parts);
+  for (const BenchBlock& block : out.bench->blocks) {
+    for (const BenchRow& row : block.rows) out.rows.push_back(row_of(row));
+  }
+  out.notes = out.bench->notes;
+  return out;
+}
+
+std::string mechanism(const WorkRun& before, const WorkRun& after, std::size_t row) {
+  if (before.step) return step_mechanism(*before.step, *after.step);
+  const auto [block_before, row_before] = at(*before.bench, row);
+  const auto [block_after, row_after] = at(*after.bench, row);
+  return mechanism(*block_before, *row_before, *block_after, *row_after);
+}
+
+void check_same_rows(const WorkRun& before, const WorkRun& after) {
+  const auto same = [](const WorkRow& a, const WorkRow& b) {
+    return std::tie(a.collective, a.ranks, a.size.count) ==
+           std::tie(b.collective, b.ranks, b.size.count);
+  };
+  if (!std::ranges::equal(before.rows, after.rows, same))
+    throw Error("before and after are not the same work: other numbers of ranks or sizes",
+                "give --gpus-per-node and --nodes such that both have as many ranks");
+}
+
+}  // namespace fabricast

@@ -1,0 +1,118 @@
+#pragma once
+// How long a collective of a training step takes: NCCL's decision and the simulation of one
+// communicator, remembered by shape and size.
+//
+// Groups side by side on the same nodes run together, as bench --split has them: those that share a
+// link (a NIC, PCIe, host memory) are simulated on one clock, those that do not alone, and the
+// slowest of them stands for all.
+//
+// Approximations: groups on other nodes are those of the most widely spread one (GroupShapes),
+// which share the uplinks of switches by rate; sizes between powers of two are interpolated, times
+// of more ranks than are simulated extrapolated over nodes.
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "models/nccl/base/memo.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/communicator/communicators.hpp"
+#include "models/nccl/run/shared_links.hpp"
+#include "models/training/calls/placement.hpp"
+
+namespace fabricast {
+
+struct CollectiveTime {
+  Duration time;
+  int channels = 0;  ///< thread blocks of each GPU meanwhile
+};
+
+class CollectiveTimes {
+ public:
+  /// Bound: what no algorithm beats, the bytes that have to come to a GPU or a node over what
+  /// NVLink or its NICs carry. Needs no simulation; for deciding what is worth one.
+  enum class Estimate : std::uint8_t { simulated, bound };
+
+  /// Of `cluster` node and fabric count, not how many nodes it has; `config.gpus_per_node` says how
+  /// many GPUs of a host the job uses (0 = all).
+  CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config,
+                  Estimate estimate = Estimate::simulated);
+
+  /// From now on ranks lie as said; empty: in order.
+  void place(RankSlots slots) { shapes_.place(std::move(slots)); }
+
+  /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
+  CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
+
+  /// An all-to-all by direct stores inside a node, at the rate of NVLink where there
+  /// is one. REQUIRES: nodes_of(group) == 1.
+  Duration store_time(const RankGroup& group, double bytes);
+
+  /// A collective of all groups side by side.
+  struct Exchange {
+    Collective collective{};
+    RankGroup group;
+    double bytes = 0;
+  };
+  /// How much longer both take while they run at the same time, 1 or more: simulated on two nodes,
+  /// with equal calls one after another (collective_contention.cpp). Of bounds 1.
+  struct Slowdown {
+    double first = 1, second = 1;
+  };
+  Slowdown beside(const Exchange& first, const Exchange& second);
+
+  int nodes_of(const RankGroup& group) { return shapes_.of(group).nodes; }
+  const GroupShapes& shapes() const { return shapes_; }
+  int gpus_per_node() const { return gpus_per_node_; }
+  const Cluster& cluster() const { return cluster_; }  ///< as it was given
+  const MemoCounts& counts() const { return known_.counts(); }
+
+ private:
+  static constexpr int kElementBytes = 2;  ///< bf16
+  using Shape = GroupShape;
+  /// Some nodes with the groups that lie on them.
+  struct Site {
+    Site(const Cluster& whole, const CommunicatorConfig& config, const std::vector<int>& nodes,
+         const Sides& sides);
+    Cluster cluster;
+    Communicators communicators;
+    std::vector<Members> groups;
+  };
+  /// On two nodes, or in one; sizes as a power of two.
+  struct SceneExchange {
+    Collective collective{};
+    int nodes = 1, gpus = 1, sides = 0, exponent = 0;
+    auto operator<=>(const SceneExchange&) const = default;
+  };
+  /// What NCCL decided, as far as it says which links a call crosses.
+  using Way = std::tuple<Algorithm, Protocol, int>;
+
+  Site& site(const Shape& shape);
+  Site& site(const Shape& shape, const CollectiveRun& taken);
+  CollectiveRun run_of(Site& site, std::size_t group, Collective collective, std::int64_t bytes);
+  const std::vector<Crowd>& crowds(Collective collective, const Shape& shape, std::int64_t bytes);
+  const std::vector<Crowd>& crowds_seen(Collective collective, const Shape& shape,
+                                        std::int64_t bytes);
+  SceneExchange scene_of(const Exchange& exchange);
+  std::vector<CollectiveRun> runs_of(const SceneExchange& exchange, const Cluster& cluster) const;
+  Slowdown together(const SceneExchange& first, const SceneExchange& second);
+  Duration bound(Collective collective, const Shape& shape, int ranks, double bytes) const;
+  int nodes_most(Collective collective, const Shape& shape, std::int64_t bytes);
+  CollectiveTime at(Collective collective, const Shape& shape, int exponent);
+  CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  CommunicatorConfig config_;
+  Estimate estimate_;
+  int gpus_per_node_;
+  GroupShapes shapes_;
+  std::map<Shape, Site> sites_;
+  std::map<std::tuple<Shape, Algorithm, Protocol>, Site> forced_sites_;
+  Memo<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
+  std::map<std::tuple<Collective, Shape, Way>, std::vector<Crowd>> crowds_;
+  std::map<std::tuple<Collective, Shape, std::int64_t>, const std::vector<Crowd>*> crowds_of_calls_;
+  Memo<std::tuple<SceneExchange, SceneExchange>, Slowdown> slowdowns_;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,54 @@
+#pragma once
+// What the parts of a layer are made of: linear layers with their casts, elementwise kernels, and
+// the collectives of tensor parallelism around them. Everything adds up in one LayerTime.
+
+#include <vector>
+
+#include "models/training/calls/rank_groups.hpp"
+#include "models/training/layers/layer_times.hpp"
+
+namespace fabricast {
+
+inline constexpr double kHalf = 2;  // bytes of a 16-bit element
+
+/// A linear layer as one rank has it: n outputs, k inputs.
+struct Linear {
+  double n = 0, k = 0;
+};
+
+class LayerParts {
+ public:
+  LayerParts(const StepSetup& setup, CollectiveTimes& collectives);
+
+ protected:
+  struct LinearTime {
+    double forward = 0, dgrad = 0, wgrad = 0;
+  };
+
+  bool casts() const { return is_8bit_or_less(l_.precision); }
+  /// Linear layers one after another on `tokens`; fp32 gradients of weights are added to.
+  LinearTime linear(const std::vector<Linear>& parts, Precision precision, double tokens);
+  void add_gemm(const LinearTime& sum);
+  /// To 8 bits or fewer: read 16 bits, write the rows and the columns of it.
+  void cast(double inputs, double gradients);
+  void elementwise(double forward_bytes, double backward_bytes);
+  void norm_and_residual();
+
+  /// Of the activations of a micro-batch, over TP.
+  CollectiveTime tensor(Collective collective);
+  /// Communication that a GEMM of `beside` seconds runs beside, in `chunks` pieces of both; the
+  /// first (or last) piece is exposed. One chunk: they only run side by side.
+  void overlapped(PassTime& pass, const CollectiveTime& comm, double beside, int chunks);
+  /// Around a pair of column- and row-split linear layers.
+  void tensor_collectives(const LinearTime& in, const LinearTime& out);
+
+  const Transformer& m_;
+  const Layout& l_;
+  const Framework& f_;
+  const GpuCompute& gpu_;
+  CollectiveTimes& collectives_;
+  double tokens_ = 0, shard_tokens_ = 0;
+  LayerTime out_;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,298 @@
+#include "models/training/layers/layer_times.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "models/training/layers/layer_parts.hpp"
+
+namespace fabricast {
+
+namespace {
+
+// Kernels of a layer's forward that the host issues: PyTorch with Transformer Engine, counted
+// roughly; with experts also router, permutation, dispatch and their synchronisation, and for each
+// local expert its two products with their casts. Backward has twice as many.
+constexpr double kKernels = 25, kCastKernels = 12, kExpertKernels = 200, kKernelsPerExpert = 6;
+
+class LayerModel : LayerParts {
+ public:
+  using LayerParts::LayerParts;
+
+  LayerTime layer(bool moe) {
+    attention_block();
+    if (moe) {
+      expert_block();
+    } else {
+      mlp_block();
+    }
+    double kernels = kKernels + (casts() ? kCastKernels : 0);
+    if (moe) kernels += kExpertKernels + kKernelsPerExpert * m_.experts->count / l_.expert;
+    host(kernels);
+    recompute();
+    return out_;
+  }
+
+  LayerTime embedding() {
+    const double bytes = 2 * kHalf * m_.hidden * tokens_;
+    elementwise(bytes, bytes);
+    if (l_.tensor > 1) {
+      const Collective c =
+          l_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;
+      out_.forward.tensor += seconds(tensor(c).time);
+      if (l_.sequence_parallel)
+        out_.backward.tensor += seconds(tensor(Collective::all_gather).time);
+    }
+    return out_;
+  }
+
+  LayerTime output() {
+    elementwise(2 * kHalf * m_.hidden * shard_tokens_, 3 * kHalf * m_.hidden * shard_tokens_);
+    const Linear logits{static_cast<double>(m_.vocabulary) / l_.tensor,
+                        static_cast<double>(m_.hidden)};
+    // Logits stay in 16 bit in every recipe.
+    linear({logits}, Precision::bf16, tokens_);
+    // Cross entropy in fp32: 4 passes forward, 2 backward.
+    const double pass = 4.0 * logits.n * tokens_;
+    elementwise(4 * pass, 2 * pass);
+    if (l_.tensor > 1) {
+      const double small = 4 * tokens_;
+      out_.forward.tensor +=
+          3 * seconds(collectives_.cost(Collective::all_reduce, tensor_group(l_), small).time);
+      if (l_.sequence_parallel) out_.forward.tensor += seconds(tensor(Collective::all_gather).time);
+      out_.backward.tensor += seconds(
+          tensor(l_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce).time);
+    }
+    return out_;
+  }
+
+ private:
+  void attention_block() {
+    norm_and_residual();
+    const double t = l_.tensor;
+    const auto width = [&](int w) { return static_cast<double>(w); };
+    std::vector<Linear> in;
+    if (m_.latent) {
+      const LatentAttention& a = *m_.latent;
+      in = {{width(a.query_rank), width(m_.hidden)},
+            {m_.query_width() / t, width(a.query_rank)},
+            {width(a.kv_rank + a.rope_dim), width(m_.hidden)},
+            {m_.heads * (a.nope_dim + a.value_dim) / t, width(a.kv_rank)}};
+    } else {
+      in = {{(m_.query_width() + m_.key_width() + m_.value_width()) / t, width(m_.hidden)}};
+    }
+    const LinearTime first = linear(in, l_.precision, tokens_);
+    if (m_.rotary) {
+      const double bytes = 2 * kHalf * (m_.query_width() + m_.key_width()) / t * tokens_;
+      elementwise(bytes, bytes);
+    }
+    attention_core();
+    const LinearTime last =
+        linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision, tokens_);
+    tensor_collectives(first, last);
+  }
+
+  void attention_core() {
+    const double t = l_.tensor;
+    PassTime forward, backward;
+    if (f_.flash_attention) {
+      // Causal: half of the scores.
+      const double flops =
+          tokens_ * l_.sequence * (m_.query_width() + m_.attention_out_width()) / t;
+      const double share = f_.attention * (f_.ampere_attention ? gpu_.attention_ampere : 1);
+      const int piece = l_.sequence / l_.context;  // of the sequence that a kernel sees
+      forward.attention = attention_time(gpu_, flops, piece, false) / share;
+      backward.attention = attention_time(gpu_, flops, piece, true) / share;
+    } else {
+      unfused_attention(forward, backward);
+    }
+    if (l_.context > 1) context_exchange(forward, backward);
+    out_.forward += forward;
+    out_.backward += backward;
+    core_ = forward;
+  }
+
+  /// Two batched GEMMs over all scores, and passes of scale, mask, softmax and dropout.
+  void unfused_attention(PassTime& forward, PassTime& backward) {
+    const double heads = l_.micro_batch * m_.heads / static_cast<double>(l_.tensor);
+    const double s = l_.sequence, d = m_.head_dim;
+    const double scores = gemm_time(gpu_, Precision::bf16, {s / l_.context, s, d, heads});
+    const double sums = gemm_time(gpu_, Precision::bf16, {s / l_.context, d, s, heads});
+    const double elements = tokens_ * m_.heads * s / l_.tensor;
+    // Softmax reads and writes 2 bytes, dropout reads 2 and writes 2 and a mask; backward reads
+    // the saved output as well.
+    forward.attention = scores + sums + elementwise_time(gpu_, elements * 9);
+    backward.attention = 2 * (scores + sums) + elementwise_time(gpu_, elements * 11);
+  }
+
+  void context_exchange(PassTime& forward, PassTime& backward) {
+    const double kv = kHalf * tokens_ * (m_.key_width() + m_.value_width()) / l_.tensor;
+    const RankGroup group = context_group(l_);
+    if (l_.context_exchange == ContextExchange::all_gather) {
+      forward.context +=
+          seconds(collectives_.cost(Collective::all_gather, group, kv * l_.context).time);
+      backward.context +=
+          seconds(collectives_.cost(Collective::reduce_scatter, group, kv * l_.context).time);
+      return;
+    }
+    if (l_.context_exchange == ContextExchange::all_to_all) {
+      const double q = kHalf * tokens_ * m_.query_width() / l_.tensor;
+      const double both = seconds(collectives_.cost(Collective::alltoall, group, kv + q).time) +
+                          seconds(collectives_.cost(Collective::alltoall, group, q).time);
+      forward.context += both;
+      backward.context += both;
+      return;
+    }
+    // A ring: each block's exchange runs beside the attention of the block before it.
+    const RankGroup pair = context_pair(l_);
+    const auto exchange = [&](PassTime& pass, double bytes) {
+      const CollectiveTime hop = collectives_.cost(Collective::sendrecv, pair, bytes);
+      const double block = pass.attention / l_.context, time = seconds(hop.time);
+      const int hops = l_.context - 1;
+      pass.context += hops * std::max(0.0, time - block);
+      pass.context_hidden += hops * std::min(time, block);
+      pass.contention += hops * std::min(time, block) * hop.channels / gpu_.multiprocessors;
+    };
+    exchange(forward, kv);
+    exchange(backward, 2 * kv);
+  }
+
+  double activation_bytes(double ffn, bool backward) const {
+    const double passes = m_.mlp == Mlp::swiglu ? (backward ? 5 : 3) : (backward ? 3 : 2);
+    return passes * kHalf * ffn;
+  }
+
+  void mlp_block() {
+    norm_and_residual();
+    const double ffn = m_.ffn / static_cast<double>(l_.tensor), h = m_.hidden;
+    const LinearTime in = linear({{(matrices(m_.mlp) - 1) * ffn, h}}, l_.precision, tokens_);
+    elementwise(activation_bytes(ffn, false) * tokens_, activation_bytes(ffn, true) * tokens_);
+    const LinearTime out = linear({{h, ffn}}, l_.precision, tokens_);
+    tensor_collectives(in, out);
+  }
+
+  void expert_block() {
+    norm_and_residual();
+    const Experts& e = *m_.experts;
+    const double h = m_.hidden, etp = l_.expert_tensor;
+    linear({{static_cast<double>(e.count), h}}, Precision::bf16, shard_tokens_);
+    const double own = tokens_ / l_.tensor;         // tokens this rank routes
+    const double routed = own * e.per_token * etp;  // rows its experts get, balanced
+    const double moved = kHalf * own * e.per_token * h;
+    // Sorted by rank, then by local expert, and back: read and written each time.
+    elementwise(8 * moved, 8 * moved);
+    expert_collectives(moved);
+    // One GEMM for each local expert.
+    const double local = static_cast<double>(e.count) / l_.expert;
+    const double rows = routed / local, ffn = e.ffn / etp;
+    LinearTime sum;
+    const auto grouped = [&](double n, double k) {
+      sum.forward += grouped_gemm_time(gpu_, l_.precision, {rows, n, k, local});
+      sum.dgrad += grouped_gemm_time(gpu_, l_.precision, {rows, k, n, local});
+      if (l_.train_weights) {
+        sum.wgrad +=
+            grouped_gemm_time(gpu_, l_.precision, {n, k, rows, local, 2.0 * f_.gradient_bytes});
+      }
+      if (casts()) cast(routed * k, routed * n);
+    };
+    grouped((matrices(m_.mlp) - 1) * ffn, h);
+    grouped(h, ffn);
+    add_gemm(sum);
+    elementwise(activation_bytes(ffn, false) * routed, activation_bytes(ffn, true) * routed);
+    if (e.shared_ffn > 0) {
+      const double shared = e.shared_ffn / static_cast<double>(l_.tensor);
+      linear({{(matrices(m_.mlp) - 1) * shared, h}, {h, shared}}, l_.precision, tokens_);
+    }
+  }
+
+  /// Each token's way to its experts, or back: `moved` bytes of k copies of each. Kernels that
+  /// store directly fill NVLink, and send a token once to each node: the expected number of nodes
+  /// among k of E experts drawn without repetition.
+  double dispatch(double moved) {
+    const RankGroup group = expert_group(l_);
+    const int nodes = collectives_.nodes_of(group);
+    if (!f_.direct_dispatch)
+      return seconds(collectives_.cost(Collective::alltoall, group, moved).time);
+    if (nodes == 1) return seconds(collectives_.store_time(group, moved));
+    const Experts& e = *m_.experts;
+    const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
+    double none_there = 1;  // of its experts on a given node
+    for (int i = 0; i < e.per_token; ++i) none_there *= (elsewhere - i) / (e.count - i);
+    const double copies = nodes * (1 - none_there) / e.per_token;
+    return seconds(collectives_.cost(Collective::alltoall, group, moved * copies).time);
+  }
+
+  /// Dispatch and combine, and what experts cut by TP need around them.
+  void expert_collectives(double moved) {
+    double pass = 0;
+    if (l_.expert > 1) pass += 2 * dispatch(moved);
+    if (l_.expert_tensor > 1) {
+      const RankGroup group = expert_tensor_group(l_);
+      const double all = moved * l_.expert_tensor;
+      pass += seconds(collectives_.cost(Collective::all_gather, group, all).time) +
+              seconds(collectives_.cost(Collective::reduce_scatter, group, all).time);
+    }
+    for (PassTime* p : {&out_.forward, &out_.backward}) {
+      if (l_.overlap.expert) {
+        expert_hidden_ = pass;
+      } else {
+        p->expert += pass;
+      }
+    }
+  }
+
+  /// The GPU waits where the host cannot issue kernels fast enough. Also what all-to-alls beside
+  /// another micro-batch leave exposed, now that the compute of the layer is known.
+  void host(double kernels) {
+    double times = 1;
+    for (PassTime* pass : {&out_.forward, &out_.backward}) {
+      const double exposed = std::max(0.0, expert_hidden_ - pass->compute());
+      pass->expert += exposed;
+      pass->expert_hidden += expert_hidden_ - exposed;
+      const double issued = times * kernels * seconds(f_.host_issue);
+      pass->host += std::max(0.0, issued - pass->total());
+      times = 2;
+    }
+  }
+
+  void recompute() {
+    const PassTime whole = out_.forward;
+    PassTime again;
+    again.elementwise = whole.elementwise;
+    switch (l_.recompute) {
+      case Recompute::automatic:
+      case Recompute::none:
+        return;
+      case Recompute::full:
+        out_.backward += whole;
+        return;
+      case Recompute::selective:
+        out_.backward += core_;
+        return;
+      case Recompute::operators:
+        again.gemm = whole.gemm / 2;
+        out_.backward += again;
+        return;
+      case Recompute::lean:
+        out_.backward += l_.full_share * whole;
+        out_.backward += (1 - l_.full_share) * again;
+        return;
+    }
+  }
+
+  double expert_hidden_ = 0;  ///< all-to-alls beside the compute of another micro-batch
+  PassTime core_;
+};
+
+}  // namespace
+
+LayerTime layer_time(const StepSetup& setup, bool moe, CollectiveTimes& collectives) {
+  return LayerModel(setup, collectives).layer(moe);
+}
+LayerTime embedding_time(const StepSetup& setup, CollectiveTimes& collectives) {
+  return LayerModel(setup, collectives).embedding();
+}
+LayerTime output_time(const StepSetup& setup, CollectiveTimes& collectives) {
+  return LayerModel(setup, collectives).output();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,102 @@
+#pragma once
+// How a model is spread over GPUs, and what of its state and activations is kept where.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/training/model/transformer.hpp"
+
+namespace fabricast {
+
+enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, fsdp, hsdp };
+/// What is computed again in backward. lean: norms and the activation function; selective: the
+/// attention core (nothing to gain with a fused kernel); operators: every second matrix product
+/// of linear layers and all elementwise work (torchtitan's op-level selective); automatic: the
+/// first of none, lean, full that fits, where between lean and full only as many layers are
+/// computed again as it takes.
+enum class Recompute : std::uint8_t { automatic, none, lean, selective, operators, full };
+/// fp8 scales whole tensors or blocks of them, fp8_rows each row (PyTorch's float8 rowwise).
+enum class Precision : std::uint8_t { fp16, bf16, fp8, mxfp8, nvfp4, fp8_rows };
+inline constexpr int kPrecisions = 6;
+enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble };
+/// How attention sees the whole sequence with context parallelism.
+enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all };
+
+constexpr bool is_8bit_or_less(Precision p) { return p >= Precision::fp8; }
+
+/// What is hidden behind compute where there is something to hide it behind.
+struct Overlap {
+  bool tensor = false;     ///< TP collectives pipelined with their GEMMs
+  bool gradients = true;   ///< reduced by bucket during the last backward
+  bool parameters = true;  ///< gathered by bucket during the first forward
+  bool pipeline = true;    ///< sends between stages, where a schedule leaves room: not in 1F1B
+  bool expert = false;     ///< all-to-alls beside another micro-batch's compute
+  bool operator==(const Overlap&) const = default;
+};
+
+/// What ranks are numbered along; experts lie along all but the pipeline.
+enum class Axis : std::uint8_t { tensor, context, data, pipeline };
+using AxisOrder = std::array<Axis, 4>;
+/// Megatron's, fastest first.
+inline constexpr AxisOrder kMegatronOrder = {Axis::tensor, Axis::context, Axis::data,
+                                             Axis::pipeline};
+
+struct Layout {
+  int gpus = 1;
+  int tensor = 1;          ///< TP
+  int context = 1;         ///< CP
+  int pipeline = 1;        ///< PP
+  int virtual_stages = 1;  ///< VPP: model chunks of a stage
+  int expert = 1;          ///< EP
+  int expert_tensor = 1;   ///< TP inside an expert
+  int sequence = 0;        ///< tokens
+  int micro_batch = 1;     ///< sequences
+  int global_batch = 1;    ///< sequences
+  Precision precision = Precision::bf16;
+  Sharding sharding = Sharding::zero1;
+  int shard_group = 0;  ///< hsdp: GPUs that share one copy of the state
+  double bucket = 0;    ///< bytes of gradients that are reduced at a time; 0 = the framework's
+  Recompute recompute = Recompute::automatic;
+  double full_share = 0;                      ///< with lean: layers computed again as a whole, 0..1
+  Schedule schedule = Schedule::one_f_one_b;  ///< interleaved where virtual_stages > 1
+  ContextExchange context_exchange = ContextExchange::ring;
+  bool sequence_parallel = true;
+  AxisOrder order = kMegatronOrder;  ///< fastest first: neighbours share a node
+  bool train_weights = true;         ///< false: adapters only (LoRA), no gradients of the weights
+  Overlap overlap;
+
+  int data() const { return gpus / (tensor * context * pipeline); }  ///< ranks with own data
+  int micro_batches() const { return global_batch / (data() * micro_batch); }
+  /// Ranks that hold the same dense weights: gradients are reduced over them.
+  int dense_replicas() const { return data() * context; }
+  int expert_replicas() const { return data() * context * tensor / (expert * expert_tensor); }
+  /// Ranks over which optimizer state (ZeRO), or all state (FSDP), is cut.
+  int shards(int replicas) const;
+  bool shards_weights() const { return sharding >= Sharding::zero3; }
+  int size(Axis axis) const;
+  /// Ranks from one to the next along an axis.
+  int stride(Axis axis) const;
+  bool sequence_is_sharded() const { return sequence_parallel && tensor > 1; }
+};
+
+/// Throws Error, which says what does not go together and what would.
+void check_layout(const Transformer& model, const Layout& layout);
+
+/// Layers of each chunk of the model, in order: pipeline * virtual_stages of them. What is left
+/// over goes to the middle: the ends have embedding and output as well.
+std::vector<int> layers_of_chunks(const Transformer& model, const Layout& layout);
+
+/// "tp-cp-dp-pp"; "ep" may stand before "dp", inside of which it lies. Throws Error.
+AxisOrder parse_order(std::string_view text);
+std::string to_text(const AxisOrder& order);
+
+std::string_view to_text(Sharding sharding);
+std::string_view to_text(Recompute recompute);
+std::string_view to_text(Precision precision);
+std::string_view to_text(Schedule schedule);
+std::string_view to_text(ContextExchange exchange);
+
+}  // namespace fabricast

@@ -1,0 +1,49 @@
+#pragma once
+// One optimizer step: the parts of layers and collectives, put on streams in the order in which the
+// stages of a pipeline issue them. Replicas and ranks of one TP group do the same at the same time,
+// so each stage stands for all its GPUs.
+
+#include <cstdint>
+#include <vector>
+
+#include "models/training/layers/layer_times.hpp"
+#include "models/training/model/memory.hpp"
+
+namespace fabricast {
+
+/// Of the stage whose kernels take longest, over the whole step. `busy`, `pipeline`, `data` and
+/// `optimizer` add up to the step.
+struct StepBreakdown {
+  int stage = 0;
+  PassTime busy;      ///< kernels and communication inside layers
+  Duration pipeline;  ///< bubble, and waiting for neighbours
+  Duration data;      ///< exposed exchange between replicas, norm of gradients included
+  Duration optimizer;
+  Duration data_hidden;  ///< the rest of that exchange, beside compute
+};
+
+struct StepTime {
+  Duration time;
+  StepBreakdown breakdown;
+  std::size_t tasks = 0;
+};
+
+/// What a stage does for a while; `exchange`: between replicas or with another stage, beside
+/// compute.
+struct StepSpan {
+  enum class What : std::uint8_t { forward, backward, weights, send, optimizer, finish };
+  What what = What::forward;
+  int micro = 0, chunk = 0;
+  int stage = 0;
+  bool exchange = false;
+  int stream =
+      0;  ///< of the stage: compute, between replicas, to the next stage, to the one before
+  Instant start, end;
+};
+
+/// REQUIRES: check_layout() passed, setup.layout.recompute is not automatic. Spans are added to
+/// `spans` unless it is nullptr.
+StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives,
+                   std::vector<StepSpan>* spans = nullptr);
+
+}  // namespace fabricast

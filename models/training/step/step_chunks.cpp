@@ -1,0 +1,67 @@
+#include "models/training/step/step_chunks.hpp"
+
+#include <algorithm>
+
+namespace fabricast {
+
+namespace {
+
+// Adam on a shard reads gradient, master and moments and writes master, moments and the 16-bit
+// copy, fp32 but the copy: 4 + 8 + 8 + 8 + 2.
+constexpr double kOptimizerBytes = 30;
+
+void add_layers(Chunk& chunk, int times, const LayerTime& layer) {
+  chunk.forward += times * layer.forward;
+  chunk.backward += times * layer.backward;
+  chunk.weight += times * layer.weight;
+}
+
+}  // namespace
+
+std::vector<Chunk> make_chunks(const StepSetup& setup, CollectiveTimes& collectives) {
+  const Transformer& m = setup.model;
+  const int dense_layers = m.layers - m.moe_layers();
+  const LayerTime dense = dense_layers > 0 ? layer_time(setup, false, collectives) : LayerTime{};
+  const LayerTime moe = m.experts ? layer_time(setup, true, collectives) : LayerTime{};
+  const std::vector<LocalParameters> parameters = chunk_parameters(m, setup.layout);
+  std::vector<Chunk> out;
+  int at = 0;
+  for (const int layers : layers_of_chunks(m, setup.layout)) {
+    Chunk chunk;
+    chunk.layers = layers;
+    chunk.parameters = parameters[out.size()];
+    const int plain = std::clamp(dense_layers - at, 0, layers);
+    at += layers;
+    add_layers(chunk, plain, dense);
+    add_layers(chunk, layers - plain, moe);
+    out.push_back(chunk);
+  }
+  add_layers(out.front(), 1, embedding_time(setup, collectives));
+  add_layers(out.back(), 1, output_time(setup, collectives));
+  return out;
+}
+
+double optimizer_time(const StepSetup& setup, int stage) {
+  const Layout& l = setup.layout;
+  if (!l.train_weights) return 0;
+  const LocalParameters local = local_parameters(setup.model, l, stage);
+  const double shard = static_cast<double>(local.dense) / l.shards(l.dense_replicas()) +
+                       static_cast<double>(local.expert) / l.shards(l.expert_replicas());
+  return elementwise_time(setup.gpu, kOptimizerBytes * shard);
+}
+
+double least_step_time(const StepSetup& setup, CollectiveTimes& bounds) {
+  const std::vector<Chunk> chunks = make_chunks(setup, bounds);
+  const auto stages = static_cast<std::size_t>(setup.layout.pipeline);
+  double most = 0, before = 0;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    double micro = 0;
+    for (std::size_t c = stage; c < chunks.size(); c += stages)
+      micro += chunks[c].forward.total() + chunks[c].backward.total();
+    most = std::max(most, before + setup.layout.micro_batches() * micro);
+    before += chunks[stage].forward.total();
+  }
+  return most;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,112 @@
+#include "models/training/step/step_contention.hpp"
+
+#include <algorithm>
+
+#include "models/training/calls/rank_groups.hpp"
+#include "models/training/layers/layer_parts.hpp"
+#include "models/training/layers/replica_exchange.hpp"
+
+namespace fabricast {
+
+namespace {
+
+using Exchange = CollectiveTimes::Exchange;
+using Slowdown = CollectiveTimes::Slowdown;
+
+double activation_bytes(const StepSetup& setup) {
+  const Layout& l = setup.layout;
+  return kHalf * l.micro_batch * l.sequence / l.context * setup.model.hidden;
+}
+
+class Slowdowns {
+ public:
+  Slowdowns(StreamGraph& graph, const StepSetup& setup, std::span<const Chunk> chunks,
+            CollectiveTimes& collectives)
+      : graph_(graph), setup_(setup), chunks_(chunks), collectives_(collectives) {}
+
+  void set(bool free_messages) {
+    const ReplicaExchange replicas(setup_, collectives_);
+    const Exchange message = stage_message(setup_, collectives_);
+    const bool sends = setup_.layout.pipeline > 1;
+    if (replicas.happens()) {
+      const Chunk& chunk = largest_chunk();
+      const int pieces = replicas.pieces(chunk.parameters, chunk.layers);
+      const Exchange gather = replicas.gather_call(chunk.parameters, pieces);
+      const Exchange reduce = replicas.reduce_call(chunk.parameters, pieces);
+      for (const Load way : {kSend, kReceive}) {
+        if (!sends) break;
+        pair(kGather, gather, way, message);
+        pair(kReduce, reduce, way, message);
+      }
+      beside_passes(kGather, gather);
+      beside_passes(kReduce, reduce);
+    }
+    if (!sends || !free_messages) return;
+    graph_.slow(kSend, kSend, collectives_.beside(message, message).first);
+    beside_passes(kSend, message);
+  }
+
+ private:
+  void pair(Load a, const Exchange& first, Load b, const Exchange& second) {
+    const Slowdown slow = collectives_.beside(first, second);
+    graph_.slow(a, b, slow.first);
+    graph_.slow(b, a, slow.second);
+  }
+
+  /// Beside passes, whose collectives run now and then.
+  void beside_passes(Load load, const Exchange& call) {
+    for (const Load pass : {kForward, kBackward}) {
+      PassTime all;
+      for (const Chunk& chunk : chunks_) all += pass == kForward ? chunk.forward : chunk.backward;
+      double of_call = 1, of_pass = 1;
+      const auto add = [&](double exposed, double hidden, const Exchange& inside) {
+        if (exposed + hidden <= 0) return;
+        const Slowdown slow = collectives_.beside(call, inside);
+        of_call += std::min(1.0, (exposed + hidden) / all.total()) * (slow.first - 1);
+        of_pass += exposed / all.total() * (slow.second - 1);
+      };
+      const Layout& l = setup_.layout;
+      const double bytes = activation_bytes(setup_);
+      const double copies = setup_.model.experts ? setup_.model.experts->per_token : 0;
+      add(all.tensor, all.tensor_hidden,
+          {l.sequence_is_sharded() ? Collective::all_gather : Collective::all_reduce,
+           tensor_group(l), bytes});
+      add(all.context, all.context_hidden, {Collective::sendrecv, context_pair(l), bytes});
+      add(all.expert, all.expert_hidden,
+          {Collective::alltoall, expert_group(l), bytes * copies / l.tensor});
+      graph_.slow(load, pass, of_call);
+      graph_.slow(pass, load, of_pass);
+    }
+  }
+
+  const Chunk& largest_chunk() const {
+    return *std::max_element(chunks_.begin(), chunks_.end(), [](const Chunk& a, const Chunk& b) {
+      return a.parameters.all() < b.parameters.all();
+    });
+  }
+
+  StreamGraph& graph_;
+  const StepSetup& setup_;
+  std::span<const Chunk> chunks_;
+  CollectiveTimes& collectives_;
+};
+
+}  // namespace
+
+Exchange stage_message(const StepSetup& setup, const CollectiveTimes& collectives) {
+  const Layout& l = setup.layout;
+  Exchange out{Collective::sendrecv, stage_pair(l), activation_bytes(setup)};
+  if (l.sequence_is_sharded()) out.bytes /= l.tensor;
+  if (setup.stages_in_rack) {  // at most a node apart
+    out.group.stride = std::min(out.group.stride, collectives.gpus_per_node());
+    out.group.job = 0;
+  }
+  return out;
+}
+
+void set_slowdowns(StreamGraph& graph, const StepSetup& setup, std::span<const Chunk> chunks,
+                   bool free_messages, CollectiveTimes& collectives) {
+  Slowdowns(graph, setup, chunks, collectives).set(free_messages);
+}
+
+}  // namespace fabricast

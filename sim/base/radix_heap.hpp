@@ -1,0 +1,259 @@
+#pragma once
+// The event queue: a radix heap over integer time. Monotone: nothing is scheduled in the past.
+// Ahuja, Mehlhorn, Orlin, Tarjan: Faster Algorithms for the Shortest Path Problem, JACM 37 (1990).
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/units.hpp"
+
+namespace fabricast {
+
+/// Actor `actor` wants to act at `at`.
+struct Event {
+  Instant at;
+  std::uint32_t actor = 0;
+};
+
+/// Total order of events: (time, round, actor). Round 0 of an instant is what was scheduled before
+/// the instant began; what is scheduled for the running instant while it runs forms the next round.
+/// The order never depends on insertion order, so equal parts of a symmetric system are served
+/// equally wherever they stand.
+///
+/// Time is read as digits of kDigitBits bits. An event waits in the bucket (level, digit): level is
+/// the highest digit in which its time differs from the running instant, digit its value there. It
+/// only ever moves to lower levels: two or three times in practice. Actors that are scheduled for
+/// one instant travel together, in batches behind the first of them: equal parts of a system mostly
+/// act at equal times.
+class RadixHeap {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  /// The running instant: the time of the last event popped.
+  Instant now() const { return {last_}; }
+
+  /// The time of the next event: a search, not for hot paths. REQUIRES: !empty().
+  Instant earliest() const {
+    assert(size_ > 0);
+    if (!between_instants()) return {last_};
+    const auto level = static_cast<unsigned>(std::countr_zero(levels_));
+    const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
+    const std::vector<Waiting>& bucket = buckets_[level * kDigits + digit];
+    return std::min_element(bucket.begin(), bucket.end(),
+                            [](const Waiting& a, const Waiting& b) { return a.at < b.at; })
+        ->at;
+  }
+
+  /// Nothing is left to do in the running round.
+  bool round_ended() const { return round_next_ == round_.size(); }
+  /// Nor in the running instant.
+  bool between_instants() const { return round_ended() && next_round_.empty(); }
+
+  /// Forgets all events; the clock stands at `now`.
+  void restart(Instant now) {
+    *this = {};
+    last_ = now.ps;
+  }
+
+  /// REQUIRES: at >= now(), at >= 0; an actor waits for at most one event.
+  void push(Instant at, std::uint32_t actor) {
+    assert(at.ps >= last_);
+    ++size_;
+    if (at.ps == last_) return join(actor);
+    Recent& recent = recent_of(at);
+    if (recent.at != at) return place({at, actor});
+    Batch* batch = &batches_[recent.batch];
+    if (batch->count == kBatch) batch = &add_batch(recent);
+    batch->actors[batch->count++] = actor;
+  }
+
+  /// REQUIRES: !empty().
+  Event pop() {
+    return pop([](std::uint32_t, unsigned) {});
+  }
+  /// The same. `soon(actor, depth)` hears of actors that come soon, with depths from 0 to 3 the
+  /// nearer they are: what they need can be asked for in time, at each depth what the one before
+  /// has brought the address of.
+  template <class Soon>
+  Event pop(Soon soon) {
+    assert(size_ > 0);
+    if (round_ended()) begin_round(soon);
+    const std::size_t left = round_.size() - round_next_;
+    for (unsigned depth = 0; depth < kDepths; ++depth)
+      if (left > kAhead[depth]) soon(round_[round_next_ + kAhead[depth]], depth);
+    --size_;
+    return {{last_}, round_[round_next_++]};
+  }
+
+ private:
+  static constexpr std::uint32_t kFull = 0;  ///< number of a batch that has no room for anybody
+
+  /// All actors of an instant, or some of them: `actor`, and who is in the batches.
+  struct Waiting {
+    Instant at;
+    std::uint32_t actor = 0;
+    std::uint32_t batch = kFull;  ///< the last one; kFull: there is none
+  };
+  struct alignas(64) Batch {
+    std::uint32_t next = 0;  ///< behind the last one comes the first one
+    std::uint32_t count = 0;
+    std::array<std::uint32_t, 14> actors{};
+  };
+  /// Where those of an instant wait, found by hash of the time. Who is pushed out of it is found no
+  /// more, so that others of that instant wait apart.
+  struct Recent {
+    Instant at{-1};
+    std::uint32_t bucket = 0, place = 0;
+    std::uint32_t batch = kFull;  ///< as theirs
+  };
+  Recent& recent_of(Instant at) {
+    return recent_[static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kRecentBits)];
+  }
+
+  // Out of line: what is rare would cost the rest its registers.
+
+  [[gnu::noinline]] void join(std::uint32_t actor) { next_round_.push_back(actor); }
+
+  [[gnu::noinline]] Batch& add_batch(Recent& recent) {
+    if (free_batch_ == kFull) {
+      free_batch_ = static_cast<std::uint32_t>(batches_.size());
+      batches_.push_back({kFull, 0, {}});
+    }
+    const std::uint32_t number = free_batch_;
+    Batch& batch = batches_[number];
+    free_batch_ = batch.next;
+    batch.count = 0;
+    batch.next = number;
+    if (recent.batch != kFull) std::swap(batch.next, batches_[recent.batch].next);
+    recent.batch = buckets_[recent.bucket][recent.place].batch = number;
+    return batch;
+  }
+
+  /// They act in the next round.
+  void call(const Waiting& waiting) {
+    next_round_.push_back(waiting.actor);
+    if (waiting.batch == kFull) return;
+    Batch& last = batches_[waiting.batch];
+    for (std::uint32_t number = last.next;; number = batches_[number].next) {
+      const Batch& batch = batches_[number];
+      __builtin_prefetch(&batches_[batch.next]);
+      next_round_.insert(next_round_.end(), batch.actors.begin(),
+                         batch.actors.begin() + batch.count);
+      if (number == waiting.batch) break;
+    }
+    std::swap(last.next, free_batch_);
+  }
+
+  /// REQUIRES: later than the running instant.
+  [[gnu::noinline]] void place(Waiting waiting) {
+    const auto difference = static_cast<std::uint64_t>(waiting.at.ps ^ last_);
+    const unsigned level = static_cast<unsigned>(63 - std::countl_zero(difference)) / kDigitBits;
+    const auto digit = static_cast<unsigned>(waiting.at.ps >> (level * kDigitBits)) % kDigits;
+    std::vector<Waiting>& bucket = buckets_[level * kDigits + digit];
+    recent_of(waiting.at) = {waiting.at, level * kDigits + digit,
+                             static_cast<std::uint32_t>(bucket.size()), waiting.batch};
+    bucket.push_back(waiting);
+    digits_[level] |= std::uint64_t{1} << digit;
+    levels_ |= 1u << level;
+  }
+
+  template <class Soon>
+  void begin_round(Soon soon) {
+    if (next_round_.empty()) advance(soon);
+    round_.swap(next_round_);
+    next_round_.clear();
+    round_next_ = 0;
+    if (round_.size() == 1) return;
+    if (!std::is_sorted(round_.begin(), round_.end())) sort_round();
+    for (unsigned depth = 0; depth < kDepths; ++depth)
+      for (std::size_t i = 0; i < std::min(kAhead[depth], round_.size()); ++i)
+        soon(round_[i], depth);
+  }
+
+  /// Moves the clock to the earliest event and spreads its bucket over lower ones.
+  template <class Soon>
+  void advance(Soon soon) {
+    assert(levels_ != 0);
+    const auto level = static_cast<unsigned>(std::countr_zero(levels_));
+    const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
+    digits_[level] &= digits_[level] - 1;
+    if (digits_[level] == 0) levels_ &= levels_ - 1;
+    spread_.swap(buckets_[level * kDigits + digit]);
+    std::int64_t earliest = spread_.front().at.ps;
+    for (const Waiting& waiting : spread_) earliest = std::min(earliest, waiting.at.ps);
+    if (spread_.size() <= kNextSpread) {
+      for (unsigned depth = 1; depth < kDepths; ++depth)
+        for (const Waiting& waiting : spread_) soon(waiting.actor, depth);
+    } else if (spread_.size() <= kFarSpread) {
+      for (const Waiting& waiting : spread_) soon(waiting.actor, 0);
+    }
+    last_ = earliest;
+    for (const Waiting& waiting : spread_) waiting.at.ps == last_ ? call(waiting) : place(waiting);
+    spread_.clear();
+  }
+
+  /// Small rounds: each actor's place is the number of smaller ones, counted without a branch.
+  /// Larger ones: a bit per number between the smallest and the largest actor, if that is not too
+  /// sparse.
+  void sort_round() {
+    const auto [low, high] = std::minmax_element(round_.begin(), round_.end());
+    const std::uint32_t first = *low / 64;
+    const std::size_t words = *high / 64 - first + 1;
+    if (round_.size() <= kRankSortMax) {
+      next_round_.resize(round_.size());
+      for (const std::uint32_t actor : round_) {
+        std::uint32_t place = 0;
+        for (const std::uint32_t other : round_) place += other < actor ? 1 : 0;
+        next_round_[place] = actor;
+      }
+      round_.swap(next_round_);
+      next_round_.clear();
+    } else if (words <= kWordsPerActorMax * round_.size()) {
+      bits_.assign(words, 0);
+      for (const std::uint32_t actor : round_)
+        bits_[actor / 64 - first] |= std::uint64_t{1} << (actor % 64);
+      std::size_t next = 0;
+      for (std::size_t w = 0; w < words; ++w) {
+        for (std::uint64_t word = bits_[w]; word != 0; word &= word - 1) {
+          const auto bit = static_cast<std::uint32_t>(std::countr_zero(word));
+          round_[next++] = (first + static_cast<std::uint32_t>(w)) * 64 + bit;
+        }
+      }
+    } else {
+      std::sort(round_.begin(), round_.end());
+    }
+  }
+
+  static constexpr std::uint32_t kBatch = std::tuple_size_v<decltype(Batch::actors)>;
+  // What is soon, in events: of a round, and of a bucket that is spread. Measured on rings, trees
+  // and all-to-alls of 64 to 2,048 ranks.
+  static constexpr unsigned kDepths = 4;
+  static constexpr std::array<std::size_t, kDepths> kAhead = {16, 12, 8, 4};
+  static constexpr std::size_t kFarSpread = 1024, kNextSpread = 48;
+  static constexpr unsigned kRecentBits = 7;
+  static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
+  static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
+
+  static constexpr unsigned kDigitBits = 4;
+  static constexpr unsigned kDigits = 1u << kDigitBits;
+  static constexpr unsigned kLevels = (64 + kDigitBits - 1) / kDigitBits;
+
+  std::array<std::vector<Waiting>, kLevels * kDigits> buckets_;
+  std::array<std::uint64_t, kLevels> digits_{};  ///< bit d of level l: bucket (l, d) is not empty
+  std::uint32_t levels_ = 0;                     ///< bit l: digits_[l] is not 0
+  std::vector<Waiting> spread_;
+  std::vector<Batch> batches_ = {{kFull, kBatch, {}}};
+  std::uint32_t free_batch_ = kFull;  ///< the one left last
+  std::array<Recent, 1u << kRecentBits> recent_{};
+  std::vector<std::uint32_t> round_, next_round_;
+  std::vector<std::uint64_t> bits_;
+  std::size_t round_next_ = 0;
+  std::size_t size_ = 0;
+  std::int64_t last_ = 0;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,126 @@
+#pragma once
+// Links as servers with a queue in order of arrival: a link is booked for wire_bytes / rate from
+// max(arrival of the first byte, busy until), and bytes pass cut-through. On a link of several
+// lanes the first byte waits only for what is booked beyond the one slice that each other lane
+// carries.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/large_pages.hpp"
+#include "sim/base/stamp.hpp"
+#include "sim/base/units.hpp"
+#include "sim/links/machine.hpp"
+
+namespace fabricast {
+
+/// Costs by bytes: few different sizes are under way at any time.
+struct Cost {
+  std::int64_t bytes = -1;
+  Duration busy;
+  Duration delay;  ///< of a relay: see PostCost; of a link: Link::ahead
+  Bytes wire;
+};
+struct CostTable {
+  static constexpr unsigned kBits = 4;
+  std::array<Cost, 1u << kBits> entries{};
+  std::uint64_t recent = 0;
+
+  Cost& entry(std::int64_t bytes) {
+    if (entries[recent].bytes != bytes) {
+      recent = static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15u >> (64 - kBits);
+    }
+    return entries[recent];
+  }
+};
+
+template <class Stamp>
+class LinkServers {
+ public:
+  struct Link {
+    Stamp free;  ///< busy until
+    Bytes carried;
+    Bytes recent;       ///< the wire bytes it carried last,
+    Duration occupied;  ///< and for how long they occupied it
+    Duration ahead;     ///< of several lanes: how long before `free` one of them is free for these
+    Duration latency;
+    std::uint16_t kind = 0;
+    std::uint16_t in_step = 0;  ///< so many workers in step send over it (WorkerClass)
+    // Scratch of those who book it together, see Executor: of the round with this number,
+    bool is_shared = false;  ///< whether several slices cross it
+    bool differ = false;     ///< whether they differ in size or time; else:
+    bool is_booked = false;
+    std::uint32_t round = 0;
+    std::uint32_t count = 0;  ///< how many
+    Stamp begin;              ///< when they come; once booked, when the link begins with them
+  };
+
+  /// Numbered from 0.
+  std::uint32_t add(LinkSpec spec) {
+    const auto known = std::find_if(kinds_.begin(), kinds_.end(),
+                                    [&](const Kind& kind) { return kind.spec == spec; });
+    Link link;
+    link.latency = spec.latency;
+    link.kind = static_cast<std::uint16_t>(known - kinds_.begin());
+    if (known == kinds_.end()) kinds_.push_back({spec, {}});
+    links_.push_back(link);
+    return static_cast<std::uint32_t>(links_.size() - 1);
+  }
+
+  std::size_t size() const { return links_.size(); }
+  std::size_t memory_bytes() const { return links_.capacity() * sizeof(Link); }
+  const Table<Link>& all() const { return links_; }
+  Link& operator[](std::uint32_t id) { return links_[id]; }
+  const Link& operator[](std::uint32_t id) const { return links_[id]; }
+
+  /// The first byte comes at `head`, the last is not there before `last`; both become when they
+  /// leave the link, its latency not yet passed.
+  [[gnu::always_inline]] void cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
+    if (wire.count == 0) return;
+    const Duration busy = occupied(link, wire);
+    const Stamp begin = later(head, link.free);
+    head = leaves(link, head, begin);
+    link.free = begin.plus(busy, Cause::link);
+    link.carried += wire;
+    last = later(last, link.free);
+  }
+  /// When the first byte leaves that came at `head` and whose bytes are booked from `begin` on.
+  /// REQUIRES: occupied() was asked for them.
+  [[gnu::always_inline]] Stamp leaves(const Link& link, const Stamp& head,
+                                      const Stamp& begin) const {
+    if (link.ahead.ps == 0) return begin;
+    return later(head, begin.plus(link.ahead * -1, Cause::link));
+  }
+
+  /// For how long these bytes occupy the link.
+  [[gnu::always_inline]] Duration occupied(Link& link, Bytes wire) {
+    if (link.recent != wire) {
+      link.recent = wire;
+      const Cost& cost = kinds_[link.kind].cost(wire);
+      link.occupied = cost.busy;
+      link.ahead = cost.delay;
+    }
+    return link.occupied;
+  }
+
+ private:
+  struct Kind {
+    LinkSpec spec;
+    CostTable costs;
+
+    [[gnu::noinline]] const Cost& cost(Bytes wire) {
+      Cost& cost = costs.entry(wire.count);
+      if (cost.bytes == wire.count) return cost;
+      const Duration busy = transfer_time(wire, spec.rate);
+      cost = {wire.count, busy, busy * (spec.lanes - 1), wire};
+      return cost;
+    }
+  };
+
+  Table<Link> links_;
+  std::vector<Kind> kinds_;
+};
+
+}  // namespace fabricast

@@ -1,0 +1,46 @@
+#pragma once
+// What handing a message to the network costs the thread that does it, by the bytes on the wire.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/base/units.hpp"
+
+namespace fabricast {
+
+struct PostCost {
+  Duration post{};   ///< per message
+  Bandwidth rate{};  ///< and the thread touches the wire bytes at this rate; 0 = it does not
+  /// Up to so many hands touch pieces of at least `piece` at the same time; the thread itself is
+  /// one of them.
+  std::int64_t hands = 1;
+  Bytes piece{};
+  /// Messages above `large` cost so much more, and leave so much later without occupying the
+  /// thread: the two ends agree on them first. 0 = there are none.
+  Bytes large{};
+  Duration large_post{}, large_delay{};
+  Bytes tiny{};  ///< messages up to it, unless empty, cost so much more
+  Duration tiny_post{};
+  Bytes copied{};  ///< messages above it that are not large cost so much more
+  Duration copied_post{};
+
+  constexpr bool is_large(Bytes wire) const { return large.count > 0 && wire > large; }
+
+  /// For how long the thread is busy.
+  Duration busy(Bytes wire) const {
+    Duration out = post;
+    if (rate.bytes_per_s > 0 && wire.count > 0) {
+      const std::int64_t pieces =
+          hands == 1 ? 1 : std::max<std::int64_t>(1, (wire.count + piece.count - 1) / piece.count);
+      const std::int64_t share = std::min(pieces, hands);
+      out += transfer_time(Bytes{(wire.count + share - 1) / share}, rate);
+    }
+    if (is_large(wire)) return out + large_post;
+    if (wire.count > 0 && wire <= tiny) out += tiny_post;
+    return wire > copied ? out + copied_post : out;
+  }
+  /// From then until the bytes leave.
+  constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : Duration{}; }
+};
+
+}  // namespace fabricast

@@ -1,0 +1,800 @@
+#include "sim/machines/exchange.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <stdexcept>
+
+#include "sim/base/digest.hpp"
+#include "sim/base/distinct_ways.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr std::int64_t kNoLead = -1, kLeadsDiffer = -2;
+
+Duration copy_time(std::int64_t bytes, Bandwidth rate) {
+  return rate.bytes_per_s > 0 ? transfer_time({bytes}, rate) : Duration{};
+}
+
+}  // namespace
+
+template <class Stamp>
+Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks,
+                          std::uint32_t threads)
+    : own_(std::make_unique<Own>()),
+      schedule_(schedule),
+      queue_(own_->clock),
+      links_(own_->links),
+      blocks_(blocks),
+      threads_(threads),
+      sends_(blocks),
+      receives_(blocks),
+      flights_(blocks),
+      first_part_(blocks + threads) {}
+
+template <class Stamp>
+Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks,
+                          std::uint32_t threads, RadixHeap& clock, LinkServers<Stamp>& links)
+    : schedule_(schedule),
+      queue_(clock),
+      links_(links),
+      blocks_(blocks),
+      threads_(threads),
+      sends_(blocks),
+      receives_(blocks),
+      flights_(blocks),
+      first_part_(blocks + threads) {}
+
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::add_kind(const MessageKind& kind) {
+  kinds_.push_back(kind);
+  return static_cast<std::uint32_t>(kinds_.size() - 1);
+}
+
+/// A stamp of something that happens in the running event.
+template <class Stamp>
+Stamp Exchange<Stamp>::now(Stamp at) const {
+  const std::int64_t behind = queue_.now().ps - at.ps;
+  return behind > 0 ? at.plus({behind}, Cause::latency) : at;
+}
+
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::chunk_count(const ExchangeLane& lane) {
+  const std::int64_t chunks = (lane.bytes.count + lane.chunk.count - 1) / lane.chunk.count;
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(chunks, 1));
+}
+
+template <class Stamp>
+std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chunk) const {
+  return std::min(message.chunk, message.bytes - message.chunk * chunk);
+}
+
+/// Counts chunks, and finds the links that bytes reach with different lead times: latency between
+/// the event that books the link and the arrival. Booking one on arrival can make leads further on
+/// differ, so it goes round until nothing changes; within a round the order of ways counts for
+/// nothing. `joins`: links that are booked so anyway. What is lost reaches the links that follow
+/// far later than what is not.
+template <class Stamp>
+void Exchange<Stamp>::survey(std::vector<bool> joins) {
+  joins_ = std::move(joins);
+  if constexpr (Stamp::kCarried) {
+    for (std::uint32_t link = 0; link < links_.size(); ++link)
+      joins_[link] = joins_[link] || carrier_->takes(link);
+  }
+  DistinctWays ways;
+  chunks_in_all_ = 0;
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    std::uint32_t cursor = 0;
+    while (schedule_.next(block, cursor, batch_)) {
+      for (const ExchangeLane& lane : batch_.sends) {
+        schedule_.way(block, lane, way_);
+        chunks_in_all_ += chunk_count(lane);
+        const std::size_t hops = way_.near.size() + way_.far.size();
+        assert(hops <= UINT8_MAX);
+        hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
+        ways.add(way_.near);
+        ways.add(way_.far);
+      }
+    }
+  }
+  used_.assign(links_.size(), false);
+  std::vector<std::int64_t> leads;
+  for (bool changed = true; changed;) {
+    changed = false;
+    leads.assign(links_.size(), kNoLead);
+    for (std::size_t i = 0; i < ways.count(); ++i) note_leads(ways[i], leads);
+    for (std::uint32_t link = 0; link < links_.size(); ++link) {
+      if (leads[link] == kLeadsDiffer) joins_[link] = changed = true;
+    }
+  }
+}
+
+/// Walks a way.
+template <class Stamp>
+void Exchange<Stamp>::note_leads(std::span<const std::uint32_t> links,
+                                 std::vector<std::int64_t>& leads) {
+  [[maybe_unused]] bool behind_failing = false;
+  std::int64_t lead = 0;
+  const auto end = static_cast<std::uint32_t>(links.size());
+  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
+    next = step_end(links.data(), hop, end);
+    Duration latency;
+    bool is_carried = false;
+    [[maybe_unused]] bool fails = false;
+    if (joins_at(links.data(), hop, next)) lead = 0;
+    for (std::uint32_t i = hop; i != next; ++i) {
+      const std::uint32_t link = links[i] & kLinkBits;
+      used_[link] = true;
+      latency = std::max(latency, links_[link].latency);
+      if constexpr (Stamp::kCarried) is_carried = is_carried || carrier_->takes(link);
+      if constexpr (Stamp::kLossy) fails = fails || failing_.has(link);
+      if (is_carried || joins_[link]) continue;
+      const bool differs = behind_failing || (leads[link] != kNoLead && leads[link] != lead);
+      leads[link] = differs ? kLeadsDiffer : lead;
+    }
+    if (is_carried || joins_at(links.data(), hop, next)) lead = 0;
+    if (!is_carried) lead += latency.ps;
+    behind_failing = behind_failing || fails;
+  }
+}
+
+/// Is a link of the step booked on arrival?
+template <class Stamp>
+bool Exchange<Stamp>::joins_at(const std::uint32_t* hops, std::uint32_t hop,
+                               std::uint32_t end) const {
+  return std::any_of(hops + hop, hops + end,
+                     [this](std::uint32_t link) { return joins_[link & kLinkBits]; });
+}
+
+/// Of a way alone.
+template <class Stamp>
+Duration Exchange<Stamp>::latency(const std::vector<std::uint32_t>& links) const {
+  Duration sum;
+  const auto end = static_cast<std::uint32_t>(links.size());
+  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
+    next = step_end(links.data(), hop, end);
+    Duration step;
+    for (std::uint32_t i = hop; i != next; ++i)
+      step = std::max(step, links_[links[i] & kLinkBits].latency);
+    sum += step;
+  }
+  return sum;
+}
+
+template <class Stamp>
+void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
+  Block& block = blocks_[number];
+  block.end = at;
+  stop_watching(block);
+  if (!schedule_.next(number, block.cursor, batch_)) {
+    if (done_) done_(number, at);
+    return;
+  }
+  assert(batch_.sends.size() <= kLanesMax && batch_.receives.size() <= kLanesMax);
+  block.open = static_cast<std::uint32_t>(batch_.sends.size() + batch_.receives.size() +
+                                          batch_.copies.size());
+  assert(block.open > 0);
+  std::uint32_t lane_number = 0;
+  for (const ExchangeBatch::Copy& copy : batch_.copies) {
+    const Stamp end = at.plus(copy_time(copy.bytes.count, copy.rate), Cause::worker);
+    if constexpr (Stamp::kObserved)
+      observer_->copies(number, lane_number++, {at.ps}, {end.ps}, copy.bytes);
+    lane_done(number, end);
+  }
+  const bool waits = batch_.pooled && block.unacked > 0;
+  lane_number = 0;
+  for (const ExchangeLane& lane : batch_.sends) {
+    const std::uint32_t id = open(number, lane.peer, lane, true);
+    if constexpr (Stamp::kObserved)
+      observer_->opens(id, number, lane.peer, true, lane_number++, {at.ps});
+    messages_[id].sender_free = at;
+    if (messages_[id].relayed && waits) {
+      block.gated_messages[block.gated++] = id;
+    } else {
+      start_send(number, id, at);
+    }
+  }
+  lane_number = 0;
+  for (const ExchangeLane& lane : batch_.receives) {
+    const std::uint32_t id = open(lane.peer, number, lane, false);
+    if constexpr (Stamp::kObserved)
+      observer_->opens(id, number, lane.peer, false, lane_number++, {at.ps});
+    start_receive(id, lane, at);
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::start_send(std::uint32_t block, std::uint32_t id, Stamp at) {
+  Message& message = messages_[id];
+  message.sends = true;
+  message.sender_free = at;
+  if (message.relayed) ++blocks_[block].unacked;
+  arm_sender(id);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at) {
+  Message& message = messages_[id];
+  message.receives = true;
+  message.receiver_free = at;
+  message.receive_rate = lane.rate;
+  message.receive_overhead = kinds_[lane.kind].overhead + lane.extra;
+  message.far_slots = static_cast<std::uint8_t>(lane.slots);
+  message.joint = static_cast<std::uint8_t>(lane.joint);
+  if (message.relayed) {
+    watch(message);
+    message.far.fill(at);
+    arm_poster(id);
+  } else {
+    receive(id);
+  }
+}
+
+/// The message between two blocks: whoever comes first makes it, and leaves it to the other.
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane,
+                                    bool sending) {
+  std::uint32_t id = take_awaited(sending ? from : to, from, to, lane.tag);
+  const bool is_new = id == kNone;
+  if (is_new) id = new_message();
+  Message& message = messages_[id];
+  if (sending) {
+    assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
+    message.send_rate = lane.rate;
+    message.send_overhead = kinds_[lane.kind].overhead + lane.extra;
+    message.near_slots = static_cast<std::uint8_t>(lane.slots);
+    message.sending = sends_.take(from);
+    sends_[message.sending] = id;
+  } else {
+    message.receiving = receives_.take(to);
+    receives_[message.receiving] = id;
+  }
+  if (!is_new) {
+    assert(message.bytes == lane.bytes.count && message.chunk == lane.chunk.count);
+    return id;
+  }
+  message.open = true;
+  message.from = from;
+  message.to = to;
+  message.tag = lane.tag;
+  message.kind = static_cast<std::uint8_t>(lane.kind);
+  message.bytes = lane.bytes.count;
+  message.chunk = lane.chunk.count;
+  message.chunks = chunk_count(lane);
+  std::uint32_t& list = blocks_[sending ? to : from].awaited;
+  message.next_awaited = list;
+  list = id;
+  ExchangeLane sender = lane;
+  sender.peer = to;
+  schedule_.way(from, sender, way_);
+  lay_way(id);
+  return id;
+}
+
+/// The message that the peer has opened already, or kNone.
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::take_awaited(std::uint32_t block, std::uint32_t from,
+                                            std::uint32_t to, std::uint32_t tag) {
+  const auto is_it = [&](const Message& m) { return m.from == from && m.to == to && m.tag == tag; };
+  std::uint32_t* at = &blocks_[block].awaited;
+  while (*at != kNone && !is_it(messages_[*at])) at = &messages_[*at].next_awaited;
+  const std::uint32_t id = *at;
+  if (id != kNone) *at = messages_[id].next_awaited;
+  return id;
+}
+
+/// Gives the message the way that was asked for last.
+template <class Stamp>
+void Exchange<Stamp>::lay_way(std::uint32_t id) {
+  Message& message = messages_[id];
+  message.relayed = way_.relayed;
+  message.send_thread = way_.send_thread;
+  message.receive_thread = way_.receive_thread;
+  message.sender_flag = way_.sender_flag;
+  message.receiver_flag = way_.receiver_flag;
+  message.flush = way_.flush;
+  std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
+  hop = std::copy(way_.near.begin(), way_.near.end(), hop);
+  std::copy(way_.far.begin(), way_.far.end(), hop);
+  message.near_latency = latency(way_.near);
+  message.far_latency = latency(way_.far);
+  message.near_hops = static_cast<std::uint8_t>(way_.near.size());
+  message.hops = static_cast<std::uint8_t>(way_.near.size() + way_.far.size());
+}
+
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::new_message() {
+  if (free_messages_.empty()) {
+    messages_.emplace_back();
+    hops_.resize(hops_.size() + hops_max_);
+    if constexpr (Stamp::kLossy) passed_.resize(hops_.size());
+    return static_cast<std::uint32_t>(messages_.size() - 1);
+  }
+  const std::uint32_t id = free_messages_.back();
+  free_messages_.pop_back();
+  messages_[id] = Message{};
+  if constexpr (Stamp::kLossy)
+    std::fill_n(passed_.begin() + std::ptrdiff_t{id} * hops_max_, hops_max_, Stamp{});
+  return id;
+}
+
+template <class Stamp>
+void Exchange<Stamp>::lane_done(std::uint32_t number, Stamp at) {
+  Block& block = blocks_[number];
+  block.end = later(block.end, at);
+  if (--block.open == 0)
+    queue_.push({std::max(block.end.ps, queue_.now().ps)}, first_actor_ + number);
+}
+
+/// A relayed send has left the send buffers; the last one opens them to the next batch.
+template <class Stamp>
+void Exchange<Stamp>::acknowledged(std::uint32_t number, Stamp at) {
+  Block& block = blocks_[number];
+  block.pool = later(block.pool, at);
+  if (--block.unacked > 0) return;
+  const std::uint32_t gated = block.gated;
+  block.gated = 0;
+  for (std::uint32_t i = 0; i < gated; ++i) {
+    const std::uint32_t id = block.gated_messages[i];
+    start_send(number, id, later(messages_[id].sender_free, block.pool));
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::arm(std::uint32_t number, Part part, Stamp at) {
+  queue_.push({std::max(at.ps, queue_.now().ps)},
+              first_actor_ + first_part_ + number * kParts + static_cast<std::uint32_t>(part));
+}
+
+/// The sender acts when its bytes begin to move.
+template <class Stamp>
+void Exchange<Stamp>::arm_sender(std::uint32_t id) {
+  Message& m = messages_[id];
+  if (m.sender_armed || !m.sends || m.sent == m.chunks || m.sent - m.released == m.near_slots)
+    return;
+  m.sender_armed = true;
+  const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
+  arm(m.sending, Part::sender, now(start).plus(m.send_overhead, Cause::latency));
+}
+
+template <class Stamp>
+void Exchange<Stamp>::act_sender(std::uint32_t id) {
+  Message& m = messages_[id];
+  m.sender_armed = false;
+  const std::int64_t bytes = payload(m, m.sent);
+  const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
+  const Stamp begin = now(start.plus(m.send_overhead, Cause::latency));
+  const Stamp end = begin.plus(copy_time(bytes, m.send_rate), Cause::worker);
+  m.sender_free = end;
+  if constexpr (Stamp::kLossy) failing_.losses().count({end.ps});
+  if constexpr (Stamp::kObserved) {
+    observer_->handles(id, true, {begin.ps - m.send_overhead.ps}, {end.ps}, {bytes});
+    if (!m.relayed) observer_->departs(id, Instant{end.ps} + m.near_latency);
+  }
+  const bool is_last = ++m.sent == m.chunks;
+  if (is_last) lane_done(m.from, end);
+  travel({begin, end, kinds_[m.kind].wire.on_wire({bytes}), id, 0, false});
+  if (!is_last) arm_sender(id);  // else the message may be gone
+}
+
+/// A chunk lies in the sender's slot: its thread may take it once the receiver has posted one.
+template <class Stamp>
+void Exchange<Stamp>::arrive_near(std::uint32_t id, Stamp at) {
+  Message& m = messages_[id];
+  // The flag follows the data: where both go to host memory it adds nothing.
+  const Duration flag = std::max(Duration{}, m.sender_flag - m.near_latency);
+  m.near[m.filled++ % m.near_slots] = at.plus(flag, Cause::latency);
+  arm_relay(id);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::arm_relay(std::uint32_t id) {
+  Message& m = messages_[id];
+  if (m.relay_armed || m.queued == m.filled || m.queued == m.allowed) return;
+  m.relay_armed = true;
+  arm(m.sending, Part::relay,
+      later(m.near[m.queued % m.near_slots], m.far[m.queued % m.far_slots]));
+}
+
+template <class Stamp>
+void Exchange<Stamp>::act_relay(std::uint32_t id) {
+  Message& m = messages_[id];
+  m.relay_armed = false;
+  ++m.queued;
+  enqueue(m.send_thread, 2 * id + 1);
+  arm_relay(id);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::arm_poster(std::uint32_t id) {
+  Message& m = messages_[id];
+  if (m.poster_armed || m.requested == m.chunks || m.requested - m.received == m.far_slots) return;
+  m.poster_armed = true;
+  arm(m.receiving, Part::poster, m.far[m.requested % m.far_slots]);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::act_poster(std::uint32_t id) {
+  Message& m = messages_[id];
+  m.poster_armed = false;
+  ++m.requested;
+  enqueue(m.receive_thread, 2 * id);
+  arm_poster(id);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::enqueue(std::uint32_t number, std::uint32_t job) {
+  Thread& thread = threads_[number];
+  thread.jobs.push_back(job);
+  if (!thread.busy) start_job(number);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::watch(const Message& message) {
+  const Duration poll = kinds_[message.kind].poll;
+  const Watch watch{message.send_thread, message.receive_thread, poll, {poll.ps / message.joint}};
+  Block& block = blocks_[message.to];
+  block.watched[block.watches++] = watch;
+  threads_[watch.send_thread].loop += watch.send;
+  threads_[watch.receive_thread].loop += watch.receive;
+}
+
+template <class Stamp>
+void Exchange<Stamp>::stop_watching(Block& block) {
+  for (; block.watches > 0; --block.watches) {
+    const Watch& watch = block.watched[block.watches - 1];
+    Thread &sender = threads_[watch.send_thread], &receiver = threads_[watch.receive_thread];
+    sender.loop = sender.loop - watch.send;
+    receiver.loop = receiver.loop - watch.receive;
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::start_job(std::uint32_t number) {
+  Thread& thread = threads_[number];
+  const std::uint32_t job = thread.jobs[thread.next];
+  const Message& m = messages_[job / 2];
+  const MessageKind& kind = kinds_[m.kind];
+  const bool is_send = job % 2 != 0;
+  Duration busy{kind.cost.post.ps / m.joint};
+  Stamp ready = m.far[(is_send ? m.posted : m.allowed) % m.far_slots];
+  if (is_send) {
+    ready = later(ready, m.near[m.posted % m.near_slots]);
+    busy = kind.cost.busy(kind.wire.on_wire({payload(m, m.posted)}));
+  }
+  thread.busy = true;
+  ready = ready.plus(thread.wait(), Cause::latency);
+  thread.free = now(later(ready, thread.free)).plus(busy, Cause::latency);
+  if constexpr (Stamp::kObserved) {
+    const Instant end{thread.free.ps}, start{end.ps - busy.ps};
+    observer_->posts(job / 2, number, is_send, start, end,
+                     {payload(m, is_send ? m.posted : m.allowed)});
+  }
+  queue_.push({thread.free.ps}, first_actor_ + static_cast<std::uint32_t>(blocks_.size()) + number);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::act_thread(std::uint32_t number) {
+  Thread& thread = threads_[number];
+  const std::uint32_t job = thread.jobs[thread.next++];
+  const Stamp at = thread.free;
+  thread.busy = false;
+  Message& m = messages_[job / 2];
+  const bool is_send = job % 2 != 0;
+  std::uint32_t chunk = 0;
+  if (is_send) {
+    chunk = m.posted++;
+  } else {
+    m.far[m.allowed++ % m.far_slots] = at.plus(m.far_latency, Cause::latency);
+  }
+  if (thread.next < thread.jobs.size()) {
+    start_job(number);
+  } else {
+    thread.jobs.clear();
+    thread.next = 0;
+  }
+  if (is_send) {
+    const MessageKind& kind = kinds_[m.kind];
+    const Bytes wire = kind.wire.on_wire({payload(m, chunk)});
+    const Stamp sent = at.plus(kind.cost.delay(wire), Cause::latency);
+    if constexpr (Stamp::kObserved) observer_->departs(job / 2, Instant{sent.ps} + m.far_latency);
+    travel({sent, sent, wire, job / 2, m.near_hops, true});
+  } else {
+    arm_relay(job / 2);
+  }
+}
+
+/// Books links up to the next joint, or to the end of the way.
+template <class Stamp>
+void Exchange<Stamp>::travel(Flight flight) {
+  const Message& m = messages_[flight.message];
+  const std::uint32_t end = flight.far ? m.hops : m.near_hops;
+  const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
+  for (const std::uint32_t start = flight.hop; flight.hop != end;) {
+    const std::uint32_t next = step_end(hops, flight.hop, end);
+    if constexpr (Stamp::kCarried) {
+      if (flight.hop == start && hand_over(flight, hops, end)) return;
+    }
+    if (flight.hop != start && joins_at(hops, flight.hop, next)) {
+      const std::uint32_t number = flights_.take(m.from);
+      flights_[number] = flight;
+      return arm(number, Part::flight, flight.first);
+    }
+    const Stamp first = flight.first, last = flight.last;
+    for (; flight.hop != next; ++flight.hop) {
+      const std::uint32_t id = hops[flight.hop] & kLinkBits;
+      Stamp one_first = first, one_last = last;
+      pass(id, flight, one_first, one_last, piece_of(hops[flight.hop], flight.wire));
+      flight.first = later(flight.first, one_first.plus(links_[id].latency, Cause::latency));
+      flight.last = later(flight.last, one_last.plus(links_[id].latency, Cause::latency));
+    }
+  }
+  if (m.relayed && !flight.far) {
+    arrive_near(flight.message, flight.last);
+  } else {
+    arrive(flight.message, flight.last);
+  }
+}
+
+/// A link carries the chunk; if it is down, later, and what follows in the message after it.
+template <class Stamp>
+void Exchange<Stamp>::pass(std::uint32_t id, const Flight& flight, Stamp& first, Stamp& last,
+                           Bytes wire) {
+  auto& link = links_[id];
+  if constexpr (Stamp::kLossy) {
+    const bool fails = failing_.has(id);
+    Stamp& passed = passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
+    const auto through = failing_.send_again(id, link, first, last, wire, passed);
+    if (!through) links_.cross(link, first, last, wire);
+    const Stamp end = through ? *through : link.free;
+    if (fails) passed = end;
+    if constexpr (Stamp::kObserved) {
+      const Instant begin{through ? first.ps : end.ps - link.occupied.ps};
+      if (wire.count > 0) observer_->books(id, begin, {end.ps});
+    }
+  } else {
+    links_.cross(link, first, last, wire);
+  }
+}
+
+/// Leaves the links that the carrier takes from here on to it, if it takes any.
+template <class Stamp>
+bool Exchange<Stamp>::hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end) {
+  const std::uint32_t begin = flight.hop;
+  while (flight.hop != end && carrier_->takes(hops[flight.hop])) ++flight.hop;
+  if (flight.hop == begin) return false;
+  const Message& m = messages_[flight.message];
+  const auto [way, is_new] = carried_ways_.try_emplace({m.from, m.to, begin}, 0);
+  if (is_new) way->second = carrier_->add_way({hops + begin, std::size_t{flight.hop} - begin});
+  carriage_.put(way->second, flight);
+  carrier_->send(way->second, std::max(queue_.now(), carrier_->now()), flight.wire);
+  return true;
+}
+
+/// Lets the carrier run until its next event is later than the queue's.
+template <class Stamp>
+void Exchange<Stamp>::wait_for_carrier() {
+  const auto on_arrival = [this](std::uint32_t way, Instant at) {
+    Flight flight = carriage_.take(way);
+    set_arrived(flight, carrier_->latency(way), at);
+    travel(flight);
+  };
+  while (!carriage_.empty() &&
+         carrier_->advance(queue_.empty() ? kNever : queue_.earliest(), on_arrival)) {
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::act_flight(std::uint32_t number) {
+  const Flight flight = flights_[number];
+  flights_.give_back(number);
+  travel(flight);
+}
+
+/// A chunk has come to the receiver's slot.
+template <class Stamp>
+void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
+  Message& m = messages_[id];
+  if constexpr (Stamp::kObserved) observer_->arrives(id, {at.ps});
+  const Stamp seen = at.plus(kinds_[m.kind].sync + m.flush, Cause::latency);
+  if (m.relayed) {
+    const Thread& sender = threads_[m.send_thread];
+    m.far[m.arrived++ % m.far_slots] = seen.plus(threads_[m.receive_thread].wait(), Cause::latency);
+    const Stamp freed = at.plus(m.far_latency + sender.wait() + m.sender_flag, Cause::slots);
+    m.near[m.released++ % m.near_slots] = freed;
+    if (m.released == m.chunks) acknowledged(m.from, freed);
+    arm_sender(id);
+  } else {
+    m.near[m.arrived++ % m.near_slots] = seen;
+  }
+  receive(id);
+}
+
+/// The receiving lane takes what has arrived. It shares nothing with others, so it need not wait
+/// for the time to come. The last chunk ends the message.
+template <class Stamp>
+void Exchange<Stamp>::receive(std::uint32_t id) {
+  Message& m = messages_[id];
+  if (!m.receives || m.received == m.arrived) return;
+  while (m.received < m.arrived) {
+    Stamp& slot = m.relayed ? m.far[m.received % m.far_slots] : m.near[m.received % m.near_slots];
+    const Stamp start = later(m.receiver_free, slot).plus(m.receive_overhead, Cause::latency);
+    const Duration copying = copy_time(payload(m, m.received), m.receive_rate);
+    m.receiver_free = start.plus(copying, Cause::worker);
+    if constexpr (Stamp::kLossy) failing_.losses().count({m.receiver_free.ps});
+    if constexpr (Stamp::kObserved) {
+      observer_->handles(id, false, {start.ps - m.receive_overhead.ps}, {m.receiver_free.ps},
+                         {payload(m, m.received)});
+    }
+    const Duration credit = m.relayed ? m.receiver_flag : m.near_latency + kinds_[m.kind].sync;
+    slot = m.receiver_free.plus(credit, Cause::slots);
+    ++m.received;
+    ++chunks_;
+  }
+  if (m.received == m.chunks) {
+    lane_done(m.to, m.receiver_free);
+    m.open = false;
+    sends_.give_back(m.sending);
+    receives_.give_back(m.receiving);
+    free_messages_.push_back(id);
+    ++messages_done_;
+  } else if (m.relayed) {
+    arm_poster(id);
+  } else {
+    m.released = m.received;
+    arm_sender(id);
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::act(std::uint32_t actor) {
+  ++events_;
+  dispatch(actor - first_actor_);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::dispatch(std::uint32_t actor) {
+  if (actor < blocks_.size()) return next_batch(actor, blocks_[actor].end);
+  if (actor < first_part_) return act_thread(actor - static_cast<std::uint32_t>(blocks_.size()));
+  const std::uint32_t number = (actor - first_part_) / kParts;
+  switch (static_cast<Part>((actor - first_part_) % kParts)) {
+    case Part::sender:
+      return act_sender(sends_[number]);
+    case Part::relay:
+      return act_relay(sends_[number]);
+    case Part::poster:
+      return act_poster(receives_[number]);
+    case Part::flight:
+      return act_flight(number);
+  }
+}
+
+/// Which message an actor belongs to; they count from first_part_ here.
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::message_of(std::uint32_t part) const {
+  const std::uint32_t number = part / kParts;
+  switch (static_cast<Part>(part % kParts)) {
+    case Part::poster:
+      return receives_[number];
+    case Part::flight:
+      return flights_[number].message;
+    default:
+      return sends_[number];
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::prefetch_message(std::uint32_t id) const {
+  const Message& message = messages_[id];
+  __builtin_prefetch(&message, 1);
+  __builtin_prefetch(&message.near, 1);
+  __builtin_prefetch(&message.bytes, 1);
+  __builtin_prefetch(&message.from, 1);
+  const std::uint32_t* const hops = hops_.data() + std::size_t{id} * hops_max_;
+  __builtin_prefetch(hops);
+  __builtin_prefetch(hops + hops_max_);
+}
+
+/// Asks for what an actor needs that acts soon: first where to find its message, then the message.
+/// An all-to-all waits for little else. Alone: actors count from 0.
+template <class Stamp>
+void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
+  if (depth > 1) return;
+  const bool is_next = depth == 1;
+  const auto blocks = static_cast<std::uint32_t>(blocks_.size());
+  if (actor < blocks) return;
+  if (actor < first_part_) {
+    const Thread& thread = threads_[actor - blocks];
+    if (!is_next) return __builtin_prefetch(&thread);
+    prefetch_message(thread.jobs[thread.next] / 2);
+    if (thread.next + 1 < thread.jobs.size()) prefetch_message(thread.jobs[thread.next + 1] / 2);
+    return;
+  }
+  const std::uint32_t part = actor - first_part_;
+  if (is_next) return prefetch_message(message_of(part));
+  const std::uint32_t number = part / kParts;
+  switch (static_cast<Part>(part % kParts)) {
+    case Part::poster:
+      return __builtin_prefetch(&receives_[number]);
+    case Part::flight:
+      return __builtin_prefetch(&flights_[number]);
+    default:
+      return __builtin_prefetch(&sends_[number]);
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
+  constexpr std::uint64_t events_per_report = 1 << 20;
+  begin(0, std::vector<bool>(links_.size()), {});
+  for (;;) {
+    if constexpr (Stamp::kCarried) wait_for_carrier();
+    if (queue_.empty()) break;
+    const auto soon = [this](std::uint32_t actor, unsigned depth) __attribute__((always_inline)) {
+      prefetch(actor, depth);
+    };
+    const Event event = queue_.pop(soon);
+    mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
+    act(event.actor);
+    if (events_ % events_per_report == 0 && progress)
+      progress(static_cast<double>(chunks_) / static_cast<double>(chunks_in_all_));
+  }
+  const std::string waiting = stuck();
+  if (!waiting.empty()) throw std::logic_error("the exchange came to a halt: " + waiting);
+}
+
+template <class Stamp>
+std::string Exchange<Stamp>::stuck() const {
+  const auto found = std::find_if(messages_.begin(), messages_.end(),
+                                  [](const Message& message) { return message.open; });
+  if (found == messages_.end()) return "";
+  return "the message of block " + std::to_string(found->from) + " to block " +
+         std::to_string(found->to) + " does not come to an end";
+}
+
+template <class Stamp>
+std::vector<bool> Exchange<Stamp>::uses() {
+  survey(std::vector<bool>(links_.size(), true));  // one round: nothing is left to find
+  return used_;
+}
+
+template <class Stamp>
+void Exchange<Stamp>::begin(std::uint32_t first_actor, const std::vector<bool>& shared,
+                            const std::function<void(std::uint32_t, Stamp)>& done) {
+  first_actor_ = first_actor;
+  done_ = done;
+  survey(shared);
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    if (!blocks_[block].held) next_batch(block, Stamp{});
+  }
+}
+
+template <class Stamp>
+void Exchange<Stamp>::start(std::uint32_t block, Stamp at) {
+  blocks_[block].end = at;
+  queue_.push({std::max(at.ps, queue_.now().ps)}, first_actor_ + block);
+}
+
+template <class Stamp>
+Stamp Exchange<Stamp>::makespan() const {
+  Stamp latest;
+  for (const Block& block : blocks_) latest = later(latest, block.end);
+  return latest;
+}
+
+template <class Stamp>
+std::size_t Exchange<Stamp>::memory_bytes() const {
+  std::size_t bytes = blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
+                      hops_.capacity() * sizeof(std::uint32_t) + sends_.memory_bytes() +
+                      receives_.memory_bytes() + flights_.memory_bytes() + links_.memory_bytes();
+  for (const Thread& thread : threads_) bytes += thread.jobs.capacity() * sizeof(std::uint32_t);
+  return bytes;
+}
+
+template class Exchange<PlainStamp>;
+template class Exchange<CausalStamp>;
+template class Exchange<LossyStamp>;
+template class Exchange<ObservedStamp>;
+template class Exchange<CarriedStamp>;
+
+}  // namespace fabricast

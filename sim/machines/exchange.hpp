@@ -1,0 +1,309 @@
+#pragma once
+// Blocks that exchange messages with many others: the machine of sends and receives, all-to-all and
+// the like. The executor's workers have fixed neighbours; here a block has a new one every round,
+// so what stands between two of them lives only as long as their message.
+//
+// A block serves batches, one after another. The sends, receives and copies of a batch run side by
+// side, each in a lane of its own, and the next batch begins when all lanes are done. A message
+// goes in chunks over a few slots; per chunk a lane is busy for overhead + payload / rate, and the
+// sender's bytes cross the links `near` after the overhead (link_servers.hpp). That is all of a
+// direct message: its slots lie at the receiver.
+//
+// A relayed message has slots on both sides and a thread at each (a server in order of arrival that
+// many messages share). The receiver's thread posts every free slot; the post crosses the network
+// and allows the sender's thread to post the chunk, whose bytes then cross the links `far`. Relayed
+// sends of a batch share the block's send buffers: they wait until all of the batch before have
+// been acknowledged. A thread comes round to all relayed messages under way that are its own once a
+// loop; what happens waits for half a loop on average: posts, a chunk's arrival, its
+// acknowledgement. A message is under way while the receiving block's batch is. Receives posted
+// together cost one post and one look.
+//
+// Links that bytes reach with different lead times are booked on arrival, by an event of their own;
+// others ahead. Exact and deterministic, like the executor. Links lose chunks only where an Outage
+// says so (a lossy stamp): a chunk is sent again from there, and those behind it in its message
+// follow it.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/block_numbers.hpp"
+#include "sim/base/radix_heap.hpp"
+#include "sim/base/stamp.hpp"
+#include "sim/base/units.hpp"
+#include "sim/links/carrier.hpp"
+#include "sim/links/failing_links.hpp"
+#include "sim/links/link_servers.hpp"
+#include "sim/links/post_cost.hpp"
+#include "sim/links/wire_format.hpp"
+#include "sim/machines/exchange_observer.hpp"
+#include "sim/machines/guest.hpp"
+
+namespace fabricast {
+
+/// What messages of one kind have in common.
+struct MessageKind {
+  WireFormat wire;
+  Duration overhead;  ///< of a lane per chunk, before its bytes move
+  Duration sync;      ///< from the arrival of the last byte to the chunk seen
+  PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
+  Duration poll;      ///< relayed: a thread looks so long at a message under way, once a loop
+};
+
+/// One end of a message. Both ends agree on bytes, chunk, kind and tag.
+struct ExchangeLane {
+  std::uint32_t peer = 0;  ///< block
+  Bytes bytes, chunk;
+  std::uint32_t kind = 0;   ///< index of add_kind()
+  std::uint32_t slots = 1;  ///< chunks in flight on this side; of a direct message the sender says
+  Bandwidth rate;           ///< payload per second; 0 = takes no time
+  Duration extra;           ///< of this end, besides the kind's overhead
+  std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
+  std::uint32_t joint = 1;  ///< relayed receives: so many are posted together
+};
+
+struct ExchangeBatch {
+  struct Copy {  ///< from a block to itself
+    Bytes bytes;
+    Bandwidth rate;
+  };
+  std::vector<ExchangeLane> sends, receives;
+  std::vector<Copy> copies;
+  bool pooled = true;  ///< relayed sends wait for those of the batch before
+};
+
+/// Links in order, and what a relayed message needs besides.
+struct ExchangeWay {                // marks allowed, see machine.hpp
+  std::vector<std::uint32_t> near;  ///< from the sending lane to the slots
+  bool relayed = false;
+  std::vector<std::uint32_t> far;  ///< from there to the receiver's slots
+  std::uint32_t send_thread = 0, receive_thread = 0;
+  Duration sender_flag, receiver_flag;  ///< between a lane and its thread, one way
+  Duration flush;  ///< from the arrival of the last byte, beside the kind's sync
+};
+
+/// Pure functions, so that memory does not grow with the number of messages. At any time at most
+/// one message per pair of blocks, direction and tag is under way.
+class ExchangeSchedule {
+ public:
+  virtual ~ExchangeSchedule() = default;
+  /// The batch at `cursor` (starts at 0), and moves the cursor on; false when there is none left.
+  virtual bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const = 0;
+  virtual void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const = 0;
+};
+
+/// Alone, or the guest of an executor; its parties are blocks.
+template <class Stamp>
+class Exchange final : public Guest<Stamp> {
+ public:
+  /// The schedule outlives the exchange.
+  Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks, std::uint32_t threads);
+  /// On the clock and the links of an executor, which outlives it.
+  Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks, std::uint32_t threads,
+           RadixHeap& clock, LinkServers<Stamp>& links);
+  /// Alone; numbered from 0, before run().
+  std::uint32_t add_link(LinkSpec spec) { return links_.add(spec); }
+  std::uint32_t add_kind(const MessageKind& kind);
+  /// Chunks cross the links that `carrier` takes with it; it outlives the run. Before run().
+  void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
+  /// Tells `observer`, who outlives the run, of everything.
+  void watch(ExchangeObserver& observer) requires(Stamp::kObserved) { observer_ = &observer; }
+  /// As of Executor. Before run().
+  void set_outage(std::uint32_t link, Bandwidth rate,
+                  const Outage& outage) requires(Stamp::kLossy) {
+    failing_.set_outage(link, rate, outage);
+  }
+  void set_retry(const Retry& retry) requires(Stamp::kLossy) { failing_.set_retry(retry); }
+  const Losses& losses() const requires(Stamp::kLossy) { return failing_.losses(); }
+
+  /// Alone: until nothing is left to do. `progress` is called now and then with the share done,
+  /// 0..1. Throws std::logic_error naming a message that has only one end.
+  void run(const std::function<void(double)>& progress = {});
+
+  std::vector<bool> uses() override;
+  void hold(std::uint32_t block) override { blocks_[block].held = true; }
+  void begin(std::uint32_t first_actor, const std::vector<bool>& shared,
+             const std::function<void(std::uint32_t, Stamp)>& done) override;
+  void start(std::uint32_t block, Stamp at) override;
+  void act(std::uint32_t actor) override;
+  std::string stuck() const override;
+
+  // Results.
+  Stamp finished(std::uint32_t block) const { return blocks_[block].end; }
+  Stamp makespan() const;
+  std::uint64_t events() const { return events_; }
+  std::uint64_t messages() const { return messages_done_; }  ///< delivered, copies left out
+  std::uint64_t chunks() const { return chunks_; }           ///< received
+  std::uint64_t digest() const { return digest_; }           ///< hash over every event, in order
+  Bytes carried(std::uint32_t link) const { return links_[link].carried; }  ///< wire bytes
+  std::size_t memory_bytes() const;
+
+ private:
+  static constexpr std::uint32_t kSlotsMax = 8, kLanesMax = 8;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  /// What a message adds to the loops of its two threads.
+  struct Watch {
+    std::uint32_t send_thread = 0, receive_thread = 0;
+    Duration send, receive;
+  };
+
+  struct Block {
+    Stamp end;   ///< of the batch, so far
+    Stamp pool;  ///< when the send buffers are free again
+    std::uint32_t cursor = 0;
+    std::uint32_t open = 0;         ///< lanes of the batch
+    std::uint32_t awaited = kNone;  ///< list of messages that only the peer has opened
+    std::uint32_t unacked = 0;      ///< relayed sends that still occupy the send buffers
+    std::uint32_t gated = 0;        ///< relayed sends that wait for them
+    std::uint32_t watches = 0;      ///< receives of the batch that threads look at
+    bool held = false;
+    std::array<std::uint32_t, kLanesMax> gated_messages{};
+    std::array<Watch, kLanesMax> watched{};
+  };
+
+  /// A slot holds one stamp: while full, since when; while free, since when.
+  struct alignas(64) Message {
+    Stamp sender_free, receiver_free;
+    // How many chunks have come so far. Relayed: all; direct: sent, arrived, received, released.
+    std::uint32_t sent = 0, filled = 0, queued = 0, posted = 0, arrived = 0, received = 0;
+    std::uint32_t released = 0;                ///< near slots
+    std::uint32_t requested = 0, allowed = 0;  ///< far slots: queued at the thread, at the sender
+    std::uint32_t chunks = 0;
+    std::uint8_t near_slots = 0, far_slots = 0, near_hops = 0, hops = 0;
+    std::uint8_t kind = 0;
+    std::uint8_t joint = 1;
+    bool relayed = false;
+    bool sends = false, receives = false;  ///< the batch of that end has begun
+    bool sender_armed = false, relay_armed = false, poster_armed = false;
+    bool open = false;
+    std::array<Stamp, kSlotsMax> near{}, far{};  ///< slots of the two sides; direct: near only
+    std::int64_t bytes = 0, chunk = 0;
+    Bandwidth send_rate, receive_rate;
+    Duration send_overhead, receive_overhead;
+    Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
+    std::uint32_t from = 0, to = 0;
+    std::uint32_t send_thread = 0, receive_thread = 0;
+    std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
+    std::uint32_t tag = 0;
+    std::uint32_t sending = 0, receiving = 0;  ///< its number at the two ends that have opened it
+  };
+
+  struct Flight {  ///< a chunk on its way
+    Stamp first;   ///< when its first byte comes to the next link
+    Stamp last;    ///< when its last byte can be there at the earliest
+    Bytes wire;
+    std::uint32_t message = 0;
+    std::uint32_t hop = 0;
+    bool far = false;
+  };
+
+  struct Thread {
+    Stamp free;
+    std::vector<std::uint32_t> jobs;  ///< 2 * message + (1: send, 0: post a slot)
+    std::size_t next = 0;
+    Duration loop;  ///< over all that it watches
+    bool busy = false;
+
+    Duration wait() const { return {loop.ps / 2}; }  ///< on average
+  };
+
+  /// Actors, from first_actor_ on: blocks, threads, then four for every number: two of what a block
+  /// sends, one of what it receives, one of the flights of what it sends.
+  enum class Part : std::uint32_t { sender, relay, poster, flight };
+  static constexpr std::uint32_t kParts = 4;
+
+  struct Own {
+    RadixHeap clock;
+    LinkServers<Stamp> links;
+  };
+
+  void survey(std::vector<bool> joins);
+  void note_leads(std::span<const std::uint32_t> links, std::vector<std::int64_t>& leads);
+  bool joins_at(const std::uint32_t* hops, std::uint32_t hop, std::uint32_t end) const;
+  Duration latency(const std::vector<std::uint32_t>& links) const;
+  void next_batch(std::uint32_t block, Stamp at);
+  std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
+  std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to,
+                             std::uint32_t tag);
+  std::uint32_t new_message();
+  void lay_way(std::uint32_t id);
+  std::uint32_t message_of(std::uint32_t part) const;
+  // Inlined: GCC drops calls of a function that does nothing but prefetch.
+  [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_message(std::uint32_t id) const;
+  void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
+  void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
+  void lane_done(std::uint32_t block, Stamp at);
+  void acknowledged(std::uint32_t block, Stamp at);
+  void arm(std::uint32_t number, Part part, Stamp at);
+  void arm_sender(std::uint32_t id);
+  void arm_relay(std::uint32_t id);
+  void arm_poster(std::uint32_t id);
+  void dispatch(std::uint32_t actor);
+  void act_sender(std::uint32_t id);
+  void act_relay(std::uint32_t id);
+  void act_poster(std::uint32_t id);
+  void act_flight(std::uint32_t number);
+  void enqueue(std::uint32_t thread, std::uint32_t job);
+  void watch(const Message& message);
+  void stop_watching(Block& block);
+  void start_job(std::uint32_t thread);
+  void act_thread(std::uint32_t thread);
+  void travel(Flight flight);
+  [[gnu::always_inline]] inline void pass(std::uint32_t id, const Flight& flight, Stamp& first,
+                                          Stamp& last, Bytes wire);
+  bool hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end);
+  void wait_for_carrier();
+  void arrive_near(std::uint32_t id, Stamp at);
+  void arrive(std::uint32_t id, Stamp at);
+  void receive(std::uint32_t id);
+  static std::uint32_t chunk_count(const ExchangeLane& lane);
+  std::int64_t payload(const Message& message, std::uint32_t chunk) const;
+  Stamp now(Stamp at) const;
+
+  std::unique_ptr<Own> own_;  ///< alone
+  const ExchangeSchedule& schedule_;
+  RadixHeap& queue_;
+  LinkServers<Stamp>& links_;
+  std::vector<MessageKind> kinds_;
+  std::vector<Block> blocks_;
+  std::vector<Thread> threads_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> free_messages_;
+  std::vector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
+  std::uint32_t hops_max_ = 0;
+  BlockNumbers<std::uint32_t> sends_, receives_;  ///< messages, by their number at an end
+  BlockNumbers<Flight> flights_;                  ///< of what a block sends
+  std::vector<bool> joins_;                       ///< by link: booked on arrival
+  std::vector<bool> used_;
+  ExchangeBatch batch_;
+  ExchangeWay way_;
+  std::function<void(std::uint32_t, Stamp)> done_;
+  // Of a lossy stamp:
+  FailingLinks<Stamp> failing_;
+  std::vector<Stamp> passed_;  ///< like hops_: when a failing link was done with the chunk before
+  ExchangeObserver* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
+  // Of a CarriedStamp:
+  Carrier* carrier_ = nullptr;
+  Carriage<Flight> carriage_;
+  /// By sending and receiving block, and the first hop that is carried.
+  std::map<std::array<std::uint32_t, 3>, std::uint32_t> carried_ways_;
+  std::uint32_t first_actor_ = 0;  ///< of the executor's clock
+  std::uint32_t first_part_ = 0;   ///< from there: of the first message's sender
+  std::uint64_t events_ = 0, messages_done_ = 0, chunks_ = 0, chunks_in_all_ = 0;
+  std::uint64_t digest_ = 0xcbf29ce484222325u;
+};
+
+extern template class Exchange<PlainStamp>;
+extern template class Exchange<CausalStamp>;
+extern template class Exchange<LossyStamp>;
+extern template class Exchange<ObservedStamp>;
+extern template class Exchange<CarriedStamp>;
+
+}  // namespace fabricast

@@ -1,0 +1,438 @@
+#pragma once
+// Workers, connections with slots, and links: the machine that runs a collective.
+//
+// A worker runs a program. Between two workers stands a connection with a fixed number of slots; a
+// sender stalls when none is free, a receiver when none is full. A slice starts when the worker is
+// free, its input slots are full and its output slots are free. The worker is then busy for
+//     overhead(connection) + payload / copy_rate(worker class)
+// Its bytes enter the first link of the path after the overhead. A link is a server with a queue in
+// order of arrival: it is booked for wire_bytes / rate from max(arrival of the first byte,
+// busy_until), and bytes pass cut-through. Of several that come in one round of an instant
+// the sender with the least number goes first, or, where their connections share, none of them
+// (sharing.cpp). Where ways of different latency join, a link is booked when the
+// first byte comes, by an event that counts for nobody; elsewhere links are booked ahead when the
+// slice starts. The slot is full at the receiver at
+//     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
+// and an input slot is free again at the sender one credit latency after the worker's end. A
+// primitive without outputs books no link; that of a worker in step keeps one idle (WorkerClass).
+// A step of a path can be several links wide (multicast, in-switch reduction): they are booked side
+// by side, and the slowest counts.
+//
+// A relay is a worker that copies nothing: it hands every slice on, unchanged, after its thread (a
+// server of many relays, with a queue as that of a link) has been busy for the post. Its input slot
+// is free again when the far end has acknowledged the slice.
+//
+// Exact and deterministic: times are integers, events are totally ordered (radix_heap.hpp), nothing
+// depends on addresses. One event is one slice of one worker or relay. No globals: executors can
+// run side by side. Links lose slices only where an Outage says so (LossyStamp). Links can be left
+// to another rung (CarriedStamp, carrier.hpp). Not modelled here: shares of a link among slices
+// that come one after another, memory traffic.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/distinct_ways.hpp"
+#include "sim/base/large_pages.hpp"
+#include "sim/base/radix_heap.hpp"
+#include "sim/base/stamp.hpp"
+#include "sim/base/units.hpp"
+#include "sim/links/carrier.hpp"
+#include "sim/links/failing_links.hpp"
+#include "sim/links/link_servers.hpp"
+#include "sim/links/machine.hpp"
+#include "sim/links/outage.hpp"
+#include "sim/links/program.hpp"
+#include "sim/machines/guest.hpp"
+#include "sim/machines/observer.hpp"
+
+namespace fabricast {
+
+template <class Stamp>
+class Executor final : public Machine {
+ public:
+  // Building; see Machine. REQUIRES: nothing runs yet.
+  std::uint32_t add_link(LinkSpec spec) override;
+  std::uint32_t add_thread() override;
+  void set_multimem(MultimemWire wire) override { multimem_ = wire; }
+  std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
+  std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
+                          std::uint32_t copies) override;
+  std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
+  std::uint32_t add_relay_class(const RelayClass& relay_class) override;
+  void connect(const ConnectionSpec& spec) override;
+  std::uint32_t workers() const override { return static_cast<std::uint32_t>(workers_.size()); }
+
+  /// Tells `observer`, who outlives the run, of everything. REQUIRES: an ObservedStamp.
+  void watch(Observer& observer) requires(Stamp::kObserved) { observer_ = &observer; }
+
+  /// While the link, which has this rate, is down, it loses what it carries. Lost slices are sent
+  /// again from where they were lost, and hold up what follows them on their connection only. One
+  /// that is given up never arrives. REQUIRES: a lossy stamp, nothing runs yet.
+  void set_outage(std::uint32_t link, Bandwidth rate,
+                  const Outage& outage) requires(Stamp::kLossy) {
+    failing_.set_outage(link, rate, outage);
+  }
+  void set_retry(const Retry& retry) requires(Stamp::kLossy) { failing_.set_retry(retry); }
+  const Losses& losses() const requires(Stamp::kLossy) { return failing_.losses(); }
+
+  /// Slices cross the links that `carrier` takes with it; it outlives the run. REQUIRES: nothing
+  /// runs yet.
+  void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
+  /// From this event on looks for states that repeat themselves, and jumps over whole periods of
+  /// them: exact, but the digest then covers the jump, not the events in it. REQUIRES: a
+  /// PlainStamp. No effect on machines too large to keep a copy of, with gates or with a guest.
+  void set_fast_forward(std::uint64_t first_event) requires(Stamp::kRepeats) {
+    first_look_ = first_event;
+  }
+  std::uint64_t events_skipped() const { return events_skipped_; }
+  /// The clock and the links, for a guest that outlives the run.
+  RadixHeap& queue() { return queue_; }
+  LinkServers<Stamp>& links() { return links_; }
+  void host(Guest<Stamp>& guest) { guest_ = &guest; }
+  void add_gate(const GateSpec& gate);
+
+  /// Until nothing is left to do. `progress` is called now and then with the events so far.
+  /// Throws std::logic_error naming who waits for what when the programs do not fit together.
+  void run(const std::function<void(std::uint64_t)>& progress = {});
+
+  // Results.
+  Stamp finished(std::uint32_t worker) const { return workers_[worker].free; }
+  Stamp makespan() const;  ///< the latest finish of any worker
+  std::uint64_t events() const { return events_; }
+  std::uint64_t digest() const { return digest_; }  ///< hash over every event, in order
+  Bytes carried(std::uint32_t link) const { return links_[link].carried; }  ///< wire bytes
+  std::size_t memory_bytes() const;  ///< of workers, connections, slots and links
+
+ private:
+  struct Worker;
+  struct Connection;
+
+  void lay_path(std::span<const std::uint32_t> path, bool shares);
+  void seal();
+  // Inlined: GCC drops calls of a function that does nothing but prefetch.
+  [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, unsigned depth) const;
+  Stamp& slot(Connection& connection, std::uint32_t i);
+  bool fetch(Worker& worker);
+  // Most workers have one input and one output: they get a version of the hot path of their own.
+  template <bool kSingle>
+  const Stamp* ready(const Worker& worker);
+  template <bool kSingle, class Visit>
+  bool all_inputs(const Worker& worker, Visit visit);
+  template <bool kSingle, class Visit>
+  bool all_outputs(const Worker& worker, Visit visit);
+  template <bool kSingle>
+  Duration overhead(const Worker& worker);
+  void arm(std::uint32_t id);
+  void act(std::uint32_t id, Instant now);
+  template <bool kSingle>
+  void act_worker(Worker& worker, Stamp start);
+  using Link = typename LinkServers<Stamp>::Link;
+  const Connection& first_output(const Worker& worker) const;
+  Link& first_link(const Connection& output) { return links_[hops_[output.path + 1] & kLinkBits]; }
+  void count_in_step();
+  void hold(Worker& worker, Stamp start, Duration busy);
+  struct Post;
+  void act_relay(std::uint32_t id, Stamp start);
+  void post(const Post& post, Stamp end, bool alone);
+  void show_post(const Post& post, Stamp begin, Stamp end) const;
+  struct Flight;
+  struct Leg;
+  struct Piece;
+  struct Share;
+  struct Behind;
+  std::vector<bool> joints() const;
+  void lay_legs();
+  bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
+  void mark_behind_outages(std::vector<bool>& joins) const;
+  [[gnu::always_inline]] inline void send(Connection& connection, std::uint32_t slot, Stamp first,
+                                          Stamp last, Bytes wire, bool alone);
+  [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
+                                            std::uint32_t end, Stamp& first, Stamp last,
+                                            Bytes wire);
+  Stamp carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
+  [[gnu::always_inline]] inline void pass(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
+  [[gnu::always_inline]] inline std::uint32_t take_slot(Connection& connection);
+  Piece piece_of_slot(const Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
+                      Bytes wire) const;
+  /// What a link of a path, with its marks, carries of a slice.
+  Bytes on_link(std::uint32_t marked, Bytes wire) const {
+    return is_multimem(marked) ? multimem_(wire) : piece_of(marked, wire);
+  }
+  void pass_one(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
+  void cross(Piece& piece);
+  void finish(const Piece& piece);
+  [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot, Stamp last);
+  // Servers and those who come to them in one round; see sharing.cpp. What is inline stays there.
+  void settle();
+  void settle_posts();
+  [[gnu::always_inline]] inline void settle_pieces();
+  [[gnu::always_inline]] inline bool settle_step();
+  [[gnu::always_inline]] inline bool come(const Piece& piece);
+  [[gnu::always_inline]] inline void go(Behind& behind);
+  [[gnu::always_inline]] inline void start_round();
+  [[gnu::always_inline]] inline void add_claim(std::uint32_t id, std::uint32_t& share_of_link,
+                                               std::uint32_t who, Stamp head, Duration occupied,
+                                               std::int64_t times, Bytes wire);
+  [[gnu::always_inline]] inline void serve(Share& share, Stamp& free);
+  void enqueue(std::uint32_t leg, const Flight& flight);
+  void arm_leg(std::uint32_t leg);
+  void act_leg(std::uint32_t leg);
+  bool is_carried(std::uint32_t hop) const;
+  void wait_for_carrier();
+  void arrived(std::uint32_t way, Instant at);
+  [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
+  void release(Connection& connection, Stamp at);
+  ObservedSlice slice_of(Worker& worker, Stamp start, std::uint32_t payload);
+  ObservedWait wait_of(Worker& worker, Stamp start);
+  void show_departure(const Connection& connection, std::uint32_t slot, Stamp end) const;
+  void show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const;
+  Duration latency(const Connection& connection) const;
+  std::uint32_t id_of(const Worker& worker) const {
+    return static_cast<std::uint32_t>(&worker - workers_.data());
+  }
+  std::uint32_t id_of(const Connection& connection) const {
+    return static_cast<std::uint32_t>(&connection - connections_.data());
+  }
+  std::string stuck();
+  [[gnu::always_inline]] inline std::uint32_t step(
+      const std::function<void(std::uint64_t)>& progress);
+  void pause(const std::function<void(std::uint64_t)>& progress);
+
+  // Fast-forward; see fast_forward.cpp.
+  struct State;
+  void watch_somebody();
+  void look();
+  struct Kept;
+  void save(Kept& kept, std::uint64_t print);
+  Instant floor() const;
+  std::uint64_t fingerprint() const;
+  bool repeats(const State& was) const;
+  bool repeats(const State& was, Instant floor, std::uint32_t connection) const;
+  std::uint64_t periods_ahead(const State& was) const;
+  void jump(const State& was, std::uint64_t periods);
+  void shut_gates();
+  void welcome();
+  void open_gates();
+  [[gnu::noinline]] void ended(std::uint32_t worker);
+  void ended(std::uint32_t gate, Stamp at);
+  void open(std::uint32_t gate);
+  [[gnu::noinline]] void act_other(std::uint32_t actor);
+
+  // The hot state of a worker is one cache line, that of a connection with four slots another; what
+  // many of them have in common stands once in tables that stay in the nearest cache.
+
+  [[gnu::noinline]] static void price(Cost& cost, const WorkerClass& kind, std::int64_t payload);
+  [[gnu::noinline]] static void price(Cost& cost, const RelayClass& kind, std::int64_t payload);
+
+  static constexpr std::uint32_t kNearSlots = 4;
+  /// Workers whose state no near cache holds: then it pays to ask for it ahead of time.
+  static constexpr std::size_t kLarge = 32768;
+
+  /// A slice on its way.
+  struct Flight {
+    Stamp first;  ///< when its first byte comes to the next link
+    Stamp last;   ///< when its last byte can be there at the earliest
+    Bytes wire;
+    std::uint32_t slot = 0;
+    std::uint32_t next = 0;  ///< on the same leg; of those that are free
+  };
+
+  /// A slice that has set out, on the links up to the next leg.
+  struct Piece {
+    Stamp first, last;  ///< as those of a Flight, for the link at `hop`
+    Bytes wire;
+    std::uint32_t connection = 0;
+    std::uint32_t hop = 0, hop_end = 0;
+    std::uint32_t next_leg = 0;  ///< kNobody: there is none
+    std::uint16_t copies = 1;
+    std::uint8_t slot = 0;
+    bool wide = false;
+  };
+  /// Of a piece, behind the links of one step.
+  struct Behind {
+    std::uint32_t piece = 0;
+    Stamp first, last;
+  };
+  /// What a relay posts.
+  struct Post {
+    std::uint32_t relay = 0, slot = 0;
+    Stamp start;
+    Cost cost;  ///< of the slice
+  };
+  /// Those who come to one link at one time, where not all come at one time or with as much.
+  struct Share {
+    std::uint32_t link = 0;
+    std::uint32_t later = 0;  ///< share of the same link; kNobody: none
+    Stamp head, begin;
+    std::int64_t total = 0;  ///< ps
+  };
+  struct Claim {
+    std::uint32_t who = 0;  ///< in behind_
+    std::uint32_t share = 0;
+    std::int64_t occupied = 0;  ///< ps, of each
+    std::int64_t times = 1;     ///< so many come together
+    Bytes wire;
+  };
+
+  /// The rest of a path from a link on where ways join: there a slice books links when it arrives,
+  /// by an event of its own. What follows one link in another's wake arrives in the order of
+  /// departure, so links up to the next joint are booked at once.
+  struct Leg {
+    std::uint32_t connection = 0;
+    std::uint32_t hop = 0, hop_end = 0;  ///< in hops_
+    std::uint32_t head = 0, tail = 0;    ///< in flights_, of those that wait
+    std::uint16_t waiting = 0;
+    bool last = false;  ///< of its path; the next leg has the next number
+  };
+
+  /// A slot holds one stamp: while full, since when; while free, since when.
+  struct alignas(64) Connection {
+    std::array<Stamp, kNearSlots> near_slots{};
+    std::uint32_t from = 0, to = 0;
+    std::uint32_t far_slots = 0;  ///< index in far_slots_ of slot number kNearSlots
+    std::uint32_t payload = 0;    ///< index in slot_payload_ of slot 0, when sized
+    std::uint32_t path = 0;       ///< index in hops_: the number of links, then the links
+    std::uint8_t slots = 0, next_fill = 0, next_drain = 0;
+    std::uint8_t in_flight = 0;  ///< slots that the sender may not fill
+    std::uint8_t full = 0;       ///< of these, slots that the receiver may drain
+    std::uint8_t kind = 0;
+    bool sized = false;   ///< slots remember their payload: a relay reads it
+    bool legged = false;  ///< its path has legs, see first_leg_
+    bool wide = false;    ///< its path has steps of several links, or links with pieces
+    bool from_relay = false;
+    bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
+  };
+  struct ConnectionKind {
+    Duration overhead, sync, credit, ack;
+    std::uint32_t copies = 1;
+    bool shares = false;
+    bool operator==(const ConnectionKind&) const = default;
+  };
+
+  struct alignas(64) Worker {
+    Stamp free;
+    Cursor cursor;
+    Role role;                          ///< a relay: lane is its thread
+    std::uint32_t left = 0, slice = 0;  ///< bytes of the current chunk
+    std::uint32_t in = 0, out = 0;
+    std::uint32_t first_in = 0;
+    std::uint32_t first_out = 0;  ///< one output: its connection; more: index in out_connections_
+    std::uint16_t slices_left = 0;
+    std::uint16_t kind = 0;  ///< index of its class
+    std::uint16_t program = 0;
+    std::uint8_t ins = 0, outs = 0;
+    std::uint8_t copies = 1;  ///< of a relay, on its thread
+    bool relay = false;
+    bool single = false;  ///< at most one input and one output
+    bool done = false;
+    bool waits = false;    ///< for a gate, at the start
+    bool in_step = false;  ///< with the others that send over the first link of its first output
+  };
+
+  struct Thread {
+    Stamp free;
+    // Scratch of those who share it in the round with this number:
+    std::uint32_t round = 0;
+    Duration total;  ///< of all their posts
+    Stamp begin;     ///< of these
+    Stamp shown;     ///< so far, one after another
+  };
+
+  /// Paths and where in hops_ each begins.
+  struct Paths {
+    DistinctWays ways;
+    std::vector<std::uint32_t> begin;
+  };
+
+  /// What a running machine is, between two instants. The queue follows from it.
+  struct State {
+    Instant now, floor;  ///< nothing that happens from now on asks for a time before the floor
+    std::uint64_t events = 0;
+    std::uint64_t fingerprint = 0;
+    Table<Worker> workers;
+    Table<Connection> connections;
+    Table<Stamp> far_slots;
+    Table<std::int64_t> slot_payload;
+    Table<Leg> legs;
+    Table<Flight> flights;
+    Table<typename LinkServers<Stamp>::Link> links;
+    std::vector<Thread> threads;
+  };
+
+  /// One to compare others with.
+  struct Kept {
+    std::unique_ptr<State> state;
+    std::uint64_t looks = 0, looks_max = 0, comparisons = 0;
+  };
+
+  Table<Worker> workers_;
+  Table<Connection> connections_;         ///< sorted by receiver: a worker's inputs are neighbours
+  Table<std::uint32_t> out_connections_;  ///< of workers with several
+  Table<Stamp> far_slots_;
+  Table<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
+  Table<std::uint32_t> hops_;
+  std::vector<std::uint8_t> times_;  ///< by hop: its link is crossed so many times at once
+  Table<Leg> legs_;                  ///< leg i is actor workers_.size() + i
+  Table<std::uint32_t> first_leg_;   ///< by connection; empty when there are no legs
+  Table<Flight> flights_;            ///< of all legs: few are on their way, and share few places
+  static constexpr std::uint32_t kNoFlight = UINT32_MAX;
+  std::uint32_t free_flight_ = kNoFlight;  ///< the one left last
+  std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared
+  std::vector<ConnectionKind> connection_kinds_;
+  LinkServers<Stamp> links_;
+  MultimemWire multimem_;
+  std::vector<Thread> threads_;
+  std::vector<const Program*> programs_;
+  std::vector<WorkerClass> worker_classes_;
+  std::vector<RelayClass> relay_classes_;
+  std::vector<CostTable> worker_costs_, relay_costs_;
+  RadixHeap queue_;
+  bool alone_ = false;         ///< who acts is all of its round
+  std::vector<Piece> pieces_;  ///< of the running round
+  std::vector<Post> posts_;
+  std::vector<Share> shares_;
+  std::vector<Claim> claims_;
+  std::vector<Behind> behind_;  ///< of pieces that share links
+  std::uint32_t round_ = 0;
+  bool is_large_ = false;
+  std::uint64_t events_ = 0;
+  std::uint64_t digest_ = 0xcbf29ce484222325u;
+  FailingLinks<Stamp> failing_;  ///< of a lossy stamp
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+  std::uint64_t first_look_ = UINT64_MAX;  ///< event
+  std::uint32_t watched_ = kNobody;        ///< worker whose slices are the moments to look
+  std::uint64_t events_skipped_ = 0;
+  std::array<Kept, 2> kept_;  ///< one for twice as long each time, one for short
+  /// A gate, and who of those it waits for has yet to end.
+  struct Gate {
+    GateSpec spec;
+    std::size_t awaited = 0;
+    Stamp latest;
+  };
+  static constexpr std::uint32_t kNoGate = UINT32_MAX;
+  std::vector<Gate> gates_;
+  std::vector<std::uint32_t> holds_up_;  ///< by worker: the gate that waits for it
+  std::map<std::uint32_t, std::uint32_t> guests_hold_up_;
+  Guest<Stamp>* guest_ = nullptr;
+  Observer* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
+  // Of a CarriedStamp:
+  Carrier* carrier_ = nullptr;
+  Carriage<Flight> carriage_;
+  static constexpr std::uint32_t kNoWay = UINT32_MAX;
+  std::vector<std::uint32_t> way_of_leg_, leg_of_way_;
+};
+
+extern template class Executor<PlainStamp>;
+extern template class Executor<CausalStamp>;
+extern template class Executor<LossyStamp>;
+extern template class Executor<ObservedStamp>;
+extern template class Executor<CarriedStamp>;
+
+}  // namespace fabricast

@@ -1,0 +1,251 @@
+// Jumping over what repeats itself. A machine of integer times whose programs go on alike comes,
+// sooner or later, to a state that it was in before, but for a shift in time. Between two instants
+// the queue follows from the state, and the state decides all that comes: if between the states A
+// and B every worker took up primitives that are equal to those it takes up next, then B comes
+// again, as much later. Nothing is taken for likely: all of both states is compared.
+//
+// Whether a state came before is found as Brent finds cycles (An improved Monte Carlo factorization
+// algorithm, BIT 20, 1980): the state kept for comparison is replaced at the 1st, 2nd, 4th, ...
+// look. A second one is replaced every few looks: it finds short periods soon after they begin. A
+// look compares a sample first.
+
+#include <algorithm>
+
+#include "sim/base/digest.hpp"
+#include "sim/machines/executor.hpp"
+
+namespace fabricast {
+namespace {
+
+/// A copy of a state is kept up to this size.
+constexpr std::size_t kStateMax = std::size_t{64} << 20;
+
+constexpr std::uint32_t kSampled = 32;  ///< workers in a fingerprint
+constexpr std::uint64_t kShort = 32;    ///< looks
+
+/// A time that lies before the floor decides nothing any more, whatever it is.
+std::int64_t ahead(std::int64_t ps, Instant floor, Instant now) {
+  return std::max(ps, floor.ps) - now.ps;
+}
+
+std::uint32_t back(std::uint32_t place, std::uint32_t steps, std::uint32_t slots) {
+  return place >= steps ? place - steps : place + slots - steps;
+}
+
+}  // namespace
+
+/// Watches a worker that goes on. Its slices are the moments to look.
+template <class Stamp>
+void Executor<Stamp>::watch_somebody() {
+  if (memory_bytes() > kStateMax || !gates_.empty() || guest_ != nullptr) return;
+  if (watched_ != kNobody && !workers_[watched_].done) return;
+  watched_ = 0;
+  while (watched_ < workers_.size() && (workers_[watched_].relay || workers_[watched_].done))
+    ++watched_;
+  if (watched_ == workers_.size()) watched_ = kNobody;
+}
+
+/// Bytes that queue in front of a joint may ask for a time that has passed.
+template <class Stamp>
+Instant Executor<Stamp>::floor() const {
+  std::int64_t least = queue_.now().ps;
+  for (const Leg& leg : legs_) {
+    std::uint32_t at = leg.head;
+    for (std::uint32_t i = 0; i < leg.waiting; ++i, at = flights_[at].next)
+      least = std::min(least, flights_[at].first.ps);
+  }
+  return {least};
+}
+
+template <class Stamp>
+void Executor<Stamp>::look() {
+  const std::uint64_t print = fingerprint();
+  for (Kept& kept : kept_) {
+    // Comparisons in vain must stay cheap beside the events. Another phase of the period may look
+    // like the one that is kept, one look before it: it must not use up what that needs.
+    if (!kept.state || print != kept.state->fingerprint ||
+        kept.comparisons * workers_.size() > events_ - kept.state->events)
+      continue;
+    ++kept.comparisons;
+    if (!repeats(*kept.state)) continue;
+    const std::uint64_t periods = periods_ahead(*kept.state);
+    if (periods == 0) continue;
+    jump(*kept.state, periods);
+    kept_ = {};
+    break;
+  }
+  // A jump leaves the fingerprint as it is: it is of times from now on.
+  for (Kept& kept : kept_) {
+    if (kept.state && ++kept.looks <= kept.looks_max) continue;
+    const bool is_long = &kept == kept_.data();
+    kept.looks_max = !is_long ? kShort : kept.state ? 2 * kept.looks : 1;
+    if (!is_long) kept.looks = 0;
+    save(kept, print);
+  }
+}
+
+template <class Stamp>
+void Executor<Stamp>::save(Kept& kept, std::uint64_t print) {
+  if (!kept.state) kept.state = std::make_unique<State>();
+  kept.comparisons = 0;
+  State& state = *kept.state;
+  state.now = queue_.now();
+  state.floor = floor();
+  state.events = events_;
+  state.fingerprint = print;
+  state.workers = workers_;
+  state.connections = connections_;
+  state.far_slots = far_slots_;
+  state.slot_payload = slot_payload_;
+  state.legs = legs_;
+  state.flights = flights_;
+  state.links = links_.all();
+  state.threads = threads_;
+}
+
+/// A hash of some times. Equal states have equal ones.
+template <class Stamp>
+std::uint64_t Executor<Stamp>::fingerprint() const {
+  const std::int64_t now = queue_.now().ps;
+  std::uint64_t hash = 0;
+  const std::size_t stride = workers_.size() / kSampled + 1;
+  for (std::size_t i = watched_ % stride; i < workers_.size(); i += stride) {
+    const Worker& worker = workers_[i];
+    const std::int64_t busy = worker.done ? -1 : std::max(worker.free.ps - now, std::int64_t{0});
+    mix_digest(hash, static_cast<std::uint64_t>(busy));
+    mix_digest(hash, worker.slices_left);
+  }
+  return hash;
+}
+
+/// Whether all that decides the future is as it was then, but for the time and the programs.
+template <class Stamp>
+bool Executor<Stamp>::repeats(const State& was) const {
+  const Instant now = queue_.now(), least = floor();
+  const auto same = [&](Stamp a, Stamp b) {
+    return ahead(a.ps, was.floor, was.now) == ahead(b.ps, least, now);
+  };
+  if (least - now != was.floor - was.now) return false;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const Worker &a = was.workers[i], &b = workers_[i];
+    if (a.done != b.done) return false;
+    if (b.done) continue;
+    if (!same(a.free, b.free) || a.left != b.left || a.slice != b.slice || a.in != b.in ||
+        a.out != b.out || a.slices_left != b.slices_left)
+      return false;
+  }
+  for (std::size_t i = 0; i < threads_.size(); ++i)
+    if (!same(was.threads[i].free, threads_[i].free)) return false;
+  for (std::uint32_t i = 0; i < links_.size(); ++i)
+    if (!same(was.links[i].free, links_[i].free)) return false;
+  for (std::uint32_t i = 0; i < connections_.size(); ++i)
+    if (!repeats(was, least, i)) return false;
+  for (std::size_t i = 0; i < legs_.size(); ++i) {
+    const Leg &a = was.legs[i], &b = legs_[i];
+    const Connection& connection = connections_[b.connection];
+    const Connection& before = was.connections[b.connection];
+    if (a.waiting != b.waiting) return false;
+    std::uint32_t x = a.head, y = b.head;
+    for (std::uint32_t k = 0; k < b.waiting; ++k) {
+      const Flight &c = was.flights[x], &d = flights_[y];
+      x = c.next;
+      y = d.next;
+      if (c.first.ps - was.now.ps != d.first.ps - now.ps ||
+          c.last.ps - was.now.ps != d.last.ps - now.ps || c.wire != d.wire ||
+          back(before.next_fill, c.slot, before.slots) !=
+              back(connection.next_fill, d.slot, connection.slots))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Slots are taken in turns: it counts how far one is from the next to be filled.
+template <class Stamp>
+bool Executor<Stamp>::repeats(const State& was, Instant least, std::uint32_t connection) const {
+  const Connection &a = was.connections[connection], &b = connections_[connection];
+  const std::uint32_t slots = b.slots;
+  if (a.in_flight != b.in_flight || a.full != b.full || a.sender_waits != b.sender_waits ||
+      a.receiver_waits != b.receiver_waits ||
+      back(a.next_fill, a.next_drain, slots) != back(b.next_fill, b.next_drain, slots))
+    return false;
+  const auto stamp = [](const Connection& of, const Table<Stamp>& far, std::uint32_t i) {
+    return i < kNearSlots ? of.near_slots[i].ps : far[of.far_slots + i - kNearSlots].ps;
+  };
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    const std::uint32_t x = (a.next_fill + i) % slots, y = (b.next_fill + i) % slots;
+    if (ahead(stamp(a, was.far_slots, x), was.floor, was.now) !=
+        ahead(stamp(b, far_slots_, y), least, queue_.now()))
+      return false;
+    if (b.sized && was.slot_payload[a.payload + x] != slot_payload_[b.payload + y]) return false;
+  }
+  return true;
+}
+
+/// How often what lies between that state and this one comes again.
+template <class Stamp>
+std::uint64_t Executor<Stamp>::periods_ahead(const State& was) const {
+  std::uint64_t periods = UINT64_MAX;
+  for (std::size_t i = 0; i < workers_.size() && periods > 0; ++i) {
+    const Worker &a = was.workers[i], &b = workers_[i];
+    if (b.relay || b.done) continue;
+    const Program& program = *programs_[b.program];
+    const std::uint64_t first = program.number(b.role, a.cursor);
+    const std::uint64_t stride = program.number(b.role, b.cursor) - first;
+    if (stride > 0) periods = std::min(periods, program.repeats(b.role, first, stride) / stride);
+  }
+  return periods == UINT64_MAX ? 0 : periods;
+}
+
+template <class Stamp>
+void Executor<Stamp>::jump(const State& was, std::uint64_t periods) {
+  const auto times = static_cast<std::int64_t>(periods);
+  const Duration shift = (queue_.now() - was.now) * times;
+  const std::uint64_t skipped = (events_ - was.events) * periods;
+  const auto move = [&](Stamp& stamp) { stamp.ps += shift.ps; };
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = workers_[i];
+    if (worker.done) continue;
+    move(worker.free);
+    if (worker.relay) continue;
+    const Program& program = *programs_[worker.program];
+    const std::uint64_t first = program.number(worker.role, was.workers[i].cursor);
+    const std::uint64_t next = program.number(worker.role, worker.cursor);
+    worker.cursor = program.cursor_at(worker.role, next + (next - first) * periods);
+  }
+  for (Connection& connection : connections_)
+    for (Stamp& stamp : connection.near_slots) move(stamp);
+  for (Stamp& stamp : far_slots_) move(stamp);
+  for (Flight& flight : flights_) {
+    move(flight.first);
+    move(flight.last);
+  }
+  for (Thread& thread : threads_) move(thread.free);
+  for (std::uint32_t i = 0; i < links_.size(); ++i) {
+    auto& link = links_[i];
+    move(link.free);
+    link.carried.count += (link.carried.count - was.links[i].carried.count) * times;
+  }
+  mix_digest(digest_, periods);
+  mix_digest(digest_, static_cast<std::uint64_t>(shift.ps));
+  events_ += skipped;
+  events_skipped_ += skipped;
+
+  queue_.restart(queue_.now() + shift);
+  for (std::uint32_t id = 0; id < workers_.size(); ++id)
+    if (!workers_[id].done) arm(id);
+  for (std::uint32_t id = 0; id < legs_.size(); ++id)
+    if (legs_[id].waiting > 0) arm_leg(id);
+}
+
+template void Executor<PlainStamp>::watch_somebody();
+template Instant Executor<PlainStamp>::floor() const;
+template void Executor<PlainStamp>::look();
+template void Executor<PlainStamp>::save(Kept&, std::uint64_t);
+template std::uint64_t Executor<PlainStamp>::fingerprint() const;
+template bool Executor<PlainStamp>::repeats(const State&) const;
+template bool Executor<PlainStamp>::repeats(const State&, Instant, std::uint32_t) const;
+template std::uint64_t Executor<PlainStamp>::periods_ahead(const State&) const;
+template void Executor<PlainStamp>::jump(const State&, std::uint64_t);
+
+}  // namespace fabricast

@@ -1,0 +1,234 @@
+// Those who come to a server, a link or a thread, in the same round of an instant, over connections
+// that share, are served one after another, in an order that nobody knows: on average one is
+// through when it and half of the others have been served, and so it is here. The first byte passes
+// a link at once, so that the next link of a way does not count the others again. The server is
+// free when it has served all of them, and what comes later waits for that. So it is a matter of
+// time alone who is served when: whoever stands where another stands in a symmetric machine is
+// served when the other one is, and one can stand for both.
+//
+// A round is over before any of its servers is booked. Ways of several links are then crossed step
+// by step, all slices side by side.
+
+#include <algorithm>
+
+#include "sim/machines/executor.hpp"
+
+namespace fabricast {
+namespace {
+
+/// After what time one is through, `all` being the time of all of them.
+constexpr Duration through(std::int64_t one, std::int64_t all) { return {one + (all - one) / 2}; }
+
+}  // namespace
+
+/// Books what the round that has ended asked for.
+template <class Stamp>
+void Executor<Stamp>::settle() {
+  if (!posts_.empty()) settle_posts();
+  settle_pieces();
+  pieces_.clear();
+}
+
+/// Scratch of servers with another number is stale.
+template <class Stamp>
+void Executor<Stamp>::start_round() {
+  if (++round_ == 0) ++round_;
+  shares_.clear();
+  claims_.clear();
+}
+
+/// Threads first: what is posted goes over links. All posts of a round come now.
+template <class Stamp>
+void Executor<Stamp>::settle_posts() {
+  start_round();
+  const auto busy = [this](const Post& its) {
+    return Duration{its.cost.busy.ps * workers_[its.relay].copies};
+  };
+  for (const Post& its : posts_) {
+    Thread& thread = threads_[workers_[its.relay].role.lane];
+    if (thread.round != round_) {
+      thread.round = round_;
+      thread.total = {};
+      thread.begin = thread.shown = later(its.start, thread.free);
+    }
+    thread.total += busy(its);
+  }
+  for (const Post& its : posts_) {
+    Thread& thread = threads_[workers_[its.relay].role.lane];
+    thread.free = thread.begin.plus(thread.total, Cause::latency);
+    if constexpr (Stamp::kObserved) {
+      const Stamp from = thread.shown;
+      thread.shown = from.plus(busy(its), Cause::latency);
+      show_post(its, from, thread.shown);
+    }
+    const Duration took = through(its.cost.busy.ps, thread.total.ps);
+    post(its, thread.begin.plus(took, Cause::latency), alone_);
+  }
+  posts_.clear();
+}
+
+template <class Stamp>
+void Executor<Stamp>::settle_pieces() {
+  // Most links have one slice in a round: these need no shares.
+  start_round();
+  for (const Piece& piece : pieces_) {
+    for (std::uint32_t hop = piece.hop; hop != piece.hop_end; ++hop) {
+      auto& link = links_[hops_[hop] & kLinkBits];
+      link.is_shared = link.round == round_;
+      link.round = round_;
+    }
+  }
+  behind_.clear();
+  for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
+    Piece& piece = pieces_[i];
+    bool shares = piece.wide || piece.copies > 1;
+    for (std::uint32_t hop = piece.hop; !shares && hop != piece.hop_end; ++hop)
+      shares = links_[hops_[hop]].is_shared;
+    if (shares) {
+      behind_.push_back({i, {}, {}});
+    } else {
+      cross(piece);
+      finish(piece);
+    }
+  }
+  while (settle_step()) {
+  }
+  for (const Behind& behind : behind_) finish(pieces_[behind.piece]);
+}
+
+/// The pieces that share links cross those of the next step of their ways. False: all are there.
+template <class Stamp>
+bool Executor<Stamp>::settle_step() {
+  start_round();
+  bool is_under_way = false;
+  for (const Behind& behind : behind_) is_under_way = come(pieces_[behind.piece]) || is_under_way;
+  if (!is_under_way) return false;
+  for (Behind& behind : behind_) go(behind);
+  for (std::uint32_t i = 0; i < shares_.size(); ++i) {
+    auto& link = links_[shares_[i].link];
+    if (link.count != i) continue;  // behind an earlier one
+    for (std::uint32_t at = i; at != kNobody; at = shares_[at].later) {
+      serve(shares_[at], link.free);
+      if constexpr (Stamp::kObserved)
+        observer_->books(shares_[at].link, {shares_[at].begin.ps}, {link.free.ps});
+    }
+  }
+  for (const Claim& claim : claims_) {
+    Behind& behind = behind_[claim.who];
+    const Share& share = shares_[claim.share];
+    auto& link = links_[share.link];
+    link.carried.count += claim.wire.count * claim.times;
+    const Stamp first = links_.leaves(link, share.head, share.begin);
+    const Duration took = through(claim.occupied, share.total);
+    const Stamp last = later(pieces_[behind.piece].last, share.begin.plus(took, Cause::link));
+    behind.first = later(behind.first, first.plus(link.latency, Cause::latency));
+    behind.last = later(behind.last, last.plus(link.latency, Cause::latency));
+  }
+  for (const Behind& behind : behind_) {
+    if (behind.last.ps < 0) continue;  // there already
+    pieces_[behind.piece].first = behind.first;
+    pieces_[behind.piece].last = behind.last;
+  }
+  return true;
+}
+
+/// A piece comes to the links of the next step of its way, if there is one.
+template <class Stamp>
+bool Executor<Stamp>::come(const Piece& piece) {
+  if (piece.hop == piece.hop_end) return false;
+  const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
+  for (std::uint32_t hop = piece.hop; hop != next; ++hop) {
+    auto& link = links_[hops_[hop] & kLinkBits];
+    const Bytes wire = on_link(hops_[hop], piece.wire);
+    if (wire.count == 0) continue;
+    if (link.round != round_) {
+      link.round = round_;
+      link.count = 0;
+      link.begin = piece.first;
+      link.differ = link.is_booked = false;
+      links_.occupied(link, wire);
+    }
+    link.differ = link.differ || link.recent != wire || link.begin.ps != piece.first.ps;
+    link.count += times_[hop] * std::uint32_t{piece.copies};
+  }
+  return true;
+}
+
+/// And crosses them: all that came have come.
+template <class Stamp>
+void Executor<Stamp>::go(Behind& behind) {
+  Piece& piece = pieces_[behind.piece];
+  behind.first.ps = behind.last.ps = -1;
+  if (piece.hop == piece.hop_end) return;
+  const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
+  for (; piece.hop != next; ++piece.hop) {
+    const std::uint32_t id = hops_[piece.hop] & kLinkBits;
+    const Bytes wire = on_link(hops_[piece.hop], piece.wire);
+    const std::int64_t times = std::int64_t{times_[piece.hop]} * piece.copies;
+    auto& link = links_[id];
+    Stamp first = piece.first, last = piece.last;
+    bool is_failing = false;
+    if constexpr (Stamp::kLossy) is_failing = failing_.has(id);
+    if (is_failing) {
+      if constexpr (Stamp::kLossy) pass_one(id, first, last, wire);
+    } else if (wire.count > 0 && link.differ) {
+      if (!link.is_booked) link.count = kNobody;
+      link.is_booked = true;
+      const auto who = static_cast<std::uint32_t>(&behind - behind_.data());
+      add_claim(id, link.count, who, first, links_.occupied(link, wire), times, wire);
+      continue;
+    } else if (wire.count > 0) {
+      if (!link.is_booked) {
+        link.is_booked = true;
+        link.begin = later(link.begin, link.free);
+        link.free = link.begin.plus({link.occupied.ps * link.count}, Cause::link);
+        link.carried.count += wire.count * link.count;
+        if constexpr (Stamp::kObserved) show_booking(id, link.begin, link.free, wire);
+      }
+      const std::int64_t one = link.occupied.ps;
+      first = links_.leaves(link, first, link.begin);
+      last = later(last, link.begin.plus(through(one, one * link.count), Cause::link));
+    }
+    behind.first = later(behind.first, first.plus(link.latency, Cause::latency));
+    behind.last = later(behind.last, last.plus(link.latency, Cause::latency));
+  }
+}
+
+/// `share_of_link`: its first share in this round; kNobody: none so far.
+template <class Stamp>
+void Executor<Stamp>::add_claim(std::uint32_t id, std::uint32_t& share_of_link, std::uint32_t who,
+                                Stamp head, Duration occupied, std::int64_t times, Bytes wire) {
+  const auto number = static_cast<std::uint32_t>(shares_.size());
+  std::uint32_t before = kNobody, at = share_of_link;
+  while (at != kNobody && shares_[at].head.ps < head.ps) {
+    before = at;
+    at = shares_[at].later;
+  }
+  if (at == kNobody || shares_[at].head.ps != head.ps) {
+    (before == kNobody ? share_of_link : shares_[before].later) = number;
+    shares_.push_back({id, at, head, {}, 0});
+    at = number;
+  }
+  shares_[at].total += occupied.ps * times;
+  claims_.push_back({who, at, occupied.ps, times, wire});
+}
+
+/// All that claim it now, from when the link is free.
+template <class Stamp>
+void Executor<Stamp>::serve(Share& share, Stamp& free) {
+  share.begin = later(share.head, free);
+  free = share.begin.plus({share.total}, Cause::link);
+}
+
+template void Executor<PlainStamp>::settle();
+template void Executor<PlainStamp>::settle_posts();
+template void Executor<CausalStamp>::settle();
+template void Executor<CausalStamp>::settle_posts();
+template void Executor<LossyStamp>::settle();
+template void Executor<LossyStamp>::settle_posts();
+template void Executor<ObservedStamp>::settle();
+template void Executor<ObservedStamp>::settle_posts();
+template void Executor<CarriedStamp>::settle();
+template void Executor<CarriedStamp>::settle_posts();
+
+}  // namespace fabricast

@@ -1,0 +1,81 @@
+#include "text/words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace fabricast {
+namespace {
+
+constexpr std::size_t kEdit = 2;        // one letter more, less or another
+constexpr std::size_t kCaseChange = 1;  // "KB" is nearer to "kB" than to "GB"
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+std::size_t change_cost(char a, char b) {
+  if (a == b) return 0;
+  return lower(a) == lower(b) ? kCaseChange : kEdit;
+}
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j * kEdit;
+  for (const char letter : a) {
+    std::size_t diagonal = row[0];
+    row[0] += kEdit;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + change_cost(letter, b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({changed, row[j] + kEdit, row[j - 1] + kEdit});
+    }
+  }
+  return row[b.size()];
+}
+
+/// A word that begins a known one is nearer than any edit of it.
+std::size_t distance_to(std::string_view word, std::string_view known) {
+  constexpr std::size_t letters_min = 2, abbreviated = 1;
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  if (word.size() >= letters_min && word.size() < known.size() &&
+      std::equal(word.begin(), word.end(), known.begin(), same)) {
+    return abbreviated + distance(word, known.substr(0, word.size()));
+  }
+  return distance(word, known);
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t word_max = 64;  // nobody mistypes more; keeps hostile input cheap
+  if (word.size() > word_max) return {};
+  const std::size_t far = kEdit * std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::size_t best_distance = far;
+  std::string best;
+  for (const std::string& candidate : known) {
+    const std::size_t d = distance_to(word, candidate);
+    const bool nearer = d < best_distance || (d == best_distance && candidate.size() < best.size());
+    if (nearer && d < kEdit * std::max(word.size(), candidate.size())) {
+      best_distance = d;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string hint_nearest(std::string_view word, const std::vector<std::string>& known) {
+  if (const std::string near = nearest(word, known); !near.empty()) {
+    return fmt::format("did you mean \"{}\"?", near);
+  }
+  if (known.empty()) return {};
+  return fmt::format("known: {}", fmt::join(known, ", "));
+}
+
+}  // namespace fabricast
