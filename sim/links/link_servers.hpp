@@ -47,7 +47,6 @@ class LinkServers {
     Duration ahead;     ///< of several lanes: how long before `free` one of them is free for these
     Duration latency;
     std::uint16_t kind = 0;
-    std::uint16_t in_step = 0;  ///< so many workers in step send over it (WorkerClass)
     // Scratch of those who book it together, see Executor: of the round with this number,
     bool is_shared = false;  ///< whether several slices cross it
     bool differ = false;     ///< whether they differ in size or time; else:

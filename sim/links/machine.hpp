@@ -19,10 +19,10 @@ struct WorkerClass {
   Bytes
       first_pass{};  ///< payload of a slice that the overhead covers: only what is beyond it copies
   /// Its stores go out one after another: it is busy until the last byte of a slice has left the
-  /// first link. Workers of this kind that send over one link share it evenly and so go on in step:
-  /// while they copy without sending (a primitive without outputs), none feeds the link, which
-  /// stays idle for payload / copy_rate of all of them together. Holds where the first output ends
-  /// at a worker.
+  /// first link. Workers of one program share a link that they send over evenly, so they go on in
+  /// step: while they copy without sending (a primitive without outputs), none of them feeds the
+  /// link, which stays idle for payload / copy_rate of all of them together. Holds where the first
+  /// output ends at a worker.
   bool in_step = false;
 };
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/base/digest.hpp"
 
@@ -177,26 +179,31 @@ auto Executor<Stamp>::first_output(const Worker& worker) const -> const Connecti
   return connections_[worker.outs == 1 ? first : out_connections_[first]];
 }
 
-/// Finds the workers in step, and how many there are on each link.
+/// Workers of one program are one kernel, and go on in step. Other programs' do not wait for them.
 template <class Stamp>
 void Executor<Stamp>::count_in_step() {
-  for (Worker& worker : workers_) {
-    if (worker.relay || worker.outs == 0 || !worker_classes_[worker.kind].in_step) continue;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, std::uint16_t> counts;  // by link and program
+  const auto count_of = [&](const Worker& worker) -> std::uint16_t* {
+    if (worker.relay || worker.outs == 0 || !worker_classes_[worker.kind].in_step) return nullptr;
     const Connection& output = first_output(worker);
-    worker.in_step = !workers_[output.to].relay && hops_[output.path] > 0;
-    if (worker.in_step) ++first_link(output).in_step;
-  }
+    if (workers_[output.to].relay || hops_[output.path] == 0) return nullptr;
+    return &counts[{hops_[output.path + 1] & kLinkBits, worker.program}];
+  };
+  for (const Worker& worker : workers_)
+    if (std::uint16_t* count = count_of(worker)) ++*count;
+  for (Worker& worker : workers_)
+    if (const std::uint16_t* count = count_of(worker)) worker.in_step = *count;
 }
 
 /// A worker in step has handled a slice: it is busy until its stores have left the link, or leaves
 /// its share of the link idle.
 template <class Stamp>
 void Executor<Stamp>::hold(Worker& worker, Stamp start, Duration busy) {
-  Link& link = first_link(first_output(worker));
+  Link& link = links_[hops_[first_output(worker).path + 1] & kLinkBits];
   if (worker.out != 0) {
     worker.free = later(worker.free, link.free);
   } else {
-    link.free = later(link.free, start).plus({busy.ps / link.in_step}, Cause::worker);
+    link.free = later(link.free, start).plus({busy.ps / worker.in_step}, Cause::worker);
   }
 }
 
@@ -672,7 +679,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     send(output, take_slot(output), begin, end, cost.wire, kSingle && alone_);
     return true;
   });
-  if (worker.in_step) hold(worker, start, cost.busy);
+  if (worker.in_step > 0) hold(worker, start, cost.busy);
   if constexpr (Stamp::kObserved) {
     seen.end = {worker.free.ps};
     observer_->handles(seen);

@@ -135,7 +135,6 @@ class Executor final : public Machine {
   void act_worker(Worker& worker, Stamp start);
   using Link = typename LinkServers<Stamp>::Link;
   const Connection& first_output(const Worker& worker) const;
-  Link& first_link(const Connection& output) { return links_[hops_[output.path + 1] & kLinkBits]; }
   void count_in_step();
   void hold(Worker& worker, Stamp start, Duration busy);
   struct Post;
@@ -332,8 +331,8 @@ class Executor final : public Machine {
     bool relay = false;
     bool single = false;  ///< at most one input and one output
     bool done = false;
-    bool waits = false;    ///< for a gate, at the start
-    bool in_step = false;  ///< with the others that send over the first link of its first output
+    bool waits = false;         ///< for a gate, at the start
+    std::uint16_t in_step = 0;  ///< so many of its program send over the link that it does
   };
 
   struct Thread {
