@@ -63,13 +63,9 @@ void write_trace(const BenchResult& result, const std::string& path, Outputs& ou
 BenchConfig config(const BenchOptions& options, const CLI::App& command,
                    const std::optional<CustomAlgorithm>& algorithm) {
   BenchConfig out;
-  out.topology = options.topology;
-  out.fabric = options.fabric;
   out.nodes = options.job.node_counts();
-  out.gpus_per_node = options.job.gpus_per_node;
+  static_cast<Job&>(out) = options.job.job(options.topology, options.fabric, options.sharp);
   out.gpus_per_process = options.nccl_tests.threads * options.nccl_tests.gpus;
-  out.version = options.job.version();
-  out.environment = options.job.environment();
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   if (algorithm) {
@@ -96,7 +92,6 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
         of_option("--background", [&] { return parse_background(background); }));
   for (const std::string& fault : options.faults)
     out.faults.push_back(of_option("--fault", [&] { return parse_fault(fault); }));
-  out.sharp = options.sharp;
   return out;
 }
 

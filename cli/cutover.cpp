@@ -29,13 +29,8 @@ struct CutoverOptions {
 CutoverConfig config(const CutoverOptions& options,
                      const std::vector<CustomAlgorithm>& algorithms) {
   CutoverConfig out;
-  out.topology = options.topology;
-  out.fabric = options.fabric;
   out.nodes = options.job.node_counts();
-  out.gpus_per_node = options.job.gpus_per_node;
-  out.sharp = options.sharp;
-  out.version = options.job.version();
-  out.environment = options.job.environment();
+  static_cast<Job&>(out) = options.job.job(options.topology, options.fabric, options.sharp);
   const auto collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   if (collectives.size() != 1) throw Error("--collective: one at a time");

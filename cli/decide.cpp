@@ -28,12 +28,8 @@ struct DecideOptions {
 
 DecideConfig config(const DecideOptions& options) {
   DecideConfig out;
-  out.topology = options.topology;
   out.nodes = options.job.node_counts();
-  out.gpus_per_node = options.job.gpus_per_node;
-  out.sharp = options.sharp;
-  out.version = options.job.version();
-  out.environment = options.job.environment();
+  static_cast<Job&>(out) = options.job.job(options.topology, {}, options.sharp);
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   out.sizes = sizes_from_option(options.sizes);

@@ -8,6 +8,7 @@
 
 #include "models/nccl/base/types.hpp"
 #include "models/nccl/environment/env.hpp"
+#include "models/studies/shared/job.hpp"
 
 namespace fabricast {
 
@@ -24,6 +25,10 @@ struct JobOptions {
   /// Names on stderr what does not act: what idle_variables() says, and variables that only this
   /// shell has, as a prediction must not depend on the shell it is made in.
   Environment environment() const;
+  /// On this topology and fabric. Throws Error.
+  Job job(const std::string& topology, const std::string& fabric = {}, bool sharp = false) const {
+    return {topology, fabric, gpus_per_node, sharp, version(), environment()};
+  }
 };
 
 /// One line for each NCCL_ name that changes nothing here: by whom it is read, if not by NCCL of

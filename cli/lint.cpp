@@ -98,10 +98,11 @@ int check(const LintOptions& options, NcclVersion version) {
   std::optional<Cluster> cluster;
   if (!options.topology.empty()) {
     const PartsCatalogue parts = load_parts(options.parts);
-    const TopologyRequest asked{options.topology, options.nodes, options.fabric, true};
-    cluster.emplace(load_cluster(asked, parts));
+    const Topology topology(options.topology, options.fabric, parts);
+    const NodesRequest asked{options.nodes, true};
+    cluster.emplace(topology.cluster(asked));
     input.cluster = &*cluster;
-    input.description = describe_nodes(asked, parts).node;
+    input.description = topology.describe(asked).node;
   }
   const LintResult result = lint(input, load_variables());
   if (options.format == "text") {

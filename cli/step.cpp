@@ -50,8 +50,7 @@ int run_calls(const StepOptions& options) {
   if (options.format == "csv") throw Error("--calls prints text or json");
   if (options.topology.empty())
     throw Error("--topology is missing", "--calls predicts the trace's calls on it");
-  const TracedConfig config{options.topology, options.fabric, options.job.gpus_per_node,
-                            options.job.version(), options.job.environment()};
+  const Job config = options.job.job(options.topology, options.fabric);
   const TracedResult result = predict_calls(import_file(options.calls, "--calls takes a trace"),
                                             options.calls, config, load_parts(options.job.parts));
   print_out("{}", options.format == "json" ? traced_json(result) : traced_text(result));

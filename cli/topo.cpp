@@ -14,7 +14,7 @@
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/decide/graph_text.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 
 namespace fabricast {
 
@@ -29,16 +29,12 @@ struct TopoOptions {
 };
 
 std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
-  NcclCommunicatorConfig config;
-  config.version = options.job.version();
-  config.environment = options.job.environment();
-  const int asked_nodes = options.nodes > 0 ? options.nodes : load_nodes(options.topology, parts);
-  const TopologyRequest asked =
-      nccl_request(options.topology, asked_nodes, "", config.environment, config.version);
-  const auto [node, nodes, trays, gpus] = describe_nodes(asked, parts);
-  config.nodes = nodes;
+  const Job job = options.job.job(options.topology, {}, options.sharp);
+  const Topology topology = topology_of(job, parts);
+  const auto [node, nodes, trays, gpus] =
+      topology.describe(nodes_of(job, options.nodes > 0 ? options.nodes : topology.nodes()));
+  NcclCommunicatorConfig config{job.version, job.environment, nodes, 0, job.sharp};
   config.trays = trays;
-  config.sharp = options.sharp;
   const NcclCommunicator made = make_nccl_communicator(node, config);
   for (const std::string& warning : made.warnings) print_err("note: {}\n", warning);
   return graphs_text(made, node);
@@ -49,11 +45,10 @@ std::string text_of(const TopoOptions& options) {
   // NCCL's view may hold what no part of the catalogue is like.
   if (options.graphs) return graphs(options, parts);
   if (options.format == "xml") return to_nccl_xml(load_description(options.topology, parts));
-  TopologyRequest asked{options.topology, options.nodes, options.fabric, true};
-  const Cluster joined = load_cluster(asked, parts);
+  const Topology topology(options.topology, options.fabric, parts);
+  const Cluster joined = topology.cluster({options.nodes, true});
   if (!options.pair.empty()) return topo_pair(joined, options.pair[0], options.pair[1]);
-  asked.joins_domains = false;  // what is shown is one server
-  const Cluster cluster = load_cluster(asked, parts);
+  const Cluster cluster = topology.cluster({options.nodes});  // what is shown is one server
   if (options.format == "json") return topo_json(cluster);
   if (options.format == "dot") return topo_dot(cluster.node());
   if (options.format == "yaml") return topo_yaml(cluster.node(), parts);

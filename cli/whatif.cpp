@@ -30,7 +30,7 @@ struct WhatifOptions {
 /// A setup and what it is called among others.
 struct Named {
   std::string name;
-  Setup setup;
+  Job setup;
 };
 
 /// Each of `all` with each value, if there are any.
@@ -52,21 +52,21 @@ void multiply(std::vector<Named>& all, const std::vector<std::string>& values, C
 }
 
 /// All that before is compared with.
-std::vector<Named> afters(const WhatifOptions& options, const Setup& before) {
+std::vector<Named> afters(const WhatifOptions& options, const Job& before) {
   std::vector<Named> out = {{"", before}};
-  multiply(out, options.topologies, [](Setup& setup, const std::string& value) {
+  multiply(out, options.topologies, [](Job& setup, const std::string& value) {
     setup.topology = value;
     return "topology " + value;
   });
-  multiply(out, options.fabrics, [](Setup& setup, const std::string& value) {
+  multiply(out, options.fabrics, [](Job& setup, const std::string& value) {
     setup.fabric = value;
     return "fabric " + value;
   });
-  multiply(out, options.versions, [](Setup& setup, const std::string& value) {
+  multiply(out, options.versions, [](Job& setup, const std::string& value) {
     setup.version = of_option("--to-nccl", [&] { return nccl_version_from_text(value); });
     return "NCCL " + value;
   });
-  multiply(out, options.env_files, [](Setup& setup, const std::string& value) {
+  multiply(out, options.env_files, [](Job& setup, const std::string& value) {
     setup.environment = {};
     setup.environment.read_text(
         read_text_file(value, "--to-env-file takes a file of NAME=value lines"), value);
@@ -95,7 +95,7 @@ void print(const Answer& answer, const std::string& format) {
 int run(const WhatifOptions& options, const CLI::App& command) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const Work before = options.work.work(command);
-  const std::vector<Named> after = afters(options, setup_of(before));
+  const std::vector<Named> after = afters(options, job_of(before));
   std::optional<WhatifResult> two;
   std::optional<WhatifTable> many;
   {
@@ -105,10 +105,10 @@ int run(const WhatifOptions& options, const CLI::App& command) {
       for_each_on_all_cores(count, one, callback);
     };
     if (after.size() == 1) {
-      two = run_whatif(before, with_setup(before, after.front().setup), parts, for_each);
+      two = run_whatif(before, with_job(before, after.front().setup), parts, for_each);
     } else {
       std::vector<NamedWork> works = {{"before", before}};
-      for (const Named& one : after) works.push_back({one.name, with_setup(before, one.setup)});
+      for (const Named& one : after) works.push_back({one.name, with_job(before, one.setup)});
       many = compare_all(works, parts, for_each);
     }
   }

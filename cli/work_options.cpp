@@ -38,13 +38,8 @@ Work WorkOptions::work(const CLI::App& command) const {
   if (topology.empty())
     throw Error("--topology is missing", "or give a training step: --layout LAYOUT.yaml");
   BenchConfig out;
-  out.topology = topology;
-  out.fabric = fabric;
   out.nodes = job.node_counts();
-  out.gpus_per_node = job.gpus_per_node;
-  out.sharp = sharp;
-  out.version = job.version();
-  out.environment = job.environment();
+  static_cast<Job&>(out) = job.job(topology, fabric, sharp);
   out.collectives = of_option("--collective", [&] { return parse_collectives(collective); });
   out.sizes = sizes_from_option(sizes);
   return out;

@@ -50,7 +50,7 @@ TEST_CASE("advise: a move that saves time is advised, or held back with a reason
   int saving = 0, advised = 0;
   for (int i = 0; i < random_cases(12); ++i) {
     const AdviseConfig config = drawn(random);
-    const Setup setup = setup_of(config.work);
+    const Job setup = job_of(config.work);
     CAPTURE(setup.topology);
     CAPTURE(to_text(config.goal));
     const std::vector<Move> moves =

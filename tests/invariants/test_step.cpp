@@ -56,14 +56,14 @@ std::string drawn_hcas(Random& random, const NodeGraph& node) {
 }
 
 /// A job on a preset, with the collectives of its steps.
-struct Job {
+struct DrawnJob {
   StepConfig config;
-  std::optional<Cluster> cluster;
+  std::optional<Site> site;
 };
 
 /// Nothing where ranks are no power of two, which no mask divides.
-std::optional<Job> drawn_job(Random& random, bool few_nics) {
-  Job out;
+std::optional<DrawnJob> drawn_job(Random& random, bool few_nics) {
+  DrawnJob out;
   StepConfig& config = out.config;
   config.topology = random.of(preset_names());
   config.nodes = 1 << random.pick(0, 3);
@@ -73,11 +73,12 @@ std::optional<Job> drawn_job(Random& random, bool few_nics) {
   config.version = kReleases[random.pick(blackwell ? 1 : 0, 2)];
   if (few_nics && !one.node().nics().empty())
     config.environment.set("NCCL_IB_HCA", drawn_hcas(random, one.node()));
-  out.cluster.emplace(load_site(config, shipped_parts()));
-  const std::size_t gpus = out.cluster->node().gpus().size();
-  if (!is_power_of_two(gpus) || !is_power_of_two(static_cast<std::size_t>(out.cluster->nodes())))
+  out.site.emplace(load_site(config, shipped_parts()));
+  const std::size_t gpus = out.site->cluster.node().gpus().size();
+  if (!is_power_of_two(gpus) ||
+      !is_power_of_two(static_cast<std::size_t>(out.site->cluster.nodes())))
     return std::nullopt;
-  config = sized(config, *out.cluster);
+  config = sized(config, out.site->cluster);
   config.layout = drawn_layout(random, config.layout.gpus);
   return out;
 }
@@ -126,7 +127,7 @@ Asked drawn_question(Random& random, const Layout& l) {
 
 /// Checks one drawn question; false where there is none.
 bool check_one(Random& random, bool few_nics) {
-  const std::optional<Job> job = drawn_job(random, few_nics);
+  const std::optional<DrawnJob> job = drawn_job(random, few_nics);
   if (!job) return false;
   const StepConfig& config = job->config;
   const Asked asked = drawn_question(random, config.layout);
@@ -142,7 +143,7 @@ bool check_one(Random& random, bool few_nics) {
   CAPTURE(to_text(asked.collective));
   CAPTURE(bytes);
   CollectiveTimes times =
-      collectives_of(config, *job->cluster, shipped_parts(), CollectiveTimes::Estimate::simulated);
+      collectives_of(config, *job->site, shipped_parts(), CollectiveTimes::Estimate::simulated);
   const Duration in_step =
       times.cost(asked.collective, asked.group, static_cast<double>(bytes)).time;
   const BenchResult bench =
@@ -211,7 +212,7 @@ TEST_CASE("NICs that a node has not, that nics= leaves out or that NCCL_IB_HCA d
 TEST_CASE("the parts of a step are none below 0, and add up to it") {
   Random random(22);
   for (int i = 0; i < random_cases(40); ++i) {
-    const std::optional<Job> job = drawn_job(random, false);
+    const std::optional<DrawnJob> job = drawn_job(random, false);
     if (!job) continue;
     StepConfig config = job->config;
     config.model = test::gpt(8, 2048, 16);

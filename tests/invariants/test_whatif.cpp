@@ -25,7 +25,7 @@ constexpr const char* kChanges[] = {
     "NCCL_MAX_NCHANNELS=2", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_CROSS_NIC=1",  "NCCL_P2P_LEVEL=LOC"};
 
 /// One to three changes of the setup.
-Setup changed(Random& random, Setup setup) {
+Job changed(Random& random, Job setup) {
   const NcclVersion newer[] = {kNccl2_27_7, kDefaultNccl};
   if (random.pick(0, 3) == 0) setup.version = random.of(newer);
   for (auto i = random.pick(1, 2); i > 0; --i) setup.environment.set(random.of(kChanges));
@@ -99,8 +99,8 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
   int seen = 0;
   for (int i = 0; i < random_cases(60); ++i) {
     const BenchConfig before = drawn_bench(random);
-    const Setup to = changed(random, setup_of(before));
-    const Work after = with_setup(before, to);
+    const Job to = changed(random, job_of(before));
+    const Work after = with_job(before, to);
     CAPTURE(before.topology);
     CAPTURE(to_text(before.collectives.front()));
     CAPTURE(before.sizes.front().count);
@@ -130,7 +130,7 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
       // Of one change, before or after is refused; of several it may be what lies between them.
       CAPTURE(why);
       const bool same = why == "before and after are the same: nothing to compare";
-      if (!same && factors_between(setup_of(before), to).size() == 1) CHECK(!refused.empty());
+      if (!same && factors_between(job_of(before), to).size() == 1) CHECK(!refused.empty());
     }
   }
   CHECK(seen >= random_cases(60) / 3);
@@ -147,7 +147,7 @@ TEST_CASE("whatif of a step is step before and step after") {
     const int tensor = 1 << random.pick(0, 3);
     before.layout = test::layout(16, tensor, 1, 1, 1, 16);
     before.layout.sharding = Sharding::zero1;
-    const Work after = with_setup(before, changed(random, setup_of(before)));
+    const Work after = with_job(before, changed(random, job_of(before)));
     CAPTURE(before.topology);
     CAPTURE(tensor);
     WhatifResult both;

@@ -99,11 +99,12 @@ def picture(rooms):
 
 def page(rooms):
     out = ["# Rooms", "",
-           "A folder is a room: one library with one CMakeLists.txt. It sees its own headers and those of",
-           "rooms it is linked with; another include does not compile (`cmake/Room.cmake`). Rooms come in",
-           "the order of the build, each linked with earlier ones only. `tests/tidy/rooms.py` makes this",
-           "page.", "",
-           "![Rooms, each above those it uses; links that others imply are left out](rooms.svg)", "",
+           "A folder is a room: one library with one CMakeLists.txt. It sees its own headers and",
+           "those of rooms it is linked with; another include does not compile",
+           "(`cmake/Room.cmake`). Rooms come in the order of the build, each linked with earlier",
+           "ones only. `tests/tidy/rooms.py` makes this page.", "",
+           "![Rooms, each above those it uses; links that others imply are left out](rooms.svg)",
+           "",
            "| room | what it is | files | lines |", "|---|---|--:|--:|"]
     out += [f"| `{room.path}` | {room.what} | {room.files} | {room.lines} |" for room in rooms]
     out += [f"| {len(rooms)} rooms | | {sum(room.files for room in rooms)} "
@@ -119,7 +120,7 @@ def main():
         if os.environ.get("UPDATE_GOLDEN"):
             file.write_text(text)
         elif not file.exists() or file.read_text() != text:
-            print(f"docs/{name} does not show the rooms as they are: UPDATE_GOLDEN=1 tests/tidy/rooms.py")
+            print(f"docs/{name} does not show the rooms: UPDATE_GOLDEN=1 tests/tidy/rooms.py")
             stale += 1
     print(f"{len(rooms)} rooms, {stale} stale pictures of them")
     return 1 if stale else 0

@@ -162,10 +162,9 @@ TEST_CASE("advise: mends a bad environment, each line as whatif says") {
   REQUIRE(result.lines.size() == 2);
   CHECK(result.lines[0].factor.text() == "NCCL_IB_HCA unset (was =mlx5_0)");
   CHECK(result.lines[1].factor.name == "NCCL_NET_GDR_LEVEL");
-  Setup setup = setup_of(config.work);
+  Job setup = job_of(config.work);
   setup.environment = result.best;
-  const WhatifResult whatif =
-      run_whatif(config.work, with_setup(config.work, setup), parts, kInTurn);
+  const WhatifResult whatif = run_whatif(config.work, with_job(config.work, setup), parts, kInTurn);
   REQUIRE(whatif.factors.size() == result.lines.size());
   for (std::size_t i = 0; i < whatif.factors.size(); ++i) {
     CHECK(whatif.factors[i].text() == result.lines[i].factor.text());
@@ -247,7 +246,7 @@ TEST_CASE("advise: on a cluster, too, the search finds the best of all combinati
   const auto times_in = [&](const Environment& environment) {
     return row_times(config.work, environment, parts);
   };
-  const RowTimes now = times_in(setup_of(config.work).environment);
+  const RowTimes now = times_in(job_of(config.work).environment);
   double best = 0;
   for (const char* hca : {"=mlx5_0", ""}) {
     for (const char* gdr : {"LOC", "SYS", ""}) {

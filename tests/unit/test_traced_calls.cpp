@@ -18,7 +18,7 @@ namespace {
 const std::string kLogs = FABRICAST_TEST_DATA "/logs/";
 
 TracedResult predicted(const std::string& text, const std::string& topology = "dgx-a100") {
-  TracedConfig config;
+  Job config;
   config.topology = topology;
   return predict_calls(import_text(text, "trace"), "trace", config, load_catalogue());
 }

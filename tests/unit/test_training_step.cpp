@@ -25,7 +25,7 @@ CommunicatorConfig by_2_21() {
   return out;
 }
 
-struct Site {
+struct OneNode {
   PartsCatalogue parts = load_catalogue();
   Cluster cluster = load_cluster({"dgx-a100", 1, ""}, parts);
   CollectiveTimes collectives{cluster, parts.software, by_2_21()};
@@ -40,14 +40,14 @@ StepSetup setup(const Transformer& model, const Layout& layout) {
   return out;
 }
 
-double time_of(Site& site, const StepSetup& s) {
+double time_of(OneNode& site, const StepSetup& s) {
   return seconds(step_time(s, site.collectives).time);
 }
 
 }  // namespace
 
 TEST_CASE("step: on one GPU it is its kernels") {
-  Site site;
+  OneNode site;
   const StepSetup s = setup(gpt(4, 1024, 16), layout(1, 1, 1, 1, 2, 8));
   const LayerTime layer = layer_time(s, false, site.collectives);
   const LayerTime embedding = embedding_time(s, site.collectives);
@@ -63,7 +63,7 @@ TEST_CASE("step: on one GPU it is its kernels") {
 }
 
 TEST_CASE("step: parts add up to the whole") {
-  Site site;
+  OneNode site;
   for (const auto& [gpus, tensor, pipeline, chunks] :
        {std::tuple{8, 8, 1, 1}, {16, 4, 4, 1}, {16, 2, 4, 2}, {16, 1, 1, 1}}) {
     for (const Sharding sharding : {Sharding::none, Sharding::zero1, Sharding::fsdp}) {
@@ -82,7 +82,7 @@ TEST_CASE("step: parts add up to the whole") {
 }
 
 TEST_CASE("step: a step of many collectives asks the simulator for each distinct one once") {
-  Site site;
+  OneNode site;
   const StepSetup s = setup(gpt(16, 2048, 16), layout(16, 2, 4, 2, 1, 32));
   const double time = time_of(site, s);
   const MemoCounts once = site.collectives.counts();
@@ -94,7 +94,7 @@ TEST_CASE("step: a step of many collectives asks the simulator for each distinct
 }
 
 TEST_CASE("step: recomputation costs about one more forward") {
-  Site site;
+  OneNode site;
   StepSetup s = setup(gpt_22b(), layout(8, 8, 1, 1, 4, 4));
   const double none = time_of(site, s);
   s.layout.recompute = Recompute::full;
@@ -104,7 +104,7 @@ TEST_CASE("step: recomputation costs about one more forward") {
 }
 
 TEST_CASE("step: smaller bubbles with more micro-batches, with chunks, with split backward") {
-  Site site;
+  OneNode site;
   const auto bubble = [&](int chunks, int batch, Schedule schedule) {
     Layout l = layout(8, 1, 8, chunks, 1, batch);
     l.schedule = schedule;
@@ -118,7 +118,7 @@ TEST_CASE("step: smaller bubbles with more micro-batches, with chunks, with spli
 }
 
 TEST_CASE("step: overlap hides what it can, and never costs more than it hides") {
-  Site site;
+  OneNode site;
   Layout l = layout(16, 1, 1, 1, 1, 16);
   l.sharding = Sharding::zero1;
   const StepSetup with = setup(gpt(16, 4096, 32), l);
@@ -146,7 +146,7 @@ TEST_CASE("step: the bytes of a layer's collectives") {
 }
 
 TEST_CASE("step: cut weights without overlap, and gradients by bucket") {
-  Site site;
+  OneNode site;
   Layout l = layout(16, 1, 1, 1, 1, 16);
   l.sharding = Sharding::zero3;
   StepSetup s = setup(gpt(16, 4096, 32), l);
@@ -165,7 +165,7 @@ TEST_CASE("step: cut weights without overlap, and gradients by bucket") {
 }
 
 TEST_CASE("step: small buckets of gradients cost their starts, large ones their tail") {
-  Site site;
+  OneNode site;
   const auto exposed = [&](double bucket) {
     Layout l = layout(64, 1, 1, 1, 1, 64);
     l.bucket = bucket;
@@ -194,7 +194,7 @@ TEST_CASE("step: orders of ranks") {
 }
 
 TEST_CASE("step: a TP group that leaves its node is said, and costs") {
-  Site site;
+  OneNode site;
   StepConfig config;
   config.model = gpt(4, 4096, 32);
   config.topology = "dgx-a100";

@@ -20,15 +20,25 @@
 #include "text/words.hpp"
 
 namespace fabricast {
-namespace {
 
-constexpr int kNodesMax = 1'000'000'000;  // the cluster itself says how many fit
-
-struct File {
+struct TopologyFile {
   std::string name;  ///< for messages
   std::string text;
   std::vector<NodeChanges> changes = {};  ///< of the node, one after the other
 };
+
+/// What a cluster file says; a node type alone is a cluster of one node.
+struct ClusterConfig {
+  NodeType node;
+  std::optional<NodeDescription> described;  ///< the node, where NCCL's XML says it
+  int nodes = 1;
+  std::optional<FabricConfig> fabric;
+  int nodes_per_rack = 0;  ///< 0 = what the fabric says
+};
+
+namespace {
+
+constexpr int kNodesMax = 1'000'000'000;  // the cluster itself says how many fit
 
 const EmbeddedFile* find_embedded(std::string_view name) {
   const auto files = embedded_topologies();
@@ -53,8 +63,8 @@ const std::vector<std::string> kTopologyKinds = {"node", "cluster"};
 const std::vector<std::string> kFabricKinds = {"fabric"};
 
 /// A preset by name, else a file. `folder` is where relative paths start.
-File find_file(const std::string& name, const std::vector<std::string>& kinds,
-               std::string_view what, const std::filesystem::path& folder = {}) {
+TopologyFile find_file(const std::string& name, const std::vector<std::string>& kinds,
+                       std::string_view what, const std::filesystem::path& folder = {}) {
   if (const EmbeddedFile* embedded = find_embedded(name)) {
     return {fmt::format("topologies/{}.yaml", name), std::string(embedded->text)};
   }
@@ -73,8 +83,8 @@ File find_file(const std::string& name, const std::vector<std::string>& kinds,
 }
 
 /// The file of a topology or node type, behind aliases, and what is changed of it.
-File find_topology(const std::string& text, const std::vector<std::string>& kinds,
-                   std::string_view what, const std::filesystem::path& folder = {}) {
+TopologyFile find_topology(const std::string& text, const std::vector<std::string>& kinds,
+                           std::string_view what, const std::filesystem::path& folder = {}) {
   std::error_code ignored;
   const bool is_file = !text.empty() && std::filesystem::exists(folder / text, ignored);
   if (is_file || find_embedded(text) != nullptr) return find_file(text, kinds, what, folder);
@@ -88,31 +98,22 @@ File find_topology(const std::string& text, const std::vector<std::string>& kind
     break;
   }
   changes.push_back(name.changes);
-  File out = find_file(name.base, kinds, what, folder);
+  TopologyFile out = find_file(name.base, kinds, what, folder);
   out.changes = std::move(changes);
   return out;
 }
 
 FabricConfig load_fabric(const std::string& name, const std::filesystem::path& folder,
                          const PartsCatalogue& parts) {
-  const File file = find_file(name, kFabricKinds, "fabric", folder);
+  const TopologyFile file = find_file(name, kFabricKinds, "fabric", folder);
   const YamlNode tree = parse_yaml(file.text, file.name);
   Reader in(tree, file.name);
   in.choice("kind", kFabricKinds);
   return read_fabric(in, parts);
 }
 
-/// What a cluster file says; a node type alone is a cluster of one node.
-struct ClusterConfig {
-  NodeType node;
-  std::optional<NodeDescription> described;  ///< the node, where NCCL's XML says it
-  int nodes = 1;
-  std::optional<FabricConfig> fabric;
-  int nodes_per_rack = 0;  ///< 0 = what the fabric says
-};
-
 /// NCCL's XML, with so many of its nets as is asked for.
-NodeDescription read_described(const File& file, const PartsCatalogue& parts) {
+NodeDescription read_described(const TopologyFile& file, const PartsCatalogue& parts) {
   NodeDescription out = parse_nccl_xml(file.text, file.name);
   check_is_detected(out);
   for (const NodeChanges& changes : file.changes) {
@@ -134,19 +135,22 @@ NodeDescription read_described(const File& file, const PartsCatalogue& parts) {
   return out;
 }
 
+/// The node that a description is of.
+void read_described_node(const NodeDescription& described, const std::vector<NodeChanges>& changed,
+                         const PartsCatalogue& parts, ClusterConfig& config) {
+  config.described = described;
+  config.node = import_node(described, parts);
+  for (const NodeChanges& changes : changed)
+    if (changes.nics > 0)
+      config.node.title += fmt::format(
+          "; of its NICs {}: {}", changes.nics,
+          fmt::join(spread_nics(config.node, static_cast<int>(nics_of(config.node).size())), ", "));
+}
+
 /// A node type in YAML, or NCCL's XML.
-void read_node(const File& file, const PartsCatalogue& parts, ClusterConfig& config) {
-  if (is_xml(file.text)) {
-    config.described = read_described(file, parts);
-    config.node = import_node(*config.described, parts);
-    for (const NodeChanges& changes : file.changes)
-      if (changes.nics > 0)
-        config.node.title += fmt::format(
-            "; of its NICs {}: {}", changes.nics,
-            fmt::join(spread_nics(config.node, static_cast<int>(nics_of(config.node).size())),
-                      ", "));
-    return;
-  }
+void read_node(const TopologyFile& file, const PartsCatalogue& parts, ClusterConfig& config) {
+  if (is_xml(file.text))
+    return read_described_node(read_described(file, parts), file.changes, parts, config);
   if (is_tool_output(file.text)) {
     NodeChanges asked;
     for (const NodeChanges& changes : file.changes) asked = changes;  // a file has no alias
@@ -160,13 +164,13 @@ void read_node(const File& file, const PartsCatalogue& parts, ClusterConfig& con
     config.node = changed(std::move(config.node), changes, parts);
 }
 
-ClusterConfig read_cluster(Reader& in, const File& file, bool fabric_given,
+ClusterConfig read_cluster(Reader& in, const TopologyFile& file, bool fabric_given,
                            const PartsCatalogue& parts) {
   const std::filesystem::path folder = std::filesystem::path(file.name).parent_path();
   ClusterConfig config;
   in.text("name");
   in.text("title", "");
-  File node = find_topology(in.text("node"), {"node"}, "node type", folder);
+  TopologyFile node = find_topology(in.text("node"), {"node"}, "node type", folder);
   node.changes.insert(node.changes.end(), file.changes.begin(), file.changes.end());
   read_node(node, parts, config);
   config.nodes = in.whole("nodes", 1, kNodesMax);
@@ -182,7 +186,8 @@ ClusterConfig read_cluster(Reader& in, const File& file, bool fabric_given,
 }
 
 /// A cluster in YAML, or one node.
-ClusterConfig read_config(const File& file, bool fabric_given, const PartsCatalogue& parts) {
+ClusterConfig read_config(const TopologyFile& file, bool fabric_given,
+                          const PartsCatalogue& parts) {
   ClusterConfig config;
   if (is_xml(file.text) || is_tool_output(file.text)) {
     read_node(file, parts, config);
@@ -201,7 +206,7 @@ ClusterConfig read_config(const File& file, bool fabric_given, const PartsCatalo
 struct Joined {
   int trays = 1, nodes = 1;
 };
-Joined joined(const ClusterConfig& config, const TopologyRequest& request) {
+Joined joined(const ClusterConfig& config, const NodesRequest& request) {
   const int nodes = request.nodes != 0 ? request.nodes : config.nodes;
   const int trays = request.joins_domains ? trays_per_domain(config.node, nodes) : 1;
   return {trays, nodes / trays};
@@ -211,18 +216,6 @@ NodeGraph build_node(const ClusterConfig& config, int trays, int gpus,
                      const PartsCatalogue& parts) {
   if (trays == 1) return NodeGraph::build(config.node, parts);
   return NodeGraph::build(join_trays(config.node, trays, gpus), parts);
-}
-
-Cluster build_cluster(const File& file, const TopologyRequest& request,
-                      const PartsCatalogue& parts) {
-  ClusterConfig config = read_config(file, !request.fabric.empty(), parts);
-  if (!request.fabric.empty()) config.fabric = load_fabric(request.fabric, {}, parts);
-  const auto [trays, nodes] = joined(config, request);
-  NodeGraph node = build_node(config, trays, request.gpus_per_node, parts);
-  FabricConfig fabric = config.fabric ? *config.fabric : default_fabric(node, parts);
-  if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
-  if (request.routing) fabric.routing = *request.routing;
-  return Cluster(std::move(node), nodes, std::move(fabric));
 }
 
 }  // namespace
@@ -255,7 +248,7 @@ std::vector<std::string> node_preset_names() {
 }
 
 NodeType load_node_type(const std::string& topology) {
-  const File file = find_file(topology, {"node"}, "node type");
+  const TopologyFile file = find_file(topology, {"node"}, "node type");
   return parse_node_type(file.text, file.name);
 }
 
@@ -265,7 +258,7 @@ std::string topology_note(const std::string& topology, const PartsCatalogue& par
   for (const TopologyAlias& alias : topology_aliases()) {
     if (alias.name == base) out = fmt::format("{} is {} ({})", alias.name, alias.is, alias.what);
   }
-  const File file = find_topology(topology, kTopologyKinds, "topology");
+  const TopologyFile file = find_topology(topology, kTopologyKinds, "topology");
   if (is_tool_output(file.text)) {
     const TopologyName name = parse_topology_name(topology);
     const ToolNode read = node_from_tool(file.text, file.name, name.changes, parts);
@@ -273,7 +266,7 @@ std::string topology_note(const std::string& topology, const PartsCatalogue& par
                        fmt::join(read.notes, "; "));
   }
   if (std::ranges::all_of(file.changes, &NodeChanges::empty)) return out;
-  File unchanged = file;
+  TopologyFile unchanged = file;
   unchanged.changes.clear();
   const NodeType node = read_config(file, false, parts).node;
   const std::string title = read_config(unchanged, false, parts).node.title;
@@ -282,33 +275,81 @@ std::string topology_note(const std::string& topology, const PartsCatalogue& par
          node.title.substr(title.size() + 2);
 }
 
-int load_nodes(const std::string& topology, const PartsCatalogue& parts) {
-  const File file = find_topology(topology, kTopologyKinds, "topology");
-  return is_xml(file.text) ? 1 : build_cluster(file, {}, parts).hosts();
-}
+struct Topology::Read {
+  const PartsCatalogue& parts;
+  std::optional<NodeDescription> xml;   ///< NCCL's, which needs no part of the catalogue
+  std::optional<ClusterConfig> config;  ///< anything else
+  std::optional<FabricConfig> fabric;   ///< in place of the topology's own
 
-NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
-  return describe_nodes({topology, 1, ""}, parts).node;
-}
+  Read(const TopologyFile& file, const std::string& fabric_name, const PartsCatalogue& catalogue)
+      : parts(catalogue) {
+    if (is_xml(file.text)) {
+      xml = read_described(file, parts);
+      changes = file.changes;
+    } else {
+      config = read_config(file, !fabric_name.empty(), parts);
+    }
+    if (!fabric_name.empty()) fabric = load_fabric(fabric_name, {}, parts);
+  }
 
-DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalogue& parts) {
-  const File file = find_topology(request.topology, kTopologyKinds, "topology");
-  if (is_xml(file.text))  // needs no part of the catalogue
-    return {read_described(file, parts), std::max(request.nodes, 1), 1, request.gpus_per_node};
-  const ClusterConfig config = read_config(file, false, parts);
+  ClusterConfig known() const {
+    if (config) return *config;
+    ClusterConfig out;
+    read_described_node(*xml, changes, parts, out);
+    return out;
+  }
+
+  std::vector<NodeChanges> changes;  ///< of NCCL's XML
+};
+
+Topology::Topology(const std::string& topology, const std::string& fabric,
+                   const PartsCatalogue& parts)
+    : read_(std::make_unique<Read>(find_topology(topology, kTopologyKinds, "topology"), fabric,
+                                   parts)) {}
+Topology::Topology(std::unique_ptr<const Read> read) : read_(std::move(read)) {}
+Topology::~Topology() = default;
+Topology::Topology(Topology&&) noexcept = default;
+
+int Topology::nodes() const { return read_->xml ? 1 : cluster({}).hosts(); }
+
+DescribedNodes Topology::describe(const NodesRequest& request) const {
+  if (read_->xml) return {*read_->xml, std::max(request.nodes, 1), 1, request.gpus_per_node};
+  const ClusterConfig& config = *read_->config;
   const auto [trays, nodes] = joined(config, request);
   const int gpus = trays > 1 ? 0 : request.gpus_per_node;
   if (config.described) return {*config.described, nodes, trays, gpus};
-  return {describe(build_node(config, trays, request.gpus_per_node, parts)), nodes, trays, gpus};
+  return {fabricast::describe(build_node(config, trays, request.gpus_per_node, read_->parts)),
+          nodes, trays, gpus};
+}
+
+Cluster Topology::cluster(const NodesRequest& request) const {
+  const ClusterConfig config = read_->known();
+  const auto [trays, nodes] = joined(config, request);
+  NodeGraph node = build_node(config, trays, request.gpus_per_node, read_->parts);
+  FabricConfig fabric = read_->fabric   ? *read_->fabric
+                        : config.fabric ? *config.fabric
+                                        : default_fabric(node, read_->parts);
+  if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
+  if (request.routing) fabric.routing = *request.routing;
+  return Cluster(std::move(node), nodes, std::move(fabric));
+}
+
+int load_nodes(const std::string& topology, const PartsCatalogue& parts) {
+  return Topology(topology, {}, parts).nodes();
+}
+
+NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts) {
+  return Topology(topology, {}, parts).describe({1}).node;
 }
 
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts) {
-  return build_cluster(find_topology(request.topology, kTopologyKinds, "topology"), request, parts);
+  return Topology(request.topology, request.fabric, parts).cluster(request.of());
 }
 
 Cluster parse_cluster(const std::string& text, const std::string& file,
                       const TopologyRequest& request, const PartsCatalogue& parts) {
-  return build_cluster({file, text}, request, parts);
+  return Topology(std::make_unique<Topology::Read>(TopologyFile{file, text}, request.fabric, parts))
+      .cluster(request.of());
 }
 
 }  // namespace fabricast

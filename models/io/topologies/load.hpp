@@ -1,6 +1,7 @@
 #pragma once
 // From files to typed config to topology. The only door for YAML besides scenarios.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,17 +21,61 @@ PartsCatalogue load_parts(const std::string& own_file = {});
 /// topologies/parts.yaml as it stands, for what must not move when somebody calibrates.
 PartsCatalogue load_catalogue();
 
-/// What `--topology T --nodes N --fabric F` ask for.
-struct TopologyRequest {
-  std::string
-      topology;   ///< preset name, or path of a YAML file (node type or cluster) or of NCCL's XML
-  int nodes = 0;  ///< 0 = what the file says, else 1
-  std::string fabric;  ///< preset name or path of a YAML fabric; "" = the file's, else default
+/// What is wanted of a topology.
+struct NodesRequest {
+  int nodes = 0;  ///< servers; 0 = what the file says, else 1
   /// Joins the nodes of an NVLink domain into one (join_trays()), with so many GPUs of each. NCCL
   /// does unless it is told not to.
   bool joins_domains = false;
   int gpus_per_node = 0;             ///< 0 = all
   std::optional<Routing> routing{};  ///< instead of the fabric's
+};
+
+/// So many nodes of a topology as NCCL sees them.
+struct DescribedNodes {
+  NodeDescription node;  ///< each of them
+  int nodes = 1;
+  int trays = 1;          ///< servers that NVLink joins into each
+  int gpus_per_node = 0;  ///< of each that take part; 0 = all
+};
+
+struct TopologyRequest;
+
+/// What --topology and --fabric name, read once.
+class Topology {
+ public:
+  /// `topology`: preset name, or path of a YAML file (node type or cluster), of NCCL's XML or of a
+  /// tool's output. `fabric`: preset name or path of a YAML fabric; "" = the topology's own, else
+  /// the default. `parts` outlives it. Throws Error.
+  Topology(const std::string& topology, const std::string& fabric, const PartsCatalogue& parts);
+  ~Topology();
+  Topology(Topology&&) noexcept;
+
+  /// The number of servers it speaks of: that of a cluster, else 1. Throws Error.
+  int nodes() const;
+  /// What NCCL is told: NCCL's XML may hold what no part of the catalogue is like. Throws Error.
+  DescribedNodes describe(const NodesRequest& request) const;
+  /// Builds and validates. Throws Error.
+  Cluster cluster(const NodesRequest& request) const;
+
+ private:
+  struct Read;
+  explicit Topology(std::unique_ptr<const Read> read);
+  friend Cluster parse_cluster(const std::string& text, const std::string& file,
+                               const TopologyRequest& request, const PartsCatalogue& parts);
+  std::unique_ptr<const Read> read_;
+};
+
+/// The same in one step, for those who want one thing only.
+struct TopologyRequest {
+  std::string topology;
+  int nodes = 0;
+  std::string fabric;
+  bool joins_domains = false;
+  int gpus_per_node = 0;
+  std::optional<Routing> routing{};
+
+  NodesRequest of() const { return {nodes, joins_domains, gpus_per_node, routing}; }
 };
 
 /// Names that --topology takes without a path, sorted.
@@ -40,17 +85,8 @@ NodeType load_node_type(const std::string& topology);
 /// What NCCL is told of one node of a --topology: a preset, a YAML file, or NCCL's own XML, which
 /// may hold what no part of the catalogue is like. Throws Error.
 NodeDescription load_description(const std::string& topology, const PartsCatalogue& parts);
-/// So many nodes of a --topology as NCCL sees them.
-struct DescribedNodes {
-  NodeDescription node;  ///< each of them
-  int nodes = 1;
-  int trays = 1;          ///< servers that NVLink joins into each
-  int gpus_per_node = 0;  ///< of each that take part; 0 = all
-};
-DescribedNodes describe_nodes(const TopologyRequest& request, const PartsCatalogue& parts);
-/// The number of nodes a --topology speaks of: that of a cluster, else 1. Throws Error.
+/// See Topology.
 int load_nodes(const std::string& topology, const PartsCatalogue& parts);
-/// Reads, builds, validates. Throws Error.
 Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts);
 
 /// The same from text, for tests and fuzzing; `file` is used in messages only.

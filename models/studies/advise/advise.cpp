@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "models/studies/bench/bench_bands.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -41,9 +41,9 @@ double exposed_us(const StepResult& result) {
 }
 
 Work work_in(const Work& work, const Environment& environment) {
-  Setup setup = setup_of(work);
+  Job setup = job_of(work);
   setup.environment = environment;
-  return with_setup(work, setup);
+  return with_job(work, setup);
 }
 
 /// Whether each call takes the algorithm that is asked for. Where it cannot, some releases take
@@ -93,7 +93,7 @@ class Advice {
 
   AdviseResult run(const std::vector<Move>& moves) {
     const Work& work = result_.config.work;
-    const Environment& start = setup_of(work).environment;
+    const Environment& start = job_of(work).environment;
     before_ = run_work(work, parts_, false);
     rules_.counts = rows_that_count(result_.config.goal, before_);
     rules_.least = result_.config.least;
@@ -137,7 +137,7 @@ class Advice {
 
   /// Every line as `whatif` has it.
   void explain() {
-    const Environment start = setup_of(result_.config.work).environment;
+    const Environment start = job_of(result_.config.work).environment;
     after_ = run_work(in(result_.best), parts_, false);
     if (differing(start, result_.best).empty()) return;
     result_.whatif = run_whatif(result_.config.work, in(result_.best), parts_, for_each_);
@@ -277,12 +277,12 @@ class Advice {
       }
       result_.rows.push_back(std::move(row));
     }
-    result_.topology = setup_of(result_.config.work).topology;
+    result_.topology = job_of(result_.config.work).topology;
   }
 
   /// Of what the user set and the advice keeps: what could go, one at a time.
   void add_idle() {
-    const Environment start = setup_of(result_.config.work).environment;
+    const Environment start = job_of(result_.config.work).environment;
     const RowTimes now = times_in(result_.best);
     for (const auto& [name, value] : start.variables()) {
       if (!result_.best.get(name) || result_.best.get(name) != start.get(name)) continue;
@@ -367,10 +367,7 @@ Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
   if (asked.empty()) asked.push_back(load_nodes(out.topology, parts));
   out.nodes.clear();
   for (const int nodes : asked) {
-    const Cluster cluster =
-        load_cluster(nccl_request(out.topology, nodes, out.fabric, out.environment, out.version,
-                                  out.gpus_per_node),
-                     parts);
+    const Cluster cluster = load_cluster(out, nodes, parts);
     const int most = cluster.node().trays();
     if (std::ranges::find(out.nodes, most) == out.nodes.end()) out.nodes.push_back(most);
     if (nodes > most)
@@ -402,7 +399,7 @@ RowTimes row_times(const Work& work, const Environment& environment, const Parts
     out.front().open_us = exposed_us(*run->step);
     return out;
   }
-  const auto own = unforced(environment, setup_of(work).environment);
+  const auto own = unforced(environment, job_of(work).environment);
   if (!own) return out;
   const auto plain = try_work(work_in(work, *own), parts);
   for (std::size_t i = 0; i < out.size(); ++i) {

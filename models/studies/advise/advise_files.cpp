@@ -14,7 +14,7 @@ namespace {
 
 std::string heading(const AdviseResult& result) {
   return fmt::format("# fabricast advise: {} on {}, NCCL {}\n", to_text(result.config.goal),
-                     line_text(result.topology), to_text(setup_of(result.config.work).version));
+                     line_text(result.topology), to_text(job_of(result.config.work).version));
 }
 
 const AdviseLine* line_of(const AdviseResult& result, const std::string& name) {

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 std::string advise_json(const AdviseResult& result) {
-  const Setup setup = setup_of(result.config.work);
+  const Job setup = job_of(result.config.work);
   const auto json_of = [](const Environment& environment) {
     Json out = Json::object();
     for (const auto& [name, value] : environment.variables()) out[name] = value;

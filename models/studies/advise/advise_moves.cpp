@@ -5,7 +5,7 @@
 #include <array>
 
 #include "models/studies/advise/advise.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 
 namespace fabricast {
 
@@ -81,13 +81,10 @@ class Moves {
 };
 
 Cluster cluster_of(const Work& work, const PartsCatalogue& parts) {
-  if (const auto* step = std::get_if<StepConfig>(&work))
-    return load_cluster(step_request(*step, parts), parts);
+  if (const auto* step = std::get_if<StepConfig>(&work)) return load_site(*step, parts).cluster;
   const BenchConfig& config = std::get<BenchConfig>(work);
   const int most = config.nodes.empty() ? 0 : *std::ranges::max_element(config.nodes);
-  return load_cluster(nccl_request(config.topology, most, config.fabric, config.environment,
-                                   config.version, config.gpus_per_node),
-                      parts);
+  return load_cluster(config, most, parts);
 }
 
 /// NCCL_PROTO with LL128 in it turns LL128 on where NCCL would not trust it, and then data may be
@@ -187,7 +184,7 @@ std::string hca_list(const Work& work, const PartsCatalogue& parts) {
 }
 
 std::vector<Move> candidate_moves(const Work& work, const PartsCatalogue& parts) {
-  const Setup setup = setup_of(work);
+  const Job setup = job_of(work);
   const Ground ground = ground_of(work, parts);
   Moves moves(setup.version, setup.environment);
   moves.add_unsets();

@@ -25,7 +25,7 @@ std::string saving(double saves) {
 }
 
 std::string keep_text(const AdviseResult& result) {
-  const bool defaults = setup_of(result.config.work).environment.variables().empty();
+  const bool defaults = job_of(result.config.work).environment.variables().empty();
   return fmt::format(
       "Keep {}: nothing that was tried is sure to save {:.3g} % of the time of all sizes that "
       "count and, at one of them, the {:.0f} % by which predictions of two settings can be "
@@ -141,7 +141,7 @@ std::string commands_text(const AdviseResult& result) {
 }  // namespace
 
 std::string advise_text(const AdviseResult& result) {
-  const Setup setup = setup_of(result.config.work);
+  const Job setup = job_of(result.config.work);
   std::string out = fmt::format(
       "# fabricast advise: {} on {}, NCCL {}; {} environments simulated\n\n",
       to_text(result.config.goal), result.topology, to_text(setup.version), result.tried);

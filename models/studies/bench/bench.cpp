@@ -11,7 +11,7 @@
 #include "models/nccl/symmetry/fold.hpp"
 #include "models/studies/bench/bench_split.hpp"
 #include "models/studies/bench/fault_text.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "text/counted.hpp"
 #include "text/unit_text.hpp"
 
@@ -102,7 +102,8 @@ class Bench {
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
-    for (const int n : nodes) block(n);
+    const Topology topology = topology_of(result_.config, parts_);
+    for (const int n : nodes) block(topology, n);
     return std::move(result_);
   }
 
@@ -111,21 +112,17 @@ class Bench {
   enum class Kind : std::uint8_t { asked_for, healthy };
   using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, SimulationResult>;
 
-  void block(int nodes) {
+  void block(const Topology& topology, int nodes) {
     const BenchConfig& config = result_.config;
-    TopologyRequest asked = nccl_request(config.topology, nodes, config.fabric, config.environment,
-                                         config.version, config.gpus_per_node);
-    asked.routing = config.network.routing;
-    BenchBlock block{nodes, load_cluster(asked, parts_), {}, {}, {}};
-    block.nodes = block.cluster.hosts();
-    const CommunicatorConfig wanted{config.version, config.environment, config.gpus_per_node,
-                                    config.sharp, describe_nodes(asked, parts_).node};
+    const NodesRequest asked = nodes_of(config, nodes, config.network.routing);
+    Site site = site_of(topology, config, asked);
+    BenchBlock block{site.cluster.hosts(), std::move(site.cluster), {}, {}, {}};
     if (config.split) {
-      split_block(block, wanted);
+      split_block(block, site.communicator);
       result_.blocks.push_back(std::move(block));
       return;
     }
-    const Communicator communicator = make_communicator(block.cluster, wanted);
+    const Communicator communicator = make_communicator(block.cluster, site.communicator);
     const int gpus_per_host = communicator.ranks / communicator.hosts;
     check_root(config, communicator.ranks);
     check_processes(config, gpus_per_host);
@@ -145,12 +142,12 @@ class Bench {
       for (const Bytes size : config.sizes) row(block, communicator, runs, collective, size);
     }
     result_.simulations += runs.counts();
-    compare_routing(block, asked);
+    compare_routing(block, topology, asked);
     result_.blocks.push_back(std::move(block));
   }
 
   /// What the last row would take if switches chose among their uplinks in another way.
-  void compare_routing(const BenchBlock& block, TopologyRequest asked) {
+  void compare_routing(const BenchBlock& block, const Topology& topology, NodesRequest asked) {
     const BenchConfig& config = result_.config;
     if (block.cluster.nodes() == 1 || block.rows.empty() || !config.faults.empty() ||
         !config.network.is_plain() || config.trace)
@@ -162,7 +159,7 @@ class Bench {
     if (!climbs || row.result.events - row.result.events_skipped > kEventsCompared) return;
     const bool adaptive = block.network.routing == Routing::adaptive;
     asked.routing = adaptive ? Routing::by_destination : Routing::adaptive;
-    const Cluster other = load_cluster(asked, parts_);
+    const Cluster other = topology.cluster(asked);
     if (!adaptive && !other.pools_cables()) return;
     SimulationOptions options;
     options.fold = options.fast_forward = config.fold;

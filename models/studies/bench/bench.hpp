@@ -14,6 +14,7 @@
 #include "models/studies/bench/fault.hpp"
 #include "models/studies/bench/network.hpp"
 #include "models/studies/bench/split.hpp"
+#include "models/studies/shared/job.hpp"
 
 namespace fabricast {
 
@@ -21,15 +22,9 @@ namespace fabricast {
 inline constexpr int kNodesMax = 1 << 20;
 
 /// The question. Defaults are those of `fabricast bench`.
-struct BenchConfig {
-  std::string topology;
-  std::string fabric;        ///< "" = the topology's own, else the default
+struct BenchConfig : Job {
   std::vector<int> nodes;    ///< empty = what the topology says, else 1
-  int gpus_per_node = 0;     ///< 0 = all
-  bool sharp = false;        ///< the fabric offers SHARP: a CollNet plugin serves all NICs
   int gpus_per_process = 1;  ///< nccl-tests' -t times -g: their launches serialise
-  NcclVersion version = kDefaultNccl;
-  Environment environment;
   std::vector<Collective> collectives = {Collective::all_reduce};
   std::vector<Bytes> sizes;        ///< as nccl-tests counts them
   std::string datatype = "float";  ///< nccl-tests' name

@@ -14,7 +14,7 @@
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/decide.hpp"
 #include "models/studies/shared/call_cost.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 
 namespace fabricast {
 
@@ -25,7 +25,7 @@ constexpr double kInProportion = 0.75;  ///< time over size: from here on bytes 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A number of nodes: what is simulated on it.
-struct Site {
+struct Loaded {
   Cluster cluster;
   Communicator communicator;
 };
@@ -61,7 +61,8 @@ class Study {
     }
     std::vector<int> nodes = config().nodes;
     if (nodes.empty()) nodes = {0};
-    for (const int n : nodes) add_place(n);
+    const Topology topology = topology_of(config(), parts_);
+    for (const int n : nodes) add_place(topology, n);
     check_custom();
     for (std::size_t i = 0; i < places_.size(); ++i) add_column(i);
     for (CutoverColumn& column : result_.columns) {
@@ -96,7 +97,7 @@ class Study {
         throw Error(file, fmt::format("{} is for {}, not {}", custom->name,
                                       to_text(custom->collective), to_text(config().collective)));
       const bool runs = std::ranges::any_of(
-          places_, [&](const Site& site) { return site.communicator.ranks == custom->ranks; });
+          places_, [&](const Loaded& place) { return place.communicator.ranks == custom->ranks; });
       if (!runs)
         throw Error(file,
                     fmt::format("{} is for {} ranks, which no number of nodes here has",
@@ -105,27 +106,22 @@ class Study {
     }
   }
 
-  void add_place(int nodes) {
-    const TopologyRequest asked =
-        nccl_request(config().topology, nodes, config().fabric, config().environment,
-                     config().version, config().gpus_per_node);
-    Cluster cluster = load_cluster(asked, parts_);
-    if (cluster.nodes() > 1) cluster = changed(cluster, config());
-    const CommunicatorConfig wanted{config().version, config().environment, config().gpus_per_node,
-                                    config().sharp, describe_nodes(asked, parts_).node};
-    Communicator communicator = make_communicator(cluster, wanted);
+  void add_place(const Topology& topology, int nodes) {
+    Site site = site_of(topology, config(), nodes_of(config(), nodes));
+    if (site.cluster.nodes() > 1) site.cluster = changed(site.cluster, config());
+    Communicator communicator = site.make();
     for (const std::string& warning : communicator.warnings) note(warning);
-    if (places_.empty()) result_.topology = cluster.node().name();
-    places_.push_back({std::move(cluster), std::move(communicator)});
+    if (places_.empty()) result_.topology = site.cluster.node().name();
+    places_.push_back({std::move(site.cluster), std::move(communicator)});
   }
 
   Call call_of(std::int64_t count) const { return {config().collective, count, kFloatBytes, 0}; }
 
-  std::int64_t count_of(const Site& place, Bytes size) const {
+  std::int64_t count_of(const Loaded& place, Bytes size) const {
     return element_count(config().collective, size, kFloatBytes, place.communicator.ranks);
   }
 
-  TunerDecision decision_of(const Site& place, std::int64_t count) const {
+  TunerDecision decision_of(const Loaded& place, std::int64_t count) const {
     return decide(place.communicator.model, config().collective,
                   message_size(config().collective, count, kFloatBytes, place.communicator.ranks),
                   kFloatBytes);
@@ -141,7 +137,7 @@ class Study {
 
   /// Its cells without times, and what NCCL chooses.
   void add_column(std::size_t index) {
-    const Site& place = places_[index];
+    const Loaded& place = places_[index];
     CutoverColumn column;
     column.nodes = place.cluster.hosts();
     column.ranks = place.communicator.ranks;
@@ -170,7 +166,7 @@ class Study {
     result_.columns.push_back(std::move(column));
   }
 
-  void add_chosen(CutoverColumn& column, const Site& place, const std::vector<DecideRow>& rows) {
+  void add_chosen(CutoverColumn& column, const Loaded& place, const std::vector<DecideRow>& rows) {
     if (rows.empty()) return;
     std::vector<const DecideRow*> pointers;
     for (const DecideRow& row : rows) pointers.push_back(&row);
@@ -185,7 +181,7 @@ class Study {
   }
 
   /// Nothing where NCCL does not have it.
-  std::optional<DecidedCall> call_as(const Site& place, std::int64_t count,
+  std::optional<DecidedCall> call_as(const Loaded& place, std::int64_t count,
                                      std::size_t contender) const {
     const Contender& wanted = contenders()[contender];
     if (wanted.custom) {
@@ -200,12 +196,12 @@ class Study {
     return std::nullopt;
   }
 
-  bool is_small(const Site& place, const CollectiveRun& run, const Fold& fold) const {
+  bool is_small(const Loaded& place, const CollectiveRun& run, const Fold& fold) const {
     return expected_slices(run, place.cluster.nodes()) / fold.copies_in_all() <=
            config().slices_max;
   }
 
-  double simulated_us(const Site& place, const CollectiveRun& run, const Fold& fold) const {
+  double simulated_us(const Loaded& place, const CollectiveRun& run, const Fold& fold) const {
     SimulationOptions options;
     options.fold = options.fast_forward = true;
     return microseconds_of(simulate(place.cluster, parts_.software, run, fold, options).time);
@@ -213,7 +209,7 @@ class Study {
 
   /// One contender on one number of nodes, all sizes.
   void simulate_sizes(std::size_t index, std::size_t contender) {
-    const Site& place = places_[index];
+    const Loaded& place = places_[index];
     struct Done {
       double bytes, time_us;
       int channels;
@@ -315,7 +311,7 @@ class Study {
 
   /// Simulated where the cells on both sides are; else on the line between them.
   double time_at(std::size_t index, std::size_t cell, std::size_t contender, Bytes size) const {
-    const Site& place = places_[index];
+    const Loaded& place = places_[index];
     const std::int64_t count = count_of(place, size);
     const auto call = count > 0 ? call_as(place, count, contender) : std::nullopt;
     if (!call) return kNever;
@@ -356,7 +352,7 @@ class Study {
 
   const PartsCatalogue& parts_;
   const ForEach& for_each_;
-  std::vector<Site> places_;
+  std::vector<Loaded> places_;
   CutoverResult result_;
 };
 

@@ -10,17 +10,13 @@
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/studies/shared/for_each.hpp"
+#include "models/studies/shared/job.hpp"
 
 namespace fabricast {
 
 /// The question. Defaults are those of `fabricast cutover`.
-struct CutoverConfig {
-  std::string topology, fabric;  ///< fabric "" = the topology's own, else the default
-  std::vector<int> nodes;        ///< empty = what the topology says, else 1
-  int gpus_per_node = 0;         ///< 0 = all
-  bool sharp = false;            ///< the fabric offers SHARP, and NCCL uses it
-  NcclVersion version = kDefaultNccl;
-  Environment environment;
+struct CutoverConfig : Job {
+  std::vector<int> nodes;                          ///< empty = what the topology says, else 1
   Collective collective = Collective::all_reduce;  ///< a tuned one, of float32
   std::vector<Bytes> sizes;                        ///< ascending
   std::vector<const CustomAlgorithm*> custom;      ///< beside NCCL's own; they outlive the result

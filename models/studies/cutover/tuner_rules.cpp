@@ -7,7 +7,7 @@
 
 #include "models/nccl/symmetry/fold.hpp"
 #include "models/studies/cutover/cutover.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -122,14 +122,11 @@ TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
   TunerPlan out;
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {0};
+  const Topology topology = topology_of(config, parts);
   for (const int n : nodes) {
-    const TopologyRequest asked =
-        nccl_request(config.topology, n, config.fabric, config.environment, config.version,
-                     config.gpus_per_node);
-    const Cluster cluster = load_cluster(asked, parts);
-    const Communicator communicator =
-        make_communicator(cluster, {config.version, config.environment, config.gpus_per_node,
-                                    config.sharp, describe_nodes(asked, parts).node});
+    const Site site = site_of(topology, config, nodes_of(config, n));
+    const Cluster& cluster = site.cluster;
+    const Communicator communicator = site.make();
     for (const Collective collective : config.collectives) {
       if (!is_tuned(collective)) continue;
       const Column column(cluster, communicator, parts.software, collective);

@@ -7,7 +7,7 @@
 
 #include "models/nccl/tuner/call_plan.hpp"
 #include "models/studies/bench/bench.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "sim/base/error.hpp"
 #include "text/unit_text.hpp"
 
@@ -37,12 +37,12 @@ TunerDecision decide_count(const NcclCommunicator& communicator, Collective coll
 }
 
 /// Four nodes have every kind of node of a ring and of a double tree.
-std::optional<Cluster> sample_of(TopologyRequest asked, const DescribedNodes& nodes,
-                                 const PartsCatalogue& parts) {
+std::optional<Cluster> sample_of(const Topology& topology, NodesRequest asked,
+                                 const DescribedNodes& nodes) {
   constexpr int most = 4;
   asked.nodes = std::min(nodes.nodes, most) * nodes.trays;
   try {
-    return load_cluster(asked, parts);
+    return topology.cluster(asked);
   } catch (const Error&) {
     return std::nullopt;  // NCCL's XML may hold what no part is like
   }
@@ -88,15 +88,17 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
   DecideResult result;
   result.config = config;
   result.topology = std::filesystem::path(config.topology).stem().string();
+  // The catalogue is the result's own: the topology is read again where it is asked for.
   result.describe = [parts, config](int hosts, const Environment& environment) {
-    return describe_nodes(
-        nccl_request(config.topology, hosts, "", environment, config.version, config.gpus_per_node),
-        parts);
+    Job job = config;
+    job.environment = environment;
+    return topology_of(job, parts).describe(nodes_of(job, hosts));
   };
   std::vector<int> nodes = config.nodes;
-  if (nodes.empty()) nodes = {load_nodes(config.topology, parts)};
+  const Topology topology = topology_of(config, parts);
+  if (nodes.empty()) nodes = {topology.nodes()};
   for (const int count : nodes) {
-    const DescribedNodes described = result.describe(count, config.environment);
+    const DescribedNodes described = topology.describe(nodes_of(config, count));
     const NcclCommunicatorConfig asked = communicator_config(config, described, config.environment);
     const auto known = std::ranges::find_if(result.blocks, [&](const DecideBlock& done) {
       return done.communicator.nodes > 1 &&
@@ -106,9 +108,7 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
                           ? make_nccl_communicator(described.node, asked)
                           : make_nccl_communicator(described.node, asked, known->communicator),
                       {},
-                      sample_of(nccl_request(config.topology, count, "", config.environment,
-                                             config.version, config.gpus_per_node),
-                                described, parts)};
+                      sample_of(topology, nodes_of(config, count), described)};
     for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) {

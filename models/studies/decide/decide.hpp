@@ -13,17 +13,13 @@
 #include "models/hardware/parts/parts.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/nccl_communicator.hpp"
+#include "models/studies/shared/job.hpp"
 
 namespace fabricast {
 
 /// The question. Defaults are those of `fabricast decide`.
-struct DecideConfig {
-  std::string topology;
+struct DecideConfig : Job {
   std::vector<int> nodes;  ///< empty = what the topology says, else 1
-  int gpus_per_node = 0;   ///< 0 = all
-  bool sharp = false;      ///< the fabric offers SHARP: a CollNet plugin serves all NICs
-  NcclVersion version = kDefaultNccl;
-  Environment environment;
   std::vector<Collective> collectives = {Collective::all_reduce};
   std::vector<Bytes> sizes;  ///< as nccl-tests counts them
 };

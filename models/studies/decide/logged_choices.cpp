@@ -10,7 +10,7 @@
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/env_values.hpp"
 #include "models/nccl/environment/variables.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -61,20 +61,19 @@ std::vector<ComparedChoice> compare_choices(const ImportedFile& log, const std::
   }
   const NcclVersion version = version_of(log.value("version"));
   const int logged_nodes = largest(log.value("nodes")), ranks = largest(log.value("ranks"));
-  TopologyRequest asked =
-      nccl_request(topology, nodes > 0 ? nodes : logged_nodes, "", environment, version);
+  Job job{topology, "", 0, false, version, environment};
+  const Topology known = topology_of(job, parts);
+  NodesRequest asked = nodes_of(job, nodes > 0 ? nodes : logged_nodes);
   const int count = std::max(asked.nodes, 1);
-  const int gpus = static_cast<int>(gpu_devs(load_description(topology, parts)).size());
+  const int gpus = static_cast<int>(gpu_devs(known.describe({1}).node).size());
   if (asked.joins_domains && ranks > count * gpus && ranks % gpus == 0) {
     // To NCCL the hosts of an NVLink domain are one node.
     asked.nodes = ranks / gpus;
   } else if (ranks > 0 && ranks % count == 0) {
-    asked.gpus_per_node = ranks / count;
+    asked.gpus_per_node = job.gpus_per_node = ranks / count;
   }
-  const Cluster cluster = load_cluster(asked, parts);
-  const Communicator communicator = make_communicator(
-      cluster,
-      {version, environment, asked.gpus_per_node, false, describe_nodes(asked, parts).node});
+  const Site site = site_of(known, job, asked);
+  const Communicator communicator = site.make();
   std::vector<ComparedChoice> out;
   for (const LoggedChoice& logged : log.choices) {
     ComparedChoice& compared = out.emplace_back();

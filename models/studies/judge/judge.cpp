@@ -10,7 +10,7 @@
 
 #include "models/io/bands/band_key.hpp"
 #include "models/studies/bench/bench.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -20,7 +20,7 @@ namespace {
 FoundBand assumed_band() { return {0.8, 1.25, false, 0, "assumed"}; }
 
 /// A cluster as somebody has it, and NCCL on it.
-struct Job {
+struct Loaded {
   Cluster cluster;
   Communicator communicator;
 };
@@ -36,7 +36,7 @@ class Expecter {
         element_bytes_(datatype_bytes(config.datatype)) {}
 
   ExpectedRows run() {
-    const Job healthy = job({}, config_.nodes);
+    const Loaded healthy = load({}, config_.nodes);
     out_.nodes = healthy.cluster.hosts();
     out_.ranks = healthy.communicator.ranks;
     if (config_.root >= out_.ranks)
@@ -65,38 +65,33 @@ class Expecter {
   }
 
  private:
-  Job job(const Suspect& cause, int nodes) const {
-    Environment environment = config_.environment;
-    for (const auto& [name, value] : cause.environment) environment.set(name, value);
-    const NcclVersion version = cause.release.value_or(config_.version);
-    const TopologyRequest asked = nccl_request(config_.topology, nodes, config_.fabric, environment,
-                                               version, config_.gpus_per_node);
+  Loaded load(const Suspect& cause, int nodes) const {
+    Job job = config_;
+    for (const auto& [name, value] : cause.environment) job.environment.set(name, value);
+    job.version = cause.release.value_or(config_.version);
     PartsCatalogue other;
-    if (cause.network) other = with_network(cause, load_cluster(asked, parts_).node(), parts_);
-    const PartsCatalogue& parts = cause.network ? other : parts_;
-    Cluster cluster = load_cluster(asked, parts);
-    Communicator communicator =
-        make_communicator(cluster, {version, environment, config_.gpus_per_node, config_.sharp,
-                                    describe_nodes(asked, parts).node});
-    apply_hardware(cause, cluster);
-    return {std::move(cluster), std::move(communicator)};
+    if (cause.network) other = with_network(cause, load_cluster(job, nodes, parts_).node(), parts_);
+    Site site = load_site(job, nodes, cause.network ? other : parts_);
+    Communicator communicator = site.make();
+    apply_hardware(cause, site.cluster);
+    return {std::move(site.cluster), std::move(communicator)};
   }
 
-  DecidedCall decide(const Job& job, Bytes size) const {
+  DecidedCall decide(const Loaded& place, Bytes size) const {
     const std::int64_t count =
-        element_count(config_.collective, size, element_bytes_, job.communicator.ranks);
+        element_count(config_.collective, size, element_bytes_, place.communicator.ranks);
     if (count == 0)
       throw Error(
           fmt::format("{} B over {} ranks is no whole element: is this the right --topology "
                       "and --nodes?",
-                      size.count, job.communicator.ranks));
+                      size.count, place.communicator.ranks));
     DecidedCall call =
-        decide_call(job.communicator, {config_.collective, count, element_bytes_, config_.root});
+        decide_call(place.communicator, {config_.collective, count, element_bytes_, config_.root});
     call.run.gpus_per_process = config_.gpus_per_process;
     return call;
   }
 
-  void choose(const Job& healthy) {
+  void choose(const Loaded& healthy) {
     for (const JudgedRow& row : config_.rows) {
       const DecidedCall call = decide(healthy, row.size);
       JudgeRow& out = out_.rows.emplace_back();
@@ -109,56 +104,56 @@ class Expecter {
   }
 
   /// Of the network that NCCL takes there.
-  FoundBand band_of(const Job& job, Bytes size) const {
-    BandKey key = band_key(job.cluster.node(), job.cluster.nodes(), config_.collective, size);
-    if (key.network != "none") key.network = to_text(job.communicator.network.kind);
+  FoundBand band_of(const Loaded& place, Bytes size) const {
+    BandKey key = band_key(place.cluster.node(), place.cluster.nodes(), config_.collective, size);
+    if (key.network != "none") key.network = to_text(place.communicator.network.kind);
     return find_band(bands_, key).value_or(assumed_band());
   }
 
   /// A cause's times are no better known than where no run was measured.
-  RowLimits limits_of(const Job& job, Bytes size) const {
-    const FoundBand band = band_of(job, size), assumed = assumed_band();
+  RowLimits limits_of(const Loaded& place, Bytes size) const {
+    const FoundBand band = band_of(place, size), assumed = assumed_band();
     return {std::min(band.lower, assumed.lower), std::max(band.upper, assumed.upper)};
   }
 
-  double time_us(const Job& job, const Suspect& cause, Bytes size) const {
-    DecidedCall call = decide(job, size);
-    apply_wiring(cause, job.cluster, call.run);
+  double time_us(const Loaded& place, const Suspect& cause, Bytes size) const {
+    DecidedCall call = decide(place, size);
+    apply_wiring(cause, place.cluster, call.run);
     SimulationOptions options;
     options.fold = options.fast_forward = true;
-    return microseconds_of(simulate(job.cluster, parts_.software, call.run, options).time);
+    return microseconds_of(simulate(place.cluster, parts_.software, call.run, options).time);
   }
 
   /// Every cause on every row; with fewer nodes if there are too many.
   void simulate_all(bool fewer) {
-    std::vector<std::optional<Job>> jobs;
+    std::vector<std::optional<Loaded>> places;
     for (SimulatedSuspect& simulated : out_.causes) {
-      jobs.emplace_back();
+      places.emplace_back();
       try {
-        jobs.back().emplace(job(simulated.cause, fewer ? kCauseNodesMax : config_.nodes));
-        if (const NetKind kind = jobs.back()->communicator.network.kind; kind != network_)
+        places.back().emplace(load(simulated.cause, fewer ? kCauseNodesMax : config_.nodes));
+        if (const NetKind kind = places.back()->communicator.network.kind; kind != network_)
           simulated.ruled_out = line_against(config_.network, kind);
         if (!simulated.ruled_out.empty()) {
-          jobs.back().reset();
+          places.back().reset();
           continue;
         }
         simulated.times_us.resize(out_.rows.size());
         for (const JudgeRow& row : out_.rows)
-          simulated.limits.push_back(limits_of(*jobs.back(), row.size));
+          simulated.limits.push_back(limits_of(*places.back(), row.size));
       } catch (const Error& error) {
         simulated.refused = error.what();
       }
     }
     if (!out_.causes.front().refused.empty()) throw Error(out_.causes.front().refused);
     const std::size_t rows = out_.rows.size();
-    std::vector<std::string> refused(jobs.size() * rows);
-    for_each_(jobs.size() * rows, [&](std::size_t i) {
+    std::vector<std::string> refused(places.size() * rows);
+    for_each_(places.size() * rows, [&](std::size_t i) {
       const std::size_t cause = i / rows;
-      if (!jobs[cause]) return;
+      if (!places[cause]) return;
       try {
         SimulatedSuspect& simulated = out_.causes[cause];
         simulated.times_us[i % rows] =
-            time_us(*jobs[cause], simulated.cause, out_.rows[i % rows].size);
+            time_us(*places[cause], simulated.cause, out_.rows[i % rows].size);
       } catch (const Error& error) {
         refused[i] = error.what();
       }
@@ -173,10 +168,10 @@ class Expecter {
   }
 
   /// Of a cause the ratio to what is expected on so many nodes holds for more.
-  void scale(const Job& job) {
+  void scale(const Loaded& place) {
     std::vector<double> whole(out_.rows.size());
     for_each_(whole.size(),
-              [&](std::size_t row) { whole[row] = time_us(job, {}, out_.rows[row].size); });
+              [&](std::size_t row) { whole[row] = time_us(place, {}, out_.rows[row].size); });
     for (SimulatedSuspect& simulated : out_.causes) {
       for (std::size_t row = 0; row < simulated.times_us.size(); ++row)
         simulated.times_us[row] *= whole[row] / out_.rows[row].expected_us;
@@ -185,7 +180,7 @@ class Expecter {
     out_.notes.push_back(
         fmt::format("causes are simulated on {} of {} nodes: their ratio to what is "
                     "expected there is taken",
-                    kCauseNodesMax, job.cluster.nodes()));
+                    kCauseNodesMax, place.cluster.nodes()));
   }
 
   const JudgeConfig& config_;

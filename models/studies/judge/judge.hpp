@@ -10,6 +10,7 @@
 #include "models/studies/accuracy/validate.hpp"
 #include "models/studies/judge/judge_causes.hpp"
 #include "models/studies/judge/judge_fit.hpp"
+#include "models/studies/shared/job.hpp"
 
 namespace fabricast {
 
@@ -18,14 +19,9 @@ struct JudgedRow {
   double measured_us = 0;
 };
 
-struct JudgeConfig {
-  std::string topology, fabric;
+struct JudgeConfig : Job {
   int nodes = 0;  ///< 0 = what the topology says, else 1
-  int gpus_per_node = 0;
   int gpus_per_process = 1;
-  bool sharp = false;
-  NcclVersion version = kDefaultNccl;
-  Environment environment;
   Collective collective{};
   std::string datatype = "float";  ///< nccl-tests' name
   int root = 0;

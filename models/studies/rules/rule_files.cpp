@@ -14,7 +14,7 @@
 #include "models/studies/hang/read_call_trace.hpp"
 #include "models/studies/judge/judge_log.hpp"
 #include "models/studies/rules/rule_answers.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "text/words.hpp"
 
 namespace fabricast::rule_answers {
@@ -33,9 +33,7 @@ std::string file_of(const RuleCheck& check) {
 
 Cluster cluster_of(const RuleCheck& check, const PartsCatalogue& parts) {
   const BenchConfig& c = check.config;
-  return load_cluster(nccl_request(c.topology, c.nodes.empty() ? 0 : c.nodes.front(), c.fabric,
-                                   c.environment, c.version, c.gpus_per_node),
-                      parts);
+  return load_cluster(c, c.nodes.empty() ? 0 : c.nodes.front(), parts);
 }
 
 std::string waits(const HangResult& result) {

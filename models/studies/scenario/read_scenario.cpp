@@ -22,10 +22,7 @@ void read_step(Reader& in, Scenario& scenario, BenchConfig& config) {
   for (const char* key : {"collective", "sizes", "nodes", "gpus_per_node"})
     if (in.has(key)) in.fail(key, "means nothing beside layout, which says what runs, and on what");
   scenario.step = load_step(resolved(in.text("layout"), scenario.file));
-  config.topology = scenario.step->topology;
-  config.fabric = scenario.step->fabric;
-  config.version = scenario.step->version;
-  config.environment = scenario.step->environment;
+  static_cast<Job&>(config) = *scenario.step;
 }
 
 /// What runs in place of NCCL's own.

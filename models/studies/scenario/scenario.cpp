@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "models/studies/scenario/scenario_judge.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 
 namespace fabricast {
 
@@ -66,15 +66,11 @@ ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentCon
                                   const PartsCatalogue& parts,
                                   const std::function<void(double)>& progress) {
   const int nodes = config.nodes.empty() ? 0 : config.nodes.front();
-  const TopologyRequest asked =
-      nccl_request(config.topology, nodes, config.fabric, config.environment, config.version,
-                   config.gpus_per_node);
-  ScenarioResult::Concurrent out{load_cluster(asked, parts), {}};
-  const int gpus = out.cluster.node().trays() > 1 ? 0 : config.gpus_per_node;  // of a tray
-  const CommunicatorConfig wanted{config.version, config.environment, gpus, config.sharp,
-                                  describe_nodes(asked, parts).node};
-  out.result = run_concurrent({out.cluster, wanted, datatype_bytes(config.datatype)}, concurrent,
-                              parts.software, progress);
+  Site site = load_site(config, nodes, parts);
+  ScenarioResult::Concurrent out{std::move(site.cluster), {}};
+  if (out.cluster.node().trays() > 1) site.communicator.gpus_per_node = 0;  // it is of a tray
+  out.result = run_concurrent({out.cluster, site.communicator, datatype_bytes(config.datatype)},
+                              concurrent, parts.software, progress);
   return out;
 }
 
@@ -86,7 +82,7 @@ void answer_whatif(const Scenario& scenario, const PartsCatalogue& parts, Scenar
   std::vector<NamedWork> works;
   for (const ScenarioCase& one : scenario.cases) {
     Work work = one.config;
-    if (scenario.step) work = with_setup(*scenario.step, setup_of(work));
+    if (scenario.step) work = with_job(*scenario.step, job_of(work));
     works.push_back({one.name, std::move(work)});
   }
   if (works.size() == 2) {
@@ -100,12 +96,8 @@ void answer_whatif(const Scenario& scenario, const PartsCatalogue& parts, Scenar
 
 DecideConfig decide_config(const BenchConfig& config) {
   DecideConfig out;
-  out.topology = config.topology;
+  static_cast<Job&>(out) = config;
   out.nodes = config.nodes;
-  out.gpus_per_node = config.gpus_per_node;
-  out.sharp = config.sharp;
-  out.version = config.version;
-  out.environment = config.environment;
   out.collectives = config.collectives;
   out.sizes = config.sizes;
   return out;

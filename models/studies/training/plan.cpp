@@ -247,11 +247,11 @@ std::size_t equal_within_error(const Plan& plan) {
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
                const std::function<void(double)>& progress) {
   using Estimate = CollectiveTimes::Estimate;
-  const Cluster cluster = load_site(config, parts);
-  CollectiveTimes bounds = collectives_of(config, cluster, parts, Estimate::bound);
-  CollectiveTimes collectives = collectives_of(config, cluster, parts, Estimate::simulated);
-  return plan_step(sized(config, cluster), load_frameworks().at(config.framework),
-                   compute_of(load_compute(), cluster), bounds, collectives, limits, progress);
+  const Site site = load_site(config, parts);
+  CollectiveTimes bounds = collectives_of(config, site, parts, Estimate::bound);
+  CollectiveTimes collectives = collectives_of(config, site, parts, Estimate::simulated);
+  return plan_step(sized(config, site.cluster), load_frameworks().at(config.framework),
+                   compute_of(load_compute(), site.cluster), bounds, collectives, limits, progress);
 }
 
 std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans) {

@@ -73,16 +73,16 @@ ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
 }
 
 ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts) {
-  const Cluster cluster = load_site(config.site, parts);
+  const Site site = load_site(config.site, parts);
   CollectiveTimes collectives =
-      collectives_of(config.site, cluster, parts, CollectiveTimes::Estimate::simulated);
-  const int there = sized(config.site, cluster).layout.gpus;
+      collectives_of(config.site, site, parts, CollectiveTimes::Estimate::simulated);
+  const int there = sized(config.site, site.cluster).layout.gpus;
   const int asked = config.tensor * config.expert * config.pipeline;
   if (asked > there)
     throw Error(fmt::format("TP {} x EP {} x PP {} = {} GPUs of {}", config.tensor, config.expert,
                             config.pipeline, asked, there),
                 "say more nodes");
-  return run_serve(config, compute_of(load_compute(), cluster), collectives);
+  return run_serve(config, compute_of(load_compute(), site.cluster), collectives);
 }
 
 std::string serve_text(const ServeResult& result) {

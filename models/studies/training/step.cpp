@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "models/studies/bench/network.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -72,22 +72,23 @@ MemoryRules memory_rules(const Framework& framework) {
   return {framework.gradient_bytes, framework.flash_attention, !framework.flash_attention};
 }
 
-TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts) {
-  TopologyRequest asked = nccl_request(config.topology, config.nodes, config.fabric,
-                                       config.environment, config.version, config.gpus_per_node);
-  const int most = load_cluster({config.topology, 1, config.fabric}, parts).node().domain_nodes();
+NodesRequest step_nodes(const StepConfig& config, const Topology& topology) {
+  NodesRequest asked = nodes_of(config, config.nodes);
+  const int most = topology.cluster({1}).node().domain_nodes();
   if (most == 1 || !asked.joins_domains) return asked;
   asked.nodes = std::min(most, config.nodes);
   while (config.nodes % asked.nodes != 0) --asked.nodes;
   return asked;
 }
 
-Cluster load_site(const StepConfig& config, const PartsCatalogue& parts) {
-  Cluster cluster = load_cluster(step_request(config, parts), parts);
-  if (config.oversubscription == 0) return cluster;
-  FabricConfig fabric = cluster.fabric();
+Site load_site(const StepConfig& config, const PartsCatalogue& parts) {
+  const Topology topology = topology_of(config, parts);
+  Site site = site_of(topology, config, step_nodes(config, topology));
+  if (config.oversubscription == 0) return site;
+  FabricConfig fabric = site.cluster.fabric();
   fabric.oversubscription = config.oversubscription;
-  return {cluster.node(), cluster.nodes(), std::move(fabric)};
+  site.cluster = {site.cluster.node(), site.cluster.nodes(), std::move(fabric)};
+  return site;
 }
 
 const GpuCompute& compute_of(const ComputeCatalogue& catalogue, const Cluster& cluster) {
@@ -134,17 +135,12 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
   return result;
 }
 
-CollectiveTimes collectives_of(const StepConfig& config, const Cluster& cluster,
+CollectiveTimes collectives_of(const StepConfig& config, const Site& site,
                                const PartsCatalogue& parts, CollectiveTimes::Estimate estimate) {
-  CommunicatorConfig communicator;
-  communicator.version = config.version;
-  communicator.environment = config.environment;
-  communicator.gpus_per_node = config.gpus_per_node;
-  communicator.description = describe_nodes(step_request(config, parts), parts).node;
-  CollectiveTimes out(cluster, parts.software, std::move(communicator), estimate);
+  CollectiveTimes out(site.cluster, parts.software, site.communicator, estimate);
   if (!config.ranks.empty())
-    out.place(place_ranks(config.ranks, cluster, out.gpus_per_node(),
-                          sized(config, cluster).layout.gpus));
+    out.place(place_ranks(config.ranks, site.cluster, out.gpus_per_node(),
+                          sized(config, site.cluster).layout.gpus));
   return out;
 }
 
@@ -159,11 +155,11 @@ StepConfig sized(const StepConfig& config, const Cluster& cluster) {
 }
 
 StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
-  const Cluster cluster = load_site(config, parts);
+  const Site site = load_site(config, parts);
   CollectiveTimes collectives =
-      collectives_of(config, cluster, parts, CollectiveTimes::Estimate::simulated);
-  return run_step(sized(config, cluster), load_frameworks().at(config.framework),
-                  compute_of(load_compute(), cluster), collectives);
+      collectives_of(config, site, parts, CollectiveTimes::Estimate::simulated);
+  return run_step(sized(config, site.cluster), load_frameworks().at(config.framework),
+                  compute_of(load_compute(), site.cluster), collectives);
 }
 
 }  // namespace fabricast

@@ -12,21 +12,17 @@
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/base/types.hpp"
 #include "models/nccl/environment/env.hpp"
+#include "models/studies/shared/site.hpp"
 #include "models/training/step/step.hpp"
 
 namespace fabricast {
 
-struct StepConfig {
+struct StepConfig : Job {
   std::string title;
   Transformer model;
   std::string framework = "megatron";
-  std::string topology;
-  std::string fabric;           ///< "" = the topology's own, else the default
   double oversubscription = 0;  ///< of leaves; 0 = the fabric's
   int nodes = 1;
-  int gpus_per_node = 0;  ///< 0 = all
-  NcclVersion version = kDefaultNccl;
-  Environment environment;
   Layout layout;                 ///< its gpus follow from nodes
   std::vector<RankRange> ranks;  ///< where they are; none = in order
   double price = 0;              ///< USD per GPU and hour; 0 = workloads/prices.yaml
@@ -66,8 +62,8 @@ struct StepResult {
   std::vector<std::string> notes;
 };
 
-/// The collectives of a step on `cluster`. All of them outlive it.
-CollectiveTimes collectives_of(const StepConfig& config, const Cluster& cluster,
+/// The collectives of a step on `site`. All of them outlive it.
+CollectiveTimes collectives_of(const StepConfig& config, const Site& site,
                                const PartsCatalogue& parts, CollectiveTimes::Estimate estimate);
 /// The layout's GPUs follow from the nodes. Throws Error for an unknown framework.
 StepConfig sized(const StepConfig& config, const Cluster& cluster);
@@ -97,12 +93,10 @@ std::string step_trace(const StepResult& result);
 StepConfig load_step(const std::string& path);
 StepConfig parse_step(const std::string& text, const std::string& file);
 
-/// The nodes to load: those of the job, or where NVLink joins them those of one domain. All domains
-/// of a job hold as many nodes, as many as fit: of 64 in racks of 18 each holds 16.
-TopologyRequest step_request(const StepConfig& config, const PartsCatalogue& parts);
-
-/// What step_request() asks for, with the oversubscription that was asked for. Throws Error.
-Cluster load_site(const StepConfig& config, const PartsCatalogue& parts);
+/// The nodes of the job, or where NVLink joins them those of one domain, with the oversubscription
+/// that was asked for. All domains of a job hold as many nodes, as many as fit: of 64 in racks of
+/// 18 each holds 16. Throws Error.
+Site load_site(const StepConfig& config, const PartsCatalogue& parts);
 
 /// The part of the catalogues that a node's GPUs are. Throws Error when workloads/gpus.yaml does
 /// not have it.

@@ -9,7 +9,7 @@
 #include "models/io/formats/log_lines.hpp"
 #include "models/nccl/base/members.hpp"
 #include "models/studies/bench/bench.hpp"
-#include "models/studies/shared/nccl_request.hpp"
+#include "models/studies/shared/site.hpp"
 #include "models/training/calls/collective_times.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
@@ -84,18 +84,15 @@ void predict(TracedLine& line, int world, CollectiveTimes& times) {
 
 }  // namespace
 
-TracedResult predict_calls(const ImportedFile& trace, const std::string& file,
-                           const TracedConfig& config, const PartsCatalogue& parts) {
+TracedResult predict_calls(const ImportedFile& trace, const std::string& file, const Job& config,
+                           const PartsCatalogue& parts) {
   if (trace.calls.empty())
     throw Error(Place{file, 0, {}},
                 trace.kind.empty() ? "is no trace that is known"
                                    : fmt::format("this {} names no collective call", trace.kind),
                 "traces of Kineto, PyTorch's execution traces and Chakra's JSON do");
   TracedResult out{config, file, world_size(trace), {}, {}, trace.value("time in kernels")};
-  const Cluster cluster =
-      load_cluster(nccl_request(config.topology, 1, config.fabric, config.environment,
-                                config.version, config.gpus_per_node),
-                   parts);
+  const Cluster cluster = load_cluster(config, 1, parts);
   CollectiveTimes times(cluster, parts.software,
                         {config.version, config.environment, config.gpus_per_node, false, {}});
   for (const TracedCall& call : trace.calls) {

@@ -10,15 +10,9 @@
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/types.hpp"
 #include "models/nccl/environment/env.hpp"
+#include "models/studies/shared/job.hpp"
 
 namespace fabricast {
-
-struct TracedConfig {
-  std::string topology, fabric;
-  int gpus_per_node = 0;  ///< 0 = all
-  NcclVersion version = kDefaultNccl;
-  Environment environment;
-};
 
 /// Equal calls of a trace.
 struct TracedLine {
@@ -31,7 +25,7 @@ struct TracedLine {
 };
 
 struct TracedResult {
-  TracedConfig config;
+  Job config;
   std::string file;
   int world_size = 0;
   std::vector<TracedLine> lines;  ///< in the trace's order
@@ -40,8 +34,8 @@ struct TracedResult {
 };
 
 /// Throws Error where the file is no trace, or names no call.
-TracedResult predict_calls(const ImportedFile& trace, const std::string& file,
-                           const TracedConfig& config, const PartsCatalogue& parts);
+TracedResult predict_calls(const ImportedFile& trace, const std::string& file, const Job& config,
+                           const PartsCatalogue& parts);
 std::string traced_text(const TracedResult& result);
 std::string traced_json(const TracedResult& result);
 

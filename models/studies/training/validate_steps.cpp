@@ -20,31 +20,27 @@ class Machines {
 
   CollectiveTimes& of(const StepConfig& config) {
     // Jobs of any size share what they run on, but where NVLink makes larger nodes of some.
-    Cluster cluster = load_cluster(step_request(config, parts_), parts_);
+    Site site = load_site(config, parts_);
     const std::string hcas(config.environment.get("NCCL_IB_HCA").value_or(""));
-    const Key key{config.topology, hcas, config.gpus_per_node, cluster.node().gpus().size()};
+    const Key key{config.topology, hcas, config.gpus_per_node, site.cluster.node().gpus().size()};
     auto found = known_.find(key);
     if (found == known_.end()) {
-      auto site = std::make_unique<Site>(std::move(cluster));
-      CommunicatorConfig communicator;
-      communicator.version = config.version;
-      communicator.environment = config.environment;
-      communicator.gpus_per_node = config.gpus_per_node;
-      site->times.emplace(site->cluster, parts_.software, std::move(communicator));
-      found = known_.emplace(key, std::move(site)).first;
+      found = known_.emplace(key, std::make_unique<Shared>(std::move(site))).first;
+      Shared& made = *found->second;
+      made.times.emplace(made.site.cluster, parts_.software, made.site.communicator);
     }
     return *found->second->times;
   }
 
  private:
   using Key = std::tuple<std::string, std::string, int, std::size_t>;
-  struct Site {
-    explicit Site(Cluster made) : cluster(std::move(made)) {}
-    Cluster cluster;
+  struct Shared {
+    explicit Shared(Site loaded) : site(std::move(loaded)) {}
+    Site site;
     std::optional<CollectiveTimes> times;
   };
   const PartsCatalogue& parts_;
-  std::map<Key, std::unique_ptr<Site>> known_;
+  std::map<Key, std::unique_ptr<Shared>> known_;
 };
 
 double predicted_serving(const StepCase& one, const GpuCompute& gpu, CollectiveTimes& times) {

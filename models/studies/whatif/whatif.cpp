@@ -23,8 +23,8 @@ class Combinations {
       const bool explain =
           std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors_);
       try {
-        runs_[index] = run_work(with_setup(before, with_factors(setup_of(before), factors, mask)),
-                                parts, explain);
+        runs_[index] =
+            run_work(with_job(before, with_factors(job_of(before), factors, mask)), parts, explain);
       } catch (const Error& refusal) {
         if (mask == 0 || mask == whole()) throw;
         refusals_[index] = refusal.what();
@@ -133,7 +133,7 @@ std::string WhatifFactor::text() const {
   return fmt::format("{}={} (was {})", name, *after, *before);
 }
 
-std::vector<WhatifFactor> factors_between(const Setup& before, const Setup& after) {
+std::vector<WhatifFactor> factors_between(const Job& before, const Job& after) {
   std::vector<WhatifFactor> out;
   using Kind = WhatifFactor::Kind;
   const auto differ = [&](Kind kind, const std::string& a, const std::string& b) {
@@ -163,8 +163,8 @@ std::vector<WhatifFactor> factors_between(const Setup& before, const Setup& afte
   return out;
 }
 
-Setup with_factors(Setup before, const std::vector<WhatifFactor>& factors, std::uint32_t mask) {
-  Setup& out = before;
+Job with_factors(Job before, const std::vector<WhatifFactor>& factors, std::uint32_t mask) {
+  Job& out = before;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     if ((mask & bit(i)) == 0) continue;
     const WhatifFactor& factor = factors[i];
@@ -193,7 +193,7 @@ Setup with_factors(Setup before, const std::vector<WhatifFactor>& factors, std::
 WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
                         const ForEach& for_each) {
   WhatifResult out;
-  out.factors = factors_between(setup_of(before), setup_of(after));
+  out.factors = factors_between(job_of(before), job_of(after));
   const Combinations all(before, out.factors, parts, for_each);
   const std::size_t factors = out.factors.size();
   const WorkRun &first = *all.run(0), &last = *all.run(all.whole());

@@ -52,10 +52,10 @@ struct WhatifResult {
 
 /// The factors between two setups, in the order in which `after` has them. Throws Error when there
 /// is none, or more than kFactorsMax.
-std::vector<WhatifFactor> factors_between(const Setup& before, const Setup& after);
+std::vector<WhatifFactor> factors_between(const Job& before, const Job& after);
 
 /// `before` with those factors changed that `mask` has bits for.
-Setup with_factors(Setup before, const std::vector<WhatifFactor>& factors, std::uint32_t mask);
+Job with_factors(Job before, const std::vector<WhatifFactor>& factors, std::uint32_t mask);
 
 /// Both ask for the same work. Throws Error.
 WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,

@@ -92,23 +92,12 @@ std::pair<const BenchBlock*, const BenchRow*> at(const BenchResult& result, std:
 
 }  // namespace
 
-Setup setup_of(const Work& work) {
-  return std::visit(
-      [](const auto& config) {
-        return Setup{config.topology, config.fabric, config.version, config.environment};
-      },
-      work);
+Job job_of(const Work& work) {
+  return std::visit([](const Job& config) { return config; }, work);
 }
 
-Work with_setup(Work work, const Setup& setup) {
-  std::visit(
-      [&](auto& config) {
-        config.topology = setup.topology;
-        config.fabric = setup.fabric;
-        config.version = setup.version;
-        config.environment = setup.environment;
-      },
-      work);
+Work with_job(Work work, const Job& setup) {
+  std::visit([&](Job& config) { config = setup; }, work);
   return work;
 }
 

@@ -12,19 +12,12 @@
 
 namespace fabricast {
 
-/// What can be changed about a job that stays the same work.
-struct Setup {
-  std::string topology, fabric;  ///< fabric "" = the topology's own, else the default
-  NcclVersion version = kDefaultNccl;
-  Environment environment;
-};
-
 /// Sizes and collectives, or a training step.
 using Work = std::variant<BenchConfig, StepConfig>;
 
 inline bool is_step(const Work& work) { return std::holds_alternative<StepConfig>(work); }
-Setup setup_of(const Work& work);
-Work with_setup(Work work, const Setup& setup);
+Job job_of(const Work& work);
+Work with_job(Work work, const Job& setup);
 
 /// One call, or the step.
 struct WorkRow {

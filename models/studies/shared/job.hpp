@@ -1,0 +1,22 @@
+#pragma once
+// What every question is about: machines, and NCCL on them.
+
+#include <string>
+
+#include "models/nccl/base/types.hpp"
+#include "models/nccl/environment/env.hpp"
+
+namespace fabricast {
+
+/// The common half of a question; each adds what it asks. How many nodes is part of that: some ask
+/// for several numbers at once.
+struct Job {
+  std::string topology;   ///< as Topology takes it
+  std::string fabric;     ///< "" = the topology's own, else the default
+  int gpus_per_node = 0;  ///< 0 = all
+  bool sharp = false;     ///< the fabric offers SHARP: a CollNet plugin serves all NICs
+  NcclVersion version = kDefaultNccl;
+  Environment environment;
+};
+
+}  // namespace fabricast
