@@ -100,6 +100,14 @@ def check_header(path, text):
         yield path, 1, "a header begins with #pragma once and a comment that says what it is"
 
 
+def check_own_header(path, sources):
+    """First, so that the compiler says what the header lacks."""
+    own = path.removesuffix(".cpp") + ".hpp"
+    first = re.search(r'^#include ["<](.+)[">]', sources[path], re.M)
+    if path.endswith(".cpp") and own in sources and (first is None or first[1] != own):
+        yield path, 1, f"does not include {own} first"
+
+
 def check_lists(sources):
     """Every .cpp of the tests stands in a CMakeLists.txt, by name or by GLOB; elsewhere a folder is
     a library with all its files."""
@@ -146,6 +154,7 @@ def main():
     for path, text in sources.items():
         found += [*check_libraries(path, text), *check_banned(path, text),
                   *check_header(path, text), *check_speakers(path, text)]
+        found += check_own_header(path, sources)
     found += [*check_lists(sources), *check_eigen(sources)]
     for path, number, what in found:
         print(f"{path}:{number}: {what}")

@@ -1,4 +1,6 @@
 // A node type in YAML -> NodeType. The format is shown in topologies/dgx-h100.yaml.
+#include "models/io/topologies/read_node.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include "models/io/formats/reader.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/topologies/read_networks.hpp"
-#include "models/io/topologies/read_node.hpp"
 
 namespace fabricast {
 namespace {
