@@ -3,6 +3,7 @@
 
 #include "models/io/formats/csv_table.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/training/model/kernel_fit.hpp"
 
@@ -93,4 +94,17 @@ TEST_CASE("kernels: every GPU has what its precisions need") {
                            (framework.attention != 1) + (framework.exchange_rate.bytes_per_s > 0);
     CHECK(parameters <= 3);
   }
+}
+
+TEST_CASE("a GPU has as many multiprocessors to kernels as to thread blocks") {
+  const PartsCatalogue parts = load_parts();
+  int known = 0;
+  for (const auto& [name, gpu] : load_compute()) {
+    const auto part = parts.gpus.find(name);
+    if (part == parts.gpus.end()) continue;  // a variant of one
+    CAPTURE(name);
+    CHECK(part->second.multiprocessors == gpu.multiprocessors);
+    ++known;
+  }
+  CHECK(known >= 8);
 }

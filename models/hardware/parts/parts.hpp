@@ -43,6 +43,7 @@ struct PcieGen {
 struct GpuPart {
   std::string name;
   int sm = 0;                          ///< compute capability, 90 = 9.0
+  int multiprocessors = 0;             ///< 0 = not known
   int nvlink_links = 0;                ///< 0 = none
   Bandwidth nvlink_per_link;           ///< after encoding, one direction
   double nvlink_store_efficiency = 0;  ///< share of it that SM stores reach (store overhead), 0..1

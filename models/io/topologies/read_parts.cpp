@@ -84,6 +84,8 @@ class PartsReader {
     GpuPart part;
     part.name = name;
     read_identity(part, in);
+    if (in.has("multiprocessors"))
+      part.multiprocessors = figures_.whole(in, "multiprocessors", 1, 10'000);
     part.nvlink_links = figures_.whole(in, "nvlink_links", 0, 1024);
     if (part.nvlink_links > 0) {
       part.nvlink_per_link = figures_.bandwidth(in, "nvlink_per_link");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "models/hardware/parts/gpu_sms.hpp"
 #include "models/nccl/communicator/communicators.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "text/unit_text.hpp"
@@ -119,7 +118,7 @@ class Concurrent {
   void count_blocks() {
     for (const ConcurrentGroupResult& group : out_.groups)
       out_.blocks += group.decided.run.channels;
-    out_.sms = sms_of(cluster().node().gpus().front().part.name);
+    out_.sms = cluster().node().gpus().front().part.multiprocessors;
     if (out_.sms > 0 && out_.blocks > out_.sms)
       out_.notes.push_back(
           fmt::format("{} thread blocks do not fit on {} SMs at one block each: "
