@@ -99,11 +99,11 @@ TEST_CASE("kernels: every GPU has what its precisions need") {
 TEST_CASE("a GPU has as many multiprocessors to kernels as to thread blocks") {
   const PartsCatalogue parts = load_parts();
   int known = 0;
-  for (const auto& [name, gpu] : load_compute()) {
-    const auto part = parts.gpus.find(name);
+  for (const auto& compute : load_compute()) {
+    const auto part = parts.gpus.find(compute.first);
     if (part == parts.gpus.end()) continue;  // a variant of one
-    CAPTURE(name);
-    CHECK(part->second.multiprocessors == gpu.multiprocessors);
+    CAPTURE(compute.first);
+    CHECK(part->second.multiprocessors == compute.second.multiprocessors);
     ++known;
   }
   CHECK(known >= 8);
