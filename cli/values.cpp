@@ -33,7 +33,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
   const std::string known = fmt::format("{{{}}}", fmt::join(words, ","));
   const auto check = [words = std::move(words)](const std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return {};
-    return fmt::format("unknown word \"{}\"\nhint: {}", text, hint_nearest(text, words));
+    return Error(fmt::format("unknown word \"{}\"", text), hint_nearest(text, words)).what();
   };
   return CLI::Validator(check, known);
 }

@@ -22,12 +22,7 @@ std::vector<Bytes> sizes_from_option(const std::string& text);
 /// What `parse` throws, said of the option. What has a place in a file keeps it.
 template <class Parse>
 auto of_option(const char* option, Parse parse) {
-  try {
-    return parse();
-  } catch (const Error& error) {
-    if (!error.place().file.empty()) throw;
-    throw Error(Place{{}, 0, option}, error.what());
-  }
+  return placed({{}, 0, option}, parse);
 }
 
 }  // namespace fabricast

@@ -153,8 +153,7 @@ void check_choice(Sheet& sheet, const Setting& s) {
       if (loss.ratio > 1) losses.push_back(loss);
     }
   } catch (const Error& error) {
-    const std::string what = error.what();
-    note_no_prediction(sheet, what.substr(0, what.find('\n')));
+    note_no_prediction(sheet, error.reason());
     return;
   }
   if (!losses.empty()) report(sheet, s, losses);

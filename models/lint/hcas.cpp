@@ -158,9 +158,8 @@ void check_fused(Sheet& sheet, const Setting& s) {
     choose_network(describe(sheet.input.cluster->node()), alone, sheet.input.version, {}, 2,
                    warnings);
   } catch (const Error& e) {
-    const std::string_view text = e.what();
-    if (text.find("not modelled") != std::string_view::npos) return;
-    sheet.add("FL051", Severity::error, s, std::string(text.substr(0, text.find('\n')))).source =
+    if (e.message().find("not modelled") != std::string::npos) return;
+    sheet.add("FL051", Severity::error, s, e.reason()).source =
         "NCCL 2.24.3 src/graph/topo.cc, ncclTopoForceMerge";
   }
 }

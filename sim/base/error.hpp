@@ -20,11 +20,26 @@ struct Place {
 class Error : public std::runtime_error {
  public:
   Error(Place place, std::string message, std::string hint = {})
-      : std::runtime_error(text(place, message, hint)), place_(std::move(place)) {}
+      : std::runtime_error(text(place, message, hint)),
+        place_(std::move(place)),
+        message_(std::move(message)),
+        hint_(std::move(hint)) {}
   explicit Error(std::string message, std::string hint = {})
       : Error(Place{}, std::move(message), std::move(hint)) {}
 
   const Place& place() const { return place_; }
+  const std::string& message() const { return message_; }
+  const std::string& hint() const { return hint_; }  ///< "" = none
+  /// Place and message: why, without what to do.
+  std::string reason() const { return text(place_, message_, {}); }
+
+  /// The same mistake where it was met. A file that it names already stays its place; a path alone
+  /// goes behind that of `place`.
+  Error with(Place place) const {
+    if (!place_.file.empty()) return *this;
+    if (!place_.path.empty()) place.path += (place.path.empty() ? "" : ": ") + place_.path;
+    return {std::move(place), message_, hint_};
+  }
 
  private:
   static std::string text(const Place& place, const std::string& message, const std::string& hint) {
@@ -44,6 +59,17 @@ class Error : public std::runtime_error {
   }
 
   Place place_;
+  std::string message_, hint_;
 };
+
+/// What `call` returns; a mistake that it throws without a file is one at `place`.
+template <class Call>
+auto placed(const Place& place, Call call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw error.with(place);
+  }
+}
 
 }  // namespace fabricast

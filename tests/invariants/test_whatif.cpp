@@ -82,15 +82,14 @@ void check_texts(const WhatifResult& result) {
   CHECK(line == csv.rows());
 }
 
-/// The answer, or the first line of why there is none.
+/// Why there is no answer; "" = there is one.
 template <class Run>
 std::string refusal(const Run& run) {
   try {
     run();
     return {};
   } catch (const Error& error) {
-    const std::string text = error.what();
-    return text.substr(0, text.find('\n'));
+    return error.reason();
   }
 }
 

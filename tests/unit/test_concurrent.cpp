@@ -7,6 +7,7 @@
 
 #include "models/io/topologies/load.hpp"
 #include "models/studies/scenario/scenario.hpp"
+#include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
 
@@ -22,12 +23,7 @@ ScenarioResult answered(const std::string& text) {
 }
 
 std::string mistake(const std::string& text) {
-  try {
-    answered(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_text([&] { answered(text); });
 }
 
 }  // namespace

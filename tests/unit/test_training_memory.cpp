@@ -3,7 +3,7 @@
 
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/training/model/memory.hpp"
-#include "sim/base/error.hpp"
+#include "tests/unit/error_text.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;
@@ -14,12 +14,7 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 std::string complaint(const Transformer& model, const Layout& layout) {
-  try {
-    check_layout(model, layout);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_text([&] { check_layout(model, layout); });
 }
 
 /// Activations of the first stage as Korthikanti et al. 2022 draw them in figure 1: layers and the
@@ -144,7 +139,7 @@ TEST_CASE("layout: chunks of the model, the ends get fewer layers") {
 
 TEST_CASE("layout: what does not go together is said") {
   const Transformer gpt3 = gpt_175b();
-  CHECK(complaint(gpt3, layout(64, 8, 8, 1, 1, 64)).empty());
+  CHECK(complaint(gpt3, layout(64, 8, 8, 1, 1, 64)) == "no error");
   CHECK(complaint(gpt3, layout(60, 8, 8, 1, 1, 64)) ==
         "TP 8 x CP 1 x PP 8 = 64 GPUs do not divide 60\nhint: take a multiple of 64 GPUs");
   CHECK(complaint(gpt3, layout(128, 8, 8, 1, 1, 63)) ==

@@ -9,6 +9,7 @@
 #include "models/studies/training/validate_steps.hpp"
 #include "models/training/calls/rank_groups.hpp"
 #include "sim/base/error.hpp"
+#include "tests/unit/error_text.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;
@@ -259,18 +260,13 @@ TEST_CASE("step: a layout that does not fit is said, with the figure") {
 }
 
 TEST_CASE("step: mistakes in a layout file") {
-  const auto said = [](const std::string& text) -> std::string {
-    try {
-      parse_step(text, "l.yaml");
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+  const auto said = [](const std::string& text) {
+    return error_text([&] { parse_step(text, "l.yaml"); });
   };
   const std::string good =
       "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 1\nsequence: 8192\n"
       "micro_batch: 1\nglobal_batch: 64\nprecision: bf16\n";
-  CHECK(said(good).empty());
+  CHECK(said(good) == "no error");
   CHECK(said(good + "parallel: {tp: 8, px: 2}\n") ==
         "l.yaml:9: parallel: unknown key \"px\"\nhint: did you mean \"pp\"?");
   CHECK(said(good + "schedule: interleaved\n") ==

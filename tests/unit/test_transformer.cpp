@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "models/io/workloads/load_workloads.hpp"
-#include "sim/base/error.hpp"
+#include "tests/unit/error_text.hpp"
 #include "training_cases.hpp"
 
 using namespace fabricast;
@@ -113,18 +113,13 @@ TEST_CASE("transformer: every preset reads, and says who it is") {
 }
 
 TEST_CASE("transformer: mistakes in a model file") {
-  const auto said = [](const std::string& text) -> std::string {
-    try {
-      parse_transformer(text, "m.yaml");
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+  const auto said = [](const std::string& text) {
+    return error_text([&] { parse_transformer(text, "m.yaml"); });
   };
   const std::string good =
       "kind: model\nname: m\nlayers: 2\nhidden: 64\nffn: 128\nmlp: swiglu\nheads: 4\n"
       "vocabulary: 100\nnorm: rms\n";
-  CHECK(said(good).empty());
+  CHECK(said(good) == "no error");
   CHECK(said(good + "kv_heads: 3\n") == "m.yaml:10: kv_heads: 3 does not divide 4 heads");
   CHECK(said(good + "expert: {}\n") ==
         "m.yaml:10: unknown key \"expert\"\nhint: did you mean \"experts\"?");

@@ -72,11 +72,7 @@ const YamlNode& Reader::required(std::string_view key, YamlNode::Kind kind) {
 template <class Parse>
 auto Reader::parsed(std::string_view key, Parse parse) {
   const std::string& text = scalar(key);
-  try {
-    return parse(text);
-  } catch (const Error& e) {
-    throw Error(place(key), e.what());
-  }
+  return placed(place(key), [&] { return parse(text); });
 }
 
 std::string Reader::paragraphs(std::string_view key) {

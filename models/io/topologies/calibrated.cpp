@@ -103,11 +103,7 @@ const Calibrated& shipped_calibrated() {
 
 void overlay(const Calibrated& calibrated, CatalogueText& catalogue) {
   for (const CalibratedValue& value : calibrated.values) {
-    try {
-      ratio(value.value, catalogue.value(value.path));
-    } catch (const Error& error) {
-      throw Error(value.place, error.what());
-    }
+    placed(value.place, [&] { return ratio(value.value, catalogue.value(value.path)); });
     catalogue.set(value.path, value.value);
   }
 }

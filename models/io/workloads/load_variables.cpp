@@ -15,11 +15,7 @@ std::vector<std::string> as_strings(std::span<const std::string_view> words) {
 }
 
 NcclVersion release_of(Reader& in, std::string_view key, std::string_view text) {
-  try {
-    return nccl_release_from_text(text);
-  } catch (const Error& error) {
-    in.fail(key, error.what());
-  }
+  return placed(in.place(key), [&] { return nccl_release_from_text(text); });
 }
 
 std::optional<NcclVersion> release(Reader& in, std::string_view key) {

@@ -106,8 +106,7 @@ class Calibration {
           bounds.high = std::min(bounds.high, std::log(high));
           fitted.from.push_back(value);
         } catch (const Error& error) {
-          if (!error.place().file.empty()) throw;
-          throw Error(parameter.place, fmt::format("{}: {}", path, error.what()));
+          throw error.with({{}, 0, path}).with(parameter.place);
         }
       }
       out_.parameters.push_back(std::move(fitted));
@@ -403,7 +402,7 @@ class Calibration {
     const std::size_t runs = all.measured.runs.size();
     all.slices_max = part.slices_max;
     all.calls += part.calls;
-    for (const auto& [run, why] : part.left_out) all.left_out[runs + run] = why;
+    for (const auto& [run, why] : part.left_out) all.left_out.emplace(runs + run, why);
     for (const MeasuredRun& run : part.measured.runs) all.measured.runs.push_back(run);
     for (MeasuredPoint point : part.measured.points) {
       point.run += runs;

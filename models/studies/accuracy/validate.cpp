@@ -33,7 +33,7 @@ struct Setup {
   MappedRun mapped;
   std::optional<Cluster> cluster;
   std::optional<Communicator> communicator;
-  std::string refused;  ///< why there is none
+  std::optional<Error> refused;  ///< why there is none
 };
 
 /// One different call. `run` is emptied once it has been simulated.
@@ -79,8 +79,8 @@ class Validation {
       try {
         const MappedRun mapped = map_run(result_.measured.runs[i], parts_);
         setups_.push_back(&setup_of(mapped));
-        if (!setups_.back()->refused.empty()) {
-          result_.left_out[i] = setups_.back()->refused;
+        if (setups_.back()->refused) {
+          result_.left_out.emplace(i, *setups_.back()->refused);
           continue;
         }
         for (const std::string& note : mapped.notes) ++result_.notes[note];
@@ -88,7 +88,7 @@ class Validation {
           ++result_.notes[warning];
       } catch (const Error& error) {
         setups_.resize(i + 1);
-        result_.left_out[i] = error.what();
+        result_.left_out.emplace(i, error);
       }
     }
   }
@@ -121,7 +121,7 @@ class Validation {
       config.sharp = mapped.sharp;
       setup->communicator = make_communicator(*setup->cluster, config);
     } catch (const Error& error) {
-      setup->refused = error.what();
+      setup->refused = error;
     }
     return *setup;
   }
@@ -146,7 +146,7 @@ class Validation {
         prediction.method = recipes_[index].method;
       }
     } catch (const Error& error) {
-      result_.left_out[point.run] = error.what();
+      result_.left_out.emplace(point.run, error);
     }
   }
 
@@ -216,7 +216,7 @@ class Validation {
     MappedRun smaller = setup.mapped;
     smaller.nodes = nodes;
     const Setup& other = setup_of(smaller);
-    if (!other.refused.empty()) return std::nullopt;
+    if (other.refused) return std::nullopt;
     const std::optional<DecidedCall> call = decide(other, point);
     return call ? simulated(other, *call) : std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include "models/io/bands/bands.hpp"
 #include "models/studies/accuracy/map_run.hpp"
 #include "models/studies/shared/for_each.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 
@@ -53,9 +54,9 @@ struct ValidateResult {
   std::int64_t slices_max = 0;
   Measurements measured;
   std::vector<Prediction> predictions;
-  std::map<std::size_t, std::string> left_out;  ///< run -> why nothing is predicted for it
-  std::map<std::string, int> notes;             ///< what was assumed -> of how many runs
-  std::size_t calls = 0;                        ///< that were simulated: different ones
+  std::map<std::size_t, Error> left_out;  ///< run -> why nothing is predicted for it
+  std::map<std::string, int> notes;       ///< what was assumed -> of how many runs
+  std::size_t calls = 0;                  ///< that were simulated: different ones
 };
 
 /// Runs that cannot be mapped or that NCCL refuses are left out with the reason.

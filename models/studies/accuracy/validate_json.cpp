@@ -84,7 +84,7 @@ Json point_json(const ValidateResult& result, std::size_t index) {
 std::string validate_json(const ValidateResult& result) {
   Json left_out = Json::array(), points = Json::array();
   for (const auto& [run, why] : result.left_out)
-    left_out.push_back({{"run_id", result.measured.runs[run].id}, {"why", why}});
+    left_out.push_back({{"run_id", result.measured.runs[run].id}, {"why", why.what()}});
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     if (!result.left_out.contains(result.measured.points[i].run))
       points.push_back(point_json(result, i));

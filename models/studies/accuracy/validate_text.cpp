@@ -41,8 +41,6 @@ std::string table_text(const std::string& what, const std::vector<GroupScore>& g
   return table.text();
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 std::string mapping_text(const ValidateResult& result) {
   const Measurements& measured = result.measured;
   std::string out = fmt::format(
@@ -55,7 +53,7 @@ std::string mapping_text(const ValidateResult& result) {
     out +=
         fmt::format("{} without a time left out\n", counted(measured.points_without_time, "point"));
   std::map<std::string, int> reasons;
-  for (const auto& [run, why] : result.left_out) ++reasons[first_line(why)];
+  for (const auto& [run, why] : result.left_out) ++reasons[why.reason()];
   for (const auto& [why, runs] : reasons)
     out += fmt::format("  left out: {}: {}\n", counted(runs, "run"), why);
   for (const auto& [note, runs] : result.notes)
@@ -158,7 +156,7 @@ std::string algorithm_of(const Prediction& prediction) {
 std::string left_out_text(const ValidateResult& result) {
   std::string out;
   for (const auto& [run, why] : result.left_out)
-    out += fmt::format("left out: {}: {}\n", result.measured.runs[run].id, first_line(why));
+    out += fmt::format("left out: {}: {}\n", result.measured.runs[run].id, why.reason());
   return out;
 }
 

@@ -15,11 +15,7 @@ HangScenario parse_hang_scenario(const std::string& text, const std::string& fil
   out.question = in.prose("question");
   out.layout = (std::filesystem::path(file).parent_path() / in.text("layout")).string();
   const std::string fault = in.text("fault");
-  try {
-    out.fault = parse_hang_fault(fault);
-  } catch (const Error& error) {
-    in.fail("fault", error.what());
-  }
+  out.fault = placed(in.place("fault"), [&] { return parse_hang_fault(fault); });
   if (in.has("timeout")) out.timeout_s = static_cast<double>(in.duration("timeout").ps) / 1e12;
   const std::vector<std::string> kinds = {"ended", "mismatch", "cycle"};
   if (in.has("expect")) out.expect = kinds[in.choice("expect", kinds)];

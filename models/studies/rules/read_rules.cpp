@@ -263,11 +263,9 @@ void read_check(Reader& in, const std::string& file, Draft draft, std::vector<Ru
   check_subject(in, check);
   if (claims) {
     if (draft.claimed.empty()) missing(in, "claimed", "like 350 us, 20..30 %, >= 85 %, or words");
-    try {
-      check.claim = parse_claim(draft.claimed, check.figure.dimension, draft.tolerance);
-    } catch (const Error& error) {
-      in.fail("claimed", error.what());
-    }
+    check.claim = placed(in.place("claimed"), [&] {
+      return parse_claim(draft.claimed, check.figure.dimension, draft.tolerance);
+    });
     check_words(in, check);
   }
   out.push_back(std::move(check));

@@ -61,12 +61,7 @@ bool is_fabric(const std::string& name) {
 void check_names(const RuleCheck& check, const PartsCatalogue& parts) {
   const auto look = [&](const BenchConfig& config) {
     if (config.topology.empty()) return;
-    try {
-      load_nodes(config.topology, parts);
-    } catch (const Error& error) {
-      if (!error.place().file.empty()) throw;
-      throw Error(check.place, error.what());
-    }
+    placed(check.place, [&] { return load_nodes(config.topology, parts); });
     if (!config.fabric.empty() && !is_fabric(config.fabric))
       throw Error(check.place, fmt::format("unknown fabric \"{}\"", config.fabric));
     if (config.fabric.empty()) return;
@@ -104,12 +99,6 @@ void drop_common_group(const RuleCheck& check, std::vector<RulePoint>& points) {
   for (RulePoint& point : points) point.group.clear();
 }
 
-/// "why", without the hint: a reason, no advice.
-std::string reason_of(const Error& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find("\nhint: "));
-}
-
 }  // namespace
 
 RulePoint rule_answers::point_of(const RuleCheck& check, double figure, const FormulaValues& values,
@@ -141,7 +130,7 @@ CheckOutcome answer(const RuleCheck& check, const PartsCatalogue& parts) {
   } catch (const Error& error) {
     const std::string& file = error.place().file;
     if (!file.empty() && (!check.file.empty() || file == check.place.file)) throw;
-    return {{}, reason_of(error)};
+    return {{}, error.reason()};
   }
 }
 

@@ -29,13 +29,8 @@ void read_faults(Reader& in, Study study, std::vector<FaultSpec>& faults) {
   if (study == Study::decide)
     in.fail("faults", "means nothing to study decide, which simulates nothing");
   faults.clear();
-  for (const std::string& text : texts) {
-    try {
-      faults.push_back(parse_fault(text));
-    } catch (const Error& error) {
-      in.fail("faults", error.what());
-    }
-  }
+  for (const std::string& text : texts)
+    faults.push_back(placed(in.place("faults"), [&] { return parse_fault(text); }));
 }
 
 /// A case's own background traffic replaces that of the scenario.
@@ -51,13 +46,9 @@ void read_network(Reader& in, Study study, NetworkConfig& network) {
   if (study == Study::decide)
     in.fail("background", "means nothing to study decide, which simulates nothing");
   network.background.clear();
-  for (const std::string& text : texts) {
-    try {
-      network.background.push_back(parse_background(text));
-    } catch (const Error& error) {
-      in.fail("background", error.what());
-    }
-  }
+  for (const std::string& text : texts)
+    network.background.push_back(
+        placed(in.place("background"), [&] { return parse_background(text); }));
 }
 
 /// Keys that the study does not heed are mistakes.

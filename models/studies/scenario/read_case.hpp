@@ -17,11 +17,7 @@ inline bool given(Reader& in, std::string_view key) { return !in.text(key, "").e
 template <class Parse>
 auto parsed(Reader& in, std::string_view key, Parse parse) {
   const std::string text = in.text(key);
-  try {
-    return parse(text);
-  } catch (const Error& error) {
-    in.fail(key, error.what());
-  }
+  return placed(in.place(key), [&] { return parse(text); });
 }
 
 /// A path is meant relative to the file's folder, a preset's name is not.

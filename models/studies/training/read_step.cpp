@@ -59,11 +59,7 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
                         : Sharding::zero1;
   if (in.has("order")) {
     const std::string order = in.text("order");
-    try {
-      layout.order = parse_order(order);
-    } catch (const Error& error) {
-      in.fail("order", error.what());
-    }
+    layout.order = placed(in.place("order"), [&] { return parse_order(order); });
   }
   layout.shard_group = in.whole("shard_group", 1, kRanksMax, 0);
   if (in.has("bucket")) layout.bucket = static_cast<double>(in.bytes("bucket").count);
@@ -79,13 +75,8 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
 /// `ranks: [...]`.
 std::vector<RankRange> read_ranks(Reader& in) {
   std::vector<RankRange> out;
-  for (const std::string& text : in.texts("ranks")) {
-    try {
-      out.push_back(parse_rank_range(text));
-    } catch (const Error& error) {
-      in.fail("ranks", error.what());
-    }
-  }
+  for (const std::string& text : in.texts("ranks"))
+    out.push_back(placed(in.place("ranks"), [&] { return parse_rank_range(text); }));
   return out;
 }
 
@@ -97,13 +88,8 @@ std::vector<RankRange> read_ranks_file(const std::string& path) {
   for (std::string line; std::getline(lines, line);) {
     ++number;
     std::istringstream words(line.substr(0, line.find('#')));
-    for (std::string word; words >> word;) {
-      try {
-        out.push_back(parse_rank_range(word));
-      } catch (const Error& error) {
-        throw Error(Place{path, number, {}}, error.what());
-      }
-    }
+    for (std::string word; words >> word;)
+      out.push_back(placed({path, number, {}}, [&] { return parse_rank_range(word); }));
   }
   if (out.empty()) throw Error(Place{path, 0, {}}, "no ranks");
   return out;
@@ -121,25 +107,15 @@ const Framework& find_framework(Reader& in, const FrameworkCatalogue& catalogue,
 void read_site(Reader& in, const std::string& file, StepConfig& out) {
   out.title = in.text("title", "");
   const std::string model = in.text("model");
-  try {
-    out.model = load_transformer(resolved(model, file));
-  } catch (const Error& error) {
-    if (!error.place().file.empty()) throw;
-    in.fail("model", error.what());
-  }
+  out.model = placed(in.place("model"), [&] { return load_transformer(resolved(model, file)); });
   out.topology = resolved(in.text("topology"), file);
   if (const std::string fabric = in.text("fabric", ""); !fabric.empty())
     out.fabric = resolved(fabric, file);
   out.nodes = in.whole("nodes", 1, kRanksMax);
   out.gpus_per_node = in.whole("gpus_per_node", 1, 1024, 0);
   if (in.has("oversubscription")) out.oversubscription = in.number("oversubscription", 1, 1000);
-  if (const std::string version = in.text("nccl", ""); !version.empty()) {
-    try {
-      out.version = nccl_version_from_text(version);
-    } catch (const Error& error) {
-      in.fail("nccl", error.what());
-    }
-  }
+  if (const std::string version = in.text("nccl", ""); !version.empty())
+    out.version = placed(in.place("nccl"), [&] { return nccl_version_from_text(version); });
   if (in.has("environment")) {
     Reader variables = in.child("environment");
     for (const std::string& name : variables.keys())

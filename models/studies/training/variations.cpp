@@ -67,8 +67,7 @@ std::vector<Result> run_all(const std::vector<NamedConfig>& configs, const Run& 
       result = run(one);
       some = true;
     } catch (const Error& error) {
-      const std::string text = error.what();
-      result.refused = text.substr(0, text.find('\n'));  // without the hint
+      result.refused = error.reason();
       if (!first) first = error;
     }
     result.name = one.name;

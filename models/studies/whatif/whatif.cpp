@@ -27,7 +27,7 @@ class Combinations {
             run_work(with_job(before, with_factors(job_of(before), factors, mask)), parts, explain);
       } catch (const Error& refusal) {
         if (mask == 0 || mask == whole()) throw;
-        refusals_[index] = refusal.what();
+        refusals_[index] = refusal.reason();
       }
     });
     for (const auto& run : runs_)
@@ -38,6 +38,7 @@ class Combinations {
   std::uint32_t whole() const { return bit(factors_) - 1; }
   /// Nothing where it is refused.
   const std::optional<WorkRun>& run(std::uint32_t mask) const { return runs_[mask]; }
+  /// Why, without a hint.
   const std::string& refusal(std::uint32_t mask) const { return refusals_[mask]; }
 
   /// What the factor saves on top of the others.
@@ -95,15 +96,14 @@ Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row) {
   return out;
 }
 
-/// "with NCCL_ALGO=Ring alone nothing is simulated: ", then the first line of the refusal.
+/// "with NCCL_ALGO=Ring alone nothing is simulated: ", then why.
 std::string refused_note(const std::vector<WhatifFactor>& factors, std::uint32_t mask,
                          const std::string& refusal) {
   std::string made;
   for (std::size_t i = 0; i < factors.size(); ++i)
     if ((mask & bit(i)) != 0)
       made += fmt::format("{}{}", made.empty() ? "" : ", ", factors[i].text());
-  return fmt::format("with {} alone nothing is simulated: {}", made,
-                     refusal.substr(0, refusal.find('\n')));
+  return fmt::format("with {} alone nothing is simulated: {}", made, refusal);
 }
 
 void add_notes(std::vector<std::string>& notes, const std::string& name, const WorkRun& run) {
