@@ -80,10 +80,8 @@ int run(const AdviseOptions& options, const CLI::App& command) {
   AdviseResult result;
   {
     Progress progress;
-    const auto callback = progress.callback();
-    result = run_advise(
-        asked, candidate_moves(asked.work, parts), parts, load_bands(options.work.job.parts),
-        [&](std::size_t count, const auto& one) { for_each_on_all_cores(count, one, callback); });
+    result = run_advise(asked, candidate_moves(asked.work, parts), parts,
+                        load_bands(options.work.job.parts), on_all_cores(progress.callback()));
   }
   if (!options.write.empty()) write_files(options.write, result, outputs);
   print_out("{}", text_in(options.format, result));

@@ -50,11 +50,9 @@ int run(const CalibrateOptions& options, const CLI::App& command) {
   config.slices_max_final = options.slices_max_final;
   config.leave_out = options.leave_out;
   config.cross_validate = options.cross_validate;
-  const ForEach for_each = [](std::size_t count, const auto& one) {
-    for_each_on_all_cores(count, one, {});
-  };
-  const CalibrateResult result = run_calibrate(
-      std::move(config), for_each, [](const std::string& line) { print_err("{}\n", line); });
+  const CalibrateResult result =
+      run_calibrate(std::move(config), on_all_cores({}),
+                    [](const std::string& line) { print_err("{}\n", line); });
   if (!options.out.empty())
     outputs.write(options.out, calibrated_yaml(calibrated_of(result), remark(options, result)));
   if (!options.predictions.empty())

@@ -99,14 +99,14 @@ RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked) {
     of_option("--topology", [&] { return load_nodes(options.topology, parts); });
   Stopwatch watch(file);
   Progress progress;
-  const auto callback = progress.callback();
+  const ForEach for_each = on_all_cores(progress.callback());
   out.result = run_rules(std::move(file), parts, [&](std::size_t count, const auto& one) {
     const auto timed = [&](std::size_t i) {
       const auto begin = std::chrono::steady_clock::now();
       one(i);
       watch.add(i, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     };
-    for_each_on_all_cores(count, timed, callback);
+    for_each(count, timed);
   });
   out.seconds = watch.seconds();
   return out;

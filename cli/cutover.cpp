@@ -52,10 +52,7 @@ int run(const CutoverOptions& options) {
   std::vector<CutoverVariant> variants;
   {
     Progress progress;
-    const auto callback = progress.callback();
-    const ForEach for_each = [&](std::size_t count, const auto& one) {
-      for_each_on_all_cores(count, one, callback);
-    };
+    const ForEach for_each = on_all_cores(progress.callback());
     result = run_cutover(asked, parts, for_each);
     if (options.sensitivity) variants = cutover_sensitivity(asked, parts, for_each);
   }

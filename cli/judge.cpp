@@ -122,11 +122,8 @@ int run(const JudgeOptions& options, const CLI::App& command) {
     const JudgeConfig config =
         config_of(log, log.tables[i], options, request, command, parts, settings);
     Progress progress;
-    const auto callback = progress.callback();
     JudgeResult result =
-        judge_rows(config, expect_rows(config, parts, bands, [&](std::size_t n, const auto& one) {
-                     for_each_on_all_cores(n, one, callback);
-                   }));
+        judge_rows(config, expect_rows(config, parts, bands, on_all_cores(progress.callback())));
     const std::string source =
         log.tables.size() > 1 ? fmt::format("{}, table {}", options.log, i + 1) : options.log;
     std::vector<JudgedTarget> judged = judge_targets(result, targets);

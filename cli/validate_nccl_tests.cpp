@@ -70,10 +70,7 @@ int run(const ValidateOptions& options, const CLI::App& command) {
   ValidateResult result;
   {
     Progress progress;
-    const auto callback = progress.callback();
-    result = run_validate(std::move(config), parts, [&](std::size_t count, const auto& one) {
-      for_each_on_all_cores(count, one, callback);
-    });
+    result = run_validate(std::move(config), parts, on_all_cores(progress.callback()));
   }
   if (!options.chart.empty()) draw(result, options.chart, outputs);
   print_err("{}", left_out_text(result));

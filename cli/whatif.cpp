@@ -100,10 +100,7 @@ int run(const WhatifOptions& options, const CLI::App& command) {
   std::optional<WhatifTable> many;
   {
     Progress progress;
-    const auto callback = progress.callback();
-    const ForEach for_each = [&](std::size_t count, const auto& one) {
-      for_each_on_all_cores(count, one, callback);
-    };
+    const ForEach for_each = on_all_cores(progress.callback());
     if (after.size() == 1) {
       two = run_whatif(before, with_job(before, after.front().setup), parts, for_each);
     } else {

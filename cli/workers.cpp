@@ -5,9 +5,11 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace fabricast {
+namespace {
 
 void for_each_on_all_cores(std::size_t count, const std::function<void(std::size_t)>& one,
                            const std::function<void(double)>& progress) {
@@ -36,6 +38,14 @@ void for_each_on_all_cores(std::size_t count, const std::function<void(std::size
     work();
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+ForEach on_all_cores(std::function<void(double)> progress) {
+  return [progress = std::move(progress)](std::size_t count, const auto& one) {
+    for_each_on_all_cores(count, one, progress);
+  };
 }
 
 }  // namespace fabricast

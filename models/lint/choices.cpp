@@ -7,6 +7,7 @@
 
 #include "models/lint/rules.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "sim/base/add_once.hpp"
 #include "sim/base/error.hpp"
 #include "text/unit_text.hpp"
 
@@ -119,8 +120,7 @@ void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
 /// A prediction that cannot be made is said once; the mistake behind it has a finding of its own.
 void note_no_prediction(Sheet& sheet, const std::string& why) {
   const std::string note = fmt::format("no prediction of what a choice costs (FL040): {}", why);
-  std::vector<std::string>& notes = sheet.result.notes;
-  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  add_once(sheet.result.notes, note);
 }
 
 /// Another setting that counts together with `s` and is not what its author meant: what it does to

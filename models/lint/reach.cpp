@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/lint/rules.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast::lint_rules_detail {
 
@@ -80,7 +81,7 @@ std::vector<std::string> exported_before(const Sheet& sheet, const EnvFile& file
   for (const Setting& s : sheet.settings) {
     const bool counts =
         s.file == &file && s.at->scope == EnvScope::exported && s.at->line < line && is_of_nccl(s);
-    if (counts && std::ranges::find(out, s.name()) == out.end()) out.push_back(s.name());
+    if (counts) add_once(out, s.name());
   }
   return out;
 }

@@ -3,23 +3,19 @@
 // inference never leaves what NVLink joins.
 
 #include "models/studies/advise/advise.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/invariants/cases.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 namespace fabricast::testing {
 namespace {
 
 constexpr std::array<Goal, kGoals> kAllGoals = {Goal::training, Goal::inference, Goal::latency,
                                                 Goal::bandwidth};
-
-void in_turn(std::size_t count, const std::function<void(std::size_t)>& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
-}
 
 /// A preset on one or two nodes, a goal, two of its sizes; sometimes something is set.
 AdviseConfig drawn(Random& random) {

@@ -12,6 +12,7 @@
 #include "models/studies/cutover/cutover_text.hpp"
 #include "models/studies/decide/decide_text.hpp"
 #include "models/studies/scenario/scenario.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "models/studies/training/plan.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
 #include "tests/invariants/random_nodes.hpp"
@@ -213,10 +214,6 @@ TEST_CASE("views: decide") {
   }
   CHECK(compared > 300);
   CHECK(seen == compared);
-}
-
-void in_turn(std::size_t count, const std::function<void(std::size_t)>& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
 }
 
 TEST_CASE("views: cutover") {

@@ -8,16 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "models/io/formats/csv_table.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
 #include "tests/invariants/cases.hpp"
 #include "tests/unit/training_cases.hpp"
 
 namespace fabricast::testing {
 namespace {
-
-const ForEach kInTurn = [](std::size_t count, const auto& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
-};
 
 constexpr const char* kChanges[] = {
     "NCCL_ALGO=Ring",       "NCCL_ALGO=Tree",         "NCCL_PROTO=Simple", "NCCL_PROTO=LL128,LL",
@@ -112,7 +109,7 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
       other = run_bench(std::get<BenchConfig>(after), shipped_parts());
     });
     const std::string why =
-        refusal([&] { both = run_whatif(before, after, shipped_parts(), kInTurn); });
+        refusal([&] { both = run_whatif(before, after, shipped_parts(), in_turn); });
     if (why.empty()) {
       REQUIRE(refused.empty());
       REQUIRE(both.rows.size() == one.blocks.front().rows.size());
@@ -150,7 +147,7 @@ TEST_CASE("whatif of a step is step before and step after") {
     CAPTURE(before.topology);
     CAPTURE(tensor);
     WhatifResult both;
-    if (!refusal([&] { both = run_whatif(before, after, shipped_parts(), kInTurn); }).empty())
+    if (!refusal([&] { both = run_whatif(before, after, shipped_parts(), in_turn); }).empty())
       continue;
     REQUIRE(both.rows.size() == 1);
     const StepResult one = run_step(before, shipped_parts()),

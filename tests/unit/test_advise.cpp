@@ -10,16 +10,13 @@
 #include "models/io/workloads/load_variables.hpp"
 #include "models/lint/lint.hpp"
 #include "models/studies/advise/advise_text.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
 namespace {
-
-const ForEach kInTurn = [](std::size_t count, const auto& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
-};
 
 Move move(const std::string& name, const std::string& value) { return {{{name, value}}, false}; }
 
@@ -92,7 +89,7 @@ TEST_CASE("advise: the search finds the best of all combinations") {
         for (RowTime& row : out) row.us = row.open_us = row.us * 0.5;
       return out;
     };
-    const FoundSettings found = search_settings({}, moves, times, rules, kInTurn);
+    const FoundSettings found = search_settings({}, moves, times, rules, in_turn);
     const RowTimes start = times({});
     double best = 0;
     for (const Environment& one : all_of(moves))
@@ -124,9 +121,9 @@ TEST_CASE("advise: lines that are not worth it") {
     for (RowTime& row : out) row.open_us = row.us;
     return out;
   };
-  CHECK(search_settings({}, moves, times, rules, kInTurn).best.variables().empty());
+  CHECK(search_settings({}, moves, times, rules, in_turn).best.variables().empty());
   rules.band = 0.05;
-  const Environment best = search_settings({}, moves, times, rules, kInTurn).best;
+  const Environment best = search_settings({}, moves, times, rules, in_turn).best;
   CHECK(best.get("NCCL_A"));
   CHECK_FALSE(best.get("NCCL_B"));
 }
@@ -142,7 +139,7 @@ TEST_CASE("advise: what mends goes first") {
     const double us = environment.get("NCCL_ALGO") ? 49 : environment.get("NCCL_BAD") ? 100 : 50;
     return RowTimes{{us, us, 1}};
   };
-  const Environment best = search_settings(start, moves, times, rules, kInTurn).best;
+  const Environment best = search_settings(start, moves, times, rules, in_turn).best;
   CHECK(best.variables().empty());
 }
 
@@ -152,19 +149,19 @@ TEST_CASE("advise: what NCCL refuses is no answer") {
   const auto times = [](const Environment& environment) {
     return environment.get("NCCL_A") ? RowTimes{} : RowTimes{{1, 1, 1}};
   };
-  CHECK(search_settings({}, {move("NCCL_A", "1")}, times, rules, kInTurn).best.variables().empty());
+  CHECK(search_settings({}, {move("NCCL_A", "1")}, times, rules, in_turn).best.variables().empty());
 }
 
 TEST_CASE("advise: mends a bad environment, each line as whatif says") {
   const AdviseConfig config = badly_set();
   const PartsCatalogue parts = load_catalogue();
-  const AdviseResult result = run_advise(config, kMoves, parts, {}, kInTurn);
+  const AdviseResult result = run_advise(config, kMoves, parts, {}, in_turn);
   REQUIRE(result.lines.size() == 2);
   CHECK(result.lines[0].factor.text() == "NCCL_IB_HCA unset (was =mlx5_0)");
   CHECK(result.lines[1].factor.name == "NCCL_NET_GDR_LEVEL");
   Job setup = job_of(config.work);
   setup.environment = result.best;
-  const WhatifResult whatif = run_whatif(config.work, with_job(config.work, setup), parts, kInTurn);
+  const WhatifResult whatif = run_whatif(config.work, with_job(config.work, setup), parts, in_turn);
   REQUIRE(whatif.factors.size() == result.lines.size());
   for (std::size_t i = 0; i < whatif.factors.size(); ++i) {
     CHECK(whatif.factors[i].text() == result.lines[i].factor.text());
@@ -186,7 +183,7 @@ TEST_CASE("advise: what it writes passes the linter") {
   AdviseConfig config = badly_set();
   config.pin_hcas = true;
   const PartsCatalogue parts = load_catalogue();
-  const AdviseResult result = run_advise(config, kMoves, parts, {}, kInTurn);
+  const AdviseResult result = run_advise(config, kMoves, parts, {}, in_turn);
   CHECK(result.hcas == "=mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11");
   CHECK(result.best.get("NCCL_IB_HCA") == std::optional<std::string_view>(result.hcas));
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
@@ -227,7 +224,7 @@ TEST_CASE("advise: commands of nccl-tests" * minutes_under_sanitizers()) {
   config.goal = Goal::training;
   config.work = work;
   config.least = 1;  // nothing is worth a line
-  const AdviseResult result = run_advise(config, kMoves, load_catalogue(), {}, kInTurn);
+  const AdviseResult result = run_advise(config, kMoves, load_catalogue(), {}, in_turn);
   CHECK(result.lines.empty());
   CHECK(advise_text(result).find("Keep what you have") != std::string::npos);
   CHECK(advise_verify(result).find("mpirun -np 16 -N 8 -x 'NCCL_ALGO=^NVLS' "
@@ -240,7 +237,7 @@ TEST_CASE("advise: on a cluster, too, the search finds the best of all combinati
           minutes_under_sanitizers()) {
   const AdviseConfig config = badly_set();
   const PartsCatalogue parts = load_catalogue();
-  const AdviseResult result = run_advise(config, kMoves, parts, {}, kInTurn);
+  const AdviseResult result = run_advise(config, kMoves, parts, {}, in_turn);
   SearchRules rules;
   rules.counts = {true, true};
   const auto times_in = [&](const Environment& environment) {
@@ -295,7 +292,7 @@ TEST_CASE("advise: candidates are what this release reads and NCCL can do") {
 TEST_CASE("advise: a goal needs sizes") {
   AdviseConfig config = badly_set();
   config.goal = Goal::latency;
-  CHECK(error_text([&] { run_advise(config, kMoves, load_catalogue(), {}, kInTurn); }) ==
+  CHECK(error_text([&] { run_advise(config, kMoves, load_catalogue(), {}, in_turn); }) ==
         "no size of the work counts for latency: sizes up to 64 KiB do\n"
         "hint: give other --sizes, or another --goal");
 }

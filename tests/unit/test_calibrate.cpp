@@ -16,6 +16,7 @@
 #include "models/studies/accuracy/calibrate_reach.hpp"
 #include "models/studies/accuracy/calibrate_text.hpp"
 #include "models/studies/accuracy/read_recipe.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
@@ -38,10 +39,6 @@ FitProblem linear_problem(const Vector& target, const Slopes& slopes) {
   };
   problem.slopes = [=](const Vector&, const Vector&) { return slopes; };
   return problem;
-}
-
-void serially(std::size_t count, const std::function<void(std::size_t)>& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
 }
 
 constexpr const char* kHead =
@@ -76,7 +73,7 @@ Measurements measured_with(const std::vector<std::pair<std::string, double>>& fa
   ValidateConfig config;
   config.measured = two_sites();
   config.slices_max = 1'000'000;
-  const ValidateResult truth = run_validate(std::move(config), text.parts(), serially);
+  const ValidateResult truth = run_validate(std::move(config), text.parts(), in_turn);
   Measurements out = truth.measured;
   std::mt19937 random(7);
   for (std::size_t i = 0; i < out.points.size(); ++i) {
@@ -91,7 +88,7 @@ CalibrateResult calibrated(const std::string& parameters, Measurements measured)
   config.recipe = recipe(parameters);
   config.measured = std::move(measured);
   config.slices_max = config.slices_max_final = 1'000'000;
-  return run_calibrate(std::move(config), serially, [](const std::string&) {});
+  return run_calibrate(std::move(config), in_turn, [](const std::string&) {});
 }
 
 std::string calibrate_error(const std::string& parameters) {
@@ -193,11 +190,11 @@ TEST_CASE("a figure matters to no more than what can_matter says") {
   config.slices_max = 1'000'000;
   config.measured = two_sites();
   const PartsCatalogue parts = CatalogueText().parts();
-  const ValidateResult before = run_validate(config, parts, serially);
+  const ValidateResult before = run_validate(config, parts, in_turn);
   for (const std::string& path : paths) {
     CatalogueText text;
     text.set(path, scaled(text.value(path), 0.9, 6));
-    const ValidateResult after = run_validate(config, text.parts(), serially);
+    const ValidateResult after = run_validate(config, text.parts(), in_turn);
     int moved = 0;
     for (std::size_t i = 0; i < before.predictions.size(); ++i) {
       const MeasuredRun& run = config.measured.runs[config.measured.points[i].run];

@@ -12,6 +12,7 @@
 #include "models/nccl/custom/custom_compile.hpp"
 #include "models/studies/cutover/cutover.hpp"
 #include "models/studies/scenario/scenario.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
@@ -23,10 +24,6 @@ const std::string kShipped = FABRICAST_TEST_DATA "/../../scenarios/algorithms/";
 CustomAlgorithm shipped(const std::string& name) {
   return load_algorithm(kShipped + name + ".yaml");
 }
-
-const ForEach kInTurn = [](std::size_t count, const std::function<void(std::size_t)>& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
-};
 
 /// Two ranks, whose blocks are given.
 std::string xml(const std::string& rank0, const std::string& rank1,
@@ -299,7 +296,7 @@ TEST_CASE("custom algorithm: cutover has it as one more contender") {
   config.sizes = {Bytes{1 << 12}, Bytes{1 << 22}};
   const CustomAlgorithm all_pairs = shipped("all-pairs-8");
   config.custom = {&all_pairs};
-  const CutoverResult result = run_cutover(config, load_parts(), kInTurn);
+  const CutoverResult result = run_cutover(config, load_parts(), in_turn);
   const auto own = std::ranges::count_if(result.contenders,
                                          [](const Contender& c) { return c.custom != nullptr; });
   CHECK(own == 3);

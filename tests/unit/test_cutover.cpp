@@ -7,16 +7,13 @@
 
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/cutover/cutover_text.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
 namespace {
-
-const ForEach kInTurn = [](std::size_t count, const auto& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
-};
 
 CutoverConfig question(std::vector<int> nodes, std::vector<Bytes> sizes) {
   CutoverConfig out;
@@ -45,7 +42,7 @@ double forced_us(const CutoverConfig& config, int nodes, Bytes size, const Conte
 TEST_CASE("cutover: each time is that of bench with the algorithm forced" *
           minutes_under_sanitizers()) {
   const CutoverConfig config = question({1, 2}, {{1 << 10}, {1 << 20}, {1 << 24}});
-  const CutoverResult result = run_cutover(config, load_catalogue(), kInTurn);
+  const CutoverResult result = run_cutover(config, load_catalogue(), in_turn);
   int compared = 0;
   for (const CutoverColumn& column : result.columns) {
     for (const auto& cell : column.cells) {
@@ -68,7 +65,7 @@ TEST_CASE("cutover: each time is that of bench with the algorithm forced" *
 
 TEST_CASE("cutover: on one side the one is ahead, on the other side the other") {
   const CutoverConfig config = question({2}, {{1 << 14}, {1 << 16}, {1 << 18}, {1 << 20}});
-  const CutoverResult result = run_cutover(config, load_catalogue(), kInTurn);
+  const CutoverResult result = run_cutover(config, load_catalogue(), in_turn);
   const CutoverColumn& column = result.columns.front();
   REQUIRE_FALSE(column.fastest.empty());
   for (const Cutover& cutover : column.fastest) {
@@ -87,9 +84,9 @@ TEST_CASE("cutover: on one side the one is ahead, on the other side the other") 
 
 TEST_CASE("cutover: what is extrapolated is near what is simulated" * minutes_under_sanitizers()) {
   CutoverConfig config = question({1, 2, 4}, {{1 << 24}, {1 << 25}, {1 << 26}, {1 << 27}});
-  const CutoverResult exact = run_cutover(config, load_catalogue(), kInTurn);
+  const CutoverResult exact = run_cutover(config, load_catalogue(), in_turn);
   config.slices_max = 20'000;
-  const CutoverResult thin = run_cutover(config, load_catalogue(), kInTurn);
+  const CutoverResult thin = run_cutover(config, load_catalogue(), in_turn);
   int extrapolated = 0;
   for (std::size_t c = 0; c < exact.columns.size(); ++c) {
     for (std::size_t k = 0; k < exact.columns[c].cells.size(); ++k) {
@@ -111,14 +108,14 @@ TEST_CASE("cutover: what is extrapolated is near what is simulated" * minutes_un
 TEST_CASE("cutover: a variant of the fabric, and SHARP") {
   CutoverConfig config = question({2}, {{1 << 20}});
   config.latency_factor = 3;
-  const auto slow = run_cutover(config, load_catalogue(), kInTurn);
-  const auto usual = run_cutover(question({2}, {{1 << 20}}), load_catalogue(), kInTurn);
+  const auto slow = run_cutover(config, load_catalogue(), in_turn);
+  const auto usual = run_cutover(question({2}, {{1 << 20}}), load_catalogue(), in_turn);
   const auto best = [](const CutoverResult& result) {
     const CutoverCell& cell = *result.columns.front().cells.front();
     return cell.times[*cell.fastest]->time_us;
   };
   CHECK(best(slow) > best(usual));
-  const auto variants = cutover_sensitivity(question({2}, {{1 << 20}}), load_catalogue(), kInTurn);
+  const auto variants = cutover_sensitivity(question({2}, {{1 << 20}}), load_catalogue(), in_turn);
   REQUIRE(variants.size() == 4);
   CHECK(variants[2].name == "SHARP");
   CHECK(variants[2].result.contenders.size() > usual.contenders.size());
@@ -128,14 +125,14 @@ TEST_CASE("cutover: a variant of the fabric, and SHARP") {
 
 TEST_CASE("cutover: json holds what the map shows; what has no algorithms is refused") {
   const CutoverResult result =
-      run_cutover(question({1}, {{1 << 12}, {1 << 28}}), load_catalogue(), kInTurn);
+      run_cutover(question({1}, {{1 << 12}, {1 << 28}}), load_catalogue(), in_turn);
   const auto json = nlohmann::json::parse(cutover_json(result, {}));
   CHECK(json["columns"][0]["cells"][0]["fastest"] ==
         to_text(result.contenders[*result.columns[0].cells[0]->fastest]));
   CHECK(json["columns"][0]["nodes"] == 1);
   CutoverConfig config = question({1}, {{1 << 12}});
   config.collective = Collective::alltoall;
-  CHECK(error_text([&] { run_cutover(config, load_catalogue(), kInTurn); }) ==
+  CHECK(error_text([&] { run_cutover(config, load_catalogue(), in_turn); }) ==
         "alltoall is sends and receives: no algorithm to choose\n"
         "hint: all_reduce, all_gather, reduce_scatter, broadcast and reduce have several");
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <random>
 
 #include "models/io/formats/csv_table.hpp"
@@ -13,6 +12,7 @@
 #include "models/studies/judge/judge_log.hpp"
 #include "models/studies/judge/judge_targets.hpp"
 #include "models/studies/judge/judge_text.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 
@@ -22,10 +22,6 @@ namespace {
 const PartsCatalogue& parts() {
   static const PartsCatalogue loaded = load_catalogue();
   return loaded;
-}
-
-void one_after_another(std::size_t count, const std::function<void(std::size_t)>& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
 }
 
 JudgeConfig config_of(const char* topology, Collective collective) {
@@ -70,7 +66,7 @@ struct Score {
 
 /// Causes that can be seen in these rows, each drawn about equally often.
 Score score_of(const JudgeConfig& config, int runs, int healthy, Noise& noise) {
-  const ExpectedRows expectation = expect_rows(config, parts(), {}, one_after_another);
+  const ExpectedRows expectation = expect_rows(config, parts(), {}, in_turn);
   std::vector<std::size_t> seen;
   for (std::size_t i = 1; i < expectation.causes.size(); ++i) {
     if (!expectation.causes[i].refused.empty()) continue;
@@ -333,7 +329,7 @@ TEST_CASE("judge: rows that leave something open are refused with the ways out")
 
 TEST_CASE("judge: as expected needs 8 of 10 rows, and nothing known is said to be nothing") {
   const JudgeConfig config = config_of("hgx-h200-2nic", Collective::all_reduce);
-  const ExpectedRows expectation = expect_rows(config, parts(), {}, one_after_another);
+  const ExpectedRows expectation = expect_rows(config, parts(), {}, in_turn);
   const auto verdict = [&](const std::vector<double>& factors) {
     JudgeConfig measured = config;
     for (std::size_t i = 0; i < measured.rows.size(); ++i)
@@ -430,7 +426,7 @@ TEST_CASE("judge: a cause is either seen or not, and the text counts as the verd
 
 TEST_CASE("judge: wrong values are the verdict, whatever the times are") {
   JudgeConfig config = config_of("hgx-h200-2nic", Collective::all_reduce);
-  ExpectedRows expected = expect_rows(config, parts(), {}, one_after_another);
+  ExpectedRows expected = expect_rows(config, parts(), {}, in_turn);
   for (std::size_t i = 0; i < config.rows.size(); ++i)
     config.rows[i].measured_us = expected.causes.front().times_us[i];
   config.wrong_values = true;
@@ -450,7 +446,7 @@ TEST_CASE("judge: wrong values are the verdict, whatever the times are") {
   CHECK(has_wrong_values(table(row + "3\n")));
   CHECK(!has_wrong_values(table(row + "0\n# Out of bounds values : 0 OK\n")));
   config.rows.clear();
-  const JudgeResult none = judge_rows(config, expect_rows(config, parts(), {}, one_after_another));
+  const JudgeResult none = judge_rows(config, expect_rows(config, parts(), {}, in_turn));
   CHECK(none.verdict == JudgeVerdict::wrong_values);
   CHECK(says(judge_text({"log", none, {}}), "wrong values in 2 rows"));
 }
@@ -528,7 +524,7 @@ TEST_CASE("judge: what NCCL's lines rule out is no cause") {
   JudgeConfig config = config_of("dgx-h100", Collective::all_reduce);
   config.rows.resize(1);
   config.network = roce;
-  const ExpectedRows expected = expect_rows(config, parts(), {}, one_after_another);
+  const ExpectedRows expected = expect_rows(config, parts(), {}, in_turn);
   std::vector<std::string> out;
   for (const SimulatedSuspect& cause : expected.causes) {
     if (!cause.ruled_out.empty()) out.push_back(cause.cause.name);

@@ -8,6 +8,7 @@
 #include "models/studies/rules/rules.hpp"
 #include "models/studies/rules/rules_baseline.hpp"
 #include "models/studies/rules/rules_text.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {
@@ -27,9 +28,7 @@ RuleFile parsed(const std::string& rules, const RuleOverrides& overrides = {}) {
 /// Of checks as YAML, one a line.
 RulesResult ran(const std::string& checks, const RuleOverrides& overrides = {}) {
   return run_rules(parsed("  - id: r\n    claim: c\n    checks:\n" + checks, overrides), parts(),
-                   [](std::size_t count, const auto& one) {
-                     for (std::size_t i = 0; i < count; ++i) one(i);
-                   });
+                   in_turn);
 }
 
 RuleOutcome outcome(const std::string& checks) { return ran(checks).outcomes.front(); }

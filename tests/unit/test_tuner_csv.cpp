@@ -4,16 +4,13 @@
 
 #include "models/io/algorithms/tuner_csv.hpp"
 #include "models/studies/cutover/tuner_rules.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
 namespace {
-
-const ForEach kInTurn = [](std::size_t count, const auto& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
-};
 
 bool always(Algorithm, Protocol) { return true; }
 
@@ -74,7 +71,7 @@ TEST_CASE("tuner file: what is written, read back, is what was meant at every si
   config.nodes = kSanitized ? std::vector{2} : std::vector{1, 2};
   config.gpus_per_node = 2;
   config.version = kNccl2_27_7;
-  const TunerPlan plan = plan_tuner(config, load_catalogue(), kInTurn);
+  const TunerPlan plan = plan_tuner(config, load_catalogue(), in_turn);
   const auto rules = parse_tuner_csv(tuner_file(plan));
   CHECK(rules == plan.rules);
   REQUIRE(plan.picks.size() == 30 * config.nodes.size());  // powers of two from 8 B to 4 GiB
@@ -107,7 +104,7 @@ TEST_CASE("tuner file: older plugins read none") {
   BenchConfig config;
   config.topology = "dgx-h100";
   config.version = kNccl2_21_5;
-  CHECK(error_text([&] { plan_tuner(config, load_catalogue(), kInTurn); }) ==
+  CHECK(error_text([&] { plan_tuner(config, load_catalogue(), in_turn); }) ==
         "the example tuner plugin of NCCL 2.21.5 reads no file\n"
         "hint: that of 2.27.5 and later does: --nccl 2.27.7");
 }

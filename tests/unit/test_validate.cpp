@@ -19,6 +19,7 @@
 #include "models/studies/accuracy/validate_text.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/call_cost.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 #include "text/quoting.hpp"
@@ -89,10 +90,6 @@ std::string map_error(const std::string& fields) {
   return error_text([&] { mapped(fields); });
 }
 
-void one_by_one(std::size_t count, const std::function<void(std::size_t)>& one) {
-  for (std::size_t i = 0; i < count; ++i) one(i);
-}
-
 ValidateResult validated(const std::string& runs, const std::string& points, Predictor predictor,
                          std::int64_t slices_max = 1'000'000) {
   ValidateConfig config;
@@ -101,7 +98,7 @@ ValidateResult validated(const std::string& runs, const std::string& points, Pre
                config.measured);
   config.predictor = predictor;
   config.slices_max = slices_max;
-  return run_validate(std::move(config), parts(), one_by_one);
+  return run_validate(std::move(config), parts(), in_turn);
 }
 
 constexpr const char* kTwoRuns =

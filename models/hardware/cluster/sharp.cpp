@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/base/add_once.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -90,10 +92,7 @@ SharpTree sharp_tree(const Cluster& cluster, std::span<const int> nodes, int nic
     tree.trunks_up.push_back(side_by_side(tree.leaf_up, step));
     tree.trunks_down.push_back(side_by_side(tree.leaf_down, step));
     std::vector<FabricSwitch>& level = tree.switches.emplace_back();
-    for (const LinkId link : tree.trunks_up.back()) {
-      const FabricSwitch above = cluster.link_to(link).which;
-      if (std::ranges::find(level, above) == level.end()) level.push_back(above);
-    }
+    for (const LinkId link : tree.trunks_up.back()) add_once(level, cluster.link_to(link).which);
   }
   return tree;
 }

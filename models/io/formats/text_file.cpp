@@ -48,6 +48,12 @@ std::string_view what_it_is(const std::string& path) {
 
 }  // namespace
 
+std::string resolved(const std::string& name, const std::string& file) {
+  const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name;
+}
+
 bool is_large_file(const std::string& path) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(path, problem)) return false;

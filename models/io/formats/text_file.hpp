@@ -18,6 +18,8 @@ inline constexpr std::size_t kLogSizeMax = std::size_t{1} << 30;
 /// `size_max` bytes; `hint` says what to give.
 std::string read_text_file(const std::string& path, const std::string& hint = {},
                            std::size_t size_max = kTextSizeMax);
+/// What `file` names: a path is meant relative to its folder, a preset's name is not.
+std::string resolved(const std::string& name, const std::string& file);
 /// A regular file above kTextSizeMax, which is to be read piece by piece. Throws Error when it is
 /// above kLogSizeMax.
 bool is_large_file(const std::string& path);

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <climits>
 
+#include "sim/base/add_once.hpp"
+
 namespace fabricast {
 
 PathType next_type(PathType type, NcclVersion version) {
@@ -103,7 +105,7 @@ void NcclTopology::extend(TopoVertexId base, TopoVertexId at, TopoLinkId over,
   NcclPath extended{type, bw, {*reverse}};
   extended.links.insert(extended.links.end(), via.links.begin(), via.links.end());
   best = std::move(extended);
-  if (std::ranges::find(next, link.to) == next.end()) next.push_back(link.to);
+  add_once(next, link.to);
 }
 
 /// Traffic passes through a GPU only over NVLink, to another GPU, and only through one.

@@ -4,16 +4,13 @@
 #include <tuple>
 
 #include "models/nccl/environment/settings.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 namespace {
 
 /// For the reference attempt in index order, which is not counted.
 constexpr int kIndexOrderSteps = 1 << 10;
-
-void add_once(std::vector<int>& list, int item) {
-  if (std::ranges::find(list, item) == list.end()) list.push_back(item);
-}
 
 }  // namespace
 

@@ -4,15 +4,13 @@
 #include <cassert>
 
 #include "models/nccl/wiring/double_tree.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 
 std::vector<int> distinct_heads(const ChannelGraph& graph) {
   std::vector<int> out;
-  for (const GraphChannel& channel : graph.channels) {
-    const int head = channel.gpu_order.front();
-    if (std::ranges::find(out, head) == out.end()) out.push_back(head);
-  }
+  for (const GraphChannel& channel : graph.channels) add_once(out, channel.gpu_order.front());
   return out;
 }
 

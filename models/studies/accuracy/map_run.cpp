@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/words.hpp"
 
@@ -65,7 +66,7 @@ std::string nic_part(std::string_view network, int gbps, std::string_view gpu) {
   std::vector<std::string> known;
   bool known_network = false;
   for (const NicName& name : kNicNames) {
-    if (std::ranges::find(known, name.network) == known.end()) known.emplace_back(name.network);
+    add_once(known, name.network);
     if (name.network != network) continue;
     known_network = true;
     if (name.gbps == gbps && gpu.starts_with(name.gpu)) return std::string(name.part);

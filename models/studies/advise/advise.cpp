@@ -8,6 +8,7 @@
 
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/shared/site.hpp"
+#include "sim/base/add_once.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -369,7 +370,7 @@ Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
   for (const int nodes : asked) {
     const Cluster cluster = load_cluster(out, nodes, parts);
     const int most = cluster.node().trays();
-    if (std::ranges::find(out.nodes, most) == out.nodes.end()) out.nodes.push_back(most);
+    add_once(out.nodes, most);
     if (nodes > most)
       notes.push_back(fmt::format(
           "inference: a tensor-parallel group lies in {}, so {} counts of the {} nodes; for "

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "models/studies/advise/advise_text.hpp"
+#include "sim/base/add_once.hpp"
 #include "text/quoting.hpp"
 #include "text/unit_text.hpp"
 
@@ -175,9 +176,7 @@ std::string advise_verify(const AdviseResult& result) {
   out +=
       "# github.com/NVIDIA/nccl-tests, built with MPI=1; name the hosts as your mpirun wants it\n";
   std::vector<int> nodes;
-  for (const AdviseRow& row : result.rows) {
-    if (std::ranges::find(nodes, row.after.nodes) == nodes.end()) nodes.push_back(row.after.nodes);
-  }
+  for (const AdviseRow& row : result.rows) add_once(nodes, row.after.nodes);
   for (const int n : nodes) {
     for (const Collective collective : std::get<BenchConfig>(result.config.work).collectives)
       out += verify_one(result, collective, n);

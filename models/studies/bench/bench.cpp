@@ -12,6 +12,7 @@
 #include "models/studies/bench/bench_split.hpp"
 #include "models/studies/bench/fault_text.hpp"
 #include "models/studies/shared/site.hpp"
+#include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/unit_text.hpp"
 
@@ -81,10 +82,6 @@ void check_size(const Fold& fold, const SimulationOptions& options, const BenchR
   check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(fold, options));
 }
 
-void note_once(std::vector<std::string>& notes, const std::string& note) {
-  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
-}
-
 class Bench {
  public:
   Bench(const BenchConfig& config, const PartsCatalogue& parts,
@@ -127,16 +124,16 @@ class Bench {
     check_root(config, communicator.ranks);
     check_processes(config, gpus_per_host);
     check_trace_ranks(config, communicator.ranks);
-    for (const std::string& warning : communicator.warnings) note_once(result_.notes, warning);
+    for (const std::string& warning : communicator.warnings) add_once(result_.notes, warning);
     std::vector<std::string> notes;
     block.network =
         plan_network(config.network, block.cluster, config.environment, config.version, notes);
-    for (const std::string& note : notes) note_once(result_.notes, note);
+    for (const std::string& note : notes) add_once(result_.notes, note);
     for (const FaultSpec& fault : config.faults)
-      if (std::string note = old_word_note(fault); !note.empty()) note_once(result_.notes, note);
+      if (std::string note = old_word_note(fault); !note.empty()) add_once(result_.notes, note);
     if (!config.faults.empty()) break_parts(block, gpus_per_host);
     if (config.sharp && !communicator.settings.collnet)
-      note_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
+      add_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     Runs runs;
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) row(block, communicator, runs, collective, size);
@@ -170,7 +167,7 @@ class Bench {
             ? "as long"
             : fmt::format("{:.1f} us ({:+.1f} %)", microseconds_of(time) / row.decided.run.calls,
                           more * 100);
-    note_once(
+    add_once(
         result_.notes,
         fmt::format("--routing {} would take {} for {} of {} on {}; this is {} routing.",
                     to_text(*asked.routing), took, to_text(row.requested), to_text(row.collective),
@@ -181,7 +178,7 @@ class Bench {
   void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
     const BenchConfig& config = result_.config;
     BenchSplit split(config, parts_.software, wanted, block);
-    for (const std::string& note : split.notes()) note_once(result_.notes, note);
+    for (const std::string& note : split.notes()) add_once(result_.notes, note);
     if (!config.faults.empty()) break_parts(block, split.gpus_per_node());
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) {
@@ -198,9 +195,9 @@ class Bench {
   }
 
   void note_empty(Collective collective, Bytes size, int ranks) {
-    note_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
-                                         "out.",
-                                         to_text(collective), size.count, ranks));
+    add_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
+                                        "out.",
+                                        to_text(collective), size.count, ranks));
   }
 
   std::function<void(double)> row_progress() const {
@@ -285,7 +282,7 @@ class Bench {
     std::vector<std::string> warnings;
     faults_ = {};
     faults_.retry = ib_retry(config.environment, config.version, warnings);
-    for (const std::string& warning : warnings) note_once(result_.notes, warning);
+    for (const std::string& warning : warnings) add_once(result_.notes, warning);
     healthy_.emplace(block.cluster);
     apply_faults(config.faults, gpus_per_node, block.cluster, faults_);
   }
@@ -300,7 +297,7 @@ class Bench {
                           [&] { return simulate(*healthy_, parts_.software, run, options); })
                       .time;
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
-      note_once(result_.notes, note);
+      add_once(result_.notes, note);
   }
 
   const PartsCatalogue& parts_;

@@ -7,6 +7,7 @@
 
 #include "models/nccl/communicator/communicators.hpp"
 #include "models/studies/bench/bench.hpp"
+#include "sim/base/add_once.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -62,8 +63,7 @@ class Concurrent {
       if (out.empty()) {
         result.decided = call;
         for (const std::string& warning : communicators_.like(members).warnings)
-          if (std::ranges::find(out_.notes, warning) == out_.notes.end())
-            out_.notes.push_back(warning);
+          add_once(out_.notes, warning);
       }
       const auto repeat = static_cast<std::size_t>(group.repeat);
       out.push_back({std::vector<CollectiveRun>(repeat, call.run), group.start});

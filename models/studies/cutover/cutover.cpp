@@ -15,6 +15,7 @@
 #include "models/studies/decide/decide.hpp"
 #include "models/studies/shared/call_cost.hpp"
 #include "models/studies/shared/site.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 
@@ -84,10 +85,7 @@ class Study {
   const CutoverConfig& config() const { return result_.config; }
   const std::vector<Contender>& contenders() const { return result_.contenders; }
 
-  void note(const std::string& text) {
-    if (std::ranges::find(result_.notes, text) == result_.notes.end())
-      result_.notes.push_back(text);
-  }
+  void note(const std::string& text) { add_once(result_.notes, text); }
 
   /// One that never runs is a mistake.
   void check_custom() const {

@@ -8,6 +8,7 @@
 #include "models/nccl/tuner/call_plan.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/site.hpp"
+#include "sim/base/add_once.hpp"
 #include "sim/base/error.hpp"
 #include "text/unit_text.hpp"
 
@@ -46,10 +47,6 @@ std::optional<Cluster> sample_of(const Topology& topology, NodesRequest asked,
   } catch (const Error&) {
     return std::nullopt;  // NCCL's XML may hold what no part is like
   }
-}
-
-void note_once(std::vector<std::string>& notes, const std::string& note) {
-  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
 }
 
 }  // namespace
@@ -109,16 +106,16 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
                           : make_nccl_communicator(described.node, asked, known->communicator),
                       {},
                       sample_of(topology, nodes_of(config, count), described)};
-    for (const std::string& warning : block.communicator.warnings) note_once(result.notes, warning);
+    for (const std::string& warning : block.communicator.warnings) add_once(result.notes, warning);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) {
         if (std::optional<DecideRow> row = decide_row(block.communicator, collective, size)) {
           block.rows.push_back(std::move(*row));
         } else {
-          note_once(result.notes,
-                    fmt::format("{} of {} on {} ranks: not one float32 for each rank, so NCCL "
-                                "does nothing; left out.",
-                                to_text(collective), to_text(size), block.communicator.ranks));
+          add_once(result.notes,
+                   fmt::format("{} of {} on {} ranks: not one float32 for each rank, so NCCL "
+                               "does nothing; left out.",
+                               to_text(collective), to_text(size), block.communicator.ranks));
         }
       }
     }

@@ -9,6 +9,7 @@
 #include "models/lint/lint.hpp"
 #include "models/studies/rules/rules.hpp"
 #include "models/studies/scenario/read_case.hpp"
+#include "sim/base/add_once.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -222,7 +223,7 @@ void check_words(const Reader& in, const RuleCheck& check) {
       for (std::string_view rest = answer; !rest.empty();) {
         const std::size_t end = std::min(rest.find_first_of(" ,"), rest.size());
         const std::string word(rest.substr(0, end));
-        if (!word.empty() && std::ranges::find(known, word) == known.end()) known.push_back(word);
+        if (!word.empty()) add_once(known, word);
         rest.remove_prefix(std::min(end + 1, rest.size()));
       }
     }

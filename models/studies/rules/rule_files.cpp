@@ -14,6 +14,7 @@
 #include "models/studies/hang/read_call_trace.hpp"
 #include "models/studies/judge/judge_log.hpp"
 #include "models/studies/rules/rule_answers.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/site.hpp"
 #include "text/words.hpp"
 
@@ -127,10 +128,7 @@ CheckOutcome judged(const RuleCheck& check, const PartsCatalogue& parts) {
     config.release_said = true;
     config.environment = check.config.environment;
     config.network = log.network;
-    const JudgeResult result = judge_rows(
-        config, expect_rows(config, parts, bands, [](std::size_t count, const auto& one) {
-          for (std::size_t i = 0; i < count; ++i) one(i);
-        }));
+    const JudgeResult result = judge_rows(config, expect_rows(config, parts, bands, in_turn));
     std::string found(to_text(result.verdict));
     if (result.verdict == JudgeVerdict::explained && !result.ranking.empty()) {
       for (const FitOfPrediction& fit : result.ranking.front().fits)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/add_once.hpp"
 #include "text/quoting.hpp"
 #include "text/text_table.hpp"
 
@@ -61,8 +62,7 @@ std::string span_of(const std::vector<const RulePoint*>& points, Dimension dimen
       if (least == nullptr || *point->figure < *least->figure) least = point;
       if (most == nullptr || *point->figure > *most->figure) most = point;
     }
-    const std::string word = bare(point->found);
-    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+    add_once(words, bare(point->found));
   }
   if (words.size() == 1) return words.front();
   if (least != nullptr)

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
+#include "models/io/formats/text_file.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -69,12 +68,6 @@ void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     if (given(in, key)) in.fail(key, "means nothing to study decide, which simulates nothing");
   }
-}
-
-std::string resolved(const std::string& name, const std::string& file) {
-  const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name;
 }
 
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {

@@ -20,9 +20,6 @@ auto parsed(Reader& in, std::string_view key, Parse parse) {
   return placed(in.place(key), [&] { return parse(text); });
 }
 
-/// A path is meant relative to the file's folder, a preset's name is not.
-std::string resolved(const std::string& name, const std::string& file);
-
 /// What a case may say; what it does not say stays as in `config`. Keys that the study does not
 /// heed are mistakes.
 void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/studies/scenario/scenario_judge.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/site.hpp"
 
 namespace fabricast {
@@ -76,9 +77,6 @@ ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentCon
 
 /// The first case is before.
 void answer_whatif(const Scenario& scenario, const PartsCatalogue& parts, ScenarioResult& out) {
-  const ForEach in_turn = [](std::size_t count, const auto& one) {
-    for (std::size_t i = 0; i < count; ++i) one(i);
-  };
   std::vector<NamedWork> works;
   for (const ScenarioCase& one : scenario.cases) {
     Work work = one.config;

@@ -1,7 +1,6 @@
 // LAYOUT.yaml of `fabricast step` -> StepConfig, the file of `fabricast serve` -> ServeConfig.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <sstream>
 
 #include "models/io/formats/reader.hpp"
@@ -16,13 +15,6 @@ namespace {
 
 constexpr int kSequenceMax = 1 << 24;
 constexpr int kBatchMax = 1 << 24;
-
-/// A path is meant relative to the layout's folder, a preset's name is not.
-std::string resolved(const std::string& name, const std::string& layout_file) {
-  const std::filesystem::path beside = std::filesystem::path(layout_file).parent_path() / name;
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name;
-}
 
 void read_parallel(Reader in, Layout& layout) {
   layout.tensor = in.whole("tp", 1, kRanksMax, 1);

@@ -6,6 +6,8 @@
 #include <bit>
 #include <utility>
 
+#include "sim/base/add_once.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -107,10 +109,7 @@ std::string refused_note(const std::vector<WhatifFactor>& factors, std::uint32_t
 }
 
 void add_notes(std::vector<std::string>& notes, const std::string& name, const WorkRun& run) {
-  for (const std::string& note : run.notes) {
-    const std::string line = fmt::format("{}: {}", name, note);
-    if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
-  }
+  for (const std::string& note : run.notes) add_once(notes, fmt::format("{}: {}", name, note));
 }
 
 }  // namespace
