@@ -27,7 +27,7 @@ struct AdviseOptions {
 AdviseConfig config(const AdviseOptions& options, const CLI::App& command,
                     const PartsCatalogue& parts) {
   AdviseConfig out;
-  out.goal = *goal_from_text(options.goal);
+  out.goal = *kGoalWords.find(options.goal);
   WorkOptions work = options.work;
   if (!given(command, "--collective")) work.collective = work_of(out.goal).collectives;
   if (!given(command, "--sizes")) work.sizes = work_of(out.goal).sizes;

@@ -84,8 +84,8 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   if (!options.split.empty())
     out.split = of_option("--split", [&] { return parse_split(options.split); });
   out.trace = traced(options);
-  out.network.rung = *rung_from_text(options.network);
-  if (!options.routing.empty()) out.network.routing = routing_from_text(options.routing);
+  out.network.rung = *kRungWords.find(options.network);
+  if (!options.routing.empty()) out.network.routing = kRoutingWords.find(options.routing);
   out.network.seed = static_cast<std::uint64_t>(options.seed);
   for (const std::string& background : options.background)
     out.network.background.push_back(
@@ -146,12 +146,12 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
   command->add_option("--network", options->network, "rung: chunk (fast), flow or packet (slow)")
-      ->check(one_of(rung_words()))
+      ->check(one_of(kRungWords.list()))
       ->capture_default_str();
   command
       ->add_option("--routing", options->routing,
                    "static, ecmp, adaptive or spray; default: the fabric's")
-      ->check(one_of(routing_words()));
+      ->check(one_of(kRoutingWords.list()));
   command->add_option("--seed", options->seed, "of hashes and lots")
       ->check(whole_number(0, 1 << 30))
       ->capture_default_str();

@@ -44,8 +44,9 @@ DecideConfig at_size(DecideConfig config, const std::string& size) {
 
 std::string view(const DecideResult& result, const DecideOptions& options) {
   if (options.table) {
-    return decide_table(
-        result, of_option("--table", [&] { return decide_table_from_text(*options.table); }));
+    return decide_table(result, of_option("--table", [&] {
+                          return kDecideTableWords.parse("table", *options.table);
+                        }));
   }
   if (options.explain) return explain_text(result);
   if (options.format == "csv") return decide_csv(result);
@@ -54,7 +55,7 @@ std::string view(const DecideResult& result, const DecideOptions& options) {
 
 int run(const DecideOptions& options) {
   if (options.table) {
-    of_option("--table", [&] { decide_table_from_text(*options.table); });
+    of_option("--table", [&] { kDecideTableWords.parse("table", *options.table); });
     if (options.format == "json") throw Error("--table is CSV", "leave --format out");
   }
   DecideConfig asked = config(options);

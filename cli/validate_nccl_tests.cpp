@@ -63,8 +63,8 @@ int run(const ValidateOptions& options, const CLI::App& command) {
   ValidateConfig config;
   config.measured = load_measurements(options.runs, options.points, options.pairs);
   if (!options.node_of.empty()) return show_node(options, config.measured, parts);
-  config.predictor =
-      of_option("--predictor", [&] { return predictor_from_text(options.predictor); });
+  config.predictor = of_option(
+      "--predictor", [&] { return kPredictorWords.parse("predictor", options.predictor); });
   config.slices_max = options.slices_max;
   config.bands = load_bands(options.parts);
   ValidateResult result;

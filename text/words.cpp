@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "sim/base/error.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -76,6 +78,11 @@ std::string hint_nearest(std::string_view word, const std::vector<std::string>& 
   }
   if (known.empty()) return {};
   return fmt::format("known: {}", fmt::join(known, ", "));
+}
+
+void fail_unknown(std::string_view what, std::string_view word,
+                  const std::vector<std::string>& known) {
+  throw Error(fmt::format("unknown {} \"{}\"", what, word), hint_nearest(word, known));
 }
 
 }  // namespace fabricast

@@ -18,4 +18,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 /// `did you mean "GB/s"?`, or all known words when none is near, or "" when there are none.
 std::string hint_nearest(std::string_view word, const std::vector<std::string>& known);
 
+/// Throws Error: `unknown WHAT "wrod"`, with that hint.
+[[noreturn]] void fail_unknown(std::string_view what, std::string_view word,
+                               const std::vector<std::string>& known);
+
 }  // namespace fabricast

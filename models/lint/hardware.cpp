@@ -135,7 +135,7 @@ std::optional<PathType> level_from_text(std::string_view text) {
   constexpr PathType old_numbers[] = {PathType::loc, PathType::pix, PathType::pxb, PathType::phb};
   if (text.size() == 1 && text[0] >= '0' && text[0] <= '3')
     return old_numbers[static_cast<std::size_t>(text[0] - '0')];
-  return path_type_from_text(text);
+  return kPathTypeWords.find(text);
 }
 
 /// GPUDirect RDMA switched off for the nearest NIC of a GPU.

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <tuple>
 
 #include "models/lint/rules.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -98,8 +98,7 @@ void sort_findings(LintResult& result, const LintInput& input) {
 }  // namespace
 
 std::string_view to_text(Severity severity) {
-  constexpr std::array<std::string_view, 3> words = {"note", "warning", "error"};
-  return words[static_cast<std::size_t>(severity)];
+  return enum_words<Severity>("note", "warning", "error")[severity];
 }
 
 std::span<const LintRule> lint_rules() { return kRules; }

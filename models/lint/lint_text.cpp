@@ -94,8 +94,7 @@ std::string explain_variable(const Variable& v, NcclVersion version) {
   if (v.acts_on != ActsOn::none) line(out, "acts on", std::string(to_text(v.acts_on)));
   std::string needs;
   for (const Need need : v.needs)
-    needs += fmt::format("{}{}", needs.empty() ? "" : ", ",
-                         need_words()[static_cast<std::size_t>(need)]);
+    needs += fmt::format("{}{}", needs.empty() ? "" : ", ", kNeedWords[need]);
   line(out, "needs", needs);
   line(out, "use instead", v.instead);
   line(out, "note", v.note);

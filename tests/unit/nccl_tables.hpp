@@ -54,8 +54,8 @@ inline ChannelGraph graph_of(const Row& row) {
   g.cross_nic = std::stoi(row.at("cross_nic"));
   g.bw_intra = std::stof(row.at("bw_intra_GBps"));
   g.bw_inter = std::stof(row.at("bw_inter_GBps"));
-  g.type_intra = path_type_from_text(row.at("type_intra")).value();
-  g.type_inter = path_type_from_text(row.at("type_inter")).value();
+  g.type_intra = kPathTypeWords.find(row.at("type_intra")).value();
+  g.type_inter = kPathTypeWords.find(row.at("type_inter")).value();
   g.same_channels = row.at("same_channels") == "1";
   const std::vector<int> net_in = int_list(row.at("net_in"), ';');
   const std::vector<int> net_out = int_list(row.at("net_out"), ';');

@@ -232,11 +232,11 @@ TEST_CASE("decide: chunks have binary units with one decimal, and one channel is
 }
 
 TEST_CASE("decide: tables by name, with the variables as their variant") {
-  CHECK(error_text([] { decide_table_from_text("graph"); }) ==
+  CHECK(error_text([] { kDecideTableWords.parse("table", "graph"); }) ==
         "unknown table \"graph\"\nhint: did you mean \"graphs\"?");
   DecideConfig config = question("pcie-2gpu", kNccl2_21_5, 2);
   const DecideResult plain = answer(config);
-  const std::string rings = decide_table(plain, decide_table_from_text("rings"));
+  const std::string rings = decide_table(plain, kDecideTableWords.parse("table", "rings"));
   CHECK(rings ==
         "version,topo,variant,nnodes,channel,ring\n"
         "2.21.5,pcie-2gpu,base,2,0,0 1 2 3\n"

@@ -2,13 +2,12 @@
 // How the network is simulated: the rung, the routing, and what else is under way on it.
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/hardware/cluster/cluster.hpp"
 #include "sim/links/outage.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -18,13 +17,10 @@ enum class Rung : std::uint8_t {
   packet  ///< packets through the fabric, port to port; nodes inside stay on `chunk`
 };
 
-/// As users write them: "chunk", "flow", "packet"; "static", "ecmp", "adaptive", "spray".
-const char* to_text(Rung rung);
-const char* to_text(Routing routing);
-std::vector<std::string> rung_words();
-std::vector<std::string> routing_words();
-std::optional<Rung> rung_from_text(std::string_view text);
-std::optional<Routing> routing_from_text(std::string_view text);
+inline constexpr auto kRungWords = enum_words<Rung>("chunk", "flow", "packet");
+inline constexpr auto kRoutingWords = enum_words<Routing>("static", "ecmp", "adaptive", "spray");
+constexpr std::string_view to_text(Rung rung) { return kRungWords[rung]; }
+constexpr std::string_view to_text(Routing routing) { return kRoutingWords[routing]; }
 
 /// Others' bytes on a link of the fabric for as long as the run takes.
 struct BackgroundLoad {

@@ -14,14 +14,6 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::array<std::pair<NodeKind, std::string_view>, 6> kKinds = {
-    {{NodeKind::nvswitch, "nvswitch"},
-     {NodeKind::nvlink_mesh, "nvlink-mesh"},
-     {NodeKind::nvlink_pairs, "nvlink-pairs"},
-     {NodeKind::pcie, "pcie"},
-     {NodeKind::nvl72, "nvl72"},
-     {NodeKind::single, "single"}}};
-
 /// What servers with this GPU are made of.
 struct Platform {
   std::string_view gpu, cpu, pcie_switch = {}, nvswitch = {};
@@ -318,22 +310,6 @@ class Composer {
 };
 
 }  // namespace
-
-NodeKind node_kind_from_text(std::string_view text) {
-  std::vector<std::string> known;
-  for (const auto& [kind, name] : kKinds) {
-    if (name == text) return kind;
-    known.emplace_back(name);
-  }
-  throw Error(fmt::format("unknown kind of node \"{}\"", text), hint_nearest(text, known));
-}
-
-std::string_view to_text(NodeKind kind) {
-  for (const auto& [known, name] : kKinds) {
-    if (known == kind) return name;
-  }
-  return "";
-}
 
 std::string to_text(const NodeShape& shape) {
   std::string out = fmt::format("{} x {} {}", shape.gpus, shape.gpu, to_text(shape.kind));

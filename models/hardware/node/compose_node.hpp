@@ -9,6 +9,7 @@
 
 #include "models/hardware/node/node_type.hpp"
 #include "models/hardware/parts/parts.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -21,9 +22,9 @@ enum class NodeKind : std::uint8_t {
   nvl72,         ///< a tray of an NVL72 rack
   single         ///< one GPU
 };
-/// "nvlink-mesh", ...; throws Error with the nearest name.
-NodeKind node_kind_from_text(std::string_view text);
-std::string_view to_text(NodeKind kind);
+inline constexpr auto kNodeKindWords =
+    enum_words<NodeKind>("nvswitch", "nvlink-mesh", "nvlink-pairs", "pcie", "nvl72", "single");
+constexpr std::string_view to_text(NodeKind kind) { return kNodeKindWords[kind]; }
 
 struct NodeShape {
   std::string gpu;  ///< part

@@ -3,10 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "sim/base/units.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -19,12 +19,10 @@ enum class NetKind : std::uint8_t {
   tcpx,     ///< GPUDirect-TCPX
   tcpxo     ///< GPUDirect-TCPXO (FasTrak)
 };
-inline constexpr int kNetKinds = 7;
-inline constexpr std::array<std::string_view, kNetKinds> kNetKindNames = {
-    "ib", "roce", "sockets", "efa", "cxi", "tcpx", "tcpxo"};
-constexpr std::string_view to_text(NetKind kind) {
-  return kNetKindNames[static_cast<std::size_t>(kind)];
-}
+inline constexpr auto kNetKindWords =
+    enum_words<NetKind>("ib", "roce", "sockets", "efa", "cxi", "tcpx", "tcpxo");
+inline constexpr int kNetKinds = kNetKindWords.words.size();
+constexpr std::string_view to_text(NetKind kind) { return kNetKindWords[kind]; }
 
 /// Served by NCCL's own verbs transport.
 constexpr bool has_verbs(NetKind kind) { return kind == NetKind::ib || kind == NetKind::roce; }

@@ -13,6 +13,7 @@
 #include "models/io/formats/yaml_tree.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/units.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -44,6 +45,10 @@ class Reader {
   double flop_rate(std::string_view key);  ///< FLOP/s, > 0
   /// One of `words`, as its index.
   std::size_t choice(std::string_view key, const std::vector<std::string>& words);
+  template <class E, std::size_t n>
+  E choice(std::string_view key, const EnumWords<E, n>& words) {
+    return static_cast<E>(choice(key, words.list()));
+  }
 
   Reader child(std::string_view key);                  ///< key: {...}
   std::vector<Reader> children(std::string_view key);  ///< key: [{...}, {...}]; absent = none

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/io/topo_views/topo_formats.hpp"
+#include "text/enum_words.hpp"
 #include "text/quoting.hpp"
 
 namespace fabricast {
@@ -10,41 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view name_of(VertexKind kind) {
-  switch (kind) {
-    case VertexKind::cpu:
-      return "cpu";
-    case VertexKind::pcie_switch:
-      return "pcie_switch";
-    case VertexKind::gpu:
-      return "gpu";
-    case VertexKind::nvswitch:
-      return "nvswitch";
-    case VertexKind::nic:
-      return "nic";
-  }
-  return {};
-}
-
-std::string_view name_of(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::nvlink:
-      return "nvlink";
-    case LinkKind::c2c:
-      return "c2c";
-    case LinkKind::pcie:
-      return "pcie";
-    case LinkKind::socket:
-      return "socket";
-    case LinkKind::network:
-      return "network";
-    case LinkKind::memory:
-      return "memory";
-    case LinkKind::root:
-      return "root";
-  }
-  return {};
-}
+constexpr auto kVertexNames =
+    enum_words<VertexKind>("cpu", "pcie_switch", "gpu", "nvswitch", "nic");
+constexpr auto kLinkNames =
+    enum_words<LinkKind>("nvlink", "c2c", "pcie", "socket", "network", "memory", "root");
 
 double nanoseconds(Duration duration) { return static_cast<double>(duration.ps) / 1000; }
 
@@ -74,7 +44,7 @@ void add_details(const NodeGraph& node, const Vertex& vertex, Json& out) {
 
 Json device(const NodeGraph& node, const Vertex& vertex) {
   Json out = {{"name", vertex.name},
-              {"kind", name_of(vertex.kind)},
+              {"kind", kVertexNames[vertex.kind]},
               {"index", vertex.index},
               {"part", vertex.part}};
   if (vertex.has_parent) {
@@ -115,7 +85,7 @@ std::string topo_json(const Cluster& cluster) {
     if (link.from == link.to) continue;  // inside a CPU
     out["links"].push_back({{"from", node.vertex(link.from).name},
                             {"to", node.vertex(link.to).name},
-                            {"kind", name_of(link.kind)},
+                            {"kind", kLinkNames[link.kind]},
                             {"bytes_per_s", link.rate.bytes_per_s},
                             {"latency_ns", nanoseconds(link.latency)}});
   }

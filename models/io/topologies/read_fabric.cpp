@@ -117,10 +117,7 @@ FabricConfig read_fabric(Reader& in, const PartsCatalogue& parts) {
   } else {
     read_tree(in, figures, parts, fabric);
   }
-  if (in.has("routing")) {
-    const std::vector<std::string> words = routing_words();
-    fabric.routing = *routing_from_text(words[in.choice("routing", words)]);
-  }
+  if (in.has("routing")) fabric.routing = in.choice("routing", kRoutingWords);
   if (in.has("dcqcn")) {
     fabric.dcqcn = in.flag("dcqcn", true);
     if (!fabric.leaf.ethernet) in.fail("dcqcn", "InfiniBand has none", "leave it out");

@@ -1,8 +1,6 @@
 #include "models/io/topologies/read_networks.hpp"
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "text/words.hpp"
 
@@ -44,27 +42,24 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
   return costs;
 }
 
-std::vector<std::string> kind_words() { return {kNetKindNames.begin(), kNetKindNames.end()}; }
-
 }  // namespace
 
 void read_networks(Reader in, const Figures& figures, bool whole,
                    std::array<NetworkCosts, kNetKinds>& out) {
-  const std::vector<std::string> known = kind_words();
   for (const std::string& key : in.keys()) {
-    if (std::ranges::find(known, key) == known.end())
-      in.fail(key, "no kind of network", hint_nearest(key, known));
+    if (!kNetKindWords.find(key))
+      in.fail(key, "no kind of network", hint_nearest(key, kNetKindWords.list()));
   }
   for (std::size_t kind = 0; kind < out.size(); ++kind) {
-    if (!whole && !in.has(kNetKindNames[kind])) continue;
-    Reader network = in.child(kNetKindNames[kind]);
+    if (!whole && !in.has(kNetKindWords.words[kind])) continue;
+    Reader network = in.child(kNetKindWords.words[kind]);
     out[kind] = read_network(network, figures);
   }
   in.finish();
 }
 
 NetKind net_kind(Reader& in, const char* key) {
-  return in.has(key) ? static_cast<NetKind>(in.choice(key, kind_words())) : NetKind::ib;
+  return in.has(key) ? in.choice(key, kNetKindWords) : NetKind::ib;
 }
 
 }  // namespace fabricast

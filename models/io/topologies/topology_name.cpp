@@ -25,10 +25,7 @@ int nics_from_text(const std::string& text) {
 }
 
 NetKind network_from_text(const std::string& text) {
-  const auto at = std::ranges::find(kNetKindNames, text);
-  if (at != kNetKindNames.end()) return static_cast<NetKind>(at - kNetKindNames.begin());
-  throw Error(fmt::format("network: unknown word \"{}\"", text),
-              hint_nearest(text, {kNetKindNames.begin(), kNetKindNames.end()}));
+  return placed({{}, 0, "network"}, [&] { return kNetKindWords.parse("word", text); });
 }
 
 void set(const std::string& key, const std::string& value, NodeChanges& out) {

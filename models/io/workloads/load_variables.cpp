@@ -1,18 +1,12 @@
 #include "models/io/workloads/load_variables.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
-#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
-
-std::vector<std::string> as_strings(std::span<const std::string_view> words) {
-  return {words.begin(), words.end()};
-}
 
 NcclVersion release_of(Reader& in, std::string_view key, std::string_view text) {
   return placed(in.place(key), [&] { return nccl_release_from_text(text); });
@@ -22,19 +16,6 @@ std::optional<NcclVersion> release(Reader& in, std::string_view key) {
   const std::string text = in.text(key, "");
   if (text.empty()) return std::nullopt;
   return release_of(in, key, text);
-}
-
-/// Of the words in `known`, as their indices.
-std::vector<std::size_t> choices(Reader& in, std::string_view key,
-                                 std::span<const std::string_view> known) {
-  std::vector<std::size_t> out;
-  for (const std::string& word : in.texts(key)) {
-    const auto at = std::ranges::find(known, word);
-    if (at == known.end())
-      in.fail(key, "unknown word \"" + word + "\"", hint_nearest(word, as_strings(known)));
-    out.push_back(static_cast<std::size_t>(at - known.begin()));
-  }
-  return out;
 }
 
 std::vector<ReleaseDefault> defaults(Reader& in) {
@@ -56,22 +37,22 @@ std::optional<std::int64_t> limit(Reader& in, std::string_view key) {
 Variable read_variable(const std::string& name, Reader& in) {
   Variable v;
   v.name = name;
-  v.reader = static_cast<VariableReader>(in.choice("reader", as_strings(variable_reader_words())));
+  v.reader = in.choice("reader", kVariableReaderWords);
   v.who = in.text("who", "");
   v.since = release(in, "since");
   v.until = release(in, "until");
   v.releases = in.text("releases", "");
   if (v.reader != VariableReader::nobody || in.has("type"))
-    v.type = static_cast<VariableType>(in.choice("type", as_strings(variable_type_words())));
+    v.type = in.choice("type", kVariableTypeWords);
   v.words = in.texts("words");
   v.min = limit(in, "min");
   v.max = limit(in, "max");
   v.unit = in.text("unit", "");
   v.default_text = in.text("default", "");
   v.defaults = defaults(in);
-  v.acts_on = static_cast<ActsOn>(in.choice("acts", as_strings(acts_on_words())));
-  for (const std::size_t need : choices(in, "needs", need_words()))
-    v.needs.push_back(static_cast<Need>(need));
+  v.acts_on = in.choice("acts", kActsOnWords);
+  for (const std::string& word : in.texts("needs"))
+    v.needs.push_back(placed(in.place("needs"), [&] { return kNeedWords.parse("word", word); }));
   v.instead = in.text("instead", "");
   v.effect = in.text("effect");
   v.note = in.prose("note", "");

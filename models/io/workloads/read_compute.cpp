@@ -8,9 +8,6 @@
 namespace fabricast {
 namespace {
 
-const std::vector<std::string> kPrecisionNames = {"fp16",  "bf16",  "fp8",
-                                                  "mxfp8", "nvfp4", "fp8-rows"};
-
 GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
   GpuCompute out;
   out.name = name;
@@ -18,9 +15,9 @@ GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
   out.memory_rate = figures.bandwidth(in, "memory_rate");
   out.multiprocessors = figures.whole(in, "multiprocessors", 1, 10'000);
   Reader gemm = in.child("gemm");
-  for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) {
-    if (!gemm.has(kPrecisionNames[p])) continue;
-    Reader rate = gemm.child(kPrecisionNames[p]);
+  for (std::size_t p = 0; p < kPrecisionWords.words.size(); ++p) {
+    if (!gemm.has(kPrecisionWords.words[p])) continue;
+    Reader rate = gemm.child(kPrecisionWords.words[p]);
     out.gemm[p].peak = figures.flop_rate(rate, "peak");
     out.gemm[p].efficiency = figures.number(rate, "efficiency", 0.01, 1);
     rate.finish();
@@ -85,11 +82,10 @@ void read_framework(const std::string& name, Reader& in, FrameworkCatalogue& all
 }  // namespace
 
 Precision read_precision(Reader& in, std::string_view key) {
-  return static_cast<Precision>(in.choice(key, kPrecisionNames));
+  return in.choice(key, kPrecisionWords);
 }
 Recompute read_recompute(Reader& in, std::string_view key) {
-  return static_cast<Recompute>(
-      in.choice(key, {"auto", "none", "lean", "selective", "operators", "full"}));
+  return in.choice(key, kRecomputeWords);
 }
 Overlap read_overlap(Reader& in, std::string_view key, const Overlap& otherwise) {
   return in.has(key) ? overlap(in.child(key), otherwise) : otherwise;

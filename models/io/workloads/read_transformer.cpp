@@ -53,7 +53,7 @@ Transformer parse_transformer(const std::string& text, const std::string& file) 
   out.layers = in.whole("layers", 1, kLayersMax);
   out.hidden = in.whole("hidden", 1, kWidthMax);
   out.ffn = in.whole("ffn", 1, kWidthMax);
-  out.mlp = static_cast<Mlp>(in.choice("mlp", {"gelu", "relu", "squared_relu", "swiglu"}));
+  out.mlp = in.choice("mlp", enum_words<Mlp>("gelu", "relu", "squared_relu", "swiglu"));
   out.heads = in.whole("heads", 1, kWidthMax);
   out.kv_heads = in.whole("kv_heads", 1, out.heads, out.heads);
   if (out.heads % out.kv_heads != 0)
@@ -67,7 +67,7 @@ Transformer parse_transformer(const std::string& text, const std::string& file) 
   out.vocabulary = in.whole("vocabulary", 1, 1 << 30);
   out.positions = in.whole("positions", 0, 1 << 30, 0);
   out.rotary = in.flag("rotary", false);
-  out.norm = static_cast<Norm>(in.choice("norm", {"rms", "layer"}));
+  out.norm = in.choice("norm", enum_words<Norm>("rms", "layer"));
   out.embedding_norm = in.flag("embedding_norm", false);
   out.biases = in.flag("biases", false);
   out.tied_embeddings = in.flag("tied_embeddings", false);

@@ -3,13 +3,12 @@
 // the NICs at both ends, and how fast and how far. Nodes are identical, so one graph serves them
 // all.
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "models/nccl/base/types.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -30,11 +29,12 @@ enum class PathType : std::uint8_t {
   net,  ///< the network
   dis   ///< not connected
 };
-inline constexpr int kPathTypes = 12;
 
 /// NCCL's spelling: "NVL".
-std::string_view to_text(PathType type);
-std::optional<PathType> path_type_from_text(std::string_view text);
+inline constexpr auto kPathTypeWords = enum_words<PathType>(
+    "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS");
+inline constexpr int kPathTypes = kPathTypeWords.words.size();
+constexpr std::string_view to_text(PathType type) { return kPathTypeWords[type]; }
 
 /// The search's shapes, with NCCL's numbers (src/include/graph.h). A tree's chain of GPUs is the
 /// same in all three tree patterns; they differ in who speaks with the tree's child nodes.

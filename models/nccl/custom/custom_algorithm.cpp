@@ -6,42 +6,6 @@
 
 namespace fabricast {
 
-std::string_view to_text(ChunkBuffer buffer) {
-  switch (buffer) {
-    case ChunkBuffer::input:
-      return "input";
-    case ChunkBuffer::output:
-      return "output";
-    case ChunkBuffer::scratch:
-      return "scratch";
-  }
-  return "";
-}
-
-std::string_view to_text(CustomKind kind) {
-  switch (kind) {
-    case CustomKind::send:
-      return "send";
-    case CustomKind::recv:
-      return "recv";
-    case CustomKind::recv_copy_send:
-      return "recvCopySend";
-    case CustomKind::recv_reduce_send:
-      return "recvReduceSend";
-    case CustomKind::recv_reduce_copy:
-      return "recvReduceCopy";
-    case CustomKind::recv_reduce_copy_send:
-      return "recvReduceCopySend";
-    case CustomKind::copy:
-      return "copy";
-    case CustomKind::reduce:
-      return "reduce";
-    case CustomKind::nop:
-      return "nop";
-  }
-  return "";
-}
-
 int CustomAlgorithm::channels() const {
   int last = 0;
   for (const CustomBlock& block : blocks) last = std::max(last, block.channel);

@@ -12,11 +12,14 @@
 #include "models/nccl/base/types.hpp"
 #include "models/nccl/split/slices.hpp"
 #include "sim/base/error.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
 enum class ChunkBuffer : std::uint8_t { input, output, scratch };
-std::string_view to_text(ChunkBuffer buffer);
+constexpr std::string_view to_text(ChunkBuffer buffer) {
+  return enum_words<ChunkBuffer>("input", "output", "scratch")[buffer];
+}
 
 /// A chunk of a rank's buffer.
 struct ChunkPlace {
@@ -57,7 +60,10 @@ constexpr bool reduces(CustomKind kind) {
          (kind >= CustomKind::recv_reduce_send && kind <= CustomKind::recv_reduce_copy_send);
 }
 /// "recvReduceSend": as NCCL names its primitives.
-std::string_view to_text(CustomKind kind);
+constexpr std::string_view to_text(CustomKind kind) {
+  return enum_words<CustomKind>("send", "recv", "recvCopySend", "recvReduceSend", "recvReduceCopy",
+                                "recvReduceCopySend", "copy", "reduce", "nop")[kind];
+}
 
 struct CustomStep {
   CustomKind kind{};

@@ -40,7 +40,7 @@ class SearchSettingsReader {
   std::optional<PathType> level(std::string_view name) {
     const auto value = env_.text(name);
     if (!value) return std::nullopt;
-    const std::optional<PathType> type = path_type_from_text(*value);
+    const std::optional<PathType> type = kPathTypeWords.find(*value);
     const bool is_new = type == PathType::c2c || type == PathType::p2c;
     if (type && *type <= PathType::sys && (!is_new || env_.version() >= kNccl2_27)) return type;
     if ((*value)[0] >= '0' && (*value)[0] <= '9') {

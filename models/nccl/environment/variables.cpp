@@ -1,7 +1,6 @@
 #include "models/nccl/environment/variables.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "sim/base/error.hpp"
@@ -10,26 +9,9 @@
 namespace fabricast {
 namespace {
 
-constexpr std::array<std::string_view, 10> kReaderWords = {
-    "libnccl", "net_plugin", "tuner_plugin", "profiler_plugin", "cuda",
-    "pytorch", "nccl_tests", "rccl",         "other",           "nobody"};
-constexpr std::array<std::string_view, 10> kReaderTexts = {
-    "libnccl", "a net plugin", "a tuner plugin", "a profiler plugin", "CUDA",
-    "PyTorch", "nccl-tests",   "RCCL",           "other software",    "nobody"};
-constexpr std::array<std::string_view, 13> kTypeWords = {
-    "text", "path",       "int",       "bool", "torch_bool", "word", "words",
-    "list", "algorithms", "protocols", "hcas", "interfaces", "level"};
-constexpr std::array<std::string_view, 13> kNeedWords = {
-    "nodes", "single_node", "nic",   "several_nics", "sockets", "nvlink", "no_nvlink",
-    "nvls",  "sm90",        "sm100", "sharp",        "mnnvl",   "c2c"};
-constexpr std::array<std::string_view, 9> kActsOnWords = {"none",     "algorithm", "protocol",
-                                                          "channels", "topology",  "transport",
-                                                          "chunking", "fault",     "logging"};
-
-template <class Enum>
-constexpr std::size_t index(Enum value) {
-  return static_cast<std::size_t>(value);
-}
+constexpr auto kReaderTexts =
+    enum_words<VariableReader>("libnccl", "a net plugin", "a tuner plugin", "a profiler plugin",
+                               "CUDA", "PyTorch", "nccl-tests", "RCCL", "other software", "nobody");
 
 constexpr std::int16_t kLastPatch = 99;
 
@@ -114,13 +96,7 @@ std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::s
   return out;
 }
 
-std::string_view to_text(VariableReader reader) { return kReaderTexts[index(reader)]; }
-std::string_view to_text(ActsOn acts_on) { return kActsOnWords[index(acts_on)]; }
-std::string_view to_text(VariableType type) { return kTypeWords[index(type)]; }
-std::span<const std::string_view> variable_reader_words() { return kReaderWords; }
-std::span<const std::string_view> variable_type_words() { return kTypeWords; }
-std::span<const std::string_view> need_words() { return kNeedWords; }
-std::span<const std::string_view> acts_on_words() { return kActsOnWords; }
+std::string_view to_text(VariableReader reader) { return kReaderTexts[reader]; }
 
 NcclVersion nccl_release_from_text(std::string_view text) {
   const auto wrong = [&] {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/nccl/base/types.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -136,14 +137,21 @@ std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::s
 
 /// "libnccl", "net plugin", "PyTorch", ...
 std::string_view to_text(VariableReader reader);
-/// "algorithm", "channels", ...
-std::string_view to_text(ActsOn acts_on);
-std::string_view to_text(VariableType type);
-/// Words of the data file, in the order of the enums.
-std::span<const std::string_view> variable_reader_words();
-std::span<const std::string_view> variable_type_words();
-std::span<const std::string_view> need_words();
-std::span<const std::string_view> acts_on_words();
+/// Words of the data file.
+inline constexpr auto kVariableReaderWords =
+    enum_words<VariableReader>("libnccl", "net_plugin", "tuner_plugin", "profiler_plugin", "cuda",
+                               "pytorch", "nccl_tests", "rccl", "other", "nobody");
+inline constexpr auto kVariableTypeWords =
+    enum_words<VariableType>("text", "path", "int", "bool", "torch_bool", "word", "words", "list",
+                             "algorithms", "protocols", "hcas", "interfaces", "level");
+inline constexpr auto kNeedWords =
+    enum_words<Need>("nodes", "single_node", "nic", "several_nics", "sockets", "nvlink",
+                     "no_nvlink", "nvls", "sm90", "sm100", "sharp", "mnnvl", "c2c");
+inline constexpr auto kActsOnWords =
+    enum_words<ActsOn>("none", "algorithm", "protocol", "channels", "topology", "transport",
+                       "chunking", "fault", "logging");
+constexpr std::string_view to_text(ActsOn acts_on) { return kActsOnWords[acts_on]; }
+constexpr std::string_view to_text(VariableType type) { return kVariableTypeWords[type]; }
 
 /// Any release of NCCL 2: "2.18.3", or "2.18" for its last patch. Throws Error otherwise.
 NcclVersion nccl_release_from_text(std::string_view text);

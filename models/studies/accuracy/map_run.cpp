@@ -145,7 +145,7 @@ class Mapper {
     NodeShape& shape = out_.shape;
     if (run_.gpu_model.empty()) throw Error("gpu_model is not known");
     if (run_.node_kind.empty()) throw Error("node_kind is not known");
-    shape.kind = node_kind_from_text(run_.node_kind);
+    shape.kind = kNodeKindWords.parse("kind of node", run_.node_kind);
     shape.gpu = gpu_part(run_.gpu_model, shape.kind, parts_);
     if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
     shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -17,16 +16,10 @@
 #include "models/studies/accuracy/alpha_beta.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/call_cost.hpp"
-#include "text/words.hpp"
 
 namespace fabricast {
 
 namespace {
-
-constexpr std::array<std::pair<Predictor, std::string_view>, 3> kPredictors = {
-    {{Predictor::simulation, "simulation"},
-     {Predictor::nccl_model, "nccl-model"},
-     {Predictor::alpha_beta, "alpha-beta"}}};
 
 /// A cluster and a communicator on it: what equal runs share.
 struct Setup {
@@ -301,25 +294,6 @@ class Validation {
 };
 
 }  // namespace
-
-Predictor predictor_from_text(std::string_view text) {
-  std::vector<std::string> known;
-  for (const auto& [predictor, name] : kPredictors) {
-    if (name == text) return predictor;
-    known.emplace_back(name);
-  }
-  throw Error(fmt::format("unknown predictor \"{}\"", text), hint_nearest(text, known));
-}
-
-std::string_view to_text(Predictor predictor) {
-  return kPredictors[static_cast<std::size_t>(predictor)].second;
-}
-
-std::string_view to_text(Method method) {
-  constexpr std::array<std::string_view, 5> names = {"none", "simulated", "extrapolated",
-                                                     "nccl-model", "alpha-beta"};
-  return names[static_cast<std::size_t>(method)];
-}
 
 ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
                             const ForEach& for_each) {

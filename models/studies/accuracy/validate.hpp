@@ -11,6 +11,7 @@
 #include "models/studies/accuracy/map_run.hpp"
 #include "models/studies/shared/for_each.hpp"
 #include "sim/base/error.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -19,8 +20,9 @@ enum class Predictor : std::uint8_t {
   nccl_model,  ///< the time that NCCL's tuner expects of its choice
   alpha_beta   ///< fitted: models/studies/accuracy/alpha_beta.hpp
 };
-Predictor predictor_from_text(std::string_view text);  ///< throws Error with the nearest name
-std::string_view to_text(Predictor predictor);
+inline constexpr auto kPredictorWords =
+    enum_words<Predictor>("simulation", "nccl-model", "alpha-beta");
+constexpr std::string_view to_text(Predictor predictor) { return kPredictorWords[predictor]; }
 
 struct ValidateConfig {
   Measurements measured;
@@ -38,7 +40,9 @@ enum class Method : std::uint8_t {
   nccl_model,
   alpha_beta
 };
-std::string_view to_text(Method method);
+inline constexpr auto kMethodWords =
+    enum_words<Method>("none", "simulated", "extrapolated", "nccl-model", "alpha-beta");
+constexpr std::string_view to_text(Method method) { return kMethodWords[method]; }
 
 /// Of one measured point, in the order of Measurements::points.
 struct Prediction {

@@ -10,14 +10,11 @@
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/unit_text.hpp"
-#include "text/words.hpp"
 
 namespace fabricast {
 
 namespace {
 
-constexpr std::array<std::string_view, kGoals> kGoalNames = {"training", "inference", "latency",
-                                                             "bandwidth"};
 constexpr Bytes kMost{std::int64_t{1} << 62};
 /// Gradients and gathered weights; activations of a token or a batch; flags and small tensors.
 constexpr std::array<GoalWork, kGoals> kGoalWorks = {{
@@ -379,14 +376,6 @@ Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
           most > 1 ? fmt::format("one of {} nodes", most) : "one", nodes));
   }
   return out;
-}
-
-std::string_view to_text(Goal goal) { return kGoalNames[static_cast<std::size_t>(goal)]; }
-
-std::optional<Goal> goal_from_text(std::string_view text) {
-  const auto found = std::ranges::find(kGoalNames, text);
-  if (found == kGoalNames.end()) return std::nullopt;
-  return static_cast<Goal>(found - kGoalNames.begin());
 }
 
 const GoalWork& work_of(Goal goal) { return kGoalWorks[static_cast<std::size_t>(goal)]; }

@@ -11,14 +11,16 @@
 #include "models/studies/advise/setting_search.hpp"
 #include "models/studies/cutover/tuner_rules.hpp"
 #include "models/studies/whatif/whatif.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
 /// What the job cares for.
 enum class Goal : std::uint8_t { training, inference, latency, bandwidth };
-inline constexpr std::size_t kGoals = 4;
-std::string_view to_text(Goal goal);
-std::optional<Goal> goal_from_text(std::string_view text);
+inline constexpr auto kGoalWords =
+    enum_words<Goal>("training", "inference", "latency", "bandwidth");
+inline constexpr std::size_t kGoals = kGoalWords.words.size();
+constexpr std::string_view to_text(Goal goal) { return kGoalWords[goal]; }
 
 /// What a goal is about.
 struct GoalWork {

@@ -3,31 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "models/nccl/wiring/nvls_links.hpp"
 #include "models/nccl/wiring/ring_links.hpp"
 #include "models/nccl/wiring/tree_links.hpp"
-#include "sim/base/error.hpp"
 #include "text/quoting.hpp"
-#include "text/words.hpp"
 
 namespace fabricast {
 
 namespace {
-
-constexpr std::array<std::pair<std::string_view, DecideTable>, 9> kTables = {
-    {{"graphs", DecideTable::graphs},
-     {"graph_channels", DecideTable::graph_channels},
-     {"rings", DecideTable::rings},
-     {"trees", DecideTable::trees},
-     {"paths", DecideTable::paths},
-     {"comms", DecideTable::comms},
-     {"model", DecideTable::model},
-     {"predictions", DecideTable::predictions},
-     {"systems", DecideTable::systems}}};
 
 /// "base" or what is set, as one CSV field.
 std::string variant(const Environment& environment) {
@@ -288,15 +273,6 @@ std::string columns(DecideTable table) {
 }
 
 }  // namespace
-
-DecideTable decide_table_from_text(std::string_view text) {
-  std::vector<std::string> names;
-  for (const auto& [name, table] : kTables) {
-    if (name == text) return table;
-    names.emplace_back(name);
-  }
-  throw Error(fmt::format("unknown table \"{}\"", text), hint_nearest(text, names));
-}
 
 std::string decide_table(const DecideResult& result, DecideTable table) {
   std::string out = fmt::format("version,topo,variant,nnodes,{}\n", columns(table));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "models/studies/decide/decide.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -21,8 +22,9 @@ enum class DecideTable : std::uint8_t {
   systems          ///< size of NCCL's graph of the node, and the limits of its search
 };
 
-/// "graphs", ... Throws Error with the nearest name.
-DecideTable decide_table_from_text(std::string_view text);
+inline constexpr auto kDecideTableWords =
+    enum_words<DecideTable>("graphs", "graph_channels", "rings", "trees", "paths", "comms", "model",
+                            "predictions", "systems");
 
 /// A stable contract. Times us, bandwidths GB/s, sizes bytes; nine significant digits, so that a
 /// float is read back as it was.

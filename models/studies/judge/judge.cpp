@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <tuple>
@@ -11,6 +10,7 @@
 #include "models/io/bands/band_key.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/site.hpp"
+#include "text/enum_words.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -226,15 +226,12 @@ std::vector<RowLimits> limits_of(const SimulatedSuspect& cause, const std::vecto
 }  // namespace
 
 std::string_view to_text(RowVerdict verdict) {
-  constexpr std::array<std::string_view, 3> names = {"within", "below", "above"};
-  return names[static_cast<std::size_t>(verdict)];
+  return enum_words<RowVerdict>("within", "below", "above")[verdict];
 }
 
 std::string_view to_text(JudgeVerdict verdict) {
-  constexpr std::array<std::string_view, 5> names = {"as expected", "faster than expected",
-                                                     "slower, explained", "slower, unexplained",
-                                                     "wrong values"};
-  return names[static_cast<std::size_t>(verdict)];
+  return enum_words<JudgeVerdict>("as expected", "faster than expected", "slower, explained",
+                                  "slower, unexplained", "wrong values")[verdict];
 }
 
 std::size_t JudgeResult::count(RowVerdict wanted) const {

@@ -237,7 +237,7 @@ void read_check(Reader& in, const std::string& file, Draft draft, std::vector<Ru
   check.place = in.place();
   if (out.size() >= kChecksMax) in.fail("", fmt::format("more than {} checks", kChecksMax));
   if (in.has("ask") || !draft.asks) {
-    check.ask = static_cast<Ask>(in.choice("ask", ask_words()));
+    check.ask = in.choice("ask", kAskWords);
     if (figures_of(check.ask).empty()) check.figure = {"", Dimension::word};
     draft.asks = true;
   } else {
@@ -279,8 +279,7 @@ Rule read_rule(Reader& in, const std::string& file, const Draft& defaults) {
   out.claim = in.prose("claim");
   out.source = in.prose("source", "");
   out.why = in.prose("why", "");
-  if (given(in, "expect"))
-    out.expect = static_cast<RuleVerdict>(in.choice("expect", verdict_words()));
+  if (given(in, "expect")) out.expect = in.choice("expect", kRuleVerdictWords);
   if (in.has("checks")) {
     for (Reader& child : in.children("checks")) {
       read_check(child, file, defaults, out.checks);

@@ -59,23 +59,6 @@ std::string range_of(const Rule& rule, const std::vector<CheckOutcome>& checks) 
 
 }  // namespace
 
-const std::vector<std::string>& ask_words() {
-  static const std::vector<std::string> kWords = {
-      "choice", "fastest", "figure", "compare", "lint",  "default", "import",      "hang",
-      "judge",  "step",    "serve",  "part",    "price", "retry",   "not-modelled"};
-  return kWords;
-}
-
-const std::vector<std::string>& verdict_words() {
-  static const std::vector<std::string> kWords = {"holds", "holds-in-range", "contradicted",
-                                                  "not-simulated"};
-  return kWords;
-}
-
-std::string_view to_text(RuleVerdict verdict) {
-  return verdict_words()[static_cast<std::size_t>(verdict)];
-}
-
 const std::vector<FigureKind>& figures_of(Ask ask) {
   using enum Dimension;
   static const std::vector<FigureKind> kNone,

@@ -14,6 +14,7 @@
 #include "models/studies/rules/rule_claim.hpp"
 #include "models/studies/shared/for_each.hpp"
 #include "sim/base/error.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
@@ -35,8 +36,10 @@ enum class Ask : std::uint8_t {
   retry,        ///< InfiniBand's time-outs
   not_modelled  ///< nobody: the check says what is missing
 };
-/// Words of rule files, in the order of the enum.
-const std::vector<std::string>& ask_words();
+/// Words of rule files.
+inline constexpr auto kAskWords =
+    enum_words<Ask>("choice", "fastest", "figure", "compare", "lint", "default", "import", "hang",
+                    "judge", "step", "serve", "part", "price", "retry", "not-modelled");
 
 struct FigureKind {
   std::string word;
@@ -67,10 +70,10 @@ struct RuleCheck {
 };
 
 enum class RuleVerdict : std::uint8_t { holds, holds_in_range, contradicted, not_simulated };
-inline constexpr int kRuleVerdicts = 4;
-/// "holds", "holds-in-range", ...
-std::string_view to_text(RuleVerdict verdict);
-const std::vector<std::string>& verdict_words();
+inline constexpr auto kRuleVerdictWords =
+    enum_words<RuleVerdict>("holds", "holds-in-range", "contradicted", "not-simulated");
+inline constexpr int kRuleVerdicts = kRuleVerdictWords.words.size();
+constexpr std::string_view to_text(RuleVerdict verdict) { return kRuleVerdictWords[verdict]; }
 
 struct Rule {
   Place place;

@@ -18,7 +18,7 @@ constexpr double kFigureMax = std::numeric_limits<double>::max();
 
 RulesBaseline::Rule read_rule(Reader& in) {
   RulesBaseline::Rule out;
-  out.verdict = static_cast<RuleVerdict>(in.choice("verdict", verdict_words()));
+  out.verdict = in.choice("verdict", kRuleVerdictWords);
   for (Reader& point : in.children("points")) {
     RulesBaseline::Point one{point.text("found"), {}};
     if (point.has("figure")) one.figure = point.number("figure", -kFigureMax, kFigureMax);
@@ -62,7 +62,7 @@ std::vector<std::string> point_names(const Rule& rule, const RuleOutcome& outcom
       std::string name = rule.checks[c].label;
       for (const std::string& part : {point.group, point.at})
         if (!part.empty()) name += (name.empty() ? "" : ", ") + part;
-      if (name.empty()) name = ask_words()[static_cast<std::size_t>(rule.checks[c].ask)];
+      if (name.empty()) name = kAskWords[rule.checks[c].ask];
       std::string numbered = name;
       for (int i = 2; !taken.insert(numbered).second; ++i)
         numbered = fmt::format("{} ({})", name, i);

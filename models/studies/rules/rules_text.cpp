@@ -87,7 +87,7 @@ std::string counts_text(const RulesResult& result) {
   }
   std::string out = counted(result.outcomes.size(), "rule") + ":";
   for (std::size_t i = 0; i < counts.size(); ++i)
-    out += fmt::format("{} {} {}", i == 0 ? "" : ",", counts[i], verdict_words()[i]);
+    out += fmt::format("{} {} {}", i == 0 ? "" : ",", counts[i], kRuleVerdictWords.words[i]);
   return out + fmt::format("; {} of {} points as claimed\n", holding, points);
 }
 
@@ -143,7 +143,7 @@ std::string details_text(const Rule& rule, const RuleOutcome& outcome) {
   std::size_t number = 0;
   for (std::size_t c = 0; c < outcome.checks.size(); ++c) {
     const RuleCheck& check = rule.checks[c];
-    std::string ask = ask_words()[static_cast<std::size_t>(check.ask)];
+    std::string ask(kAskWords[check.ask]);
     if (!check.figure.word.empty()) ask += " " + check.figure.word;
     if (!outcome.checks[c].not_simulated.empty())
       table.add({ask, check.label, check.claim.text,

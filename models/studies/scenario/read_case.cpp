@@ -34,10 +34,8 @@ void read_faults(Reader& in, Study study, std::vector<FaultSpec>& faults) {
 
 /// A case's own background traffic replaces that of the scenario.
 void read_network(Reader& in, Study study, NetworkConfig& network) {
-  if (given(in, "network"))
-    network.rung = *rung_from_text(rung_words()[in.choice("network", rung_words())]);
-  if (given(in, "routing"))
-    network.routing = *routing_from_text(routing_words()[in.choice("routing", routing_words())]);
+  if (given(in, "network")) network.rung = in.choice("network", kRungWords);
+  if (given(in, "routing")) network.routing = in.choice("routing", kRoutingWords);
   network.seed =
       static_cast<std::uint64_t>(in.whole("seed", 0, kSeedMax, static_cast<int>(network.seed)));
   const std::vector<std::string> texts = in.texts("background");

@@ -172,7 +172,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   Reader in(tree, file);
   in.choice("kind", {"scenario"});
   Scenario out;
-  out.study = static_cast<Study>(in.choice("study", {"bench", "decide", "concurrent", "whatif"}));
+  out.study = in.choice("study", enum_words<Study>("bench", "decide", "concurrent", "whatif"));
   out.file = file;
   out.name = in.text("name");
   out.question = in.prose("question");

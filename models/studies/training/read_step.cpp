@@ -29,8 +29,7 @@ void read_parallel(Reader in, Layout& layout) {
 void read_schedule(Reader& in, Layout& layout) {
   layout.schedule = layout.virtual_stages > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
   if (in.has("schedule")) {
-    layout.schedule = static_cast<Schedule>(
-        in.choice("schedule", {"gpipe", "1f1b", "interleaved", "zero-bubble"}));
+    layout.schedule = in.choice("schedule", kScheduleWords);
     if (layout.schedule == Schedule::interleaved && layout.virtual_stages == 1)
       in.fail("schedule", "interleaved needs model chunks", "say parallel.vpp, 2 or more");
   } else {
@@ -45,10 +44,7 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
   layout.precision = read_precision(in, "precision");
   if (in.has("parallel")) read_parallel(in.child("parallel"), layout);
   read_schedule(in, layout);
-  layout.sharding = in.has("sharding")
-                        ? static_cast<Sharding>(in.choice(
-                              "sharding", {"none", "zero1", "zero2", "zero3", "fsdp", "hsdp"}))
-                        : Sharding::zero1;
+  layout.sharding = in.has("sharding") ? in.choice("sharding", kShardingWords) : Sharding::zero1;
   if (in.has("order")) {
     const std::string order = in.text("order");
     layout.order = placed(in.place("order"), [&] { return parse_order(order); });
@@ -58,8 +54,7 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
   layout.recompute = in.has("recompute") ? read_recompute(in, "recompute") : framework.recompute;
   layout.sequence_parallel = in.flag("sequence_parallel", framework.sequence_parallel);
   if (in.has("context_exchange"))
-    layout.context_exchange = static_cast<ContextExchange>(
-        in.choice("context_exchange", {"ring", "all-gather", "all-to-all"}));
+    layout.context_exchange = in.choice("context_exchange", kContextExchangeWords);
   if (in.has("train")) layout.train_weights = in.choice("train", {"all", "adapters"}) == 0;
   layout.overlap = read_overlap(in, "overlap", framework.overlap);
 }

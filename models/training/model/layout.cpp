@@ -174,27 +174,4 @@ std::vector<int> layers_of_chunks(const Transformer& model, const Layout& layout
   return out;
 }
 
-std::string_view to_text(Sharding sharding) {
-  static constexpr std::string_view kNames[] = {"none", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
-  return kNames[static_cast<int>(sharding)];
-}
-std::string_view to_text(Recompute recompute) {
-  static constexpr std::string_view kNames[] = {"auto",      "none",      "lean",
-                                                "selective", "operators", "full"};
-  return kNames[static_cast<int>(recompute)];
-}
-std::string_view to_text(Precision precision) {
-  static constexpr std::string_view kNames[] = {"fp16",  "bf16",  "fp8",
-                                                "mxfp8", "nvfp4", "fp8-rows"};
-  return kNames[static_cast<int>(precision)];
-}
-std::string_view to_text(ContextExchange exchange) {
-  static constexpr std::string_view kNames[] = {"ring", "all-gather", "all-to-all"};
-  return kNames[static_cast<int>(exchange)];
-}
-std::string_view to_text(Schedule schedule) {
-  static constexpr std::string_view kNames[] = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
-  return kNames[static_cast<int>(schedule)];
-}
-
 }  // namespace fabricast

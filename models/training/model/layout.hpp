@@ -8,22 +8,42 @@
 #include <vector>
 
 #include "models/training/model/transformer.hpp"
+#include "text/enum_words.hpp"
 
 namespace fabricast {
 
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, fsdp, hsdp };
+inline constexpr auto kShardingWords =
+    enum_words<Sharding>("none", "zero1", "zero2", "zero3", "fsdp", "hsdp");
+constexpr std::string_view to_text(Sharding s) { return kShardingWords[s]; }
+
 /// What is computed again in backward. lean: norms and the activation function; selective: the
 /// attention core (nothing to gain with a fused kernel); operators: every second matrix product
 /// of linear layers and all elementwise work (torchtitan's op-level selective); automatic: the
 /// first of none, lean, full that fits, where between lean and full only as many layers are
 /// computed again as it takes.
 enum class Recompute : std::uint8_t { automatic, none, lean, selective, operators, full };
+inline constexpr auto kRecomputeWords =
+    enum_words<Recompute>("auto", "none", "lean", "selective", "operators", "full");
+constexpr std::string_view to_text(Recompute r) { return kRecomputeWords[r]; }
+
 /// fp8 scales whole tensors or blocks of them, fp8_rows each row (PyTorch's float8 rowwise).
 enum class Precision : std::uint8_t { fp16, bf16, fp8, mxfp8, nvfp4, fp8_rows };
-inline constexpr int kPrecisions = 6;
+inline constexpr auto kPrecisionWords =
+    enum_words<Precision>("fp16", "bf16", "fp8", "mxfp8", "nvfp4", "fp8-rows");
+constexpr std::string_view to_text(Precision p) { return kPrecisionWords[p]; }
+inline constexpr int kPrecisions = kPrecisionWords.words.size();
+
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble };
+inline constexpr auto kScheduleWords =
+    enum_words<Schedule>("gpipe", "1f1b", "interleaved", "zero-bubble");
+constexpr std::string_view to_text(Schedule s) { return kScheduleWords[s]; }
+
 /// How attention sees the whole sequence with context parallelism.
 enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all };
+inline constexpr auto kContextExchangeWords =
+    enum_words<ContextExchange>("ring", "all-gather", "all-to-all");
+constexpr std::string_view to_text(ContextExchange e) { return kContextExchangeWords[e]; }
 
 constexpr bool is_8bit_or_less(Precision p) { return p >= Precision::fp8; }
 
@@ -92,11 +112,5 @@ std::vector<int> layers_of_chunks(const Transformer& model, const Layout& layout
 /// "tp-cp-dp-pp"; "ep" may stand before "dp", inside of which it lies. Throws Error.
 AxisOrder parse_order(std::string_view text);
 std::string to_text(const AxisOrder& order);
-
-std::string_view to_text(Sharding sharding);
-std::string_view to_text(Recompute recompute);
-std::string_view to_text(Precision precision);
-std::string_view to_text(Schedule schedule);
-std::string_view to_text(ContextExchange exchange);
 
 }  // namespace fabricast
