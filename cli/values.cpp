@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <regex>
 
 #include "cli/streams.hpp"
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -20,10 +20,8 @@ bool given(const CLI::App& command, const char* option) {
 
 CLI::Validator whole_number(int min, int max) {
   const auto check = [=](const std::string& text) -> std::string {
-    int value = 0;
-    const char* end = text.data() + text.size();
-    const auto [at, problem] = std::from_chars(text.data(), end, value);
-    if (at == end && problem == std::errc() && value >= min && value <= max) return {};
+    const auto value = to_number<int>(text);
+    if (value && *value >= min && *value <= max) return {};
     return fmt::format("\"{}\" is not a whole number from {} to {}", text, min, max);
   };
   return CLI::Validator(check, "");

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -16,12 +16,8 @@ constexpr std::size_t kItemsMax = 10'000;
 
 /// A whole number >= 0, or -1 when `text` is none; the largest value stands for all beyond it.
 std::int64_t whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, problem] = std::from_chars(text.data(), end, value);
-  if (at != end || text.empty() || text.front() == '-') return -1;
-  if (problem == std::errc::result_out_of_range) return std::numeric_limits<std::int64_t>::max();
-  return problem == std::errc{} ? value : -1;
+  if (!is_whole_number(text) || text.starts_with('-')) return -1;
+  return to_number<std::int64_t>(text).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
 /// Cuts "from..to:xF" and appends from, from*F, ... <= to; a piece without ".." is one item.

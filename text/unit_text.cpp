@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <span>
 
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -181,8 +181,7 @@ double parse_metres(std::string_view text) {
   const Parts parts = split(text, kLength);
   unit_of(parts, kLength);
   constexpr double metres_max = 1e6;
-  double metres = 0;
-  std::from_chars(parts.number.data(), parts.number.data() + parts.number.size(), metres);
+  const double metres = to_number<double>(parts.number).value_or(0);
   if (metres > metres_max) throw Error(fmt::format("\"{}\" is too large", trimmed(text)));
   return metres;
 }

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -19,9 +20,8 @@ std::string busid_of_tray(const std::string& busid, int tray) {
 std::string hex_of_tray(const std::string& hex, int tray) {
   constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;  // odd, so no two trays meet
   if (tray == 0) return hex;
-  std::uint64_t value = 0;
-  const std::size_t digits = hex.starts_with("0x") ? 2 : 0;
-  std::from_chars(hex.data() + digits, hex.data() + hex.size(), value, 16);
+  const auto digits = std::string_view(hex).substr(hex.starts_with("0x") ? 2 : 0);
+  const std::uint64_t value = leading_number<std::uint64_t>(digits, 16).value_or(0);
   return fmt::format("0x{:x}", value + kStep * static_cast<std::uint64_t>(tray));
 }
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -32,12 +32,10 @@ std::optional<std::size_t> number_of(const Words& words, std::string_view word) 
   return static_cast<std::size_t>(found - words.begin());
 }
 
-/// Up to the first character that is no digit, as atoi and strtoull read.
+/// Up to the first character that is no digit, as atoi and strtoull read; 0 without any.
 template <class Number>
-Number leading_number(std::string_view text) {
-  Number out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
+Number number_in(std::string_view text) {
+  return leading_number<Number>(text).value_or(0);
 }
 
 /// As strtok splits: empty fields vanish.
@@ -58,15 +56,15 @@ std::optional<TunerRule> rule_of(std::string_view line) {
   TunerRule out;
   if (const auto c = number_of(kCollectiveWords, fields[0]))
     out.collective = kCollectivesOfWords[*c];
-  out.bytes_min = leading_number<std::int64_t>(fields[1]);
-  out.bytes_max = leading_number<std::int64_t>(fields[2]);
+  out.bytes_min = number_in<std::int64_t>(fields[1]);
+  out.bytes_max = number_in<std::int64_t>(fields[2]);
   if (const auto a = number_of(kAlgorithmWords, fields[3])) out.algorithm = kAllAlgorithms[*a];
   if (const auto p = number_of(kProtocolWords, fields[4])) out.protocol = static_cast<Protocol>(*p);
-  out.channels = leading_number<int>(fields[5]);
-  out.nodes = leading_number<int>(fields[6]);
-  out.ranks = leading_number<int>(fields[7]);
-  if (fields.size() > 8) out.operations = leading_number<int>(fields[8]);
-  if (fields.size() > 9) out.registered = leading_number<int>(fields[9]);
+  out.channels = number_in<int>(fields[5]);
+  out.nodes = number_in<int>(fields[6]);
+  out.ranks = number_in<int>(fields[7]);
+  if (fields.size() > 8) out.operations = number_in<int>(fields[8]);
+  if (fields.size() > 9) out.registered = number_in<int>(fields[9]);
   return out;
 }
 

@@ -1,6 +1,6 @@
 #include "models/io/environments/shell_arithmetic.hpp"
 
-#include <charconv>
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -91,11 +91,7 @@ class ArithmeticParser {
       return take(")") ? inside : std::nullopt;
     }
     skip_blanks();
-    std::int64_t value = 0;
-    const auto [end, problem] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
-    if (problem != std::errc()) return std::nullopt;
-    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
-    return value;
+    return take_number<std::int64_t>(text_);
   }
 
   std::string_view text_;

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -124,9 +123,8 @@ const std::string& CsvRow::text_or_blank(std::string_view column) const {
 std::optional<int> CsvRow::whole(std::string_view column, int min, int max) const {
   const std::string& field = text_or_blank(column);
   if (field.empty()) return std::nullopt;
-  int value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc{} || end != field.data() + field.size() || value < min || value > max) {
+  const auto value = to_number<int>(field);
+  if (!value || *value < min || *value > max) {
     throw Error(place(column),
                 fmt::format("\"{}\" is not a whole number from {} to {}", field, min, max));
   }
@@ -136,10 +134,8 @@ std::optional<int> CsvRow::whole(std::string_view column, int min, int max) cons
 std::optional<double> CsvRow::positive(std::string_view column) const {
   const std::string& field = text_or_blank(column);
   if (field.empty()) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc{} || end != field.data() + field.size() || !std::isfinite(value) ||
-      value < 0) {
+  const auto value = finite_number(field);
+  if (!value || *value < 0) {
     throw Error(place(column), fmt::format("\"{}\" is not a number from 0", field));
   }
   return value;

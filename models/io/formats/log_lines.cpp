@@ -1,8 +1,8 @@
 #include "models/io/formats/log_lines.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -30,13 +30,11 @@ std::string without_escapes(std::string_view text, bool& found) {
 
 /// A number at `at`, blanks before it allowed; -1 = none.
 int number_at(std::string_view text, std::size_t& at) {
-  std::size_t from = at;
-  while (from < text.size() && text[from] == ' ') ++from;
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data() + from, text.data() + text.size(), value);
-  if (error != std::errc{} || value < 0 || !is_digit(text[from])) return -1;
-  at = static_cast<std::size_t>(end - text.data());
-  return value;
+  std::string_view rest = text.substr(std::min(text.find_first_not_of(' ', at), text.size()));
+  const auto value = rest.starts_with('-') ? std::nullopt : take_number<int>(rest);
+  if (!value) return -1;
+  at = text.size() - rest.size();
+  return *value;
 }
 
 /// The rank in front of a line and where the line itself begins; -1 = no such prefix.
@@ -219,18 +217,6 @@ std::vector<std::string_view> split_words(std::string_view text) {
     at = end;
   }
   return out;
-}
-
-bool parse_whole(std::string_view text, std::int64_t& out) {
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, out);
-  return error == std::errc{} && at == end;
-}
-
-bool parse_number(std::string_view text, double& out) {
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, out);
-  return error == std::errc{} && at == end && std::isfinite(out);
 }
 
 }  // namespace fabricast

@@ -2,7 +2,6 @@
 // Lines of what a tool printed, without what the way from there to the file put around them.
 
 #include <cstddef>
-#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -110,8 +109,5 @@ LogText read_log_file(const std::string& path);
 
 /// Words between blanks and tabs.
 std::vector<std::string_view> split_words(std::string_view text);
-/// A whole number, or a number, that is all of `text`; false if it is none.
-bool parse_whole(std::string_view text, std::int64_t& out);
-bool parse_number(std::string_view text, double& out);
 
 }  // namespace fabricast

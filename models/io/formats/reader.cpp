@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "text/numbers.hpp"
 #include "text/quoting.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
@@ -115,15 +115,11 @@ bool Reader::flag(std::string_view key, bool otherwise) {
 
 int Reader::whole(std::string_view key, int min, int max) {
   const std::string& word = scalar(key);
-  long long number = 0;
-  const auto [at, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (at != word.data() + word.size() || problem == std::errc::invalid_argument) {
-    fail(key, fmt::format("\"{}\" is not a whole number", word));
-  }
-  const bool fits = problem == std::errc{};
-  if (fits && number < min) fail(key, fmt::format("{} is too small: at least {}", word, min));
-  if (!fits || number > max) fail(key, fmt::format("{} is too large: at most {}", word, max));
-  return static_cast<int>(number);
+  if (!is_whole_number(word)) fail(key, fmt::format("\"{}\" is not a whole number", word));
+  const auto number = to_number<long long>(word);
+  if (number && *number < min) fail(key, fmt::format("{} is too small: at least {}", word, min));
+  if (!number || *number > max) fail(key, fmt::format("{} is too large: at most {}", word, max));
+  return static_cast<int>(*number);
 }
 
 int Reader::whole(std::string_view key, int min, int max, int otherwise) {
@@ -132,15 +128,12 @@ int Reader::whole(std::string_view key, int min, int max, int otherwise) {
 
 double Reader::number(std::string_view key, double min, double max) {
   const std::string& word = scalar(key);
-  double number = 0;
-  const auto [at, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (at != word.data() + word.size() || problem != std::errc{}) {
-    fail(key, fmt::format("\"{}\" is not a number", word));
-  }
-  if (!(number >= min && number <= max)) {
+  const auto number = to_number<double>(word);
+  if (!number) fail(key, fmt::format("\"{}\" is not a number", word));
+  if (!(*number >= min && *number <= max)) {
     fail(key, fmt::format("{} is out of range: {} to {}", word, min, max));
   }
-  return number;
+  return *number;
 }
 
 Bandwidth Reader::bandwidth(std::string_view key) {

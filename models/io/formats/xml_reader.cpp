@@ -1,10 +1,10 @@
 #include "models/io/formats/xml_reader.hpp"
+#include "text/numbers.hpp"
 #include "text/quoting.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 namespace fabricast {
@@ -39,15 +39,6 @@ std::string step_to(pugi::xml_node node) {
   int before = 0;
   for (auto n = node.previous_sibling(name); n; n = n.previous_sibling(name)) ++before;
   return before == 0 && !node.next_sibling(name) ? name : fmt::format("{}[{}]", name, before);
-}
-
-/// The number in all of `word`, or nothing.
-template <typename Number>
-std::optional<Number> parsed(std::string_view word, int base) {
-  Number value{};
-  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value, base);
-  if (problem != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -108,7 +99,7 @@ std::string_view XmlReader::required(pugi::xml_node node, const char* name) cons
 int XmlReader::whole(pugi::xml_node node, const char* name, int min, int max) const {
   const std::string_view word = required(node, name);
   const bool is_hex = word.starts_with("0x");
-  const auto value = is_hex ? parsed<long long>(word.substr(2), 16) : parsed<long long>(word, 10);
+  const auto value = to_number<long long>(word.substr(is_hex ? 2 : 0), is_hex ? 16 : 10);
   if (!value) fail(node, fmt::format("{}=\"{}\" is not a whole number", name, word));
   if (*value < min || *value > max) {
     fail(node, fmt::format("{}=\"{}\" is out of range: {} to {}", name, word, min, max));
@@ -124,7 +115,7 @@ std::optional<std::uint64_t> XmlReader::hex(pugi::xml_node node, const char* nam
   std::string_view word = text(node, name);
   if (word.empty()) return std::nullopt;
   if (word.starts_with("0x")) word.remove_prefix(2);
-  const auto value = parsed<std::uint64_t>(word, 16);
+  const auto value = to_number<std::uint64_t>(word, 16);
   if (!value) fail(node, fmt::format("{}=\"{}\" is not a number like 0x1f", name, word));
   return value;
 }
@@ -132,12 +123,11 @@ std::optional<std::uint64_t> XmlReader::hex(pugi::xml_node node, const char* nam
 float XmlReader::number(pugi::xml_node node, const char* name, float max) const {
   const std::string_view word = text(node, name);
   if (word.empty()) return 0;
-  float value = 0;
-  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (problem != std::errc{} || end != word.data() + word.size() || !(value >= 0 && value <= max)) {
+  const auto value = to_number<float>(word);
+  if (!value || !(*value >= 0 && *value <= max)) {
     fail(node, fmt::format("{}=\"{}\" is not a number from 0 to {}", name, word, max));
   }
-  return value;
+  return *value;
 }
 
 }  // namespace fabricast

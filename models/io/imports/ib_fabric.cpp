@@ -8,6 +8,7 @@
 #include "models/io/imports/ib_network.hpp"
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 #include "text/quoting.hpp"
 #include "text/words.hpp"
 
@@ -31,11 +32,10 @@ constexpr Speed kSpeeds[] = {
 /// "2xNDR" -> 200
 std::optional<int> gbps_of(const std::string& speed) {
   const std::size_t x = speed.find('x');
-  std::int64_t lanes = 0;
-  if (x == std::string::npos || !parse_whole(std::string_view(speed).substr(0, x), lanes))
-    return std::nullopt;
+  const auto lanes = to_number<std::int64_t>(std::string_view(speed).substr(0, x));
+  if (x == std::string::npos || !lanes) return std::nullopt;
   for (const Speed& known : kSpeeds)
-    if (speed.substr(x + 1) == known.word) return static_cast<int>(lanes) * known.gbps / 4;
+    if (speed.substr(x + 1) == known.word) return static_cast<int>(*lanes) * known.gbps / 4;
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include "models/io/imports/ib_network.hpp"
 #include "models/io/imports/import_readers.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -54,9 +55,8 @@ class Parser {
     if (words.size() >= 3 && words[0] == "Switch") {
       current_ = quoted(text, '"');
       IbSwitch& node = out_.switches[current_];
-      std::int64_t ports = 0;
-      if (parse_whole(words[1], ports))
-        node.ports = static_cast<int>(std::clamp<std::int64_t>(ports, 0, 4096));
+      if (const auto ports = to_number<std::int64_t>(words[1]))
+        node.ports = static_cast<int>(std::clamp<std::int64_t>(*ports, 0, 4096));
       node.name = quoted(text, '"', 1);
     } else if (words.size() >= 3 && words[0] == "Ca") {
       current_.clear();

@@ -7,6 +7,7 @@
 
 #include "models/io/imports/import_readers.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast::import_readers {
@@ -127,8 +128,7 @@ class PortReader {
     if (key == "transport") port().transport = std::string(value);
     if (key == "Rate" || key == "rate") {
       const auto words = split_words(value);
-      double rate = 0;
-      if (!words.empty() && parse_number(words.front(), rate)) port().rate = rate;
+      if (const auto rate = finite_number(words.empty() ? "" : words.front())) port().rate = *rate;
     }
   }
 

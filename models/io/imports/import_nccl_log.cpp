@@ -11,6 +11,7 @@
 
 #include "models/io/imports/import_readers.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast::import_readers {
@@ -24,16 +25,7 @@ std::string first_word(std::string_view text) {
 
 std::optional<std::int64_t> whole_after(std::string_view text, std::string_view key) {
   const std::string_view rest = after(text, key);
-  std::size_t end = 0;
-  while (end < rest.size() && rest[end] >= '0' && rest[end] <= '9') ++end;
-  std::int64_t out = 0;
-  if (end == 0 || !parse_whole(rest.substr(0, end), out)) return std::nullopt;
-  return out;
-}
-
-bool is_whole(std::string_view text) {
-  std::int64_t ignored = 0;
-  return parse_whole(text, ignored);
+  return rest.starts_with('-') ? std::nullopt : leading_number<std::int64_t>(rest);
 }
 
 constexpr std::array<std::string_view, 7> kAlgorithmsByNumber = {
@@ -43,11 +35,9 @@ constexpr std::array<std::string_view, 3> kProtocols = {"LL", "LL128", "Simple"}
 /// Numbers up to 2.23, names since.
 template <std::size_t N>
 std::string choice_word(std::string_view word, const std::array<std::string_view, N>& names) {
-  std::int64_t number = 0;
-  if (!parse_whole(word, number)) return std::string(word);
-  return number >= 0 && number < static_cast<std::int64_t>(N)
-             ? std::string(names[static_cast<std::size_t>(number)])
-             : std::string(word);
+  const int number = to_number<int>(word).value_or(-1);
+  const bool known = number >= 0 && number < static_cast<int>(N);
+  return std::string(known ? names[static_cast<std::size_t>(number)] : word);
 }
 
 class NcclLogReader {
@@ -127,18 +117,17 @@ class NcclLogReader {
     const std::string_view rest = text.substr(at + 8);
     const std::size_t slash = rest.find('/'), colon = rest.find(" :");
     if (slash == std::string_view::npos || colon == std::string_view::npos || slash > colon) return;
-    std::int64_t channel = 0, of = 0;
-    if (!parse_whole(trimmed(rest.substr(0, slash)), channel) ||
-        !parse_whole(trimmed(rest.substr(slash + 1, colon - slash - 1)), of))
-      return;
+    const auto channel = to_number<std::int64_t>(trimmed(rest.substr(0, slash)));
+    const auto of = to_number<std::int64_t>(trimmed(rest.substr(slash + 1, colon - slash - 1)));
+    if (!channel || !of) return;
     std::vector<std::string> ring;
     for (const std::string_view word : split_words(rest.substr(colon + 2))) {
-      if (!is_whole(word)) break;
+      if (!to_number<std::int64_t>(word)) break;
       ring.emplace_back(word);
     }
     const bool is_hop = rest.find("->") != std::string_view::npos;
-    if (ring.empty() || is_hop || of == 0) return;
-    channels_.insert(of);
+    if (ring.empty() || is_hop || *of == 0) return;
+    channels_.insert(*of);
     if (ring_.empty()) ring_ = std::move(ring);
   }
 
@@ -189,7 +178,7 @@ class NcclLogReader {
       const std::size_t slash = std::min(rest.find('/'), rest.size());
       std::string_view part = rest.substr(0, slash);
       part = part.substr(0, part.find('('));
-      if (!is_whole(part)) parts.emplace_back(part);
+      if (!to_number<std::int64_t>(part)) parts.emplace_back(part);
       rest.remove_prefix(std::min(slash + 1, rest.size()));
     }
     const std::string name = joined(parts, "/");
@@ -210,7 +199,9 @@ class NcclLogReader {
     const std::string protocol = first_word(after(rest, "proto "));
     if (before.empty() || algorithm.empty() || protocol.empty()) return;
     LoggedChoice choice;
-    if (!parse_whole(before.back(), choice.bytes)) return;
+    const auto bytes = to_number<std::int64_t>(before.back());
+    if (!bytes) return;
+    choice.bytes = *bytes;
     if (before.size() > 1 && before[before.size() - 2].ends_with(':'))
       choice.collective =
           std::string(before[before.size() - 2].substr(0, before[before.size() - 2].size() - 1));

@@ -10,6 +10,7 @@
 #include "models/io/imports/import_readers.hpp"
 #include "models/io/imports/smi_matrix.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast::import_readers {
 
@@ -124,9 +125,8 @@ class Matrix {
     for (const Row& row : rows) {
       if (!is_gpu(row.device) || row.rest.empty() || !is_core_list(row.rest[0])) continue;
       out.cores[row.device] = row.rest[0];
-      std::int64_t numa = 0;
-      if (row.rest.size() > 1 && parse_whole(row.rest[1], numa) && numa >= 0 && numa < kNumaMax)
-        out.numa[row.device] = static_cast<int>(numa);
+      const int numa = row.rest.size() > 1 ? to_number<int>(row.rest[1]).value_or(-1) : -1;
+      if (numa >= 0 && numa < kNumaMax) out.numa[row.device] = numa;
       out.gpu_memory_numa |= row.rest.size() > 2 && is_number(row.rest.back());
     }
     return out;
@@ -427,9 +427,8 @@ std::string SmiMatrix::path(const std::string& a, const std::string& b) const {
 
 int SmiMatrix::nvlinks(const std::string& a, const std::string& b) const {
   const std::string way = path(a, b);
-  std::int64_t links = 0;
-  if (!way.starts_with("NV") || !parse_whole(std::string_view(way).substr(2), links)) return 0;
-  return static_cast<int>(links);
+  if (!way.starts_with("NV")) return 0;
+  return static_cast<int>(to_number<std::int64_t>(std::string_view(way).substr(2)).value_or(0));
 }
 
 std::optional<SmiMatrix> read_smi_matrix(const LogText& log) {

@@ -9,6 +9,7 @@
 #include "models/io/environments/env_file.hpp"
 #include "models/io/formats/log_lines.hpp"
 #include "models/nccl/environment/env_values.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -27,14 +28,14 @@ int option_of(std::span<const std::string_view> words,
   std::int64_t out = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const std::string_view name : names) {
-      std::int64_t value = 0;
       const bool behind = words[i] == name && i + 1 < words.size();
       const bool joined =
           words[i].starts_with(name) && words[i].substr(name.size()).starts_with('=');
       const std::string_view text = behind   ? words[i + 1]
                                     : joined ? words[i].substr(name.size() + 1)
                                              : std::string_view();
-      if (parse_whole(text, value)) out = std::clamp<std::int64_t>(value, 0, 1 << 24);
+      if (const auto value = to_number<std::int64_t>(text))
+        out = std::clamp<std::int64_t>(*value, 0, 1 << 24);
     }
   }
   return static_cast<int>(out);

@@ -9,6 +9,7 @@
 #include "models/io/imports/nccl_tests_log.hpp"
 #include "models/nccl/environment/env_values.hpp"
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -65,9 +66,8 @@ NcclTestsRow row_of(const InputJson& json) {
   const std::vector<std::string_view> root = split_words(
       json.value("root", InputJson()).is_string() ? json["root"].get_ref<const std::string&>()
                                                   : std::string_view());
-  std::int64_t number = -1;
-  if (!root.empty() && parse_whole(root.front(), number))
-    row.root = static_cast<int>(std::clamp<std::int64_t>(number, -1, 1 << 24));
+  if (const auto number = to_number<std::int64_t>(root.empty() ? "" : root.front()))
+    row.root = static_cast<int>(std::clamp<std::int64_t>(*number, -1, 1 << 24));
   row.says_root = !root.empty();
   row.out_of_place = timing_of(json, "out_of_place");
   row.in_place = timing_of(json, "in_place");

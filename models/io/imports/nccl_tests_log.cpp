@@ -14,6 +14,7 @@
 #include "models/nccl/environment/env_values.hpp"
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -37,9 +38,7 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   const Words words = split_words(text.substr(at + key.size()));
-  std::int64_t value = 0;
-  if (words.empty() || !parse_whole(without_comma(words.front()), value)) return std::nullopt;
-  return value;
+  return to_number<std::int64_t>(words.empty() ? "" : without_comma(words.front()));
 }
 
 /// Half a unit of the last digit, 0.005 of "1.25".
@@ -50,9 +49,8 @@ double half_a_digit(std::string_view number) {
   if (point < exponent) {
     for (std::size_t i = point + 1; i < exponent; ++i) out /= 10;
   }
-  double power = 0;
-  if (exponent < number.size() && parse_number(number.substr(exponent + 1), power))
-    out *= std::pow(10, power);
+  if (exponent < number.size())
+    out *= std::pow(10, finite_number(number.substr(exponent + 1)).value_or(0));
   return out;
 }
 
@@ -196,8 +194,8 @@ class LogParser {
     const std::size_t colon = line.find(':');
     if (line.find("Out of bounds values") != std::string_view::npos) {
       const Words words = split_words(line.substr(line.find("Out of bounds values") + 20));
-      double count = 0;
-      if (words.size() > 1 && parse_number(words[1], count)) table().out_of_bounds = count;
+      if (const auto count = finite_number(words.size() > 1 ? words[1] : ""))
+        table().out_of_bounds = *count;
       table().failed_check = line.find("FAILED") != std::string_view::npos;
       return true;
     }
@@ -231,15 +229,15 @@ class LogParser {
   /// A number that may have a decimal comma; `half` a unit of its last digit.
   bool number(std::string_view word, double& out, double* half = nullptr) {
     if (half != nullptr) *half = half_a_digit(word);
-    if (parse_number(word, out)) return true;
-    const std::size_t comma = word.find(',');
-    if (comma == std::string_view::npos || word.find(',', comma + 1) != std::string_view::npos)
-      return false;
-    std::string text(word);
-    text[comma] = '.';
-    if (!parse_number(text, out)) return false;
-    decimal_commas_ = true;
-    return true;
+    std::optional<double> value = finite_number(word);
+    if (!value && std::ranges::count(word, ',') == 1) {
+      std::string text(word);
+      text[text.find(',')] = '.';
+      value = finite_number(text);
+      decimal_commas_ |= value.has_value();
+    }
+    out = value.value_or(out);
+    return value.has_value();
   }
 
   /// Time, algbw, busbw, and what was wrong if the table says so. Moves `at` behind them.
@@ -282,10 +280,13 @@ class LogParser {
     const Words words = split_words(line);
     NcclTestsRow row;
     row.line = line_;
-    if (words.size() < 4 || !parse_whole(without(words[0], '_'), row.size) || row.size < 0)
-      return false;
-    const bool typed = words.size() > 4 && parse_whole(words[1], row.count) &&
-                       std::ranges::find(kTypes, words[2]) != kTypes.end();
+    if (words.size() < 4) return false;
+    row.size = to_number<std::int64_t>(without(words[0], '_')).value_or(-1);
+    if (row.size < 0) return false;
+    const auto count = to_number<std::int64_t>(words[1]);
+    const bool typed =
+        words.size() > 4 && count && std::ranges::find(kTypes, words[2]) != kTypes.end();
+    if (typed) row.count = *count;
     if (!typed && (!bare_ || words.size() != 4)) return false;
     std::size_t at = typed ? labels(words, row) : 1;
     row.out_of_place = timing(words, at);
@@ -304,16 +305,13 @@ class LogParser {
   /// Type, operator and root of a row. Returns the column behind them.
   std::size_t labels(const Words& words, NcclTestsRow& row) const {
     std::size_t at = 3;
-    double figure = 0;
     row.type = std::string(words[2]);
-    row.redop = parse_number(words[3], figure) ? "none" : std::string(words[at++]);
-    std::int64_t root = 0;
+    row.redop = finite_number(words[3]) ? "none" : std::string(words[at++]);
     const std::size_t left = words.size() - at;
     row.says_root = rooted_.value_or(left == 9 || left == 5);
-    if (row.says_root && parse_whole(words[at], root)) {
-      row.root = static_cast<int>(std::clamp<std::int64_t>(root, -1, 1 << 24));
-      ++at;
-    }
+    const auto root = to_number<std::int64_t>(row.says_root ? words[at] : "");
+    if (root) row.root = static_cast<int>(std::clamp<std::int64_t>(*root, -1, 1 << 24));
+    if (root) ++at;
     return at;
   }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "models/io/topo_views/topo_text.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -71,8 +72,7 @@ std::string core_ranges(std::string_view affinity) {
   std::vector<std::uint32_t> words;  // highest first, as written
   for (std::string_view rest = affinity;;) {
     const std::size_t comma = rest.find(',');
-    words.push_back(
-        static_cast<std::uint32_t>(std::stoul(std::string(rest.substr(0, comma)), nullptr, 16)));
+    words.push_back(to_number<std::uint32_t>(rest.substr(0, comma), 16).value_or(0));
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "models/io/topo_views/topo_text.hpp"
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -23,12 +23,12 @@ End find_end(const Cluster& cluster, std::string_view name) {
   if (const std::size_t slash = name.find('/'); slash != std::string_view::npos) {
     std::string_view number = name.substr(0, slash);
     number.remove_prefix(number.starts_with("node") ? 4 : 0);
-    const auto [at, problem] =
-        std::from_chars(number.data(), number.data() + number.size(), end.host);
-    if (number.size() == slash || at != number.data() + number.size() || problem != std::errc{}) {
+    const auto host = to_number<int>(number);
+    if (number.size() == slash || !host) {
       throw Error(fmt::format("\"{}\" is not a device of a node", name),
                   "write it like node1/gpu3");
     }
+    end.host = *host;
     if (end.host < 0 || end.host >= cluster.hosts()) {
       throw Error(fmt::format("there is no node{}: the cluster has {} {}, counted from 0", end.host,
                               cluster.hosts(), cluster.hosts() == 1 ? "node" : "nodes"));

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <set>
 #include <tuple>
 
 #include "models/io/topologies/read_node.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -21,8 +21,7 @@ constexpr std::int64_t kBytesPerMegabit = 1'000'000 / 8;
 
 /// Generation that sysfs writes as "32.0 GT/s PCIe"; 0 = not to be believed.
 int pcie_gen(std::string_view speed) {
-  double rate = 0;  // GT/s
-  std::from_chars(speed.data(), speed.data() + speed.size(), rate);
+  const double rate = leading_number<double>(speed).value_or(0);  // GT/s
   int gen = 0;
   for (const double known : {2.5, 5.0, 8.0, 16.0, 32.0, 64.0}) gen += rate >= known ? 1 : 0;
   return gen < kOldestGen ? 0 : gen;

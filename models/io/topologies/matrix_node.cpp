@@ -14,6 +14,7 @@
 #include "models/io/topo_views/topo_text.hpp"
 #include "models/io/topologies/nearest_node.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -75,12 +76,11 @@ std::string core_mask(const std::string& cores) {
     const std::string_view item = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(item.size() + 1, rest.size()));
     const std::size_t dash = item.find('-');
-    std::int64_t from = 0, to = 0;
-    if (!parse_whole(item.substr(0, dash), from)) return "0";
-    to = from;
-    if (dash != std::string_view::npos && !parse_whole(item.substr(dash + 1), to)) return "0";
-    if (from < 0 || to < from || to >= kCoresMax) return "0";
-    for (std::int64_t core = from; core <= to; ++core) {
+    const auto from = to_number<std::int64_t>(item.substr(0, dash));
+    const auto to =
+        dash == std::string_view::npos ? from : to_number<std::int64_t>(item.substr(dash + 1));
+    if (!from || !to || *from < 0 || *to < *from || *to >= kCoresMax) return "0";
+    for (std::int64_t core = *from; core <= *to; ++core) {
       const auto word = static_cast<std::size_t>(core / 32);
       if (word >= words.size()) words.resize(word + 1, 0);
       words[word] |= std::uint32_t{1} << (core % 32);

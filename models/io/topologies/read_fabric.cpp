@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 
 #include "models/hardware/cluster/network_plan.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -84,10 +84,9 @@ void read_classes(Reader& in, FabricConfig& fabric) {
   if (!in.has(key)) return;
   Reader table = in.child(key);
   for (const std::string& name : table.keys()) {
-    int number = -1;
-    const auto [at, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    const int number = to_number<int>(name).value_or(-1);
     const int most = fabric.leaf.ethernet ? 255 : 15;
-    if (error != std::errc{} || at != name.data() + name.size() || number < 0 || number > most)
+    if (number < 0 || number > most)
       table.fail(name, fmt::format("is no number from 0 to {}", most));
     fabric.classes[number] = table.whole(name, 0, kPrioritiesMax);
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "models/io/topologies/matrix_node.hpp"
 #include "models/io/topologies/nearest_node.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -24,8 +24,8 @@ constexpr int kGpusMax = 16;
 int greatest(const std::string& numbers) {
   int out = 0;
   for (const std::string_view word : split_words(numbers)) {
-    std::int64_t value = 0;
-    if (parse_whole(word, value) && value > out && value <= 1 << 24) out = static_cast<int>(value);
+    const int value = to_number<int>(word).value_or(0);
+    if (value > out && value <= 1 << 24) out = value;
   }
   return out;
 }
@@ -36,11 +36,10 @@ int devices_in(const LogText& log) {
   for (const LogLine& line : log.lines) {
     const std::size_t at = line.text.find("] NCCL ");
     const std::size_t from = at == std::string::npos ? at : line.text.rfind('[', at);
-    std::int64_t dev = -1;
-    if (from == std::string::npos ||
-        !parse_whole(std::string_view(line.text).substr(from + 1, at - from - 1), dev))
-      continue;
-    if (dev >= 0 && dev < kGpusMax) most = std::max(most, static_cast<int>(dev) + 1);
+    if (from == std::string::npos) continue;
+    const auto inside = std::string_view(line.text).substr(from + 1, at - from - 1);
+    const int dev = to_number<int>(inside).value_or(-1);
+    if (dev >= 0 && dev < kGpusMax) most = std::max(most, dev + 1);
   }
   return most;
 }

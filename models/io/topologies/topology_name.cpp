@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -16,10 +16,8 @@ namespace {
 constexpr int kNicsMax = 1024;
 
 int nics_from_text(const std::string& text) {
-  int count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, problem] = std::from_chars(text.data(), end, count);
-  if (at != end || problem != std::errc{} || count < 1 || count > kNicsMax)
+  const int count = to_number<int>(text).value_or(0);
+  if (count < 1 || count > kNicsMax)
     throw Error(fmt::format("nics: \"{}\" is not a whole number from 1 to {}", text, kNicsMax));
   return count;
 }

@@ -1,7 +1,6 @@
 #include "models/nccl/base/types.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 
 #include "sim/base/error.hpp"

@@ -1,7 +1,8 @@
 #include "models/nccl/environment/ib_hca.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -28,9 +29,8 @@ void IbHcaFilter::add(std::string_view text) {
   if (entry.name.empty()) return;  // NCCL skips it
   const std::string quoted = "NCCL_IB_HCA: \"" + std::string(text) + "\"";
   if (colon != std::string_view::npos) {
-    entry.port = 0;  // what atoi makes of no number: no device has such a port
-    const std::string_view digits = text.substr(colon + 1);
-    std::from_chars(digits.data(), digits.data() + digits.size(), entry.port);
+    // 0 is what atoi makes of no number: no device has such a port.
+    entry.port = leading_number<int>(text.substr(colon + 1)).value_or(0);
     if (entry.port < 1) warnings_.push_back(quoted + " names no port, so it matches nothing");
   }
   if (entry.name.find_first_of(" \t") != std::string::npos) {

@@ -1,9 +1,9 @@
 #include "models/nccl/environment/variables.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -16,10 +16,8 @@ constexpr auto kReaderTexts =
 constexpr std::int16_t kLastPatch = 99;
 
 std::optional<std::int16_t> number(std::string_view text) {
-  std::int16_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = to_number<std::int16_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // A NodeGraph as NCCL would describe it.
 
-#include <charconv>
-
 #include "models/nccl/node/node_description.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -15,10 +14,7 @@ constexpr const char* kNvSwitchClass = "0x068000";
 
 std::optional<std::uint64_t> hex_number(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return to_number<std::uint64_t>(text, 16);
 }
 
 class Describer {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <string>
 #include <string_view>
 
 #include "models/nccl/node/nccl_graph.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -18,10 +18,8 @@ std::uint64_t hex_digits(std::string_view text) {
   for (const char c : text) {
     if (c != ':' && c != '.') digits += c;
   }
-  std::uint64_t value = 0;
-  const char* begin = digits.c_str() + (digits.starts_with("0x") ? 2 : 0);
-  std::from_chars(begin, digits.c_str() + digits.size(), value, 16);
-  return value;
+  if (digits.starts_with("0x")) digits.erase(0, 2);
+  return leading_number<std::uint64_t>(digits, 16).value_or(0);
 }
 std::int64_t busid_number(std::string_view busid) {
   return static_cast<std::int64_t>(hex_digits(busid));

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 #include <utility>
 
 #include "models/nccl/base/channel_graph.hpp"
 #include "models/nccl/environment/ib_hca.hpp"
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -64,9 +64,7 @@ std::uint64_t busid_number(const std::string& busid) {
   std::uint64_t out = 0;
   for (const char c : busid) {
     if (c == ':' || c == '.') continue;
-    std::uint64_t digit = 0;
-    std::from_chars(&c, &c + 1, digit, 16);
-    out = out << 4 | digit;
+    out = out << 4 | to_number<std::uint64_t>({&c, 1}, 16).value_or(0);
   }
   return out;
 }

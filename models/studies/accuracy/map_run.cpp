@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <utility>
 
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -80,12 +80,10 @@ std::string nic_part(std::string_view network, int gbps, std::string_view gpu) {
 std::optional<NcclVersion> version_in(std::string_view text) {
   if (!text.starts_with("2.")) return std::nullopt;
   text.remove_prefix(2);
-  NcclVersion version{0, 0};
-  const char* const end = text.data() + text.size();
-  const auto series = std::from_chars(text.data(), end, version.series);
-  if (series.ec != std::errc{}) return std::nullopt;
-  if (series.ptr != end && *series.ptr == '.') std::from_chars(series.ptr + 1, end, version.patch);
-  return version;
+  const auto series = take_number<std::int16_t>(text);
+  if (!series) return std::nullopt;
+  const std::string_view patch = text.starts_with('.') ? text.substr(1) : std::string_view();
+  return NcclVersion{*series, leading_number<std::int16_t>(patch).value_or(0)};
 }
 
 /// K=V K="V with blanks" ...
@@ -116,10 +114,8 @@ constexpr std::array<std::string_view, 4> kOfThatMachine = {
 int option_in(std::string_view flags, std::string_view option) {
   for (std::size_t at = 0; (at = flags.find(option, at)) != std::string_view::npos; ++at) {
     if (at > 0 && flags[at - 1] != ' ') continue;
-    int value = 0;
-    const auto result =
-        std::from_chars(flags.data() + at + option.size(), flags.data() + flags.size(), value);
-    if (result.ec == std::errc{} && value > 0) return value;
+    const int value = leading_number<int>(flags.substr(at + option.size())).value_or(0);
+    if (value > 0) return value;
   }
   return 1;
 }
@@ -223,10 +219,8 @@ class Mapper {
     const auto least = out_.environment.get("NCCL_MIN_NCHANNELS");
     const auto most = out_.environment.get("NCCL_MAX_NCHANNELS");
     if (!least || least != most) return;
-    int channels = 0;
-    const auto end = least->data() + least->size();
-    const auto read = std::from_chars(least->data(), end, channels);
-    if (read.ec == std::errc{} && read.ptr == end && channels > 0) out_.channels = channels;
+    const int channels = to_number<int>(*least).value_or(0);
+    if (channels > 0) out_.channels = channels;
   }
 
   /// "Ring (forced)": NCCL_ALGO=Ring.

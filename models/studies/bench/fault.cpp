@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
 
 #include "models/studies/bench/link_names.hpp"
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -201,11 +201,8 @@ class Breaker {
   std::pair<int, std::string> device_of(const FaultSpec& spec) const {
     const std::size_t colon = spec.name.find(':');
     int node = -1;
-    if (colon != std::string::npos && spec.name.starts_with("node")) {
-      const char* const end = spec.name.data() + colon;
-      const auto [at, error] = std::from_chars(spec.name.data() + 4, end, node);
-      if (error != std::errc{} || at != end) node = -1;
-    }
+    if (colon != std::string::npos && spec.name.starts_with("node"))
+      node = to_number<int>(std::string_view(spec.name).substr(4, colon - 4)).value_or(-1);
     if (node < 0)
       throw Error(fmt::format("\"{}\": \"{}\" names no device of a node", spec.text, spec.name),
                   "write it like node0:mlx5_0 or node0:gpu3");

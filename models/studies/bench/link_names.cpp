@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -58,12 +58,11 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 double share_of(const std::string& text) {
-  double per_cent = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, per_cent);
-  if (error != std::errc{} || at != end - 1 || *at != '%' || !(per_cent > 0 && per_cent <= 100))
+  std::string_view unit = text;
+  const auto per_cent = take_number<double>(unit);
+  if (!per_cent || unit != "%" || !(*per_cent > 0 && *per_cent <= 100))
     throw Error(fmt::format("\"{}\" is not a share above 0% and up to 100%", text));
-  return per_cent / 100;
+  return *per_cent / 100;
 }
 
 }  // namespace fabricast

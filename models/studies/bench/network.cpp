@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "models/nccl/environment/faults.hpp"
 #include "models/nccl/environment/ib_settings.hpp"
 #include "models/studies/bench/link_names.hpp"
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -85,10 +84,9 @@ BackgroundSpec parse_background(std::string_view text) {
   if (words.size() >= 2 && (words[words.size() - 2] == "sl" || words[words.size() - 2] == "tc")) {
     spec.by_traffic_class = words[words.size() - 2] == "tc";
     const std::string& digits = words.back();
-    int number = -1;
-    const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const int number = to_number<int>(digits).value_or(-1);
     const int most = spec.by_traffic_class ? 255 : 15;
-    if (error != std::errc{} || at != digits.data() + digits.size() || number < 0 || number > most)
+    if (number < 0 || number > most)
       throw Error(fmt::format("\"{}\": {} {} is not from 0 to {}", spec.text,
                               words[words.size() - 2], digits, most));
     spec.number = number;

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -14,22 +14,15 @@ namespace {
 constexpr const char* kForms =
     "write it like nccl-tests: MOD 8, %8, DIV 8, /8, AND 0x7, &7 or OR 7";
 
-std::optional<std::uint64_t> number(std::string_view text, int base) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::string_view without(std::string_view text, std::string_view prefix) {
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
 /// Decimal, 0x.. or 0b..
 std::optional<std::uint64_t> number(std::string_view text) {
-  if (text.starts_with("0x")) return number(text.substr(2), 16);
-  if (text.starts_with("0b")) return number(text.substr(2), 2);
-  return number(text, 10);
+  if (text.starts_with("0x")) return to_number<std::uint64_t>(text.substr(2), 16);
+  if (text.starts_with("0b")) return to_number<std::uint64_t>(text.substr(2), 2);
+  return to_number<std::uint64_t>(text);
 }
 
 }  // namespace
@@ -67,7 +60,7 @@ Split parse_split(std::string_view text) {
 
 std::optional<Split> split_of(const Environment& environment) {
   if (const auto mask = environment.get("NCCL_TESTS_SPLIT_MASK")) {
-    const auto value = number(without(trimmed(*mask), "0x"), 16);
+    const auto value = to_number<std::uint64_t>(without(trimmed(*mask), "0x"), 16);
     if (!value)
       throw Error(fmt::format("NCCL_TESTS_SPLIT_MASK={} is no hexadecimal number", *mask));
     return Split{Split::Operation::bit_and, *value, fmt::format("&0x{:x}", *value)};

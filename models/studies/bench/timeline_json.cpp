@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "text/numbers.hpp"
 #include "text/quoting.hpp"
 #include "text/unit_text.hpp"
 
@@ -210,9 +210,8 @@ class TimelineWriter {
 };
 
 int parse_rank(std::string_view text) {
-  int rank = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc{} || end != text.data() + text.size() || rank < 0)
+  const int rank = to_number<int>(text).value_or(-1);
+  if (rank < 0)
     throw Error(fmt::format("\"{}\" is not a rank", text), "write ranks like 0-7, or 3");
   return rank;
 }

@@ -11,6 +11,7 @@
 #include "models/nccl/environment/env_values.hpp"
 #include "models/nccl/environment/variables.hpp"
 #include "models/studies/shared/site.hpp"
+#include "text/numbers.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -20,10 +21,8 @@ namespace {
 /// The largest of numbers like "2 16"; 0 where there is none.
 int largest(const std::string& numbers) {
   std::int64_t out = 0;
-  for (const std::string_view word : split_words(numbers)) {
-    std::int64_t value = 0;
-    if (parse_whole(word, value)) out = std::max(out, value);
-  }
+  for (const std::string_view word : split_words(numbers))
+    out = std::max(out, to_number<std::int64_t>(word).value_or(0));
   return static_cast<int>(std::min<std::int64_t>(out, 1 << 20));
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -12,6 +11,7 @@
 #include "models/training/calls/rank_groups.hpp"
 #include "models/training/model/memory.hpp"
 #include "models/training/step/pipeline.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -237,9 +237,8 @@ HangFault parse_hang_fault(std::string_view text) {
   out.text = text;
   const auto words = split_words(text);
   const auto whole = [](std::string_view word, int& value) {
-    const auto end = word.data() + word.size();
-    const auto read = std::from_chars(word.data(), end, value);
-    return read.ec == std::errc{} && read.ptr == end && value >= 0;
+    value = to_number<int>(word).value_or(-1);
+    return value >= 0;
   };
   const bool at = words.size() == 6 && words[3] == "at";
   const std::string_view kind = words.size() > 2 ? words[2] : "";

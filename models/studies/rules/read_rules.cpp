@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "models/io/formats/text_file.hpp"
@@ -10,6 +9,7 @@
 #include "models/studies/rules/rules.hpp"
 #include "models/studies/scenario/read_case.hpp"
 #include "sim/base/add_once.hpp"
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -30,13 +30,10 @@ struct Draft {
 
 /// "10 %" as 0.1.
 double share_from_text(const std::string& text) {
-  const std::string_view number = trimmed(std::string_view(text).substr(0, text.find('%')));
-  double out = 0;
-  const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), out);
-  if (!text.ends_with('%') || problem != std::errc{} || end != number.data() + number.size() ||
-      !(out >= 0 && out <= 1000))
+  const auto out = to_number<double>(trimmed(std::string_view(text).substr(0, text.find('%'))));
+  if (!text.ends_with('%') || !out || !(*out >= 0 && *out <= 1000))
     throw Error(fmt::format("\"{}\" is no share like 10 %", text));
-  return out / 100;
+  return *out / 100;
 }
 
 bool is_run(Ask ask) {

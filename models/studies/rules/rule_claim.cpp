@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <span>
 
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -89,12 +89,11 @@ class Formula {
     return out;
   }
   double number() {
-    const std::string_view left = rest();
-    double out = 0;
-    const auto [end, problem] = std::from_chars(left.data(), left.data() + left.size(), out);
-    if (problem != std::errc{} || !std::isfinite(out) || left.front() == 'i') fail();
-    at_ += static_cast<std::size_t>(end - left.data());
-    return out;
+    std::string_view left = rest();
+    const auto out = take_number<double>(left);
+    if (!out || !std::isfinite(*out)) fail();
+    at_ = text_.size() - left.size();
+    return *out;
   }
 
   std::string_view text_;

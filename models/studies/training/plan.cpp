@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "models/training/step/step_chunks.hpp"
+#include "text/numbers.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -229,12 +229,11 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
 }
 
 double parse_headroom(std::string_view text) {
-  double percent = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  const std::string_view unit = trimmed({end, text.data() + text.size()});
-  if (error != std::errc{} || unit != "%" || percent < 0 || percent >= 100)
+  std::string_view unit = text;
+  const auto percent = take_number<double>(unit);
+  if (!percent || trimmed(unit) != "%" || *percent < 0 || *percent >= 100)
     throw Error(fmt::format("\"{}\" is no share of memory", text), "0% to 99%, like 8%");
-  return percent / 100;
+  return *percent / 100;
 }
 
 std::size_t equal_within_error(const Plan& plan) {

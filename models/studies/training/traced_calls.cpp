@@ -12,6 +12,7 @@
 #include "models/studies/shared/site.hpp"
 #include "models/training/calls/collective_times.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
 
@@ -51,8 +52,7 @@ bool is_same(const TracedCall& a, const TracedCall& b) {
 }
 
 int world_size(const ImportedFile& trace) {
-  std::int64_t said = 0;
-  parse_whole(trace.value("world size"), said);
+  std::int64_t said = leading_number<std::int64_t>(trace.value("world size")).value_or(0);
   for (const TracedCall& call : trace.calls) said = std::max<std::int64_t>(said, call.group_size);
   return static_cast<int>(std::clamp<std::int64_t>(said, 0, kRanksMax));
 }

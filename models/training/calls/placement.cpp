@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -19,8 +19,8 @@ constexpr int kHostMost = 1 << 20;
 /// "7" or "0-7"; false if it is neither.
 bool parse_range(std::string_view text, int& first, int& last) {
   const auto number = [](std::string_view word, int& out) {
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-    return error == std::errc{} && end == word.data() + word.size() && out >= 0 && out < kHostMost;
+    out = to_number<int>(word).value_or(-1);
+    return out >= 0 && out < kHostMost;
   };
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) {
