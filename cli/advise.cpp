@@ -58,7 +58,8 @@ void write_files(const std::string& folder, const AdviseResult& result, Outputs&
 }
 
 std::string text_in(const std::string& format, const AdviseResult& result) {
-  if (format == "json") return advise_json(result);
+  if (format == "json") return report_json(advise_report(result));
+  if (format == "csv") return report_csv(advise_report(result));
   if (format == "shell") return advise_shell(result);
   if (format == "kubernetes") return advise_kubernetes(result);
   if (format == "slurm") return advise_slurm(result);
@@ -110,8 +111,8 @@ void add_advise(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--write", options->write, "a folder: all forms of it, as files");
   command->add_option("--format", options->format)
-      ->check(one_of(
-          {"text", "json", "shell", "kubernetes", "slurm", "nccl.conf", "tuner-csv", "nccl-tests"}))
+      ->check(one_of({"text", "csv", "json", "shell", "kubernetes", "slurm", "nccl.conf",
+                      "tuner-csv", "nccl-tests"}))
       ->capture_default_str();
   command->callback([options, command, &action] {
     action = [options, command] { return run(*options, *command); };

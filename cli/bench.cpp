@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
@@ -101,11 +102,10 @@ void print_result(const BenchResult& result, const std::string& format, const Ba
       const std::string network = network_text(block.network, block.cluster);
       if (!network.empty()) print_err("note: network: {}\n", network);
     }
-    for (const std::string& note : result.notes) print_err("note: {}\n", note);
-    print_out("{}", bench_csv(result, bands));
-  } else {
-    print_out("{}", format == "json" ? bench_json(result, bands) : bench_text(result, bands));
   }
+  print_answer(
+      format, [&] { return bench_text(result, bands); },
+      [&] { return bench_report(result, bands); });
 }
 
 int run(const BenchOptions& options, const CLI::App& command) {
@@ -142,9 +142,7 @@ void add_bench(CLI::App& app, Action& action) {
                       "run this instead of NCCL's own: MSCCL's XML, or YAML of chunks and steps");
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->add_option("--network", options->network, "rung: chunk (fast), flow or packet (slow)")
       ->check(one_of(kRungWords.list()))
       ->capture_default_str();

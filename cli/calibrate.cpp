@@ -56,7 +56,7 @@ int run(const CalibrateOptions& options, const CLI::App& command) {
   if (!options.out.empty())
     outputs.write(options.out, calibrated_yaml(calibrated_of(result), remark(options, result)));
   if (!options.predictions.empty())
-    outputs.write(options.predictions, validate_csv(*result.unseen));
+    outputs.write(options.predictions, report_csv(validate_report(*result.unseen)));
   outputs.commit();
   print_out("{}", calibrate_text(result));
   return kDone;

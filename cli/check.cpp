@@ -128,7 +128,7 @@ void write_files(const CheckOptions& options, const std::vector<RulesRun>& runs,
                  const std::optional<RulesComparison>& changes, Outputs& outputs) {
   if (!options.junit.empty()) outputs.write(options.junit, rules_junit(runs, changes));
   if (!options.markdown.empty()) outputs.write(options.markdown, rules_markdown(runs));
-  if (!options.json.empty()) outputs.write(options.json, rules_json(runs));
+  if (!options.json.empty()) outputs.write(options.json, report_json(rules_report(runs)));
   outputs.commit();
 }
 

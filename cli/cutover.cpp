@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
@@ -56,13 +57,9 @@ int run(const CutoverOptions& options) {
     result = run_cutover(asked, parts, for_each);
     if (options.sensitivity) variants = cutover_sensitivity(asked, parts, for_each);
   }
-  if (options.format == "csv") {
-    for (const std::string& note : result.notes) print_err("note: {}\n", note);
-    print_out("{}", cutover_csv(result));
-  } else {
-    print_out("{}", options.format == "json" ? cutover_json(result, variants)
-                                             : cutover_text(result, variants));
-  }
+  print_answer(
+      options.format, [&] { return cutover_text(result, variants); },
+      [&] { return cutover_report(result, variants); });
   return kDone;
 }
 
@@ -94,9 +91,7 @@ void add_cutover(CLI::App& app, Action& action) {
                    "extrapolate over sizes or nodes what would take more slices to simulate")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

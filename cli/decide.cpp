@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
@@ -39,18 +40,19 @@ DecideConfig config(const DecideOptions& options) {
 /// With --explain one size is all there is.
 DecideConfig at_size(DecideConfig config, const std::string& size) {
   config.sizes = {of_option("--explain", [&] { return parse_bytes(size); })};
+  config.explain = true;
   return config;
 }
 
-std::string view(const DecideResult& result, const DecideOptions& options) {
+void print_result(const DecideResult& result, const DecideOptions& options) {
   if (options.table) {
-    return decide_table(result, of_option("--table", [&] {
-                          return kDecideTableWords.parse("table", *options.table);
-                        }));
+    for (const std::string& note : result.notes) print_err("note: {}\n", note);
+    print_out("{}", decide_table(result, kDecideTableWords.parse("table", *options.table)));
+    return;
   }
-  if (options.explain) return explain_text(result);
-  if (options.format == "csv") return decide_csv(result);
-  return options.format == "json" ? decide_json(result) : decide_text(result);
+  print_answer(
+      options.format, [&] { return options.explain ? explain_text(result) : decide_text(result); },
+      [&] { return decide_report(result); });
 }
 
 int run(const DecideOptions& options) {
@@ -61,10 +63,7 @@ int run(const DecideOptions& options) {
   DecideConfig asked = config(options);
   if (options.explain) asked = at_size(std::move(asked), *options.explain);
   const DecideResult result = run_decide(asked, load_parts(options.job.parts));
-  if (options.table || options.format == "csv") {
-    for (const std::string& note : result.notes) print_err("note: {}\n", note);
-  }
-  print_out("{}", view(result, options));
+  print_result(result, options);
   return kDone;
 }
 
@@ -84,9 +83,7 @@ void add_decide(CLI::App& app, Action& action) {
                                         "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
                            ->capture_default_str();
   add_sharp_option(*command, options->sharp);
-  CLI::Option* format = command->add_option("--format", options->format)
-                            ->check(one_of({"text", "csv", "json"}))
-                            ->capture_default_str();
+  CLI::Option* format = add_format_option(*command, options->format);
   CLI::Option* explain =
       command
           ->add_option("--explain", options->explain,

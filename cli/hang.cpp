@@ -2,13 +2,15 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/import_file.hpp"
-#include "models/studies/hang/hang_layout.hpp"
+#include "models/studies/hang/hang_question.hpp"
+#include "models/studies/hang/hang_report.hpp"
 #include "models/studies/hang/read_call_trace.hpp"
 #include "text/unit_text.hpp"
 
@@ -21,39 +23,40 @@ struct HangOptions {
 };
 
 int print(const HangOptions& options, const HangResult& result, double timeout_s) {
-  print_out("{}",
-            options.format == "json" ? hang_json(result, timeout_s) : hang_text(result, timeout_s));
+  print_answer(
+      options.format, [&] { return hang_text(result, timeout_s); },
+      [&] { return hang_report(result, timeout_s); });
   return result.hangs() ? kCheckFailed : kDone;
 }
 
-/// One step of the layout with the fault in it.
-HangResult hang_of_layout(const HangOptions& options, const std::string& layout,
-                          const HangFault* fault, Outputs& outputs) {
-  StepConfig config = load_step(layout);
-  config.trace = true;
-  const StepResult step = run_step(config, load_parts(options.parts));
-  std::vector<RankCall> calls = calls_of(step);
-  if (fault != nullptr) inject(*fault, calls);
-  if (!options.write_trace.empty()) {
-    outputs.write(options.write_trace, call_trace_text(calls));
-    outputs.commit();
-  }
+void write_calls(const HangOptions& options, const std::vector<RankCall>& calls, Outputs& outputs) {
+  if (options.write_trace.empty()) return;
+  outputs.write(options.write_trace, call_trace_text(calls));
+  outputs.commit();
+}
+
+/// One step of the layout, with the fault in it if there is one.
+HangResult hang_of_layout(const HangOptions& options, Outputs& outputs) {
+  std::optional<HangFault> fault;
+  if (!options.fault.empty())
+    fault = of_option("--fault", [&] { return parse_hang_fault(options.fault); });
+  const CallsOfLayout made =
+      calls_of_layout(options.layout, fault ? &*fault : nullptr, load_parts(options.parts));
+  write_calls(options, made.calls, outputs);
   if (options.format == "text")
-    print_out("# one step of {}: {}\n# fault: {}\n", config.title, layout_line(step.config.layout),
-              fault != nullptr ? fault->text : "none");
-  return find_hang(calls);
+    print_out("# {}\n# fault: {}\n", made.step, fault ? fault->text : "none");
+  return find_hang(made.calls);
 }
 
 int run_scenario(const HangOptions& options, const std::string& text, Outputs& outputs) {
-  const HangScenario scenario = parse_hang_scenario(text, options.trace);
-  if (options.format == "text") print_out("# {}: {}\n", scenario.name, scenario.question);
-  const HangResult result = hang_of_layout(options, scenario.layout, &scenario.fault, outputs);
-  const int code = print(options, result, scenario.timeout_s);
-  if (scenario.expect.empty()) return code;
-  const bool holds = is_as_expected(result, scenario.expect);
-  if (options.format == "text")
-    print_out("\nExpected: {}: {}\n", scenario.expect, holds ? "holds" : "FAILS");
-  return holds ? kDone : kCheckFailed;
+  std::vector<RankCall> calls;
+  const HangAnswer answer = run_hang_scenario(parse_hang_scenario(text, options.trace),
+                                              load_parts(options.parts), &calls);
+  write_calls(options, calls, outputs);
+  print_answer(
+      options.format, [&] { return hang_answer_text(answer); },
+      [&] { return hang_report(answer.result, answer.scenario.timeout_s); });
+  return answer.holds ? kDone : kCheckFailed;
 }
 
 /// A trace of calls, or what a watchdog printed.
@@ -66,14 +69,7 @@ int run(const HangOptions& options, const CLI::App& command) {
       !options.trace.ends_with(".yaml"))
     throw Error("--fault and --write-trace belong to --layout");
   Outputs outputs(command, {"--write-trace"});
-  if (!options.layout.empty()) {
-    std::optional<HangFault> fault;
-    if (!options.fault.empty())
-      fault = of_option("--fault", [&] { return parse_hang_fault(options.fault); });
-    return print(options,
-                 hang_of_layout(options, options.layout, fault ? &*fault : nullptr, outputs),
-                 seconds);
-  }
+  if (!options.layout.empty()) return print(options, hang_of_layout(options, outputs), seconds);
   const std::string hint = "hang takes a trace of calls, or a log";
   const bool large = is_large_file(options.trace);
   const std::string text =
@@ -88,8 +84,9 @@ int run(const HangOptions& options, const CLI::App& command) {
     if (!is_log)
       throw Error(Place{options.trace, 0, {}}, "neither calls nor the log of a watchdog",
                   "docs/hang.md says what a trace is");
-    print_out("{}", options.format == "json" ? import_json(read, options.trace)
-                                             : import_report(read, options.trace));
+    print_answer(
+        options.format, [&] { return imported_text(read, options.trace); },
+        [&] { return imported_report(read, options.trace); });
     return kDone;
   }
   return print(
@@ -116,9 +113,7 @@ void add_hang(CLI::App& app, Action& action) {
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--timeout", options->timeout, "of the process group: the watchdog's")
       ->capture_default_str();
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, command, &action] {
     action = [options, command] { return run(*options, *command); };
   });

@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
@@ -57,7 +58,9 @@ int run(const ImportOptions& options, const CLI::App& command) {
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read = import_file(file, "import takes what a tool printed");
-    print_out("{}", options.format == "json" ? import_json(read, file) : import_report(read, file));
+    print_answer(
+        options.format, [&] { return imported_text(read, file); },
+        [&] { return imported_report(read, file); });
     if (!options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos &&
         options.format == "text")
       print_out("{}", compared_text(compare_choices(read, options.topology, options.nodes,
@@ -92,9 +95,7 @@ void add_import(CLI::App& app, Action& action) {
   command->add_option("--nodes", options->nodes, "default: what the log says")
       ->check(whole_number(1, 1 << 20));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, command, &action] {
     options->changes = asked_changes(*command);
     action = [options, command] { return run(*options, *command); };

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
@@ -129,12 +130,15 @@ int run(const JudgeOptions& options, const CLI::App& command) {
     std::vector<JudgedTarget> judged = judge_targets(result, targets);
     tables.push_back({source, std::move(result), std::move(judged)});
   }
-  if (options.format == "json") {
-    print_out("{}", judge_json(tables));
-  } else {
-    for (std::size_t i = 0; i < tables.size(); ++i)
-      print_out("{}{}", i > 0 ? "\n" : "", judge_text(tables[i]));
-  }
+  print_answer(
+      options.format,
+      [&] {
+        std::string out;
+        for (const JudgedTable& table : tables)
+          out += (out.empty() ? "" : "\n") + judge_text(table);
+        return out;
+      },
+      [&] { return judge_report(tables); });
   const bool wrong = std::ranges::any_of(tables, [](const JudgedTable& table) {
     return table.result.verdict == JudgeVerdict::wrong_values;
   });
@@ -157,9 +161,7 @@ void add_judge(CLI::App& app, Action& action) {
   add_sharp_option(*command, options->sharp);
   command->add_option("--targets", options->targets,
                       "CSV of bus bandwidths to be reached (docs/judge.md)");
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, command, &action] {
     action = [options, command] { return run(*options, *command); };
   });

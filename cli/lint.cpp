@@ -108,9 +108,9 @@ int check(const LintOptions& options, NcclVersion version) {
   if (options.format == "text") {
     print_out("{}", lint_text(result, version));
   } else if (options.format == "json") {
-    print_out("{}", lint_json(result, version));
+    print_out("{}", report_json(lint_report(result, version)));
   } else {
-    print_out("{}", lint_sarif(result, FABRICAST_VERSION));
+    print_out("{}", lint_sarif(result));
   }
   return fails(result, options.fail_on) ? kCheckFailed : kDone;
 }

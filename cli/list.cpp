@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
@@ -21,15 +22,13 @@ void add_list(CLI::App& app, Action& action) {
       ->required()
       ->check(one_of(subjects_with_names()));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, &action] {
     action = [options] {
       const auto names = known_names(options->subject, load_parts(options->parts));
-      print_out("{}", options->format == "csv"    ? known_names_csv(names)
-                      : options->format == "json" ? known_names_json(names)
-                                                  : known_names_text(names));
+      print_answer(
+          options->format, [&] { return known_names_text(names); },
+          [&] { return known_names_report(options->subject, names); });
       return kDone;
     };
   });

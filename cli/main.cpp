@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/streams.hpp"
+#include "models/io/report/report.hpp"
 #include "sim/base/error.hpp"
 #include "text/words.hpp"
 
@@ -68,7 +69,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Fabricast: forecast what a GPU cluster will do before it is bought or booked.",
                "fabricast"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("fabricast ") + FABRICAST_VERSION);
+  app.set_version_flag("--version", fmt::format("fabricast {}", program_version()));
   Action action;
   add_bench(app, action);
   add_decide(app, action);

@@ -1,11 +1,12 @@
 
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/topologies/load.hpp"
-#include "models/studies/training/plan.hpp"
+#include "models/studies/training/training_reports.hpp"
 
 namespace fabricast {
 
@@ -35,9 +36,8 @@ int run(const PlanOptions& options) {
     Progress progress;
     plans = run_plans(configs, parts, limits, progress.callback());
   }
-  print_out("{}", options.format == "json"  ? plan_json(plans)
-                  : options.format == "csv" ? plan_csv(plans)
-                                            : plan_text(plans));
+  print_answer(
+      options.format, [&] { return plan_text(plans); }, [&] { return plan_report(plans); });
   return kDone;
 }
 
@@ -73,9 +73,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--price", options->price, "USD per GPU and hour")
       ->check(CLI::Range(1e-6, 1e6));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -1,47 +1,55 @@
-
 #include <memory>
 #include <set>
 #include <string>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
-#include "models/studies/scenario/scenario.hpp"
+#include "cli/workers.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/studies/questions/question.hpp"
 
 namespace fabricast {
 
 namespace {
 
+struct RunOptions {
+  std::string file, format = "text";
+};
+
 /// Each line once, however many cases set the variable.
-void say_what_does_not_act(const Scenario& scenario) {
+void say_what_does_not_act(const std::vector<Job>& jobs) {
   std::set<std::string> said;
-  for (const ScenarioCase& one : scenario.cases) {
-    for (const std::string& line : idle_variables(one.config.environment, one.config.version)) {
+  for (const Job& job : jobs) {
+    for (const std::string& line : idle_variables(job.environment, job.version))
       if (said.insert(line).second) print_err("{}\n", line);
-    }
   }
+}
+
+int run(const RunOptions& options) {
+  const std::string text = read_text_file(options.file, "give the path of a question file");
+  Answer answer;
+  {
+    Progress progress;
+    answer = answer_question(text, options.file, on_all_cores({}), progress.callback());
+  }
+  say_what_does_not_act(answer.jobs);
+  print_answer(options.format, answer.page, answer.report);
+  return answer.holds ? kDone : kCheckFailed;
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto file = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("run", "answer the question written down in a scenario file");
-  command->add_option("scenario", *file, "YAML file")->required();
-  command->callback([file, &action] {
-    action = [file] {
-      const Scenario scenario = load_scenario(*file);
-      say_what_does_not_act(scenario);
-      ScenarioResult result;
-      {
-        Progress progress;
-        result = run_scenario(scenario, load_parts(scenario.parts), progress.callback());
-      }
-      print_out("{}", scenario_text(result));
-      return result.holds() ? kDone : kCheckFailed;
-    };
-  });
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "answer the question written down in a file");
+  command
+      ->add_option("file", options->file,
+                   "YAML file of kind scenario, step, plan, serve, hang or rules")
+      ->required();
+  add_format_option(*command, options->format);
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 
 }  // namespace fabricast

@@ -1,11 +1,11 @@
-#include "models/studies/training/serve.hpp"
-
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/studies/training/training_reports.hpp"
 
 namespace fabricast {
 
@@ -18,15 +18,13 @@ void add_serve(CLI::App& app, Action& action) {
       app.add_subcommand("serve", "inference: time to the first token, per token, and why");
   command->add_option("file", options->file, "SERVE.yaml: model, cluster, requests")->required();
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, &action] {
     action = [options] {
       const ServeResult result = run_serve(load_serve(options->file), load_parts(options->parts));
-      print_out("{}", options->format == "json"  ? serve_json(result)
-                      : options->format == "csv" ? serve_csv(result)
-                                                 : serve_text(result));
+      print_answer(
+          options->format, [&] { return serve_text(result); },
+          [&] { return serve_report(result); });
       return kDone;
     };
   });

@@ -1,6 +1,7 @@
 
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/outputs.hpp"
@@ -9,8 +10,7 @@
 #include "cli/values.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
-#include "models/studies/training/plan.hpp"
-#include "models/studies/training/traced_calls.hpp"
+#include "models/studies/training/training_reports.hpp"
 
 namespace fabricast {
 
@@ -37,9 +37,8 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
   for (const std::string& variation : options.vary)
     configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
   const std::vector<NamedStep> steps = run_variations(configs, parts);
-  print_out("{}", options.format == "json"  ? variations_json(steps)
-                  : options.format == "csv" ? steps_csv(steps)
-                                            : variations_text(steps));
+  print_answer(
+      options.format, [&] { return variations_text(steps); }, [&] { return step_report(steps); });
   return kDone;
 }
 
@@ -47,13 +46,13 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
 int run_calls(const StepOptions& options) {
   if (!options.layout.empty() || !options.vary.empty() || !options.trace.empty())
     throw Error("--calls takes --topology, and no layout, --vary or --trace");
-  if (options.format == "csv") throw Error("--calls prints text or json");
   if (options.topology.empty())
     throw Error("--topology is missing", "--calls predicts the trace's calls on it");
   const Job config = options.job.job(options.topology, options.fabric);
   const TracedResult result = predict_calls(import_file(options.calls, "--calls takes a trace"),
                                             options.calls, config, load_parts(options.job.parts));
-  print_out("{}", options.format == "json" ? traced_json(result) : traced_text(result));
+  print_answer(
+      options.format, [&] { return traced_text(result); }, [&] { return traced_report(result); });
   return kDone;
 }
 
@@ -75,9 +74,8 @@ int run(const StepOptions& options, const CLI::App& command) {
   config.trace = !options.trace.empty();
   const StepResult result = run_step(config, parts);
   if (config.trace) write_trace(options.trace, result, outputs);
-  print_out("{}", options.format == "json"  ? step_json(result)
-                  : options.format == "csv" ? steps_csv({{"", "", result}})
-                                            : step_text(result));
+  print_answer(
+      options.format, [&] { return step_text(result); }, [&] { return step_report(result); });
   return kDone;
 }
 
@@ -98,9 +96,7 @@ void add_step(CLI::App& app, Action& action) {
   add_environment_options(*command, options->job);
   command->add_option("--parts", options->job.parts,
                       "YAML file of own parts, on top of the catalogue");
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command
       ->add_option("--price", options->price,
                    "USD per GPU and hour (default: workloads/prices.yaml)")

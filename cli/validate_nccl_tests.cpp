@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
@@ -74,11 +75,9 @@ int run(const ValidateOptions& options, const CLI::App& command) {
   }
   if (!options.chart.empty()) draw(result, options.chart, outputs);
   print_err("{}", left_out_text(result));
-  if (options.format == "csv") {
-    print_out("{}", validate_csv(result));
-  } else {
-    print_out("{}", options.format == "json" ? validate_json(result) : validate_text(result));
-  }
+  print_answer(
+      options.format, [&] { return validate_text(result); },
+      [&] { return validate_report(result); });
   return kDone;
 }
 
@@ -94,9 +93,7 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
                       "CSV of runs that differ in one thing, with measured ratios");
   command->add_option("--predictor", options->predictor, "simulation, nccl-model or alpha-beta")
       ->capture_default_str();
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->add_option("--chart", options->chart,
                       "draw predicted against measured: .svg or .png by gnuplot, .gnuplot: the "
                       "script for it");

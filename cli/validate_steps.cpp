@@ -1,12 +1,13 @@
 
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
-#include "models/studies/training/validate_steps.hpp"
+#include "models/studies/training/training_reports.hpp"
 
 namespace fabricast {
 
@@ -29,7 +30,9 @@ int run(const StepsOptions& options) {
   for (const LeftOut& one : result.left_out) {
     print_err("{}: left out: {}\n", one.id, one.why);
   }
-  print_out("{}", options.format == "csv" ? validation_csv(result) : validation_text(result));
+  print_answer(
+      options.format, [&] { return validation_text(result); },
+      [&] { return validation_report(result); });
   return kDone;
 }
 
@@ -40,9 +43,7 @@ void add_validate_steps(CLI::App& validate, Action& action) {
   CLI::App* steps = validate.add_subcommand("steps", "published times of training steps");
   steps->add_option("--cases", options->cases, "CSV of measured steps")->required();
   steps->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  steps->add_option("--format", options->format)
-      ->check(one_of({"text", "csv"}))
-      ->capture_default_str();
+  add_format_option(*steps, options->format);
   steps->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

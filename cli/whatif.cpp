@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
@@ -82,35 +83,29 @@ std::vector<Named> afters(const WhatifOptions& options, const Job& before) {
   return out;
 }
 
-template <class Answer>
-void print(const Answer& answer, const std::string& format) {
-  if (format == "csv") {
-    for (const std::string& note : answer.notes) print_err("note: {}\n", note);
-    print_out("{}", whatif_csv(answer));
-  } else {
-    print_out("{}", format == "json" ? whatif_json(answer) : whatif_text(answer));
-  }
-}
-
 int run(const WhatifOptions& options, const CLI::App& command) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const Work before = options.work.work(command);
   const std::vector<Named> after = afters(options, job_of(before));
-  std::optional<WhatifResult> two;
-  std::optional<WhatifTable> many;
-  {
+  std::function<std::string()> page;
+  std::function<Report()> report;
+  if (after.size() == 1) {
     Progress progress;
-    const ForEach for_each = on_all_cores(progress.callback());
-    if (after.size() == 1) {
-      two = run_whatif(before, with_job(before, after.front().setup), parts, for_each);
-    } else {
-      std::vector<NamedWork> works = {{"before", before}};
-      for (const Named& one : after) works.push_back({one.name, with_job(before, one.setup)});
-      many = compare_all(works, parts, for_each);
-    }
+    const Job& to = after.front().setup;
+    const auto two = std::make_shared<WhatifResult>(
+        run_whatif(before, with_job(before, to), parts, on_all_cores(progress.callback())));
+    page = [two] { return whatif_text(*two); };
+    report = [two, &before, &to] { return whatif_report(*two, job_of(before), to); };
+  } else {
+    std::vector<NamedWork> works = {{"before", before}};
+    for (const Named& one : after) works.push_back({one.name, with_job(before, one.setup)});
+    Progress progress;
+    const auto many =
+        std::make_shared<WhatifTable>(compare_all(works, parts, on_all_cores(progress.callback())));
+    page = [many] { return whatif_text(*many); };
+    report = [many, works] { return whatif_report(*many, works); };
   }
-  if (two) print(*two, options.format);
-  if (many) print(*many, options.format);
+  print_answer(options.format, page, report);
   return kDone;
 }
 
@@ -138,9 +133,7 @@ void add_whatif(CLI::App& app, Action& action) {
   repeated("--to-topology", options->topologies, "preset name or YAML file");
   repeated("--to-fabric", options->fabrics,
            "preset name or YAML file; several of these four: a table of each against before");
-  command->add_option("--format", options->format)
-      ->check(one_of({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format_option(*command, options->format);
   command->callback([options, command, &action] {
     action = [options, command] { return run(*options, *command); };
   });

@@ -3,16 +3,17 @@
 
 #include <string>
 
+#include "models/io/report/report.hpp"
 #include "models/lint/lint.hpp"
 
 namespace fabricast {
 
 /// "file:line:col: severity: message [FL010]", indented reason, source and suggestion, a summary.
 std::string lint_text(const LintResult& result, NcclVersion version);
-/// One object: nccl, settings, notes, findings (docs/lint.md).
-std::string lint_json(const LintResult& result, NcclVersion version);
+/// The table is findings (docs/lint.md).
+Report lint_report(const LintResult& result, NcclVersion version);
 /// SARIF 2.1.0, for code scanning.
-std::string lint_sarif(const LintResult& result, const std::string& program_version);
+std::string lint_sarif(const LintResult& result);
 
 /// The whole catalogue as a Markdown table of name, reader, releases, default and effect.
 std::string variables_markdown(const VariableCatalogue& catalogue);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""compare.py PROGRAM SCENARIO.yaml: runs a scenario, or checks rules, and compares what that prints
-with tests/golden/NAME.txt. UPDATE_GOLDEN=1 rewrites that file, to be reviewed as a diff."""
+"""compare.py PROGRAM FILE.yaml: answers the question of a file, of any kind, and compares what that
+prints with tests/golden/NAME.txt. UPDATE_GOLDEN=1 rewrites that file, to be reviewed as a diff."""
 
 import difflib
 import os
@@ -14,8 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main():
     program, scenario = sys.argv[1], Path(sys.argv[2]).resolve().relative_to(ROOT)
     golden = ROOT / "tests" / "golden" / f"{scenario.stem}.txt"
-    command = "check" if "\nkind: rules\n" in (ROOT / scenario).read_text() else "run"
-    ran = subprocess.run([program, command, scenario.as_posix()], cwd=ROOT, text=True,
+    ran = subprocess.run([program, "run", scenario.as_posix()], cwd=ROOT, text=True,
                          capture_output=True)
     sys.stderr.write(ran.stderr)
     if ran.returncode > 1:
@@ -25,7 +24,7 @@ def main():
     expected = golden.read_text() if golden.exists() else ""
     diff = difflib.unified_diff(expected.splitlines(keepends=True),
                                 ran.stdout.splitlines(keepends=True), str(golden),
-                                f"fabricast {command} {scenario}")
+                                f"fabricast run {scenario}")
     sys.stdout.writelines(diff)
     if expected != ran.stdout:
         print("differs; if this is meant, run ctest with UPDATE_GOLDEN=1 and review the diff")

@@ -29,7 +29,8 @@ RUNS = """
 def line(program, run):
     out = subprocess.run([program, "bench", *run.split(), "--format", "json"], check=True,
                          capture_output=True, text=True).stdout
-    row = json.loads(out)["rows"][0]
+    runs = next(table for table in json.loads(out)["tables"] if table["name"] == "runs")
+    row = dict(zip([column["name"] for column in runs["columns"]], runs["rows"][0]))
     events = row["events"]
     return f"{events - row['events_skipped']:>10} of {events:>12} events  {run}"
 

@@ -13,16 +13,17 @@
 #include "models/studies/decide/decide_text.hpp"
 #include "models/studies/scenario/scenario.hpp"
 #include "models/studies/shared/for_each.hpp"
-#include "models/studies/training/plan.hpp"
+#include "models/studies/training/training_reports.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
 #include "tests/invariants/random_nodes.hpp"
+#include "tests/unit/report_rows.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast::testing {
 namespace {
 
 using Json = nlohmann::json;
-using Table = std::vector<std::map<std::string, std::string>>;
+using Cells = std::vector<std::map<std::string, std::string>>;
 
 std::vector<std::string> words(const std::string& line) {
   std::istringstream in(line);
@@ -50,10 +51,10 @@ std::vector<std::string> fields(const std::string& line) {
   return out;
 }
 
-Table csv_table(const std::string& csv) {
+Cells csv_table(const std::string& csv) {
   const std::vector<std::string> all = lines(csv);
   const std::vector<std::string> names = fields(all.at(0));
-  Table out;
+  Cells out;
   for (std::size_t i = 1; i < all.size(); ++i) {
     const std::vector<std::string> values = fields(all[i]);
     REQUIRE(values.size() == names.size());
@@ -115,8 +116,10 @@ void check_text_figure(const Json& value, const std::string& text) {
 /// Rows that were compared.
 int compare_bench(const BenchConfig& config, const BandTable& bands) {
   const BenchResult result = run_bench(config, shipped_parts());
-  const Json rows = Json::parse(bench_json(result, bands))["rows"];
-  const Table csv = csv_table(bench_csv(result, bands));
+  const Report report = bench_report(result, bands);
+  const std::vector<Json> rows = rows_of_json(report, "rows"), runs = rows_of_json(report, "runs");
+  const Cells csv = csv_table(report_csv(report));
+  REQUIRE(rows.size() == runs.size());
   std::vector<std::vector<std::string>> text;
   for (const std::string& line : lines(bench_text(result, bands)))
     if (!line.empty() && line[0] != '#') text.push_back(words(line));
@@ -136,7 +139,7 @@ int compare_bench(const BenchConfig& config, const BandTable& bands) {
       check_number(json["upper_us"], csv[i].at("upper_us"));
     }
     CHECK((json["completes"].get<bool>() ? "yes" : "no") == csv[i].at("completes"));
-    CHECK(std::to_string(json["count"].get<std::int64_t>()) == text[i].at(1));
+    CHECK(std::to_string(runs[i]["count"].get<std::int64_t>()) == text[i].at(1));
     check_text_figure(json["time_us"], text[i].at(5));
     check_text_figure(json["algbw_GBps"], text[i].at(6));
     check_text_figure(json["busbw_GBps"], text[i].at(7));
@@ -187,8 +190,9 @@ TEST_CASE("views: decide") {
     config.collectives = {random.of(kRingCollectives)};
     CAPTURE(config.topology);
     const DecideResult result = run_decide(decide_config(config), shipped_parts());
-    const Json rows = Json::parse(decide_json(result))["rows"];
-    const Table csv = csv_table(decide_csv(result));
+    const Report report = decide_report(result);
+    const std::vector<Json> rows = rows_of_json(report, "rows");
+    const Cells csv = csv_table(report_csv(report));
     REQUIRE(rows.size() == csv.size());
     const std::vector<std::string> text = lines(decide_text(result));
     for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -224,17 +228,19 @@ TEST_CASE("views: cutover") {
     config.nodes = {1};
     for (int bits = 10; bits < 24; bits += 3) config.sizes.push_back(Bytes{1 << bits});
     const CutoverResult result = run_cutover(config, shipped_parts(), in_turn);
-    const Json json = Json::parse(cutover_json(result, {}));
-    const Table csv = csv_table(cutover_csv(result));
+    const Report report = cutover_report(result);
+    const std::vector<Json> rows = rows_of_json(report, "rows"),
+                            choices = rows_of_json(report, "choices");
+    const Cells csv = csv_table(report_csv(report));
     std::size_t compared = 0;
-    for (const auto& row : csv) {
-      for (const Json& cell : json["columns"][0]["cells"]) {
-        if (std::to_string(cell["size_bytes"].get<std::int64_t>()) != row.at("size_bytes"))
-          continue;
-        const std::string name = row.at("algorithm") + " " + row.at("protocol");
-        check_number(cell["times_us"].at(name), row.at("time_us"));
-        CHECK((cell["fastest"] == name) == (row.at("fastest") == "1"));
-        CHECK((cell["nccl"] == name) == (row.at("nccl_takes") == "1"));
+    REQUIRE(rows.size() == csv.size());
+    for (std::size_t i = 0; i < csv.size(); ++i) {
+      check_number(rows[i]["time_us"], csv[i].at("time_us"));
+      const std::string name = csv[i].at("algorithm") + " " + csv[i].at("protocol");
+      for (const Json& cell : choices) {
+        if (cell["size_bytes"] != rows[i]["size_bytes"]) continue;
+        CHECK((cell["fastest"] == name) == (csv[i].at("fastest") == "1"));
+        CHECK((cell["nccl"] == name) == (csv[i].at("nccl_takes") == "1"));
         ++compared;
       }
     }
@@ -252,18 +258,16 @@ TEST_CASE("views: whatif") {
     after.environment.set(random.of(std::array{"NCCL_ALGO=Ring", "NCCL_PROTO=Simple",
                                                "NCCL_MAX_NCHANNELS=4", "NCCL_NVLS_ENABLE=0"}));
     const WhatifResult result = run_whatif(before, after, shipped_parts(), in_turn);
-    const Json rows = Json::parse(whatif_json(result))["rows"];
-    const Table csv = csv_table(whatif_csv(result));
+    const Report report = whatif_report(result, before, after);
+    const std::vector<Json> lines = rows_of_json(report, "rows"),
+                            rows = rows_of_json(report, "before_and_after");
+    const Cells csv = csv_table(report_csv(report));
     const std::string text = whatif_text(result);
     REQUIRE(rows.size() == 2);
-    for (const auto& line : csv) {
-      for (const Json& row : rows) {
-        if (std::to_string(row["size_bytes"].get<std::int64_t>()) != line.at("size_bytes"))
-          continue;
-        check_number(row["before_us"], line.at("before_us"));
-        check_number(row["after_us"], line.at("after_us"));
-        check_number(row["factors"][0]["alone_us"], line.at("alone_us"));
-      }
+    REQUIRE(lines.size() == csv.size());
+    for (std::size_t k = 0; k < csv.size(); ++k) {
+      for (const char* number : {"before_us", "after_us", "alone_us", "shapley_us"})
+        check_number(lines[k][number], csv[k].at(number));
     }
     for (const Json& row : rows) {
       CHECK(shows(text, row["before_us"].get<double>()));
@@ -295,14 +299,16 @@ TEST_CASE("views: step and plan") {
   for (int i = 0; i < random_cases(8); ++i) {
     const StepConfig config = drawn_step(random);
     const StepResult result = run_step(config, shipped_parts());
-    const Json json = Json::parse(step_json(result));
+    const Report report = step_report(result);
+    const Json json = rows_of_json(report, "rows").at(0);
     const std::string text = step_text(result);
     CAPTURE(text);
     for (const char* time : {"step_s", "lower_s", "upper_s"})
       CHECK(shows_time(text, json[time].get<double>()));
-    CHECK(shows(text, json["tokens_per_s_per_gpu"].get<double>()));
+    const Json layout = rows_of_json(report, "layouts").at(0);
+    CHECK(shows(text, layout["tokens_per_s_per_gpu"].get<double>()));
     CHECK(shows(text, 100 * json["mfu"].get<double>()));
-    CHECK(shows(text, json["memory"]["all_bytes"].get<double>() * 1e-9));
+    CHECK(shows(text, json["memory_bytes"].get<double>() * 1e-9));
     CHECK(json["lower_s"] <= json["step_s"]);
     CHECK(json["step_s"] <= json["upper_s"]);
   }
@@ -310,7 +316,7 @@ TEST_CASE("views: step and plan") {
   PlanLimits limits;
   limits.keep = 3;
   const std::vector<Plan> plans = {plan_step(config, shipped_parts(), limits)};
-  const Json best = Json::parse(plan_json(plans))["plans"][0]["best"];
+  const std::vector<Json> best = rows_of_json(plan_report(plans), "rows");
   const std::string text = plan_text(plans);
   REQUIRE(best.size() == 3);
   for (const Json& one : best) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "models/io/formats/csv_table.hpp"
 #include "models/studies/shared/for_each.hpp"
@@ -51,23 +50,24 @@ void check_sums(const WhatifRow& row) {
 }
 
 /// Three texts, one answer.
-void check_texts(const WhatifResult& result) {
+void check_texts(const WhatifResult& result, const Job& before, const Job& after) {
   const std::string text = whatif_text(result);
-  const auto json = nlohmann::json::parse(whatif_json(result));
-  const CsvTable csv(whatif_csv(result), "whatif.csv");
+  const Report report = whatif_report(result, before, after);
+  const ReportTable &both = report.table("before_and_after"), &rows = report.table("rows");
+  const CsvTable csv(report_csv(report), "whatif.csv");
   std::size_t line = 0;
   for (std::size_t r = 0; r < result.rows.size(); ++r) {
     const WhatifRow& row = result.rows[r];
-    CHECK(json["rows"][r]["before_us"] == row.before.time_us);
-    CHECK(json["rows"][r]["after_us"] == row.after.time_us);
+    CHECK(both.at(r, "before_us") == row.before.time_us);
+    CHECK(both.at(r, "after_us") == row.after.time_us);
     for (std::size_t f = 0; f < row.worths.size(); ++f, ++line) {
       if (!row.worths[f].alone_us) {
-        CHECK(json["rows"][r]["factors"][f]["alone_us"].is_null());
+        CHECK(rows.at(line, "alone_us").is_null());
         CHECK(csv.row(line).text("alone_us").empty());
         continue;
       }
       const double alone = *row.worths[f].alone_us;
-      CHECK(json["rows"][r]["factors"][f]["alone_us"] == alone);
+      CHECK(rows.at(line, "alone_us") == alone);
       REQUIRE(line < csv.rows());
       CHECK(csv.row(line).text("before_us") == fmt::format("{:.3f}", row.before.time_us));
       CHECK(csv.row(line).text("alone_us") == fmt::format("{:.3f}", alone));
@@ -121,7 +121,7 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
               microseconds_of(other.blocks.front().rows[r].result.time));
         check_sums(both.rows[r]);
       }
-      check_texts(both);
+      check_texts(both, before, to);
     } else {
       // Of one change, before or after is refused; of several it may be what lies between them.
       CAPTURE(why);
@@ -155,7 +155,7 @@ TEST_CASE("whatif of a step is step before and step after") {
     CHECK(both.rows[0].before.time_us == microseconds_of(one.step.time));
     CHECK(both.rows[0].after.time_us == microseconds_of(other.step.time));
     check_sums(both.rows[0]);
-    check_texts(both);
+    check_texts(both, before, job_of(after));
   }
 }
 

@@ -15,7 +15,7 @@ LIBRARIES = {
     "fmt": r"text/|models/|cli/|tests/|bench/",
     "yaml-cpp": r"models/io/",
     "pugixml.hpp": r"models/io/|models/studies/rules/rules_junit\.cpp|tests/",
-    "nlohmann": r"models/io/|models/(studies/\w+|lint)/(\w+_json|read_\w+)\.cpp|tests/",
+    "nlohmann": r"models/io/|models/studies/\w+/(\w+_json|read_\w+)\.cpp|tests/",
     "CLI": r"cli/",
     "unistd.h": r"cli/|tests/",
     "fcntl.h": r"cli/",

@@ -209,8 +209,7 @@ TEST_CASE("advise: what it writes passes the linter") {
       CHECK(set == result.best.variables().size());
     }
   }
-  const auto json = nlohmann::json::parse(advise_json(result));
-  CHECK(json["advised"]["NCCL_IB_HCA"] == result.hcas);
+  CHECK(advise_report(result).facts["advised"]["NCCL_IB_HCA"] == result.hcas);
 }
 
 TEST_CASE("advise: commands of nccl-tests" * minutes_under_sanitizers()) {

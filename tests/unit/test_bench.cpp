@@ -128,7 +128,7 @@ TEST_CASE("csv is a contract") {
   BenchConfig config = config_of("pcie-2gpu", Bytes{1 << 20});
   config.environment.set("NCCL_ALGO=Ring");
   config.environment.set("NCCL_PROTO=LL");
-  const std::string csv = bench_csv(run_bench(config, load_catalogue()));
+  const std::string csv = report_csv(bench_report(run_bench(config, load_catalogue())));
   const std::string header =
       "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nchannels_tuner,nthreads,"
       "time_us,algbw_GBps,busbw_GBps,completes\n";

@@ -49,8 +49,9 @@ TEST_CASE("concurrent: NVLink beside NICs costs nothing, the same NIC twice doub
       "  - {group: TP, slowdown_at_most: 1}\n"
       "  - {group: DP, slowdown_at_least: 1.85, slowdown_at_most: 2}\n"
       "  - {group: again, slowdown_at_least: 3}\n");
-  REQUIRE(got.concurrent.size() == 1);
-  const std::vector<ConcurrentGroupResult>& groups = got.concurrent[0].result.groups;
+  REQUIRE(got.answers.size() == 1);
+  const std::vector<ConcurrentGroupResult>& groups =
+      std::get<ConcurrentAnswer>(got.answers[0]).result.groups;
   CHECK(groups[0].communicators == 2);
   CHECK(groups[0].ranks == 8);
   CHECK(groups[0].shared.empty());
@@ -60,7 +61,7 @@ TEST_CASE("concurrent: NVLink beside NICs costs nothing, the same NIC twice doub
   REQUIRE_FALSE(groups[1].shared.empty());
   CHECK(groups[1].shared[0].own_share == 0.5);
   CHECK(groups[1].alone == groups[2].alone);
-  CHECK(got.concurrent[0].result.sms == 132);
+  CHECK(std::get<ConcurrentAnswer>(got.answers[0]).result.sms == 132);
   REQUIRE(got.verdicts.size() == 3);
   CHECK(got.verdicts[0].holds);
   CHECK(got.verdicts[1].holds);
@@ -74,10 +75,12 @@ TEST_CASE("concurrent: a later start is out of the way, and counts from there") 
       "groups:\n"
       "  - {name: first, over: dp, collective: all_gather, size: 1 MiB}\n"
       "  - {name: second, over: dp, collective: all_gather, size: 1 MiB, start: 5 ms}\n");
-  const std::vector<ConcurrentGroupResult>& groups = got.concurrent[0].result.groups;
+  const std::vector<ConcurrentGroupResult>& groups =
+      std::get<ConcurrentAnswer>(got.answers[0]).result.groups;
   CHECK(groups[0].together == groups[0].alone);
   CHECK(groups[1].together == groups[0].together);
-  CHECK(got.concurrent[0].result.time == Duration{5'000'000'000} + groups[1].together);
+  CHECK(std::get<ConcurrentAnswer>(got.answers[0]).result.time ==
+        Duration{5'000'000'000} + groups[1].together);
 }
 
 TEST_CASE("concurrent: what a scenario may get wrong") {

@@ -126,10 +126,10 @@ TEST_CASE("cutover: a variant of the fabric, and SHARP") {
 TEST_CASE("cutover: json holds what the map shows; what has no algorithms is refused") {
   const CutoverResult result =
       run_cutover(question({1}, {{1 << 12}, {1 << 28}}), load_catalogue(), in_turn);
-  const auto json = nlohmann::json::parse(cutover_json(result, {}));
-  CHECK(json["columns"][0]["cells"][0]["fastest"] ==
+  const Report report = cutover_report(result);
+  CHECK(report.table("choices").at(0, "fastest") ==
         to_text(result.contenders[*result.columns[0].cells[0]->fastest]));
-  CHECK(json["columns"][0]["nodes"] == 1);
+  CHECK(report.table("choices").at(0, "nodes") == 1);
   CutoverConfig config = question({1}, {{1 << 12}});
   config.collective = Collective::alltoall;
   CHECK(error_text([&] { run_cutover(config, load_catalogue(), in_turn); }) ==

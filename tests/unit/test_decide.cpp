@@ -13,6 +13,7 @@
 #include "models/studies/decide/decide_explain.hpp"
 #include "models/studies/decide/decide_tables.hpp"
 #include "models/studies/decide/decide_text.hpp"
+#include "tests/unit/report_rows.hpp"
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
@@ -136,16 +137,16 @@ TEST_CASE("decide: a refused call is none, none and nothing more") {
   config.sizes = {Bytes{1 << 20}};
   config.environment.set("NCCL_ALGO=Tree");
   const DecideResult result = answer(config);
-  const std::string csv = decide_csv(result);
+  const std::string csv = report_csv(decide_report(result));
   CHECK(line(csv, 0) ==
         "nccl,topology,nodes,collective,size_bytes,algorithm,protocol,nchannels,nchannels_tuner,"
         "nthreads,chunk_bytes,predicted_us");
   CHECK(line(csv, 1) == "2.27.7,dgx-a100,2,all_gather,1048576,none,none,,,,,");
   CHECK(decide_text(result).find("NCCL refuses the call at every size here.") != std::string::npos);
   CHECK(line(explain_text(result), 1) == "NCCL refuses the call");
-  const auto json = nlohmann::json::parse(decide_json(result));
-  CHECK(json["rows"][0]["algorithm"] == "none");
-  CHECK_FALSE(json["rows"][0].contains("predicted_us"));
+  const auto rows = testing::rows_of_json(decide_report(result), "rows");
+  CHECK(rows[0]["algorithm"] == "none");
+  CHECK(rows[0]["predicted_us"].is_null());
 }
 
 TEST_CASE("decide: a variable is credited with what the call would be without it") {
@@ -154,11 +155,12 @@ TEST_CASE("decide: a variable is credited with what the call would be without it
   config.environment.set("NCCL_ALGO=Ring");
   config.environment.set("NCCL_PROTO=LL,LL128,Simple");
   config.environment.set("NCCL_DEBUG=INFO");
+  config.explain = true;
   const DecideResult result = answer(config);
   const DecideBlock& block = result.blocks.front();
   const DecideRow& row = block.rows.front();
   REQUIRE(row.decision.algorithm == Algorithm::ring);
-  const std::vector<VariableEffect> effects = variable_effects(result, block, row);
+  const std::vector<VariableEffect>& effects = block.effects.front();
   REQUIRE(effects.size() == 2);  // NCCL_DEBUG decides nothing
   CHECK(effects[0].name == "NCCL_ALGO");
   CHECK(effects[0].acts_on(row));
@@ -173,9 +175,10 @@ TEST_CASE("decide: a variable that only the simulation feels is credited with th
   for (const char* set : {"NCCL_ALGO=Ring", "NCCL_NET_GDR_READ=0", "NCCL_NET_GDR_LEVEL=SYS",
                           "NCCL_P2P_LEVEL=SYS", "NCCL_P2P_NET_CHUNKSIZE=65536"})
     config.environment.set(set);
+  config.explain = true;
   const DecideResult result = answer(config);
   const DecideBlock& block = result.blocks.front();
-  const std::vector<VariableEffect> effects = variable_effects(result, block, block.rows.front());
+  const std::vector<VariableEffect>& effects = block.effects.front();
   REQUIRE(effects.size() == 5);
   for (const VariableEffect& effect : effects) {
     CAPTURE(effect.name);
@@ -210,9 +213,10 @@ TEST_CASE("decide: what is credited to the simulation is what changes its time" 
     const Duration without = time();
     simulated.environment.set(variable);
     config.environment.set(variable);
+    config.explain = true;
     const DecideResult result = answer(config);
     const DecideRow& row = result.blocks.front().rows.front();
-    const VariableEffect effect = variable_effects(result, result.blocks.front(), row).back();
+    const VariableEffect& effect = result.blocks.front().effects.front().back();
     CHECK((effect.acts_on(row) || effect.changes_ways) == (time() != without));
   }
 }

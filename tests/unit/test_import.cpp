@@ -101,7 +101,7 @@ TEST_CASE("import: cut anywhere, a file is read as far as it goes") {
     CAPTURE(expected.file);
     for (std::size_t i = 1; i < 8; ++i) {
       const ImportedFile read = import_text(text.substr(0, text.size() * i / 8), expected.file);
-      CHECK_FALSE(import_report(read, "f").empty());
+      CHECK_FALSE(imported_text(read, "f").empty());
       if (read.kind.empty()) CHECK(has_remark(read, "nothing in it is known"));
     }
   }

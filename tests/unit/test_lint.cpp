@@ -90,7 +90,7 @@ TEST_CASE("what is not NCCL's never appears") {
       linted("export HF_TOKEN=hf_secret\nexport PASSWORD=x\nfoo_NCCL_X=1\nexport UCX_TLS=tcp\n");
   CHECK(result.settings == 0);
   CHECK(lint_text(result, kNccl2_21_5).find("secret") == std::string::npos);
-  CHECK(lint_json(result, kNccl2_21_5).find("secret") == std::string::npos);
+  CHECK(report_json(lint_report(result, kNccl2_21_5)).find("secret") == std::string::npos);
 }
 
 TEST_CASE("numbers and switches") {
@@ -433,7 +433,7 @@ TEST_CASE("several settings of the command line are told apart by their numbers"
 
 TEST_CASE("SARIF names every rule once and points at lines") {
   const LintResult result = linted("export NCCL_BUFFSIZE=4M\nexport NCCL_NTHREADS=100\n", "a b.sh");
-  const auto sarif = nlohmann::json::parse(lint_sarif(result, "1.2.3"));
+  const auto sarif = nlohmann::json::parse(lint_sarif(result));
   CHECK(sarif["version"] == "2.1.0");
   const auto& run = sarif["runs"][0];
   const auto& rules = run["tool"]["driver"]["rules"];
@@ -452,8 +452,8 @@ TEST_CASE("SARIF names every rule once and points at lines") {
 
 TEST_CASE("output survives bytes that are no UTF-8") {
   const LintResult result = linted("export NCCL_DEBUG=\xff\xfe\n");
-  CHECK(nlohmann::json::accept(lint_json(result, kNccl2_21_5)));
-  CHECK(nlohmann::json::accept(lint_sarif(result, "1")));
+  CHECK(nlohmann::json::accept(report_json(lint_report(result, kNccl2_21_5))));
+  CHECK(nlohmann::json::accept(lint_sarif(result)));
 }
 
 TEST_CASE("rules: ids ascend, and each is documented by a sentence") {

@@ -10,8 +10,10 @@
 #include "models/io/formats/csv_table.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/plan.hpp"
+#include "models/studies/training/training_reports.hpp"
 #include "models/training/calls/rank_groups.hpp"
 #include "models/training/step/step_chunks.hpp"
+#include "tests/unit/report_rows.hpp"
 #include "tests/unit/sanitized.hpp"
 #include "training_cases.hpp"
 
@@ -234,10 +236,10 @@ TEST_CASE("plan: a variation that is refused has a line, the others go on") {
   CHECK(steps[0].refused == "3 NICs of the 8 of a node do not lie evenly");
   CHECK(steps[1].refused.empty());
   CHECK(variations_text(steps).find("nics=3  refused: 3 NICs") != std::string::npos);
-  const auto json = nlohmann::json::parse(variations_json(steps));
-  CHECK(json["variations"][0]["refused"] == steps[0].refused);
-  CHECK(json["variations"][1]["step_s"] == seconds(steps[1].result.step.time));
-  const CsvTable csv(steps_csv(steps), "steps.csv");
+  const auto json = testing::rows_of_json(step_report(steps), "rows");
+  CHECK(json[0]["refused"] == steps[0].refused);
+  CHECK(json[1]["step_s"] == seconds(steps[1].result.step.time));
+  const CsvTable csv(report_csv(step_report(steps)), "steps.csv");
   REQUIRE(csv.rows() == 2);
   CHECK(csv.row(0).text("refused") == steps[0].refused);
   CHECK(csv.row(0).text("step_s").empty());
@@ -254,18 +256,18 @@ TEST_CASE("plan: text, CSV and JSON say the same") {
   const PartsCatalogue parts = load_catalogue();
   const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
   const std::vector<Plan> plans = run_plans(vary(one, "nodes=1,2", parts), parts, {3, false, 0.08});
-  const CsvTable csv(plan_csv(plans), "plan.csv");
-  const auto json = nlohmann::json::parse(plan_json(plans));
+  const CsvTable csv(report_csv(plan_report(plans)), "plan.csv");
+  const auto json = testing::rows_of_json(plan_report(plans), "rows");
   const std::string text = plan_text(plans);
   std::size_t row = 0;
   for (std::size_t p = 0; p < plans.size(); ++p) {
     for (std::size_t i = 0; i < plans[p].best.size(); ++i, ++row) {
       const StepResult& result = plans[p].best[i].result;
-      const auto& step = json["plans"][p]["best"][i];
+      const auto& step = json[row];
       CHECK(step["step_s"] == seconds(result.step.time));
       CHECK(*csv.row(row).positive("step_s") ==
             doctest::Approx(seconds(result.step.time)).epsilon(1e-8));
-      CHECK(*csv.row(row).whole("tp", 1, 1000) == step["layout"]["tp"]);
+      CHECK(*csv.row(row).whole("tp", 1, 1000) == step["tp"]);
       CHECK((*csv.row(row).whole("equal_to_best", 0, 1) == 1) == step["equal_to_best"]);
       CHECK(text.find(short_layout(result.config.layout)) != std::string::npos);
     }

@@ -236,15 +236,15 @@ TEST_CASE("rules: a run beside an earlier one") {
       "      - {ask: choice, nodes: 1, sizes: \"8KiB,4MiB\", claimed: NVLS}\n"
       "      - {label: F, ask: figure, figure: time, nodes: 1, sizes: 4MiB, claimed: 1 s}\n";
   const RulesResult now = ran(check);
-  const RulesComparison same =
-      compare_rules(now, parse_baseline(rules_json({{"", now, {}}}), "b.json"), 0.02);
+  const RulesComparison same = compare_rules(
+      now, parse_baseline(report_json(rules_report({{"", now, {}}})), "b.json"), 0.02);
   CHECK(same.verdicts.empty());
   CHECK(same.figures.empty());
   RuleOverrides overrides;
   overrides.topology = "dgx-a100";  // has no NVLS, and takes longer
   const RulesResult other = ran(check, overrides);
-  const RulesComparison changed =
-      compare_rules(other, parse_baseline(rules_json({{"", now, {}}}), "b.json"), 0.02);
+  const RulesComparison changed = compare_rules(
+      other, parse_baseline(report_json(rules_report({{"", now, {}}})), "b.json"), 0.02);
   REQUIRE(changed.verdicts.size() == 1);
   CHECK(changed.verdicts.front().before == "holds-in-range");
   CHECK(changed.verdicts.front().after == "contradicted");

@@ -8,6 +8,7 @@
 #include "models/io/formats/text_file.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/training/traced_calls.hpp"
+#include "models/studies/training/training_reports.hpp"
 #include "models/training/calls/collective_times.hpp"
 #include "tests/unit/error_text.hpp"
 
@@ -83,7 +84,7 @@ TEST_CASE("traced calls: what cannot be predicted says why, and counts as nothin
     const TracedResult got = predicted(trace_of(arguments));
     CHECK(got.time.ps == 0);
     CHECK_FALSE(got.lines.front().time);
-    CHECK(nlohmann::json::accept(traced_json(got)));
+    CHECK(nlohmann::json::accept(report_json(traced_report(got))));
     CHECK(traced_text(got).find(got.lines.front().why_not) != std::string::npos);
     return got.lines.front().why_not;
   };

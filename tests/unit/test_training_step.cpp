@@ -6,6 +6,7 @@
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/studies/training/step.hpp"
+#include "models/studies/training/training_reports.hpp"
 #include "models/studies/training/validate_steps.hpp"
 #include "models/training/calls/rank_groups.hpp"
 #include "sim/base/error.hpp"
@@ -314,5 +315,6 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
       validate_steps(cases, load_catalogue(), load_frameworks(), load_compute());
   REQUIRE(v.rows.size() == 1);
   CHECK(v.rows[0].predicted > 0);
-  CHECK(validation_csv(v).starts_with("case_id,measured_s,predicted_s,lower_s,upper_s,"));
+  CHECK(report_csv(validation_report(v))
+            .starts_with("case_id,measured_s,predicted_s,lower_s,upper_s,"));
 }

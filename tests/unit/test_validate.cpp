@@ -326,7 +326,7 @@ TEST_CASE("a validation predicts what bench says of the same machine") {
   CHECK(result.predictions[0].time_us == bench(Collective::all_reduce, 1, Bytes{1 << 20}));
   CHECK(result.predictions[1].time_us == result.predictions[0].time_us);
   CHECK(result.predictions[2].time_us == bench(Collective::all_gather, 2, Bytes{1001}));
-  const std::string csv = validate_csv(result);
+  const std::string csv = report_csv(validate_report(result));
   CHECK(csv.find("\ntwo,all_gather,1001,60.000,") != std::string::npos);  // as asked, not rounded
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
 }
@@ -362,7 +362,7 @@ TEST_CASE("a run that cannot be mapped, or that NCCL refuses, is left out with t
   CHECK(left_out_text(result) ==
         "left out: r: all_gather: NCCL refuses the call, nothing is left to choose from:\n"
         "left out: u: gpu_model is not known\n");
-  CHECK(validate_csv(result).find("\nr,") == std::string::npos);
+  CHECK(report_csv(validate_report(result)).find("\nr,") == std::string::npos);
 }
 
 TEST_CASE("a run that says how many channels ran has so many") {

@@ -95,8 +95,8 @@ TEST_CASE("whatif: a step's times are those of step") {
   CHECK(row.after.tokens_per_s == last.tokens_per_s);
   CHECK(row.mechanism.find("DP, exposed: -") == 0);
   CHECK(whatif_text(result).find("in ms ") != std::string::npos);
-  const auto json = nlohmann::json::parse(whatif_json(result));
-  CHECK(json["rows"][0]["after_tokens_per_s"] == last.tokens_per_s);
+  const Report report = whatif_report(result, before, after);
+  CHECK(report.table("before_and_after").at(0, "after_tokens_per_s") == last.tokens_per_s);
 }
 
 TEST_CASE("whatif: each setup is compared with the first") {
@@ -136,5 +136,5 @@ TEST_CASE("whatif: scenarios") {
   CHECK(refused(work + "cases:\n  - name: one\n  - name: two\n    sizes: 1KiB\n") ==
         "x.yaml:10: cases[1].sizes: cases of study whatif do the same work\n"
         "hint: say it above cases");
-  CHECK(refused(work + "explain: true\n") == "x.yaml:7: explain: is not heeded by study whatif");
+  CHECK(refused(work + "explain: true\n") == "x.yaml:7: explain: means nothing to study whatif");
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "text/numbers.hpp"
 #include "text/quoting.hpp"
@@ -212,10 +213,21 @@ void Reader::fail(std::string_view key, std::string what, std::string hint) cons
   throw Error(place(key), std::move(what), std::move(hint));
 }
 
+bool Reader::knows(std::string_view key) const {
+  return std::find(asked_.begin(), asked_.end(), key) != asked_.end();
+}
+
+std::vector<std::string> Reader::unasked() const {
+  std::vector<std::string> out;
+  std::ranges::copy_if(node_->keys, std::back_inserter(out),
+                       [&](const std::string& key) { return !knows(key); });
+  return out;
+}
+
 void Reader::finish() const {
   for (std::size_t i = 0; i < node_->keys.size(); ++i) {
     const std::string& key = node_->keys[i];
-    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    if (knows(key)) continue;
     throw Error(Place{file_, node_->key_lines[i], path_}, fmt::format("unknown key \"{}\"", key),
                 hint_nearest(key, asked_));
   }

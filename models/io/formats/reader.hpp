@@ -58,6 +58,9 @@ class Reader {
   Place place() const;                      ///< of this mapping
   Place place(std::string_view key) const;  ///< of the key; of the mapping when it is missing
   [[noreturn]] void fail(std::string_view key, std::string what, std::string hint = {}) const;
+  /// Keys that nobody asked for, in the order of the file.
+  std::vector<std::string> unasked() const;
+  bool knows(std::string_view key) const;  ///< somebody asked for it, whether it is there or not
   /// Throws on the first key nobody asked for; the hint is the nearest key somebody asked for.
   void finish() const;
 

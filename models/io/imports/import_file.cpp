@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/import_readers.hpp"
+#include "models/io/report/columns.hpp"
 #include "sim/base/error.hpp"
 #include "text/quoting.hpp"
 #include "text/text_table.hpp"
@@ -76,7 +76,7 @@ ImportedFile import_file(const std::string& file, const std::string& hint) {
   return out;
 }
 
-std::string import_report(const ImportedFile& read, const std::string& file) {
+std::string imported_text(const ImportedFile& read, const std::string& file) {
   std::string out = fmt::format("{}: {}\n", file, read.kind.empty() ? "not known" : read.kind);
   TextTable table("  ");
   for (const ImportFinding& finding : read.found) table.add({finding.key, finding.value});
@@ -97,27 +97,23 @@ std::string import_report(const ImportedFile& read, const std::string& file) {
   return out;
 }
 
-std::string import_json(const ImportedFile& read, const std::string& file) {
-  using Json = nlohmann::ordered_json;
-  Json found = Json::object();
-  for (const ImportFinding& finding : read.found) found[finding.key] = finding.value;
-  Json calls = Json::array();
-  for (const TracedCall& call : read.calls) {
-    calls.push_back({{"collective", call.collective},
-                     {"in_elements", call.in_elements},
-                     {"out_elements", call.out_elements},
-                     {"dtype", call.dtype},
-                     {"group", call.group},
-                     {"group_size", call.group_size},
-                     {"start_us", call.start_us},
-                     {"duration_us", call.duration_us}});
-  }
-  const Json out = {{"file", file},
-                    {"kind", read.kind},
-                    {"found", std::move(found)},
-                    {"calls", std::move(calls)},
-                    {"notes", read.remarks}};
-  return json_document(out);
+Report imported_report(const ImportedFile& read, const std::string& file) {
+  using namespace column;
+  Report out;
+  out.study = "import";
+  out.job["ask"] = {{"file", file}};
+  out.notes = read.remarks;
+  ReportTable found("found", {text("what"), text("value")});
+  for (const ImportFinding& finding : read.found) found.add({finding.key, finding.value});
+  ReportTable calls("calls",
+                    {kCollective, whole("in_elements"), whole("out_elements"), text("dtype"),
+                     text("group"), whole("group_size"), us("start_us"), us("duration_us")});
+  for (const TracedCall& call : read.calls)
+    calls.add({call.collective, call.in_elements, call.out_elements, call.dtype, call.group,
+               call.group_size, call.start_us, call.duration_us});
+  out.tables = {std::move(found), std::move(calls)};
+  out.facts["kind"] = read.kind;
+  return out;
 }
 
 }  // namespace fabricast

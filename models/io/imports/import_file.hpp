@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/io/report/report.hpp"
+
 namespace fabricast {
 
 /// "gpus", "8": words of docs/import.md, one value each.
@@ -56,7 +58,8 @@ ImportedFile import_text(const std::string& text, const std::string& file);
 /// what is told. Throws Error as read_text_file() does, too.
 ImportedFile import_file(const std::string& file, const std::string& hint);
 
-std::string import_report(const ImportedFile& read, const std::string& file);
-std::string import_json(const ImportedFile& read, const std::string& file);
+std::string imported_text(const ImportedFile& read, const std::string& file);
+/// Tables: found, calls.
+Report imported_report(const ImportedFile& read, const std::string& file);
 
 }  // namespace fabricast

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "models/io/formats/csv_table.hpp"
 #include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
+#include "models/io/report/columns.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/io/workloads/load_workloads.hpp"
-#include "text/quoting.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
 
@@ -111,18 +109,14 @@ std::string known_names_text(const std::vector<KnownName>& names) {
   return table.text();
 }
 
-std::string known_names_csv(const std::vector<KnownName>& names) {
-  std::string out = "name,kind,what\n";
-  for (const KnownName& one : names)
-    out += fmt::format("{},{},{}\n", csv_field(one.name), csv_field(one.kind), csv_field(one.what));
+Report known_names_report(const std::string& subject, const std::vector<KnownName>& names) {
+  Report out;
+  out.study = "list";
+  out.job["ask"] = {{"subject", subject}};
+  ReportTable rows("names", {column::text("name"), column::text("kind"), column::text("what")});
+  for (const KnownName& one : names) rows.add({one.name, one.kind, one.what});
+  out.tables.push_back(std::move(rows));
   return out;
-}
-
-std::string known_names_json(const std::vector<KnownName>& names) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const KnownName& one : names)
-    out.push_back({{"name", one.name}, {"kind", one.kind}, {"what", one.what}});
-  return out.dump(2) + "\n";
 }
 
 }  // namespace fabricast

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/hardware/parts/parts.hpp"
+#include "models/io/report/report.hpp"
 
 namespace fabricast {
 
@@ -21,7 +22,6 @@ const std::vector<std::string>& subjects_with_names();
 std::vector<KnownName> known_names(const std::string& subject, const PartsCatalogue& parts);
 
 std::string known_names_text(const std::vector<KnownName>& names);
-std::string known_names_csv(const std::vector<KnownName>& names);
-std::string known_names_json(const std::vector<KnownName>& names);
+Report known_names_report(const std::string& subject, const std::vector<KnownName>& names);
 
 }  // namespace fabricast

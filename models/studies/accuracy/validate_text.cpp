@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "models/io/formats/csv_table.hpp"
 #include "models/studies/accuracy/validate_score.hpp"
 #include "text/counted.hpp"
-#include "text/quoting.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
 
@@ -41,6 +39,9 @@ std::string table_text(const std::string& what, const std::vector<GroupScore>& g
   return table.text();
 }
 
+/// Of a reason that goes on with a list.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 std::string mapping_text(const ValidateResult& result) {
   const Measurements& measured = result.measured;
   std::string out = fmt::format(
@@ -53,7 +54,7 @@ std::string mapping_text(const ValidateResult& result) {
     out +=
         fmt::format("{} without a time left out\n", counted(measured.points_without_time, "point"));
   std::map<std::string, int> reasons;
-  for (const auto& [run, why] : result.left_out) ++reasons[why.reason()];
+  for (const auto& [run, why] : result.left_out) ++reasons[first_line(why.reason())];
   for (const auto& [why, runs] : reasons)
     out += fmt::format("  left out: {}: {}\n", counted(runs, "run"), why);
   for (const auto& [note, runs] : result.notes)
@@ -156,7 +157,8 @@ std::string algorithm_of(const Prediction& prediction) {
 std::string left_out_text(const ValidateResult& result) {
   std::string out;
   for (const auto& [run, why] : result.left_out)
-    out += fmt::format("left out: {}: {}\n", result.measured.runs[run].id, why.reason());
+    out +=
+        fmt::format("left out: {}: {}\n", result.measured.runs[run].id, first_line(why.reason()));
   return out;
 }
 
@@ -178,32 +180,6 @@ std::string validate_text(const ValidateResult& result) {
                              return algorithm_of(prediction);
                            }));
   out += "\nThe worst runs, two of each class:\n" + worst_text(result) + pairs_text(result);
-  return out;
-}
-
-std::string validate_csv(const ValidateResult& result) {
-  std::string out =
-      "run_id,collective,size_bytes,measured_us,predicted_us,lower_us,upper_us,error,class,nodes,"
-      "ranks,algorithm,protocol,nchannels,method\n";
-  for (std::size_t i = 0; i < result.predictions.size(); ++i) {
-    const MeasuredPoint& point = result.measured.points[i];
-    if (result.left_out.contains(point.run)) continue;
-    const MeasuredRun& run = result.measured.runs[point.run];
-    const Prediction& prediction = result.predictions[i];
-    std::string predicted, error, band = ",";
-    if (prediction.upper_us > 0)
-      band = fmt::format("{:.3f},{:.3f}", prediction.lower_us, prediction.upper_us);
-    if (prediction.method != Method::none) {
-      predicted = fmt::format("{:.3f}", prediction.time_us);
-      error = fmt::format("{:.4f}", prediction.time_us / point.time_us - 1);
-    }
-    out += fmt::format("{},{},{},{:.3f},{},{},{},{},{},{},{},{},{},{}\n", csv_field(run.id),
-                       to_text(run.collective), point.size.count, point.time_us, predicted, band,
-                       error, csv_field(class_of(run)), run.nodes, run.ranks, prediction.algorithm,
-                       prediction.protocol,
-                       prediction.channels > 0 ? std::to_string(prediction.channels) : "",
-                       to_text(prediction.method));
-  }
   return out;
 }
 

@@ -3,14 +3,15 @@
 
 #include <string>
 
+#include "models/io/report/report.hpp"
 #include "models/studies/accuracy/validate.hpp"
 
 namespace fabricast {
 
 std::string validate_text(const ValidateResult& result);
-/// One row for each measured point that has a size and whose run is not left out.
-std::string validate_csv(const ValidateResult& result);
-std::string validate_json(const ValidateResult& result);
+/// Tables: rows (one for each measured point that has a size and whose run is not left out),
+/// left_out, assumed, ranges, classes, pairs.
+Report validate_report(const ValidateResult& result);
 /// One line for each run that is left out, with the reason.
 std::string left_out_text(const ValidateResult& result);
 /// A script for gnuplot with its data in it: predicted against measured time, a panel per class of

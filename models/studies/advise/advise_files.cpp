@@ -186,7 +186,7 @@ std::string advise_verify(const AdviseResult& result) {
 
 std::vector<AdviseFile> advise_files(const AdviseResult& result) {
   std::vector<AdviseFile> out = {{"advice.txt", advise_text(result)},
-                                 {"advice.json", advise_json(result)},
+                                 {"advice.json", report_json(advise_report(result))},
                                  {"nccl-env.sh", advise_shell(result)},
                                  {"kubernetes-env.yaml", advise_kubernetes(result)},
                                  {"slurm-task-prolog.sh", advise_slurm(result)},

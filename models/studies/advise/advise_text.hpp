@@ -6,12 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "models/io/report/report.hpp"
 #include "models/studies/advise/advise.hpp"
 
 namespace fabricast {
 
 std::string advise_text(const AdviseResult& result);
-std::string advise_json(const AdviseResult& result);
+/// Tables: rows, lines, line_worths, held_back.
+Report advise_report(const AdviseResult& result);
 
 /// The whole recommended environment, for whom it is: `export` lines; a container's `env` list; a
 /// Slurm TaskProlog; /etc/nccl.conf.

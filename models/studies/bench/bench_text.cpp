@@ -10,7 +10,6 @@
 #include "models/studies/bench/bench_p2p_text.hpp"
 #include "models/studies/bench/fold_text.hpp"
 #include "text/counted.hpp"
-#include "text/quoting.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -243,21 +242,6 @@ std::string split_text(const BenchBlock& block, const std::vector<const BenchRow
   return out;
 }
 
-/// ",12.3,4.5,6.7", empty where there is no figure.
-std::string csv_times(const BenchRow& row) {
-  if (!row.completes()) return ",,,";
-  return fmt::format(",{:.3f},{:.4f},{:.4f}", microseconds_of(row.call_time()), row.algbw(),
-                     row.busbw());
-}
-
-std::string csv_line(const BenchRow& row) {
-  return fmt::format("{},{},{},{},{},{},{},{},{}", to_text(row.collective), row.requested.count,
-                     row.nodes, row.ranks, csv_field(row.algorithm()),
-                     to_text(row.decided.run.protocol), row.working_channels(),
-                     row.decided.run.channels, row.decided.run.threads) +
-         csv_times(row);
-}
-
 }  // namespace
 
 std::string bench_text(const BenchResult& result, const BandTable& bands) {
@@ -304,26 +288,6 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
       rows_done > 0 ? fmt::format("{:g}", busbw_sum / static_cast<double>(rows_done)) : "N/A";
   out += fmt::format("# Avg bus bandwidth    : {}\n", mean);
   out += fmt::format("# digest {:016x}\n", bench_digest(result));
-  return out;
-}
-
-std::string bench_csv(const BenchResult& result, const BandTable& bands) {
-  const bool banded = !bands.bands.empty();
-  std::string out =
-      "collective,size_bytes,nodes,ranks,algorithm,protocol,nchannels,nchannels_tuner,nthreads,"
-      "time_us,algbw_GBps,busbw_GBps";
-  out += banded ? ",lower_us,upper_us,completes\n" : ",completes\n";
-  for (const BenchBlock& block : result.blocks) {
-    for (const BenchRow& row : block.rows) {
-      out += csv_line(row);
-      if (const auto band = time_band(result, block, row, bands)) {
-        out += fmt::format(",{:.3f},{:.3f}", band->lower_us, band->upper_us);
-      } else if (banded) {
-        out += ",,";
-      }
-      out += row.completes() ? ",yes\n" : ",no\n";
-    }
-  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/io/bands/bands.hpp"
+#include "models/io/report/report.hpp"
 #include "models/studies/bench/bench.hpp"
 
 namespace fabricast {
@@ -13,12 +14,9 @@ namespace fabricast {
 /// nccl-tests' table, readable by whatever reads nccl-tests: data lines have its 13 columns, all
 /// else is behind '#'.
 std::string bench_text(const BenchResult& result, const BandTable& bands = {});
-/// A stable contract: collective, size_bytes, nodes, ranks, algorithm, protocol, nchannels,
-/// nchannels_tuner, nthreads, time_us, algbw_GBps, busbw_GBps; with bands lower_us, upper_us;
-/// completes. What does not complete has no time_us, algbw_GBps and busbw_GBps.
-std::string bench_csv(const BenchResult& result, const BandTable& bands = {});
-/// Inputs, digest and rows; keys in docs/bench.md.
-std::string bench_json(const BenchResult& result, const BandTable& bands = {});
+/// Tables: rows, which is what CSV shows (what does not complete has no time_us, algbw_GBps and
+/// busbw_GBps), and runs; groups, faults, critical_path and links where they were asked for.
+Report bench_report(const BenchResult& result, const BandTable& bands = {});
 /// Where the time of one row went, and its busiest links. REQUIRES: the bench was asked to explain.
 std::string explain_text(const BenchBlock& block, const BenchRow& row);
 

@@ -50,10 +50,6 @@ std::string short_name(const CutoverResult& result, const Contender& contender) 
   return out + suffix(contender.protocol);
 }
 
-std::string_view algorithm_text(const Contender& contender) {
-  return contender.custom ? std::string_view(contender.custom->name) : to_text(contender.algorithm);
-}
-
 /// "1.1 MiB": three digits are more than a bisection knows.
 std::string about(Bytes size) {
   constexpr std::pair<std::int64_t, const char*> kUnits[] = {
@@ -201,29 +197,6 @@ std::string cutover_text(const CutoverResult& result, const std::vector<CutoverV
   out += cutovers_text(result) + "#\n" + losses_text(result);
   if (!variants.empty()) out += "#\n" + variants_text(result, variants);
   for (const std::string& note : result.notes) out += fmt::format("# note: {}\n", note);
-  return out;
-}
-
-std::string cutover_csv(const CutoverResult& result) {
-  std::string out =
-      "collective,nodes,ranks,size_bytes,algorithm,protocol,time_us,busbw_GBps,extrapolated,"
-      "fastest,nccl_takes\n";
-  for (const CutoverColumn& column : result.columns) {
-    for (const auto& cell : column.cells) {
-      if (!cell) continue;
-      for (std::size_t i = 0; i < cell->times.size(); ++i) {
-        if (!cell->times[i]) continue;
-        const double time = cell->times[i]->time_us;
-        const double busbw = static_cast<double>(cell->size.count) / time / 1e3 *
-                             busbw_factor(result.config.collective, column.ranks);
-        out += fmt::format("{},{},{},{},{},{},{:.3f},{:.4f},{:d},{:d},{:d}\n",
-                           to_text(result.config.collective), column.nodes, column.ranks,
-                           cell->size.count, csv_field(algorithm_text(result.contenders[i])),
-                           to_text(result.contenders[i].protocol), time, busbw,
-                           cell->times[i]->extrapolated, cell->fastest == i, cell->chosen == i);
-      }
-    }
-  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/nccl/tuner/call_plan.hpp"
 #include "models/studies/bench/bench.hpp"
+#include "models/studies/decide/variable_effects.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
 #include "sim/base/error.hpp"
@@ -85,12 +86,6 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
   DecideResult result;
   result.config = config;
   result.topology = std::filesystem::path(config.topology).stem().string();
-  // The catalogue is the result's own: the topology is read again where it is asked for.
-  result.describe = [parts, config](int hosts, const Environment& environment) {
-    Job job = config;
-    job.environment = environment;
-    return topology_of(job, parts).describe(nodes_of(job, hosts));
-  };
   std::vector<int> nodes = config.nodes;
   const Topology topology = topology_of(config, parts);
   if (nodes.empty()) nodes = {topology.nodes()};
@@ -105,7 +100,8 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
                           ? make_nccl_communicator(described.node, asked)
                           : make_nccl_communicator(described.node, asked, known->communicator),
                       {},
-                      sample_of(topology, nodes_of(config, count), described)};
+                      sample_of(topology, nodes_of(config, count), described),
+                      {}};
     for (const std::string& warning : block.communicator.warnings) add_once(result.notes, warning);
     for (const Collective collective : config.collectives) {
       for (const Bytes size : config.sizes) {
@@ -118,6 +114,10 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
                                to_text(collective), to_text(size), block.communicator.ranks));
         }
       }
+    }
+    if (config.explain) {
+      for (const DecideRow& row : block.rows)
+        block.effects.push_back(variable_effects(topology, config, block, row));
     }
     result.blocks.push_back(std::move(block));
   }

@@ -1,10 +1,9 @@
 #pragma once
 // The study behind `fabricast decide`: what NCCL would choose for each call, and why. Nothing is
 // simulated; times are those NCCL's own tuning model predicts. Views of it: decide_text.hpp,
-// decide_tables.hpp.
+// decide_explain.hpp, decide_tables.hpp.
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +21,7 @@ struct DecideConfig : Job {
   std::vector<int> nodes;  ///< empty = what the topology says, else 1
   std::vector<Collective> collectives = {Collective::all_reduce};
   std::vector<Bytes> sizes;  ///< as nccl-tests counts them
+  bool explain = false;      ///< find what each variable changes, too
 };
 
 /// What NCCL does with one call of float32. Without an algorithm it refuses the call, and what
@@ -37,6 +37,16 @@ struct DecideRow {
   std::int64_t chunk_bytes = 0;  ///< 2.22+: of a middle channel, or the first if there are <= two
 };
 
+/// What the same call would be if one variable were not set.
+struct VariableEffect {
+  std::string name, value;
+  std::optional<DecideRow> without;  ///< nothing: it could not be decided; `problem` says why
+  std::string problem;
+  bool changes_ways = false;  ///< what is simulated of the row's call takes others
+
+  bool acts_on(const DecideRow& row) const;
+};
+
 /// All calls on one number of nodes, by collective, then size. Calls without a whole element per
 /// rank, for which NCCL does nothing, are left out.
 struct DecideBlock {
@@ -45,13 +55,13 @@ struct DecideBlock {
   /// A few of the nodes on their fabric, to ask what would be simulated; nothing where the topology
   /// says too little for that.
   std::optional<Cluster> sample;
+  /// By row: of each variable of the environment that NCCL reads here. With DecideConfig::explain.
+  std::vector<std::vector<VariableEffect>> effects;
 };
 
 struct DecideResult {
   DecideConfig config;
-  std::string topology;  ///< the preset's name, or the file's without folder and ending
-  /// What NCCL is told of so many nodes in an environment, which may join them by NVLink.
-  std::function<DescribedNodes(int, const Environment&)> describe;
+  std::string topology;             ///< the preset's name, or the file's without folder and ending
   std::vector<DecideBlock> blocks;  ///< by number of nodes, as asked for
   std::vector<std::string> notes;   ///< what the reader should know; one sentence each
 };

@@ -4,11 +4,8 @@
 
 #include <algorithm>
 
-#include "models/nccl/communicator/communicator.hpp"
-#include "models/nccl/run/run_ways.hpp"
 #include "models/studies/decide/decide_text.hpp"
 #include "models/studies/decide/graph_text.hpp"
-#include "sim/base/error.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
@@ -127,29 +124,6 @@ std::string summary(const DecideRow& row) {
                      chunk_text(Bytes{row.chunk_bytes}), two_digits(row.decision.time_us));
 }
 
-/// What `bench` would simulate of a call; nothing where it would not.
-std::optional<CollectiveRun> simulated(const NcclCommunicator& made, const DecideRow& row) {
-  if (made.ranks < 2 || made.graphs.topology.domains() > 1) return std::nullopt;
-  try {
-    return decide_call(made, {row.collective, row.count}).run;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-/// Would the same run take other ways in a communicator that was made without a variable?
-bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
-                      const NcclCommunicator& made) {
-  CollectiveRun other = run;
-  other.transport = transport_rules(made);
-  other.graph = graph_of(made.model.input, run.algorithm);
-  if (other.graph.gpus() != run.graph.gpus()) return true;
-  const Members some =
-      Members::first(std::min(made.nodes, sample.nodes()), run.members.gpus_per_node());
-  if (some.node_count() > 1 && other.transport.network != run.transport.network) return true;
-  return ways_of(sample, some, run) != ways_of(sample, some, other);
-}
-
 std::string effect_text(const VariableEffect& effect, const DecideRow& row) {
   if (effect.acts_on(row))
     return "acts; without it: " + (effect.without ? summary(*effect.without) : effect.problem);
@@ -166,42 +140,6 @@ std::string effects_text(const std::vector<VariableEffect>& effects, const Decid
 
 }  // namespace
 
-bool VariableEffect::acts_on(const DecideRow& row) const {
-  if (!without) return true;
-  const DecideRow& other = *without;
-  return other.decision.algorithm != row.decision.algorithm ||
-         other.decision.protocol != row.decision.protocol ||
-         other.decision.time_us != row.decision.time_us || other.channels != row.channels ||
-         other.threads != row.threads || other.chunk_bytes != row.chunk_bytes;
-}
-
-std::vector<VariableEffect> variable_effects(const DecideResult& result, const DecideBlock& block,
-                                             const DecideRow& row) {
-  std::vector<VariableEffect> out;
-  const auto& variables = result.config.environment.variables();
-  const std::span<const std::string_view> acting = acting_variables();
-  const std::optional<CollectiveRun> run = simulated(block.communicator, row);
-  for (const auto& [name, value] : variables) {
-    if (std::ranges::find(acting, name) == acting.end()) continue;
-    VariableEffect effect{name, value, {}, {}, false};
-    Environment rest;
-    for (const auto& [other, set] : variables) {
-      if (other != name) rest.set(other, set);
-    }
-    try {
-      const DescribedNodes nodes = result.describe(block.communicator.hosts, rest);
-      const NcclCommunicator made =
-          make_nccl_communicator(nodes.node, communicator_config(result.config, nodes, rest));
-      effect.without = decide_row(made, row.collective, row.requested);
-      effect.changes_ways = block.sample && run && takes_other_ways(*block.sample, *run, made);
-    } catch (const Error& error) {
-      effect.problem = error.what();
-    }
-    out.push_back(std::move(effect));
-  }
-  return out;
-}
-
 std::string explain_text(const DecideResult& result) {
   std::string out;
   for (const DecideBlock& block : result.blocks) {
@@ -213,7 +151,9 @@ std::string explain_text(const DecideResult& result) {
       if (row.decision.algorithm)
         out += "\n" + plan_text(block.communicator, row) + "\n" +
                graph_text(block.communicator, *row.decision.algorithm);
-      const std::string effects = effects_text(variable_effects(result, block, row), row);
+      if (block.effects.empty()) continue;
+      const std::string effects =
+          effects_text(block.effects[static_cast<std::size_t>(&row - block.rows.data())], row);
       if (!effects.empty()) out += "\n" + effects;
     }
   }

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "text/quoting.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
 
@@ -102,16 +101,6 @@ std::string collective_text(const DecideResult& result, const DecideBlock& block
                      cutovers(decide_segments(block.communicator, rows)));
 }
 
-std::string csv_line(const DecideResult& result, const DecideBlock& block, const DecideRow& row) {
-  const std::string call =
-      fmt::format("{},{},{},{},{}", to_text(block.communicator.version), csv_field(result.topology),
-                  block.communicator.hosts, to_text(row.collective), row.requested.count);
-  if (!row.decision.algorithm) return call + ",none,none,,,,,\n";
-  return fmt::format("{},{},{},{},{},{},{},{:.9g}\n", call, to_text(*row.decision.algorithm),
-                     to_text(row.decision.protocol), row.channels, row.decision.channels,
-                     row.threads, row.chunk_bytes, row.decision.time_us);
-}
-
 }  // namespace
 
 std::string chunk_text(Bytes size) {
@@ -156,16 +145,6 @@ std::string decide_text(const DecideResult& result) {
   }
   if (!result.notes.empty()) out += '\n';
   for (const std::string& note : result.notes) out += fmt::format("note: {}\n", note);
-  return out;
-}
-
-std::string decide_csv(const DecideResult& result) {
-  std::string out =
-      "nccl,topology,nodes,collective,size_bytes,algorithm,protocol,nchannels,nchannels_tuner,"
-      "nthreads,chunk_bytes,predicted_us\n";
-  for (const DecideBlock& block : result.blocks) {
-    for (const DecideRow& row : block.rows) out += csv_line(result, block, row);
-  }
   return out;
 }
 

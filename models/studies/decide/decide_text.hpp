@@ -3,18 +3,15 @@
 
 #include <string>
 
+#include "models/io/report/report.hpp"
 #include "models/studies/decide/decide.hpp"
 
 namespace fabricast {
 
 /// For people: sizes of equal choice joined, and where one choice gives way to the next.
 std::string decide_text(const DecideResult& result);
-/// A stable contract: nccl, topology, nodes, collective, size_bytes, algorithm, protocol,
-/// nchannels, nchannels_tuner, nthreads, chunk_bytes, predicted_us. A refused call is none, none
-/// and five empty fields.
-std::string decide_csv(const DecideResult& result);
-/// Inputs, rows with all candidates, and where choices change; keys in docs/decide.md.
-std::string decide_json(const DecideResult& result);
+/// Tables: rows, which is what CSV shows, candidates of each row, and segments.
+Report decide_report(const DecideResult& result);
 
 /// "17.6 KiB", "2 MiB": binary units, one decimal where it is not whole.
 std::string chunk_text(Bytes size);

@@ -56,6 +56,5 @@ struct HangResult {
 HangResult find_hang(const std::vector<RankCall>& calls);
 
 std::string hang_text(const HangResult& result, double timeout_s);
-std::string hang_json(const HangResult& result, double timeout_s);
 
 }  // namespace fabricast

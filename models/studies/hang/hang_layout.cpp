@@ -345,6 +345,18 @@ std::string call_trace_text(const std::vector<RankCall>& calls) {
   return out;
 }
 
+CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,
+                              const PartsCatalogue& parts) {
+  StepConfig config = load_step(layout);
+  config.trace = true;
+  const StepResult step = run_step(config, parts);
+  CallsOfLayout out{
+      fmt::format("one step of {}: {}", config.title, layout_line(step.config.layout)),
+      calls_of(step)};
+  if (fault != nullptr) inject(*fault, out.calls);
+  return out;
+}
+
 bool is_as_expected(const HangResult& result, const std::string& expect) {
   if (!result.hangs()) return false;
   if (expect == "ended") return !result.ended.empty() && result.mismatches.empty();

@@ -35,16 +35,15 @@ void inject(const HangFault& fault, std::vector<RankCall>& calls);
 /// JSON lines, as parse_call_trace() reads them: call n stands in line n.
 std::string call_trace_text(const std::vector<RankCall>& calls);
 
-/// A question in a file: `kind: hang`.
-struct HangScenario {
-  std::string name, question;
-  std::string layout;  ///< file of `fabricast step`
-  HangFault fault;
-  double timeout_s = 600;
-  std::string expect;  ///< "ended", "mismatch" or "cycle"; "" = nothing
+/// The calls of one step of a layout file.
+struct CallsOfLayout {
+  std::string step;  ///< "one step of TITLE: TP 8, ..."
+  std::vector<RankCall> calls;
 };
-/// A layout's path is relative to the file's folder. Throws Error.
-HangScenario parse_hang_scenario(const std::string& text, const std::string& file);
+/// With the fault in them, if there is one. Throws Error.
+CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,
+                              const PartsCatalogue& parts);
+
 /// Of what is expected: whether the hang came about that way.
 bool is_as_expected(const HangResult& result, const std::string& expect);
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/io/report/report.hpp"
 #include "models/studies/judge/judge_targets.hpp"
 
 namespace fabricast {
@@ -15,7 +16,9 @@ struct JudgedTable {
 };
 
 std::string judge_text(const JudgedTable& table);
-std::string judge_json(const std::vector<JudgedTable>& tables);
+/// Tables: rows, tables (of the log), causes, cause_times, excluded_causes, targets. REQUIRES: at
+/// least one table.
+Report judge_report(const std::vector<JudgedTable>& tables);
 /// GB/s of a row.
 double busbw_of(const JudgeResult& result, Bytes size, double time_us);
 

@@ -44,6 +44,17 @@ bool asks_hardware(Ask ask) {
   return is_run(ask) || ask == Ask::lint || ask == Ask::judge || ask == Ask::part;
 }
 
+/// What NCCL would choose is asked without a simulation.
+void read_run(Reader& in, const std::string& file, Ask ask, BenchConfig& config) {
+  if (ask != Ask::choice) return read_bench(in, file, config);
+  DecideConfig decided = decide_config(config);
+  read_decide(in, file, decided);
+  static_cast<Job&>(config) = decided;
+  config.nodes = decided.nodes;
+  config.collectives = decided.collectives;
+  config.sizes = decided.sizes;
+}
+
 /// What the way to ask needs beside figure and claim.
 void read_subject(Reader& in, const std::string& file, Draft& draft) {
   RuleCheck& check = draft.check;
@@ -51,7 +62,7 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
     if (given(in, key)) out = resolved(in.text(key), file);
   };
   if (asks_hardware(check.ask) || check.ask == Ask::retry)
-    read_case(in, file, check.ask == Ask::choice ? Study::decide : Study::bench, check.config);
+    read_run(in, file, check.ask, check.config);
   switch (check.ask) {
     case Ask::fastest:
       if (in.has("among")) draft.variants.clear();
@@ -120,7 +131,7 @@ void read_variants(const Reader& in, const std::string& file, Draft& draft) {
     Reader reader = variant;
     if (draft.check.ask == Ask::fastest) reader.text("name");
     BenchConfig config = draft.check.config;
-    read_case(reader, file, Study::bench, config);
+    read_bench(reader, file, config);
     reader.finish();
     out.push_back({name, std::move(config)});
   }
@@ -316,7 +327,7 @@ RuleFile parse_rules(const std::string& text, const std::string& file,
   out.title = in.text("title", "");
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   Draft defaults;
-  read_case(in, file, Study::bench, defaults.check.config);
+  read_bench(in, file, defaults.check.config);
   override(overrides, defaults.check.config);
   std::set<std::string> ids;
   for (Reader& child : in.children("rules")) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/report/report.hpp"
 #include "models/studies/rules/rules.hpp"
 #include "models/studies/rules/rules_baseline.hpp"
 
@@ -30,8 +31,8 @@ struct RulesRun {
 std::string rules_text(const RulesResult& result, bool details);
 /// A section for each run.
 std::string rules_markdown(const std::vector<RulesRun>& runs);
-/// One run is also what an earlier run is: parse_baseline(). Several: `releases`, a list.
-std::string rules_json(const std::vector<RulesRun>& runs);
+/// Tables: rules, points. Of one run its JSON is also what parse_baseline() reads.
+Report rules_report(const std::vector<RulesRun>& runs);
 /// models/studies/rules/rules_junit.cpp: a test case per rule, which fails where its verdict
 /// differs from what the file expects or, if there is one, from the earlier run; with the points
 /// that tell. Several runs are several suites.

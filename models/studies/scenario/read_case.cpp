@@ -1,8 +1,7 @@
 #include "models/studies/scenario/read_case.hpp"
 
-#include <fmt/format.h>
-
 #include "models/io/formats/text_file.hpp"
+#include "models/studies/scenario/read_concurrent.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -22,77 +21,113 @@ void read_environment(Reader& in, Environment& environment) {
 }
 
 /// A case's own replace those of the scenario.
-void read_faults(Reader& in, Study study, std::vector<FaultSpec>& faults) {
+void read_faults(Reader& in, std::vector<FaultSpec>& faults) {
   const std::vector<std::string> texts = in.texts("faults");
   if (!in.has("faults")) return;
-  if (study == Study::decide)
-    in.fail("faults", "means nothing to study decide, which simulates nothing");
   faults.clear();
   for (const std::string& text : texts)
     faults.push_back(placed(in.place("faults"), [&] { return parse_fault(text); }));
 }
 
 /// A case's own background traffic replaces that of the scenario.
-void read_network(Reader& in, Study study, NetworkConfig& network) {
+void read_network(Reader& in, NetworkConfig& network) {
   if (given(in, "network")) network.rung = in.choice("network", kRungWords);
   if (given(in, "routing")) network.routing = in.choice("routing", kRoutingWords);
   network.seed =
       static_cast<std::uint64_t>(in.whole("seed", 0, kSeedMax, static_cast<int>(network.seed)));
   const std::vector<std::string> texts = in.texts("background");
   if (!in.has("background")) return;
-  if (study == Study::decide)
-    in.fail("background", "means nothing to study decide, which simulates nothing");
   network.background.clear();
   for (const std::string& text : texts)
     network.background.push_back(
         placed(in.place("background"), [&] { return parse_background(text); }));
 }
 
-/// Keys that the study does not heed are mistakes.
-void check_not_concurrent(Reader& in) {
-  for (const char* key :
-       {"algorithm_file", "report", "collective", "sizes", "gpus_per_process", "root", "explain",
-        "split", "faults", "network", "routing", "seed", "background"}) {
-    if (in.has(key))
-      in.fail(key, "means nothing to study concurrent",
-              "its groups say what they run: groups: [{name: TP, over: tp, collective: all_reduce, "
-              "size: 64 MiB}]");
-  }
+void read_nodes(Reader& in, std::vector<int>& nodes) {
+  if (given(in, "nodes"))
+    nodes = parsed(in, "nodes", [](auto& t) { return parse_counts(t, "nodes", kNodesMax); });
+}
+
+void read_datatype(Reader& in, std::string& datatype) {
+  if (!given(in, "datatype")) return;
+  datatype = in.text("datatype");
+  parsed(in, "datatype", datatype_bytes);
+}
+
+/// Collectives and sizes of bench and decide.
+template <class Config>
+void read_calls(Reader& in, Config& config) {
+  if (given(in, "collective")) config.collectives = parsed(in, "collective", parse_collectives);
+  if (given(in, "sizes")) config.sizes = parsed(in, "sizes", parse_sizes);
 }
 
 }  // namespace
 
-void check_not_simulated(Reader& in, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) {
-    if (given(in, key)) in.fail(key, "means nothing to study decide, which simulates nothing");
-  }
+void read_job(Reader& in, const std::string& file, Job& job) {
+  if (given(in, "topology")) job.topology = resolved(in.text("topology"), file);
+  job.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax, job.gpus_per_node);
+  job.sharp = in.flag("sharp", job.sharp);
+  if (given(in, "nccl")) job.version = parsed(in, "nccl", nccl_version_from_text);
+  read_environment(in, job.environment);
 }
 
-void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config) {
-  if (study == Study::decide)
-    check_not_simulated(in, {"algorithm_file", "fabric", "gpus_per_process", "datatype", "root",
-                             "explain", "network", "routing", "seed", "split"});
-  if (study == Study::concurrent) check_not_concurrent(in);
-  if (given(in, "topology")) config.topology = resolved(in.text("topology"), file);
-  if (given(in, "fabric")) config.fabric = resolved(in.text("fabric"), file);
-  if (given(in, "nodes"))
-    config.nodes = parsed(in, "nodes", [](auto& t) { return parse_counts(t, "nodes", kNodesMax); });
-  config.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax, config.gpus_per_node);
-  config.sharp = in.flag("sharp", config.sharp);
+void read_fabric(Reader& in, const std::string& file, Job& job) {
+  if (given(in, "fabric")) job.fabric = resolved(in.text("fabric"), file);
+}
+
+void read_bench(Reader& in, const std::string& file, BenchConfig& config) {
+  read_job(in, file, config);
+  read_fabric(in, file, config);
+  read_nodes(in, config.nodes);
+  read_calls(in, config);
+  read_datatype(in, config.datatype);
   config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, config.gpus_per_process);
-  if (given(in, "nccl")) config.version = parsed(in, "nccl", nccl_version_from_text);
-  if (given(in, "collective")) config.collectives = parsed(in, "collective", parse_collectives);
-  if (given(in, "sizes")) config.sizes = parsed(in, "sizes", parse_sizes);
-  if (given(in, "datatype")) {
-    config.datatype = in.text("datatype");
-    parsed(in, "datatype", datatype_bytes);
-  }
   if (given(in, "split")) config.split = parsed(in, "split", parse_split);
   config.root = in.whole("root", 0, kNodesMax, config.root);
   config.explain = in.flag("explain", config.explain);
-  read_network(in, study, config.network);
-  read_faults(in, study, config.faults);
-  read_environment(in, config.environment);
+  read_network(in, config.network);
+  read_faults(in, config.faults);
+}
+
+void read_decide(Reader& in, const std::string& file, DecideConfig& config) {
+  read_job(in, file, config);
+  read_nodes(in, config.nodes);
+  read_calls(in, config);
+}
+
+void read_concurrent_case(Reader& in, const std::string& file, ConcurrentCase& config) {
+  read_job(in, file, config);
+  read_fabric(in, file, config);
+  std::vector<int> nodes;
+  read_nodes(in, nodes);
+  if (nodes.size() > 1)
+    in.fail("nodes", "study concurrent takes one number of nodes", "write a case for each");
+  if (!nodes.empty()) config.nodes = nodes.front();
+  read_datatype(in, config.datatype);
+  read_concurrent(in, config.asked);
+}
+
+void read_work(Reader& in, const std::string& file, Work& work) {
+  if (given(in, "layout")) {
+    work = load_step(resolved(in.text("layout"), file));
+  } else {
+    BenchConfig& calls = std::get<BenchConfig>(work);
+    read_calls(in, calls);
+    read_datatype(in, calls.datatype);
+    calls.root = in.whole("root", 0, kNodesMax, calls.root);
+  }
+  read_setup(in, file, work);
+}
+
+void read_setup(Reader& in, const std::string& file, Work& work) {
+  Job job = job_of(work);
+  read_job(in, file, job);
+  read_fabric(in, file, job);
+  work = with_job(std::move(work), job);
+  BenchConfig* const calls = std::get_if<BenchConfig>(&work);
+  if (calls == nullptr) return;
+  read_nodes(in, calls->nodes);
+  calls->gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, calls->gpus_per_process);
 }
 
 }  // namespace fabricast

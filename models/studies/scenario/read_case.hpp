@@ -1,7 +1,6 @@
 #pragma once
 // What scenarios and rules say of a run: cluster, release, environment, sizes, network, faults.
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,11 +19,16 @@ auto parsed(Reader& in, std::string_view key, Parse parse) {
   return placed(in.place(key), [&] { return parse(text); });
 }
 
-/// What a case may say; what it does not say stays as in `config`. Keys that the study does not
-/// heed are mistakes.
-void read_case(Reader& in, const std::string& file, Study study, BenchConfig& config);
-
-/// `decide` simulates nothing: keys that only a simulation heeds are mistakes there.
-void check_not_simulated(Reader& in, std::initializer_list<const char*> keys);
+// What a case of each study may say; what it does not say stays as it is.
+/// What every study heeds: topology, gpus_per_node, sharp, nccl, environment.
+void read_job(Reader& in, const std::string& file, Job& job);
+void read_fabric(Reader& in, const std::string& file, Job& job);
+void read_bench(Reader& in, const std::string& file, BenchConfig& config);
+void read_decide(Reader& in, const std::string& file, DecideConfig& config);
+void read_concurrent_case(Reader& in, const std::string& file, ConcurrentCase& config);
+/// whatif, above its cases: calls or a layout, and where they run.
+void read_work(Reader& in, const std::string& file, Work& work);
+/// whatif, in a case: where the work runs.
+void read_setup(Reader& in, const std::string& file, Work& work);
 
 }  // namespace fabricast

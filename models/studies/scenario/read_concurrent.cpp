@@ -104,7 +104,8 @@ Expectation read_concurrent_expectation(Reader& in, const std::vector<ScenarioCa
     in.fail("case", fmt::format("no case is named \"{}\"", out.in_case),
             hint_nearest(out.in_case, names));
   for (const ConcurrentGroup& group :
-       cases[static_cast<std::size_t>(found - names.begin())].concurrent.groups)
+       std::get<ConcurrentCase>(cases[static_cast<std::size_t>(found - names.begin())].ask)
+           .asked.groups)
     groups.push_back(group.name);
   if (std::ranges::find(groups, out.group) == groups.end())
     in.fail("group", fmt::format("no group is named \"{}\"", out.group),

@@ -16,15 +16,6 @@ namespace {
 
 constexpr double kRatioMax = 1e6;
 
-/// The training step that study whatif changes the setup of, and what its layout file says of it.
-void read_step(Reader& in, Scenario& scenario, BenchConfig& config) {
-  if (!given(in, "layout")) return;
-  for (const char* key : {"collective", "sizes", "nodes", "gpus_per_node"})
-    if (in.has(key)) in.fail(key, "means nothing beside layout, which says what runs, and on what");
-  scenario.step = load_step(resolved(in.text("layout"), scenario.file));
-  static_cast<Job&>(config) = *scenario.step;
-}
-
 /// What runs in place of NCCL's own.
 void read_algorithm(Reader& in, Scenario& scenario, BenchConfig& config) {
   if (!given(in, "algorithm_file")) return;
@@ -34,14 +25,58 @@ void read_algorithm(Reader& in, Scenario& scenario, BenchConfig& config) {
   config.root = config.custom->root;
 }
 
-/// Keys that say what is asked for, or that this study does not heed.
-void check_setup(Reader& in, bool is_case) {
-  for (const char* key : {"algorithm_file", "faults", "network", "routing", "seed", "background",
-                          "split", "report", "explain", "expect"})
-    if (in.has(key)) in.fail(key, "is not heeded by study whatif");
-  if (!is_case) return;
-  for (const char* key : {"collective", "sizes", "datatype", "root", "layout"})
-    if (in.has(key)) in.fail(key, "cases of study whatif do the same work", "say it above cases");
+/// What a study heeds, above its cases or in one of them.
+struct AskReader {
+  Reader& in;
+  Scenario& scenario;
+  bool is_case;
+
+  void operator()(BenchConfig& config) const {
+    read_bench(in, scenario.file, config);
+    read_algorithm(in, scenario, config);
+  }
+  void operator()(DecideConfig& config) const { read_decide(in, scenario.file, config); }
+  void operator()(ConcurrentCase& config) const { read_concurrent_case(in, scenario.file, config); }
+  void operator()(Work& work) const {
+    if (is_case) {
+      read_setup(in, scenario.file, work);
+    } else {
+      read_work(in, scenario.file, work);
+    }
+  }
+};
+
+CaseAsk new_ask(Study study) {
+  switch (study) {
+    case Study::bench:
+      return BenchConfig();
+    case Study::decide:
+      return DecideConfig();
+    case Study::concurrent:
+      return ConcurrentCase();
+    case Study::whatif:
+      break;
+  }
+  return Work();
+}
+
+/// A key that another study, or a scenario above its cases, heeds is no misspelling.
+void check_foreign(const Reader& in, Study study, bool is_case) {
+  YamlNode nothing;
+  nothing.kind = YamlNode::Kind::mapping;
+  Reader probe(nothing, "");
+  Scenario unused;
+  for (const Study other : {Study::bench, Study::decide, Study::concurrent, Study::whatif}) {
+    CaseAsk ask = new_ask(other);
+    std::visit(AskReader{probe, unused, false}, ask);
+  }
+  for (const std::string& key : in.unasked()) {
+    if (!probe.knows(key)) continue;
+    if (is_case && study == Study::whatif)
+      in.fail(key, "cases of study whatif do the same work", "say it above cases");
+    in.fail(key, fmt::format("means nothing to study {}{}", kStudyWords[study],
+                             study == Study::decide ? ", which simulates nothing" : ""));
+  }
 }
 
 std::optional<double> ratio(Reader& in, std::string_view key) {
@@ -121,20 +156,9 @@ void check_bounds(const Reader& in, const Expectation& e) {
     in.fail("", "at_least is above at_most: this can never hold");
 }
 
-/// What an expectation speaks of must be one thing that its case runs.
-void check_subject(const Reader& in, const Expectation& e, std::string_view key,
-                   const std::string& name, const std::vector<ScenarioCase>& cases) {
-  std::vector<std::string> names;
-  for (const ScenarioCase& one : cases) names.push_back(one.name);
-  if (name.empty() && cases.size() > 1)
-    in.fail(key, fmt::format("{} cases are run: say which", cases.size()),
-            hint_nearest(name, names));
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (!name.empty() && found == names.end())
-    in.fail(key, fmt::format("no case is named \"{}\"", name), hint_nearest(name, names));
-  const BenchConfig& config =
-      cases[name.empty() ? 0 : static_cast<std::size_t>(found - names.begin())].config;
-
+/// That one row of them is meant.
+template <class Config>
+void check_run(const Reader& in, const Expectation& e, const Config& config) {
   const auto contains = [](const auto& list, const auto& value) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
@@ -150,13 +174,49 @@ void check_subject(const Reader& in, const Expectation& e, std::string_view key,
     in.fail("size", fmt::format("{} is not run", to_text(e.size)), "name one of the sizes");
 }
 
+/// What an expectation speaks of must be one thing that its case runs.
+void check_subject(const Reader& in, const Expectation& e, std::string_view key,
+                   const std::string& name, const std::vector<ScenarioCase>& cases) {
+  std::vector<std::string> names;
+  for (const ScenarioCase& one : cases) names.push_back(one.name);
+  if (name.empty() && cases.size() > 1)
+    in.fail(key, fmt::format("{} cases are run: say which", cases.size()),
+            hint_nearest(name, names));
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (!name.empty() && found == names.end())
+    in.fail(key, fmt::format("no case is named \"{}\"", name), hint_nearest(name, names));
+  const CaseAsk& ask =
+      cases[name.empty() ? 0 : static_cast<std::size_t>(found - names.begin())].ask;
+  if (const auto* simulated = std::get_if<BenchConfig>(&ask)) check_run(in, e, *simulated);
+  if (const auto* decided = std::get_if<DecideConfig>(&ask)) check_run(in, e, *decided);
+}
+
+/// Says what it asks, and on what.
+void check_whole(const Reader& in, const ScenarioCase& one) {
+  if (one.job().topology.empty())
+    in.fail("", "missing key \"topology\"", "name a preset or a YAML file");
+  if (const auto* groups = std::get_if<ConcurrentCase>(&one.ask)) {
+    if (groups->asked.groups.empty())
+      in.fail("", "missing key \"groups\"", "say what runs at the same time");
+    return;
+  }
+  const auto* simulated = std::get_if<BenchConfig>(&one.ask);
+  if (const auto* work = std::get_if<Work>(&one.ask)) simulated = std::get_if<BenchConfig>(work);
+  const auto* decided = std::get_if<DecideConfig>(&one.ask);
+  if ((simulated != nullptr && simulated->sizes.empty()) ||
+      (decided != nullptr && decided->sizes.empty()))
+    in.fail("", "missing key \"sizes\"", "write sizes like 8B..1GiB or 1MiB,64MiB");
+}
+
 void read_expectations(Reader& in, Scenario& scenario) {
   for (Reader& child : in.children("expect")) {
     if (scenario.study == Study::concurrent) {
       scenario.expectations.push_back(read_concurrent_expectation(child, scenario.cases));
       continue;
     }
-    if (scenario.study == Study::decide) check_not_simulated(child, {"limiting_link"});
+    if (scenario.study == Study::whatif) child.fail("", "study whatif takes no expectations");
+    if (scenario.study == Study::decide && given(child, "limiting_link"))
+      child.fail("limiting_link", "means nothing to study decide, which simulates nothing");
     const Expectation e = read_expectation(child);
     check_bounds(child, e);
     check_subject(child, e, "case", e.in_case, scenario.cases);
@@ -172,47 +232,30 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   Reader in(tree, file);
   in.choice("kind", {"scenario"});
   Scenario out;
-  out.study = in.choice("study", enum_words<Study>("bench", "decide", "concurrent", "whatif"));
+  out.study = in.choice("study", kStudyWords);
   out.file = file;
   out.name = in.text("name");
   out.question = in.prose("question");
-  out.summary = given(in, "report") && in.choice("report", {"full", "summary"}) == 1;
+  const bool has_rows = out.study == Study::bench || out.study == Study::decide;
+  out.summary = has_rows && given(in, "report") && in.choice("report", {"full", "summary"}) == 1;
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
-  BenchConfig config;
-  if (out.study == Study::whatif) {
-    check_setup(in, false);
-    read_step(in, out, config);
-  }
-  read_case(in, file, out.study, config);
-  read_algorithm(in, out, config);
-  ConcurrentConfig concurrent;
-  if (out.study == Study::concurrent) read_concurrent(in, concurrent);
+  CaseAsk common = new_ask(out.study);
+  std::visit(AskReader{in, out, false}, common);
+  check_foreign(in, out.study, false);
   for (Reader& child : in.children("cases")) {
-    ScenarioCase one{child.text("name"), config, concurrent};
+    ScenarioCase one{child.text("name"), common};
     for (const ScenarioCase& other : out.cases)
       if (other.name == one.name)
         child.fail("name", fmt::format("two cases are named \"{}\"", one.name));
-    if (out.study == Study::whatif) check_setup(child, true);
-    read_case(child, file, out.study, one.config);
-    read_algorithm(child, out, one.config);
-    if (out.study == Study::concurrent) read_concurrent(child, one.concurrent);
+    std::visit(AskReader{child, out, true}, one.ask);
+    check_foreign(child, out.study, true);
     child.finish();
     out.cases.push_back(std::move(one));
   }
-  if (out.cases.empty()) out.cases.push_back({out.name, config, concurrent});
+  if (out.cases.empty()) out.cases.push_back({out.name, common});
   if (out.study == Study::whatif && out.cases.size() < 2)
     in.fail("cases", "study whatif compares two setups or more", "the first one is before");
-  for (const ScenarioCase& one : out.cases) {
-    if (one.config.topology.empty())
-      in.fail("", "missing key \"topology\"", "name a preset or a YAML file");
-    if (out.study == Study::concurrent) {
-      if (one.config.nodes.size() > 1)
-        in.fail("nodes", "study concurrent takes one number of nodes", "write a case for each");
-      if (one.concurrent.groups.empty())
-        in.fail("", "missing key \"groups\"", "say what runs at the same time");
-    } else if (one.config.sizes.empty() && !out.step)
-      in.fail("", "missing key \"sizes\"", "write sizes like 8B..1GiB or 1MiB,64MiB");
-  }
+  for (const ScenarioCase& one : out.cases) check_whole(in, one);
   read_expectations(in, out);
   in.finish();
   return out;

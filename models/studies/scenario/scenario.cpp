@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "models/studies/scenario/scenario_judge.hpp"
 #include "models/studies/shared/for_each.hpp"
@@ -63,34 +64,47 @@ std::vector<ScenarioRow> rows_of(const DecideResult& result) {
   return out;
 }
 
-ScenarioResult::Concurrent answer(const BenchConfig& config, const ConcurrentConfig& concurrent,
-                                  const PartsCatalogue& parts,
-                                  const std::function<void(double)>& progress) {
-  const int nodes = config.nodes.empty() ? 0 : config.nodes.front();
-  Site site = load_site(config, nodes, parts);
-  ScenarioResult::Concurrent out{std::move(site.cluster), {}};
-  if (out.cluster.node().trays() > 1) site.communicator.gpus_per_node = 0;  // it is of a tray
-  out.result = run_concurrent({out.cluster, site.communicator, datatype_bytes(config.datatype)},
-                              concurrent, parts.software, progress);
-  return out;
-}
+/// What a case comes to.
+struct Answerer {
+  const PartsCatalogue& parts;
+  const std::function<void(double)>& progress;
+
+  CaseAnswer operator()(const BenchConfig& config) const {
+    return run_bench(config, parts, progress);
+  }
+  CaseAnswer operator()(const DecideConfig& config) const { return run_decide(config, parts); }
+  CaseAnswer operator()(const ConcurrentCase& config) const {
+    Site site = load_site(config, config.nodes, parts);
+    ConcurrentAnswer out{std::move(site.cluster), {}};
+    if (out.cluster.node().trays() > 1) site.communicator.gpus_per_node = 0;  // it is of a tray
+    out.result = run_concurrent({out.cluster, site.communicator, datatype_bytes(config.datatype)},
+                                config.asked, parts.software, progress);
+    return out;
+  }
+  CaseAnswer operator()(const Work&) const { throw std::logic_error("setups are compared"); }
+};
 
 /// The first case is before.
-void answer_whatif(const Scenario& scenario, const PartsCatalogue& parts, ScenarioResult& out) {
+void compare_setups(const PartsCatalogue& parts, ScenarioResult& out) {
   std::vector<NamedWork> works;
-  for (const ScenarioCase& one : scenario.cases) {
-    Work work = one.config;
-    if (scenario.step) work = with_job(*scenario.step, job_of(work));
-    works.push_back({one.name, std::move(work)});
-  }
+  for (const ScenarioCase& one : out.scenario.cases)
+    works.push_back({one.name, std::get<Work>(one.ask)});
   if (works.size() == 2) {
-    out.whatif = run_whatif(works[0].work, works[1].work, parts, in_turn);
+    out.compared = run_whatif(works[0].work, works[1].work, parts, in_turn);
   } else {
-    out.setups = compare_all(works, parts, in_turn);
+    out.compared = compare_all(works, parts, in_turn);
   }
 }
 
 }  // namespace
+
+const Job& ScenarioCase::job() const {
+  const auto job_in = [](const auto& asked) -> const Job& { return asked; };
+  if (const Work* const work = std::get_if<Work>(&ask)) return std::visit(job_in, *work);
+  if (const auto* const simulated = std::get_if<BenchConfig>(&ask)) return *simulated;
+  if (const auto* const decided = std::get_if<DecideConfig>(&ask)) return *decided;
+  return std::get<ConcurrentCase>(ask);
+}
 
 DecideConfig decide_config(const BenchConfig& config) {
   DecideConfig out;
@@ -103,14 +117,22 @@ DecideConfig decide_config(const BenchConfig& config) {
 
 std::vector<std::vector<ScenarioRow>> ScenarioResult::rows() const {
   std::vector<std::vector<ScenarioRow>> out;
-  for (const BenchResult& one : results) out.push_back(rows_of(one));
-  for (const DecideResult& one : decisions) out.push_back(rows_of(one));
+  for (const CaseAnswer& one : answers) {
+    if (const auto* simulated = std::get_if<BenchResult>(&one)) out.push_back(rows_of(*simulated));
+    if (const auto* decided = std::get_if<DecideResult>(&one)) out.push_back(rows_of(*decided));
+  }
   return out;
 }
 
+bool ScenarioResult::completes() const {
+  return std::ranges::all_of(answers, [](const CaseAnswer& one) {
+    const auto* const simulated = std::get_if<BenchResult>(&one);
+    return simulated == nullptr || simulated->completes();
+  });
+}
+
 bool ScenarioResult::holds() const {
-  return std::ranges::all_of(verdicts, &Verdict::holds) &&
-         std::ranges::all_of(results, &BenchResult::completes);
+  return std::ranges::all_of(verdicts, &Verdict::holds) && completes();
 }
 
 ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& parts,
@@ -118,7 +140,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
   ScenarioResult out;
   out.scenario = scenario;
   if (scenario.study == Study::whatif) {
-    answer_whatif(scenario, parts, out);
+    compare_setups(parts, out);
     return out;
   }
   for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
@@ -128,14 +150,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
         progress((static_cast<double>(i) + share) / static_cast<double>(scenario.cases.size()));
       };
     }
-    const BenchConfig& config = scenario.cases[i].config;
-    if (scenario.study == Study::bench) {
-      out.results.push_back(run_bench(config, parts, part));
-    } else if (scenario.study == Study::concurrent) {
-      out.concurrent.push_back(answer(config, scenario.cases[i].concurrent, parts, part));
-    } else {
-      out.decisions.push_back(run_decide(decide_config(config), parts));
-    }
+    out.answers.push_back(std::visit(Answerer{parts, part}, scenario.cases[i].ask));
   }
   judge(out);
   return out;

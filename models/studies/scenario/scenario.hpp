@@ -5,8 +5,10 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "models/io/report/report.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/bench/concurrent.hpp"
 #include "models/studies/decide/decide.hpp"
@@ -21,6 +23,8 @@ enum class Study : std::uint8_t {
   concurrent,  ///< simulates several groups at the same time
   whatif       ///< simulates the same work in two setups, or in several against the first
 };
+
+inline constexpr auto kStudyWords = enum_words<Study>("bench", "decide", "concurrent", "whatif");
 
 /// One line of `expect`. What is not set is not checked.
 struct Expectation {
@@ -46,10 +50,21 @@ struct Expectation {
   std::string source;  ///< who measured it
 };
 
+/// Groups of calls at the same time on one cluster.
+struct ConcurrentCase : Job {
+  int nodes = 0;  ///< 0 = what the topology says, else 1
+  std::string datatype = "float";
+  ConcurrentConfig asked;
+};
+
+/// What a case asks, by study, in the order of Study. Of whatif: the work under one setup.
+using CaseAsk = std::variant<BenchConfig, DecideConfig, ConcurrentCase, Work>;
+
 struct ScenarioCase {
   std::string name;
-  BenchConfig config;  ///< the others use what their own config has, too
-  ConcurrentConfig concurrent;
+  CaseAsk ask;
+
+  const Job& job() const;
 };
 
 struct Scenario {
@@ -57,7 +72,6 @@ struct Scenario {
   Study study = Study::bench;
   std::string parts;                      ///< file of own parts; "" = none
   bool summary = false;                   ///< one line per row instead of nccl-tests' tables
-  std::optional<StepConfig> step;         ///< whatif: the work, in place of sizes
   std::list<CustomAlgorithm> algorithms;  ///< that cases run in place of NCCL's own
   std::vector<ScenarioCase> cases;        ///< at least one
   std::vector<Expectation> expectations;
@@ -97,23 +111,23 @@ struct ScenarioRow {
   bool completes() const { return row == nullptr || row->completes(); }
 };
 
+struct ConcurrentAnswer {
+  Cluster cluster;
+  ConcurrentResult result;
+};
+using CaseAnswer = std::variant<BenchResult, DecideResult, ConcurrentAnswer>;
+
 struct ScenarioResult {
   Scenario scenario;
-  std::vector<BenchResult> results;     ///< by case, if the study is bench
-  std::vector<DecideResult> decisions;  ///< by case, if it is decide
-  struct Concurrent {
-    Cluster cluster;
-    ConcurrentResult result;
-  };
-  std::vector<Concurrent> concurrent;   ///< by case, if it is that
-  std::optional<WhatifResult> whatif;   ///< of two cases, if it is that
-  std::optional<WhatifTable> setups;    ///< of more
+  std::vector<CaseAnswer> answers;  ///< by case; of study whatif none, whose answer is one:
+  std::variant<std::monostate, WhatifResult, WhatifTable> compared;  ///< two setups, or more
   std::vector<Verdict> verdicts;        ///< of expectations with a bound
   std::vector<Comparison> comparisons;  ///< of expectations with a measured figure
 
-  /// By case. Valid as long as this is.
+  /// By case; none of groups at the same time. Valid as long as this is.
   std::vector<std::vector<ScenarioRow>> rows() const;
 
+  bool completes() const;  ///< every collective
   /// All that is expected, and every collective completes.
   bool holds() const;
 };
@@ -126,5 +140,8 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
                             const std::function<void(double)>& progress = {});
 
 std::string scenario_text(const ScenarioResult& result);
+/// Tables: rows (of summaries: a line for each row of each case; of whatif its own), groups,
+/// expectations, measured.
+Report scenario_report(const ScenarioResult& result);
 
 }  // namespace fabricast

@@ -16,7 +16,7 @@ constexpr double kGB = 1e9;
 class Judge {
  public:
   explicit Judge(const ScenarioResult& result)
-      : scenario_(result.scenario), concurrent_(result.concurrent), rows_(result.rows()) {}
+      : scenario_(result.scenario), answers_(result.answers), rows_(result.rows()) {}
 
   /// REQUIRES: a bound.
   Verdict judge(const Expectation& expected) {
@@ -76,11 +76,12 @@ class Judge {
   Verdict judge_group(const Expectation& expected) {
     std::size_t i = 0;
     while (!expected.in_case.empty() && scenario_.cases[i].name != expected.in_case) ++i;
-    const std::vector<ConcurrentGroup>& groups = scenario_.cases[i].concurrent.groups;
+    const std::vector<ConcurrentGroup>& groups =
+        std::get<ConcurrentCase>(scenario_.cases[i].ask).asked.groups;
     const auto place =
         std::ranges::find(groups, expected.group, &ConcurrentGroup::name) - groups.begin();
     const ConcurrentGroupResult& found =
-        concurrent_[i].result.groups[static_cast<std::size_t>(place)];
+        std::get<ConcurrentAnswer>(answers_[i]).result.groups[static_cast<std::size_t>(place)];
     if (expected.slowdown_at_least || expected.slowdown_at_most)
       between("slowdown", found.slowdown(), "", expected.slowdown_at_least,
               expected.slowdown_at_most);
@@ -170,8 +171,8 @@ class Judge {
   }
 
   const Scenario& scenario_;
-  const std::vector<ScenarioResult::Concurrent>& concurrent_;  ///< by case
-  std::vector<std::vector<ScenarioRow>> rows_;                 ///< by case
+  const std::vector<CaseAnswer>& answers_;      ///< by case
+  std::vector<std::vector<ScenarioRow>> rows_;  ///< by case
   Verdict verdict_;
 };
 

@@ -44,11 +44,12 @@ std::string summary_text(const ScenarioResult& result) {
     }
   }
   std::string out = table.text();
-  if (!std::ranges::all_of(result.results, &BenchResult::completes))
-    out += "completes: no. A row without a time never ends.\n";
+  if (!result.completes()) out += "completes: no. A row without a time never ends.\n";
   std::set<std::string> said;
-  for (const BenchResult& one : result.results) {
-    for (const std::string& note : one.notes) {
+  for (const CaseAnswer& one : result.answers) {
+    const auto* const simulated = std::get_if<BenchResult>(&one);
+    if (simulated == nullptr) continue;
+    for (const std::string& note : simulated->notes) {
       if (said.insert(note).second) out += fmt::format("note: {}\n", note);
     }
   }
@@ -78,34 +79,33 @@ std::string comparisons_text(const std::vector<Comparison>& comparisons) {
   return table.text();
 }
 
+/// The page of one case.
+struct Page {
+  const ScenarioCase& asked;
+
+  std::string operator()(const BenchResult& result) const { return bench_text(result); }
+  std::string operator()(const DecideResult& result) const { return decide_text(result); }
+  std::string operator()(const ConcurrentAnswer& answer) const {
+    return concurrent_text(answer.cluster, std::get<ConcurrentCase>(asked.ask).asked,
+                           answer.result);
+  }
+};
+
 }  // namespace
 
 std::string scenario_text(const ScenarioResult& result) {
   const Scenario& scenario = result.scenario;
   std::string out = commented(scenario.question);
-  if (result.whatif) {
-    out += "#\n" + whatif_text(*result.whatif);
-  } else if (result.setups) {
-    out += "#\n" + whatif_text(*result.setups);
+  if (const auto* two = std::get_if<WhatifResult>(&result.compared)) {
+    out += "#\n" + whatif_text(*two);
+  } else if (const auto* several = std::get_if<WhatifTable>(&result.compared)) {
+    out += "#\n" + whatif_text(*several);
   } else if (scenario.summary) {
     out += "#\n" + summary_text(result);
   } else {
     for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
       if (scenario.cases.size() > 1) out += fmt::format("#\n# == {} ==\n", scenario.cases[i].name);
-      switch (scenario.study) {
-        case Study::bench:
-          out += bench_text(result.results[i]);
-          break;
-        case Study::decide:
-          out += decide_text(result.decisions[i]);
-          break;
-        case Study::concurrent:
-          out += concurrent_text(result.concurrent[i].cluster, scenario.cases[i].concurrent,
-                                 result.concurrent[i].result);
-          break;
-        case Study::whatif:
-          break;
-      }
+      out += std::visit(Page{scenario.cases[i]}, result.answers[i]);
     }
   }
   if (!result.comparisons.empty()) out += "#\n" + commented(comparisons_text(result.comparisons));

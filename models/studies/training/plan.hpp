@@ -97,10 +97,5 @@ std::vector<Plan> run_plans(const std::vector<NamedConfig>& configs, const Parts
                             const PlanLimits& limits,
                             const std::function<void(double)>& progress = {});
 std::string variations_text(const std::vector<NamedStep>& steps);
-std::string variations_json(const std::vector<NamedStep>& steps);
-std::string plan_json(const std::vector<Plan>& plans);
-/// A line for each layout ranked, or step.
-std::string plan_csv(const std::vector<Plan>& plans);
-std::string steps_csv(const std::vector<NamedStep>& steps);
 
 }  // namespace fabricast

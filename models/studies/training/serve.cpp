@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/io/formats/csv_table.hpp"
 #include "models/io/topologies/load.hpp"
-#include "text/quoting.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -112,27 +110,6 @@ std::string serve_text(const ServeResult& result) {
                                  : fmt::format(": does not fit; tokens are those of {} requests at "
                                                "a time",
                                                result.at_once));
-  return out;
-}
-
-std::string serve_csv(const ServeResult& result) {
-  std::string out =
-      "what,model,topology,gpu,precision,tp,pp,ep,batch,prompt,output,time_s,gemm_s,attention_s,"
-      "elementwise_s,tp_s,ep_s,pp_s,at_once,tokens_per_s,weights_bytes,cache_bytes,fits\n";
-  const ServeConfig& c = result.config;
-  for (const auto& [what, t] :
-       {std::pair{"first_token", result.prefill}, {"token", result.decode}}) {
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}", what, csv_field(c.site.model.name),
-                       csv_field(c.site.topology), csv_field(result.gpu.name),
-                       to_text(c.site.layout.precision), c.tensor, c.pipeline, c.expert, c.batch,
-                       c.prompt, c.output);
-    for (const double part :
-         {t.total(), t.gemm, t.attention, t.elementwise, t.tensor, t.expert, t.pipeline})
-      out += fmt::format(",{:.9g}", part);
-    out += fmt::format(",{},{:.9g},{:.0f},{:.0f},{}\n", result.at_once,
-                       result.at_once / result.decode.total(), result.memory.weights,
-                       result.memory.cache, result.fits ? 1 : 0);
-  }
   return out;
 }
 

@@ -37,9 +37,6 @@ ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
 ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts);
 
 std::string serve_text(const ServeResult& result);
-std::string serve_json(const ServeResult& result);
-/// Two lines, of the first token and of each further one.
-std::string serve_csv(const ServeResult& result);
 
 /// A file of `kind: serve`. Throws Error.
 ServeConfig load_serve(const std::string& path);

@@ -81,7 +81,6 @@ StepResult run_step(const StepConfig& config, const PartsCatalogue& parts);
 
 /// For people.
 std::string step_text(const StepResult& result);
-std::string step_json(const StepResult& result);
 /// "TP 4, CP 2, PP 4 x 5 chunks, DP 2; zero1, bf16, recompute none"
 std::string layout_line(const Layout& layout);
 /// A time with three digits that say something.

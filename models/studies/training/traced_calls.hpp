@@ -37,6 +37,5 @@ struct TracedResult {
 TracedResult predict_calls(const ImportedFile& trace, const std::string& file, const Job& config,
                            const PartsCatalogue& parts);
 std::string traced_text(const TracedResult& result);
-std::string traced_json(const TracedResult& result);
 
 }  // namespace fabricast

@@ -52,7 +52,6 @@ StepValidation validate_steps(const StepCases& cases, const PartsCatalogue& part
                               const FrameworkCatalogue& frameworks, const ComputeCatalogue& compute,
                               const std::function<void(double)>& progress = {});
 
-std::string validation_csv(const StepValidation& validation);
 /// Errors by group.
 std::string validation_text(const StepValidation& validation);
 

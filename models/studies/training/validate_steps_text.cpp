@@ -7,10 +7,8 @@
 #include <map>
 #include <tuple>
 
-#include "models/io/formats/csv_table.hpp"
 #include "models/studies/training/plan.hpp"
 #include "models/studies/training/validate_steps.hpp"
-#include "text/quoting.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -137,29 +135,6 @@ std::string order_of_pairs(const Rows& rows) {
 }
 
 }  // namespace
-
-std::string validation_csv(const StepValidation& validation) {
-  std::string out =
-      "case_id,measured_s,predicted_s,lower_s,upper_s,framework,gpu,recompute,memory_gb,fits,"
-      "gemm_s,attention_s,elementwise_s,host_s,tensor_s,context_s,expert_s,contention_s,pipeline_s,"
-      "data_s,optimizer_s\n";
-  for (const StepPrediction& row : validation.rows) {
-    // Requests have neither layout nor parts.
-    const StepBand band = step_band(row.result.config.model);
-    const StepBreakdown& parts = row.result.step.breakdown;
-    const PassTime& busy = parts.busy;
-    out += fmt::format(
-        "{},{:.9g},{:.9g},{:.9g},{:.9g},{},{},{},{:.2f},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},"
-        "{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g}\n",
-        csv_field(row.id), row.measured, row.predicted, row.predicted * band.low,
-        row.predicted * band.high, row.result.framework.name, row.result.gpu.name,
-        to_text(row.result.memory.recompute), row.result.memory.use.all() * 1e-9,
-        row.result.memory.fits ? 1 : 0, busy.gemm, busy.attention, busy.elementwise, busy.host,
-        busy.tensor, busy.context, busy.expert, busy.contention, seconds(parts.pipeline),
-        seconds(parts.data), seconds(parts.optimizer));
-  }
-  return out;
-}
 
 std::string validation_text(const StepValidation& validation) {
   Rows steps, requests;

@@ -4,9 +4,7 @@
 
 #include <cmath>
 
-#include "models/io/formats/csv_table.hpp"
 #include "text/counted.hpp"
-#include "text/quoting.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
 
@@ -68,12 +66,6 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return out;
 }
 
-/// The columns of a row that do not depend on the setup.
-std::string subject_columns(const WorkRow& row) {
-  return fmt::format("{},{},{},{}", row.collective ? to_text(*row.collective) : "step", row.nodes,
-                     row.ranks, row.size.count);
-}
-
 }  // namespace
 
 std::string whatif_text(const WhatifResult& result) {
@@ -84,25 +76,6 @@ std::string whatif_text(const WhatifResult& result) {
       "# added up over the changes it is the difference between before and after.\n";
   for (const WhatifRow& row : result.rows) out += "#\n" + row_text(result, row);
   return out + notes_text(result.notes);
-}
-
-std::string whatif_csv(const WhatifResult& result) {
-  std::string out =
-      "collective,nodes,ranks,size_bytes,before_us,after_us,factor,alone_us,in_order_us,last_us,"
-      "shapley_us\n";
-  for (const WhatifRow& row : result.rows) {
-    for (std::size_t i = 0; i < row.worths.size(); ++i) {
-      const Worth& worth = row.worths[i];
-      const auto cell = [](std::optional<double> us) {
-        return us ? fmt::format("{:.3f}", *us) : "";
-      };
-      out += fmt::format("{},{:.3f},{:.3f},{},{},{},{},{}\n", subject_columns(row.before),
-                         row.before.time_us, row.after.time_us, csv_field(result.factors[i].text()),
-                         cell(worth.alone_us), cell(worth.in_order_us), cell(worth.last_us),
-                         cell(worth.shapley_us));
-    }
-  }
-  return out;
 }
 
 std::string whatif_text(const WhatifTable& table) {
@@ -136,19 +109,6 @@ std::string whatif_text(const WhatifTable& table) {
     out += lines.text();
   }
   return out + notes_text(table.notes);
-}
-
-std::string whatif_csv(const WhatifTable& table) {
-  std::string out = "setup,collective,nodes,ranks,size_bytes,time_us,of_the_first,choice\n";
-  for (std::size_t i = 0; i < table.runs.size(); ++i) {
-    for (std::size_t r = 0; r < table.runs[i].rows.size(); ++r) {
-      const WorkRow& row = table.runs[i].rows[r];
-      out += fmt::format("{},{},{:.3f},{:.4f},{}\n", csv_field(table.names[i]),
-                         subject_columns(row), row.time_us,
-                         row.time_us / table.runs.front().rows[r].time_us, csv_field(row.choice));
-    }
-  }
-  return out;
 }
 
 }  // namespace fabricast

@@ -1,20 +1,20 @@
 #pragma once
-// The texts of `fabricast whatif`.
+// Views of `fabricast whatif`.
 
 #include <string>
+#include <vector>
 
+#include "models/io/report/report.hpp"
 #include "models/studies/whatif/whatif.hpp"
 
 namespace fabricast {
 
 std::string whatif_text(const WhatifResult& result);
-/// One line for each factor of each row.
-std::string whatif_csv(const WhatifResult& result);
-std::string whatif_json(const WhatifResult& result);
+/// Tables: rows (a line for each change of each row), before_and_after, mechanisms.
+Report whatif_report(const WhatifResult& result, const Job& before, const Job& after);
 
 std::string whatif_text(const WhatifTable& table);
-/// One line for each row of each setup.
-std::string whatif_csv(const WhatifTable& table);
-std::string whatif_json(const WhatifTable& table);
+/// `works`: what was compared. Tables: rows (a line for each row of each setup), rates, setups.
+Report whatif_report(const WhatifTable& table, const std::vector<NamedWork>& works);
 
 }  // namespace fabricast

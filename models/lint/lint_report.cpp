@@ -2,27 +2,13 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
+#include "models/io/report/columns.hpp"
 #include "models/lint/lint_text.hpp"
 #include "text/quoting.hpp"
 
 namespace fabricast {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// Bytes that are no UTF-8 become a replacement character.
-std::string dumped(const Json& json) { return json_document(json); }
-
-Json finding_json(const Finding& f) {
-  return {{"rule", f.rule},       {"severity", to_text(f.severity)},
-          {"file", f.file},       {"line", f.line},
-          {"column", f.column},   {"variable", f.variable},
-          {"message", f.message}, {"reason", f.reason},
-          {"source", f.source},   {"suggestion", f.suggestion}};
-}
 
 Json rules_json() {
   Json out = Json::array();
@@ -74,25 +60,34 @@ Json result_json(const Finding& f) {
 
 }  // namespace
 
-std::string lint_json(const LintResult& result, NcclVersion version) {
-  Json findings = Json::array();
-  for (const Finding& f : result.findings) findings.push_back(finding_json(f));
-  return dumped({{"nccl", to_text(version)},
-                 {"settings", result.settings},
-                 {"notes", result.notes},
-                 {"findings", std::move(findings)}});
+Report lint_report(const LintResult& result, NcclVersion version) {
+  using namespace column;
+  ReportTable findings("findings", {text("rule"), text("severity"), text("file"), whole("line"),
+                                    whole("column"), text("variable"), text("message"),
+                                    text("reason"), text("source"), text("suggestion")});
+  for (const Finding& f : result.findings)
+    findings.add({f.rule, to_text(f.severity), f.file, f.line, f.column, f.variable, f.message,
+                  f.reason, f.source, f.suggestion});
+  Report out;
+  out.study = "lint";
+  out.job["site"] = {{"nccl", to_text(version)}};
+  out.notes = result.notes;
+  out.tables.push_back(std::move(findings));
+  out.facts["settings"] = result.settings;
+  return out;
 }
 
-std::string lint_sarif(const LintResult& result, const std::string& program_version) {
+std::string lint_sarif(const LintResult& result) {
   Json results = Json::array();
   for (const Finding& f : result.findings) results.push_back(result_json(f));
-  Json driver = {{"name", "fabricast-lint"}, {"version", program_version}, {"rules", rules_json()}};
+  Json driver = {
+      {"name", "fabricast-lint"}, {"version", program_version()}, {"rules", rules_json()}};
   Json run = {{"tool", {{"driver", std::move(driver)}}},
               {"columnKind", "utf16CodeUnits"},
               {"results", std::move(results)}};
-  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-                 {"version", "2.1.0"},
-                 {"runs", Json::array({std::move(run)})}});
+  return json_document(Json{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                            {"version", "2.1.0"},
+                            {"runs", Json::array({std::move(run)})}});
 }
 
 }  // namespace fabricast

@@ -1,0 +1,90 @@
+#include "models/io/report/columns.hpp"
+#include "models/studies/accuracy/validate_score.hpp"
+#include "models/studies/accuracy/validate_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+ReportTable rows_table(const ValidateResult& result) {
+  using namespace column;
+  ReportTable out(
+      "rows", {text("run_id"), kCollective, kSize, us("measured_us"), us("predicted_us"), kLower,
+               kUpper, number("error", {}, ".4f"), text("class"), kNodes, kRanks, kAlgorithm,
+               kProtocol, kChannels, text("method")});
+  for (std::size_t i = 0; i < result.predictions.size(); ++i) {
+    const MeasuredPoint& point = result.measured.points[i];
+    if (result.left_out.contains(point.run)) continue;
+    const MeasuredRun& run = result.measured.runs[point.run];
+    const Prediction& prediction = result.predictions[i];
+    const bool predicted = prediction.method != Method::none, banded = prediction.upper_us > 0;
+    out.add(
+        {run.id, to_text(run.collective), point.size.count, point.time_us,
+         predicted ? Json(prediction.time_us) : Json(), banded ? Json(prediction.lower_us) : Json(),
+         banded ? Json(prediction.upper_us) : Json(),
+         predicted ? Json(prediction.time_us / point.time_us - 1) : Json(), class_of(run),
+         run.nodes, run.ranks, prediction.algorithm, prediction.protocol,
+         prediction.channels > 0 ? Json(prediction.channels) : Json(), to_text(prediction.method)});
+  }
+  return out;
+}
+
+ReportTable ranges_table(const Summary& summary) {
+  using namespace column;
+  ReportTable out("ranges",
+                  {text("sizes"), number("median_over_classes"), number("p90_over_runs")});
+  for (std::size_t i = 0; i < kSizeRanges; ++i)
+    out.add({kSizeRangeNames[i], summary.headline[i].median, summary.headline[i].p90});
+  return out;
+}
+
+ReportTable classes_table(const Summary& summary) {
+  using namespace column;
+  ReportTable out("classes", {text("class"), text("sizes"), number("median_error"),
+                              number("median_bias"), whole("runs")});
+  for (const GroupScore& group : summary.classes) {
+    for (std::size_t i = 0; i < kSizeRanges; ++i) {
+      const RangeScore& score = group.ranges[i];
+      if (score.runs > 0)
+        out.add({group.name, kSizeRangeNames[i], score.error, score.bias, score.runs});
+    }
+  }
+  return out;
+}
+
+ReportTable pairs_table(const ValidateResult& result, const PairSummary& summary) {
+  using namespace column;
+  ReportTable out("pairs", {text("run_id"), text("baseline_run"), text("what_changed"), kSize,
+                            text("ratio_of"), number("measured_ratio"), number("predicted_ratio")});
+  for (const PairScore& score : summary.pairs) {
+    const MeasuredPair& pair = result.measured.pairs[score.pair];
+    out.add({result.measured.runs[pair.run].id, result.measured.runs[pair.baseline].id, pair.what,
+             pair.size.count, pair.is_busbw ? "busbw" : "time", pair.ratio, score.predicted});
+  }
+  return out;
+}
+
+}  // namespace
+
+Report validate_report(const ValidateResult& result) {
+  using namespace column;
+  Report out;
+  out.study = "validate nccl-tests";
+  out.job["ask"] = {{"predictor", to_text(result.predictor)}, {"slices_max", result.slices_max}};
+  ReportTable left_out("left_out", {text("run_id"), text("why")});
+  for (const auto& [run, why] : result.left_out)
+    left_out.add({result.measured.runs[run].id, why.what()});
+  ReportTable assumed("assumed", {text("what"), whole("runs")});
+  for (const auto& [what, runs] : result.notes) assumed.add({what, runs});
+  const Summary summary = summary_of(result);
+  const PairSummary pairs = pair_summary(result);
+  out.tables = {rows_table(result),    std::move(left_out),    std::move(assumed),
+                ranges_table(summary), classes_table(summary), pairs_table(result, pairs)};
+  out.facts = {{"calls_simulated", result.calls},       {"points_scored", summary.points},
+               {"points_predicted", summary.predicted}, {"points_with_band", summary.banded},
+               {"points_inside_band", summary.inside},  {"pairs_direction_right", pairs.right},
+               {"pairs_direction_of", pairs.large},     {"pairs_median_error", pairs.median_error}};
+  return out;
+}
+
+}  // namespace fabricast

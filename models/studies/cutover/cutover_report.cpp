@@ -1,0 +1,104 @@
+#include "models/io/report/columns.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/cutover/cutover_text.hpp"
+#include "models/studies/shared/job_json.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// A cluster as it was asked for, with `changed` "", or a variant of it.
+struct Variant {
+  std::string changed;
+  const CutoverResult* result = nullptr;
+};
+
+std::string_view algorithm_text(const Contender& contender) {
+  return contender.custom ? std::string_view(contender.custom->name) : to_text(contender.algorithm);
+}
+
+Json named(const CutoverResult& result, std::optional<std::size_t> contender) {
+  return contender ? Json(to_text(result.contenders[*contender])) : Json();
+}
+
+void add_times(const CutoverResult& result, const CutoverColumn& column, const CutoverCell& cell,
+               ReportTable& out) {
+  for (std::size_t i = 0; i < cell.times.size(); ++i) {
+    if (!cell.times[i]) continue;
+    const double time = cell.times[i]->time_us;
+    const double busbw = static_cast<double>(cell.size.count) / time / 1e3 *
+                         busbw_factor(result.config.collective, column.ranks);
+    out.add({to_text(result.config.collective), column.nodes, column.ranks, cell.size.count,
+             algorithm_text(result.contenders[i]), to_text(result.contenders[i].protocol), time,
+             busbw, cell.times[i]->extrapolated, cell.fastest == i, cell.chosen == i});
+  }
+}
+
+ReportTable rows_table(const CutoverResult& result) {
+  using namespace column;
+  ReportTable out("rows", {kCollective, kNodes, kRanks, kSize, kAlgorithm, kProtocol, kTime, kBusbw,
+                           flag("extrapolated"), flag("fastest"), flag("nccl_takes")});
+  for (const CutoverColumn& column : result.columns) {
+    for (const auto& cell : column.cells)
+      if (cell) add_times(result, column, *cell, out);
+  }
+  return out;
+}
+
+/// What is fastest in each cell, what NCCL takes, and what that costs.
+ReportTable choices_table(const std::vector<Variant>& variants) {
+  using namespace column;
+  ReportTable out("choices",
+                  {text("changed"), kNodes, kSize, text("fastest"), text("nccl"), number("loss")});
+  for (const Variant& variant : variants) {
+    for (const CutoverColumn& column : variant.result->columns) {
+      for (const auto& cell : column.cells) {
+        if (!cell) continue;
+        out.add({variant.changed, column.nodes, cell->size.count,
+                 named(*variant.result, cell->fastest), named(*variant.result, cell->chosen),
+                 cell->loss()});
+      }
+    }
+  }
+  return out;
+}
+
+ReportTable cutovers_table(const std::vector<Variant>& variants) {
+  using namespace column;
+  ReportTable out("cutovers",
+                  {text("changed"), kNodes, kRanks, text("of"), text("from"), text("to"), kSize,
+                   whole("near_first_bytes", "B"), whole("near_last_bytes", "B")});
+  for (const Variant& variant : variants) {
+    for (const CutoverColumn& column : variant.result->columns) {
+      for (const auto& [of, cutovers] :
+           {std::pair{"fastest", &column.fastest}, std::pair{"nccl", &column.chosen}}) {
+        for (const Cutover& one : *cutovers)
+          out.add({variant.changed, column.nodes, column.ranks, of,
+                   named(*variant.result, one.from), named(*variant.result, one.to), one.size.count,
+                   one.first.count, one.last.count});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Report cutover_report(const CutoverResult& result, const std::vector<CutoverVariant>& variants) {
+  const CutoverConfig& config = result.config;
+  Json sizes = Json::array();
+  for (const Bytes one : config.sizes) sizes.push_back(one.count);
+  Report out;
+  out.study = "cutover";
+  out.job = job_json(config, config.nodes,
+                     {{"collective", to_text(config.collective)},
+                      {"sizes_bytes", std::move(sizes)},
+                      {"slices_max", config.slices_max}});
+  out.notes = result.notes;
+  std::vector<Variant> all = {{"", &result}};
+  for (const CutoverVariant& one : variants) all.push_back({one.name, &one.result});
+  out.tables = {rows_table(result), choices_table(all), cutovers_table(all)};
+  return out;
+}
+
+}  // namespace fabricast
