@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""run.py PROGRAM: the command line as users and scripts meet it.
+"""run.py PROGRAM [--transcript NAME]: the command line as users and scripts meet it.
 
-transcript.txt holds commands, what they say and their exit codes, word by word. UPDATE_GOLDEN=1
-rewrites it, to be reviewed as a diff. Checks whose figures may change stand below."""
+transcripts/NAME.txt holds calls of the command NAME (general.txt: calls of none), what they say (1>
+is stdout, 2> is stderr) and their exit codes, word by word, run in tests/cli/files. UPDATE_GOLDEN=1
+rewrites it, to be reviewed as a diff. Without --transcript: checks whose figures may change."""
 
 import csv
 import difflib
@@ -15,7 +16,6 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TRANSCRIPT = HERE / "transcript.txt"
 CSV_HEADER = ["collective", "size_bytes", "nodes", "ranks", "algorithm", "protocol", "nchannels",
               "nchannels_tuner", "nthreads", "time_us", "algbw_GBps", "busbw_GBps", "lower_us",
               "upper_us", "completes"]
@@ -38,8 +38,13 @@ def rendered(arguments):
     return out
 
 
-def transcript():
-    expected = TRANSCRIPT.read_text().splitlines()
+def transcript(name):
+    """What differs from transcripts/NAME.txt, as a diff."""
+    path = HERE / "transcripts" / f"{name}.txt"
+    expected = path.read_text().splitlines()
+    calls = [line.removeprefix("$ fabricast") for line in expected if line.startswith("$")]
+    stray = [call for call in calls if name != "general" and call.split()[:1] != [name]]
+    assert calls and not stray, f"{path}: {len(calls)} calls, not of {name}: {stray}"
     actual = []
     for line in expected:
         if line.startswith("$ fabricast"):
@@ -47,10 +52,9 @@ def transcript():
         elif line.startswith("#") or not line:
             actual.append(line)
     if os.environ.get("UPDATE_GOLDEN") == "1":
-        TRANSCRIPT.write_text("\n".join(actual) + "\n")
-        return
-    diff = "\n".join(difflib.unified_diff(expected, actual, str(TRANSCRIPT), "now", lineterm=""))
-    assert not diff, diff
+        path.write_text("\n".join(actual) + "\n")
+        return ""
+    return "\n".join(difflib.unified_diff(expected, actual, str(path), "now", lineterm=""))
 
 
 def help_goes_to_stdout():
@@ -204,8 +208,12 @@ def full_disk():
 
 
 def main():
+    if "--transcript" in sys.argv:
+        diff = transcript(sys.argv[-1])
+        print(diff or f"{sys.argv[-1]}: as written")
+        return 1 if diff else 0
     failed = 0
-    for check in [transcript, help_goes_to_stdout, csv_is_a_contract, json_is_json,
+    for check in [help_goes_to_stdout, csv_is_a_contract, json_is_json,
                   xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
                   nccl_tests_sizes, trace_is_a_timeline, failed_expectation, sarif_is_sarif,
                   lint_reads_stdin, variables_are_listed, rules_are_documented,
@@ -215,8 +223,7 @@ def main():
             print(f"ok      {check.__name__}")
         except (AssertionError, ValueError, LookupError) as problem:
             failed += 1
-            print(f"FAILED  {check.__name__}: {problem!r}" if check is not transcript
-                  else f"FAILED  transcript:\n{problem}")
+            print(f"FAILED  {check.__name__}: {problem!r}")
     return 1 if failed else 0
 
 
