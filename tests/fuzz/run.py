@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""run.py FOLDER TARGET [SECONDS]: fuzzes one target from its corpus, always from the same seed, for
-so long; 0 = until something is found. What it finds stays in the working directory."""
+"""run.py FOLDER TARGET [SECONDS]: one target reads each file of its corpus and of its seeds, whole
+and once. With SECONDS it fuzzes from them, always from the same seed, for so long; 0 = until
+something is found. What it finds stays in the working directory."""
 
 import subprocess
 import sys
@@ -19,14 +20,36 @@ SEEDS = {
 }
 
 
-def main():
-    folder, target = Path(sys.argv[1]), sys.argv[2]
-    seconds = sys.argv[3] if len(sys.argv) > 3 else "20"
+def replay(program, folders):
+    files = []
+    for folder in folders:
+        found = sorted(file for file in folder.rglob("*") if file.is_file())
+        if not found:
+            print(f"{folder} holds no file")
+            return 1
+        files += found
+    ran = subprocess.run([program, "-timeout=60", *files], check=False, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    executed = ran.stdout.count("\nExecuted ")
+    if ran.returncode != 0 or executed != len(files) or not files:
+        print(ran.stdout)
+        print(f"exit {ran.returncode}; {executed} files of {len(files)} were read to their end")
+        return ran.returncode or 1
+    print(f"{executed} files")
+    return 0
+
+
+def fuzz(program, folders, seconds):
     with tempfile.TemporaryDirectory() as found:
         return subprocess.run(
-            [folder / f"fuzz_{target}", "-seed=1", f"-max_total_time={seconds}", "-timeout=20",
-             "-max_len=16384", "-print_final_stats=1", "-verbosity=0", found,
-             HERE / "corpus" / target, *SEEDS[target]], check=False).returncode
+            [program, "-seed=1", f"-max_total_time={seconds}", "-timeout=20", "-max_len=16384",
+             "-print_final_stats=1", "-verbosity=0", found, *folders], check=False).returncode
+
+
+def main():
+    program, target = Path(sys.argv[1]) / f"fuzz_{sys.argv[2]}", sys.argv[2]
+    folders = [HERE / "corpus" / target, *SEEDS[target]]
+    return fuzz(program, folders, sys.argv[3]) if len(sys.argv) > 3 else replay(program, folders)
 
 
 if __name__ == "__main__":
