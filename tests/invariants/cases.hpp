@@ -8,7 +8,7 @@
 
 #include "models/io/topologies/load.hpp"
 #include "models/studies/bench/bench.hpp"
-#include "tests/unit/nccl_cases.hpp"
+#include "tests/unit/nccl/nccl_cases.hpp"
 
 namespace fabricast::testing {
 

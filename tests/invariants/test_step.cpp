@@ -13,7 +13,7 @@
 #include "models/studies/training/plan.hpp"
 #include "models/training/calls/rank_groups.hpp"
 #include "tests/invariants/cases.hpp"
-#include "tests/unit/training_cases.hpp"
+#include "tests/unit/training/training_cases.hpp"
 
 namespace fabricast::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include "models/studies/shared/for_each.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
 #include "tests/invariants/cases.hpp"
-#include "tests/unit/training_cases.hpp"
+#include "tests/unit/training/training_cases.hpp"
 
 namespace fabricast::testing {
 namespace {

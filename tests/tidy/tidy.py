@@ -116,8 +116,11 @@ def check_lists(sources):
     listed = set()
     for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt"),
                   *ROOT.glob("tests/*/CMakeLists.txt")]:
-        for name in re.findall(r"(?<![\w/.}])[\w/]*\*\.cpp\b", cmake.read_text()):
-            listed |= {file.relative_to(ROOT).as_posix() for file in cmake.parent.glob(name)}
+        for glob, arguments in re.findall(r"file\((GLOB\w*)([^)]*)", cmake.read_text()):
+            for name in re.findall(r"(?<![\w/.}])[\w/]*\*\.cpp\b", arguments):
+                folder, _, name = f"./{name}".rpartition("/")
+                found = (cmake.parent / folder).glob(("**/" if "RECURSE" in glob else "") + name)
+                listed |= {file.relative_to(ROOT).as_posix() for file in found}
         for name in re.findall(r"(?<![\w/.}*])[\w/]+\.cpp\b", cmake.read_text()):
             listed.add((cmake.parent / name).relative_to(ROOT).as_posix())
     for path in sorted(sources):

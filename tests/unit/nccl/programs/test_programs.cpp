@@ -1,0 +1,597 @@
+// Goal: the programs that workers execute are NCCL's: each primitive moves the chunk and the slices
+// that the split over channels says, in NCCL's order, and all of them together compute the
+// collective. Method: vectors derived from NCCL's source; volumes as closed forms; then a play
+// without clock: every worker runs its program over FIFO queues with as many slots as NCCL has,
+// slices carry the set of ranks whose data they hold, and at the end every rank must hold what the
+// collective promises.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bitset>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/nccl/programs/ring_program.hpp"
+#include "models/nccl/programs/tree_program.hpp"
+#include "models/nccl/wiring/ring_links.hpp"
+#include "models/nccl/wiring/tree_links.hpp"
+#include "tests/unit/nccl/nccl_cases.hpp"
+#include "tests/unit/nccl/nccl_vectors.hpp"
+#include "tests/unit/sanitized.hpp"
+
+using namespace fabricast;
+using namespace fabricast::testing;
+using nlohmann::json;
+
+namespace {
+
+/// The worker's whole program.
+std::vector<Primitive> primitives(const Program& program, Role role) {
+  std::vector<Primitive> out;
+  Cursor cursor;
+  for (Primitive primitive; program.next(role, cursor, primitive);) out.push_back(primitive);
+  return out;
+}
+
+/// Bytes of each slice, as the executor cuts them.
+std::vector<std::int64_t> slice_bytes(const Primitive& primitive) {
+  std::vector<std::int64_t> out;
+  std::int64_t left = primitive.chunk.count;
+  for (std::uint32_t i = 0; i < primitive.slices; ++i) {
+    out.push_back(std::min(left, primitive.slice.count));
+    left -= out.back();
+  }
+  CHECK(left == 0);
+  return out;
+}
+
+RingProgram ring_program(const PartitionInput& p, const Partition& split,
+                         const std::vector<std::uint32_t>& root_index = {}, bool in_place = false) {
+  return RingProgram({p.collective, p.protocol, static_cast<std::uint32_t>(p.ranks),
+                      step_size(p.protocol, p.buffers), in_place},
+                     split, root_index);
+}
+
+}  // namespace
+
+TEST_CASE("nccl vectors: RingProgram runs the primitives of a ring all_reduce") {
+  // Input 0 comes from the rank before, output 0 goes to the next: the masks follow from the name.
+  const std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> masks = {
+      {"send", {0, 1}},
+      {"recv", {1, 0}},
+      {"recvReduceSend", {1, 1}},
+      {"recvCopySend", {1, 1}},
+      {"recvReduceCopySend", {1, 1}}};
+  const std::vector<json> cases = vectors_of("ring-allreduce-ops");
+  CHECK(cases.size() == 5);
+  for (const json& test : cases) {
+    CAPTURE(test.at("id").get<std::string>());
+    const json& in = test.at("input");
+    PartitionInput p{kNccl2_21_5, Collective::all_reduce, Algorithm::ring, Protocol::simple};
+    p.count = in.at("count");
+    p.element_bytes = in.at("element_bytes");
+    p.ranks = in.at("nRanks");
+    p.channels = in.at("nChannels");
+    p.threads = 544;
+    const Partition split = partition(p);
+    const RingProgram program = ring_program(p, split);
+    const json& expected = test.at("expected");
+    const json channels =
+        expected.contains("channels") ? expected.at("channels") : json::array({expected});
+    REQUIRE(split.parts.size() == channels.size());
+    for (std::uint32_t lane = 0; lane < channels.size(); ++lane) {
+      const json& ops = channels[lane].at("ops");
+      const auto got = primitives(program, {lane, in.at("ringIx").get<std::uint32_t>()});
+      REQUIRE(got.size() == ops.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const auto [in_mask, out_mask] = masks.at(ops[i].at("op").get<std::string>());
+        CHECK(got[i].in == in_mask);
+        CHECK(got[i].out == out_mask);
+        CHECK(got[i].chunk.count == ops[i].at("nelem").get<std::int64_t>() * p.element_bytes);
+        std::vector<std::int64_t> slices = ops[i].at("slices");
+        for (std::int64_t& elements : slices) elements *= p.element_bytes;
+        CHECK(slice_bytes(got[i]) == slices);
+      }
+    }
+  }
+}
+
+TEST_CASE("RingProgram: each primitive is ring_op() on the chunk that the split says") {
+  Random random(1);
+  for (int i = 0; i < cases(250); ++i) {
+    CAPTURE(i);
+    const int nodes = static_cast<int>(random.pick(2, 24));
+    PartitionInput p = random_call(random, random.of(kRingCollectives), Algorithm::ring, nodes, 1);
+    const auto ranks = static_cast<std::uint32_t>(p.ranks);
+    const Partition split = partition(p);
+    const std::vector<std::uint32_t> roots(split.parts.size(),
+                                           static_cast<std::uint32_t>(random.pick(0, nodes - 1)));
+    const RingProgram program = ring_program(p, split, roots);
+    for (std::uint32_t lane = 0; lane < split.parts.size(); ++lane) {
+      const ChannelPart& part = split.parts[lane];
+      const auto position = static_cast<std::uint32_t>(random.pick(0, nodes - 1));
+      const std::vector<Primitive> got = primitives(program, {lane, position});
+      const std::uint32_t ops = ring_ops_per_loop(p.collective, ranks);
+      const std::int64_t loops = loop_count(part, p.algorithm, p.collective, ranks);
+      REQUIRE(static_cast<std::int64_t>(got.size()) == loops * ops);
+      CHECK(program.slices(lane) ==
+            got.size() * static_cast<std::size_t>(split.shape.slices_per_chunk()));
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        const RingOp op = ring_op(p.collective, position, ranks,
+                                  static_cast<std::uint32_t>(k) % ops, roots[lane]);
+        const ChunkLoop loop =
+            chunk_loop(part, p.algorithm, p.collective, ranks, static_cast<std::int64_t>(k / ops));
+        const std::uint32_t chunk = p.collective == Collective::all_reduce ? op.chunk : 0;
+        REQUIRE((got[k].in == 1) == receives(op.kind));
+        REQUIRE((got[k].out == 1) == sends(op.kind));
+        REQUIRE(slice_bytes(got[k]) == expected_slices(p, split, loop.chunk(chunk).count));
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "TreeProgram: chunk after chunk of the part, the last one shorter, over all connections") {
+  Random random(2);
+  for (int i = 0; i < cases(250); ++i) {
+    const PartitionInput p =
+        random_call(random, Collective::all_reduce, Algorithm::tree,
+                    static_cast<int>(random.pick(1, 16)), static_cast<int>(random.pick(2, 8)));
+    const Partition split = partition(p);
+    const TreeProgram program(split);
+    for (std::uint32_t lane = 0; lane < split.parts.size(); ++lane) {
+      const ChannelPart& part = split.parts[lane];
+      const std::vector<Primitive> got = primitives(program, TreeProgram::role(lane, 3, 1));
+      CHECK(program.slices(lane) == got.size());
+      std::int64_t left = part.count_elements;
+      for (const Primitive& primitive : got) {
+        const std::int64_t elements = std::min(left, part.chunk_elements);
+        REQUIRE(primitive.in == 0b111);
+        REQUIRE(primitive.out == 0b1);
+        REQUIRE(slice_bytes(primitive) == std::vector{elements * split.element_bytes});
+        left -= elements;
+      }
+      CHECK(left == 0);
+    }
+  }
+  const Partition one{4, {1, 1}, {{0, 0, 10, 10, 10}}};
+  CHECK(primitives(TreeProgram(one), TreeProgram::role(0, 0, 1))[0].in == 0);  // a leaf's up worker
+  CHECK(primitives(TreeProgram(one), TreeProgram::role(0, 1, 0))[0].out == 0);  // its down worker
+}
+
+namespace {
+
+/// Bytes that the rank at `position` sends over all channels.
+std::int64_t bytes_sent(const Program& program, std::size_t lanes, std::uint32_t position) {
+  std::int64_t sum = 0;
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    for (const Primitive& primitive : primitives(program, {lane, position}))
+      sum += primitive.out == 0 ? 0 : primitive.chunk.count;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a rank sends 2(n-1)/n of an all_reduce, (n-1)/n of an all_gather or reduce_scatter") {
+  // 64 MiB over 4 channels and 8 ranks: 16 MiB per channel are one loop of 8 chunks of 2 MiB in
+  // every version. 2 x 7/8 x 64 MiB = 112 MiB; of 8 MiB per rank, 7 x 8 = 56 MiB.
+  constexpr std::int64_t MiB = 1 << 20;
+  for (const NcclVersion version : kModelledVersions) {
+    PartitionInput p{version, Collective::all_reduce, Algorithm::ring, Protocol::simple};
+    p.ranks = 8;
+    p.channels = p.communicator_channels = 4;
+    p.threads = 544;
+    p.count = 64 * MiB / 4;
+    for (const Collective collective :
+         {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter}) {
+      p.collective = collective;
+      if (collective != Collective::all_reduce) p.count = 8 * MiB / 4;
+      const Partition split = partition(p);
+      const RingProgram program = ring_program(p, split);
+      REQUIRE(split.parts.size() == 4);
+      for (std::uint32_t position = 0; position < 8; ++position) {
+        CHECK(bytes_sent(program, 4, position) ==
+              (collective == Collective::all_reduce ? 112 : 56) * MiB);
+      }
+    }
+  }
+}
+
+TEST_CASE("bytes sent by each rank of a ring, for any size") {
+  // all_reduce: in each loop the rank at ring index r sends every chunk twice but two: chunk r only
+  // when it is reduced, chunk r + 1 only before that. So 2 x loop - c(r) - c(r+1); over all ranks
+  // 2(n-1) x size. all_gather, reduce_scatter: the share of every rank but one. broadcast, reduce:
+  // all, except the last of the chain, which sends nothing.
+  Random random(3);
+  for (int i = 0; i < cases(300); ++i) {
+    CAPTURE(i);
+    const int ranks = static_cast<int>(random.pick(2, 20));
+    const PartitionInput p =
+        random_call(random, random.of(kRingCollectives), Algorithm::ring, ranks, 1);
+    const Partition split = partition(p);
+    const auto n = static_cast<std::uint32_t>(ranks);
+    const auto root = static_cast<std::uint32_t>(random.pick(0, ranks - 1));
+    const RingProgram program =
+        ring_program(p, split, std::vector<std::uint32_t>(split.parts.size(), root));
+    const std::int64_t size = p.count * p.element_bytes;
+    std::int64_t all_ranks = 0;
+    for (std::uint32_t r = 0; r < n; ++r) {
+      const std::int64_t sent = bytes_sent(program, split.parts.size(), r);
+      all_ranks += sent;
+      switch (p.collective) {
+        case Collective::all_reduce: {
+          std::int64_t expected = 2 * size;
+          for (const ChannelPart& part : split.parts) {
+            const std::int64_t loops = loop_count(part, p.algorithm, p.collective, n);
+            for (std::int64_t l = 0; l < loops; ++l) {
+              const ChunkLoop loop = chunk_loop(part, p.algorithm, p.collective, n, l);
+              expected -=
+                  (loop.chunk(r).count + loop.chunk((r + 1) % n).count) * split.element_bytes;
+            }
+          }
+          CHECK(sent == expected);
+          break;
+        }
+        case Collective::all_gather:
+        case Collective::reduce_scatter:
+          CHECK(sent == (n - 1) * size);
+          break;
+        case Collective::broadcast:
+          CHECK(sent == ((r + 1) % n == root ? 0 : size));
+          break;
+        default:
+          CHECK(sent == (r == root ? 0 : size));
+      }
+    }
+    if (p.collective == Collective::all_reduce) CHECK(all_ranks == 2 * (n - 1) * size);
+  }
+}
+
+TEST_CASE("messages of a ring hop: 2 channels, 4 ranks, float32") {
+  // 1 MiB: per channel 6 chunks of 128 KiB leave a rank, each as two slices of 64 KiB. 256 KiB:
+  // chunks of 32 KiB, which the least slice of 32 KiB leaves as one message and an empty one. 2.21
+  // and 2.27 split these sizes alike.
+  for (const NcclVersion version : {kNccl2_21_5, kNccl2_27_7}) {
+    for (const std::int64_t size : {1 << 20, 256 << 10}) {
+      PartitionInput p{version, Collective::all_reduce, Algorithm::ring, Protocol::simple};
+      p.ranks = 4;
+      p.channels = p.communicator_channels = 2;
+      p.count = size / 4;
+      p.threads = 544;
+      const Partition split = partition(p);
+      const RingProgram program = ring_program(p, split);
+      REQUIRE(split.parts.size() == 2);
+      for (std::uint32_t lane = 0; lane < 2; ++lane) {
+        std::vector<std::int64_t> messages;
+        for (const Primitive& primitive : primitives(program, {lane, 1})) {
+          if (primitive.out == 0) continue;
+          for (const std::int64_t bytes : slice_bytes(primitive)) messages.push_back(bytes);
+        }
+        std::vector<std::int64_t> expected;
+        for (int chunk = 0; chunk < 6; ++chunk) {
+          expected.push_back(size == 1 << 20 ? 65'536 : 32'768);
+          expected.push_back(size == 1 << 20 ? 65'536 : 0);
+        }
+        CHECK(messages == expected);
+        CHECK(program.slices(lane) == 14);  // 7 primitives of 2 slices
+      }
+    }
+  }
+}
+
+TEST_CASE("messages of a tree hop: 1 MiB of LL over 2 channels are 16 of 32 KiB on each") {
+  for (const NcclVersion version : {kNccl2_21_5, kNccl2_27_7}) {
+    PartitionInput p{version, Collective::all_reduce, Algorithm::tree, Protocol::ll};
+    p.ranks = 4;
+    p.nodes = 2;
+    p.channels = p.communicator_channels = 2;
+    p.count = 1 << 18;
+    p.threads = 512;
+    const Partition split = partition(p);
+    REQUIRE(split.parts.size() == 2);
+    for (std::uint32_t lane = 0; lane < 2; ++lane) {
+      const auto up = primitives(TreeProgram(split), TreeProgram::role(lane, 1, 1));
+      CHECK(up.size() == 16);
+      for (const Primitive& primitive : up) CHECK(primitive.chunk.count == 32'768);
+    }
+  }
+}
+
+namespace {
+
+constexpr std::size_t kRanksMax = 72;
+using Contributors = std::bitset<kRanksMax>;
+
+/// A range of the buffer that all ranks together see, and whose data has gone into it.
+struct Piece {
+  ElementRange range;
+  Contributors from;
+};
+
+/// One slice of a worker's program with its meaning: where it lies, whether the rank's own input
+/// joins, whether the result is written to the output.
+struct Act {
+  std::uint32_t in = 0, out = 0;
+  ElementRange range;
+  bool own = false, writes = false;
+};
+
+/// All workers' slices, and the FIFO queues between them.
+class Stage {
+ public:
+  Stage(int ranks, int slots)
+      : slots_(static_cast<std::size_t>(slots)), output_(static_cast<std::size_t>(ranks)) {}
+
+  std::size_t add_worker(int rank, std::vector<Act> acts) {
+    workers_.push_back({rank, std::move(acts), 0, {}, {}});
+    return workers_.size() - 1;
+  }
+  void connect(std::size_t from, std::size_t to) {
+    workers_[from].outs.push_back(queues_.size());
+    workers_[to].ins.push_back(queues_.size());
+    queues_.emplace_back();
+  }
+  /// What a rank's output holds before it begins.
+  void write(int rank, Piece piece) { output_[static_cast<std::size_t>(rank)].push_back(piece); }
+
+  /// Until nobody can go on; then everybody must be done and every queue empty.
+  void play() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Worker& worker : workers_)
+        while (step(worker)) moved = true;
+    }
+    for (const Worker& worker : workers_) REQUIRE(worker.at == worker.acts.size());
+    for (const auto& queue : queues_) REQUIRE(queue.empty());
+  }
+
+  /// The rank's output covers `whole` without gap or overlap, every element with data of `from`.
+  bool holds(int rank, ElementRange whole, const Contributors& from) const {
+    std::vector<Piece> pieces;
+    for (const Piece& piece : output_[static_cast<std::size_t>(rank)]) {
+      const std::int64_t at = piece.range.offset - whole.offset;
+      if (piece.range.count > 0 && at >= 0 && at < whole.count) pieces.push_back(piece);
+    }
+    std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.range.offset; });
+    std::int64_t next = whole.offset;
+    for (const Piece& piece : pieces) {
+      if (piece.range.offset != next || piece.from != from) return false;
+      next += piece.range.count;
+    }
+    return next == whole.offset + whole.count;
+  }
+  bool is_untouched(int rank) const { return output_[static_cast<std::size_t>(rank)].empty(); }
+
+ private:
+  struct Worker {
+    int rank;
+    std::vector<Act> acts;
+    std::size_t at;
+    std::vector<std::size_t> ins, outs;
+  };
+
+  bool step(Worker& worker) {
+    if (worker.at == worker.acts.size()) return false;
+    const Act& act = worker.acts[worker.at];
+    for (std::size_t i = 0; i < worker.ins.size(); ++i)
+      if ((act.in >> i & 1u) != 0 && queues_[worker.ins[i]].empty()) return false;
+    for (std::size_t i = 0; i < worker.outs.size(); ++i)
+      if ((act.out >> i & 1u) != 0 && queues_[worker.outs[i]].size() == slots_) return false;
+    Piece piece{act.range, {}};
+    if (act.own) piece.from.set(static_cast<std::size_t>(worker.rank));
+    for (std::size_t i = 0; i < worker.ins.size(); ++i) {
+      if ((act.in >> i & 1u) == 0) continue;
+      const Piece received = queues_[worker.ins[i]].front();
+      queues_[worker.ins[i]].pop_front();
+      if (!(received.range == act.range)) FAIL("a slice of another range");
+      if ((received.from & piece.from).any()) FAIL("data reduced twice");
+      piece.from |= received.from;
+    }
+    if (act.writes) write(worker.rank, piece);
+    for (std::size_t i = 0; i < worker.outs.size(); ++i)
+      if ((act.out >> i & 1u) != 0) queues_[worker.outs[i]].push_back(piece);
+    ++worker.at;
+    return true;
+  }
+
+  std::size_t slots_;
+  std::vector<Worker> workers_;
+  std::vector<std::deque<Piece>> queues_;
+  std::vector<std::vector<Piece>> output_;  ///< by rank
+};
+
+/// The slices of a primitive on the elements from `offset` on.
+void add_slices(std::vector<Act>& acts, const Primitive& primitive, std::int64_t offset,
+                int element_bytes, bool own, bool writes) {
+  for (const std::int64_t bytes : slice_bytes(primitive)) {
+    const ElementRange range{offset, bytes / element_bytes};
+    REQUIRE(range.count * element_bytes == bytes);
+    acts.push_back({primitive.in, primitive.out, range, own, writes});
+    offset += range.count;
+  }
+}
+
+/// Elements of a rank's share in the common buffer: of all_gather and reduce_scatter, where share k
+/// starts at k x count. NCCL counts all_gather and broadcast in bytes.
+std::int64_t scheduled_count(const PartitionInput& p, const Partition& split) {
+  return p.count * p.element_bytes / split.element_bytes;
+}
+
+bool has_shares(Collective collective) {
+  return collective == Collective::all_gather || collective == Collective::reduce_scatter;
+}
+
+/// What the worker at `position` of a ring does, from its program; chunk numbers from ring_op().
+std::vector<Act> ring_acts(const PartitionInput& p, const Partition& split,
+                           const RingProgram& program, std::uint32_t lane, std::uint32_t position,
+                           const GlobalRing& ring, std::uint32_t root_index, bool in_place) {
+  const auto ranks = static_cast<std::uint32_t>(p.ranks);
+  const std::uint32_t ops = ring_ops_per_loop(p.collective, ranks);
+  std::vector<Act> acts;
+  std::int64_t k = 0;
+  for (const Primitive& primitive : primitives(program, {lane, position})) {
+    const RingOp op = ring_op(p.collective, position, ranks, static_cast<std::uint32_t>(k % ops),
+                              root_index, in_place);
+    const ChunkLoop loop = chunk_loop(split.parts[lane], p.algorithm, p.collective, ranks, k / ops);
+    std::int64_t offset = 0;
+    if (has_shares(p.collective)) {
+      offset = ring.ranks[op.chunk] * scheduled_count(p, split) + loop.offset_elements;
+    } else {
+      offset = loop.chunk(op.chunk).offset;
+    }
+    REQUIRE(primitive.in == (receives(op.kind) ? 1 : 0));
+    REQUIRE(primitive.out == (sends(op.kind) ? 1 : 0));
+    const bool own = !receives(op.kind) || reduces(op.kind);
+    const bool writes =
+        op.kind != PrimitiveKind::send && op.kind != PrimitiveKind::recv_reduce_send;
+    add_slices(acts, primitive, offset, split.element_bytes, own, writes);
+    ++k;
+  }
+  return acts;
+}
+
+void check_ring(const PartitionInput& p, const ChannelGraph& graph, int root, bool in_place) {
+  const Partition split = partition(p);
+  std::vector<GlobalRing> rings;
+  std::vector<std::uint32_t> root_index;
+  for (const ChannelPart& part : split.parts) {
+    rings.push_back(global_ring(graph, p.nodes, part.channel, p.version));
+    root_index.push_back(static_cast<std::uint32_t>(std::ranges::find(rings.back().ranks, root) -
+                                                    rings.back().ranks.begin()));
+  }
+  const RingProgram program = ring_program(p, split, root_index, in_place);
+  const auto n = static_cast<std::size_t>(p.ranks);
+  Stage stage(p.ranks, split.shape.slices_in_flight());
+  for (std::uint32_t lane = 0; lane < rings.size(); ++lane) {
+    std::vector<std::size_t> workers;
+    for (std::uint32_t i = 0; i < n; ++i)
+      workers.push_back(stage.add_worker(
+          rings[lane].ranks[i],
+          ring_acts(p, split, program, lane, i, rings[lane], root_index[lane], in_place)));
+    for (std::size_t i = 0; i < n; ++i) stage.connect(workers[i], workers[(i + 1) % n]);
+  }
+  const std::int64_t count = scheduled_count(p, split);
+  const auto share = [&](int rank) {
+    return ElementRange{has_shares(p.collective) ? rank * count : 0, count};
+  };
+  const auto only = [](int rank) { return Contributors().set(static_cast<std::size_t>(rank)); };
+  if (in_place && p.collective == Collective::all_gather)
+    for (int r = 0; r < p.ranks; ++r) stage.write(r, {share(r), only(r)});
+  if (in_place && p.collective == Collective::broadcast)
+    stage.write(root, {share(root), only(root)});
+  stage.play();
+
+  Contributors everyone;
+  for (std::size_t r = 0; r < n; ++r) everyone.set(r);
+  for (int rank = 0; rank < p.ranks; ++rank) {
+    switch (p.collective) {
+      case Collective::all_reduce:
+      case Collective::reduce_scatter:
+        CHECK(stage.holds(rank, share(rank), everyone));
+        break;
+      case Collective::all_gather:
+        for (int other = 0; other < p.ranks; ++other)
+          CHECK(stage.holds(rank, share(other), only(other)));
+        break;
+      case Collective::broadcast:
+        CHECK(stage.holds(rank, share(rank), only(root)));
+        break;
+      default:
+        CHECK((rank == root ? stage.holds(rank, share(rank), everyone) : stage.is_untouched(rank)));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rings, played with NCCL's slots: every rank ends with what the collective promises") {
+  Random random(4);
+  for (int i = 0; i < cases(300); ++i) {
+    const int nodes = static_cast<int>(random.pick(1, 9));
+    const int gpus = static_cast<int>(random.pick(nodes == 1 ? 2 : 1, 8));
+    const PartitionInput p =
+        random_call(random, random.of(kRingCollectives), Algorithm::ring, nodes, gpus);
+    CAPTURE(i);
+    CAPTURE(to_text(p.collective));
+    CAPTURE(to_text(p.protocol));
+    CAPTURE(to_text(p.version));
+    CAPTURE(nodes);
+    CAPTURE(gpus);
+    CAPTURE(p.count);
+    check_ring(p, random_graph(random, GraphPattern::ring, gpus),
+               static_cast<int>(random.pick(0, p.ranks - 1)), random.pick(0, 1) == 1);
+  }
+}
+
+namespace {
+
+std::vector<Act> tree_acts(const TreeProgram& program, const Partition& split, std::uint32_t lane,
+                           std::uint32_t inputs, std::uint32_t outputs, bool reduces_up,
+                           bool writes) {
+  std::vector<Act> acts;
+  std::int64_t offset = split.parts[lane].offset_elements;
+  for (const Primitive& primitive : primitives(program, TreeProgram::role(lane, inputs, outputs))) {
+    add_slices(acts, primitive, offset, split.element_bytes, reduces_up, writes);
+    offset += primitive.chunk.count / split.element_bytes;
+  }
+  return acts;
+}
+
+void check_tree(const PartitionInput& p, const ChannelGraph& graph) {
+  const Partition split = partition(p);
+  const TreeProgram program(split);
+  const auto n = static_cast<std::size_t>(p.ranks);
+  Stage stage(p.ranks, split.shape.slices_in_flight());
+  for (std::uint32_t lane = 0; lane < split.parts.size(); ++lane) {
+    std::vector<std::size_t> up(n), down(n);
+    std::vector<TreeLinks> links;
+    for (int rank = 0; rank < p.ranks; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      links.push_back(tree_links(graph, p.nodes, split.parts[lane].channel, rank));
+      const auto children = static_cast<std::uint32_t>(3 - std::ranges::count(links[r].down, -1));
+      if (links[r].up < 0) {
+        up[r] = down[r] =
+            stage.add_worker(rank, tree_acts(program, split, lane, children, children, true, true));
+      } else {
+        up[r] = stage.add_worker(rank, tree_acts(program, split, lane, children, 1, true, false));
+        down[r] = stage.add_worker(rank, tree_acts(program, split, lane, 1, children, false, true));
+      }
+    }
+    for (std::size_t r = 0; r < n; ++r) {
+      for (const int below : links[r].down) {
+        if (below < 0) continue;
+        stage.connect(up[static_cast<std::size_t>(below)], up[r]);
+        stage.connect(down[r], down[static_cast<std::size_t>(below)]);
+      }
+    }
+  }
+  stage.play();
+  Contributors everyone;
+  for (std::size_t r = 0; r < n; ++r) everyone.set(r);
+  for (int rank = 0; rank < p.ranks; ++rank) CHECK(stage.holds(rank, {0, p.count}, everyone));
+}
+
+}  // namespace
+
+TEST_CASE("trees, played with NCCL's slots: every rank ends with the whole reduction") {
+  Random random(5);
+  constexpr std::array patterns = {GraphPattern::balanced_tree, GraphPattern::split_tree,
+                                   GraphPattern::tree};
+  for (int i = 0; i < cases(300); ++i) {
+    const int nodes = static_cast<int>(random.pick(1, 9));
+    const int gpus = static_cast<int>(random.pick(nodes == 1 ? 2 : 1, 8));
+    const PartitionInput p =
+        random_call(random, Collective::all_reduce, Algorithm::tree, nodes, gpus);
+    CAPTURE(i);
+    CAPTURE(to_text(p.protocol));
+    CAPTURE(to_text(p.version));
+    CAPTURE(nodes);
+    CAPTURE(gpus);
+    CAPTURE(p.count);
+    check_tree(p, random_graph(random, random.of(patterns), gpus));
+  }
+}

@@ -1,0 +1,367 @@
+// Goal: groups of sends and receives move every byte once, over the ways NCCL picks, and end.
+// Method: seeded random clusters, environments and matrices of messages against a ledger that walks
+// pairs, not blocks; closed forms for two ranks; PXN's rails.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/nccl/communicator/p2p_call.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
+#include "models/nccl/run/p2p_simulation.hpp"
+#include "tests/unit/error_text.hpp"
+#include "tests/unit/nccl/nccl_cases.hpp"
+#include "tests/unit/nccl/simulation_cases.hpp"
+#include "tests/unit/sanitized.hpp"
+
+using namespace fabricast;
+using namespace fabricast::testing;
+
+namespace {
+
+Communicator communicator_on(const Cluster& cluster, NcclVersion version,
+                             const std::vector<std::string>& environment,
+                             const Members& members = {}) {
+  CommunicatorConfig config;
+  config.version = version;
+  config.members = members;
+  for (const std::string& assignment : environment) config.environment.set(assignment);
+  return make_communicator(cluster, config);
+}
+
+using Pair = std::pair<std::uint32_t, std::uint32_t>;  ///< of blocks
+
+/// What should happen, pair by pair.
+struct Ledger {
+  std::map<std::uint32_t, std::int64_t> links;  ///< wire bytes
+  std::set<Pair> messages;
+  std::uint64_t chunks = 0;
+
+  Ledger(const P2pSchedule::Config& config) : config_(config) {
+    const P2pRules& rules = config.plan.rules;
+    const P2pRounds rounds(rules.version, config.members.node_count(),
+                           config.members.gpus_per_node(), config.plan.group_size);
+    for (int round = 0; round < rounds.count(); ++round) {
+      for (int from = 0; from < config.traffic.ranks(); ++from) {
+        const int to = rounds.send_peer(from, round);
+        if (to == kNoPeer || to == from || config.traffic.bytes(from, to) < 0) continue;
+        add(from, to, rounds.base(round, from, to));
+      }
+    }
+    std::erase_if(links, [](const auto& entry) { return entry.second == 0; });
+  }
+
+ private:
+  void add(int from, int to, int base) {
+    const P2pRules& rules = config_.plan.rules;
+    const Bytes message{config_.traffic.bytes(from, to)};
+    const bool remote =
+        from / config_.members.gpus_per_node() != to / config_.members.gpus_per_node();
+    const P2pSplit split = p2p_split(rules, message);
+    for (int i = 0; i < split.parts; ++i) {
+      const P2pPart part = p2p_part(rules, message, split, i, remote);
+      const int channels = rules.channels.channels;
+      const int channel = p2p_channel(rules.version, channels, base, i);
+      messages.insert({static_cast<std::uint32_t>(from * channels + channel),
+                       static_cast<std::uint32_t>(to * channels + channel)});
+      std::int64_t wire = 0;
+      for (std::int64_t at = 0; at == 0 || at < part.size.count; at += part.chunk.count) {
+        const Bytes chunk{std::min(part.chunk.count, part.size.count - at)};
+        wire += wire_format(part.protocol).on_wire(chunk).count;
+        ++chunks;
+      }
+      const Transport way = transport(from, to, channel, part.protocol);
+      for (const LinkId link : way.into_slots) links[index_of(link)] += wire;
+      for (const LinkId link : way.network) links[index_of(link)] += wire;
+    }
+  }
+
+  Transport transport(int from, int to, int channel, Protocol protocol) const {
+    const int gpus = config_.members.gpus_per_node();
+    const Members& members = config_.members;
+    Endpoint a{members.node(from), members.gpu(from), 0}, b{members.node(to), members.gpu(to), 0};
+    int proxy = from % gpus;
+    if (a.node != b.node) {
+      const P2pExit exit = config_.plan.nics.exit(from % gpus, to % gpus, channel);
+      proxy = exit.proxy_gpu;
+      a.nic = exit.nic;
+      b.nic = config_.plan.nics.entry(to % gpus, channel);
+    }
+    return plan_transport(config_.cluster, config_.members.gpus(), protocol, a, b,
+                          config_.transport, members.gpu(proxy));
+  }
+
+  const P2pSchedule::Config& config_;
+};
+
+std::vector<std::string> random_environment(Random& random) {
+  std::vector<std::string> out;
+  for (const char* assignment :
+       {"NCCL_PXN_DISABLE=1", "NCCL_P2P_PXN_LEVEL=1", "NCCL_P2P_PXN_LEVEL=0", "NCCL_CROSS_NIC=0",
+        "NCCL_ALLOC_P2P_NET_LL_BUFFERS=1", "NCCL_NET_SHARED_BUFFERS=0", "NCCL_NET_GDR_LEVEL=LOC",
+        "NCCL_NCHANNELS_PER_NET_PEER=4", "NCCL_P2P_NET_CHUNKSIZE=65536",
+        "NCCL_P2P_LL_THRESHOLD=100000", "NCCL_MAX_P2P_NCHANNELS=4"}) {
+    if (random.pick(0, 5) == 0) out.emplace_back(assignment);
+  }
+  return out;
+}
+
+/// Some pairs without a message, some with an empty one, most uneven.
+P2pTraffic random_traffic(Random& random, int ranks) {
+  const Bytes each{random.pick(1, 300'000)};
+  if (random.pick(0, 2) == 0) {
+    constexpr std::array kinds = {Collective::alltoall, Collective::sendrecv, Collective::gather,
+                                  Collective::scatter};
+    return {random.of(kinds), ranks, each, static_cast<int>(random.pick(0, ranks - 1))};
+  }
+  std::vector<std::int64_t> matrix;
+  const std::int64_t most = std::int64_t{1} << random.pick(4, 21);
+  for (int i = 0; i < ranks * ranks; ++i) {
+    const std::int64_t kind = random.pick(0, 9);
+    matrix.push_back(kind == 0 ? P2pTraffic::kNone : kind == 1 ? 0 : random.pick(1, most));
+  }
+  return {ranks, matrix};
+}
+
+void check_schedule(const P2pSchedule& schedule, const Ledger& ledger) {
+  std::set<Pair> sent, received;
+  std::size_t sends = 0, receives = 0;
+  ExchangeBatch batch;
+  for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+    for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
+      REQUIRE(std::max(batch.sends.size(), batch.receives.size()) <= 8);
+      for (const ExchangeLane& lane : batch.sends) sent.insert({block, lane.peer});
+      for (const ExchangeLane& lane : batch.receives) received.insert({lane.peer, block});
+      sends += batch.sends.size();
+      receives += batch.receives.size();
+    }
+  }
+  CHECK(sent == ledger.messages);
+  CHECK(received == ledger.messages);
+  CHECK(sends == ledger.messages.size());  // none twice
+  CHECK(receives == ledger.messages.size());
+}
+
+/// A preset with one GPU and NIC per node, or two GPUs of one node, that costs nothing but links.
+struct TwoRanks {
+  PartsCatalogue parts = bare_parts();
+  Cluster cluster;
+  Communicator communicator;
+
+  TwoRanks(const std::string& preset, int nodes)
+      : cluster(load_cluster({preset, nodes, ""}, parts)),
+        communicator(communicator_on(cluster, kNccl2_21_5, {}, Members::first(nodes, 2 / nodes))) {}
+
+  DecidedCall decide(std::int64_t bytes) const {
+    return decide_p2p_call(communicator, {Collective::sendrecv, bytes / 4, 4, 0});
+  }
+  std::int64_t run_ps(std::int64_t bytes) const {
+    return simulate(cluster, parts.software, decide(bytes).run).time.ps;
+  }
+  Duration latency(const std::vector<LinkId>& links) const {
+    Duration sum;
+    for (const LinkId link : links) sum += cluster.link(link).latency;
+    return sum;
+  }
+  Bandwidth slowest(const std::vector<LinkId>& links) const {
+    Bandwidth rate{INT64_MAX};
+    for (const LinkId link : links) rate = std::min(rate, cluster.link(link).rate);
+    return rate;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("any exchange: every message once, bytes conserved on every link, it ends and repeats") {
+  const PartsCatalogue parts = load_catalogue();
+  Random random(11);
+  for (int i = 0; i < cases(60); ++i) {
+    const std::string name = random.of(preset_names());
+    const int nodes = static_cast<int>(random.pick(1, 9));
+    const int nodes_all = nodes + static_cast<int>(random.pick(0, 1));
+    const Cluster cluster = load_cluster({name, nodes_all, ""}, parts);
+    const auto gpus_max = std::min<std::int64_t>(
+        static_cast<std::int64_t>(cluster.node().gpus().size()), nodes > 4 ? 4 : 8);
+    const int gpus = static_cast<int>(
+        random.pick(nodes == 1 ? std::min<std::int64_t>(2, gpus_max) : 1, gpus_max));
+    if (nodes * gpus < 2) continue;
+    const Members members(
+        random_subset(random, nodes, nodes_all),
+        random_subset(random, gpus, static_cast<int>(cluster.node().gpus().size())));
+    const std::vector<std::string> environment = random_environment(random);
+    const NcclVersion version =
+        random.of(releases_with_kernels(cluster.node().gpus().front().part.sm));
+    CAPTURE(i);
+    CAPTURE(name);
+    CAPTURE(nodes);
+    CAPTURE(gpus);
+    CAPTURE(to_text(version));
+    for (const std::string& assignment : environment) CAPTURE(assignment);
+    const Communicator communicator = communicator_on(cluster, version, environment, members);
+    const P2pPlan plan = p2p_plan(communicator);
+    const TransportRules rules = transport_rules(communicator);
+    const P2pTraffic traffic = random_traffic(random, nodes * gpus);
+    const P2pSchedule::Config config{cluster, parts.software,        members, plan, traffic,
+                                     rules,   random.pick(0, 1) == 0};
+    const Ledger ledger(config);
+    check_schedule(P2pSchedule(config), ledger);
+
+    const SimulationResult got = exchange<PlainStamp>(config);
+    std::map<std::uint32_t, std::int64_t> carried;
+    for (const LinkLoad& load : got.links) carried[index_of(load.link)] = load.carried.count;
+    CHECK(carried == ledger.links);
+    CHECK(got.slices == ledger.chunks);
+    for (const LinkLoad& load : got.links) CHECK(load.utilisation <= 1);
+    CHECK(*std::ranges::max_element(got.rank_finish) == got.time);
+
+    const SimulationResult explained = exchange<CausalStamp>(config);
+    CHECK(explained.digest == got.digest);
+    CHECK(explained.time == got.time);
+    CHECK(explained.rank_finish == got.rank_finish);
+    Duration sum;
+    for (const Duration part : explained.causes) sum += part;
+    CHECK(sum == got.time);
+  }
+}
+
+TEST_CASE("two ranks on NVLink: their bytes, one way each") {
+  const TwoRanks two("dgx-h100", 1);
+  const Transport way = plan_transport(two.cluster, Members::first(1, 2).gpus(), Protocol::simple,
+                                       {0, 0, 0}, {0, 1, 0});
+  for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{64} << 20}) {
+    const DecidedCall call = two.decide(bytes);
+    const P2pCut cut = *p2p_cut(call.run, 2, false);
+    Duration crossing;
+    for (int i = 0; i < cut.split.parts; ++i) {
+      const std::int64_t size = cut.split.size(i, {bytes}).count;
+      for (std::int64_t at = 0; at < size; at += cut.part.chunk.count) {
+        const Bytes chunk{std::min(cut.part.chunk.count, size - at)};
+        crossing += transfer_time(chunk, two.slowest(way.into_slots));
+      }
+    }
+    CHECK(two.run_ps(bytes) == (crossing + two.latency(way.into_slots)).ps);
+  }
+}
+
+TEST_CASE("two ranks over the network: clear-to-send, then data") {
+  const TwoRanks two("dgx-h100", 2);
+  const P2pNics nics = p2p_plan(two.communicator).nics;
+  const Transport way = plan_transport(two.cluster, Members::first(1, 1).gpus(), Protocol::simple,
+                                       {0, 0, nics.exit(0, 0, 0).nic}, {1, 0, nics.entry(0, 0)});
+  REQUIRE(way.into_slots.empty());
+  const Duration there = two.latency(way.network);
+  constexpr std::int64_t bytes = 4096;  // one chunk
+  // What the receiver posts and the flag of what the GPU wrote are on their way at the same time.
+  CHECK(two.run_ps(bytes) == (std::max(there, way.sender_flag) + there +
+                              transfer_time({bytes}, two.slowest(way.network)))
+                                 .ps);
+  // Large: the NIC is never idle, but for the first clear-to-send and the last way.
+  constexpr std::int64_t large = std::int64_t{256} << 20;
+  const Duration wire = transfer_time({large}, two.slowest(way.network));
+  CHECK(two.run_ps(large) >= (wire + there).ps);
+  CHECK(two.run_ps(large) <= (wire + there * 2 + microseconds(1)).ps);
+}
+
+TEST_CASE("PXN: messages take the receiver's rail") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  const auto crosses_spines = [&](const std::vector<std::string>& environment) {
+    const Communicator communicator = communicator_on(cluster, kNccl2_21_5, environment);
+    const DecidedCall call = decide_p2p_call(communicator, {Collective::alltoall, 1 << 16, 4, 0});
+    const SimulationResult got = simulate(cluster, parts.software, call.run);
+    return std::ranges::any_of(got.links, [&](const LinkLoad& load) {
+      return cluster.link_name(load.link).find("spine") != std::string::npos;
+    });
+  };
+  const auto nics = [&](const std::vector<std::string>& environment) {
+    return p2p_plan(communicator_on(cluster, kNccl2_21_5, environment)).nics;
+  };
+  const P2pNics usual = nics({}), off = nics({"NCCL_PXN_DISABLE=1"}),
+                no_cross = nics({"NCCL_PXN_DISABLE=1", "NCCL_CROSS_NIC=0"}),
+                level_0 = nics({"NCCL_P2P_PXN_LEVEL=0"});
+  for (int from = 0; from < 8; ++from) {
+    for (int to = 0; to < 8; ++to) {
+      CHECK(usual.exit(from, to, 0) == P2pExit{usual.entry(to, 0), to});
+      CHECK(off.exit(from, to, 0) == P2pExit{usual.entry(from, 0), from});
+      CHECK(no_cross.exit(from, to, 0) == P2pExit{usual.entry(to, 0), from});
+      CHECK(level_0.exit(from, to, 0) == off.exit(from, to, 0));
+    }
+  }
+  CHECK_FALSE(crosses_spines({}));
+  CHECK(crosses_spines({"NCCL_PXN_DISABLE=1"}));
+}
+
+TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  // How many receives from the other node are posted together, at least and at most.
+  const auto joint = [&](const std::vector<std::string>& environment) {
+    const Communicator communicator = communicator_on(cluster, kNccl2_21_5, environment);
+    const P2pPlan plan = p2p_plan(communicator);
+    const TransportRules rules = transport_rules(communicator);
+    const P2pTraffic traffic(Collective::alltoall, 16, {1 << 16});
+    const Members members = Members::first(2, 8);
+    const P2pSchedule schedule({cluster, parts.software, members, plan, traffic, rules, false});
+    ExchangeBatch batch;
+    std::set<std::uint32_t> out;
+    for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+      for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
+        for (const ExchangeLane& lane : batch.receives) {
+          const bool is_remote =
+              lane.peer / (schedule.blocks() / 2) != block / (schedule.blocks() / 2);
+          if (is_remote) out.insert(lane.joint);
+          if (!is_remote) CHECK(lane.joint == 1);
+        }
+      }
+    }
+    return out;
+  };
+  CHECK(joint({}) == std::set<std::uint32_t>{8});
+  CHECK(joint({"NCCL_PXN_DISABLE=1"}) == std::set<std::uint32_t>{1});
+  CHECK(joint({"NCCL_NET=Socket"}) == std::set<std::uint32_t>{1});
+}
+
+TEST_CASE("chunks of next to nothing are refused") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  const auto error = [&](const char* chunk) {
+    return error_text([&] { p2p_plan(communicator_on(cluster, kNccl2_21_5, {chunk})); });
+  };
+  CHECK(error("NCCL_P2P_NET_CHUNKSIZE=0").starts_with("sends and receives in chunks of 0 bytes"));
+  CHECK(error("NCCL_P2P_NET_CHUNKSIZE=511").starts_with("sends and receives in chunks of 511"));
+  CHECK(p2p_plan(communicator_on(cluster, kNccl2_21_5, {"NCCL_P2P_NET_CHUNKSIZE=512"}))
+            .rules.channels.chunk.count == 512);
+}
+
+TEST_CASE("gather fills the root's ports, scatter empties them; sendrecv loads all alike") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
+  const Communicator communicator = communicator_on(cluster, kNccl2_21_5, {});
+  const auto carried = [&](Collective collective, int root) {
+    const std::int64_t count = 1 << 20;
+    const DecidedCall call = decide_p2p_call(communicator, {collective, count, 4, root});
+    std::map<std::string, std::int64_t> out;
+    for (const LinkLoad& load : simulate(cluster, parts.software, call.run).links)
+      out[cluster.link_name(load.link)] = load.carried.count / (count * 4);
+    return out;
+  };
+  const auto gathered = carried(Collective::gather, 3);
+  const auto scattered = carried(Collective::scatter, 5);
+  const auto shifted = carried(Collective::sendrecv, 0);
+  const auto of = [](const std::map<std::string, std::int64_t>& links, const std::string& part) {
+    for (const auto& [name, messages] : links)
+      if (name.find(part) != std::string::npos) return messages;
+    return std::int64_t{0};
+  };
+  CHECK(of(gathered, "-> gpu3") == 7);
+  CHECK(of(gathered, "gpu0 ->") == 1);
+  CHECK(of(scattered, "gpu5 ->") == 7);
+  CHECK(of(scattered, "-> gpu0") == 1);
+  CHECK(shifted.size() == 16);
+  for (const auto& [name, messages] : shifted) CHECK(messages == 1);
+}

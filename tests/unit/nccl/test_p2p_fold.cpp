@@ -1,0 +1,146 @@
+// Goal: sends and receives of which equal nodes are simulated once are the full run, and numbers
+// per block leave equal blocks equal. Method: as test_fold.cpp, with calls that NCCL decided in
+// seeded random environments.
+
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
+#include "tests/unit/nccl/fold_cases.hpp"
+#include "tests/unit/sanitized.hpp"
+
+using namespace fabricast;
+using namespace fabricast::testing;
+
+namespace {
+
+Communicator communicator_of(const Cluster& cluster, const Members& members, NcclVersion version,
+                             const std::vector<std::string>& environment) {
+  CommunicatorConfig config;
+  config.version = version;
+  config.members = members;
+  for (const std::string& assignment : environment) config.environment.set(assignment);
+  return make_communicator(cluster, config);
+}
+
+std::vector<std::string> random_environment(Random& random) {
+  std::vector<std::string> out = {"NCCL_MAX_P2P_NCHANNELS=" + std::to_string(random.pick(1, 4))};
+  for (const char* assignment :
+       {"NCCL_PXN_DISABLE=1", "NCCL_P2P_PXN_LEVEL=1", "NCCL_ALLOC_P2P_NET_LL_BUFFERS=1",
+        "NCCL_NET_SHARED_BUFFERS=0", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_NCHANNELS_PER_NET_PEER=4",
+        "NCCL_P2P_NET_CHUNKSIZE=65536", "NCCL_P2P_LL_THRESHOLD=100000"}) {
+    if (random.pick(0, 5) == 0) out.emplace_back(assignment);
+  }
+  return out;
+}
+
+Drawn random_exchange(Random& random, const PartsCatalogue& parts) {
+  const NodeGraph& node =
+      node_of(random.of(std::array{"dgx-h100", "dgx-a100", "gb200-nvl72", "pcie-2gpu"}), parts);
+  const int nodes = static_cast<int>(random.of(std::array{2, 3, 4, 4, 6, 8, 9}));
+  Cluster cluster(
+      node, nodes,
+      random.pick(0, 3) == 0 ? default_fabric(node, parts) : random_fabric(random, node, parts));
+  const auto all_gpus = static_cast<std::int64_t>(node.gpus().size());
+  const int gpus = static_cast<int>(random.pick(1, std::min<std::int64_t>(all_gpus, 3)));
+  const Members members = random_members(random, nodes, static_cast<int>(all_gpus), gpus);
+  const Communicator communicator =
+      communicator_of(cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)),
+                      random_environment(random));
+  Call call;
+  call.collective = random.pick(0, 3) == 0 ? Collective::sendrecv : Collective::alltoall;
+  call.count = random.pick(1, random.pick(0, 1) == 0 ? 2'000 : 150'000);
+  CollectiveRun run = decide_call(communicator, call).run;
+  run.in_place = random.pick(0, 1) == 0;
+  return {std::move(cluster), std::move(run)};
+}
+
+}  // namespace
+
+TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") {
+  const PartsCatalogue parts = load_catalogue();
+  Random random(21);
+  constexpr int kRuns = cases(150);
+  int folded = 0;
+  for (int tried = 0; folded < kRuns && tried < 1'000; ++tried) {
+    const Drawn drawn = random_exchange(random, parts);
+    const CollectiveRun& run = drawn.run;
+    const Fold fold = find_fold(drawn.cluster, run);
+    if (fold.copies == 1) {
+      CHECK(!fold.why_not.empty());
+      continue;
+    }
+    ++folded;
+    CAPTURE(tried);
+    CAPTURE(drawn.cluster.node().name());
+    CAPTURE(drawn.cluster.fabric_summary());
+    CAPTURE(to_text(run.collective));
+    CAPTURE(to_text(run.version));
+    CAPTURE(run.count);
+    CAPTURE(run.members.node_count());
+    CAPTURE(fold.nodes);
+    const bool explain = folded % 4 == 0;
+    const SimulationResult full =
+        simulate(drawn.cluster, parts.software, run, options(false, false, explain));
+    const SimulationResult got =
+        simulate(drawn.cluster, parts.software, run, options(true, false, explain));
+    check_equal(got, full);
+    CHECK(got.causes == full.causes);
+    CHECK(got.nodes_simulated == fold.nodes);
+    CHECK(full.nodes_simulated == run.members.node_count());
+    CHECK(got.events_skipped == got.events - got.events / static_cast<unsigned>(fold.copies));
+    check_links(drawn, got, full);
+    // All copies of a rank end at the same time.
+    const auto period = static_cast<std::size_t>(fold.nodes) *
+                        static_cast<std::size_t>(run.members.gpus_per_node());
+    for (std::size_t rank = period; rank < full.rank_finish.size(); ++rank)
+      CHECK(full.rank_finish[rank] == full.rank_finish[rank - period]);
+  }
+  CHECK(folded == kRuns);
+}
+
+TEST_CASE("an exchange that is unlike in one place is not folded, and says why") {
+  const PartsCatalogue parts = load_catalogue();
+  const NodeGraph& node = node_of("dgx-h100", parts);
+  FabricConfig leaves_of_two = default_fabric(node, parts);
+  leaves_of_two.leaf_down = 2;
+  const auto refused = [&](int nodes, const FabricConfig& fabric, const Members& members,
+                           Collective collective, const std::vector<std::string>& environment,
+                           const std::string& why, bool slow_link = false) {
+    Cluster cluster(node, nodes, fabric);
+    const Communicator communicator = communicator_of(cluster, members, kNccl2_27_7, environment);
+    CollectiveRun run = decide_call(communicator, {collective, 20'000, 4, 1}).run;
+    if (slow_link) {
+      const LinkId link = cluster.first_fabric_link();
+      cluster.set_rate(link, {cluster.link(link).rate.bytes_per_s / 2});
+    }
+    CAPTURE(why);
+    const Fold fold = find_fold(cluster, run);
+    CHECK(fold.copies == 1);
+    CHECK(fold.why_not == why);
+    const SimulationResult full = simulate(cluster, parts.software, run, options(false)),
+                           got = simulate(cluster, parts.software, run, options(true));
+    check_equal(got, full);
+    CHECK(got.digest == full.digest);
+    CHECK(got.why_not_folded == why);
+  };
+  const FabricConfig usual = default_fabric(node, parts);
+  const Members four = Members::first(4, 2);
+  refused(4, usual, four, Collective::gather, {}, "the root is unlike other ranks");
+  refused(4, usual, four, Collective::scatter, {}, "the root is unlike other ranks");
+  refused(1, usual, Members::first(1, 4), Collective::alltoall, {}, "there is one node");
+  refused(4, usual, four, Collective::alltoall, {}, "a link has a rate of its own", true);
+  // The destination's NIC is on another rail: that way crosses a spine, which follows from the
+  // port.
+  refused(4, usual, four, Collective::alltoall, {"NCCL_PXN_DISABLE=1"},
+          "nodes of one leaf use different spines");
+  refused(3, leaves_of_two, Members::first(3, 2), Collective::alltoall, {},
+          "nodes of one leaf are not in equal places: it holds 2");
+  refused(5, usual, {{0, 1, 2, 4}, {0, 1}}, Collective::alltoall, {},
+          "the nodes are not spread evenly");
+  FabricConfig racks = leaves_of_two;
+  racks.nodes_per_rack = 1;
+  racks.racks.pitch_metres = 1;
+  // The spines stand between the second and the third leaf.
+  const Members eight = Members::first(8, 2);
+  refused(8, racks, eight, Collective::alltoall, {}, "cables differ in length");
+  refused(8, racks, eight, Collective::sendrecv, {}, "cables differ in length");
+}

@@ -1,0 +1,128 @@
+// Inference: closed forms of bytes, and what must grow with what.
+#include <doctest/doctest.h>
+
+#include "models/io/topologies/load.hpp"
+#include "models/studies/training/serve.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+struct ServeSite {
+  PartsCatalogue parts = load_catalogue();
+  Cluster cluster = load_cluster({"dgx-a100", 1, ""}, parts);
+  CollectiveTimes times{cluster, parts.software, {}};
+};
+
+ServeSetup llama(const char* model, int tensor, int batch) {
+  ServeSetup out;
+  out.model = load_transformer(model);
+  out.gpu = load_compute().at("A100_SXM4_80");
+  out.precision = Precision::fp16;
+  out.tensor = tensor;
+  out.batch = batch;
+  out.prompt = 2048;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("serve: bytes of weights and of keys and values") {
+  // Llama-2-70B: 327 680 bytes per token, 137.95 GB of weights.
+  const ServeMemory memory = serve_memory(llama("llama-2-70b", 1, 1), 1000);
+  CHECK(memory.cache == 327'680'000.0);
+  CHECK(memory.weights == doctest::Approx(137.95e9).epsilon(0.001));
+  CHECK(serve_memory(llama("llama-2-70b", 4, 1), 1000).cache == 327'680'000.0 / 4);
+}
+
+TEST_CASE("serve: a token reads all weights, more requests and more context cost more") {
+  ServeSite site;
+  const ServeSetup one = llama("llama-2-7b", 1, 1);
+  const double token = decode_time(one, 1, site.times).total();
+  // 13.5 GB at 2.04 TB/s are 6.6 ms; LMDeploy takes 9 to 10 ms.
+  CHECK(token > 6.6e-3);
+  CHECK(token < 11e-3);
+  const ServeSetup many = llama("llama-2-7b", 1, 64);
+  CHECK(decode_time(many, 1, site.times).total() > token);
+  CHECK(decode_time(many, 2000, site.times).total() > decode_time(many, 1, site.times).total());
+  CHECK(prefill_time(one, site.times).total() > 2048 * 2 * 6.6e9 / 312e12);
+}
+
+TEST_CASE("serve: TP trades reads for all-reduces, PP does not shorten a token") {
+  ServeSite site;
+  const ServeTime one = decode_time(llama("llama-2-70b", 1, 8), 100, site.times);
+  const ServeTime four = decode_time(llama("llama-2-70b", 4, 8), 100, site.times);
+  CHECK(one.tensor == 0);
+  CHECK(four.tensor > 0);
+  CHECK(four.total() < one.total());
+  ServeSetup staged = llama("llama-2-70b", 4, 8);
+  staged.pipeline = 2;
+  const ServeTime pipe = decode_time(staged, 100, site.times);
+  CHECK(pipe.total() == doctest::Approx(four.total() + pipe.pipeline));
+}
+
+TEST_CASE("serve: EP splits requests and experts, and adds all-to-alls") {
+  ServeSite site;
+  ServeSetup one = llama("mixtral-8x7b", 1, 64);
+  ServeSetup eight = one;
+  eight.expert = 8;
+  CHECK(eight.local_batch() == 8);
+  const ServeMemory whole = serve_memory(one, 1000), split = serve_memory(eight, 1000);
+  CHECK(split.cache == whole.cache / 8);
+  CHECK(split.weights < whole.weights / 4);
+  const ServeTime a = decode_time(one, 1000, site.times);
+  const ServeTime b = decode_time(eight, 1000, site.times);
+  CHECK(a.expert == 0);
+  CHECK(b.expert > 0);
+  // Keys and values of an eighth of the requests, and one of eight experts.
+  CHECK(b.attention == doctest::Approx(a.attention / 8).epsilon(0.2));
+  CHECK(b.gemm < a.gemm / 3);
+}
+
+TEST_CASE("serve: requests that do not fit wait") {
+  ServeConfig config;
+  config.site.model = load_transformer("llama-2-13b");
+  config.site.topology = "dgx-a100";
+  config.site.layout.precision = Precision::fp16;
+  config.batch = 64;
+  config.prompt = 2048;
+  config.output = 2048;
+  // 26 GB of weights and 3.4 GB of keys and values each, of 85 GB.
+  const ServeResult many = run_serve(config, load_catalogue());
+  CHECK_FALSE(many.fits);
+  CHECK(many.at_once == 16);
+  config.batch = 16;
+  const ServeResult few = run_serve(config, load_catalogue());
+  CHECK(few.fits);
+  CHECK(many.decode.total() == few.decode.total());
+  CHECK(many.request() - many.prefill.total() ==
+        doctest::Approx(4 * (few.request() - few.prefill.total())));
+  CHECK(serve_text(many).find(": does not fit; tokens are those of 16 requests at a time\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("serve: prompts of a batch fill the stages of a pipeline") {
+  ServeSite site;
+  ServeSetup whole = llama("llama-2-13b", 1, 15);
+  ServeSetup staged = whole;
+  staged.pipeline = 4;
+  // 15 prompts through 4 stages: 18 times a quarter of one.
+  const ServeTime a = prefill_time(whole, site.times), b = prefill_time(staged, site.times);
+  CHECK(b.gemm == doctest::Approx(a.gemm * 18 / 60));
+  CHECK(b.pipeline > 0);
+}
+
+TEST_CASE("serve: mistakes in its file") {
+  const std::string good =
+      "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nnodes: 1\nprecision: bf16\n"
+      "parallel: {tp: 8}\nbatch: 8\nprompt: 128\noutput: 128\n";
+  const ServeConfig config = parse_serve(good, "s.yaml");
+  CHECK(run_serve(config, load_catalogue()).fits);
+  CHECK(error_text([&] { parse_serve(good + "outputs: 1\n", "s.yaml"); }) ==
+        "s.yaml:10: unknown key \"outputs\"\nhint: did you mean \"output\"?");
+  ServeConfig large = config;
+  large.pipeline = 2;
+  CHECK(error_text([&] { run_serve(large, load_catalogue()); }) ==
+        "TP 8 x EP 1 x PP 2 = 16 GPUs of 8\nhint: say more nodes");
+}
