@@ -19,11 +19,12 @@ HERE = Path(__file__).resolve().parent
 CSV_HEADER = ["collective", "size_bytes", "nodes", "ranks", "algorithm", "protocol", "nchannels",
               "nchannels_tuner", "nthreads", "time_us", "algbw_GBps", "busbw_GBps", "lower_us",
               "upper_us", "completes"]
+PROGRAM = Path(sys.argv[1]).resolve()
 SMALL = "bench --topology dgx-h100 --sizes 1MiB"
 
 
 def run(arguments, **options):
-    return subprocess.run([sys.argv[1], *shlex.split(arguments)], cwd=HERE / "files", text=True,
+    return subprocess.run([PROGRAM, *shlex.split(arguments)], cwd=HERE / "files", text=True,
                           **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
 
 
