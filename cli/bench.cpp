@@ -150,13 +150,13 @@ void add_bench(CLI::App& app, Action& action) {
       ->add_option("--routing", options->routing,
                    "static, ecmp, adaptive or spray; default: the fabric's")
       ->check(one_of(kRoutingWords.list()));
-  command->add_option("--seed", options->seed, "of hashes and lots")
+  command->add_option("--seed", options->seed, "of ECMP hashes and packet spraying")
       ->check(whole_number(0, 1 << 30))
       ->capture_default_str();
   command
       ->add_option(
           "--background", options->background,
-          "others' bytes: \"uplinks 40%\", \"leaf0.0 -> spine3 40% sl 1\"; may be repeated")
+          "traffic of other jobs: \"uplinks 40%\", \"leaf0.0 -> spine3 40% sl 1\"; may be repeated")
       ->expected(1)
       ->take_all();
   add_sharp_option(*command, options->sharp);

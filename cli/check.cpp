@@ -40,17 +40,13 @@ std::vector<RuleOverrides> overrides(const CheckOptions& options, const CLI::App
     JobOptions job = options.job;
     if (!release.empty()) job.nccl = release;
     RuleOverrides& one = out.emplace_back();
-    one.topology = options.topology;
-    one.fabric = options.fabric;
+    static_cast<Job&>(one) = job.job(options.topology, options.fabric, options.sharp);
     one.nodes = job.node_counts();
-    one.gpus_per_node = job.gpus_per_node;
-    one.sharp = options.sharp;
-    if (given(command, "--nccl")) one.version = job.version();
+    one.has_version = given(command, "--nccl");
     for (const RuleOverrides& other : out) {
       if (&other != &one && other.version == one.version)
         throw Error(Place{{}, 0, "--nccl"}, fmt::format("{} is asked for twice", release));
     }
-    one.environment = job.environment();
   }
   return out;
 }
@@ -90,7 +86,7 @@ class Stopwatch {
 
 RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked) {
   RulesRun out;
-  if (asked.version) out.release = to_text(*asked.version);
+  if (asked.has_version) out.release = to_text(asked.version);
   RuleFile file = load_rules(options.rules, asked);
   keep(options.only, file);
   const PartsCatalogue parts =

@@ -46,8 +46,8 @@ struct LargePageAllocator {
   static constexpr std::size_t kPage = std::size_t{2} << 20, kLeast = 2 * kPage;
 };
 
-/// What a machine has one of for each of its parts.
+/// std::vector on pages of 2 MiB: for arrays that are read in no order.
 template <class T>
-using Table = std::vector<T, LargePageAllocator<T>>;
+using HugePageVector = std::vector<T, LargePageAllocator<T>>;
 
 }  // namespace fabricast

@@ -70,7 +70,7 @@ class LinkServers {
 
   std::size_t size() const { return links_.size(); }
   std::size_t memory_bytes() const { return links_.capacity() * sizeof(Link); }
-  const Table<Link>& all() const { return links_; }
+  const HugePageVector<Link>& all() const { return links_; }
   Link& operator[](std::uint32_t id) { return links_[id]; }
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
 
@@ -118,7 +118,7 @@ class LinkServers {
     }
   };
 
-  Table<Link> links_;
+  HugePageVector<Link> links_;
   std::vector<Kind> kinds_;
 };
 

@@ -121,8 +121,8 @@ class Machine {
   virtual std::uint32_t add_relay_class(const RelayClass& relay_class) = 0;
   virtual std::uint32_t add_worker(std::uint32_t worker_class, const Program& program,
                                    Role role) = 0;
-  /// It stands for so many relays that do the same at the same time on this thread. REQUIRES: its
-  /// connections share, if several.
+  /// Represents `copies` identical relays: each post occupies the thread `copies` times. REQUIRES:
+  /// its connections share, if there are several copies.
   virtual std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                                   std::uint32_t copies) = 0;
   /// A worker's inputs and outputs are numbered in the order of these calls, from 0. A relay has

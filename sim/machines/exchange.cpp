@@ -72,8 +72,8 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 /// Counts chunks, and finds the links that bytes reach with different lead times: latency between
 /// the event that books the link and the arrival. Booking one on arrival can make leads further on
 /// differ, so it goes round until nothing changes; within a round the order of ways counts for
-/// nothing. `joins`: links that are booked so anyway. What is lost reaches the links that follow
-/// far later than what is not.
+/// nothing. `joins`: links that are booked so anyway. A retransmitted message arrives
+/// late, so links behind a failing one are booked on arrival, too.
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   joins_ = std::move(joins);
@@ -341,7 +341,7 @@ void Exchange<Stamp>::acknowledged(std::uint32_t number, Stamp at) {
 }
 
 template <class Stamp>
-void Exchange<Stamp>::arm(std::uint32_t number, Part part, Stamp at) {
+void Exchange<Stamp>::schedule(std::uint32_t number, Part part, Stamp at) {
   queue_.push({std::max(at.ps, queue_.now().ps)},
               first_actor_ + first_part_ + number * kParts + static_cast<std::uint32_t>(part));
 }
@@ -354,7 +354,7 @@ void Exchange<Stamp>::arm_sender(std::uint32_t id) {
     return;
   m.sender_armed = true;
   const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
-  arm(m.sending, Part::sender, now(start).plus(m.send_overhead, Cause::latency));
+  schedule(m.sending, Part::sender, now(start).plus(m.send_overhead, Cause::latency));
 }
 
 template <class Stamp>
@@ -392,8 +392,8 @@ void Exchange<Stamp>::arm_relay(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.relay_armed || m.queued == m.filled || m.queued == m.allowed) return;
   m.relay_armed = true;
-  arm(m.sending, Part::relay,
-      later(m.near[m.queued % m.near_slots], m.far[m.queued % m.far_slots]));
+  schedule(m.sending, Part::relay,
+           later(m.near[m.queued % m.near_slots], m.far[m.queued % m.far_slots]));
 }
 
 template <class Stamp>
@@ -410,7 +410,7 @@ void Exchange<Stamp>::arm_poster(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.poster_armed || m.requested == m.chunks || m.requested - m.received == m.far_slots) return;
   m.poster_armed = true;
-  arm(m.receiving, Part::poster, m.far[m.requested % m.far_slots]);
+  schedule(m.receiving, Part::poster, m.far[m.requested % m.far_slots]);
 }
 
 template <class Stamp>
@@ -518,7 +518,7 @@ void Exchange<Stamp>::travel(Flight flight) {
     if (flight.hop != start && joins_at(hops, flight.hop, next)) {
       const std::uint32_t number = flights_.take(m.from);
       flights_[number] = flight;
-      return arm(number, Part::flight, flight.first);
+      return schedule(number, Part::flight, flight.first);
     }
     const Stamp first = flight.first, last = flight.last;
     for (; flight.hop != next; ++flight.hop) {

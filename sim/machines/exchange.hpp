@@ -241,7 +241,7 @@ class Exchange final : public Guest<Stamp> {
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
   void lane_done(std::uint32_t block, Stamp at);
   void acknowledged(std::uint32_t block, Stamp at);
-  void arm(std::uint32_t number, Part part, Stamp at);
+  void schedule(std::uint32_t number, Part part, Stamp at);
   void arm_sender(std::uint32_t id);
   void arm_relay(std::uint32_t id);
   void arm_poster(std::uint32_t id);

@@ -130,7 +130,7 @@ void Executor<Stamp>::seal() {
     return connections_[a].to < connections_[b].to;
   });
   std::vector<std::uint32_t> place(order.size());
-  Table<Connection> sorted;
+  HugePageVector<Connection> sorted;
   sorted.reserve(order.size());
   std::uint32_t far_slots = 0, payloads = 0;
   for (const std::uint32_t old : order) {
@@ -214,7 +214,7 @@ bool Executor<Stamp>::joins_at(const std::vector<bool>& joins, std::uint32_t hop
                      [&](std::uint32_t link) { return joins[link & kLinkBits]; });
 }
 
-/// What is lost reaches the links that follow far later than what is not.
+/// A retransmitted slice arrives late, so links behind a failing one cannot be booked ahead.
 template <class Stamp>
 void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
   for (const Connection& connection : connections_) {
@@ -398,7 +398,7 @@ const Stamp* Executor<Stamp>::ready(const Worker& worker) {
 }
 
 template <class Stamp>
-void Executor<Stamp>::arm(std::uint32_t id) {
+void Executor<Stamp>::schedule(std::uint32_t id) {
   const Worker& worker = workers_[id];
   const Stamp* const at = worker.single ? ready<true>(worker) : ready<false>(worker);
   if (at != nullptr) queue_.push({std::max(at->ps, queue_.now().ps)}, id);
@@ -410,7 +410,7 @@ void Executor<Stamp>::drain(Connection& connection, Stamp at) {
   if (++connection.next_drain == connection.slots) connection.next_drain = 0;
   --connection.in_flight;
   --connection.full;
-  if (connection.sender_waits) arm(connection.from);
+  if (connection.sender_waits) schedule(connection.from);
 }
 
 /// Frees the slot that has been in use longest; the receiver has drained it before.
@@ -420,7 +420,7 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   oldest -= connection.in_flight;
   slot(connection, oldest < connection.slots ? oldest : oldest - connection.slots) = at;
   --connection.in_flight;
-  if (connection.sender_waits) arm(connection.from);
+  if (connection.sender_waits) schedule(connection.from);
 }
 
 template <class Stamp>
@@ -558,7 +558,7 @@ void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, 
   if constexpr (Stamp::kObserved) observer_->arrives(id_of(connection), slot_number, {last.ps});
   slot(connection, slot_number) = last.plus(kind.sync, Cause::latency);
   ++connection.full;
-  if (connection.receiver_waits) arm(connection.to);
+  if (connection.receiver_waits) schedule(connection.to);
   if (!connection.from_relay) return;
   Connection& input = connections_[workers_[connection.from].first_in];
   release(input, last.plus(kind.ack + connection_kinds_[input.kind].credit, Cause::slots));
@@ -641,7 +641,7 @@ void Executor<Stamp>::arrived(std::uint32_t way, Instant at) {
 }
 
 template <class Stamp>
-void Executor<Stamp>::price(Cost& cost, const WorkerClass& kind, std::int64_t payload) {
+void Executor<Stamp>::look_up_cost(Cost& cost, const WorkerClass& kind, std::int64_t payload) {
   const bool copies = kind.copy_rate.bytes_per_s > 0;
   cost.bytes = payload;
   const std::int64_t copied = std::max<std::int64_t>(0, payload - kind.first_pass.count);
@@ -650,7 +650,7 @@ void Executor<Stamp>::price(Cost& cost, const WorkerClass& kind, std::int64_t pa
 }
 
 template <class Stamp>
-void Executor<Stamp>::price(Cost& cost, const RelayClass& kind, std::int64_t payload) {
+void Executor<Stamp>::look_up_cost(Cost& cost, const RelayClass& kind, std::int64_t payload) {
   cost.bytes = payload;
   cost.wire = kind.wire.on_wire({payload});
   cost.busy = kind.cost.busy(cost.wire);
@@ -664,7 +664,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   worker.left -= payload;
   --worker.slices_left;
   Cost& cost = worker_costs_[worker.kind].entry(payload);
-  if (cost.bytes != payload) price(cost, worker_classes_[worker.kind], payload);
+  if (cost.bytes != payload) look_up_cost(cost, worker_classes_[worker.kind], payload);
   const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   [[maybe_unused]] ObservedSlice seen;
@@ -702,7 +702,7 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
   Cost& cost = relay_costs_[relay.kind].entry(payload);
-  if (cost.bytes != payload) price(cost, relay_classes_[relay.kind], payload);
+  if (cost.bytes != payload) look_up_cost(cost, relay_classes_[relay.kind], payload);
   const Post its{id, take_slot(output), start, cost};
   if (connection_kinds_[output.kind].shares) {
     posts_.push_back(its);
@@ -749,7 +749,7 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
     act_worker<false>(worker, start);
   }
   if (!worker.done) {
-    arm(id);
+    schedule(id);
   } else if (!gates_.empty()) {
     ended(id);
   }
@@ -877,9 +877,9 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
       worker.done = true;
       continue;
     }
-    if (!worker.waits) arm(id);
+    if (!worker.waits) schedule(id);
   }
-  if (guest_ != nullptr) welcome();
+  if (guest_ != nullptr) start_guest();
   if (!gates_.empty()) open_gates();
   pause({});
   for (;;) {
@@ -889,7 +889,7 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
     if constexpr (Stamp::kRepeats) {
       if (actor != watched_) continue;
       while (!queue_.between_instants()) step(progress);
-      look();
+      try_jump();
     }
   }
   std::string waiting = stuck();
@@ -950,7 +950,7 @@ void Executor<Stamp>::shut_gates() {
 }
 
 template <class Stamp>
-void Executor<Stamp>::welcome() {
+void Executor<Stamp>::start_guest() {
   std::vector<bool> shared(links_.size());
   for (const Connection& connection : connections_) {
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
@@ -995,7 +995,7 @@ void Executor<Stamp>::open(std::uint32_t number) {
   for (const std::uint32_t id : gate.spec.waiters.workers) {
     Worker& worker = workers_[id];
     worker.free = at;
-    worker.done ? ended(id) : arm(id);
+    worker.done ? ended(id) : schedule(id);
   }
   for (const std::uint32_t party : gate.spec.waiters.guests) guest_->start(party, at);
 }

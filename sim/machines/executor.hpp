@@ -10,7 +10,7 @@
 // busy_until), and bytes pass cut-through. Of several that come in one round of an instant
 // the sender with the least number goes first, or, where their connections share, none of them
 // (sharing.cpp). Where ways of different latency join, a link is booked when the
-// first byte comes, by an event that counts for nobody; elsewhere links are booked ahead when the
+// first byte comes, by an event that events() leaves out; elsewhere links are booked ahead when the
 // slice starts. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
 // and an input slot is free again at the sender one credit latency after the worker's end. A
@@ -129,7 +129,7 @@ class Executor final : public Machine {
   bool all_outputs(const Worker& worker, Visit visit);
   template <bool kSingle>
   Duration overhead(const Worker& worker);
-  void arm(std::uint32_t id);
+  void schedule(std::uint32_t id);
   void act(std::uint32_t id, Instant now);
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
@@ -145,7 +145,7 @@ class Executor final : public Machine {
   struct Leg;
   struct Piece;
   struct Share;
-  struct Behind;
+  struct CrossingPiece;
   std::vector<bool> joints() const;
   void lay_legs();
   bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
@@ -173,8 +173,8 @@ class Executor final : public Machine {
   void settle_posts();
   [[gnu::always_inline]] inline void settle_pieces();
   [[gnu::always_inline]] inline bool settle_step();
-  [[gnu::always_inline]] inline bool come(const Piece& piece);
-  [[gnu::always_inline]] inline void go(Behind& behind);
+  [[gnu::always_inline]] inline bool request_links(const Piece& piece);
+  [[gnu::always_inline]] inline void cross_next_links(CrossingPiece& behind);
   [[gnu::always_inline]] inline void start_round();
   [[gnu::always_inline]] inline void add_claim(std::uint32_t id, std::uint32_t& share_of_link,
                                                std::uint32_t who, Stamp head, Duration occupied,
@@ -207,7 +207,7 @@ class Executor final : public Machine {
   // Fast-forward; see fast_forward.cpp.
   struct State;
   void watch_somebody();
-  void look();
+  void try_jump();
   struct Kept;
   void save(Kept& kept, std::uint64_t print);
   Instant floor() const;
@@ -217,7 +217,7 @@ class Executor final : public Machine {
   std::uint64_t periods_ahead(const State& was) const;
   void jump(const State& was, std::uint64_t periods);
   void shut_gates();
-  void welcome();
+  void start_guest();
   void open_gates();
   [[gnu::noinline]] void ended(std::uint32_t worker);
   void ended(std::uint32_t gate, Stamp at);
@@ -227,8 +227,10 @@ class Executor final : public Machine {
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
   // many of them have in common stands once in tables that stay in the nearest cache.
 
-  [[gnu::noinline]] static void price(Cost& cost, const WorkerClass& kind, std::int64_t payload);
-  [[gnu::noinline]] static void price(Cost& cost, const RelayClass& kind, std::int64_t payload);
+  [[gnu::noinline]] static void look_up_cost(Cost& cost, const WorkerClass& kind,
+                                             std::int64_t payload);
+  [[gnu::noinline]] static void look_up_cost(Cost& cost, const RelayClass& kind,
+                                             std::int64_t payload);
 
   static constexpr std::uint32_t kNearSlots = 4;
   /// Workers whose state no near cache holds: then it pays to ask for it ahead of time.
@@ -255,7 +257,7 @@ class Executor final : public Machine {
     bool wide = false;
   };
   /// Of a piece, behind the links of one step.
-  struct Behind {
+  struct CrossingPiece {
     std::uint32_t piece = 0;
     Stamp first, last;
   };
@@ -273,7 +275,7 @@ class Executor final : public Machine {
     std::int64_t total = 0;  ///< ps
   };
   struct Claim {
-    std::uint32_t who = 0;  ///< in behind_
+    std::uint32_t who = 0;  ///< in crossing_
     std::uint32_t share = 0;
     std::int64_t occupied = 0;  ///< ps, of each
     std::int64_t times = 1;     ///< so many come together
@@ -355,13 +357,13 @@ class Executor final : public Machine {
     Instant now, floor;  ///< nothing that happens from now on asks for a time before the floor
     std::uint64_t events = 0;
     std::uint64_t fingerprint = 0;
-    Table<Worker> workers;
-    Table<Connection> connections;
-    Table<Stamp> far_slots;
-    Table<std::int64_t> slot_payload;
-    Table<Leg> legs;
-    Table<Flight> flights;
-    Table<typename LinkServers<Stamp>::Link> links;
+    HugePageVector<Worker> workers;
+    HugePageVector<Connection> connections;
+    HugePageVector<Stamp> far_slots;
+    HugePageVector<std::int64_t> slot_payload;
+    HugePageVector<Leg> legs;
+    HugePageVector<Flight> flights;
+    HugePageVector<typename LinkServers<Stamp>::Link> links;
     std::vector<Thread> threads;
   };
 
@@ -371,16 +373,17 @@ class Executor final : public Machine {
     std::uint64_t looks = 0, looks_max = 0, comparisons = 0;
   };
 
-  Table<Worker> workers_;
-  Table<Connection> connections_;         ///< sorted by receiver: a worker's inputs are neighbours
-  Table<std::uint32_t> out_connections_;  ///< of workers with several
-  Table<Stamp> far_slots_;
-  Table<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
-  Table<std::uint32_t> hops_;
-  std::vector<std::uint8_t> times_;  ///< by hop: its link is crossed so many times at once
-  Table<Leg> legs_;                  ///< leg i is actor workers_.size() + i
-  Table<std::uint32_t> first_leg_;   ///< by connection; empty when there are no legs
-  Table<Flight> flights_;            ///< of all legs: few are on their way, and share few places
+  HugePageVector<Worker> workers_;
+  HugePageVector<Connection>
+      connections_;  ///< sorted by receiver: a worker's inputs are neighbours
+  HugePageVector<std::uint32_t> out_connections_;  ///< of workers with several
+  HugePageVector<Stamp> far_slots_;
+  HugePageVector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
+  HugePageVector<std::uint32_t> hops_;
+  std::vector<std::uint8_t> times_;          ///< by hop: its link is crossed so many times at once
+  HugePageVector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
+  HugePageVector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
+  HugePageVector<Flight> flights_;  ///< of all legs: few are on their way, and share few places
   static constexpr std::uint32_t kNoFlight = UINT32_MAX;
   std::uint32_t free_flight_ = kNoFlight;  ///< the one left last
   std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared
@@ -398,7 +401,7 @@ class Executor final : public Machine {
   std::vector<Post> posts_;
   std::vector<Share> shares_;
   std::vector<Claim> claims_;
-  std::vector<Behind> behind_;  ///< of pieces that share links
+  std::vector<CrossingPiece> crossing_;  ///< of pieces that share links
   std::uint32_t round_ = 0;
   bool is_large_ = false;
   std::uint64_t events_ = 0;

@@ -34,7 +34,7 @@ std::uint32_t back(std::uint32_t place, std::uint32_t steps, std::uint32_t slots
 
 }  // namespace
 
-/// Watches a worker that goes on. Its slices are the moments to look.
+/// Picks an unfinished worker: the state is compared each time it starts a slice.
 template <class Stamp>
 void Executor<Stamp>::watch_somebody() {
   if (memory_bytes() > kStateMax || !gates_.empty() || guest_ != nullptr) return;
@@ -58,7 +58,7 @@ Instant Executor<Stamp>::floor() const {
 }
 
 template <class Stamp>
-void Executor<Stamp>::look() {
+void Executor<Stamp>::try_jump() {
   const std::uint64_t print = fingerprint();
   for (Kept& kept : kept_) {
     // Comparisons in vain must stay cheap beside the events. Another phase of the period may look
@@ -169,7 +169,7 @@ bool Executor<Stamp>::repeats(const State& was, Instant least, std::uint32_t con
       a.receiver_waits != b.receiver_waits ||
       back(a.next_fill, a.next_drain, slots) != back(b.next_fill, b.next_drain, slots))
     return false;
-  const auto stamp = [](const Connection& of, const Table<Stamp>& far, std::uint32_t i) {
+  const auto stamp = [](const Connection& of, const HugePageVector<Stamp>& far, std::uint32_t i) {
     return i < kNearSlots ? of.near_slots[i].ps : far[of.far_slots + i - kNearSlots].ps;
   };
   for (std::uint32_t i = 0; i < slots; ++i) {
@@ -233,14 +233,14 @@ void Executor<Stamp>::jump(const State& was, std::uint64_t periods) {
 
   queue_.restart(queue_.now() + shift);
   for (std::uint32_t id = 0; id < workers_.size(); ++id)
-    if (!workers_[id].done) arm(id);
+    if (!workers_[id].done) schedule(id);
   for (std::uint32_t id = 0; id < legs_.size(); ++id)
     if (legs_[id].waiting > 0) arm_leg(id);
 }
 
 template void Executor<PlainStamp>::watch_somebody();
 template Instant Executor<PlainStamp>::floor() const;
-template void Executor<PlainStamp>::look();
+template void Executor<PlainStamp>::try_jump();
 template void Executor<PlainStamp>::save(Kept&, std::uint64_t);
 template std::uint64_t Executor<PlainStamp>::fingerprint() const;
 template bool Executor<PlainStamp>::repeats(const State&) const;

@@ -78,14 +78,14 @@ void Executor<Stamp>::settle_pieces() {
       link.round = round_;
     }
   }
-  behind_.clear();
+  crossing_.clear();
   for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
     Piece& piece = pieces_[i];
     bool shares = piece.wide || piece.copies > 1;
     for (std::uint32_t hop = piece.hop; !shares && hop != piece.hop_end; ++hop)
       shares = links_[hops_[hop]].is_shared;
     if (shares) {
-      behind_.push_back({i, {}, {}});
+      crossing_.push_back({i, {}, {}});
     } else {
       cross(piece);
       finish(piece);
@@ -93,7 +93,7 @@ void Executor<Stamp>::settle_pieces() {
   }
   while (settle_step()) {
   }
-  for (const Behind& behind : behind_) finish(pieces_[behind.piece]);
+  for (const CrossingPiece& crossing : crossing_) finish(pieces_[crossing.piece]);
 }
 
 /// The pieces that share links cross those of the next step of their ways. False: all are there.
@@ -101,9 +101,10 @@ template <class Stamp>
 bool Executor<Stamp>::settle_step() {
   start_round();
   bool is_under_way = false;
-  for (const Behind& behind : behind_) is_under_way = come(pieces_[behind.piece]) || is_under_way;
+  for (const CrossingPiece& crossing : crossing_)
+    is_under_way = request_links(pieces_[crossing.piece]) || is_under_way;
   if (!is_under_way) return false;
-  for (Behind& behind : behind_) go(behind);
+  for (CrossingPiece& crossing : crossing_) cross_next_links(crossing);
   for (std::uint32_t i = 0; i < shares_.size(); ++i) {
     auto& link = links_[shares_[i].link];
     if (link.count != i) continue;  // behind an earlier one
@@ -114,27 +115,27 @@ bool Executor<Stamp>::settle_step() {
     }
   }
   for (const Claim& claim : claims_) {
-    Behind& behind = behind_[claim.who];
+    CrossingPiece& crossing = crossing_[claim.who];
     const Share& share = shares_[claim.share];
     auto& link = links_[share.link];
     link.carried.count += claim.wire.count * claim.times;
     const Stamp first = links_.leaves(link, share.head, share.begin);
     const Duration took = through(claim.occupied, share.total);
-    const Stamp last = later(pieces_[behind.piece].last, share.begin.plus(took, Cause::link));
-    behind.first = later(behind.first, first.plus(link.latency, Cause::latency));
-    behind.last = later(behind.last, last.plus(link.latency, Cause::latency));
+    const Stamp last = later(pieces_[crossing.piece].last, share.begin.plus(took, Cause::link));
+    crossing.first = later(crossing.first, first.plus(link.latency, Cause::latency));
+    crossing.last = later(crossing.last, last.plus(link.latency, Cause::latency));
   }
-  for (const Behind& behind : behind_) {
-    if (behind.last.ps < 0) continue;  // there already
-    pieces_[behind.piece].first = behind.first;
-    pieces_[behind.piece].last = behind.last;
+  for (const CrossingPiece& crossing : crossing_) {
+    if (crossing.last.ps < 0) continue;  // there already
+    pieces_[crossing.piece].first = crossing.first;
+    pieces_[crossing.piece].last = crossing.last;
   }
   return true;
 }
 
 /// A piece comes to the links of the next step of its way, if there is one.
 template <class Stamp>
-bool Executor<Stamp>::come(const Piece& piece) {
+bool Executor<Stamp>::request_links(const Piece& piece) {
   if (piece.hop == piece.hop_end) return false;
   const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
   for (std::uint32_t hop = piece.hop; hop != next; ++hop) {
@@ -156,9 +157,9 @@ bool Executor<Stamp>::come(const Piece& piece) {
 
 /// And crosses them: all that came have come.
 template <class Stamp>
-void Executor<Stamp>::go(Behind& behind) {
-  Piece& piece = pieces_[behind.piece];
-  behind.first.ps = behind.last.ps = -1;
+void Executor<Stamp>::cross_next_links(CrossingPiece& crossing) {
+  Piece& piece = pieces_[crossing.piece];
+  crossing.first.ps = crossing.last.ps = -1;
   if (piece.hop == piece.hop_end) return;
   const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
   for (; piece.hop != next; ++piece.hop) {
@@ -174,7 +175,7 @@ void Executor<Stamp>::go(Behind& behind) {
     } else if (wire.count > 0 && link.differ) {
       if (!link.is_booked) link.count = kNobody;
       link.is_booked = true;
-      const auto who = static_cast<std::uint32_t>(&behind - behind_.data());
+      const auto who = static_cast<std::uint32_t>(&crossing - crossing_.data());
       add_claim(id, link.count, who, first, links_.occupied(link, wire), times, wire);
       continue;
     } else if (wire.count > 0) {
@@ -189,8 +190,8 @@ void Executor<Stamp>::go(Behind& behind) {
       first = links_.leaves(link, first, link.begin);
       last = later(last, link.begin.plus(through(one, one * link.count), Cause::link));
     }
-    behind.first = later(behind.first, first.plus(link.latency, Cause::latency));
-    behind.last = later(behind.last, last.plus(link.latency, Cause::latency));
+    crossing.first = later(crossing.first, first.plus(link.latency, Cause::latency));
+    crossing.last = later(crossing.last, last.plus(link.latency, Cause::latency));
   }
 }
 

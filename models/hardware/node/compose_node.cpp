@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -14,44 +13,6 @@ namespace fabricast {
 
 namespace {
 
-/// What servers with this GPU are made of.
-struct Platform {
-  std::string_view gpu, cpu, pcie_switch = {}, nvswitch = {};
-  int nvswitches = 0;
-  bool pairs = false;              ///< two GPUs with their NICs on one PCIe switch of two levels
-  int cpus = 2;                    ///< NUMA nodes that have GPUs; Grace is part of the superchip
-  std::string_view mesh_cpu = {};  ///< where its NVLinks join GPUs directly; empty = cpu
-};
-
-// Makers' pages of DGX-2, DGX A100, DGX H100, DGX B200, DGX B300 and GH200; servers for PCIe cards
-// vary, theirs are one of the two makers' CPUs of the card's time.
-constexpr std::array kPlatforms = {
-    Platform{"V100_SXM2_32", "Intel_8168", "PEX9797", "NVSwitch1", 6, true},
-    Platform{"V100_PCIe", "Intel_8168", "PEX9797"},
-    Platform{"RTX_2080_Ti", "Intel_8168", "PEX9797"},
-    Platform{"T4", "Intel_8168", "PEX9797"},
-    Platform{"A100_SXM4_40", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4,
-             "AMD_Milan_7543"},
-    Platform{"A100_SXM4_80", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4,
-             "AMD_Milan_7543"},
-    Platform{"A800_SXM4_80", "AMD_Rome_7742", "PEX88000", "NVSwitch2", 6, true, 4},
-    Platform{"A100_PCIE_80", "AMD_Milan_7543", "PEX88000"},
-    Platform{"A40", "AMD_Milan_7543", "PEX88000"},
-    Platform{"RTX_A6000", "AMD_Milan_7543", "PEX88000"},
-    Platform{"H100_SXM5", "Intel_8480C", "PEX89144", "NVSwitch3", 4},
-    Platform{"H200_SXM", "Intel_8480C", "PEX89144", "NVSwitch3", 4},
-    Platform{"H100_PCIE", "AMD_Genoa_9654", "PEX89144"},
-    Platform{"H100_NVL", "AMD_Genoa_9654", "PEX89144"},
-    Platform{"L40S", "Intel_8480C", "PEX89144"},
-    Platform{"RTX_4090", "AMD_Genoa_9654", "PEX89144"},
-    Platform{"B200_SXM", "Intel_8570", "PEX89144", "NVSwitch4", 2},
-    Platform{"B300_SXM", "Intel_8570", "ConnectX-8_switch", "NVSwitch4", 2},
-    Platform{"RTX_6000D", "AMD_Turin_9755", "ConnectX-8_switch"},
-    Platform{"GB200", "Grace", {}, "NVSwitch4", 1},
-    Platform{"GB300", "Grace", {}, "NVSwitch4", 1},
-    Platform{"GH200", "Grace"},
-    Platform{"GB10", "Grace"}};
-
 // A rack: 18 trays on 18 NVSwitch chips, which NVML and NCCL see as one device far away.
 constexpr int kRackTrays = 18, kRackChips = 18;
 constexpr std::string_view kRackSwitch = "fffffff:ff:ff.0";
@@ -59,9 +20,9 @@ constexpr std::string_view kRackSwitch = "fffffff:ff:ff.0";
 /// The first so many GPUs of a socket are on root ports; more share PCIe switches of so many each.
 constexpr int kRootPortGpus = 2, kSwitchGpus = 4;
 
-const Platform& platform_of(const std::string& gpu) {
-  const auto found = std::ranges::find(kPlatforms, gpu, &Platform::gpu);
-  if (found != kPlatforms.end()) return *found;
+const Platform& platform_of(const std::string& gpu, const PartsCatalogue& parts) {
+  const auto found = parts.platforms.find(gpu);
+  if (found != parts.platforms.end()) return found->second;
   throw Error(fmt::format("no server with {} is known here", gpu),
               "write its topology as YAML (docs/topologies.md)");
 }
@@ -69,7 +30,7 @@ const Platform& platform_of(const std::string& gpu) {
 class Composer {
  public:
   Composer(const NodeShape& shape, const PartsCatalogue& parts)
-      : shape_(shape), parts_(parts), platform_(platform_of(shape.gpu)) {}
+      : shape_(shape), parts_(parts), platform_(platform_of(shape.gpu, parts)) {}
 
   NodeType compose() {
     check();

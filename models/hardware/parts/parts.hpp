@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/hardware/parts/networks.hpp"
 #include "sim/base/units.hpp"
@@ -164,6 +165,23 @@ struct DefaultFabric {
   double node_leaf_metres = 0, leaf_spine_metres = 0;
 };
 
+/// What servers with a GPU are made of, as far as their makers agree. Names are those of parts.
+struct Platform {
+  std::string cpu, pcie_switch, nvswitch;  ///< "" = it has none
+  int nvswitches = 0;
+  bool pairs = false;    ///< two GPUs with their NICs on one PCIe switch of two levels
+  int cpus = 2;          ///< NUMA nodes that have GPUs; Grace is part of the superchip
+  std::string mesh_cpu;  ///< where its NVLinks join GPUs directly; "" = cpu
+};
+
+/// The NIC of machines that are said to have a network of some kind and rate.
+struct UsualNic {
+  std::string network;  ///< "ib", "roce", "tcp", "efa", ...: net_kind of measured runs
+  Bandwidth rate;
+  std::string nic;  ///< a part
+  std::string gpu;  ///< only beside GPUs whose part begins so; "" = any
+};
+
 struct PartsCatalogue {
   std::map<std::string, Source> sources;
   std::map<int, PcieGen> pcie;
@@ -176,6 +194,8 @@ struct PartsCatalogue {
   std::map<std::string, Cable> cables;
   SoftwareCosts software;
   DefaultFabric default_fabric;
+  std::map<std::string, Platform> platforms;  ///< by GPU
+  std::vector<UsualNic> usual_nics;           ///< the first that fits
 };
 
 }  // namespace fabricast

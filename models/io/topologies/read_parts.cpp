@@ -5,6 +5,7 @@
 #include "models/io/topologies/load.hpp"
 #include "models/io/topologies/read_networks.hpp"
 #include "models/io/topologies/read_node.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
@@ -48,10 +49,56 @@ class PartsReader {
     if (is_whole_ || root_.has("networks"))
       read_networks(root_.child("networks"), figures_, is_whole_, parts_.software.network);
     if (is_whole_ || root_.has("default_fabric")) read_fabric(root_.child("default_fabric"));
+    for (auto& [gpu, in] : root_.table("platforms")) parts_.platforms[gpu] = platform(in);
+    read_usual_nics();
     return std::move(parts_);
   }
 
  private:
+  Platform platform(Reader& in) {
+    constexpr int most = 64;
+    Platform out;
+    const auto part = [&](const char* key, const auto& known, std::string& name) {
+      name = in.text(key, "");
+      if (!name.empty() && !known.contains(name))
+        in.fail(key, fmt::format("no part is named \"{}\"", name),
+                hint_nearest(name, names(known)));
+    };
+    in.text("cpu");
+    part("cpu", parts_.cpus, out.cpu);
+    part("pcie_switch", parts_.pcie_switches, out.pcie_switch);
+    part("nvswitch", parts_.nvswitches, out.nvswitch);
+    part("mesh_cpu", parts_.cpus, out.mesh_cpu);
+    out.nvswitches = in.whole("nvswitches", 0, most, 0);
+    out.pairs = in.flag("pairs", false);
+    out.cpus = in.whole("cpus", 1, most, 2);
+    figures_.check_source(in);
+    in.finish();
+    return out;
+  }
+
+  /// Those of a file of own parts come first.
+  void read_usual_nics() {
+    std::vector<UsualNic> own;
+    for (Reader& in : root_.children("usual_nics")) {
+      UsualNic one{in.text("network"), in.bandwidth("rate"), in.text("nic"), in.text("gpu", "")};
+      if (!parts_.nics.contains(one.nic))
+        in.fail("nic", fmt::format("no NIC is named \"{}\"", one.nic),
+                hint_nearest(one.nic, names(parts_.nics)));
+      figures_.check_source(in);
+      in.finish();
+      own.push_back(std::move(one));
+    }
+    parts_.usual_nics.insert(parts_.usual_nics.begin(), own.begin(), own.end());
+  }
+
+  template <class Map>
+  static std::vector<std::string> names(const Map& map) {
+    std::vector<std::string> out;
+    for (const auto& [name, part] : map) out.push_back(name);
+    return out;
+  }
+
   void read_pcie_gen(Reader& in) {
     PcieGen gen;
     gen.gen = in.whole("gen", 1, kPcieGenMax);

@@ -115,8 +115,7 @@ std::vector<std::vector<int>> matching_nics(const Communicator& made, std::size_
 /// where they are unlike, the ways of one node that host memory joins.
 void split(const NodeDescription& node, NcclCommunicatorConfig config, const NodeGraph& hardware,
            Communicator& apart) {
-  config.environment.set("NCCL_NET_DISABLE_INTRA", "1");
-  config.environment.set("NCCL_SHM_DISABLE", "0");
+  config.memory_joins = true;
   config.sharp = false;
   apart.joined.push_back(make_nccl_communicator(node, config));
   apart.domain_nics = matching_nics(apart, hardware.nics().size());

@@ -155,6 +155,10 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
   for (const int gpu : members.gpus()) input.gpus.push_back(devs[static_cast<std::size_t>(gpu)]);
   input.nodes = members.node_count();
   input.settings = read_search_settings(config.environment, config.version, warnings);
+  if (config.memory_joins) {
+    input.settings.net_disable_intra = true;
+    input.settings.shm_disable = false;
+  }
   NcclSettings settings = read_settings(config.environment, config.version);
   warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
   if (settings.collnet && !config.sharp) {

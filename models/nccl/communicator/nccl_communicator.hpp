@@ -25,6 +25,8 @@ struct NcclCommunicatorConfig {
   std::string no_sharp = {};  ///< why its fabric gives no trees, if so; NCCL does not say
   int trays = 1;              ///< of a node: hosts that NVLink joins
   Members members = {};       ///< if there are any: in place of nodes and gpus_per_node
+  /// As if host memory joined the GPUs of a host, whatever the environment says.
+  bool memory_joins = false;
 };
 
 struct NcclCommunicator {

@@ -310,7 +310,7 @@ class NvlsSchedule {
     }
   }
 
-  /// At once, and freed at once: neither is a thread's doing.
+  /// A junction costs nothing: no overhead, sync or credit delay.
   void connect_junction(std::uint32_t from, std::uint32_t to) {
     ConnectionSpec spec;
     spec.from = from;

@@ -328,13 +328,13 @@ class Calibration {
   /// The fit as it is written down: four digits, which also are what is predicted with.
   void describe() {
     constexpr double kInterval = 1.645;  // standard deviations of a 90 % interval
-    constexpr double kNear = 1e-6;
+    constexpr double kAtBound = 1e-6;
     const Vector deviations = fit_deviations(problem_, fitted_.residuals, fitted_.slopes);
     for (std::size_t k = 0; k < recipe().size(); ++k) {
       FittedParameter& parameter = out_.parameters[k];
       const double x = fitted_.x[k];
       const FitBounds& bounds = problem_.parameters[k];
-      parameter.at_bound = !pinned(k) && (x < bounds.low + kNear || x > bounds.high - kNear);
+      parameter.at_bound = !pinned(k) && (x < bounds.low + kAtBound || x > bounds.high - kAtBound);
       parameter.factor = std::exp(x);
       parameter.low = std::exp(std::max(bounds.low, x - kInterval * deviations[k]));
       parameter.high = std::exp(std::min(bounds.high, x + kInterval * deviations[k]));

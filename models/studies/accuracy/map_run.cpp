@@ -26,6 +26,8 @@ std::string plain(std::string_view text) {
   return out;
 }
 
+constexpr std::int64_t kBytesPerGigabit = 1'000'000'000 / 8;
+
 struct GpuName {
   std::string_view model;  ///< as plain() makes it
   std::string_view part;
@@ -41,35 +43,16 @@ constexpr std::array kGpuNames = {GpuName{"V100", "V100_SXM2_32", "V100_PCIe"},
                                   GpuName{"B300", "B300_SXM"},
                                   GpuName{"A6000", "RTX_A6000"}};
 
-struct NicName {
-  std::string_view network;
-  int gbps;
-  std::string_view part;
-  std::string_view gpu = {};  ///< only with GPUs whose part begins so
-};
-// EFA: docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html: p4d has the first generation, p5 the
-// second. Slingshot 11: Cassini. TCPX and TCPXO: the gVNIC of A3 High and A3 Mega.
-constexpr std::array kNicNames = {
-    NicName{"ib", 100, "ConnectX-5"},     NicName{"ib", 200, "ConnectX-6"},
-    NicName{"ib", 400, "ConnectX-7"},     NicName{"ib", 800, "ConnectX-8"},
-    NicName{"roce", 25, "ConnectX-4-Lx"}, NicName{"roce", 100, "ConnectX-5"},
-    NicName{"roce", 200, "ConnectX-6"},   NicName{"roce", 400, "ConnectX-7"},
-    NicName{"roce", 800, "ConnectX-8"},   NicName{"tcp", 25, "ConnectX-4-Lx"},
-    NicName{"tcp", 100, "ConnectX-5"},    NicName{"tcp", 200, "ConnectX-6"},
-    NicName{"tcp", 400, "ConnectX-7"},    NicName{"efa", 100, "EFA_v1", "A100"},
-    NicName{"efa", 100, "EFA_v2"},        NicName{"efa", 200, "EFA_v3"},
-    NicName{"efa", 400, "EFA_v4"},        NicName{"slingshot", 200, "Cassini"},
-    NicName{"tcpx", 200, "gVNIC_TCPX"},   NicName{"tcpxo", 200, "gVNIC_TCPXO"},
-};
-
-std::string nic_part(std::string_view network, int gbps, std::string_view gpu) {
+std::string nic_part(std::string_view network, int gbps, std::string_view gpu,
+                     const PartsCatalogue& parts) {
   std::vector<std::string> known;
   bool known_network = false;
-  for (const NicName& name : kNicNames) {
-    add_once(known, name.network);
-    if (name.network != network) continue;
+  const Bandwidth rate{gbps * kBytesPerGigabit};
+  for (const UsualNic& usual : parts.usual_nics) {
+    add_once(known, usual.network);
+    if (usual.network != network) continue;
     known_network = true;
-    if (name.gbps == gbps && gpu.starts_with(name.gpu)) return std::string(name.part);
+    if (usual.rate == rate && gpu.starts_with(usual.gpu)) return usual.nic;
   }
   if (!known_network)
     throw Error(fmt::format("unknown net_kind \"{}\"", network), hint_nearest(network, known));
@@ -164,7 +147,7 @@ class Mapper {
       shape.nics /= 2;
       gbps *= 2;
     }
-    shape.nic = nic_part(run_.net_kind, gbps, shape.gpu);
+    shape.nic = nic_part(run_.net_kind, gbps, shape.gpu, parts_);
     if (run_.net_kind == "roce") shape.network = NetKind::roce;
     if (run_.net_kind == "tcp") shape.network = NetKind::sockets;
   }

@@ -80,9 +80,9 @@ struct Found {
   Bytes size;
 };
 Found predicted_at(const ValidateResult& result, std::size_t run, Bytes size) {
-  constexpr double kNear = 0.1;
+  constexpr double kSizeNear = 0.1;
   Found found;
-  double nearest = kNear;
+  double nearest = kSizeNear;
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     const MeasuredPoint& point = result.measured.points[i];
     if (point.run != run || result.predictions[i].method == Method::none) continue;

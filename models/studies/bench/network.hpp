@@ -13,7 +13,7 @@
 
 namespace fabricast {
 
-/// "uplinks 40%", "leaf0.0 -> spine3 40% sl 1": others' bytes on these links.
+/// "uplinks 40%", "leaf0.0 -> spine3 40% sl 1": traffic of other jobs on these links.
 struct BackgroundSpec {
   std::string text;               ///< as written
   std::string links;              ///< uplinks, downlinks, trunks, or a name with `*`
@@ -29,7 +29,7 @@ struct NetworkConfig {
   Rung rung = Rung::chunk;
   std::optional<Routing> routing;  ///< none = the fabric's
   std::vector<BackgroundSpec> background;
-  std::uint64_t seed = 1;  ///< of hashes and lots
+  std::uint64_t seed = 1;  ///< of ECMP hashes and packet spraying
 
   /// Slices stay with the executor, whatever the cluster.
   bool is_plain() const {

@@ -167,7 +167,8 @@ class Expecter {
     for (std::size_t row = 0; row < rows; ++row) out_.rows[row].expected_us = healthy.times_us[row];
   }
 
-  /// Of a cause the ratio to what is expected on so many nodes holds for more.
+  /// Above the number of nodes that a cause is simulated on, it is assumed to slow the run by the
+  /// ratio found there.
   void scale(const Loaded& place) {
     std::vector<double> whole(out_.rows.size());
     for_each_(whole.size(),

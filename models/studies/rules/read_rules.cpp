@@ -309,7 +309,7 @@ void override(const RuleOverrides& overrides, BenchConfig& config) {
   if (!overrides.nodes.empty()) config.nodes = overrides.nodes;
   if (overrides.gpus_per_node > 0) config.gpus_per_node = overrides.gpus_per_node;
   config.sharp = config.sharp || overrides.sharp;
-  if (overrides.version) config.version = *overrides.version;
+  if (overrides.has_version) config.version = overrides.version;
   for (const auto& [name, value] : overrides.environment.variables())
     config.environment.set(name, value);
 }

@@ -93,13 +93,9 @@ struct RuleFile {
 
 /// What the command line puts in place of what a file says for all its checks. A check that names
 /// its own keeps it.
-struct RuleOverrides {
-  std::string topology, fabric;
+struct RuleOverrides : Job {  // its environment: on top of the file's
   std::vector<int> nodes;
-  int gpus_per_node = 0;
-  bool sharp = false;
-  std::optional<NcclVersion> version;
-  Environment environment;  ///< on top
+  bool has_version = false;
 };
 
 /// models/studies/rules/read_rules.cpp. Throws Error. Paths are relative to the file's folder.
