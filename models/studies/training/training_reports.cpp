@@ -116,7 +116,7 @@ struct Details {
       "layouts",
       {column::text("variation"), column::text("title"), column::text("fabric"),
        column::text("schedule"), column::flag("sequence_parallel"), column::whole("micro_batches"),
-       column::whole("bucket_bytes", "B"), column::whole("shard_group"),
+       column::number("bucket_bytes", "B"), column::whole("shard_group"),
        column::number("recompute_full_share"), column::text("ranks"),
        column::number("tokens_per_s_per_gpu"), column::number("model_flops"),
        column::whole("slowest_stage"), column::whole("tasks"), column::whole("collectives_asked"),
