@@ -255,7 +255,8 @@ TEST_CASE("rules: a run beside an earlier one") {
   CHECK(rules_junit({{"", now, {}}}, same).find("failures=\"0\"") != std::string::npos);
   CHECK(comparison_text(changed).find("r  verdict") != std::string::npos);
   CHECK(error_text([] { parse_baseline("{\"kind\": \"bench\"}", "b.json"); }) ==
-        "b.json:1: this is no output of fabricast check --json");
+        "b.json: this is no output of fabricast check --json\n"
+        "hint: an earlier Fabricast wrote another form: write it anew");
 }
 
 TEST_CASE("rules: a verdict that the file does not expect") {
