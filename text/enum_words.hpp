@@ -13,7 +13,7 @@
 
 namespace fabricast {
 
-/// Of an enum whose values are 0, 1, ...: a word of each, in their order.
+/// Words of an enum whose values are 0, 1, ...: one for each value, in their order.
 template <class E, std::size_t n>
 struct EnumWords {
   std::array<std::string_view, n> words;

@@ -53,9 +53,9 @@ struct CausalStampOf {
 };
 
 using CausalStamp = CausalStampOf<false, false>;
-/// Of an executor whose links can go down.
+/// The stamp of an executor whose links can go down.
 using LossyStamp = CausalStampOf<true, false>;
-/// Of one that hands slices over to a Carrier.
+/// The stamp of one that hands slices over to a Carrier.
 using CarriedStamp = CausalStampOf<false, true>;
 
 /// An instant of an executor that tells an Observer what it does.

@@ -22,7 +22,7 @@ class Carrier {
   /// One sender's way over links that it takes, in order, marks allowed (kBeside). Numbered from 0;
   /// at any time. Slices of one way arrive in the order of send().
   virtual std::uint32_t add_way(std::span<const std::uint32_t> links) = 0;
-  /// Of the way's links alone.
+  /// The latency of the way's links alone.
   virtual Duration latency(std::uint32_t way) const = 0;
   /// The first byte comes to the way's first link at `at`, which is not before now().
   virtual void send(std::uint32_t way, Instant at, Bytes wire) = 0;

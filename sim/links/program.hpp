@@ -45,7 +45,7 @@ class Program {
 
   // For a run that jumps over what repeats itself (fast_forward.cpp). Primitives of a role are
   // numbered from 0; a program that says nothing is never jumped over.
-  /// Of the primitive that next() gives at `cursor`.
+  /// The number of the primitive that next() gives at `cursor`.
   virtual std::uint64_t number(Role, Cursor) const { return 0; }
   virtual Cursor cursor_at(Role, std::uint64_t /*number*/) const { return {}; }
   /// How many primitives from number `first` on are each equal to the one `stride` later; at least
@@ -55,7 +55,7 @@ class Program {
   }
 
   // For those who look on; nothing depends on it.
-  /// Of the primitive that next() gives at `cursor`.
+  /// The label of the primitive that next() gives at `cursor`.
   virtual PrimitiveLabel label(Role, Cursor cursor) const {
     return {{}, cursor.major, cursor.minor};
   }

@@ -146,7 +146,7 @@ bool Exchange<Stamp>::joins_at(const std::uint32_t* hops, std::uint32_t hop,
                      [this](std::uint32_t link) { return joins_[link & kLinkBits]; });
 }
 
-/// Of a way alone.
+/// The latency of a way alone.
 template <class Stamp>
 Duration Exchange<Stamp>::latency(const std::vector<std::uint32_t>& links) const {
   Duration sum;

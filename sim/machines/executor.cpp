@@ -172,7 +172,7 @@ void Executor<Stamp>::seal() {
   slot_payload_.assign(payloads, 0);
 }
 
-/// Of its first output. REQUIRES: it has one.
+/// The connection of its first output. REQUIRES: it has one.
 template <class Stamp>
 auto Executor<Stamp>::first_output(const Worker& worker) const -> const Connection& {
   const std::uint32_t first = worker.first_out;
@@ -787,7 +787,7 @@ void Executor<Stamp>::show_departure(const Connection& connection, std::uint32_t
   observer_->departs(id_of(connection), slot, Instant{end.ps} + latency(connection));
 }
 
-/// Of its links alone.
+/// The latency of its links alone.
 template <class Stamp>
 Duration Executor<Stamp>::latency(const Connection& connection) const {
   const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];

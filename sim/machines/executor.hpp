@@ -256,7 +256,7 @@ class Executor final : public Machine {
     std::uint8_t slot = 0;
     bool wide = false;
   };
-  /// Of a piece, behind the links of one step.
+  /// A piece while it crosses the links of one step.
   struct CrossingPiece {
     std::uint32_t piece = 0;
     Stamp first, last;

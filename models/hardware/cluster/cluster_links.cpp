@@ -60,7 +60,7 @@ Cluster::FabricEnd Cluster::link_to(LinkId global) const {
   return end;
 }
 
-/// Of a pool: its first cable.
+/// The first cable of a pool.
 FabricTrunk Cluster::trunk(std::uint32_t id) const {
   return layout_->trunk(id < pools_ ? id - trunks_ : layout_->pool(id - pools_).first);
 }

@@ -15,7 +15,7 @@ struct NvlsRates {
   Duration overhead;    ///< of these, for one chunk of every head
 };
 
-/// Of one GPU.
+/// The rates of one GPU.
 NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software);
 
 /// What multimem adds on the links of a node, of the slowest of its GPUs.

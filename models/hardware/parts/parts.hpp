@@ -132,7 +132,7 @@ struct ProtocolCosts {
 
 /// Host software, one set for all nodes.
 struct SoftwareCosts {
-  /// Of one operation, on hosts with this CPU.
+  /// The cost of one operation, on hosts with this CPU.
   Duration launch(Protocol p, const CpuPart& cpu) const {
     const Duration ll = protocol[static_cast<std::size_t>(Protocol::ll)].launch;
     return protocol[static_cast<std::size_t>(p)].launch - ll + cpu.launch.value_or(ll);

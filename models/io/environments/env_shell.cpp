@@ -74,7 +74,7 @@ class ShellReader {
     return out;
   }
 
-  /// Of a text that is one word of the script.
+  /// The context inside a text that is one word of the script.
   Context inside_word(const ShellWord& word) const {
     Context out = context();
     out.first_columns = word.column - 1 + (word.quoted_name ? 1 : 0);

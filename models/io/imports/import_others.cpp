@@ -112,7 +112,7 @@ void tell_graphs(pugi::xml_node root, ImportedFile& out) {
   out.add("graphs", joined(graphs, "; "));
 }
 
-/// Of a system that is not read whole (RCCL's): what can be counted.
+/// What can be counted of a system that is not read whole (RCCL's).
 void tell_elements(pugi::xml_node root, ImportedFile& out) {
   std::map<std::string, std::size_t> counts;
   std::set<std::string> speeds, nets;

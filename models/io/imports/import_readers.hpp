@@ -20,11 +20,11 @@ bool read_nccl_log(const LogText& log, ImportedFile& out);
 /// PyTorch's watchdog of collectives
 bool read_watchdog(const LogText& log, ImportedFile& out);
 bool read_nccl_tests(const std::string& text, const std::string& file, ImportedFile& out);
-/// Of lines alone, no JSON.
+/// Reads lines alone, no JSON.
 bool read_nccl_tests_lines(const LogText& log, ImportedFile& out);
 /// Kineto, PyTorch's execution traces, Chakra as JSON
 bool read_trace(const std::string& text, ImportedFile& out);
-/// Of a file, of which only what is told is held.
+/// Reads a file, of which only what is told is held.
 bool read_trace_file(const std::string& file, ImportedFile& out);
 /// NCCL's topology or graphs, MSCCL's algorithms
 bool read_xml(const std::string& text, const std::string& file, ImportedFile& out);

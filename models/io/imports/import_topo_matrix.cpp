@@ -156,7 +156,7 @@ class Matrix {
     return joined(words);
   }
 
-  /// Of each GPU the NICs that are nearest: "GPU0 PIX NIC0 NIC1".
+  /// The NICs nearest to each GPU: "GPU0 PIX NIC0 NIC1".
   std::string nearest_nics() const {
     std::vector<std::string> words;
     for (const std::string& gpu : gpus_) {

@@ -86,9 +86,9 @@ struct NcclTestsLog {
 
 /// Throws Error when JSON is broken; a text without any table gives a log without tables.
 NcclTestsLog parse_nccl_tests(std::string_view text, const std::string& file);
-/// Of a log that is no JSON.
+/// Reads a log that is no JSON.
 NcclTestsLog parse_nccl_tests_lines(LogText text);
-/// Of a file, of which no more is held than its tables. Throws Error as read_text_file() does.
+/// Reads a file, of which no more is held than its tables. Throws Error as read_text_file() does.
 NcclTestsLog read_nccl_tests(const std::string& file, const std::string& hint);
 bool is_nccl_tests_json(std::string_view text);
 NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& file);

@@ -95,7 +95,7 @@ class Importer {
     out_.cpus.push_back(std::move(config));
   }
 
-  /// Of the same vendor if there is one, then the nearest model.
+  /// A part of the same vendor if there is one, then the nearest model.
   const CpuPart& nearest_cpu(const CpuIdentity& cpu) const {
     const auto distance = [&](const CpuPart& part) {
       return std::tuple(part.arch != cpu.arch, part.vendor != cpu.vendor,

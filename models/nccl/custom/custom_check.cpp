@@ -16,7 +16,7 @@ namespace {
 
 /// What is added up in a chunk: (rank, chunk of its input), ascending. Empty: nothing was written.
 using Sum = std::vector<std::pair<int, int>>;
-/// Of each block, how many of its steps happened before.
+/// How many steps of each block happened before.
 using Clock = std::vector<std::uint32_t>;
 
 constexpr std::int64_t kPlacesMax = 1 << 18, kBlocksMax = 4096, kMovesMax = 1 << 20,

@@ -25,7 +25,7 @@ struct NvlsSettings {
   std::optional<Bytes> tree_chunk_max;  ///< NCCL_NVLSTREE_MAX_CHUNKSIZE
 };
 
-/// Of sends and receives, and what is built on them.
+/// Settings of sends and receives, and what is built on them.
 struct P2pSettings {
   int channels_min = 1;                    ///< NCCL_MIN_P2P_NCHANNELS
   int channels_max = 64;                   ///< NCCL_MAX_P2P_NCHANNELS, max_channels()

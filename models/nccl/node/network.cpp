@@ -83,7 +83,7 @@ class Chooser {
     return count && *count >= 0 ? std::optional(Bytes{*count}) : std::nullopt;
   }
 
-  /// Of the network that the kind stands for.
+  /// Whether a NIC belongs to the network that the kind stands for.
   bool serves(const Net& net, NetKind kind) const {
     if (has_verbs(kind)) return has_verbs(net.network) && hcas_.selects(net.name, net.port);
     return net.network == kind;

@@ -13,7 +13,7 @@
 
 namespace fabricast {
 
-/// Of the Socket network (src/transport/net_socket.cc).
+/// Settings of the Socket network (src/transport/net_socket.cc).
 struct SocketSettings {
   int threads = 0;             ///< NCCL_SOCKET_NTHREADS: helpers; 0 = the proxy thread copies
   int sockets_per_thread = 1;  ///< NCCL_NSOCKS_PERTHREAD

@@ -22,7 +22,7 @@ using Net = NodeDescription::Net;
 constexpr NcclVersion kByDistance{24, 3};
 constexpr std::size_t kPortsMax = 2;  // NCCL_IB_MAX_DEVS_PER_NIC up to 2.23
 constexpr std::size_t kNicsMax = 4;   // NCCL_NET_MAX_DEVS_PER_NIC
-/// Of two ports of one card: between "the same device" and "behind one switch".
+/// The distance of two ports of one card: between "the same device" and "behind one switch".
 constexpr PathType kPort = PathType::nvl;
 
 /// A NIC with all that stands above it.

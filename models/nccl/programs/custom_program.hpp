@@ -27,7 +27,7 @@ class CustomProgram final : public Program {
 
   /// In the order in which they are to be connected, after what sends and receives.
   const std::vector<Signal>& signals() const { return signals_; }
-  /// Of a block: what it sends to its peer, in slices.
+  /// Slices that a block sends to its peer.
   std::uint64_t slices_sent(std::uint32_t block) const;
   /// All that it handles, one for each signal.
   std::uint64_t slices(std::uint32_t block) const;

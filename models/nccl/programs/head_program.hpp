@@ -29,7 +29,7 @@ class HeadChunks {
   std::uint32_t loops(std::uint32_t lane) const;
   /// The chunk of one head.
   Bytes one(std::uint32_t lane, std::uint32_t loop, std::uint32_t head) const;
-  /// Of all heads, or the one chunk that all have.
+  /// The bytes of all heads, or of the one chunk that all have.
   Bytes all(std::uint32_t lane, std::uint32_t loop) const;
   /// all_gather, reduce_scatter: what of the chunk is the share of this node's rank.
   Bytes of_node(std::uint32_t lane, std::uint32_t loop, int node) const;

@@ -9,7 +9,7 @@
 
 namespace fabricast {
 
-/// Of all links that carried anything, busiest first. `carried`: wire bytes of a link.
+/// The loads of all links that carried anything, busiest first. `carried`: wire bytes of a link.
 std::vector<LinkLoad> link_loads(const Cluster& cluster, Duration makespan,
                                  const std::function<Bytes(std::uint32_t)>& carried);
 /// Of these links of the cluster, each with what it carried and `copies` that are alike.

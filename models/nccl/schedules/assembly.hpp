@@ -37,7 +37,7 @@ class Assembly {
   const CollectiveRun& run() const { return run_; }
   const Partition& partition() const { return partition_; }
   const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
-  /// Of the network that the run takes.
+  /// The costs of the network that the run takes.
   const NetworkCosts& network() const {
     return software_.network[static_cast<std::size_t>(run_.transport.network.kind)];
   }
@@ -65,7 +65,7 @@ class Assembly {
   std::size_t copies_of_lanes() const {
     return static_cast<std::size_t>(is_folded_ ? 1 : fold_.rails.copies);
   }
-  /// Of Tree and NVLSTree.
+  /// Which nodes mirror which others in the two trees of Tree and NVLSTree.
   const TreeMirror& mirror() const { return fold_.mirror; }
   /// Of NVLS and NVLSTree: parts of the partition that are simulated,
   const std::vector<std::uint32_t>& built_lanes() const { return lanes_.built; }
@@ -104,7 +104,7 @@ class Assembly {
   bool is_simulated(LinkId link) const {
     return !is_folded_ || fold_.representative(cluster_, link) == link;
   }
-  /// Of a link of the cluster, the one of the machine.
+  /// The machine's link for a link of the cluster.
   std::uint32_t link(LinkId link);
   /// Links of the cluster that are simulated for others too, as (link, of the machine).
   const std::map<std::uint32_t, std::uint32_t>& folded_links() const { return links_; }
@@ -159,11 +159,11 @@ class Assembly {
 
   // Results.
   std::uint32_t first_thread() const { return first_thread_; }
-  /// Of a rank that is not simulated: those of its copy.
+  /// Those of its copy, where a rank is not simulated.
   const std::vector<std::uint32_t>& workers(int rank) const {
     return workers_of_rank_[simulated(rank)];
   }
-  /// Of these, those that a part of the partition gave the rank.
+  /// Those of them that a part of the partition gave the rank.
   std::vector<std::uint32_t> workers(int rank, std::uint32_t lane) const;
   /// Slices that all GPU workers handle.
   std::uint64_t slices() const { return slices_; }

@@ -179,7 +179,7 @@ class NvlsSchedule {
     return node * assembly_.gpus() + heads_[head].local;
   }
 
-  /// Of a node that is not simulated: its image's.
+  /// That of the image, where a node is not simulated.
   const NodeWorkers& at(std::uint32_t lane, int node) const {
     const auto place = assembly_.built(lane, node);
     return all_[place.lane][static_cast<std::size_t>(place.node)];
@@ -319,7 +319,7 @@ class NvlsSchedule {
     assembly_.machine().connect(spec);
   }
 
-  /// Of the eight slots one is the junction's, if there is one.
+  /// The junction has one of the eight slots, if there is one.
   void connect_scatter(const NodeWorkers& workers, std::uint32_t head, Duration overhead,
                        Duration sync) {
     if (groups() == 1) {

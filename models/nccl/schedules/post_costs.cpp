@@ -5,7 +5,7 @@
 namespace fabricast {
 namespace {
 
-/// Of doing both one after the other; 0 = takes no time.
+/// The rate of doing both one after the other; 0 = takes no time.
 Bandwidth in_turn(Bandwidth a, Bandwidth b) {
   if (a.bytes_per_s == 0) return b;
   if (b.bytes_per_s == 0) return a;

@@ -71,7 +71,7 @@ class TreeClass {
   const CollectiveRun& run() const { return assembly_.run(); }
   int channel(std::uint32_t lane) const { return assembly_.partition().parts[lane].channel; }
 
-  /// Of a rank that is not simulated: its image's.
+  /// That of the image, where a rank is not simulated.
   std::uint32_t& at(std::vector<std::vector<std::uint32_t>>& workers, std::uint32_t lane,
                     int rank) const {
     const Assembly::LaneOfNode built = assembly_.built(lane, rank / assembly_.gpus());

@@ -30,7 +30,7 @@ class P2pTraffic {
 
   int ranks() const { return ranks_; }
 
-  /// Of the message from one rank to another, or kNone.
+  /// Bytes of the message from one rank to another, or kNone.
   std::int64_t bytes(int from, int to) const {
     if (!matrix_.empty()) {
       return matrix_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +

@@ -11,7 +11,7 @@ struct CopyOrder {
   std::uint32_t copies = 1;  ///< that are simulated: 1, or all
 
   std::uint32_t count() const { return period * copies; }
-  /// Of a place that is not simulated: its copy's.
+  /// That of its copy, where a place is not simulated.
   std::uint32_t number(std::uint32_t place) const {
     return place % period * copies + place / period % copies;
   }

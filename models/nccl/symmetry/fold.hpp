@@ -34,7 +34,7 @@ struct Fold {
   int copies_in_all() const { return copies * rails.copies * mirror.copies(); }
   /// Of the nodes, the first so many.
   int nodes_simulated() const { return nodes / mirror.copies(); }
-  /// Of a link that the run uses, the copy that is simulated.
+  /// The simulated copy of a link that the run uses.
   LinkId representative(const Cluster& cluster, LinkId link) const {
     if (sharp) return below_first(cluster, link);
     if (copies == 1) return mirror.representative(cluster, rails.representative(cluster, link));

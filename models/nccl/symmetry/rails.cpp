@@ -73,7 +73,7 @@ class RailFinder {
     return out;
   }
 
-  /// Of NVLS: its channels stay, and heads move.
+  /// The channels of NVLS stay, and its heads move.
   Rails find_heads() const {
     const std::vector<int> heads = distinct_heads(run_.graph);
     if (std::ssize(heads) != members_.gpus_per_node()) return none("not every GPU is a head");

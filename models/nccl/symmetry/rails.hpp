@@ -20,7 +20,7 @@ struct Rails {
   std::vector<std::uint32_t> rail;  ///< and by rail
   std::string why_not;              ///< "" = nothing stands against it
 
-  /// Of a link that the run uses, the copy that is simulated.
+  /// The simulated copy of a link that the run uses.
   LinkId representative(const Cluster& cluster, LinkId link) const;
 };
 

@@ -25,7 +25,7 @@ struct TreeMirror {
   static int mirrored(int rank, int gpus, int nodes) {
     return (nodes - 1 - rank / gpus) * gpus + rank % gpus;
   }
-  /// Of a link that the run uses, the one that is simulated.
+  /// The simulated link for a link that the run uses.
   LinkId representative(const Cluster& cluster, LinkId link) const;
 };
 

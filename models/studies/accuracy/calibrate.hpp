@@ -59,7 +59,7 @@ struct CalibrateResult {
   int rounds = 0;
   double cost_before = 0, cost = 0;
   ValidateResult before, after;  ///< the points that were fitted to
-  /// Of the runs that were left out, by the fits that have not seen them.
+  /// The runs that were left out, predicted by the fits that have not seen them.
   std::optional<ValidateResult> unseen;
   std::vector<BandSample> samples;  ///< of `unseen`
 };

@@ -168,7 +168,7 @@ class Validation {
     return {{{more, 1 + reach}, {less, -reach}}, Method::extrapolated};
   }
 
-  /// Of a long message every further byte costs the same.
+  /// Every further byte of a long message costs the same.
   std::optional<Recipe> over_sizes(const Setup& setup, const MeasuredPoint& point,
                                    const DecidedCall& call) {
     constexpr Bytes kLong{16 << 20};

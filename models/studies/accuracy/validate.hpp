@@ -44,7 +44,7 @@ inline constexpr auto kMethodWords =
     enum_words<Method>("none", "simulated", "extrapolated", "nccl-model", "alpha-beta");
 constexpr std::string_view to_text(Method method) { return kMethodWords[method]; }
 
-/// Of one measured point, in the order of Measurements::points.
+/// The prediction of one measured point, in the order of Measurements::points.
 struct Prediction {
   Method method = Method::none;
   double time_us = 0;

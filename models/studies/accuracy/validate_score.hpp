@@ -14,7 +14,7 @@
 
 namespace fabricast {
 
-/// Of one range of sizes.
+/// The score of one range of sizes.
 struct RangeScore {
   double error = 0;
   double bias = 0;  ///< with its sign

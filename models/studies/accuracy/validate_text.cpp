@@ -39,7 +39,7 @@ std::string table_text(const std::string& what, const std::vector<GroupScore>& g
   return table.text();
 }
 
-/// Of a reason that goes on with a list.
+/// The first line of a reason that goes on with a list.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string mapping_text(const ValidateResult& result) {

@@ -105,7 +105,7 @@ class Bench {
   }
 
  private:
-  /// Of one block. Different sizes may round down to one number of elements.
+  /// Simulated calls of one block. Different sizes may round down to one number of elements.
   enum class Kind : std::uint8_t { asked_for, healthy };
   using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, SimulationResult>;
 
@@ -255,7 +255,7 @@ class Bench {
     block.rows.push_back(std::move(row));
   }
 
-  /// Of a custom algorithm that may run in any protocol, the fastest.
+  /// The decided call. A custom algorithm that may run in any protocol takes the fastest.
   DecidedCall decide(const BenchBlock& block, const Communicator& communicator, const Call& call) {
     const BenchConfig& config = result_.config;
     if (!config.custom) return decide_call(communicator, call);

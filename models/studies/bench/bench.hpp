@@ -18,7 +18,7 @@
 
 namespace fabricast {
 
-/// Of --nodes and `nodes`.
+/// The most that --nodes and `nodes` take.
 inline constexpr int kNodesMax = 1 << 20;
 
 /// The question. Defaults are those of `fabricast bench`.
@@ -82,7 +82,7 @@ struct BenchRow {
 
   int working_channels() const { return fabricast::working_channels(decided.run); }
 
-  /// Of one call of the group; nccl-tests divides too. What does not complete has no time.
+  /// The time of one call of the group; nccl-tests divides too. What does not complete has no time.
   Duration call_time() const { return {result.time.ps / decided.run.calls}; }
   double algbw() const { return completes() ? algbw_GBps(size, call_time()) : 0; }
   double busbw() const {

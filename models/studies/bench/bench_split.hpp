@@ -22,8 +22,8 @@ class BenchSplit {
   int gpus_per_node() const { return gpus_; }
   const std::vector<std::string>& notes() const { return notes_; }  ///< may hold some twice
 
-  /// Of the slowest group. Nothing where the size rounds down to no element. `faults`: of the job;
-  /// `healthy`: the cluster without faults, null if there are none.
+  /// The row of the slowest group. Nothing where the size rounds down to no element. `faults`: of
+  /// the job; `healthy`: the cluster without faults, null if there are none.
   std::optional<BenchRow> row(Collective collective, Bytes size, const Faults& faults,
                               const Cluster* healthy, const std::function<void(double)>& progress);
 

@@ -27,7 +27,7 @@ BinarySize binary_size(Bytes size) {
   return {value, units[unit]};
 }
 
-/// Of a size that is no round number.
+/// The text of a size that is no round number.
 std::string about(Bytes size) {
   const BinarySize in = binary_size(size);
   return fmt::format("{:.4g} {}", in.value, in.unit);

@@ -81,7 +81,7 @@ class Walk {
     return at < queue->second.size() ? queue->second[at] : nullptr;
   }
 
-  /// Of a message: "a -> b".
+  /// The group of a call; "a -> b" of a message.
   static std::string key_of(const RankCall& call) {
     if (call.peer < 0) return call.group;
     const bool sends = call.op != "recv";

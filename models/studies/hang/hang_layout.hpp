@@ -44,7 +44,7 @@ struct CallsOfLayout {
 CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,
                               const PartsCatalogue& parts);
 
-/// Of what is expected: whether the hang came about that way.
+/// Whether the hang came about as `expect` says.
 bool is_as_expected(const HangResult& result, const std::string& expect);
 
 }  // namespace fabricast

@@ -103,7 +103,7 @@ class Expecter {
     }
   }
 
-  /// Of the network that NCCL takes there.
+  /// The band on the network that NCCL takes there.
   FoundBand band_of(const Loaded& place, Bytes size) const {
     BandKey key = band_key(place.cluster.node(), place.cluster.nodes(), config_.collective, size);
     if (key.network != "none") key.network = to_text(place.communicator.network.kind);

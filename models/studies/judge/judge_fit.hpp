@@ -6,7 +6,7 @@
 
 namespace fabricast {
 
-/// Of one prediction against the measurement.
+/// How one prediction fits the measurement.
 struct FitOfPrediction {
   std::size_t which = 0;    ///< its number
   double loss = 0;          ///< mean over rows of Huber's loss of ln(measured / predicted)

@@ -59,7 +59,7 @@ std::string summary_text(const ScenarioResult& result) {
 /// What changes by less than this has no direction.
 constexpr double kNoChange = 0.1;
 
-/// Of a ratio: whether ours goes the way of the measured one.
+/// Whether our ratio goes the way of the measured one.
 std::string direction(const Comparison& one) {
   if (!one.is_ratio || std::abs(one.measured - 1) <= kNoChange) return "";
   return (one.measured > 1) == (one.predicted > 1) ? "same direction" : "OTHER DIRECTION";

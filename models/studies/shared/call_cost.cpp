@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Of every message: one slice for each chunk.
+/// Slices of all messages: one for each chunk.
 std::int64_t p2p_slices(const CollectiveRun& run, std::int64_t ranks) {
   const std::int64_t peers = counts_per_rank(run.collective) ? ranks : 1;
   const Bytes message{run.count * run.element_bytes};

@@ -78,7 +78,7 @@ struct NamedConfig {
 std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation,
                               const PartsCatalogue& parts);
 
-/// Of plans by time and cost of a step: those that no other one beats in both, fastest first.
+/// Plans that no other one beats in both time and cost of a step, fastest first.
 std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans);
 
 /// "TP 4 PP 2 x 5 DP 8 micro-batch 1 zero1"

@@ -73,7 +73,7 @@ struct WhatifTable {
   std::vector<WorkRun> runs;  ///< by name; the same rows in each
   std::vector<std::string> notes;
 
-  /// Of all rows together.
+  /// The time of all rows together.
   double total_us(std::size_t run) const;
 };
 /// All ask for the same work. Throws Error.

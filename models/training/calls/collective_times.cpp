@@ -26,7 +26,7 @@ constexpr int kRanksMost = 256;
 constexpr int kRanksMostTogether = 256;
 constexpr double kBytesMostTogether = 1LL << 37;
 
-/// Of all NICs.
+/// The rate of all NICs together.
 double nic_rate(const Cluster& cluster) {
   double out = 0;
   for (const NicInfo& nic : cluster.node().nics())
@@ -239,7 +239,7 @@ Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int r
   return rate > 0 ? Duration{static_cast<std::int64_t>(moved / rate * 1e12)} : Duration{};
 }
 
-/// Of a group: more than these are not simulated.
+/// The most nodes on which a group is simulated.
 int CollectiveTimes::nodes_most(Collective collective, const Shape& shape, std::int64_t bytes) {
   std::size_t largest = 1;
   for (const Crowd& crowd : crowds(collective, shape, bytes))

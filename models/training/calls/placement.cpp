@@ -109,7 +109,7 @@ struct GroupShapes::Lying {
 
 namespace {
 
-/// Of some lists the number of this one, from 1 on.
+/// The number of this list among some, from 1 on.
 template <class List>
 int number_in(std::vector<List>& lists, List list) {
   const auto found = std::find(lists.begin(), lists.end(), list);

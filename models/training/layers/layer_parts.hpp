@@ -34,7 +34,7 @@ class LayerParts {
   void elementwise(double forward_bytes, double backward_bytes);
   void norm_and_residual();
 
-  /// Of the activations of a micro-batch, over TP.
+  /// The time of a collective of the activations of a micro-batch, over TP.
   CollectiveTime tensor(Collective collective);
   /// Communication that a GEMM of `beside` seconds runs beside, in `chunks` pieces of both; the
   /// first (or last) piece is exposed. One chunk: they only run side by side.

@@ -70,8 +70,8 @@ CollectiveTime ReplicaExchange::cost(Collective collective, const LocalParameter
   return out;
 }
 
-/// Of a parameter. 8-bit weights are gathered as such where the optimizer keeps the only exact
-/// copy.
+/// Bytes of a parameter. 8-bit weights are gathered as such where the optimizer keeps the only
+/// exact copy.
 double ReplicaExchange::gather_bytes() const {
   return is_8bit_or_less(layout_.precision) && !layout_.shards_weights() ? 1 : 2;
 }

@@ -24,7 +24,7 @@ class ReplicaExchange {
   /// Cut weights: a bucket of gradients is full after so many layers.
   int units_reduced_together(const LocalParameters& chunk, int units) const;
 
-  /// Of one of `pieces` equal pieces of a chunk.
+  /// The exchange of one of `pieces` equal pieces of a chunk.
   CollectiveTime gather(const LocalParameters& chunk, double pieces) const;
   CollectiveTime reduce(const LocalParameters& chunk, double pieces) const;
   /// The call that is most of it.

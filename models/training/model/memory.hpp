@@ -16,7 +16,7 @@ struct LocalParameters {
   std::int64_t expert = 0;  ///< routed experts
   std::int64_t all() const { return dense + expert; }
 };
-/// Of every chunk of the model, in order.
+/// The parameters of every chunk of the model, in order.
 std::vector<LocalParameters> chunk_parameters(const Transformer& model, const Layout& layout);
 LocalParameters local_parameters(const Transformer& model, const Layout& layout, int stage);
 
@@ -42,7 +42,7 @@ struct MemoryUse {
   double all() const { return states() + activations + transient + reserved; }
 };
 
-/// Of the stage that needs most. `recompute` must not be automatic.
+/// The memory of the stage that needs most. `recompute` must not be automatic.
 MemoryUse memory_use(const Transformer& model, const Layout& layout, Recompute recompute,
                      const MemoryRules& rules);
 

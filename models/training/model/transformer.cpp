@@ -21,7 +21,7 @@ std::int64_t mlp_weights(const Transformer& m, int ffn) {
   return wide(matrices(m.mlp)) * m.hidden * ffn;
 }
 
-/// Of a layer's linear parts that a token meets.
+/// Parameters of a layer's linear parts that a token meets.
 std::int64_t active_layer_weights(const Transformer& m, bool moe) {
   if (!moe) return attention_weights(m) + mlp_weights(m, m.ffn);
   const Experts& e = *m.experts;

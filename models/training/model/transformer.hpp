@@ -88,9 +88,9 @@ std::int64_t active_parameters(const Transformer& model);
 /// Whether what a causal mask hides counts as work. Publications differ.
 enum class AttentionCount : std::uint8_t { full, causal };
 
-/// Of one token in a sequence, two FLOPs per multiply-add. Output layer included.
+/// FLOPs of one token in a sequence, two per multiply-add. Output layer included.
 double forward_flops_per_token(const Transformer& model, int sequence, AttentionCount count);
-/// Of one optimizer step: forward and twice that backward. Recomputation does not count.
+/// FLOPs of one optimizer step: forward and twice that backward. Recomputation does not count.
 double model_flops(const Transformer& model, int sequence, std::int64_t batch,
                    AttentionCount count);
 /// What full recomputation adds: the layers' forward, without the output layer.
