@@ -80,8 +80,10 @@ NcclVersion nccl_version_from_text(std::string_view text) {
 }
 
 NcclVersion modelled_version(NcclVersion version) {
-  if (version < kNccl2_22) return kNccl2_21_5;
-  return version < kNccl2_30 ? kNccl2_27_7 : kNccl2_30_7;
+  NcclVersion out = kModelledVersions.front();
+  for (const NcclVersion known : kModelledVersions)
+    if (known.series <= version.series) out = known;
+  return out;
 }
 
 }  // namespace fabricast

@@ -92,14 +92,14 @@ struct NcclVersion {
   constexpr auto operator<=>(const NcclVersion&) const = default;
 };
 inline constexpr NcclVersion kNccl2_21_5{21, 5}, kNccl2_27_7{27, 7}, kNccl2_30_7{30, 7};
-/// Only the channel split knows this one (what changed between 2.21 and 2.27 came in steps).
-inline constexpr NcclVersion kNccl2_23_4{23, 4};
 /// First releases at which a rule changed.
-inline constexpr NcclVersion kNccl2_19{19, 0}, kNccl2_22{22, 0}, kNccl2_24{24, 0}, kNccl2_26{26, 0},
-    kNccl2_27{27, 0}, kNccl2_29{29, 0}, kNccl2_30{30, 0};
-/// The versions whose decisions are reproduced, oldest first.
-inline constexpr std::array<NcclVersion, 3> kModelledVersions = {kNccl2_21_5, kNccl2_27_7,
-                                                                 kNccl2_30_7};
+inline constexpr NcclVersion kNccl2_19{19, 0}, kNccl2_21{21, 0}, kNccl2_22{22, 0}, kNccl2_23{23, 0},
+    kNccl2_24{24, 0}, kNccl2_25{25, 0}, kNccl2_26{26, 0}, kNccl2_27{27, 0}, kNccl2_28{28, 0},
+    kNccl2_29{29, 0}, kNccl2_30{30, 0};
+/// The releases whose decisions are reproduced exactly, oldest first.
+inline constexpr std::array<NcclVersion, 10> kModelledVersions = {
+    kNccl2_21_5, {22, 3},     {23, 4}, {24, 3}, {25, 1},
+    {26, 6},     kNccl2_27_7, {28, 9}, {29, 7}, kNccl2_30_7};
 /// What a question that names no release is answered for: the newest that is reproduced.
 inline constexpr NcclVersion kDefaultNccl = kModelledVersions.back();
 

@@ -175,10 +175,10 @@ std::vector<std::uint32_t> side_by_side(const std::vector<std::vector<std::uint3
 TransportRules transport_rules(const SearchSettings& settings, NcclVersion version) {
   TransportRules rules;
   if (version >= kNccl2_27) {
-    const bool is_2_27 = version < kNccl2_30;
+    const bool is_2_27 = version < kNccl2_29;
     rules.c2c_nic = is_2_27 && settings.net_gdr_c2c ? PathType::c2c : PathType::p2c;
     if (!is_2_27 && settings.net_gdr_c2c) rules.gdr_level = PathType::p2c;
-    rules.pxn_c2c = settings.pxn_c2c.value_or(!is_2_27);
+    rules.pxn_c2c = settings.pxn_c2c.value_or(version >= kNccl2_28);
   }
   rules.gdr_level = settings.net_gdr_level.value_or(rules.gdr_level);
   rules.gdr_read = settings.net_gdr_read;

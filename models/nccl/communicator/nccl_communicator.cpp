@@ -56,8 +56,8 @@ ComputeCapabilities compute_capabilities(const NodeDescription& node,
 
 /// CollNet is given up again where the search found nothing, or the communicator is too small.
 bool has_collnet(const SearchInput& searched, const NcclCommunicator& made, int nodes) {
-  constexpr int kGpusMax = 8;  // per node, 2.21
-  const bool fits = made.version >= kNccl2_22 || made.ranks / nodes <= kGpusMax;
+  constexpr int kGpusMax = 8;  // per node, up to 2.22
+  const bool fits = made.version >= kNccl2_23 || made.ranks / nodes <= kGpusMax;
   return searched.collnet && made.graphs.collnet_chain.channel_count() > 0 && fits &&
          nodes >= made.settings.collnet_nodes_min;
 }

@@ -20,7 +20,7 @@ constexpr ListVariable kAlgo = {
     "NCCL_ALGO",
     [](std::string_view text, NcclVersion version) -> std::optional<std::size_t> {
       const auto a = algorithm_from_text(text);
-      const bool is_new = a == Algorithm::pat && version < kNccl2_23_4;
+      const bool is_new = a == Algorithm::pat && version < kNccl2_23;
       if (a && !is_new) return index_of(*a);
       return std::nullopt;
     },

@@ -22,7 +22,7 @@ Retry ib_retry(const Environment& environment, NcclVersion version,
   constexpr std::int64_t kExponentMax = 31;     // of 5 bits; 0 = no time-out
   constexpr Duration kUnit = nanoseconds(4'096);
   EnvReader reader(environment, version, warnings);
-  const std::int64_t otherwise = version < kNccl2_23_4 ? 18 : 20;
+  const std::int64_t otherwise = version < kNccl2_23 ? 18 : 20;
   const std::int64_t exponent = reader.integer("NCCL_IB_TIMEOUT").value_or(otherwise);
   Retry out;
   out.count = static_cast<int>(

@@ -58,7 +58,7 @@ class SearchSettingsReader {
   int nets_per_gpu() {
     constexpr std::string_view name = "NCCL_NETDEVS_POLICY";
     const auto value = env_.text(name);
-    if (!value || env_.version() < kNccl2_30) return 0;
+    if (!value || env_.version() < kNccl2_28) return 0;
     std::string policy(*value);
     std::ranges::transform(policy, policy.begin(), [](char c) {
       return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;

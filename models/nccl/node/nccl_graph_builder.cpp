@@ -258,7 +258,7 @@ class NcclGraphBuilder {
     const TopoVertexId device = graph_.device_of(gpu);
     for (const NodeDescription::C2c& c2c : pci.gpu->c2c) {
       if (!cpu_above(device, device, cpu)) continue;
-      const auto kind = version() < kNccl2_27 ? TopoLinkKind::nvl : TopoLinkKind::c2c;
+      const auto kind = version() < kNccl2_26 ? TopoLinkKind::nvl : TopoLinkKind::c2c;
       connect_both_ways(device, cpu, kind, static_cast<float>(c2c.bw * c2c.count / 1000.0));
     }
   }

@@ -10,10 +10,8 @@ namespace fabricast {
 
 PathType next_type(PathType type, NcclVersion version) {
   assert(type < PathType::dis);
-  if (version < kNccl2_27) {  // knows neither C2C nor P2C
-    if (type == PathType::nvb) return PathType::pix;
-    if (type == PathType::pxb) return PathType::pxn;
-  }
+  if (type == PathType::nvb && version < kNccl2_26) return PathType::pix;  // there is no C2C yet,
+  if (type == PathType::pxb && version < kNccl2_27) return PathType::pxn;  // nor P2C
   return static_cast<PathType>(static_cast<int>(type) + 1);
 }
 
@@ -199,8 +197,8 @@ std::optional<TopoVertexId> NcclTopology::local_net(TopoVertexId gpu, int channe
   const int sharers = static_cast<int>(nearest(nets.front(), TopoKind::gpu).size());
   int per_gpu = (count + sharers - 1) / sharers;
   int place = graph_.vertex(gpu).dev;
-  if (version() >= kNccl2_30) {
-    place %= sharers;
+  if (version() >= kNccl2_30) place %= sharers;
+  if (version() >= kNccl2_28) {
     if (settings_.nets_per_gpu < 0) per_gpu = count;
     if (settings_.nets_per_gpu > 0) per_gpu = std::min(settings_.nets_per_gpu, count);
   }

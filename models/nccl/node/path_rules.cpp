@@ -32,7 +32,7 @@ PathType NcclTopology::p2p_level() const {
   const auto& cpu = graph_.first_cpu().cpu;
   const bool is_x86 = cpu.arch == CpuArch::x86;
   PathType level = PathType::sys;
-  if (version() < kNccl2_27) {
+  if (version() < kNccl2_23) {
     const bool is_weak = cpu.vendor == CpuVendor::intel || cpu.vendor == CpuVendor::zhaoxin;
     if (cpu.arch == CpuArch::arm || (is_x86 && is_weak)) level = PathType::pxb;
   } else {
@@ -68,12 +68,12 @@ bool NcclTopology::is_net_faster(TopoVertexId a, TopoVertexId b) const {
 }
 
 /// A net behind the CPU that a GPU hangs on by C2C is nearer than the breadth-first walk says;
-/// since 2.30 only for the nets nearest to the GPU, as others had better be reached by PXN.
+/// since 2.29 only for the nets nearest to the GPU, as others had better be reached by PXN.
 void NcclTopology::recognise_c2c_nets() {
   for (const TopoVertexId gpu : graph_.all(TopoKind::gpu)) {
     const TopoVertexId cpu = local_cpu(gpu);
     const std::span<const TopoVertexId> all = graph_.all(TopoKind::net);
-    const std::vector<TopoVertexId> nets = version() < kNccl2_30
+    const std::vector<TopoVertexId> nets = version() < kNccl2_29
                                                ? std::vector<TopoVertexId>(all.begin(), all.end())
                                                : nearest(gpu, TopoKind::net);
     for (const TopoVertexId net : nets) {
@@ -93,7 +93,7 @@ void NcclTopology::relay_to_net(TopoVertexId gpu, TopoVertexId net) {
   const std::optional<TopoVertexId> relay = local_gpu(net);
   if (!relay || *relay == gpu) return;
   if (version() >= kNccl2_30 && !can_use_gdr(*relay, net, true)) return;
-  const bool has_c2c = version() >= kNccl2_27 && settings_.pxn_c2c.value_or(version() >= kNccl2_30);
+  const bool has_c2c = version() >= kNccl2_27 && settings_.pxn_c2c.value_or(version() >= kNccl2_28);
   if (path(*relay, net).type > (has_c2c ? PathType::p2c : PathType::pxb)) return;
   if (path(*relay, gpu).type > PathType::nvl) return;
   const PathType near_enough = version() < kNccl2_27 ? PathType::pxb : PathType::pxn;
@@ -117,11 +117,11 @@ bool NcclTopology::can_use_gdr(TopoVertexId gpu, TopoVertexId net, bool is_read)
     }
   }
   PathType level = PathType::pxb;
-  if (version() >= kNccl2_30 && settings_.net_gdr_c2c) level = PathType::p2c;
+  if (version() >= kNccl2_29 && settings_.net_gdr_c2c) level = PathType::p2c;
   level = settings_.net_gdr_level.value_or(level);
   PathType distance = path(gpu, net).type;
   if (distance == PathType::pxn) distance = path(relay_of(gpu, net), net).type;
-  const bool is_2_27 = version() >= kNccl2_27 && version() < kNccl2_30;
+  const bool is_2_27 = version() >= kNccl2_27 && version() < kNccl2_29;
   if (is_2_27 && settings_.net_gdr_c2c && distance == PathType::p2c) distance = PathType::c2c;
   return distance <= level;
 }
@@ -140,7 +140,7 @@ TopoVertexId NcclTopology::relay_of(TopoVertexId gpu, TopoVertexId net) const {
 }
 
 /// Only the GPUs that rank `own` reaches without the network stay. If these are all ranks, nets are
-/// of no use: until 2.29 they are taken out of the graph, since then the search looks away.
+/// of no use: until 2.27 they are taken out of the graph, since then the search looks away.
 void NcclTopology::trim(int ranks, int own) {
   const std::span<const TopoVertexId> view = graph_.all(TopoKind::gpu);
   const std::vector<TopoVertexId> gpus(view.begin(), view.end());
@@ -164,7 +164,7 @@ void NcclTopology::trim(int ranks, int own) {
     if (group[g] != mine) graph_.remove(gpus[g]);
   }
   uses_net_ = graph_.count(TopoKind::gpu) != ranks;
-  if (version() >= kNccl2_30) return;
+  if (version() >= kNccl2_28) return;
   if (graph_.count(TopoKind::net) == 0) uses_net_ = false;
   if (uses_net_) return;
   while (graph_.count(TopoKind::net) > 0) graph_.remove(graph_.all(TopoKind::net).back());

@@ -37,7 +37,7 @@ float pcie_bw(std::string_view link_speed, int link_width) {
 }
 
 float nvlink_bw(int sm, NcclVersion version) {
-  if (sm >= 100 && version >= kNccl2_27) return 40.1F;
+  if (sm >= 100 && version >= kNccl2_25) return version >= kNccl2_27 ? 40.1F : 40.0F;
   if (sm >= 90) return 20.6F;
   if (sm == 86) return 12.0F;
   if (sm >= 80) return 20.0F;
@@ -54,7 +54,7 @@ float socket_bw(CpuArch arch, CpuVendor vendor, int family, int model, NcclVersi
     case CpuVendor::intel: {
       // Models of family 6: 0x55 Skylake, 0x8F Sapphire Rapids, 0xCF Emerald Rapids and later.
       if (family != 6 || model < 0x55) return 6;
-      if (version < kNccl2_27 || model < 0x8F) return 10;
+      if (version < kNccl2_26 || model < 0x8F) return 10;
       return model < 0xCF ? 22 : 40;
     }
     case CpuVendor::amd:

@@ -49,7 +49,7 @@ std::vector<int> ChannelSearch::collect_nets(int gpu, PathType farthest) const {
     if (gpu == -1 || gpu == g) add_local_nets(g, out);
   }
   std::size_t nets_max = nets_.size();
-  if (topology_.version() >= kNccl2_30 && topology_.settings().nets_per_gpu > 0) {
+  if (topology_.version() >= kNccl2_28 && topology_.settings().nets_per_gpu > 0) {
     const auto per_gpu = static_cast<std::size_t>(topology_.settings().nets_per_gpu);
     nets_max = gpu == -1 ? per_gpu * gpus_.size() : per_gpu;
   }
@@ -122,7 +122,7 @@ void ChannelSearch::start_at_nets() {
   const int bw = static_cast<int>(draft_->bw_inter);  // cut off, as NCCL does
   for (int i = 0; i < count; ++i) {
     const int n = nets[static_cast<std::size_t>((draft_->count + i) % count)];
-    bool is_last = draft_->has_heads_only() && !is_version(kNccl2_27);
+    bool is_last = draft_->has_heads_only() && !is_version(kNccl2_22);
     if (may_start_at(n)) {
       draft_->current().net_in = n;
       draft_->latency_inter_us = topology_.graph().vertex(net(n)).net.latency_us;
@@ -142,7 +142,7 @@ bool ChannelSearch::may_start_at(int n) const {
   if (draft_->is_collnet && !topology_.graph().vertex(net(n)).net.collnet) return false;
   if (budget_.net_left(n) < static_cast<float>(static_cast<int>(draft_->bw_inter))) return false;
   // Channels that cross NICs come in pairs, each going in where the other comes out.
-  const bool crosses = is_version(kNccl2_27)
+  const bool crosses = is_version(kNccl2_23)
                            ? draft_->pattern == GraphPattern::ring && draft_->cross_nic == 2
                            : draft_->cross_nic != 0;
   const bool is_odd = draft_->count % 2 == 1;
@@ -153,7 +153,7 @@ bool ChannelSearch::may_start_at(int n) const {
 bool ChannelSearch::start_head_at(int n, int nets) {
   const int head = local_gpus_[static_cast<std::size_t>(n)];
   if (draft_->count >= nets || head == -1) return false;
-  if (is_version(kNccl2_27) && is_head(head)) return false;
+  if (is_version(kNccl2_22) && is_head(head)) return false;
   try_gpu(net(n), head, 0, ends(), Order::free);
   return true;
 }

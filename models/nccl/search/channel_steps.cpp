@@ -67,11 +67,11 @@ bool ChannelSearch::may_end_at(int n, int position) const {
   const int start = draft_->current().net_in;
   const bool is_odd = draft_->count % 2 == 1;
   if (draft_->pattern == GraphPattern::tree && n != start) return false;
-  if (is_version(kNccl2_27) && draft_->pattern != GraphPattern::ring) {
+  if (is_version(kNccl2_23) && draft_->pattern != GraphPattern::ring) {
     if (draft_->cross_nic == 0 && !is_same_port(n, start)) return false;
   } else if (draft_->cross_nic == 0) {
     if (!is_same_port(n, start)) return false;
-  } else if (draft_->cross_nic == 2 || !is_version(kNccl2_27)) {
+  } else if (draft_->cross_nic == 2 || !is_version(kNccl2_23)) {
     if (is_odd && n != draft_->previous().net_in) return false;
   }
   const bool is_second_end = draft_->pattern == GraphPattern::balanced_tree && position != 0;

@@ -56,10 +56,10 @@ bool GraphSearch::relax_type_inter() {
 }
 
 bool GraphSearch::relax_cross_nic() {
-  const bool may_cross = !is_version(kNccl2_27) || best_.pattern == GraphPattern::ring ||
+  const bool may_cross = !is_version(kNccl2_23) || best_.pattern == GraphPattern::ring ||
                          best_.pattern == GraphPattern::balanced_tree;
   if (cross_nic_setting_ == 2 && draft_.cross_nic == 0 && may_cross) {
-    draft_.cross_nic = is_version(kNccl2_27) ? 2 : 1;
+    draft_.cross_nic = is_version(kNccl2_23) ? 2 : 1;
     return true;
   }
   draft_.cross_nic = cross_nic_setting_ == 1 ? 1 : 0;

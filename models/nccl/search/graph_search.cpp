@@ -123,7 +123,7 @@ void GraphSearch::set_liberties() {
   first_intra_ = gpus() == 1 ? PathType::loc : PathType::nvl;
   first_inter_ = PathType::pix;
   last_intra_ = last_inter_ = PathType::sys;
-  if (is_version(kNccl2_27)) {
+  if (is_version(kNccl2_25)) {
     if (gpus() > 1) {
       first_intra_ = topology_.nearest_type(TopoKind::gpu);
       last_intra_ = topology_.farthest_type(TopoKind::gpu);
@@ -133,7 +133,7 @@ void GraphSearch::set_liberties() {
       last_inter_ = topology_.farthest_type(TopoKind::net);
     }
     // Ampere's balanced trees may have to come back the long way.
-    if (is_version(kNccl2_30) && min_sm_ < 90) last_inter_ = PathType::sys;
+    if (is_version(kNccl2_29) && min_sm_ < 90) last_inter_ = PathType::sys;
   }
   best_.type_intra = first_intra_;
   best_.type_inter = first_inter_;
@@ -155,7 +155,7 @@ void GraphSearch::set_channel_limits() {
     best_.min_channels = best_.max_channels;
   }
   // A tree over two NVLink islands needs two channels, and gets as many as the ring has.
-  if (is_version(kNccl2_27) && best_.pattern == GraphPattern::ring && best_.max_channels >= 2 &&
+  if (is_version(kNccl2_26) && best_.pattern == GraphPattern::ring && best_.max_channels >= 2 &&
       best_.min_channels == 1 && topology_.has_split_nvlink()) {
     best_.min_channels = 2;
   }
@@ -264,7 +264,7 @@ void GraphSearch::fall_back() {
   best_.channels[0].net_in = best_.channels[0].net_out = topology_.net_count() > 0 ? 0 : -1;
   best_.bw_intra = best_.bw_inter = 0.1F;
   best_.type_intra = best_.type_inter = PathType::sys;
-  if (!is_version(kNccl2_30)) return;
+  if (!is_version(kNccl2_29)) return;
   const NcclGraph& graph = topology_.graph();
   const auto first = topology_.local_net(graph.at(TopoKind::gpu, 0), 0);
   const auto last = topology_.local_net(graph.at(TopoKind::gpu, gpus() - 1), 0);

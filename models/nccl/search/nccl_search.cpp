@@ -77,7 +77,7 @@ NcclGraphs search_all(const NcclTopology& topology, BandwidthLimits limits,
   out.collnet_direct = unsearched(GraphPattern::collnet_direct, 1, channels_max);
   out.is_collnet_searched = input.collnet;
   if (input.collnet) out.collnet_chain = search({GraphPattern::tree, true, rings, rings});
-  if (input.version < kNccl2_27) {
+  if (input.version < kNccl2_22) {
     out.collnet_direct = out.collnet_chain;
   } else if (input.collnet) {
     out.collnet_direct = search({GraphPattern::collnet_direct, true, 1, channels_max});

@@ -111,11 +111,11 @@ Bytes chunk(const NcclTopology& topology, const P2pInput& in, const NcclSettings
   if (in.nodes > 1) {
     // A host with few GPUs joins less into one message (2.30).
     const bool is_grace = graph.first_cpu().cpu.arch == CpuArch::arm;
-    if (topology.version() >= kNccl2_30 && is_grace && in.compute_capability_min >= 100)
+    if (topology.version() >= kNccl2_29 && is_grace && in.compute_capability_min >= 100)
       wanted.count *= 2;
   } else {
-    // 2.21 looks at the best pair of GPUs only.
-    const bool is_old = topology.version() < kNccl2_22;
+    // Up to 2.24 NCCL looks at the best pair of GPUs only.
+    const bool is_old = topology.version() < kNccl2_25;
     const PathType type =
         is_old ? topology.nearest_type(TopoKind::gpu) : topology.farthest_type(TopoKind::gpu);
     wanted = type < PathType::pix ? p.nvlink_chunk : p.pcie_chunk;

@@ -57,7 +57,7 @@ class Exits {
   }
   bool is_next_to(TopoVertexId gpu, TopoVertexId net) const {
     const NcclVersion version = topology_.version();
-    const bool over_c2c = version >= kNccl2_27 && settings_.pxn_c2c.value_or(version >= kNccl2_30);
+    const bool over_c2c = version >= kNccl2_27 && settings_.pxn_c2c.value_or(version >= kNccl2_28);
     return topology_.path(gpu, net).type <= (over_c2c ? PathType::p2c : PathType::pxb);
   }
 

@@ -110,16 +110,18 @@ class Filling {
 
 // ---- 2.22 and later
 
-/// What changed between releases in the scheduler by cells. (2.22 itself, with cells of 16 bytes,
-/// is not modelled: it takes the figures of 2.23.)
+/// What changed between releases in the scheduler by cells.
 struct CellRules {
   std::int64_t traffic_min;     ///< bytes of traffic below which a channel is not worth opening
   int ll_weight;                ///< LL moves flags with the data and waits more: counts as so much
   std::int64_t share_multiple;  ///< a channel's share of the traffic is rounded up to this
+  bool is_2_22;                 ///< cells of 16 bytes, and as many on the first channel as fit
 };
 constexpr CellRules cell_rules(NcclVersion version, Protocol protocol) {
+  if (version < kNccl2_23) return {512, 1, 1, true};
   return {version >= kNccl2_29 ? 32 << 10 : 16 << 10,
-          version >= kNccl2_26 && protocol == Protocol::ll ? 4 : 1, version >= kNccl2_30 ? 16 : 1};
+          version >= kNccl2_26 && protocol == Protocol::ll ? 4 : 1, version >= kNccl2_29 ? 16 : 1,
+          false};
 }
 
 /// How often a byte of the call passes a rank's port, as the scheduler weighs it.
@@ -158,16 +160,17 @@ CellSplit split_into_cells(const PartitionInput& input, CellPlace& place) {
   const int last_channel = input.communicator_channels - 1;
   CellSplit s;
   s.channel = place.channel;
-  s.cell_bytes = round_up(ceil_div(rules.traffic_min, weight), 16);
+  s.cell_bytes = rules.is_2_22 ? 16 : round_up(ceil_div(rules.traffic_min, weight), 16);
   s.cells = ceil_div(bytes, s.cell_bytes);
   const std::int64_t cell_traffic = s.cell_bytes * weight;
-  const std::int64_t share = input.calls * std::max(rules.traffic_min, bytes * weight) / channels;
+  const std::int64_t least = rules.is_2_22 ? 0 : rules.traffic_min;
+  const std::int64_t share = input.calls * std::max(least, bytes * weight) / channels;
   const std::int64_t traffic = std::max(rules.traffic_min, round_up(share, rules.share_multiple));
   s.per_channel = std::min(s.cells, ceil_div(traffic, cell_traffic));
   s.lo = place.channel == last_channel
              ? s.cells
-             : std::min(s.cells, ceil_div(traffic - place.traffic, cell_traffic));
-  assert(s.lo > 0);
+             : std::min(s.cells, rules.is_2_22 ? (traffic - place.traffic) / cell_traffic
+                                               : ceil_div(traffic - place.traffic, cell_traffic));
   const std::int64_t rest = s.cells - s.lo;
   if (rest > 0) {
     s.mid_channels = rest / s.per_channel;
@@ -177,12 +180,25 @@ CellSplit split_into_cells(const PartitionInput& input, CellPlace& place) {
       s.per_channel = rest / (s.mid_channels + 1);
       s.hi = s.per_channel + rest % (s.mid_channels + 1);
     }
+    if (s.lo == 0) {  // the next channel is the first
+      s.channel = ++place.channel;
+      s.lo = s.mid_channels == 0 ? s.hi : s.per_channel;
+      if (s.mid_channels == 0) {
+        s.hi = 0;
+      } else {
+        s.mid_channels -= 1;
+      }
+    }
     if (s.hi == 0 && s.mid_channels != 0) {
       s.hi = s.per_channel;
       s.mid_channels -= 1;
     }
-    place.channel += static_cast<int>(s.mid_channels) + 1;
-    place.traffic = s.hi * cell_traffic;
+    if (s.hi == 0) {
+      place.traffic = s.lo * cell_traffic;
+    } else {
+      place.channel += static_cast<int>(s.mid_channels) + 1;
+      place.traffic = s.hi * cell_traffic;
+    }
   } else {
     place.traffic += s.lo * cell_traffic;
   }

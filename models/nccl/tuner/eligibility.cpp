@@ -12,8 +12,8 @@ bool is_gather(Collective c) {
 std::string why_not_for(Algorithm a, NcclVersion version) {
   switch (a) {
     case Algorithm::pat:
-      return version < kNccl2_23_4 ? "PAT exists since NCCL 2.23"
-                                   : "PAT exists for all_gather and reduce_scatter only";
+      return version < kNccl2_23 ? "PAT exists since NCCL 2.23"
+                                 : "PAT exists for all_gather and reduce_scatter only";
     case Algorithm::nvls:
     case Algorithm::collnet_direct:
       return fmt::format("{} exists for all_reduce, all_gather and reduce_scatter only",
@@ -37,12 +37,16 @@ std::string why_no_ll128(const TunerInput& in, const ChannelGraph& g) {
     return fmt::format("LL128 needs NVLink between GPUs (NVB or nearer), the path is {}",
                        to_text(g.type_intra));
   }
-  if (low != high && (old_rule || low < 90)) {
+  if (low != high && (in.version < kNccl2_30 || low < 90)) {
     return fmt::format("LL128 needs GPUs of one compute capability, here are {} and {}", low, high);
   }
-  if (old_rule ? low != 70 && low != 80 && low != 90 : low < 70) {
-    return fmt::format("LL128 is not enabled for compute capability {}{}", low,
-                       old_rule ? " (70, 80 and 90 are)" : " (from 70 on it is)");
+  const bool is_listed = low == 70 || low == 80 || low == 90 ||
+                         (in.version >= kNccl2_25 && (low == 100 || low == 120));
+  if (in.version < kNccl2_27 ? !is_listed : low < 70) {
+    return fmt::format("LL128 is not enabled for compute capability {} ({})", low,
+                       in.version >= kNccl2_27   ? "from 70 on it is"
+                       : in.version >= kNccl2_25 ? "70, 80, 90, 100 and 120 are"
+                                                 : "70, 80 and 90 are");
   }
   return {};
 }
@@ -70,7 +74,7 @@ std::string why_no_nvls(const TunerInput& in, Algorithm a) {
   if (a == Algorithm::nvls_tree && in.nodes == 1) return "NVLSTree is for several nodes";
   if (a == Algorithm::nvls && in.nodes > 1 && !in.collnet)
     return "NVLS over several nodes needs CollNet; NVLSTree does without";
-  if (in.version >= kNccl2_30 && in.nvls_graph.channel_count() < 2)
+  if (in.version >= kNccl2_28 && in.nvls_graph.channel_count() < 2)
     return fmt::format("{} needs two channels or more, the search found one", to_text(a));
   return {};
 }
@@ -91,7 +95,8 @@ std::string why_no_gather(const TunerInput& in) {
 }
 
 std::string why_no_pat(const TunerInput& in) {
-  if (in.compute_capability_min < 60) return "PAT needs compute capability 60 or more";
+  if (in.version >= kNccl2_26 && in.compute_capability_min < 60)
+    return "PAT needs compute capability 60 or more";
   if (in.settings.pat == 0) return "NCCL_PAT_ENABLE=0 turns PAT off";
   if (in.settings.pat == 2 && in.nodes != in.ranks) return "PAT needs one GPU per node";
   return {};
@@ -131,7 +136,7 @@ bool exists(Algorithm a, Collective c, NcclVersion version) {
     case Algorithm::collnet_direct:
       return c == Collective::all_reduce || is_gather(c);
     case Algorithm::pat:
-      return version >= kNccl2_23_4 && is_gather(c);
+      return version >= kNccl2_23 && is_gather(c);
     default:
       return c == Collective::all_reduce;
   }
@@ -154,15 +159,12 @@ std::string why_not_in_model(const TunerInput& in, Collective c, Algorithm a, Pr
 
 std::string why_passed_over(const TunerInput& in, Collective c, Algorithm a) {
   const int per_node = in.ranks / in.nodes;
-  if (in.version < kNccl2_22) {
-    if (a == Algorithm::nvls && is_gather(c) && in.nodes > 1)
-      return fmt::format("NVLS does {} on one node only", to_text(c));
-    return {};
-  }
   constexpr int kDirectMax = 8, kNvlsMax = 32;
-  if (a == Algorithm::collnet_direct && per_node > kDirectMax)
+  if (in.version < kNccl2_27 && a == Algorithm::nvls && is_gather(c) && in.nodes > 1)
+    return fmt::format("NVLS does {} on one node only", to_text(c));
+  if (in.version >= kNccl2_23 && a == Algorithm::collnet_direct && per_node > kDirectMax)
     return fmt::format("CollNetDirect serves at most {} GPUs of a node", kDirectMax);
-  if (a == Algorithm::nvls && is_gather(c) && per_node > kNvlsMax)
+  if (in.version >= kNccl2_25 && a == Algorithm::nvls && is_gather(c) && per_node > kNvlsMax)
     return fmt::format("NVLS does {} for at most {} GPUs of a node", to_text(c), kNvlsMax);
   return {};
 }

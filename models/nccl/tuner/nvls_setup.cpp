@@ -9,9 +9,9 @@ constexpr Bytes kib(std::int64_t n) { return {n << 10}; }
 
 /// Before the user has his say; 0 bytes: by the common rule.
 NvlsSetup by_architecture(const NvlsInput& in) {
-  const bool is_blackwell = in.version >= kNccl2_27 && in.compute_capability_min >= 100;
+  const bool is_blackwell = in.version >= kNccl2_25 && in.compute_capability_min >= 100;
   if (!is_blackwell) return {16, {}, {}};
-  return {in.nodes > 1 ? 32 : 24, {}, {}};
+  return {in.nodes == 1 && in.version >= kNccl2_27 ? 24 : 32, {}, {}};
 }
 
 /// 2.30 measured Blackwell on several nodes by the speed of the NICs.

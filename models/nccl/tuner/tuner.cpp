@@ -16,7 +16,7 @@ using namespace tuner_tables;
 int corrections_of(const TunerInput& in, Algorithm a) {
   if (a == Algorithm::tree) return kTreeCorrections;
   const bool is_x86 = in.cpu != HostCpu::arm && in.cpu != HostCpu::power;
-  const bool nvls_tree = a == Algorithm::nvls_tree && in.version >= kNccl2_30 &&
+  const bool nvls_tree = a == Algorithm::nvls_tree && in.version >= kNccl2_29 &&
                          in.compute_capability_min >= 100 && is_x86;
   return nvls_tree ? kNvlsTreeCorrections : 0;
 }
@@ -110,7 +110,7 @@ Width width(const TuningModel& model, Algorithm a, Protocol p, Bytes size) {
   if (p == Protocol::simple && a == Algorithm::tree) w.threads += 128;
   w.threads = std::max(w.threads, 96);
   const bool always_all = a == Algorithm::tree || a == Algorithm::pat;
-  if (always_all && in.version >= kNccl2_24) w.threads = 640;
+  if (always_all && in.version >= kNccl2_22) w.threads = 640;
   return w;
 }
 

@@ -12,10 +12,10 @@ template <typename T>
 using ByProtocol = std::array<T, kProtocols>;
 using ByNodes = std::array<double, 3>;  ///< 1, 2, more nodes
 
-/// Generations the model tells apart. 2.21 takes Blackwell for Hopper.
+/// Generations the model tells apart. Up to 2.24 it takes Blackwell for Hopper.
 enum class Generation : std::uint8_t { volta, ampere, hopper, blackwell };
 constexpr Generation generation(int compute_capability, NcclVersion version) {
-  if (compute_capability >= 100 && version >= kNccl2_27) return Generation::blackwell;
+  if (compute_capability >= 100 && version >= kNccl2_25) return Generation::blackwell;
   if (compute_capability >= 90) return Generation::hopper;
   return compute_capability >= 80 ? Generation::ampere : Generation::volta;
 }
@@ -31,18 +31,26 @@ inline constexpr std::array<Ceilings, 4> kCeilings = {{
     {{141, 45, 35}, {36.7, 36.7, 36.7}, {36.7, 36.7, 29}, {38.7, 41.4, 36}},
     {{282, 90, 70}, {73.4, 73.4, 73.4}, {73.4, 73.4, 58}, {77.4, 82.8, 72}},
 }};
-/// Blackwell was measured again for 2.30.
-inline constexpr Ceilings kBlackwell2_30 = {
+/// Blackwell was measured again for 2.28, and its rings for 2.29.
+inline constexpr Ceilings kBlackwell2_28 = {
+    {282, 90, 70}, {73.4, 34.6, 73.4}, {55.6, 31.67, 20}, {70, 42.8, 24}};
+inline constexpr Ceilings kBlackwell2_29 = {
     {282, 90, 70}, {40, 40, 40}, {55.6, 31.67, 20}, {70, 42.8, 24}};
 
 constexpr const Ceilings& ceilings(Generation g, NcclVersion version) {
-  if (g == Generation::blackwell && version >= kNccl2_30) return kBlackwell2_30;
+  if (g == Generation::blackwell && version >= kNccl2_28)
+    return version >= kNccl2_29 ? kBlackwell2_29 : kBlackwell2_28;
   return kCeilings[index_of(g)];
 }
 
-/// 2.30: GB/s per channel of NVLSTree, and what NVLS reaches of the links inside a node.
+/// From 2.28 on: GB/s per channel of NVLSTree, and what NVLS reaches of the links inside a node.
 inline constexpr std::array<ByNodes, 4> kNvlsTreeCeilings = {
     {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
+inline constexpr ByNodes kBlackwellNvlsTree2_28 = {0, 96, 43.8};
+constexpr const ByNodes& nvls_tree_ceilings(Generation g, NcclVersion version) {
+  const bool is_old = g == Generation::blackwell && version < kNccl2_30;
+  return is_old ? kBlackwellNvlsTree2_28 : kNvlsTreeCeilings[index_of(g)];
+}
 inline constexpr std::array<float, 4> kNvlsEfficiency = {0, 0, 0.85F, 0.74F};
 
 /// Microseconds of one algorithm, by protocol: once per operation, then per step over each kind of
@@ -55,19 +63,19 @@ inline constexpr Latencies kRing = {
 /// Tree Simple of 2.21 carries a fitted penalty in its steps instead of a base.
 inline constexpr Latencies kTree2_21 = {
     {6.8F, 14.0F, 0.0F}, {0.6F, 1.25F, 28.0F}, {1.0F, 1.9F, 28.0F}, {5.0F, 8.5F, 28.0F}};
-inline constexpr Latencies kTree2_27 = {
+inline constexpr Latencies kTree2_23 = {
     {6.8F, 14.0F, 8.4F}, {0.6F, 1.25F, 4.0F}, {1.0F, 1.9F, 4.0F}, {5.0F, 8.5F, 14.0F}};
 inline constexpr Latencies kCollNetDirect = {{}, {0, 0, 3.7F}, {0, 0, 3.7F}, {0, 0, 31}};
 inline constexpr Latencies kCollNetChain = {{}, {0, 0, 2.8F}, {0, 0, 2.8F}, {0, 0, 30}};
 inline constexpr Latencies kNvls = {{}, {0, 0, 25}, {}, {0, 0, 18}};
 inline constexpr Latencies kNvlsTree = {{}, {0, 0, 25}, {}, {0, 0, 14}};
-inline constexpr Latencies kNvlsTree2_30 = {{}, {0, 0, 25}, {}, {0, 0, 20.9F}};
+inline constexpr Latencies kNvlsTree2_28 = {{}, {0, 0, 25}, {}, {0, 0, 20.9F}};
 inline constexpr Latencies kPat = {{8, 8, 8}, {0, 0, 4}, {0, 0, 4}, {0, 0, 14}};
 
 constexpr const Latencies& latencies(Algorithm algorithm, NcclVersion version) {
   switch (algorithm) {
     case Algorithm::tree:
-      return version < kNccl2_22 ? kTree2_21 : kTree2_27;
+      return version < kNccl2_23 ? kTree2_21 : kTree2_23;
     case Algorithm::ring:
       return kRing;
     case Algorithm::collnet_direct:
@@ -77,7 +85,7 @@ constexpr const Latencies& latencies(Algorithm algorithm, NcclVersion version) {
     case Algorithm::nvls:
       return kNvls;
     case Algorithm::nvls_tree:
-      return version < kNccl2_30 ? kNvlsTree : kNvlsTree2_30;
+      return version < kNccl2_28 ? kNvlsTree : kNvlsTree2_28;
     case Algorithm::pat:
       return kPat;
   }
@@ -86,7 +94,7 @@ constexpr const Latencies& latencies(Algorithm algorithm, NcclVersion version) {
 
 /// What Tree reaches of its bandwidth at messages of 64 * 2^i bytes; from 2^23 on all of it.
 inline constexpr int kTreeCorrections = 23;
-/// NVLSTree of 2.30 on Blackwell with x86 hosts takes those of Tree, one more of them.
+/// NVLSTree from 2.29 on, on Blackwell with x86 hosts takes those of Tree, one more of them.
 inline constexpr int kNvlsTreeCorrections = 24;
 inline constexpr ByProtocol<std::array<float, kNvlsTreeCorrections>> kTreeCorrection = {{
     {1.0F, 1.0F, 1.0F, 1.0F, .9F, .8F, .7F, .7F,  .7F,  .7F,  .6F,  .5F,

@@ -38,7 +38,7 @@ class BandwidthFormula {
       case Algorithm::nvls_tree:
         return nvls_bus() * nvls_share();
       case Algorithm::pat:
-        return static_cast<float>(bus() * .75);
+        return static_cast<float>(bus() * (in_.version < kNccl2_24 ? .85 : .75));
     }
     return 0;
   }
@@ -47,7 +47,6 @@ class BandwidthFormula {
   float channels() const { return static_cast<float>(graph_.channel_count()); }
   double channels_double() const { return graph_.channel_count(); }
   bool is_gather() const { return collective_ != Collective::all_reduce; }
-  bool is_2_21() const { return in_.version < kNccl2_22; }
 
   float bus() const { return channels() * (in_.nodes <= 2 ? graph_.bw_intra : graph_.bw_inter); }
 
@@ -55,14 +54,14 @@ class BandwidthFormula {
   /// Between nodes, LL is limited by the hosts rather than by the GPUs.
   double ll_max() const {
     const bool amd =
-        in_.cpu == HostCpu::amd || (in_.cpu == HostCpu::mixed_x86 && in_.version >= kNccl2_27);
+        in_.cpu == HostCpu::amd || (in_.cpu == HostCpu::mixed_x86 && in_.version >= kNccl2_24);
     const std::size_t row = in_.nodes == 1 ? index_of(gpu_) : amd ? 1 : 0;
     return kCeilings[row].ll[by_nodes_];
   }
 
-  /// 2.18.3 (src/graph/tuning.cc) thought less of it.
+  /// Up to 2.20 NCCL thought less of it.
   double ll_share() const {
-    if (in_.version >= kNccl2_19) return .5;
+    if (in_.version >= kNccl2_21) return .5;
     const bool reduces = collective_ == Collective::all_reduce || collective_ == Collective::reduce;
     return in_.nodes > 1 || reduces ? 1.0 / 4.0 : 1.0 / 3.0;
   }
@@ -71,7 +70,7 @@ class BandwidthFormula {
     if (protocol_ == Protocol::ll)
       return static_cast<float>(std::min(ll_max(), bus() * ll_share()));
     if (protocol_ == Protocol::ll128) {
-      const double share = is_2_21() && ranks_per_node_ < 2 ? 0.7 : 0.92;
+      const double share = in_.version < kNccl2_23 && ranks_per_node_ < 2 ? 0.7 : 0.92;
       return static_cast<float>(
           std::min(bus() * share, channels_double() * top().ring_ll128[by_nodes_]));
     }
@@ -102,7 +101,8 @@ class BandwidthFormula {
 
   /// Each GPU sends through its own NIC.
   float collnet_direct_gather() const {
-    if (!is_2_21()) return ranks_per_node_ * std::min(graph_.bw_intra, graph_.bw_inter * 0.9F);
+    if (in_.version >= kNccl2_27)
+      return ranks_per_node_ * std::min(graph_.bw_intra, graph_.bw_inter * 0.9F);
     const float bw = ranks_per_node_ * graph_.bw_intra;
     const float w = (ranks_per_node_ - 1) / 7;  // measured with 1 and with 8 GPUs per node
     return static_cast<float>(bw * (w * 0.85 + (1 - w) * 0.95));
@@ -117,28 +117,29 @@ class BandwidthFormula {
   }
 
   float nvls_bus() const {
-    if (in_.version >= kNccl2_30) return nvls_bus_2_30();
+    if (in_.version >= kNccl2_28) return nvls_bus_2_28();
     const float intra = graph_.bw_intra, inter = graph_.bw_inter;
     if (algorithm_ == Algorithm::nvls_tree)
       return channels() * std::min(intra, in_.nodes <= 2 ? inter : inter / 2);
-    if (is_2_21() || !is_gather()) return channels() * std::min(intra, inter);
+    if (in_.version < kNccl2_27 || !is_gather()) return channels() * std::min(intra, inter);
     return channels() * std::min(intra * (ranks_per_node_ - 1) / ranks_per_node_, inter * 0.9F);
   }
 
-  float nvls_bus_2_30() const {
+  float nvls_bus_2_28() const {
     const bool is_tree = algorithm_ == Algorithm::nvls_tree;
     if (graph_.channel_count() < 2) return 0;
     float intra = graph_.bw_intra * kNvlsEfficiency[index_of(gpu_)] * (channels() - 1) / channels();
     intra *= is_gather() ? (ranks_per_node_ - 1) / ranks_per_node_ : 2;  // reduces and spreads
     const float inter = graph_.bw_inter * (in_.nodes <= 2 && is_tree ? 2.0F : 1.0F);
-    const float ceiling = is_tree ? static_cast<float>(kNvlsTreeCeilings[index_of(gpu_)][by_nodes_])
-                                  : std::numeric_limits<float>::max();
+    const float ceiling = is_tree
+                              ? static_cast<float>(nvls_tree_ceilings(gpu_, in_.version)[by_nodes_])
+                              : std::numeric_limits<float>::max();
     return channels() * std::min({intra, inter, ceiling});
   }
 
   float nvls_share() const {
-    if (is_gather() && !is_2_21()) return 1;
-    return in_.version < kNccl2_30 ? static_cast<float>(5.0 / 6.0) : ring_share();
+    if (is_gather() && in_.version >= kNccl2_23) return 1;
+    return in_.version < kNccl2_28 ? static_cast<float>(5.0 / 6.0) : ring_share();
   }
 
   const TunerInput& in_;

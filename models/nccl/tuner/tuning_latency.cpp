@@ -66,8 +66,8 @@ class LatencyFormula {
     hop.intra = is_nvlink() ? own_.nvlink[i] : own_.pci[i];
     const bool power_tree = in_.cpu == HostCpu::power && algorithm_ == Algorithm::tree;
     if (power_tree && protocol_ == Protocol::simple && !is_nvlink()) hop.intra = kRing.pci[i];
-    // With one rank a node 2.22+ takes the network figures of Tree for every algorithm.
-    const bool as_tree = in_.version >= kNccl2_22 && in_.ranks == in_.nodes;
+    // With one rank a node 2.23+ takes the network figures of Tree for every algorithm.
+    const bool as_tree = in_.version >= kNccl2_23 && in_.ranks == in_.nodes;
     hop.inter = (as_tree ? tree_ : own_).net[i] + graph_.latency_inter_us;
     if (protocol_ == Protocol::simple) hop.inter += graph_.latency_inter_us;  // a flush
     return hop;
@@ -89,7 +89,7 @@ class LatencyFormula {
       hop.intra =
           std::max(hop.intra, net_overhead() * (protocol_ == Protocol::simple ? 3.0F : 1.0F));
       const int once = in_.nodes - 1;
-      inter_steps = !all_reduce ? once : in_.version < kNccl2_22 ? 2 * in_.nodes : 2 * once;
+      inter_steps = !all_reduce ? once : in_.version < kNccl2_23 ? 2 * in_.nodes : 2 * once;
     }
     return own_.base[index_of(protocol_)] + (static_cast<float>(steps - inter_steps) * hop.intra +
                                              static_cast<float>(inter_steps) * hop.inter);

@@ -7,7 +7,7 @@ namespace fabricast {
 
 int ring_search_channel(const ChannelGraph& ring, int channel, int node, NcclVersion version) {
   const int searched = channel % ring.channel_count();
-  const bool crosses = version < kNccl2_27 ? ring.cross_nic != 0 : ring.cross_nic == 2;
+  const bool crosses = version < kNccl2_26 ? ring.cross_nic != 0 : ring.cross_nic == 2;
   const bool swap = crosses && ring.channel_count() % 2 == 0 && node % 2 == 1;
   return swap ? searched ^ 1 : searched;
 }
