@@ -65,6 +65,7 @@ std::optional<Protocol> protocol_from_text(std::string_view text) {
 }
 
 std::string to_text(NcclVersion version) {
+  if (version == kNccl2_31_0a7) return "2.31.0a7";
   return "2." + std::to_string(version.series) + "." + std::to_string(version.patch);
 }
 

@@ -93,15 +93,28 @@ struct NcclVersion {
 };
 inline constexpr NcclVersion kNccl2_21_5{21, 5}, kNccl2_27_7{27, 7}, kNccl2_30_7{30, 7};
 /// First releases at which a rule changed.
-inline constexpr NcclVersion kNccl2_19{19, 0}, kNccl2_21{21, 0}, kNccl2_22{22, 0}, kNccl2_23{23, 0},
-    kNccl2_24{24, 0}, kNccl2_25{25, 0}, kNccl2_26{26, 0}, kNccl2_27{27, 0}, kNccl2_28{28, 0},
-    kNccl2_29{29, 0}, kNccl2_30{30, 0};
+inline constexpr NcclVersion kNccl2_19{19, 0}, kNccl2_20{20, 0}, kNccl2_21{21, 0}, kNccl2_22{22, 0},
+    kNccl2_23{23, 0}, kNccl2_24{24, 0}, kNccl2_25{25, 0}, kNccl2_26{26, 0}, kNccl2_27{27, 0},
+    kNccl2_28{28, 0}, kNccl2_29{29, 0}, kNccl2_30{30, 0}, kNccl2_31{31, 0};
+/// A pre-release: 2.31 has no release yet, and its patch 0 is never one.
+inline constexpr NcclVersion kNccl2_31_0a7 = kNccl2_31;
 /// The releases whose decisions are reproduced exactly, oldest first.
-inline constexpr std::array<NcclVersion, 10> kModelledVersions = {
-    kNccl2_21_5, {22, 3},     {23, 4}, {24, 3}, {25, 1},
-    {26, 6},     kNccl2_27_7, {28, 9}, {29, 7}, kNccl2_30_7};
-/// What a question that names no release is answered for: the newest that is reproduced.
-inline constexpr NcclVersion kDefaultNccl = kModelledVersions.back();
+inline constexpr std::array<NcclVersion, 14> kModelledVersions = {{{18, 6},
+                                                                   {19, 4},
+                                                                   {20, 5},
+                                                                   kNccl2_21_5,
+                                                                   {22, 3},
+                                                                   {23, 4},
+                                                                   {24, 3},
+                                                                   {25, 1},
+                                                                   {26, 6},
+                                                                   kNccl2_27_7,
+                                                                   {28, 9},
+                                                                   {29, 7},
+                                                                   kNccl2_30_7,
+                                                                   kNccl2_31_0a7}};
+/// What a question that names no release is answered for: the newest that is no pre-release.
+inline constexpr NcclVersion kDefaultNccl = kNccl2_30_7;
 
 std::string to_text(NcclVersion version);
 /// Accepts the modelled versions, in full or as "2.21", "2.27", "2.30". Throws Error otherwise.

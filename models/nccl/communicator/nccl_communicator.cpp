@@ -77,7 +77,9 @@ float slowest_net(const NcclTopology& topology) {
 }
 
 void set_nvls(TunerInput& input, const NcclTopology& topology) {
-  input.nvls_heads = head_count(input.nvls_graph);
+  // Up to 2.19 a GPU that two channels of the graph name is two heads.
+  input.nvls_heads =
+      input.version < kNccl2_20 ? input.nvls_graph.channel_count() : head_count(input.nvls_graph);
   input.nvls = input.nvls_heads > 0;
   if (!input.nvls) return;
   NvlsInput nvls;

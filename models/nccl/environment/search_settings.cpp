@@ -26,7 +26,8 @@ class SearchSettingsReader {
     if (const auto read = env_.integer("NCCL_NET_GDR_READ"); read && *read >= 0) {
       s.net_gdr_read = *read != 0;
     }
-    s.net_gdr_c2c = env_.integer("NCCL_NET_GDR_C2C").value_or(1) != 0;
+    s.net_gdr_c2c =
+        env_.integer("NCCL_NET_GDR_C2C").value_or(env_.version() >= kNccl2_27 ? 1 : 0) != 0;
     s.pxn_disable = env_.integer("NCCL_PXN_DISABLE") == 1;
     if (const auto c2c = env_.integer("NCCL_PXN_C2C")) s.pxn_c2c = *c2c != 0;
     s.nvb_disable = env_.integer("NCCL_NVB_DISABLE").value_or(0) != 0;

@@ -50,10 +50,11 @@ CpuVendor vendor_of(std::string_view text) {
 }
 
 /// Generation of a Broadcom PCIe switch that shows itself as two levels; 0 = none of these. Below
-/// the top, gen 5 switches call themselves differently.
-int broadcom_gen(std::uint64_t pci_device, bool top) {
+/// the top, gen 5 switches call themselves differently. Up to 2.19 only gen 4 is known.
+int broadcom_gen(std::uint64_t pci_device, bool top, NcclVersion version) {
   const std::uint64_t model = pci_device & ~std::uint64_t{0xfff};
   if (model == 0x1000c0101000a000) return 4;
+  if (version < kNccl2_20) return 0;
   if (model == (top ? 0x1000c03010000000 : 0x1000c03010001000)) return 5;
   return 0;
 }
@@ -147,8 +148,8 @@ class NcclGraphBuilder {
         continue;
       }
       // NICs that are no PCI functions, e.g. virtual interfaces, hang on their CPU together;
-      // in 2.21 those of all CPUs on the first.
-      const std::int64_t id = version() < kNccl2_22 ? 0 : -1 - cpu.numa;
+      // up to 2.23 those of all CPUs on the first.
+      const std::int64_t id = version() < kNccl2_24 ? 0 : -1 - cpu.numa;
       TopoVertexId nic{};
       if (!find(TopoKind::nic, id, nic)) {
         nic = add_vertex(TopoKind::nic, id);
@@ -198,11 +199,11 @@ class NcclGraphBuilder {
     return package;
   }
 
-  /// In 2.21 the functions of one adapter (bus ids that differ in the last digit) are one NIC, on
-  /// the link of the first. False when the NIC was known.
+  /// Up to 2.23 the functions of one adapter (bus ids that differ in the last digit) are one NIC,
+  /// on the link of the first. False when the NIC was known.
   bool add_nic(const Pci& pci, TopoVertexId& v) {
     std::int64_t id = busid_number(pci.busid);
-    if (version() < kNccl2_22) id &= ~std::int64_t{0xf};
+    if (version() < kNccl2_24) id &= ~std::int64_t{0xf};
     const bool known = find(TopoKind::nic, id, v);
     if (!known) v = add_vertex(TopoKind::nic, id);
     add_nets(*pci.nic, v);
@@ -257,6 +258,7 @@ class NcclGraphBuilder {
     if (!find(TopoKind::gpu, busid_number(pci.busid), gpu)) return;
     const TopoVertexId device = graph_.device_of(gpu);
     for (const NodeDescription::C2c& c2c : pci.gpu->c2c) {
+      if (version() < kNccl2_19) break;  // it does not know C2C
       if (!cpu_above(device, device, cpu)) continue;
       const auto kind = version() < kNccl2_26 ? TopoLinkKind::nvl : TopoLinkKind::c2c;
       connect_both_ways(device, cpu, kind, static_cast<float>(c2c.bw * c2c.count / 1000.0));
@@ -282,7 +284,7 @@ class NcclGraphBuilder {
   void flatten_broadcom() {
     for (int s = 0; s < graph_.count(TopoKind::pci); ++s) {
       const TopoVertexId top = graph_.at(TopoKind::pci, s);
-      const int gen = broadcom_gen(vertex(top).pci_device, true);
+      const int gen = broadcom_gen(vertex(top).pci_device, true, version());
       if (gen == 0) continue;
       absorb_switches(top, gen);
       s = -1;  // the list of switches has changed
@@ -295,9 +297,11 @@ class NcclGraphBuilder {
     std::vector<TopoVertexId> lower;
     for (const TopoLinkId l : vertex(top).out) {
       const TopoVertex& below = vertex(link(l).to);
-      if (below.kind == TopoKind::pci && broadcom_gen(below.pci_device, false) == gen) {
-        lower.push_back(link(l).to);
-      }
+      if (below.kind != TopoKind::pci || broadcom_gen(below.pci_device, false, version()) != gen)
+        continue;
+      // Up to 2.19 all levels must call themselves the same.
+      if (version() < kNccl2_20 && below.pci_device != vertex(top).pci_device) continue;
+      lower.push_back(link(l).to);
     }
     for (const TopoVertexId sub : lower) {
       for (const TopoLinkId down : vertex(sub).out) {
@@ -312,7 +316,9 @@ class NcclGraphBuilder {
       vertex(sub).out.clear();
       graph_.remove(sub);
     }
-    vertex(top).pci_device |= 0xffff;  // neither absorbed nor visited again
+    // Neither absorbed nor visited again.
+    vertex(top).pci_device =
+        version() < kNccl2_20 ? 0x1000c01010000000 : vertex(top).pci_device | 0xffff;
   }
 
   void connect_cpus() {

@@ -35,10 +35,12 @@ PathType type_of(TopoLinkKind kind) {
   return PathType::dis;
 }
 
-/// Two parts make a whole as far as the farther one; but over C2C a CPU counts as near.
-PathType joined(PathType a, PathType b) {
+/// Two parts make a whole as far as the farther one; but from 2.27 on a CPU counts as near over
+/// C2C.
+PathType joined(PathType a, PathType b, NcclVersion version) {
   const auto [nearer, farther] = std::minmax(a, b);
-  return farther == PathType::phb && nearer == PathType::c2c ? PathType::p2c : farther;
+  const bool is_near = version >= kNccl2_27 && nearer == PathType::c2c;
+  return farther == PathType::phb && is_near ? PathType::p2c : farther;
 }
 
 }  // namespace
@@ -155,7 +157,8 @@ bool NcclTopology::is_better(const NcclPath& known, const NcclPath& via, float b
 void NcclTopology::divert(TopoVertexId from, TopoVertexId through, TopoVertexId to) {
   const NcclPath& first = path(from, through);
   const NcclPath& second = path(through, to);
-  NcclPath whole{joined(first.type, second.type), std::min(first.bw, second.bw), first.links};
+  NcclPath whole{joined(first.type, second.type, version()), std::min(first.bw, second.bw),
+                 first.links};
   if (graph_.vertex(through).kind == TopoKind::gpu) whole.type = PathType::pxn;
   whole.links.insert(whole.links.end(), second.links.begin(), second.links.end());
   known(from, to) = std::move(whole);
@@ -208,7 +211,10 @@ std::optional<TopoVertexId> NcclTopology::local_net(TopoVertexId gpu, int channe
 }
 
 std::optional<TopoVertexId> NcclTopology::local_gpu(TopoVertexId net) const {
-  const std::vector<TopoVertexId> gpus = nearest(net, TopoKind::gpu);
+  const std::span<const TopoVertexId> all = graph_.all(TopoKind::gpu);
+  const std::vector<TopoVertexId> gpus = version() < kNccl2_19
+                                             ? std::vector<TopoVertexId>(all.begin(), all.end())
+                                             : nearest(net, TopoKind::gpu);
   // A GPU's nets repeat after at most as many channels as there are nets.
   const int channels = graph_.count(TopoKind::net);
   for (int channel = 0; channel < channels; ++channel) {

@@ -88,6 +88,7 @@ class NcclTopology {
   void recognise_c2c_nets();
   void relay_to_net(TopoVertexId gpu, TopoVertexId net);
   bool can_use_gdr(TopoVertexId gpu, TopoVertexId net, bool is_read) const;
+  bool is_over_c2c(TopoVertexId gpu, PathType type) const;
   TopoVertexId relay_of(TopoVertexId gpu, TopoVertexId net) const;
 
   void trim(int ranks, int own);

@@ -107,8 +107,10 @@ bool NcclTopology::can_use_gdr(TopoVertexId gpu, TopoVertexId net, bool is_read)
   if (!graph_.vertex(gpu).gdr || !graph_.vertex(net).gdr) return false;
   if (is_read) {
     if (settings_.net_gdr_read == false) return false;
-    // Before Ampere reads disturb other PCIe traffic, unless GPUs have NVLink for that.
-    if (!settings_.net_gdr_read && graph_.vertex(gpu).gpu.sm < 80) {
+    // Before Ampere reads disturb other PCIe traffic, unless GPUs have NVLink for that. (2.18 does
+    // not except any GPU.)
+    const bool is_weak = graph_.vertex(gpu).gpu.sm < 80 || version() < kNccl2_19;
+    if (!settings_.net_gdr_read && is_weak) {
       const std::span<const TopoVertexId> gpus = graph_.all(TopoKind::gpu);
       const bool has_nvlink = std::ranges::any_of(gpus, [&](TopoVertexId peer) {
         return peer != gpu && path(gpu, peer).type == PathType::nvl;
@@ -121,9 +123,17 @@ bool NcclTopology::can_use_gdr(TopoVertexId gpu, TopoVertexId net, bool is_read)
   level = settings_.net_gdr_level.value_or(level);
   PathType distance = path(gpu, net).type;
   if (distance == PathType::pxn) distance = path(relay_of(gpu, net), net).type;
-  const bool is_2_27 = version() >= kNccl2_27 && version() < kNccl2_29;
-  if (is_2_27 && settings_.net_gdr_c2c && distance == PathType::p2c) distance = PathType::c2c;
+  // 2.26 to 2.28 count a NIC behind the CPU of a C2C GPU as nearer than it is.
+  if (version() < kNccl2_29 && settings_.net_gdr_c2c && is_over_c2c(gpu, distance))
+    distance = PathType::c2c;
   return distance <= level;
+}
+
+/// Whether a way of this type to a NIC leads over C2C. 2.26 has no type for that yet.
+bool NcclTopology::is_over_c2c(TopoVertexId gpu, PathType type) const {
+  if (version() >= kNccl2_27) return type == PathType::p2c;
+  return version() >= kNccl2_26 && type == PathType::phb &&
+         path(gpu, local_cpu(gpu)).type == PathType::c2c;
 }
 
 /// The first GPU on a PXN path.

@@ -121,14 +121,18 @@ void ChannelSearch::start_at_nets() {
   const int count = static_cast<int>(nets.size());
   const int bw = static_cast<int>(draft_->bw_inter);  // cut off, as NCCL does
   for (int i = 0; i < count; ++i) {
-    const int n = nets[static_cast<std::size_t>((draft_->count + i) % count)];
-    bool is_last = draft_->has_heads_only() && !is_version(kNccl2_22);
+    const int turn = is_version(kNccl2_19) ? draft_->count : 0;
+    const int n = nets[static_cast<std::size_t>((turn + i) % count)];
+    // Of heads the first net decides, up to 2.21; 2.18 tries all.
+    bool is_last = draft_->has_heads_only() && is_version(kNccl2_19) && !is_version(kNccl2_22);
     if (may_start_at(n)) {
       draft_->current().net_in = n;
       draft_->latency_inter_us = topology_.graph().vertex(net(n)).net.latency_us;
       budget_.take_net(n, bw);
       if (draft_->has_heads_only()) {
-        is_last = start_head_at(n, count) || is_last;
+        is_last = (start_head_at(n, count) && is_version(kNccl2_19)) || is_last;
+        // 2.22 never gives back what it took of the net of a GPU that is a head already.
+        if (!is_version(kNccl2_23) && is_taken_head(n, count)) continue;
       } else {
         start_channel_at(n);
       }
@@ -144,24 +148,31 @@ bool ChannelSearch::may_start_at(int n) const {
   // Channels that cross NICs come in pairs, each going in where the other comes out.
   const bool crosses = is_version(kNccl2_23)
                            ? draft_->pattern == GraphPattern::ring && draft_->cross_nic == 2
-                           : draft_->cross_nic != 0;
+                           : is_version(kNccl2_20) && draft_->cross_nic != 0;
   const bool is_odd = draft_->count % 2 == 1;
   return !crosses || !is_odd || n == draft_->previous().net_out;
 }
 
 /// True when a head was tried, so that no other net is needed.
 bool ChannelSearch::start_head_at(int n, int nets) {
-  const int head = local_gpus_[static_cast<std::size_t>(n)];
-  if (draft_->count >= nets || head == -1) return false;
-  if (is_version(kNccl2_22) && is_head(head)) return false;
+  if (draft_->count >= nets) return false;
+  // 2.18 goes in by the first net, whichever GPU's turn it is.
+  const int of_net = is_version(kNccl2_19)
+                         ? n
+                         : nets_of(-1, draft_->type_inter)[static_cast<std::size_t>(draft_->count)];
+  const int head = local_gpus_[static_cast<std::size_t>(of_net)];
+  if (head == -1 || is_taken_head(n, nets)) return false;
   try_gpu(net(n), head, 0, ends(), Order::free);
   return true;
 }
 
-bool ChannelSearch::is_head(int gpu) const {
+/// From 2.22 on each GPU is the head of one channel only.
+bool ChannelSearch::is_taken_head(int n, int nets) const {
+  const int head = local_gpus_[static_cast<std::size_t>(n)];
+  if (!is_version(kNccl2_22) || draft_->count >= nets || head == -1) return false;
   const auto end = draft_->channels.begin() + draft_->count;
   return std::any_of(draft_->channels.begin(), end,
-                     [&](const DraftChannel& channel) { return channel.gpus[0] == gpu; });
+                     [&](const DraftChannel& channel) { return channel.gpus[0] == head; });
 }
 
 void ChannelSearch::start_channel_at(int n) {
@@ -170,7 +181,8 @@ void ChannelSearch::start_channel_at(int n) {
     try_gpu(net(n), draft_->previous().gpus[0], 0, ends(), Order::replay);
   }
   if (!is_first && draft_->same_channels) return;
-  if (is_first && topology_.graph().count(TopoKind::nvs) == 0) try_index_order(n);
+  const bool has_nvswitch = topology_.graph().count(TopoKind::nvs) > 0;
+  if (is_first && (!has_nvswitch || !is_version(kNccl2_19))) try_index_order(n);
   if (is_version(kNccl2_27)) {
     try_local_gpus(n);
   } else {
@@ -194,7 +206,7 @@ void ChannelSearch::try_local_gpus(int n) {
   }
 }
 
-/// 2.21: the widest from the net, among these the fewest hops.
+/// Up to 2.26: the widest from the net, among these the fewest hops.
 void ChannelSearch::try_nearest_gpus(int n) {
   const auto rank = [&](int g) {
     const NcclPath& path = topology_.path(net(n), gpu(g));
@@ -203,6 +215,16 @@ void ChannelSearch::try_nearest_gpus(int n) {
   std::tuple nearest = rank(0);
   for (int g = 1; g < gpu_count(); ++g) nearest = std::min(nearest, rank(g));
   if (-std::get<0>(nearest) < static_cast<float>(static_cast<int>(draft_->bw_inter))) return;
+  if (!is_version(kNccl2_19)) {
+    // First GPUs whose PCIe link no channel has filled: these would be used both ways.
+    for (const bool is_full : {false, true}) {
+      for (int g = 0; g < gpu_count(); ++g) {
+        if (rank(g) == nearest && (budget_.gpu_pci_bw(gpu(g)) <= 0) == is_full)
+          try_gpu(net(n), g, 0, ends(), Order::free);
+      }
+    }
+    return;
+  }
   for (int i = 0; i < gpu_count(); ++i) {
     const int g = (draft_->count + i) % gpu_count();
     if (rank(g) == nearest) try_gpu(net(n), g, 0, ends(), Order::free);

@@ -44,7 +44,7 @@ class ChannelSearch {
   void try_index_order(int net);
   void try_nearest_gpus(int net);
   void try_local_gpus(int net);
-  bool is_head(int gpu) const;
+  bool is_taken_head(int net, int nets) const;
 
   /// `from` none: the channel starts here, at no cost.
   void try_gpu(std::optional<TopoVertexId> from, int gpu, int position, Ends ends, Order order);

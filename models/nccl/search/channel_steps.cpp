@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/nccl/search/channel_search.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 
@@ -43,7 +44,7 @@ void ChannelSearch::finish_channel() {
   if (steps_ <= 0) return;
   --steps_;
   ++draft_->count;
-  if (is_better(*draft_, *best_, gpu_count())) {
+  if (is_better(*draft_, *best_, gpu_count(), topology_.version())) {
     *best_ = *draft_;
     if (draft_->count == draft_->max_channels) steps_ = kPerfect;
   }
@@ -71,7 +72,7 @@ bool ChannelSearch::may_end_at(int n, int position) const {
     if (draft_->cross_nic == 0 && !is_same_port(n, start)) return false;
   } else if (draft_->cross_nic == 0) {
     if (!is_same_port(n, start)) return false;
-  } else if (draft_->cross_nic == 2 || !is_version(kNccl2_23)) {
+  } else if (is_version(kNccl2_20) && (draft_->cross_nic == 2 || !is_version(kNccl2_23))) {
     if (is_odd && n != draft_->previous().net_in) return false;
   }
   const bool is_second_end = draft_->pattern == GraphPattern::balanced_tree && position != 0;
@@ -147,7 +148,9 @@ bool ChannelSearch::is_free(int from, int to) const {
 
 /// The most promising GPU first, as the search may run out of steps.
 std::vector<int> ChannelSearch::next_gpus(int g, int position, Ends ends) const {
-  if (topology_.graph().count(TopoKind::nvs) > 0) return free_neighbours(g);
+  // 2.19 and 2.20 go on with the others after the neighbours.
+  const bool has_nvswitch = is_version(kNccl2_19) && topology_.graph().count(TopoKind::nvs) > 0;
+  if (has_nvswitch && is_version(kNccl2_21)) return free_neighbours(g);
   const bool is_net_ahead = ends.net != -1;
   struct Candidate {
     int gpu = 0;
@@ -177,7 +180,8 @@ std::vector<int> ChannelSearch::next_gpus(int g, int position, Ends ends) const 
   });
   if (is_net_later && are_alike) std::ranges::reverse(candidates);
   std::vector<int> out;
-  for (const Candidate& candidate : candidates) out.push_back(candidate.gpu);
+  if (has_nvswitch) out = free_neighbours(g);
+  for (const Candidate& candidate : candidates) add_once(out, candidate.gpu);
   return out;
 }
 
@@ -187,7 +191,9 @@ std::vector<int> ChannelSearch::free_neighbours(int g) const {
   const int previous = (g - 1 + gpu_count()) % gpu_count();
   std::array<int, 2> wanted = {next, previous};
   if (draft_->pattern == GraphPattern::ring) wanted = {previous, next};
-  const bool has_two = draft_->pattern != GraphPattern::tree && next != previous;
+  // Of two GPUs both neighbours are the same, which releases up to 2.20 try twice.
+  const bool is_twice = next == previous && is_version(kNccl2_21);
+  const bool has_two = draft_->pattern != GraphPattern::tree && !is_twice;
   std::vector<int> out;
   for (const int to : std::span(wanted).first(has_two ? 2 : 1)) {
     if (is_free(g, to)) out.push_back(to);

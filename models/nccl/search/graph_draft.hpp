@@ -40,6 +40,6 @@ struct GraphDraft {
 };
 
 /// Whether the search prefers the draft to what it has (ncclTopoCompareGraphs). `gpus` of the node.
-bool is_better(const GraphDraft& draft, const GraphDraft& best, int gpus);
+bool is_better(const GraphDraft& draft, const GraphDraft& best, int gpus, NcclVersion version);
 
 }  // namespace fabricast

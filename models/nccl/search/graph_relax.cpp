@@ -16,7 +16,8 @@ bool GraphSearch::relax() {
 
 bool GraphSearch::relax_same_channels() {
   const auto& cpu = topology_.graph().first_cpu().cpu;
-  const bool is_amd = cpu.arch == CpuArch::x86 && cpu.vendor == CpuVendor::amd;
+  const bool is_amd =
+      is_version(kNccl2_19) && cpu.arch == CpuArch::x86 && cpu.vendor == CpuVendor::amd;
   if (draft_.same_channels && !(is_amd && draft_.type_intra == PathType::sys)) {
     draft_.same_channels = false;
     return true;
@@ -58,6 +59,10 @@ bool GraphSearch::relax_type_inter() {
 bool GraphSearch::relax_cross_nic() {
   const bool may_cross = !is_version(kNccl2_23) || best_.pattern == GraphPattern::ring ||
                          best_.pattern == GraphPattern::balanced_tree;
+  if (!is_version(kNccl2_19)) {  // it takes the setting for the liberty
+    draft_.cross_nic = draft_.cross_nic == 0 ? cross_nic_setting_ : 0;
+    return draft_.cross_nic != 0;
+  }
   if (cross_nic_setting_ == 2 && draft_.cross_nic == 0 && may_cross) {
     draft_.cross_nic = is_version(kNccl2_23) ? 2 : 1;
     return true;

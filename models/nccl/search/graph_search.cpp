@@ -8,12 +8,12 @@ namespace fabricast {
 namespace {
 
 // Steps are calls of the recursion, so that the result does not depend on the machine.
-constexpr std::int64_t kGlobalSteps = 1 << 19;
+constexpr std::int64_t kGlobalSteps2_18 = 5 << 16, kGlobalSteps = 1 << 19;
 constexpr int kSteps = 1 << 14;
 constexpr int kSameChannelsSteps = 1 << 8;
 
 /// NVLS and CollNet direct have one connection per head (src/include/device.h).
-constexpr int kNvlsHeads = 32;
+constexpr int kNvlsHeads2_20 = 8, kNvlsHeads = 32;
 constexpr int kCollnetHeads = 8;
 
 float widest_way(const NcclTopology& topology, TopoVertexId from, TopoKind to) {
@@ -98,15 +98,16 @@ GraphDraft GraphSearch::search(const GraphRequest& request) {
   set_channel_limits();
   draft_ = best_;
   set_first_speed();
-  global_steps_ = kGlobalSteps;
+  global_steps_ = is_version(kNccl2_19) ? kGlobalSteps : kGlobalSteps2_18;
   known_.clear();
   do {
     attempt_unless_known();
   } while (!is_enough() && relax());
   steps_ = ChannelSearch::kPerfect;
-  duplicate_channels();
+  if (is_version(kNccl2_19)) duplicate_channels();
   restart_from_best();
   while (steps_ != 0 && speed_ > 0 && raise()) attempt();
+  if (!is_version(kNccl2_19)) duplicate_channels();
   if (best_.count == 0 && !best_.is_collnet && best_.pattern != GraphPattern::nvls) fall_back();
   return best_;
 }
@@ -143,8 +144,10 @@ void GraphSearch::set_liberties() {
 
 void GraphSearch::set_channel_limits() {
   if (best_.pattern == GraphPattern::nvls) {
-    // 2.21 asks for all GPUs, but has no room for more channels either (MAXCHANNELS).
-    best_.max_channels = std::min(kNvlsHeads, gpus());
+    const int heads = std::min(is_version(kNccl2_21) ? kNvlsHeads : kNvlsHeads2_20, gpus());
+    // 2.21 asks for all GPUs, but has no room for more channels either (MAXCHANNELS). 2.18 asks for
+    // as many channels as there may be, and finds no more than there are heads.
+    if (is_version(kNccl2_19) || !topology_.uses_net()) best_.max_channels = heads;
   }
   if (best_.pattern == GraphPattern::collnet_direct) {
     best_.max_channels = std::min(kCollnetHeads, gpus());
@@ -244,8 +247,8 @@ void GraphSearch::restart_from_best() {
 bool GraphSearch::raise() {
   if (best_.pattern == GraphPattern::ring) {
     set_speed(speed_ - 1);
-  } else if (best_.pattern == GraphPattern::nvls && draft_.bw_inter == best_.bw_inter &&
-             draft_.bw_inter < draft_.bw_intra * 2) {
+  } else if (is_version(kNccl2_19) && best_.pattern == GraphPattern::nvls &&
+             draft_.bw_inter == best_.bw_inter && draft_.bw_inter < draft_.bw_intra * 2) {
     draft_.min_channels = draft_.max_channels = best_.count;
     draft_.bw_inter = speeds_[--speed_];
   } else if (draft_.bw_intra == best_.bw_intra && draft_.bw_intra < draft_.bw_inter * 2) {

@@ -58,6 +58,7 @@ class P2p {
   int remote(TopoVertexId gpu) const {
     if (settings_.channels_per_remote) return *settings_.channels_per_remote;
     if (!counts_nets()) {
+      if (topology_.version() < kNccl2_20) return 2;
       int most = 2;
       // Eight operations and more on a channel cost it its synchronising warp.
       while (most > 1 && most * in_.ranks > channels() * 4) most /= 2;

@@ -39,6 +39,21 @@ std::int64_t halved(const ChunkInput& input, std::int64_t parts, std::int64_t ch
   return chunk;
 }
 
+/// Up to 2.19 trees have smaller chunks the deeper they are.
+std::int64_t tree_chunk_2_19(const ChunkInput& input, std::int64_t chunk) {
+  const int log2_nodes = static_cast<int>(std::bit_width(static_cast<unsigned>(input.nodes))) - 1;
+  const std::int64_t depth = input.ranks / input.nodes - 1 + log2_nodes;
+  return halved(input, 1, chunk, {{8 * depth, 131'072}, {4 * depth, 65'536}, {depth, 32'768}});
+}
+
+/// Up to 2.19 flags are taken off the slots last.
+std::int64_t tree_chunk(const ChunkInput& input, std::int64_t slots, std::int64_t chunk) {
+  const bool is_old = input.version < kNccl2_20;
+  if (input.protocol == Protocol::ll) return chunk;
+  if (input.protocol == Protocol::simple) return is_old ? tree_chunk_2_19(input, chunk) : chunk;
+  return is_old ? tree_ll128_chunk(input, slots) / 16 * 15 : tree_ll128_chunk(input, chunk);
+}
+
 std::int64_t collnet_direct_chunk(const ChunkInput& input, std::int64_t chunk) {
   const std::int64_t depth = input.ranks == input.nodes ? 1 : 2;
   return halved(input, input.heads.heads, chunk,
@@ -82,7 +97,7 @@ Bytes chunk_size(const ChunkInput& input) {
     case Algorithm::ring:
       return {chunk};
     case Algorithm::tree:
-      return {input.protocol == Protocol::ll128 ? tree_ll128_chunk(input, chunk) : chunk};
+      return {tree_chunk(input, slots, chunk)};
     case Algorithm::collnet_direct:
       return {collnet_direct_chunk(input, chunk)};
     case Algorithm::collnet_chain:
@@ -91,7 +106,10 @@ Bytes chunk_size(const ChunkInput& input) {
       return {stepped(input, std::min(chunk, heads.nvls_chunk.count),
                       {{64, 65'536}, {8, 32'768}, {2, 16'384}})};
     case Algorithm::nvls_tree:
-      return {stepped(input, std::min(heads.nvls_chunk.count, heads.nvls_tree_chunk_max.count),
+      return {stepped(input,
+                      input.version < kNccl2_21
+                          ? heads.nvls_tree_chunk_max.count
+                          : std::min(heads.nvls_chunk.count, heads.nvls_tree_chunk_max.count),
                       {{32, 262'144}, {16, 131'072}, {4, 65'536}, {1, 32'768}})};
     case Algorithm::pat:
       return {pat_chunk(input, chunk)};

@@ -23,7 +23,7 @@ PartitionInput in_scheduler_units(PartitionInput input) {
 }
 
 Bytes chunk_of(const PartitionInput& input, std::int64_t count, int channels) {
-  return chunk_size({input.algorithm, input.collective, input.protocol,
+  return chunk_size({input.version, input.algorithm, input.collective, input.protocol,
                      message_size(input.collective, count, input.element_bytes, input.ranks),
                      channels, input.nodes, input.ranks, input.buffers, input.heads});
 }
@@ -32,7 +32,37 @@ bool is_ring_all_reduce(const PartitionInput& input) {
   return input.algorithm == Algorithm::ring && input.collective == Collective::all_reduce;
 }
 
-// ---- 2.21
+// ---- up to 2.19
+
+std::int64_t alignment_2_21(const PartitionInput& input);
+
+/// All channels loop over the buffer together, each taking a chunk (a ring's all_reduce: one per
+/// rank) in turn; in the last loop chunks shrink, so that all have their share. Where the pieces of
+/// a channel lie costs no time: here they are put together.
+std::vector<ChannelPart> parts_2_19(const PartitionInput& input) {
+  const std::int64_t chunk =
+      chunk_of(input, input.count, input.channels).count / input.element_bytes;
+  const std::int64_t chunks = is_ring_all_reduce(input) ? input.ranks : 1;
+  const std::int64_t loop = chunk * chunks * input.channels;
+  const std::int64_t loops = input.count / loop;
+  const std::int64_t rest = input.count % loop;
+  const std::int64_t last =
+      std::min(chunk, round_up(ceil_div(rest, input.channels * chunks), alignment_2_21(input)));
+  std::vector<ChannelPart> parts;
+  for (int call = 0; input.count > 0 && call < input.calls; ++call) {
+    std::int64_t offset = 0;
+    for (int c = 0; c < input.channels; ++c) {
+      const std::int64_t of_rest =
+          std::clamp(rest - c * chunks * last, std::int64_t{0}, chunks * last);
+      const std::int64_t count = loops * chunk * chunks + of_rest;
+      if (count > 0) parts.push_back({c, offset, count, chunk, of_rest > 0 ? last : chunk, call});
+      offset += count;
+    }
+  }
+  return parts;
+}
+
+// ---- 2.20 and 2.21
 
 /// Elements that parts and the last loop's chunks are rounded up to.
 std::int64_t alignment_2_21(const PartitionInput& input) {
@@ -95,11 +125,19 @@ class Filling {
 
   /// That the chunk's size is asked for: those the next call spreads over (getCBDCollnChannel).
   int channels_of_call() const {
+    if (input_.version < kNccl2_21) return channels_of_call_2_20();
     if (input_.calls == 1) return input_.channels;
     const auto open = std::ranges::find_if(filled_, [&](std::int64_t f) { return f < room_; });
     if (open == filled_.end()) return 1;
     const std::int64_t left = bytes_ - std::min(room_ - *open, bytes_);
     return 1 + static_cast<int>(ceil_div(left, room_));
+  }
+
+  /// 2.20 divides the message of all ranks by a rank's share of a channel.
+  int channels_of_call_2_20() const {
+    const std::int64_t message =
+        message_size(input_.collective, input_.count, input_.element_bytes, input_.ranks).count;
+    return static_cast<int>(ceil_div(message * usable_channels(input_), bytes_));
   }
 
   const PartitionInput& input_;
@@ -273,6 +311,7 @@ Partition partition(const PartitionInput& call) {
   const bool strided = is_strided(input);
   return {input.element_bytes, step_shape(input.algorithm, input.collective, input.protocol),
           strided                     ? strided_parts(input)
+          : input.version < kNccl2_20 ? parts_2_19(input)
           : input.version < kNccl2_22 ? Filling(input).parts()
                                       : parts_2_22(input),
           strided};

@@ -20,6 +20,7 @@ struct HeadRules {
 
 /// Where the rules of chunk size look.
 struct ChunkInput {
+  NcclVersion version = kNccl2_21_5;
   Algorithm algorithm{};
   Collective collective{};
   Protocol protocol{};
@@ -85,9 +86,10 @@ struct Partition {
   bool is_strided = false;
 };
 
-/// 2.21.5: addCBDCollToPlan and computeColl of src/enqueue.cc. 2.22+: scheduleCollTasksToPlan,
-/// cells of equal traffic, with the constants of 2.23, 2.26 (LL counts four times), 2.29 and 2.30.
-/// REQUIRES: channels >= 1; count >= 0; a tuned collective.
+/// Up to 2.19: loops over the buffer by all channels together. 2.20, 2.21: addCBDCollToPlan and
+/// computeColl of src/enqueue.cc. 2.22+: scheduleCollTasksToPlan, cells of equal traffic, with the
+/// constants of 2.23, 2.26 (LL counts four times), 2.29 and 2.30. REQUIRES: channels >= 1; count >=
+/// 0; a tuned collective.
 Partition partition(const PartitionInput& input);
 
 /// A range of elements of the buffer.

@@ -138,8 +138,10 @@ class NodeShiftFinder {
   /// Odd nodes may have other chains than even ones.
   int least_period() const {
     if (!is_tuned(run_.collective) || run_.algorithm != Algorithm::ring) return 1;
-    const int searched = ring_search_channel(run_.graph, 0, 1, run_.version);
-    return searched == ring_search_channel(run_.graph, 0, 0, run_.version) ? 1 : 2;
+    const int searched = ring_search_channel(run_.graph, 0, 1, members_.node_count(), run_.version);
+    return searched == ring_search_channel(run_.graph, 0, 0, members_.node_count(), run_.version)
+               ? 1
+               : 2;
   }
 
   /// Why this period will not do. Sets the step.

@@ -9,7 +9,8 @@ namespace {
 Bytes nvls_chunk(const TuningModel& model) {
   constexpr float kSlow = 150;  // GB/s of all_reduce
   const TunedPair& pair = model.pair(Collective::all_reduce, Algorithm::nvls, Protocol::simple);
-  const bool is_slow = model.input.nodes > 1 && pair.bandwidth_GBps < kSlow;
+  const bool is_slow =
+      model.input.version >= kNccl2_19 && model.input.nodes > 1 && pair.bandwidth_GBps < kSlow;
   return is_slow ? Bytes{32 << 10} : model.input.nvls_setup.chunk;
 }
 
@@ -50,7 +51,8 @@ PartitionInput split_of(const TuningModel& model, Collective collective, std::in
 CallPlan call_plan(const PartitionInput& split) {
   const Partition parts = partition(split);
   CallPlan plan;
-  plan.channels = static_cast<int>(parts.parts.size());
+  // Up to 2.19 channels run even if nothing is left for them.
+  plan.channels = split.version < kNccl2_20 ? split.channels : static_cast<int>(parts.parts.size());
   plan.step = step_size(split.protocol, split.buffers);
   if (parts.parts.empty()) return plan;
   const ChannelPart& part = parts.parts[parts.parts.size() > 2 ? 1 : 0];

@@ -13,9 +13,10 @@ ChannelCounts channel_counts(const ChannelCountInput& input, const NcclSettings&
   const int cc = input.compute_capability_min;
   const bool hopper = input.version < kNccl2_25 ? cc == 90 : cc >= 90;
   // Four thread blocks per search channel where few channels are as fast as that.
-  if (hopper && input.nodes > 1 && input.ring_bw_intra > 45.0F && n < 16) n *= 2;
+  const bool is_few = input.version < kNccl2_20 ? 2 * n <= most : n < 16;
+  if (hopper && input.nodes > 1 && input.ring_bw_intra > 45.0F && is_few) n *= 2;
   n = std::max(std::min(n, settings.channels_max), settings.channels_min);
-  const bool nvls_extends = input.version < kNccl2_28;
+  const bool nvls_extends = input.version >= kNccl2_20 && input.version < kNccl2_28;
   return {n, nvls_extends ? std::max(n, input.nvls) : n};
 }
 

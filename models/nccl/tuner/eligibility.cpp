@@ -26,8 +26,7 @@ std::string why_not_for(Algorithm a, NcclVersion version) {
 /// LL128 needs 128-byte stores to arrive whole: only some machines are known to keep them so.
 std::string why_no_ll128(const TunerInput& in, const ChannelGraph& g) {
   const int low = in.compute_capability_min, high = in.compute_capability_max;
-  const bool old_rule = in.version < kNccl2_22;
-  const bool over_pxn = low >= 90 && (old_rule || in.settings.ll128_over_c2c);
+  const bool over_pxn = low >= 90 && (in.version < kNccl2_27 || in.settings.ll128_over_c2c);
   const PathType farthest = over_pxn ? PathType::pxn : PathType::pxb;
   if (g.type_inter > farthest) {
     return fmt::format("LL128 needs the NIC at {} or nearer, it is at {}", to_text(farthest),
@@ -71,6 +70,8 @@ std::string why_no_nvls(const TunerInput& in, Algorithm a) {
         "NVSwitch",
         to_text(a), in.version < kNccl2_30 ? "three" : "two");
   }
+  if (a == Algorithm::nvls_tree && in.version >= kNccl2_31)
+    return "2.31.0a7 never offers NVLSTree: nothing fills the graph that its model looks at";
   if (a == Algorithm::nvls_tree && in.nodes == 1) return "NVLSTree is for several nodes";
   if (a == Algorithm::nvls && in.nodes > 1 && !in.collnet)
     return "NVLS over several nodes needs CollNet; NVLSTree does without";
@@ -133,8 +134,9 @@ bool exists(Algorithm a, Collective c, NcclVersion version) {
     case Algorithm::ring:
       return true;
     case Algorithm::nvls:
+      return c == Collective::all_reduce || (is_gather(c) && version >= kNccl2_19);
     case Algorithm::collnet_direct:
-      return c == Collective::all_reduce || is_gather(c);
+      return c == Collective::all_reduce || (is_gather(c) && version >= kNccl2_20);
     case Algorithm::pat:
       return version >= kNccl2_23 && is_gather(c);
     default:
@@ -144,16 +146,26 @@ bool exists(Algorithm a, Collective c, NcclVersion version) {
 
 std::string why_not_in_model(const TunerInput& in, Collective c, Algorithm a, Protocol p) {
   if (!exists(a, c, in.version)) return why_not_for(a, in.version);
-  if (!in.settings.algorithms.allows(c, index_of(a)) && !is_back(in, c, a)) {
+  // 2.18 takes no list for rings of anything but all_reduce.
+  const bool is_always =
+      in.version < kNccl2_19 && a == Algorithm::ring && c != Collective::all_reduce;
+  if (!in.settings.algorithms.allows(c, index_of(a)) && !is_back(in, c, a) && !is_always) {
     return fmt::format("NCCL_ALGO leaves out {}", to_text(a));
   }
-  if (!in.settings.protocols.allows(c, index_of(p))) {
-    return fmt::format("NCCL_PROTO leaves out {}", to_text(p));
-  }
+  if (!in.settings.protocols.allows(c, index_of(p))) return why_no_protocol(in, c, a, p);
   if (std::string why = why_machine_lacks(in, c, a); !why.empty()) return why;
-  if (p == Protocol::ll128 && !in.settings.protocols.by_user[index_of(c)]) {
-    return why_no_ll128(in, a == Algorithm::tree ? in.tree : in.ring);
-  }
+  return why_no_protocol(in, c, a, p);
+}
+
+std::string why_no_protocol(const TunerInput& in, Collective c, Algorithm a, Protocol p) {
+  if (!in.settings.protocols.allows(c, index_of(p)))
+    return fmt::format("NCCL_PROTO leaves out {}", to_text(p));
+  if (p != Protocol::ll128) return {};
+  const bool by_user = in.settings.protocols.by_user[index_of(c)];
+  // 2.31 asks the other way round: whether LL128 is safe only of who names anything.
+  const bool is_checked =
+      in.version < kNccl2_31 ? !by_user : by_user || in.settings.algorithms.by_user[index_of(c)];
+  if (is_checked) return why_no_ll128(in, a == Algorithm::tree ? in.tree : in.ring);
   return {};
 }
 
@@ -171,10 +183,10 @@ std::string why_passed_over(const TunerInput& in, Collective c, Algorithm a) {
 
 std::string why_not_the_type(const TunerInput& in, Collective c, Algorithm a, int element_bytes) {
   if (!is_nvls(a)) return {};
-  if (c == Collective::all_gather) {
+  if (c == Collective::all_gather && in.version >= kNccl2_19) {
     // 2.20 and 2.21 turn it into bytes before they ask (src/misc/argcheck.cc, ArgsCheck).
-    return in.version < kNccl2_22
-               ? "up to 2.21 an all_gather is one of bytes, which NVLS leaves out"
+    return in.version >= kNccl2_20 && in.version < kNccl2_22
+               ? "in 2.20 and 2.21 an all_gather is one of bytes, which NVLS leaves out"
                : "";
   }
   return element_bytes > 1 ? "" : "NVLS does not sum elements of one byte";

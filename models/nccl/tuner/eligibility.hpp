@@ -13,6 +13,11 @@ namespace fabricast {
 std::string why_not_in_model(const TunerInput& input, Collective collective, Algorithm algorithm,
                              Protocol protocol);
 
+/// Why the protocol alone is out: the user's list, or a machine that LL128 is not safe on. "" when
+/// it is not.
+std::string why_no_protocol(const TunerInput& input, Collective collective, Algorithm algorithm,
+                            Protocol protocol);
+
 /// Why calls pass over what is in the model; "" when they do not.
 std::string why_passed_over(const TunerInput& input, Collective collective, Algorithm algorithm);
 

@@ -50,7 +50,8 @@ NvlsSetup nvls_setup(const NvlsInput& input, const NcclSettings& settings) {
   if (settings.nvls.tree_chunk_max) {
     s.tree_chunk_max = *settings.nvls.tree_chunk_max;
   } else if (s.tree_chunk_max.count == 0) {
-    s.tree_chunk_max = input.nodes >= 4 ? kib(64) : s.chunk;
+    const Bytes most = input.version < kNccl2_21 ? kib(512) : s.chunk;
+    s.tree_chunk_max = input.nodes >= 4 && input.version >= kNccl2_19 ? kib(64) : most;
   }
   return s;
 }

@@ -132,7 +132,10 @@ TunerDecision decide(const TuningModel& model, Collective collective, Bytes size
         Candidate& c = d.candidates.back();
         const std::string why = why_not_the_type(model.input, collective, a, element_bytes);
         if (c.excluded.empty() && !why.empty()) c = {a, p, c.latency_us, 0, 0, why};
-        if (c.excluded.empty() && (best == nullptr || c.time_us < best->time_us)) best = &c;
+        // Of equal times 2.31 takes the last, which it looks at first.
+        const bool is_best = best == nullptr || c.time_us < best->time_us ||
+                             (model.input.version >= kNccl2_31 && c.time_us == best->time_us);
+        if (c.excluded.empty() && is_best) best = &c;
       }
     }
     if (best != nullptr) {

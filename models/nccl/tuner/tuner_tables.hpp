@@ -37,6 +37,11 @@ inline constexpr Ceilings kBlackwell2_28 = {
 inline constexpr Ceilings kBlackwell2_29 = {
     {282, 90, 70}, {40, 40, 40}, {55.6, 31.67, 20}, {70, 42.8, 24}};
 
+/// Of LL on one node of Hopper up to 2.20: what Ampere has.
+constexpr Generation ll_generation(Generation g, NcclVersion version) {
+  return version < kNccl2_21 && g > Generation::ampere ? Generation::ampere : g;
+}
+
 constexpr const Ceilings& ceilings(Generation g, NcclVersion version) {
   if (g == Generation::blackwell && version >= kNccl2_28)
     return version >= kNccl2_29 ? kBlackwell2_29 : kBlackwell2_28;
@@ -60,11 +65,19 @@ struct Latencies {
 };
 inline constexpr Latencies kRing = {
     {6.6F, 14.0F, 8.4F}, {0.6F, 1.9F, 3.4F}, {1.0F, 2.5F, 5.7F}, {2.7F, 4.0F, 14.0F}};
-/// Tree Simple of 2.21 carries a fitted penalty in its steps instead of a base.
+/// Tree Simple of 2.19 to 2.22 carries a fitted penalty in its steps instead of a base.
+inline constexpr Latencies kTree2_18 = {
+    {6.8F, 14.0F, 0.0F}, {0.6F, 1.25F, 4.0F}, {1.0F, 1.9F, 6.0F}, {5.0F, 8.5F, 14.0F}};
 inline constexpr Latencies kTree2_21 = {
     {6.8F, 14.0F, 0.0F}, {0.6F, 1.25F, 28.0F}, {1.0F, 1.9F, 28.0F}, {5.0F, 8.5F, 28.0F}};
 inline constexpr Latencies kTree2_23 = {
     {6.8F, 14.0F, 8.4F}, {0.6F, 1.25F, 4.0F}, {1.0F, 1.9F, 4.0F}, {5.0F, 8.5F, 14.0F}};
+inline constexpr Latencies kCollNetDirect2_18 = {{}, {0, 0, 8}, {0, 0, 8}, {0, 0, 10.7F}};
+inline constexpr Latencies kCollNetChain2_18 = {{}, {0, 0, 4.75F}, {0, 0, 8}, {0, 0, 14}};
+inline constexpr Latencies kNvls2_18 = {{0, 0, 23}, {}, {}, {0, 0, 18}};
+inline constexpr Latencies kNvlsTree2_18 = {{0, 0, 23}, {}, {}, {0, 0, 19}};
+inline constexpr Latencies kNvls2_19 = {{}, {0, 0, 23}, {}, {0, 0, 18}};
+inline constexpr Latencies kNvlsTree2_19 = {{}, {0, 0, 23}, {}, {0, 0, 14}};
 inline constexpr Latencies kCollNetDirect = {{}, {0, 0, 3.7F}, {0, 0, 3.7F}, {0, 0, 31}};
 inline constexpr Latencies kCollNetChain = {{}, {0, 0, 2.8F}, {0, 0, 2.8F}, {0, 0, 30}};
 inline constexpr Latencies kNvls = {{}, {0, 0, 25}, {}, {0, 0, 18}};
@@ -75,16 +88,20 @@ inline constexpr Latencies kPat = {{8, 8, 8}, {0, 0, 4}, {0, 0, 4}, {0, 0, 14}};
 constexpr const Latencies& latencies(Algorithm algorithm, NcclVersion version) {
   switch (algorithm) {
     case Algorithm::tree:
+      if (version < kNccl2_19) return kTree2_18;
       return version < kNccl2_23 ? kTree2_21 : kTree2_23;
     case Algorithm::ring:
       return kRing;
     case Algorithm::collnet_direct:
-      return kCollNetDirect;
+      return version < kNccl2_19 ? kCollNetDirect2_18 : kCollNetDirect;
     case Algorithm::collnet_chain:
-      return kCollNetChain;
+      return version < kNccl2_19 ? kCollNetChain2_18 : kCollNetChain;
     case Algorithm::nvls:
-      return kNvls;
+      if (version < kNccl2_19) return kNvls2_18;
+      return version < kNccl2_21 ? kNvls2_19 : kNvls;
     case Algorithm::nvls_tree:
+      if (version < kNccl2_19) return kNvlsTree2_18;
+      if (version < kNccl2_21) return kNvlsTree2_19;
       return version < kNccl2_28 ? kNvlsTree : kNvlsTree2_28;
     case Algorithm::pat:
       return kPat;

@@ -29,11 +29,17 @@ class BandwidthFormula {
       case Algorithm::tree:
         return tree() * .5F;
       case Algorithm::ring:
-        return ring() * ring_share();
+        // 2.31 multiplies by the ranks before it divides by the steps.
+        return in_.version < kNccl2_31
+                   ? ring() * ring_share()
+                   : ring() * static_cast<float>(in_.ranks) / static_cast<float>(ring_steps());
       case Algorithm::collnet_direct:
+        if (in_.version >= kNccl2_31)
+          return (is_gather() ? collnet_direct_gather() : collnet_reduce_2_31()) * .5F;
         return is_gather() ? collnet_direct_gather() : collnet_direct_reduce() * .5F;
       case Algorithm::collnet_chain:
-        return channels() * graph_.bw_intra * .5F;
+        return (in_.version >= kNccl2_31 ? collnet_reduce_2_31() : channels() * graph_.bw_intra) *
+               .5F;
       case Algorithm::nvls:
       case Algorithm::nvls_tree:
         return nvls_bus() * nvls_share();
@@ -48,14 +54,23 @@ class BandwidthFormula {
   double channels_double() const { return graph_.channel_count(); }
   bool is_gather() const { return collective_ != Collective::all_reduce; }
 
-  float bus() const { return channels() * (in_.nodes <= 2 ? graph_.bw_intra : graph_.bw_inter); }
+  float bus() const {
+    float bw = in_.nodes <= 2 ? graph_.bw_intra : graph_.bw_inter;
+    if (in_.version >= kNccl2_31) {
+      bw = in_.nodes == 1 ? graph_.bw_intra : graph_.bw_inter;
+      if (algorithm_ != Algorithm::ring) bw = std::min(graph_.bw_intra, graph_.bw_inter);
+    }
+    return channels() * bw;
+  }
 
   const Ceilings& top() const { return ceilings(gpu_, in_.version); }
   /// Between nodes, LL is limited by the hosts rather than by the GPUs.
   double ll_max() const {
     const bool amd =
         in_.cpu == HostCpu::amd || (in_.cpu == HostCpu::mixed_x86 && in_.version >= kNccl2_24);
-    const std::size_t row = in_.nodes == 1 ? index_of(gpu_) : amd ? 1 : 0;
+    const std::size_t row = in_.nodes == 1 ? index_of(ll_generation(gpu_, in_.version))
+                            : amd          ? 1
+                                           : 0;
     return kCeilings[row].ll[by_nodes_];
   }
 
@@ -78,13 +93,12 @@ class BandwidthFormula {
   }
 
   /// The message over what passes the busiest port.
-  float ring_share() const {
-    const int steps =
-        collective_ == Collective::all_reduce ? 2 * (in_.ranks - 1)
-        : collective_ == Collective::all_gather || collective_ == Collective::reduce_scatter
-            ? in_.ranks - 1
-            : in_.ranks;
-    return static_cast<float>((1.0 * in_.ranks) / steps);
+  float ring_share() const { return static_cast<float>((1.0 * in_.ranks) / ring_steps()); }
+  int ring_steps() const {
+    return collective_ == Collective::all_reduce ? 2 * (in_.ranks - 1)
+           : collective_ == Collective::all_gather || collective_ == Collective::reduce_scatter
+               ? in_.ranks - 1
+               : in_.ranks;
   }
 
   float tree() const {
@@ -110,13 +124,26 @@ class BandwidthFormula {
 
   /// Works at full speed where every GPU has its own NIC.
   float collnet_direct_reduce() const {
-    auto gpus_per_nic = static_cast<float>(ranks_per_node_ / (1.0 * graph_.channel_count()));
-    gpus_per_nic -= (gpus_per_nic - 1) / 2;
-    const float bw = channels() * graph_.bw_intra / gpus_per_nic;
+    const float bw = channels() * graph_.bw_intra / gpus_per_nic();
     return in_.compute_capability_min >= 90 ? static_cast<float>(bw * .85) : bw;
   }
 
+  /// What 2.31 has left of its reduce_scatter's figure when it comes to all_reduce: nothing, where
+  /// GPUs share the NIC that speaks with CollNet.
+  float collnet_reduce_2_31() const {
+    if (in_.ranks / in_.nodes > in_.collnet_heads) return 0;
+    return collnet_direct_gather() / gpus_per_nic();
+  }
+
+  /// GPUs that share a NIC, half of what is above one.
+  float gpus_per_nic() const {
+    auto q = static_cast<float>(ranks_per_node_ / (1.0 * graph_.channel_count()));
+    q -= (q - 1) / 2;
+    return q;
+  }
+
   float nvls_bus() const {
+    if (in_.version < kNccl2_19) return bus();
     if (in_.version >= kNccl2_28) return nvls_bus_2_28();
     const float intra = graph_.bw_intra, inter = graph_.bw_inter;
     if (algorithm_ == Algorithm::nvls_tree)
@@ -138,6 +165,9 @@ class BandwidthFormula {
   }
 
   float nvls_share() const {
+    if (in_.version < kNccl2_19 && algorithm_ == Algorithm::nvls_tree)
+      return static_cast<float>(.70 * in_.nodes / (2 * (in_.nodes - 1)));
+    if (in_.version >= kNccl2_31) return ring_share();
     if (is_gather() && in_.version >= kNccl2_23) return 1;
     return in_.version < kNccl2_28 ? static_cast<float>(5.0 / 6.0) : ring_share();
   }

@@ -41,15 +41,19 @@ class LatencyFormula {
       case Algorithm::ring:
         return ring(hop);
       case Algorithm::collnet_direct:
-        // Each further GPU costs 0.4 us of serialisation.
-        return static_cast<float>(
-            base + (2 * (static_cast<float>(std::min(1, others_)) * hop.intra + others_ * 0.4) +
-                    hop.inter));
+        // Each further GPU costs some serialisation.
+        return static_cast<float>(base +
+                                  (2 * (static_cast<float>(std::min(1, others_)) * hop.intra +
+                                        others_ * (in_.version < kNccl2_19 ? 0.5 : 0.4)) +
+                                   hop.inter));
       case Algorithm::collnet_chain:
         return base + (static_cast<float>(2 * others_) * hop.intra + hop.inter);
       case Algorithm::nvls:
+        if (in_.version < kNccl2_19) return in_.nodes > 1 ? base + own_.net[2] : base;
         return in_.nodes > 1 ? hop.intra + hop.inter : hop.intra;
       case Algorithm::nvls_tree:
+        if (in_.version < kNccl2_19)
+          return base + static_cast<float>(2 * (in_.nodes - 1)) * own_.net[2];
         return base + (hop.intra + static_cast<float>(2 * log2_nodes) * hop.inter);
       case Algorithm::pat:
         return static_cast<float>(base + log2_nodes * (hop.inter / 3.5) + in_.ranks * 2.8);
@@ -66,10 +70,12 @@ class LatencyFormula {
     hop.intra = is_nvlink() ? own_.nvlink[i] : own_.pci[i];
     const bool power_tree = in_.cpu == HostCpu::power && algorithm_ == Algorithm::tree;
     if (power_tree && protocol_ == Protocol::simple && !is_nvlink()) hop.intra = kRing.pci[i];
-    // With one rank a node 2.23+ takes the network figures of Tree for every algorithm.
-    const bool as_tree = in_.version >= kNccl2_23 && in_.ranks == in_.nodes;
+    // With one rank a node 2.23 to 2.30 take the network figures of Tree for every algorithm.
+    const bool as_tree =
+        in_.version >= kNccl2_23 && in_.version < kNccl2_31 && in_.ranks == in_.nodes;
     hop.inter = (as_tree ? tree_ : own_).net[i] + graph_.latency_inter_us;
     if (protocol_ == Protocol::simple) hop.inter += graph_.latency_inter_us;  // a flush
+    if (in_.version >= kNccl2_31 && in_.nodes == 1) hop.inter = hop.intra;
     return hop;
   }
 
@@ -99,7 +105,8 @@ class LatencyFormula {
   float pipeline() const {
     const std::size_t i = index_of(protocol_);
     const auto raw = [&](const Latencies& l) {
-      return in_.nodes > 1 ? l.net[i] : is_nvlink() ? l.nvlink[i] : l.pci[i];
+      const bool over_net = in_.nodes > 1 && in_.version < kNccl2_31;
+      return over_net ? l.net[i] : is_nvlink() ? l.nvlink[i] : l.pci[i];
     };
     if (graph_.same_channels) return own_.base[i] + raw(own_);
     return own_.base[i] +

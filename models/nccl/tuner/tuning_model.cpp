@@ -32,6 +32,9 @@ void give_ring_back(TuningModel& model, Collective c) {
   for (const Protocol p : kAllProtocols) {
     TunedPair& pair = of_collective[index_of(Algorithm::ring)][index_of(p)];
     if (pair.bandwidth_GBps != 0) continue;
+    if (model.input.version >= kNccl2_22 &&
+        !why_no_protocol(model.input, c, Algorithm::ring, p).empty())
+      continue;
     pair.fallback_GBps = tuned_bandwidth_GBps(model.input, c, Algorithm::ring, p);
     if (is_left) continue;
     pair.excluded.clear();
@@ -61,7 +64,8 @@ void set_thread_limits(TuningModel& model) {
     set(Protocol::ll, in.settings.threads.value_or(512),
         said[0].value_or(is_ring ? std::int64_t{8} * in.ranks : 8));
     set(Protocol::ll128, in.settings.threads_ll128.value_or(kThreadsMax), said[1].value_or(8));
-    set(Protocol::simple, in.settings.threads.value_or(is_ring && slow ? 256 : 512),
+    set(Protocol::simple,
+        in.settings.threads.value_or(is_ring && slow && in.version < kNccl2_31 ? 256 : 512),
         said[2].value_or(64));
   }
 }
@@ -113,7 +117,7 @@ TuningModel tuning_model(const TunerInput& input) {
         model.pairs[index_of(c)][index_of(a)][index_of(p)] = tuned_pair(model.input, c, a, p);
       }
     }
-    if (input.version < kNccl2_24) give_ring_back(model, c);
+    if (input.version >= kNccl2_19 && input.version < kNccl2_24) give_ring_back(model, c);
   }
   return model;
 }

@@ -5,10 +5,13 @@
 
 namespace fabricast {
 
-int ring_search_channel(const ChannelGraph& ring, int channel, int node, NcclVersion version) {
+int ring_search_channel(const ChannelGraph& ring, int channel, int node, int nodes,
+                        NcclVersion version) {
   const int searched = channel % ring.channel_count();
   const bool crosses = version < kNccl2_26 ? ring.cross_nic != 0 : ring.cross_nic == 2;
-  const bool swap = crosses && ring.channel_count() % 2 == 0 && node % 2 == 1;
+  // 2.19 does not swap, 2.20 only where the nodes are even in number.
+  const bool may_swap = version >= kNccl2_21 || (version >= kNccl2_20 && nodes % 2 == 0);
+  const bool swap = may_swap && crosses && ring.channel_count() % 2 == 0 && node % 2 == 1;
   return swap ? searched ^ 1 : searched;
 }
 
@@ -24,7 +27,7 @@ RingOrder::RingOrder(const ChannelGraph& ring, int nodes, int channel, NcclVersi
 }
 
 const std::vector<int>& RingOrder::chain(int node) const {
-  const int searched = ring_search_channel(ring_, channel_, node, version_);
+  const int searched = ring_search_channel(ring_, channel_, node, nodes_, version_);
   return ring_.channels[static_cast<std::size_t>(searched)].gpu_order;
 }
 

@@ -12,7 +12,8 @@ namespace fabricast {
 /// The search channel whose chain `node` contributes to communicator channel `channel`. Where rings
 /// cross NICs and their number is even, odd nodes swap neighbours 2k and 2k + 1, so that a ring
 /// enters a node by the NIC by which it left the one before.
-int ring_search_channel(const ChannelGraph& ring, int channel, int node, NcclVersion version);
+int ring_search_channel(const ChannelGraph& ring, int channel, int node, int nodes,
+                        NcclVersion version);
 
 /// Where a ring passes from one node to the next. NICs are indices within their nodes.
 struct NodeCrossing {

@@ -74,7 +74,7 @@ class Rows {
     out_ += '\n';
   }
 
-  bool has_one_collnet_graph() const { return made_.version < kNccl2_27; }
+  bool has_one_collnet_graph() const { return made_.version < kNccl2_22; }
   int gpus() const { return in_.ranks / in_.nodes; }  ///< of what NCCL takes for a node
 
   void graph(const char* stage, const char* name, const ChannelGraph& g) {

@@ -127,7 +127,7 @@ std::string graphs_text(const NcclCommunicator& made, const NodeDescription& nod
                      made.graphs.total_bw);
   out += searched("Ring", found.ring) + searched("Tree", found.tree);
   if (found.is_collnet_searched) {
-    const bool one = made.version < kNccl2_27;
+    const bool one = made.version < kNccl2_22;
     out += searched(one ? "CollNet" : "CollNet chain", found.collnet_chain);
     if (!one) out += searched("CollNet direct", found.collnet_direct);
   }
