@@ -13,6 +13,7 @@
 #include "models/studies/decide/decide_explain.hpp"
 #include "models/studies/decide/decide_tables.hpp"
 #include "models/studies/decide/decide_text.hpp"
+#include "models/studies/decide/releases.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -24,7 +25,7 @@ struct DecideOptions {
   JobOptions job;
   std::string topology, collective = "all_reduce", sizes = "8B..8GiB", format = "text";
   std::optional<std::string> explain, table;
-  bool sharp = false;
+  bool sharp = false, releases = false;
 };
 
 DecideConfig config(const DecideOptions& options) {
@@ -55,7 +56,15 @@ void print_result(const DecideResult& result, const DecideOptions& options) {
       [&] { return decide_report(result); });
 }
 
+int list_releases(const DecideOptions& options) {
+  const std::vector<ReleaseRow> rows = release_rows();
+  print_answer(
+      options.format, [&] { return releases_text(rows); }, [&] { return releases_report(rows); });
+  return kDone;
+}
+
 int run(const DecideOptions& options) {
+  if (options.releases) return list_releases(options);
   if (options.table) {
     of_option("--table", [&] { kDecideTableWords.parse("table", *options.table); });
     if (options.format == "json") throw Error("--table is CSV", "leave --format out");
@@ -72,7 +81,16 @@ int run(const DecideOptions& options) {
 void add_decide(CLI::App& app, Action& action) {
   auto options = std::make_shared<DecideOptions>();
   CLI::App* command = app.add_subcommand("decide", "what NCCL would choose at each size, and why");
-  add_topology_option(*command, options->topology)->required();
+  CLI::Option* topology = add_topology_option(*command, options->topology)->required();
+  command
+      ->add_flag_callback(
+          "--releases",
+          [options, topology] {
+            options->releases = true;
+            topology->required(false);
+          },
+          "list the releases that --nccl takes, and by whose rules each answers")
+      ->trigger_on_parse();
   add_job_options(*command, options->job);
   command
       ->add_option("--collective", options->collective,

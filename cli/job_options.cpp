@@ -6,6 +6,7 @@
 #include "cli/values.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/workloads/load_variables.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "text/unit_text.hpp"
 
@@ -57,7 +58,10 @@ Environment JobOptions::environment() const {
 }
 
 void add_environment_options(CLI::App& command, JobOptions& options) {
-  command.add_option("--nccl", options.nccl, "2.21.5, 2.27.7 or 2.30.7")->capture_default_str();
+  command
+      .add_option("--nccl", options.nccl,
+                  "a release from 2.18 on, as 2.21.5 (decide --releases lists them)")
+      ->capture_default_str();
   command.add_option("--env", options.env, "NAME=value, as the job would see it; may be repeated")
       ->expected(1)
       ->take_all();

@@ -14,6 +14,7 @@
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/nccl_tests_log.hpp"
 #include "models/io/topologies/calibrated.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/variables.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/judge/judge_log.hpp"
@@ -39,8 +40,7 @@ NcclVersion version_of(const std::string& release, const CLI::App& command,
   } catch (const Error&) {
     return options.version();
   }
-  const bool between = kNccl2_22 <= version && version <= kNccl2_30_7;
-  const NcclVersion taken = between ? version : modelled_version(version);
+  const NcclVersion taken = answered_version(version);
   basis.push_back(fmt::format(
       "NCCL {}: the log{}", release,
       release == to_text(taken) ? "" : fmt::format(", judged by the rules of {}", to_text(taken))));

@@ -13,6 +13,7 @@
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/lint/lint_text.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {

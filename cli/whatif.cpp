@@ -11,6 +11,7 @@
 #include "cli/work_options.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
 
 namespace fabricast {

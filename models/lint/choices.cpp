@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/lint/rules.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "sim/base/add_once.hpp"
 #include "sim/base/error.hpp"
@@ -69,7 +70,7 @@ std::string in_words(const Loss& loss) {
 }
 
 TuningModel model_of(const LintInput& input, const Environment& environment) {
-  return decided_communicator(*input.cluster, {modelled_version(input.version), environment, 0,
+  return decided_communicator(*input.cluster, {answered_version(input.version), environment, 0,
                                                input.sharp, input.description})
       .model;
 }
@@ -112,7 +113,7 @@ void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
                             100 * (loss.ratio - 1));
   }
   f.source = fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
-                         nccl_release_text(modelled_version(sheet.input.version)), cluster.hosts(),
+                         nccl_release_text(answered_version(sheet.input.version)), cluster.hosts(),
                          cluster.hosts() == 1 ? "node" : "nodes", cluster.node().name());
   f.suggestion = "leave it out, or measure that it wins for your sizes";
 }

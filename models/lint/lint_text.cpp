@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/nccl/base/releases.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/lint/rules.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/choices.hpp"
 #include "sim/base/error.hpp"
 #include "text/words.hpp"

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "models/lint/rules.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/settings.hpp"
 
 namespace fabricast::lint_rules_detail {

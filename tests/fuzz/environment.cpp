@@ -1,6 +1,7 @@
 // Any bytes as what stands in a shell or on a command line: variables, lists, sizes, units.
 
 #include "input.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/settings.hpp"
 #include "text/unit_text.hpp"
 

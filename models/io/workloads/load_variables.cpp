@@ -4,6 +4,7 @@
 
 #include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
+#include "models/nccl/base/releases.hpp"
 
 namespace fabricast {
 namespace {

@@ -69,22 +69,4 @@ std::string to_text(NcclVersion version) {
   return "2." + std::to_string(version.series) + "." + std::to_string(version.patch);
 }
 
-NcclVersion nccl_version_from_text(std::string_view text) {
-  std::string known;
-  for (const NcclVersion v : kModelledVersions) {
-    const std::string full = to_text(v);
-    if (text == full || text == std::string_view(full).substr(0, full.rfind('.'))) return v;
-    known += (known.empty() ? "" : ", ") + full;
-  }
-  throw Error("NCCL version \"" + std::string(text) + "\" is not modelled",
-              "modelled versions: " + known);
-}
-
-NcclVersion modelled_version(NcclVersion version) {
-  NcclVersion out = kModelledVersions.front();
-  for (const NcclVersion known : kModelledVersions)
-    if (known.series <= version.series) out = known;
-  return out;
-}
-
 }  // namespace fabricast

@@ -117,11 +117,6 @@ inline constexpr std::array<NcclVersion, 14> kModelledVersions = {{{18, 6},
 inline constexpr NcclVersion kDefaultNccl = kNccl2_30_7;
 
 std::string to_text(NcclVersion version);
-/// Accepts the modelled versions, in full or as "2.21", "2.27", "2.30". Throws Error otherwise.
-NcclVersion nccl_version_from_text(std::string_view text);
-/// The modelled version whose rules stand for `version`: below 2.22 those of 2.21.5, below 2.30
-/// those of 2.27.7, else those of 2.30.7.
-NcclVersion modelled_version(NcclVersion version);
 
 /// Whether the larger buffer of a call holds its count once for every rank.
 constexpr bool counts_per_rank(Collective collective) {

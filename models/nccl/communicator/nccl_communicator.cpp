@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
 #include "models/nccl/wiring/nvls_links.hpp"
 #include "sim/base/error.hpp"
@@ -150,6 +151,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
 NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorConfig& config,
                       const NcclCommunicator* other) {
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
+  if (std::string note = rules_note(config.version); !note.empty())
+    warnings.push_back(std::move(note));
   SearchInput input;
   input.version = config.version;
   const std::vector<int> devs = gpu_devs(hardware);

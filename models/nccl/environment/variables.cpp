@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/nccl/base/releases.hpp"
 #include "sim/base/error.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
@@ -12,13 +13,6 @@ namespace {
 constexpr auto kReaderTexts =
     enum_words<VariableReader>("libnccl", "a net plugin", "a tuner plugin", "a profiler plugin",
                                "CUDA", "PyTorch", "nccl-tests", "RCCL", "other software", "nobody");
-
-constexpr std::int16_t kLastPatch = 99;
-
-std::optional<std::int16_t> number(std::string_view text) {
-  const auto value = to_number<std::int16_t>(text);
-  return value && *value >= 0 ? value : std::nullopt;
-}
 
 }  // namespace
 
@@ -95,25 +89,5 @@ std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::s
 }
 
 std::string_view to_text(VariableReader reader) { return kReaderTexts[reader]; }
-
-NcclVersion nccl_release_from_text(std::string_view text) {
-  const auto wrong = [&] {
-    return Error("\"" + std::string(text) + "\" is not a release of NCCL 2",
-                 "write it like 2.21.5, or 2.21 for the last of a series");
-  };
-  if (!text.starts_with("2.")) throw wrong();
-  const std::string_view rest = text.substr(2);
-  const std::size_t dot = rest.find('.');
-  const auto series = number(rest.substr(0, dot));
-  const auto patch = dot == std::string_view::npos ? std::optional<std::int16_t>(kLastPatch)
-                                                   : number(rest.substr(dot + 1));
-  if (!series || !patch) throw wrong();
-  return {*series, *patch};
-}
-
-std::string nccl_release_text(NcclVersion version) {
-  if (version.patch == kLastPatch) return "NCCL 2." + std::to_string(version.series);
-  return "NCCL " + to_text(version);
-}
 
 }  // namespace fabricast

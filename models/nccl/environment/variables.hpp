@@ -153,9 +153,4 @@ inline constexpr auto kActsOnWords =
 constexpr std::string_view to_text(ActsOn acts_on) { return kActsOnWords[acts_on]; }
 constexpr std::string_view to_text(VariableType type) { return kVariableTypeWords[type]; }
 
-/// Any release of NCCL 2: "2.18.3", or "2.18" for its last patch. Throws Error otherwise.
-NcclVersion nccl_release_from_text(std::string_view text);
-/// "NCCL 2.18.3", "NCCL 2.18" for its last patch.
-std::string nccl_release_text(NcclVersion version);
-
 }  // namespace fabricast

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <utility>
 
+#include "models/nccl/base/releases.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/numbers.hpp"
@@ -163,10 +164,7 @@ class Mapper {
   void map_version() {
     constexpr int kBlackwell = 100;
     if (const auto version = version_in(run_.nccl_version)) {
-      // What changed between two modelled releases is known by release, what changed before the
-      // first and after the last is not.
-      const bool between = kNccl2_22 <= *version && *version <= kNccl2_30_7;
-      out_.version = between ? *version : modelled_version(*version);
+      out_.version = answered_version(*version);
       if (out_.version != *version)
         note(fmt::format("NCCL {} is simulated by the rules of {}", run_.nccl_version,
                          to_text(out_.version)));

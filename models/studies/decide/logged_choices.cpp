@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "models/io/formats/log_lines.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/env_values.hpp"
 #include "models/nccl/environment/variables.hpp"
@@ -29,8 +30,7 @@ int largest(const std::string& numbers) {
 /// Of what ran, as far as it is known; the default where the log does not say.
 NcclVersion version_of(const std::string& text) {
   try {
-    const NcclVersion release = nccl_release_from_text(text.substr(0, text.find('+')));
-    return kNccl2_22 <= release && release <= kNccl2_30_7 ? release : modelled_version(release);
+    return answered_version(nccl_release_from_text(text.substr(0, text.find('+'))));
   } catch (const Error&) {
     return kDefaultNccl;
   }

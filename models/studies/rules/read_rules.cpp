@@ -6,6 +6,7 @@
 
 #include "models/io/formats/text_file.hpp"
 #include "models/lint/lint.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/studies/rules/rules.hpp"
 #include "models/studies/scenario/read_case.hpp"
 #include "sim/base/add_once.hpp"

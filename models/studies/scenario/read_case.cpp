@@ -1,6 +1,7 @@
 #include "models/studies/scenario/read_case.hpp"
 
 #include "models/io/formats/text_file.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/studies/scenario/read_concurrent.hpp"
 #include "text/unit_text.hpp"
 

@@ -8,6 +8,7 @@
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/nccl/base/members.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/studies/training/serve.hpp"
 
 namespace fabricast {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <utility>
 
+#include "models/nccl/base/releases.hpp"
 #include "sim/base/add_once.hpp"
 
 namespace fabricast {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/communicator/nccl_communicator.hpp"
 #include "tests/unit/nccl/nccl_tables.hpp"
 

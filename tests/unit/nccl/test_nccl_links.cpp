@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/wiring/ring_links.hpp"
 #include "models/nccl/wiring/tree_links.hpp"
 #include "tests/unit/nccl/nccl_tables.hpp"

@@ -17,6 +17,7 @@
 
 #include "models/io/nccl_xml/read_nccl_xml.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/search/nccl_search.hpp"
 #include "sim/base/error.hpp"
 #include "tests/unit/nccl/nccl_tables.hpp"

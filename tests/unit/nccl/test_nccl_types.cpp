@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/base/types.hpp"
 #include "tests/unit/error_text.hpp"
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/io/workloads/load_variables.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/env.hpp"
 #include "tests/unit/error_text.hpp"
 
