@@ -18,6 +18,7 @@ using Action = std::function<int()>;
 void add_bench(CLI::App& app, Action& action);
 void add_decide(CLI::App& app, Action& action);
 void add_cutover(CLI::App& app, Action& action);
+void add_upgrade(CLI::App& app, Action& action);
 void add_whatif(CLI::App& app, Action& action);
 void add_advise(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);

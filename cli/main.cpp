@@ -74,6 +74,7 @@ int run(int argc, char** argv) {
   add_bench(app, action);
   add_decide(app, action);
   add_cutover(app, action);
+  add_upgrade(app, action);
   add_whatif(app, action);
   add_advise(app, action);
   add_run(app, action);

@@ -186,6 +186,18 @@ double parse_metres(std::string_view text) {
   return metres;
 }
 
+double parse_percent(std::string_view text) {
+  std::string_view number = trimmed(text);
+  const auto wrong = [&] {
+    return Error(fmt::format("\"{}\" is no share", trimmed(text)), "write it like 5 %");
+  };
+  if (!number.ends_with('%')) throw wrong();
+  number.remove_suffix(1);
+  const std::optional<double> value = finite_number(trimmed(number));
+  if (!value || *value < 0) throw wrong();
+  return *value / 100;
+}
+
 Bytes parse_nccl_tests_size(std::string_view text) { return {parse_exactly(text, kNcclTestsSize)}; }
 
 std::string to_text(Bytes size) {

@@ -44,11 +44,6 @@ void read_network(Reader& in, NetworkConfig& network) {
         placed(in.place("background"), [&] { return parse_background(text); }));
 }
 
-void read_nodes(Reader& in, std::vector<int>& nodes) {
-  if (given(in, "nodes"))
-    nodes = parsed(in, "nodes", [](auto& t) { return parse_counts(t, "nodes", kNodesMax); });
-}
-
 void read_datatype(Reader& in, std::string& datatype) {
   if (!given(in, "datatype")) return;
   datatype = in.text("datatype");
@@ -70,6 +65,11 @@ void read_job(Reader& in, const std::string& file, Job& job) {
   job.sharp = in.flag("sharp", job.sharp);
   if (given(in, "nccl")) job.version = parsed(in, "nccl", nccl_version_from_text);
   read_environment(in, job.environment);
+}
+
+void read_nodes(Reader& in, std::vector<int>& nodes) {
+  if (given(in, "nodes"))
+    nodes = parsed(in, "nodes", [](auto& t) { return parse_counts(t, "nodes", kNodesMax); });
 }
 
 void read_fabric(Reader& in, const std::string& file, Job& job) {

@@ -23,6 +23,8 @@ auto parsed(Reader& in, std::string_view key, Parse parse) {
 /// What every study heeds: topology, gpus_per_node, sharp, nccl, environment.
 void read_job(Reader& in, const std::string& file, Job& job);
 void read_fabric(Reader& in, const std::string& file, Job& job);
+/// `1..64`, doubling, or `1,2,4`.
+void read_nodes(Reader& in, std::vector<int>& nodes);
 void read_bench(Reader& in, const std::string& file, BenchConfig& config);
 void read_decide(Reader& in, const std::string& file, DecideConfig& config);
 void read_concurrent_case(Reader& in, const std::string& file, ConcurrentCase& config);

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/answers.hpp"
+#include "cli/commands.hpp"
+#include "cli/job_options.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
+#include "cli/topology_option.hpp"
+#include "cli/values.hpp"
+#include "cli/workers.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/base/releases.hpp"
+#include "models/studies/upgrade/read_targets.hpp"
+#include "models/studies/upgrade/upgrade_text.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+/// What was typed, before it means anything.
+struct UpgradeOptions {
+  JobOptions job;
+  std::string from, to = to_text(kDefaultNccl);
+  std::string topology, targets, fabric, sizes = "8B..4GiB", format = "text";
+  std::string collective = "all_reduce,all_gather,reduce_scatter,broadcast,reduce";
+  std::string junit, markdown, json, fail_over;
+  bool sharp = false, all = false, bisect = false, no_remedies = false;
+};
+
+UpgradeConfig config(const UpgradeOptions& options) {
+  UpgradeConfig out;
+  out.from = of_option("--from", [&] { return nccl_version_from_text(options.from); });
+  out.to = of_option("--to", [&] { return nccl_version_from_text(options.to); });
+  JobOptions job = options.job;
+  job.nccl = options.to;
+  UpgradeTarget one;
+  static_cast<Job&>(one) = job.job(options.topology, options.fabric, options.sharp);
+  one.nodes = job.node_counts();
+  if (!options.targets.empty()) {
+    out.targets = load_upgrade_targets(options.targets, one);
+  } else if (!options.topology.empty()) {
+    one.name = target_name(options.topology);
+    out.targets.push_back(one);
+  } else {
+    throw Error("no machine is named",
+                "--topology names one (fabricast list topologies), --targets a file of several");
+  }
+  out.collectives =
+      of_option("--collective", [&] { return parse_collectives(options.collective); });
+  for (const Collective collective : out.collectives) {
+    if (!is_tuned(collective))
+      throw Error(Place{{}, 0, "--collective"},
+                  "NCCL makes no choice for " + std::string(to_text(collective)),
+                  "it chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
+  }
+  out.sizes = sizes_from_option(options.sizes);
+  std::ranges::sort(out.sizes);
+  out.remedies = !options.no_remedies;
+  out.every_count = options.all;
+  return out;
+}
+
+/// "5%" or "5 %", as a share.
+std::optional<double> share(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return of_option("--fail-over", [&] { return parse_percent(text); });
+}
+
+int run(const UpgradeOptions& options, const CLI::App& command) {
+  Outputs outputs(command, {"--junit", "--markdown", "--json"});
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const UpgradeConfig asked = config(options);
+  const std::optional<double> fail_over = share(options.fail_over);
+  UpgradeResult result;
+  {
+    Progress progress;
+    result = run_upgrade(asked, parts, on_all_cores(progress.callback()));
+  }
+  if (!options.junit.empty()) outputs.write(options.junit, upgrade_junit(result, fail_over));
+  if (!options.markdown.empty()) outputs.write(options.markdown, upgrade_markdown(result));
+  if (!options.json.empty()) outputs.write(options.json, report_json(upgrade_report(result)));
+  outputs.commit();
+  print_answer(
+      options.format,
+      [&] {
+        return upgrade_text(result, {options.all, options.bisect});
+      },
+      [&] { return upgrade_report(result); });
+  if (!fail_over || result.largest_loss() <= *fail_over) return kDone;
+  print_err("a call takes {:.1f} % longer, more than the {:g} % of --fail-over\n",
+            result.largest_loss() * 100, *fail_over * 100);
+  return kCheckFailed;
+}
+
+}  // namespace
+
+void add_upgrade(CLI::App& app, Action& action) {
+  auto options = std::make_shared<UpgradeOptions>();
+  CLI::App* command =
+      app.add_subcommand("upgrade", "what changes with another release of NCCL, and why");
+  command->add_option("--from", options->from, "the release that runs now, as 2.21.5")->required();
+  command->add_option("--to", options->to, "the one to go to (decide --releases lists all)")
+      ->capture_default_str();
+  CLI::Option* topology = add_topology_option(*command, options->topology);
+  command
+      ->add_option("--targets", options->targets,
+                   "YAML file of machines: targets: [{topology: dgx-h100, nodes: 1..64}]")
+      ->excludes(topology);
+  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  add_job_options(*command, options->job);
+  command->remove_option(command->get_option("--nccl"));  // --from and --to stand for it
+  command->add_option("--collective", options->collective, "list")->capture_default_str();
+  command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
+      ->capture_default_str();
+  add_sharp_option(*command, options->sharp);
+  command->add_flag("--bisect", options->bisect, "name the releases in which each call changed");
+  command->add_flag("--all", options->all, "list every change, not only the largest, simulated on every number of nodes");
+  command->add_flag("--no-remedies", options->no_remedies,
+                    "do not look for variables and tuner lines that give time back");
+  command->add_option("--fail-over", options->fail_over,
+                      "exit code 1 if a call takes longer by more than this, as 5%");
+  command->add_option("--junit", options->junit, "write JUnit XML to this file");
+  command->add_option("--markdown", options->markdown, "write tables for a pull request");
+  command->add_option("--json", options->json, "write the report to this file, too");
+  add_format_option(*command, options->format);
+  command->callback([options, command, &action] {
+    action = [options, command] { return run(*options, *command); };
+  });
+}
+
+}  // namespace fabricast

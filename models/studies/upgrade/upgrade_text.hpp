@@ -1,0 +1,25 @@
+#pragma once
+// Texts of `fabricast upgrade`.
+
+#include <string>
+#include <vector>
+
+#include "models/io/report/report.hpp"
+#include "models/studies/upgrade/upgrade.hpp"
+
+namespace fabricast {
+
+struct UpgradePage {
+  bool all = false;     ///< every change, not only the largest
+  bool bisect = false;  ///< which release changed what
+};
+
+std::string upgrade_text(const UpgradeResult& result, const UpgradePage& page);
+Report upgrade_report(const UpgradeResult& result);
+/// For a pull request: a table a target.
+std::string upgrade_markdown(const UpgradeResult& result);
+/// A test for each target and collective, which fails where a call takes longer by more than
+/// `fail_over` (0.05 = 5 %; nothing = never).
+std::string upgrade_junit(const UpgradeResult& result, std::optional<double> fail_over);
+
+}  // namespace fabricast
