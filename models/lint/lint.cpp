@@ -122,6 +122,10 @@ LintResult lint(const LintInput& input, const VariableCatalogue& catalogue) {
   result.settings = static_cast<int>(sheet.settings.size());
   if (sheet.settings.size() == kSettingsMax)
     result.notes.push_back(fmt::format("only the first {} settings were checked", kSettingsMax));
+  if (input.version > kNewestSearched)
+    result.notes.push_back(
+        fmt::format("names and defaults are those of {}: what {} adds or drops is not known",
+                    nccl_release_text(kNewestSearched), nccl_release_text(input.version)));
   for (const auto check : {check_names, check_values, check_lists, check_defaults, check_pairs,
                            check_hardware, check_hcas, check_choices, check_reach, check_writing})
     check(sheet);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "models/nccl/base/releases.hpp"
 #include "text/counted.hpp"
@@ -35,12 +36,55 @@ void line(std::string& out, std::string_view label, const std::string& text) {
   if (!text.empty()) out += fmt::format("  {:<12}{}\n", label, text);
 }
 
-std::string accepted(const Variable& v) {
+std::string accepted(const Variable& v, NcclVersion version) {
   std::string out(to_text(v.type));
-  if (v.min && v.max) out += fmt::format(", {} to {}", *v.min, *v.max);
-  if (v.min && !v.max) out += fmt::format(", at least {}", *v.min);
+  const auto min = v.min_in(version), max = v.max_in(version);
+  if (min && max) out += fmt::format(", {} to {}", *min, *max);
+  if (min && !max) out += fmt::format(", at least {}", *min);
   if (!v.unit.empty()) out += ", " + v.unit;
-  for (std::size_t i = 0; i < v.words.size(); ++i) out += (i == 0 ? ": " : ", ") + v.words[i];
+  const std::vector<std::string>& words = v.words_in(version);
+  for (std::size_t i = 0; i < words.size(); ++i) out += (i == 0 ? ": " : ", ") + words[i];
+  return out;
+}
+
+/// "since 2.24.3", "before 2.24.3", "always": when the i-th reading holds.
+std::string when(const Variable& v, std::size_t i) {
+  const VariableReading& reading = v.readings[i];
+  if (reading.since) return "since " + to_text(*reading.since);
+  return i + 1 < v.readings.size() ? "before " + to_text(*v.readings[i + 1].since) : "always";
+}
+
+void readings(std::string& out, const Variable& v, NcclVersion version) {
+  for (std::size_t i = 0; i < v.readings.size(); ++i) {
+    const VariableReading& reading = v.readings[i];
+    line(out, i == 0 ? "read as" : "",
+         fmt::format("{}: {} ({})", when(v, i), reading.text, reading.source));
+  }
+  const VariableReading* here = v.reading_in(version);
+  if (here == nullptr || v.readings.size() < 2) return;
+  const auto index = static_cast<std::size_t>(here - v.readings.data());
+  line(out, "here", nccl_release_text(version) + " reads it as " + when(v, index));
+}
+
+/// The oldest release from which on changes are told: the oldest whose decisions are known.
+constexpr NcclVersion kChangesSince{18, 1};
+
+struct Change {
+  NcclVersion since;
+  std::string text;
+};
+
+/// New defaults and readings, in the order of releases.
+std::vector<Change> changes_of(const Variable& v) {
+  std::vector<Change> out;
+  for (std::size_t i = 1; i < v.defaults.size(); ++i)
+    out.push_back({v.defaults[i].since, fmt::format("default {}; before: {}", v.defaults[i].value,
+                                                    v.defaults[i - 1].value)});
+  for (const VariableReading& reading : v.readings) {
+    if (reading.since) out.push_back({*reading.since, reading.text});
+  }
+  std::erase_if(out, [](const Change& c) { return c.since <= kChangesSince; });
+  std::ranges::stable_sort(out, {}, &Change::since);
   return out;
 }
 
@@ -74,6 +118,14 @@ std::string variables_markdown(const VariableCatalogue& catalogue) {
     out += fmt::format("| `{}` | {} | {} | {} | {} |\n", v.name, v.reader_text(), releases(v),
                        cell(v.default_text), cell(effect));
   }
+  out += fmt::format(
+      "\n## What changed since {}\n\n"
+      "| name | since NCCL | another default, or how a value is read |\n|---|---|---|\n",
+      to_text(kChangesSince));
+  for (const Variable& v : catalogue.all()) {
+    for (const Change& change : changes_of(v))
+      out += fmt::format("| `{}` | {} | {} |\n", v.name, to_text(change.since), cell(change.text));
+  }
   return out;
 }
 
@@ -82,12 +134,13 @@ std::string explain_variable(const Variable& v, NcclVersion version) {
   line(out, "effect", v.effect);
   line(out, "read by", v.reader_text());
   line(out, "releases", releases(v));
-  if (v.reader != VariableReader::nobody) line(out, "takes", accepted(v));
+  if (v.reader != VariableReader::nobody) line(out, "takes", accepted(v, version));
   line(out, "default", v.default_text);
   std::string history;
   for (const ReleaseDefault& d : v.defaults)
     history += fmt::format("{}{} since {}", history.empty() ? "" : ", ", d.value, to_text(d.since));
   line(out, "history", history);
+  readings(out, v, version);
   if (const auto value = v.default_in(version); value && v.read_in(version))
     line(out, "here", fmt::format("{} in {}", *value, nccl_release_text(version)));
   if (v.reader == VariableReader::libnccl && !v.read_in(version))

@@ -15,7 +15,8 @@ Report lint_report(const LintResult& result, NcclVersion version);
 /// SARIF 2.1.0, for code scanning.
 std::string lint_sarif(const LintResult& result);
 
-/// The whole catalogue as a Markdown table of name, reader, releases, default and effect.
+/// The whole catalogue as a Markdown table of name, reader, releases, default and effect, and one
+/// of what releases after 2.18.1 changed.
 std::string variables_markdown(const VariableCatalogue& catalogue);
 /// All that is known of one variable, and what its default is in `version`.
 std::string explain_variable(const Variable& variable, NcclVersion version);

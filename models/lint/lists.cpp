@@ -12,9 +12,6 @@ namespace fabricast::lint_rules_detail {
 
 namespace {
 
-constexpr NcclVersion k2_6{6, 0}, k2_14{14, 0}, k2_17{17, 0}, k2_18{18, 0}, k2_19{19, 0},
-    k2_23{23, 0}, k2_28{28, 0};
-
 bool same_in_any_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return std::ranges::equal(a, b, {}, lower, lower);
@@ -25,18 +22,14 @@ bool is_known(std::string_view word, const std::vector<std::string>& known) {
                              [&](const std::string& k) { return same_in_any_case(k, word); });
 }
 
-/// Names of NCCL_ALGO by release (src/graph/tuning.cc, ncclAlgoStr).
-std::vector<std::string> algorithm_names(NcclVersion version) {
-  std::vector<std::string> out = {"Tree", "Ring"};
-  if (version >= k2_6 && version < k2_14) out.emplace_back("CollNet");
-  if (version >= k2_14) {
-    out.emplace_back("CollNetDirect");
-    out.emplace_back("CollNetChain");
-  }
-  if (version >= k2_17) out.emplace_back("NVLS");
-  if (version >= k2_18) out.emplace_back("NVLSTree");
-  if (version >= k2_23) out.emplace_back("PAT");
-  return out;
+/// "NCCL 2.23.4 is the first that takes it", where a release after this one does; else "".
+std::string known_later(const Sheet& sheet, const Setting& s, std::string_view word) {
+  // Path levels are compared exactly, other words in any case.
+  const bool exactly = s.variable->type == VariableType::level;
+  return first_that_takes(s, sheet.input.version, [&](const VariableReading& reading) {
+    return exactly ? std::ranges::find(reading.words, word) != reading.words.end()
+                   : is_known(word, reading.words);
+  });
 }
 
 bool has_blank(std::string_view text) {
@@ -80,7 +73,9 @@ bool serves(Algorithm a, Collective c) {
 /// Collectives that the list leaves without any algorithm.
 void check_left_out(Sheet& sheet, const Setting& s) {
   const NcclVersion version = sheet.input.version;
-  if (version < k2_17) return;  // before, the list was for all_reduce, or a fallback caught it
+  // Before, every collective but all_reduce kept Ring (2.17.1 src/graph/tuning.cc), and that takes
+  // any algorithm.
+  if (version < kNccl2_19) return;
   std::vector<std::string> warnings;
   const Choices choices = read_algorithm_choices(s.value(), version, warnings);
   std::vector<std::string> empty;
@@ -92,7 +87,7 @@ void check_left_out(Sheet& sheet, const Setting& s) {
     if (!any) empty.emplace_back(to_text(c));
   }
   if (empty.empty()) return;
-  const bool fails = version < k2_19 || version >= kNccl2_24;
+  const bool fails = version >= kNccl2_24;
   Finding& f = sheet.add("FL016", fails ? Severity::warning : Severity::note, s,
                          fmt::format("{} leaves no algorithm for {}: {}", shown(s), joined(empty),
                                      fails ? "such a call fails" : "they run on rings"));
@@ -105,35 +100,44 @@ void check_left_out(Sheet& sheet, const Setting& s) {
 }
 
 /// What a list does in which no name is known (src/graph/tuning.cc: Ring and Tree come back where
-/// CollNet is off; since 2.19 Ring does in every protocol where nothing else is left).
+/// CollNet is off; from 2.19 to 2.21 Ring does in every protocol where nothing else is left, but
+/// since 2.22 not in one that is switched off).
 std::string_view nothing_left(const Setting& s, NcclVersion version) {
   if (s.variable->type == VariableType::algorithms)
     return "is left with an empty list, for which it takes Ring and Tree alone";
-  return version >= k2_19 ? "is left with an empty list, for which it takes Ring in every protocol"
-                          : "is left with an empty list";
+  const bool ring_comes_back = version >= kNccl2_19 && version < kNccl2_22;
+  return ring_comes_back ? "is left with an empty list, for which it takes Ring in every protocol"
+                         : "is left with an empty list";
 }
 
 void unknown_choice(Sheet& sheet, const Setting& s, std::string_view item,
                     const std::vector<std::string>& known, bool any_known) {
-  const bool refuses = sheet.input.version >= kNccl2_24;
-  Finding& f = sheet.add("FL016", refuses || !any_known ? Severity::error : Severity::warning, s,
-                         fmt::format("{}: {} does not know \"{}\" and {}", shown(s),
-                                     nccl_release_text(sheet.input.version), item,
-                                     refuses     ? "refuses to start"
-                                     : any_known ? "passes over it without a message"
-                                                 : nothing_left(s, sheet.input.version)));
-  f.source = refuses ? "NCCL 2.27.7 src/graph/tuning.cc:43" : "NCCL 2.21.5 src/graph/tuning.cc";
+  const NcclVersion version = sheet.input.version;
+  const bool refuses = version >= kNccl2_24;
+  const bool of_later = !refuses && item.find_first_of(":;") != std::string_view::npos;
+  const std::string_view outcome = refuses     ? "refuses to start"
+                                   : any_known ? "passes over it without a message"
+                                               : nothing_left(s, version);
+  Finding& f =
+      sheet.add("FL016", refuses || !any_known ? Severity::error : Severity::warning, s,
+                fmt::format("{}: {} {} \"{}\"{} and {}", shown(s), nccl_release_text(version),
+                            of_later ? "takes" : "does not know", item,
+                            of_later ? " for one name, which it does not know," : "", outcome));
+  f.source = s.variable->reading_in(version)->source;
+  f.reason = known_later(sheet, s, item);
+  if (of_later) {
+    f.reason = "lists for single collectives exist since NCCL 2.24.3";
+    return;
+  }
+  if (f.reason.empty() && !refuses) f.reason = "NCCL 2.24.3 and later refuse it";
   f.suggestion = item == "CollNet" ? "CollNetDirect,CollNetChain replaced CollNet in 2.14"
                                    : hint_nearest(item, known);
-  if (!refuses && item.find_first_of(":;") != std::string_view::npos)
-    f.suggestion = "lists for single collectives exist since 2.24";
 }
 
 void check_choice_list(Sheet& sheet, const Setting& s) {
   const bool algorithms = s.variable->type == VariableType::algorithms;
   const NcclVersion version = sheet.input.version;
-  const std::vector<std::string> known =
-      algorithms ? algorithm_names(version) : std::vector<std::string>{"LL", "LL128", "Simple"};
+  const std::vector<std::string>& known = s.variable->words_in(version);
   std::vector<std::string_view> wrong;
   bool any_known = false;
   std::string_view rest = s.value();
@@ -169,14 +173,12 @@ void check_choice_list(Sheet& sheet, const Setting& s) {
 }
 
 void check_level(Sheet& sheet, const Setting& s) {
-  std::vector<std::string> known = {"LOC", "NVL", "NVB", "PIX", "PXB", "PXN", "PHB", "SYS"};
-  if (sheet.input.version >= kNccl2_27) known.emplace_back("C2C");
-  if (sheet.input.version >= k2_28) known.emplace_back("P2C");
-  if (s.name() == "NCCL_NET_MERGE_LEVEL") known.emplace_back("PORT");
+  const std::vector<std::string>& known = s.variable->words_in(sheet.input.version);
+  const bool of_fusion = s.name() == "NCCL_NET_MERGE_LEVEL";  // a list of its own, without numbers
   const std::string& value = s.value();
   if (std::ranges::find(known, value) != known.end()) return;
   constexpr std::string_view source = "NCCL 2.21.5 src/graph/paths.cc:212 (levelsOldToNew)";
-  if (value.front() >= '0' && value.front() <= '9') {
+  if (!of_fusion && value.front() >= '0' && value.front() <= '9') {
     static constexpr std::string_view levels[] = {"LOC", "PIX", "PXB", "PHB", "SYS"};
     const std::int64_t number = std::clamp<std::int64_t>(number_text(value).value, 0, 4);
     Finding& f = sheet.add("FL014", Severity::note, s,
@@ -187,10 +189,18 @@ void check_level(Sheet& sheet, const Setting& s) {
     f.suggestion = fmt::format("{}={}", s.name(), levels[static_cast<std::size_t>(number)]);
     return;
   }
-  Finding& f = sheet.add("FL014", Severity::error, s,
-                         fmt::format("{}: no path level, NCCL keeps its default", shown(s)));
-  f.reason = "levels are compared in upper case, and other words are ignored without a message";
-  f.source = source;
+  const std::string later = known_later(sheet, s, value);
+  Finding& f =
+      sheet.add("FL014", Severity::error, s,
+                fmt::format("{}: no path level{}, NCCL {}", shown(s),
+                            later.empty() ? "" : " of " + nccl_release_text(sheet.input.version),
+                            of_fusion ? "takes LOC and fuses nothing" : "keeps its default"));
+  f.reason =
+      !later.empty() ? later
+      : of_fusion
+          ? "levels are compared in upper case, and another text counts as LOC"
+          : "levels are compared in upper case, and other words are ignored without a message";
+  f.source = s.variable->reading_in(sheet.input.version)->source;
   std::string upper(value);
   for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
   f.suggestion = std::ranges::find(known, upper) != known.end()
@@ -202,15 +212,36 @@ void check_words(Sheet& sheet, const Setting& s) {
   std::string_view value = s.value();
   const bool list = s.variable->type == VariableType::words;
   if (list && value.starts_with('^')) value.remove_prefix(1);
+  const std::vector<std::string>& known = s.variable->words_in(sheet.input.version);
+  const VariableReading* reading = s.variable->reading_in(sheet.input.version);
+  const char mark = s.name() == "NCCL_CTA_POLICY" ? '|' : ',';
   const std::vector<std::string_view> items =
-      list ? comma_list(value) : std::vector<std::string_view>{value};
+      list ? split_list(value, mark) : std::vector<std::string_view>{value};
   for (const std::string_view item : items) {
-    if (item.empty() || is_known(item, s.variable->words)) continue;
+    if (item.empty() || is_known(item, known)) continue;
+    const std::string later = known_later(sheet, s, item);
+    Finding& f =
+        sheet.add("FL013", Severity::warning, s,
+                  fmt::format("{}: \"{}\" is unknown{}{}", shown(s), item,
+                              later.empty() ? "" : " to " + nccl_release_text(sheet.input.version),
+                              s.name() == "NCCL_DEBUG" ? ", so nothing is logged" : ""));
+    f.reason = later;
+    f.source = reading == nullptr ? s.variable->evidence : reading->source;
+    f.suggestion = hint_nearest(item, known);
+  }
+}
+
+/// Rail and plane behind the port of an HCA.
+void check_hca_fields(Sheet& sheet, const Setting& s) {
+  if (sheet.input.version >= kNccl2_30) return;
+  for (const std::string_view entry : comma_list(s.value())) {
+    if (std::ranges::count(entry, ':') < 2) continue;
     Finding& f = sheet.add("FL013", Severity::warning, s,
-                           fmt::format("{}: \"{}\" is unknown{}", shown(s), item,
-                                       s.name() == "NCCL_DEBUG" ? ", so nothing is logged" : ""));
-    f.source = s.variable->evidence;
-    f.suggestion = hint_nearest(item, s.variable->words);
+                           fmt::format("{}: {} passes over what follows the port in \"{}\"",
+                                       shown(s), nccl_release_text(sheet.input.version), entry));
+    f.reason = "NCCL 2.30.3 is the first that reads a rail and a plane there";
+    f.source = s.variable->reading_in(sheet.input.version)->source;
+    return;
   }
 }
 
@@ -229,7 +260,7 @@ void check_setting(Sheet& sheet, const Setting& s) {
       if (!check_blanks(sheet, s)) check_choice_list(sheet, s);
       break;
     case VariableType::hcas:
-      check_blanks(sheet, s);
+      if (!check_blanks(sheet, s) && s.name() == "NCCL_IB_HCA") check_hca_fields(sheet, s);
       break;
     case VariableType::interfaces:
       if (!check_blanks(sheet, s)) check_interfaces(sheet, s);

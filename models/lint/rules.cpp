@@ -85,14 +85,23 @@ std::string shown(const Setting& setting) {
                      value.size() > most ? "..." : "");
 }
 
-std::vector<std::string_view> comma_list(std::string_view text) {
+std::vector<std::string_view> split_list(std::string_view text, char mark) {
   std::vector<std::string_view> out;
   while (true) {
-    const std::size_t comma = text.find(',');
-    out.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return out;
-    text.remove_prefix(comma + 1);
+    const std::size_t end = text.find(mark);
+    out.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return out;
+    text.remove_prefix(end + 1);
   }
+}
+
+std::string first_that_takes(const Setting& setting, NcclVersion version,
+                             const std::function<bool(const VariableReading&)>& takes) {
+  for (const VariableReading& reading : setting.variable->readings) {
+    if (reading.since && *reading.since > version && takes(reading))
+      return nccl_release_text(*reading.since) + " is the first that takes it";
+  }
+  return "";
 }
 
 std::string joined(const std::vector<std::string>& words) {

@@ -1,6 +1,7 @@
 #pragma once
 // What the groups of rules share. Each group is one function in a file of its own.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,8 +65,15 @@ NumberText number_text(std::string_view text);
 bool is_torch_on(std::string_view text);
 /// `NAME=value`, cut when it is long.
 std::string shown(const Setting& setting);
-/// At ',' without trimming, as NCCL does.
-std::vector<std::string_view> comma_list(std::string_view text);
+/// At a character without trimming, as NCCL does.
+std::vector<std::string_view> split_list(std::string_view text, char mark);
+inline std::vector<std::string_view> comma_list(std::string_view text) {
+  return split_list(text, ',');
+}
+/// "NCCL 2.25.1 is the first that takes it": of the readings after this release's, the first that
+/// `takes` the value; "" when there is none.
+std::string first_that_takes(const Setting& setting, NcclVersion version,
+                             const std::function<bool(const VariableReading&)>& takes);
 /// "a", "a and b", "a, b and c"
 std::string joined(const std::vector<std::string>& words);
 

@@ -2,23 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "models/lint/rules.hpp"
 #include "models/nccl/base/releases.hpp"
-#include "models/nccl/environment/settings.hpp"
 
 namespace fabricast::lint_rules_detail {
 
 namespace {
 
 constexpr std::string_view kParam = "NCCL 2.21.5 src/misc/param.cc (strtoll, base 0)";
-
-/// 2.30 reads these as booleans in words (src/include/param/parser_default.h).
-bool has_typed_parser(const Setting& s, NcclVersion version) {
-  constexpr std::array<std::string_view, 3> typed = {"NCCL_SET_THREAD_NAME", "NCCL_PARAM_DUMP_ALL",
-                                                     "NCCL_WARN_ENABLE_DEBUG_INFO"};
-  return version >= kNccl2_30 && std::ranges::find(typed, s.name()) != typed.end();
-}
 
 enum class Word { none, on, off };
 
@@ -32,6 +25,31 @@ Word word_of(std::string_view text) {
   return std::ranges::find(off, lower) != off.end() ? Word::off : Word::none;
 }
 
+bool takes_word(const VariableReading& reading, std::string_view value) {
+  const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
+  return std::ranges::any_of(reading.words, [&](const std::string& word) {
+    return std::ranges::equal(word, value, {}, {}, upper);
+  });
+}
+
+/// A switch that the release reads by its words and not as a number. True when it is one.
+bool check_switch_words(Sheet& sheet, const Setting& s) {
+  const VariableReading* reading = s.variable->reading_in(sheet.input.version);
+  const bool by_words = reading != nullptr && !reading->words.empty();
+  if (!by_words || takes_word(*reading, s.value())) return by_words;
+  const std::string release = nccl_release_text(sheet.input.version);
+  const bool collnet = s.name() == "NCCL_COLLNET_ENABLE";
+  const bool says_on = word_of(s.value()) == Word::on || number_text(s.value()).value == 1;
+  Finding& f = sheet.add(
+      collnet ? "FL013" : "FL011", says_on ? Severity::error : Severity::warning, s,
+      collnet ? fmt::format("{}: in {} only the text 1 switches CollNet on", shown(s), release)
+              : fmt::format("{}: {} knows no such word and keeps its default", shown(s), release));
+  f.reason = collnet ? "since NCCL 2.27.3 it is read as an integer" : reading->text;
+  f.source = reading->source;
+  if (says_on) f.suggestion = fmt::format("{}=1", s.name());
+  return true;
+}
+
 void wrong_switch(Sheet& sheet, const Setting& s, Word word) {
   const bool on = word == Word::on;
   Finding& f =
@@ -39,6 +57,10 @@ void wrong_switch(Sheet& sheet, const Setting& s, Word word) {
                 on ? fmt::format("{}: NCCL reads 0, the opposite", shown(s))
                    : fmt::format("{}: NCCL reads 0, which is right by accident", shown(s)));
   f.reason = "words are no numbers: true, yes and on are all 0, without a message";
+  const std::string later = first_that_takes(
+      s, sheet.input.version,
+      [&](const VariableReading& reading) { return takes_word(reading, s.value()); });
+  if (!later.empty()) f.reason += "; " + later;
   f.source = kParam;
   f.suggestion = fmt::format("{}={}", s.name(), on ? 1 : 0);
 }
@@ -84,19 +106,26 @@ void not_a_number(Sheet& sheet, const Setting& s, const NumberText& number) {
 
 void check_range(Sheet& sheet, const Setting& s, std::int64_t value) {
   const Variable& v = *s.variable;
-  std::optional<std::int64_t> max = v.max;
-  // 64 channels since 2.25 (MAXCHANNELS, src/include/device.h).
-  if (v.acts_on == ActsOn::channels && max == 64) max = max_channels(sheet.input.version);
-  const bool low = v.min && value < *v.min && value != -2;
+  const std::optional<std::int64_t> min = v.min_in(sheet.input.version);
+  const std::optional<std::int64_t> max = v.max_in(sheet.input.version);
+  const bool low = min && value < *min && value != -2;
   const bool high = max && value > *max;
   if (!low && !high) return;
-  const std::string limits = !max     ? fmt::format("at least {}", *v.min)
-                             : !v.min ? fmt::format("at most {}", *max)
-                                      : fmt::format("{} to {}", *v.min, *max);
-  Finding& f = sheet.add("FL012", low && v.unit == "bytes" ? Severity::error : Severity::warning, s,
-                         fmt::format("{}: {} is expected", shown(s), limits));
-  f.reason = v.note;
-  f.source = v.evidence;
+  const std::string limits = !max   ? fmt::format("at least {}", *min)
+                             : !min ? fmt::format("at most {}", *max)
+                                    : fmt::format("{} to {}", *min, *max);
+  const std::string later =
+      first_that_takes(s, sheet.input.version, [&](const VariableReading& reading) {
+        return value >= reading.min.value_or(v.min.value_or(value)) &&
+               value <= reading.max.value_or(v.max.value_or(value));
+      });
+  Finding& f =
+      sheet.add("FL012", low && v.unit == "bytes" ? Severity::error : Severity::warning, s,
+                fmt::format("{}: {} is expected{}", shown(s), limits,
+                            later.empty() ? "" : " by " + nccl_release_text(sheet.input.version)));
+  const VariableReading* reading = v.reading_in(sheet.input.version);
+  f.reason = later.empty() ? v.note : later;
+  f.source = later.empty() ? v.evidence : reading->source;
 }
 
 void check_step(Sheet& sheet, const Setting& s, std::int64_t value) {
@@ -149,15 +178,6 @@ void check_torch_bool(Sheet& sheet, const Setting& s) {
   f.source = s.variable->evidence;
 }
 
-/// The integer of CollNet is a text in the releases that are most in use.
-void check_exact_one(Sheet& sheet, const Setting& s) {
-  if (s.name() != "NCCL_COLLNET_ENABLE" || sheet.input.version >= kNccl2_27) return;
-  if (s.value() == "1" || s.value() == "0" || !number_text(s.value()).complete) return;
-  Finding& f = sheet.add("FL013", Severity::warning, s,
-                         fmt::format("{}: only the text 1 switches CollNet on", shown(s)));
-  f.source = "NCCL 2.21.5 src/init.cc:1034";
-}
-
 }  // namespace
 
 bool is_torch_on(std::string_view text) { return text == "1" || word_of(text) == Word::on; }
@@ -167,7 +187,7 @@ void check_values(Sheet& sheet) {
     if (!s.has_value() || s.variable == nullptr) continue;
     const bool torch = s.variable->reader == VariableReader::pytorch;
     if (!torch && !s.acts(sheet.input.version)) continue;
-    if (s.at->has(EnvTrap::build_argument) || has_typed_parser(s, sheet.input.version)) continue;
+    if (s.at->has(EnvTrap::build_argument)) continue;
     // The text around the value is reported by check_writing.
     if (s.file->kind == EnvKind::nccl_conf && s.at->has(EnvTrap::quotes_in_value)) continue;
     if (s.at->has(EnvTrap::yaml_number) || s.at->has(EnvTrap::yaml_bool)) continue;
@@ -180,8 +200,7 @@ void check_values(Sheet& sheet) {
     switch (s.variable->type) {
       case VariableType::integer:
       case VariableType::boolean:
-        check_number(sheet, s);
-        check_exact_one(sheet, s);
+        if (!check_switch_words(sheet, s)) check_number(sheet, s);
         break;
       case VariableType::torch_bool:
         check_torch_bool(sheet, s);

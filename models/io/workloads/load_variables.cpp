@@ -35,6 +35,26 @@ std::optional<std::int64_t> limit(Reader& in, std::string_view key) {
   return in.whole(key, -most, most);
 }
 
+std::vector<VariableReading> readings(Reader& in) {
+  std::vector<VariableReading> out;
+  for (Reader& entry : in.children("reads")) {
+    VariableReading reading;
+    reading.since = release(entry, "since");
+    reading.text = entry.text("text");
+    reading.words = entry.texts("words");
+    reading.min = limit(entry, "min");
+    reading.max = limit(entry, "max");
+    reading.source = entry.text("source");
+    entry.finish();
+    const bool later = out.empty() || (reading.since && reading.since > out.back().since);
+    if (!later)
+      in.fail("reads", "readings are not in the order of their releases",
+              "oldest first; only the first may be without since");
+    out.push_back(std::move(reading));
+  }
+  return out;
+}
+
 Variable read_variable(const std::string& name, Reader& in) {
   Variable v;
   v.name = name;
@@ -51,6 +71,7 @@ Variable read_variable(const std::string& name, Reader& in) {
   v.unit = in.text("unit", "");
   v.default_text = in.text("default", "");
   v.defaults = defaults(in);
+  v.readings = readings(in);
   v.acts_on = in.choice("acts", kActsOnWords);
   for (const std::string& word : in.texts("needs"))
     v.needs.push_back(placed(in.place("needs"), [&] { return kNeedWords.parse("word", word); }));

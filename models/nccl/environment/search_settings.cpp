@@ -42,8 +42,10 @@ class SearchSettingsReader {
     const auto value = env_.text(name);
     if (!value) return std::nullopt;
     const std::optional<PathType> type = kPathTypeWords.find(*value);
-    const bool is_new = type == PathType::c2c || type == PathType::p2c;
-    if (type && *type <= PathType::sys && (!is_new || env_.version() >= kNccl2_27)) return type;
+    // topoPathTypeStr (src/graph/topo.cc): C2C since 2.26.2, P2C since 2.27.
+    const bool too_new = (type == PathType::c2c && env_.version() < kNccl2_26) ||
+                         (type == PathType::p2c && env_.version() < kNccl2_27);
+    if (type && *type <= PathType::sys && !too_new) return type;
     if ((*value)[0] >= '0' && (*value)[0] <= '9') {
       constexpr std::array<PathType, 6> old = {PathType::loc, PathType::pix, PathType::pxb,
                                                PathType::phb, PathType::sys, PathType::sys};
@@ -55,11 +57,11 @@ class SearchSettingsReader {
     return std::nullopt;
   }
 
-  /// src/graph/topo.cc, NCCL_NETDEVS_POLICY.
+  /// src/graph/topo.cc, NCCL_NETDEVS_POLICY; 2.28.3 is the first that reads it.
   int nets_per_gpu() {
     constexpr std::string_view name = "NCCL_NETDEVS_POLICY";
     const auto value = env_.text(name);
-    if (!value || env_.version() < kNccl2_28) return 0;
+    if (!value || env_.version() < NcclVersion{28, 3}) return 0;
     std::string policy(*value);
     std::ranges::transform(policy, policy.begin(), [](char c) {
       return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;

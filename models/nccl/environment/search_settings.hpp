@@ -23,7 +23,7 @@ struct SearchSettings {
   std::optional<bool> pxn_c2c;            ///< NCCL_PXN_C2C: off in 2.27, on in 2.30
   bool nvb_disable = false;               ///< NCCL_NVB_DISABLE
   bool net_disable_intra = false;         ///< NCCL_NET_DISABLE_INTRA
-  int nets_per_gpu = 0;  ///< NCCL_NETDEVS_POLICY (2.30): 0 AUTO, -1 ALL, n > 0 MAX:n
+  int nets_per_gpu = 0;  ///< NCCL_NETDEVS_POLICY (2.28.3): 0 AUTO, -1 ALL, n > 0 MAX:n
 };
 
 /// As the version reads them. What NCCL ignores or bends adds one sentence to `warnings`, beginning

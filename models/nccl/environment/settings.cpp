@@ -136,10 +136,11 @@ class Reader {
     }
   }
 
-  /// 2.21 compares the text with "1" (src/init.cc); later an integer.
+  /// Up to 2.26 the text is compared with "1" (2.26.2 src/init.cc); later an integer, which is
+  /// taken for 0 unless it is 1 (2.27.3 src/init.cc, envConfigOverride).
   bool collnet() {
     constexpr std::string_view name = "NCCL_COLLNET_ENABLE";
-    if (env_.version() >= kNccl2_22) return env_.integer(name).value_or(0) == 1;
+    if (env_.version() >= kNccl2_27) return env_.integer(name).value_or(0) == 1;
     const auto value = env_.text(name);
     if (value && *value != "1" && *value != "0")
       env_.warn(name, "only the text 1 turns CollNet on");

@@ -83,6 +83,15 @@ struct ReleaseDefault {
   std::string value;  ///< as the user would write it; "automatic" when NCCL decides
 };
 
+/// How the releases up to the next reading take a value.
+struct VariableReading {
+  std::optional<NcclVersion> since;      ///< nothing: the first release that reads the variable
+  std::string text;                      ///< "1 to 32", "as before, with C2C ..."
+  std::vector<std::string> words;        ///< that they know; empty: Variable::words
+  std::optional<std::int64_t> min, max;  ///< nothing: those of the Variable
+  std::string source;
+};
+
 struct Variable {
   std::string name;  ///< a '*' at its end: a family of names
   VariableReader reader{};
@@ -93,8 +102,9 @@ struct Variable {
   std::vector<std::string> words;
   std::optional<std::int64_t> min, max;
   std::string unit;
-  std::string default_text;              ///< of the newest release, for people
-  std::vector<ReleaseDefault> defaults;  ///< oldest first; empty: always default_text
+  std::string default_text;               ///< of the newest release, for people
+  std::vector<ReleaseDefault> defaults;   ///< oldest first; empty: always default_text
+  std::vector<VariableReading> readings;  ///< oldest first; empty: all releases read it alike
   ActsOn acts_on{};
   std::vector<Need> needs;
   std::string instead;  ///< what to set in its place
@@ -107,7 +117,18 @@ struct Variable {
   std::string reader_text() const;
   /// Its default in this release as a value one could set; nothing when NCCL decides.
   std::optional<std::string> default_in(NcclVersion version) const;
+  /// The same for people: "automatic", "512 (256 for ...)".
+  std::string default_text_in(NcclVersion version) const;
+  /// nullptr: no reading is given, or the release does not read it.
+  const VariableReading* reading_in(NcclVersion version) const;
+  /// The words that this release knows.
+  const std::vector<std::string>& words_in(NcclVersion version) const;
+  std::optional<std::int64_t> min_in(NcclVersion version) const;
+  std::optional<std::int64_t> max_in(NcclVersion version) const;
 };
+
+/// The newest release whose names were searched: what later ones add or drop is not known.
+inline constexpr NcclVersion kNewestSearched = kNccl2_30_7;
 
 class VariableCatalogue {
  public:
@@ -134,6 +155,19 @@ struct UnreadName {
 /// Nothing when NCCL of the release reads it.
 std::optional<UnreadName> unread_name(const VariableCatalogue& catalogue, std::string_view name,
                                       NcclVersion version);
+
+/// What changes for a variable between two releases: new, gone, another default, another reading.
+struct VariableChange {
+  enum class Kind : std::uint8_t { appears, goes, default_changes, reading_changes };
+  const Variable* variable = nullptr;
+  Kind kind{};
+  std::string text;   ///< "since NCCL 2.23.4: 20; before it: 18", without the name
+  NcclVersion since;  ///< the release that brought it; of a variable's last release, that one
+};
+/// In the order of names. Of what libnccl reads alone. `to` may be older than `from`: what is new
+/// then goes. The catalogue must outlive the result.
+std::vector<VariableChange> variable_changes(const VariableCatalogue& catalogue, NcclVersion from,
+                                             NcclVersion to);
 
 /// "libnccl", "net plugin", "PyTorch", ...
 std::string_view to_text(VariableReader reader);

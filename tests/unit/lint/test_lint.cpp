@@ -115,7 +115,8 @@ TEST_CASE("numbers and switches") {
   CHECK(set("NCCL_NTHREADS=$N").empty());  // only a run can tell
   CHECK(set("NCCL_SET_THREAD_NAME=TRUE", kNccl2_30_7).empty());
   CHECK(set("NCCL_SET_THREAD_NAME=TRUE") == "1 FL011 error");
-  CHECK(set("NCCL_COLLNET_ENABLE=2") == "1 FL012 warning, 1 FL013 warning");
+  CHECK(set("NCCL_COLLNET_ENABLE=2") == "1 FL013 warning");  // a text up to 2.26
+  CHECK(set("NCCL_COLLNET_ENABLE=2", kNccl2_27_7) == "1 FL012 warning");
 }
 
 TEST_CASE("words, lists and levels") {
@@ -126,7 +127,7 @@ TEST_CASE("words, lists and levels") {
   CHECK(set("NCCL_NET_GDR_LEVEL=5") == "1 FL014 note");
   CHECK(set("NCCL_NET_GDR_LEVEL=pxb") == "1 FL014 error");
   CHECK(set("NCCL_NET_GDR_LEVEL=PXB").find("FL014") == std::string::npos);
-  CHECK(set("NCCL_P2P_LEVEL=C2C") == "1 FL014 error");  // since 2.27
+  CHECK(set("NCCL_P2P_LEVEL=C2C") == "1 FL014 error");  // since 2.26.2
   CHECK(set("NCCL_P2P_LEVEL=C2C", kNccl2_27_7).empty());
   CHECK(set("NCCL_IB_HCA='=mlx5_0, mlx5_2'") == "1 FL015 error");
   CHECK(set("NCCL_ALGO='Ring, Tree'") == "1 FL015 error");
@@ -147,6 +148,92 @@ TEST_CASE("lists of algorithms and protocols follow the release") {
   CHECK(set("NCCL_ALGO='allreduce:tree;ring'", kNccl2_27_7) == "1 FL016 error");  // order
   CHECK(set("NCCL_PROTO=^LL128").empty());
   CHECK(set("NCCL_PROTO=LL256") == "1 FL016 error");
+}
+
+TEST_CASE("what another release reads otherwise is said with its number") {
+  // Message, reason and suggestion of the first finding.
+  const auto said = [](const std::string& assignment, NcclVersion version) {
+    const LintResult result = linted("export " + assignment + "\n", "a.sh", version);
+    REQUIRE_FALSE(result.findings.empty());
+    const Finding& f = result.findings[0];
+    return f.message + " / " + f.reason + " / " + f.suggestion;
+  };
+  CHECK(
+      said("NCCL_ALGO=allreduce:tree", {23, 4}) ==
+      "NCCL_ALGO=allreduce:tree: NCCL 2.23.4 takes \"allreduce:tree\" for one name, which it does "
+      "not know, and is left with an empty list, for which it takes Ring and Tree alone / lists "
+      "for single collectives exist since NCCL 2.24.3 / ");
+  CHECK(
+      said("NCCL_ALGO=Ring,PAT", {22, 3}) ==
+      "NCCL_ALGO=Ring,PAT: NCCL 2.22.3 does not know \"PAT\" and passes over it without a message "
+      "/ NCCL 2.23.4 is the first that takes it / known: Tree, Ring, CollNetDirect, CollNetChain, "
+      "NVLS, NVLSTree");
+  CHECK(said("NCCL_PROTO=Simple,LL256", {23, 4}) ==
+        "NCCL_PROTO=Simple,LL256: NCCL 2.23.4 does not know \"LL256\" and passes over it without a "
+        "message / NCCL 2.24.3 and later refuse it / known: LL, LL128, Simple");
+  CHECK(
+      said("NCCL_NET_GDR_LEVEL=P2C", kNccl2_21_5) ==
+      "NCCL_NET_GDR_LEVEL=P2C: no path level of NCCL 2.21.5, NCCL keeps its default / NCCL 2.27.3 "
+      "is the first that takes it / known: LOC, NVL, NVB, PIX, PXB, PXN, PHB, SYS");
+  CHECK(said("NCCL_NET_MERGE_LEVEL=pix", kNccl2_27_7) ==
+        "NCCL_NET_MERGE_LEVEL=pix: no path level, NCCL takes LOC and fuses nothing / levels are "
+        "compared in upper case, and another text counts as LOC / NCCL_NET_MERGE_LEVEL=PIX");
+  CHECK(said("NCCL_COLLNET_ENABLE=0x1", {26, 6}) ==
+        "NCCL_COLLNET_ENABLE=0x1: in NCCL 2.26.6 only the text 1 switches CollNet on / since NCCL "
+        "2.27.3 it is read as an integer / NCCL_COLLNET_ENABLE=1");
+  CHECK(
+      said("NCCL_MAX_CTAS=64", {24, 3}) ==
+      "NCCL_MAX_CTAS=64: 1 to 32 is expected by NCCL 2.24.3 / NCCL 2.25.1 is the first that takes "
+      "it / ");
+  CHECK(said("NCCL_IB_TC=-1", {25, 1}) ==
+        "NCCL_IB_TC=-1: 0 to 255 is expected by NCCL 2.25.1 / NCCL 2.26.2 is the first that takes "
+        "it / ");
+  CHECK(said("NCCL_SET_THREAD_NAME=TRUE", {29, 7}) ==
+        "NCCL_SET_THREAD_NAME=TRUE: NCCL reads 0, the opposite / words are no numbers: true, yes "
+        "and on are all 0, without a message; NCCL 2.30.3 is the first that takes it / "
+        "NCCL_SET_THREAD_NAME=1");
+  CHECK(said("NCCL_SET_THREAD_NAME=yes", kNccl2_30_7) ==
+        "NCCL_SET_THREAD_NAME=yes: NCCL 2.30.7 knows no such word and keeps its default / 1, T or "
+        "TRUE, or 0, F or FALSE, in any case; other texts leave the default / "
+        "NCCL_SET_THREAD_NAME=1");
+  CHECK(said("NCCL_CTA_POLICY=EFFICIENCY", kNccl2_27_7) ==
+        "NCCL_CTA_POLICY=EFFICIENCY: \"EFFICIENCY\" is unknown to NCCL 2.27.7 / NCCL 2.29.2 is the "
+        "first that takes it / known: 0, 1");
+  CHECK(
+      said("NCCL_IB_HCA==mlx5_0:1:2", {29, 7}) ==
+      "NCCL_IB_HCA==mlx5_0:1:2: NCCL 2.29.7 passes over what follows the port in \"=mlx5_0:1:2\" / "
+      "NCCL 2.30.3 is the first that reads a rail and a plane there / ");
+  CHECK(said("NCCL_MNNVL=1", kNccl2_21_5)
+            .starts_with("NCCL_MNNVL is not read by NCCL 2.21.5: NCCL 2.20.5 was the last"));
+}
+
+TEST_CASE("what a release takes is not found fault with") {
+  CHECK(set("NCCL_IB_TC=-1", {26, 2}).empty());
+  CHECK(set("NCCL_NET_GDR_LEVEL=C2C", {26, 2}).empty());
+  CHECK(set("NCCL_NET_GDR_LEVEL=P2C", {27, 3}).empty());
+  CHECK(set("NCCL_COLLNET_ENABLE=0x1", kNccl2_27_7).empty());
+  CHECK(set("'NCCL_CTA_POLICY=EFFICIENCY|ZERO'", kNccl2_30_7).empty());
+  CHECK(set("NCCL_IB_HCA==mlx5_0:1:2:3", kNccl2_30_7).empty());
+  // Up to 2.18 the list was for all_reduce, and the others kept Ring.
+  CHECK(set("NCCL_ALGO=Tree", {18, 6}).empty());
+  // The pre-release checks LL128 that is named, too.
+  CHECK(set("NCCL_PROTO=LL128", kNccl2_30_7) == "1 FL041 note");
+  CHECK(set("NCCL_PROTO=LL128", {31, 0}).empty());
+  CHECK(linted("export NCCL_DEBUG=WARN\n", "a.sh", {31, 0}).notes[0] ==
+        "names and defaults are those of NCCL 2.30.7: what NCCL 2.31.0 adds or drops is not known");
+}
+
+TEST_CASE("a variable is explained as its releases read it") {
+  const std::string text = explain_variable(*catalogue().find("NCCL_IB_HCA"), kNccl2_27_7);
+  CHECK(text.find("  read as     before 2.30.3: `[^][=]name[:port],...`; what follows the port is "
+                  "passed over (NCCL 2.21.5 src/transport/net_ib.cc:412)\n"
+                  "              since 2.30.3: `[^][=]name[:port[:rail[:plane]]],...` (NCCL 2.30.7 "
+                  "src/transport/net_ib/init.cc:317)\n"
+                  "  here        NCCL 2.27.7 reads it as before 2.30.3\n") != std::string::npos);
+  const std::string markdown = variables_markdown(catalogue());
+  CHECK(markdown.find("| `NCCL_IB_TIMEOUT` | 2.23.4 | default 20; before: 18 |\n") !=
+        std::string::npos);
+  CHECK(markdown.find("| `NCCL_COLLNET_ENABLE` | 2.27.3 | an integer,") != std::string::npos);
 }
 
 TEST_CASE("defaults are of the release") {
