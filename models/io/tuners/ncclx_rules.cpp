@@ -47,7 +47,7 @@ void check_chunk(std::string_view text) {
 
 int whole_or_any(std::string_view text) { return text.empty() ? -1 : whole<int>(text); }
 
-/// Fields behind the seventh: of the newer form the eighth is the chunk, of the older ones they are
+/// Fields behind the seventh: of the newer form the eighth is the chunk, of the older one they are
 /// numPipeOps, regBuff, chunk. Eight are the newer form, unless the last says "any" in the older.
 void read_rest(const std::vector<std::string_view>& fields, const auto& at, NcclxRule& out) {
   if (fields.size() == 8) {

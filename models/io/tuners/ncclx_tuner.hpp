@@ -4,7 +4,8 @@
 // commit 46726f150b106a360db0de3c86d3e1bebd0d8ba3, CsvConfigParse.h at
 // e978d02401eaa74dd727a7098fb5e9b85a2c706c and 6c6862790373098e30cd93e2c98dcef3374c2676,
 // ConfigParse.h at 021fd85c2a62d8fb206f5e81b6858d0bd3bc3dda, Int64Range.cc at
-// 4b337fe02244c8894c0c8006a0d35d1da7fd406c.
+// 4b337fe02244c8894c0c8006a0d35d1da7fd406c, whose MetaTuner.h says that numPipeOps and regBuff are
+// no longer in files.
 
 #include <cstdint>
 #include <memory>
