@@ -1,4 +1,5 @@
-# cmake -DOUTPUT=x.cpp -DFILES=a.yaml;b.yaml -DWORKLOADS=c.yaml -DVARIABLES=v.yaml -P embed.cmake
+# cmake -DOUTPUT=x.cpp -DFILES=a.yaml;b.yaml -DWORKLOADS=c.yaml -DTUNERS=t.yaml
+# -DVARIABLES=v.yaml -P embed.cmake
 
 # Appends the content of a file as string literals: one may hold at most 65,535 characters portably.
 function(append_literals file)
@@ -33,11 +34,13 @@ string(APPEND text "#include \"models/io/formats/embedded.hpp\"\n\n")
 string(APPEND text "namespace fabricast {\nnamespace {\n")
 append_table(kTopologies ${FILES})
 append_table(kWorkloads ${WORKLOADS})
+append_table(kTuners ${TUNERS})
 string(APPEND text "constexpr std::string_view kVariables =\n")
 append_literals("${VARIABLES}")
 string(APPEND text ";\n}  // namespace\n\n")
 string(APPEND text "std::span<const EmbeddedFile> embedded_topologies() { return kTopologies; }\n")
 string(APPEND text "std::span<const EmbeddedFile> embedded_workloads() { return kWorkloads; }\n")
+string(APPEND text "std::span<const EmbeddedFile> embedded_tuners() { return kTuners; }\n")
 string(APPEND text "std::string_view embedded_variables() { return kVariables; }\n\n")
 string(APPEND text "}  // namespace fabricast\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -17,6 +17,7 @@ SEEDS = {
     "environment": [],
     "import": [ROOT / "tests/data/logs"],
     "algorithm": [ROOT / "scenarios/algorithms"],
+    "tuner": [],
 }
 
 

@@ -1,6 +1,6 @@
 #pragma once
-// The data files as they were when the program was built: topologies/, workloads/ and the
-// catalogue of environment variables.
+// The data files as they were when the program was built: topologies/, workloads/, what tuner
+// plugins ask for, and the catalogue of environment variables.
 
 #include <span>
 #include <string_view>
@@ -15,6 +15,8 @@ struct EmbeddedFile {
 /// In the order of their file names.
 std::span<const EmbeddedFile> embedded_topologies();
 std::span<const EmbeddedFile> embedded_workloads();
+/// models/io/tuners/*.yaml
+std::span<const EmbeddedFile> embedded_tuners();
 
 /// models/nccl/environment/variables.yaml
 std::string_view embedded_variables();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/io/algorithms/tuner_csv.hpp"
+#include "models/io/tuners/tuner_csv.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/for_each.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/io/algorithms/tuner_csv.hpp"
+#include "models/io/tuners/tuner_csv.hpp"
 #include "models/studies/cutover/tuner_rules.hpp"
 #include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
@@ -53,15 +53,11 @@ TEST_CASE("tuner file: the first rule that matches and can be had") {
       "allreduce,101,200,ring,ll,4,-1,-1,-1,1\n");
   const auto no_nvls = [](Algorithm a, Protocol) { return a != Algorithm::nvls; };
   const TunerCall call{Collective::all_reduce, 100, 2, 16};
-  CHECK(tuner_answer(rules, call, always).rule->algorithm == Algorithm::nvls);
-  CHECK(tuner_answer(rules, call, always).channels == 8);
-  CHECK(tuner_answer(rules, call, no_nvls).rule->algorithm == Algorithm::tree);
-  // "Keep" is one channel, and so is no rule at all.
-  CHECK(tuner_answer(rules, call, no_nvls).channels == 1);
-  CHECK_FALSE(tuner_answer(rules, {Collective::all_reduce, 150, 2, 16}, always).rule);
-  CHECK(tuner_answer(rules, {Collective::all_reduce, 150, 2, 16}, always).channels == 1);
-  CHECK(tuner_answer(rules, {Collective::all_reduce, 150, 2, 16, 1, true}, always).rule);
-  CHECK_FALSE(tuner_answer(rules, {Collective::all_reduce, 100, 4, 32}, always).rule);
+  CHECK(matching_rule(rules, call, always) == 0);
+  CHECK(matching_rule(rules, call, no_nvls) == 1);
+  CHECK_FALSE(matching_rule(rules, {Collective::all_reduce, 150, 2, 16}, always));
+  CHECK(matching_rule(rules, {Collective::all_reduce, 150, 2, 16, 1, true}, always) == 2);
+  CHECK_FALSE(matching_rule(rules, {Collective::all_reduce, 100, 4, 32}, always));
 }
 
 TEST_CASE("tuner file: what is written, read back, is what was meant at every size" *
@@ -77,25 +73,28 @@ TEST_CASE("tuner file: what is written, read back, is what was meant at every si
   REQUIRE(plan.picks.size() == 30 * config.nodes.size());  // powers of two from 8 B to 4 GiB
   for (const TunerPick& pick : plan.picks) {
     CAPTURE(pick.size.count);
-    const TunerAnswer answer =
-        tuner_answer(rules, {pick.collective, pick.size.count, pick.nodes, pick.ranks}, always);
-    REQUIRE(answer.rule);
-    CHECK(answer.rule->algorithm == pick.algorithm);
-    CHECK(answer.rule->protocol == pick.protocol);
-    CHECK(answer.channels == pick.channels);
+    const auto at =
+        matching_rule(rules, {pick.collective, pick.size.count, pick.nodes, pick.ranks}, always);
+    REQUIRE(at);
+    CHECK(rules[*at].algorithm == pick.algorithm);
+    CHECK(rules[*at].protocol == pick.protocol);
+    CHECK(rules[*at].channels == pick.channels);
     // Another choice only where it is better beyond doubt.
     if (!pick.is_own()) CHECK(pick.time_us * doubt_of(pick.algorithm, pick.nodes) < pick.own_us);
   }
   // No size is left to the plugin's single channel.
-  for (const TunerRule& rule : rules) {
+  const auto rule_at = [&](const TunerRule& like, std::int64_t bytes) {
+    return matching_rule(rules, {like.collective, bytes, like.nodes, like.ranks}, always);
+  };
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const TunerRule& rule = rules[i];
     CHECK(rule.channels > 0);
     for (const std::int64_t bytes : {rule.bytes_min, rule.bytes_max})
-      CHECK(tuner_answer(rules, {rule.collective, bytes, rule.nodes, rule.ranks}, always).rule ==
-            rule);
+      CHECK(rule_at(rule, bytes) == i);
     if (rule.bytes_min > 0) {
-      CHECK(
-          tuner_answer(rules, {rule.collective, rule.bytes_min - 1, rule.nodes, rule.ranks}, always)
-              .rule->bytes_max == rule.bytes_min - 1);
+      const auto before = rule_at(rule, rule.bytes_min - 1);
+      REQUIRE(before);
+      CHECK(rules[*before].bytes_max == rule.bytes_min - 1);
     }
   }
 }

@@ -4,13 +4,13 @@
 // takes. Read as the plugin reads it, quirks included.
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/nccl/base/types.hpp"
+#include "models/io/tuners/tuner_plugin.hpp"
 
 namespace fabricast {
 
@@ -32,27 +32,27 @@ struct TunerRule {
   bool operator==(const TunerRule&) const = default;
 };
 
+/// A file with what its writer may not have meant.
+struct TunerCsv {
+  std::vector<TunerRule> rules;
+  std::vector<int> lines;          ///< of each rule, from 1 on
+  std::vector<std::string> notes;  ///< "line 3: ...": lines passed over, words misread
+};
 /// As the plugin does it: lines of `#` and empty ones are skipped, as are those of fewer than eight
 /// fields; words it does not know are allreduce, ring and simple; a line of 256 characters or more
 /// is read as several.
+TunerCsv read_tuner_csv(std::string_view text);
 std::vector<TunerRule> parse_tuner_csv(std::string_view text);
 
-/// A call as the plugin is asked.
-struct TunerCall {
-  Collective collective = Collective::all_reduce;
-  std::int64_t bytes = 0;
-  int nodes = 1, ranks = 1;
-  int operations = 1;
-  bool registered = false;
-};
+/// The place of the first rule that matches and whose algorithm and protocol are to be had.
+std::optional<std::size_t> matching_rule(const std::vector<TunerRule>& rules, const TunerCall& call,
+                                         const TunerOffers& is_there);
 
-struct TunerAnswer {
-  std::optional<TunerRule> rule;  ///< nothing matched: NCCL's own choice
-  int channels = 1;               ///< what NCCL is told: 1 unless a rule says a number
-};
-/// The first rule that matches and whose algorithm and protocol are to be had.
-TunerAnswer tuner_answer(const std::vector<TunerRule>& rules, const TunerCall& call,
-                         const std::function<bool(Algorithm, Protocol)>& is_there);
+/// Which plugin has the file: NCCL's example tells NCCL one channel unless a rule that matches has
+/// a number, ours tells it nothing then.
+enum class TunerSilence : std::uint8_t { one_channel, nothing };
+/// `file` is for messages.
+std::unique_ptr<const TunerPlugin> csv_tuner(TunerCsv csv, std::string file, TunerSilence silence);
 
 /// With all ten fields.
 std::string tuner_csv_line(const TunerRule& rule);
