@@ -10,6 +10,7 @@
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
+#include "cli/tuner_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/algorithms/read_algorithm.hpp"
 #include "models/io/topologies/calibrated.hpp"
@@ -24,7 +25,7 @@ namespace {
 /// What was typed, before it means anything.
 struct BenchOptions {
   JobOptions job;
-  std::string topology, fabric;
+  std::string topology, fabric, tuner;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
   std::string algorithm_file, split, trace, trace_ranks;
   std::string network = "chunk", routing;
@@ -111,13 +112,15 @@ void print_result(const BenchResult& result, const std::string& format, const Ba
 int run(const BenchOptions& options, const CLI::App& command) {
   std::optional<CustomAlgorithm> algorithm;
   if (!options.algorithm_file.empty()) algorithm = load_algorithm(options.algorithm_file);
-  const BenchConfig asked = config(options, command, algorithm);
+  BenchConfig asked = config(options, command, algorithm);
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const auto tuner = load_tuner_for(asked, options.tuner, parts);
   Outputs outputs(command, {"--trace"});
   say_what_is_ignored(command, options.nccl_tests);
   BenchResult result;
   {
     Progress progress;
-    result = run_bench(asked, load_parts(options.job.parts), progress.callback());
+    result = run_bench(asked, parts, progress.callback());
   }
   if (asked.trace) write_trace(result, options.trace, outputs);
   print_result(result, options.format, load_bands(options.job.parts));
@@ -160,6 +163,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->expected(1)
       ->take_all();
   add_sharp_option(*command, options->sharp);
+  add_tuner_option(*command, options->tuner);
   command->add_option("--split", options->split,
                       "several groups at the same time, by the colour of a rank, like nccl-tests' "
                       "NCCL_TESTS_SPLIT: \"%8\", \"/8\", \"&0x7\", \"MOD 8\"");

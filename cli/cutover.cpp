@@ -7,6 +7,7 @@
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
+#include "cli/tuner_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/algorithms/read_algorithm.hpp"
@@ -22,7 +23,8 @@ namespace {
 struct CutoverOptions {
   JobOptions job;
   std::vector<std::string> algorithm_files;
-  std::string topology, fabric, collective = "all_reduce", sizes = "8B..16GiB", format = "text";
+  std::string topology, fabric, tuner, collective = "all_reduce", sizes = "8B..16GiB",
+                                       format = "text";
   int slices_max = 1'000'000;
   bool sharp = false, sensitivity = false;
 };
@@ -48,7 +50,8 @@ int run(const CutoverOptions& options) {
   std::vector<CustomAlgorithm> algorithms;
   for (const std::string& file : options.algorithm_files)
     algorithms.push_back(load_algorithm(file));
-  const CutoverConfig asked = config(options, algorithms);
+  CutoverConfig asked = config(options, algorithms);
+  const auto tuner = load_tuner_for(asked, options.tuner, parts);
   CutoverResult result;
   std::vector<CutoverVariant> variants;
   {
@@ -84,6 +87,7 @@ void add_cutover(CLI::App& app, Action& action) {
       ->expected(1)
       ->take_all();
   add_sharp_option(*command, options->sharp);
+  add_tuner_option(*command, options->tuner);
   command->add_flag("--sensitivity", options->sensitivity,
                     "also with slower switches, oversubscribed leaves, SHARP, fewer NICs");
   command

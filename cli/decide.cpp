@@ -7,6 +7,7 @@
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
+#include "cli/tuner_option.hpp"
 #include "cli/values.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/bench/bench.hpp"
@@ -23,7 +24,7 @@ namespace {
 /// What was typed, before it means anything.
 struct DecideOptions {
   JobOptions job;
-  std::string topology, collective = "all_reduce", sizes = "8B..8GiB", format = "text";
+  std::string topology, tuner, collective = "all_reduce", sizes = "8B..8GiB", format = "text";
   std::optional<std::string> explain, table;
   bool sharp = false, releases = false;
 };
@@ -71,7 +72,9 @@ int run(const DecideOptions& options) {
   }
   DecideConfig asked = config(options);
   if (options.explain) asked = at_size(std::move(asked), *options.explain);
-  const DecideResult result = run_decide(asked, load_parts(options.job.parts));
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const auto tuner = load_tuner_for(asked, options.tuner, parts);
+  const DecideResult result = run_decide(asked, parts);
   print_result(result, options);
   return kDone;
 }
@@ -101,6 +104,7 @@ void add_decide(CLI::App& app, Action& action) {
                                         "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
                            ->capture_default_str();
   add_sharp_option(*command, options->sharp);
+  add_tuner_option(*command, options->tuner);
   CLI::Option* format = add_format_option(*command, options->format);
   CLI::Option* explain =
       command

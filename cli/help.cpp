@@ -23,7 +23,7 @@ constexpr std::array kGroups = {
                 " topology nics gpu fabric nodes gpus-per-node parts sharp network routing "
                 "background fault seed "},
     OptionGroup{"Work", " collective sizes split layout algorithm-file "},
-    OptionGroup{"NCCL", " nccl env env-file "},
+    OptionGroup{"NCCL", " nccl env env-file tuner releases from to "},
     OptionGroup{"Output",
                 " format write explain explain-fold details trace trace-ranks chart junit "
                 "markdown json table "},
@@ -41,6 +41,8 @@ constexpr std::array kExamples = {
              "decide --topology node.yaml --nodes 4 --explain 64MiB --env NCCL_ALGO=Ring"},
     Examples{"cutover", "cutover --topology dgx-h100 --nodes 16",
              "cutover --topology hgx-b200 --nodes 4 --collective all_gather --sensitivity"},
+    Examples{"upgrade", "upgrade --from 2.21.5 --to 2.28.9 --topology dgx-h100 --nodes 1..64",
+             "upgrade --from 2.27.7 --targets machines.yaml --fail-over 5% --junit upgrade.xml"},
     Examples{"whatif", "whatif --topology dgx-h100 --nodes 16 --to NCCL_NVLS_ENABLE=0",
              "whatif --layout scenarios/steps/llama-3-70b.yaml --to NCCL_IB_HCA=mlx5_0"},
     Examples{"advise", "advise --topology dgx-h100 --nodes 16 --goal bandwidth",

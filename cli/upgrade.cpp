@@ -117,7 +117,8 @@ void add_upgrade(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_sharp_option(*command, options->sharp);
   command->add_flag("--bisect", options->bisect, "name the releases in which each call changed");
-  command->add_flag("--all", options->all, "list every change, not only the largest, simulated on every number of nodes");
+  command->add_flag("--all", options->all,
+                    "list every change, not only the largest, simulated on every number of nodes");
   command->add_flag("--no-remedies", options->no_remedies,
                     "do not look for variables and tuner lines that give time back");
   command->add_option("--fail-over", options->fail_over,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/io/tuners/plane.hpp"
-#include "models/io/tuners/tuner_plugin.hpp"
+#include "models/nccl/tuner/tuner_plugin.hpp"
 
 namespace fabricast {
 

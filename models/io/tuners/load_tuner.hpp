@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "models/io/tuners/tuner_plugin.hpp"
+#include "models/nccl/tuner/tuner_plugin.hpp"
 
 namespace fabricast {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/io/tuners/tuner_plugin.hpp"
+#include "models/nccl/tuner/tuner_plugin.hpp"
 
 namespace fabricast {
 

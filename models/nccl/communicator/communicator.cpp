@@ -148,6 +148,7 @@ Asked asked_of(const Cluster& cluster, const CommunicatorConfig& config) {
              cluster.node().trays() > 1 ? 0 : config.gpus_per_node, config.sharp}};
   out.config.trays = cluster.node().trays();
   out.config.members = config.members;
+  out.config.tuner = config.tuner;
   return out;
 }
 

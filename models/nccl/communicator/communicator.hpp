@@ -22,6 +22,7 @@ struct CommunicatorConfig {
   /// order of the node's.
   std::optional<NodeDescription> description;
   Members members = {};  ///< if there are any: of these only
+  const TunerPlugin* tuner = nullptr;  ///< asked for each call; it outlives the communicator
 };
 
 using Communicator = NcclCommunicator;

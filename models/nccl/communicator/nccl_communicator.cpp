@@ -199,7 +199,13 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
                         {},
                         std::move(warnings),
                         network.settings};
-  made.model = tuning_model(tuner_input(node, input, made));
+  TunerInput tuned_by = tuner_input(node, input, made);
+  tuned_by.plugin = config.tuner;
+  made.model = tuning_model(tuned_by);
+  if (config.tuner != nullptr) {
+    made.warnings.push_back(fmt::format("NCCL asks a tuner plugin: {}.", config.tuner->name()));
+    for (std::string& note : config.tuner->notes()) made.warnings.push_back(std::move(note));
+  }
   if (const int groups = made.graphs.topology.domains(); groups > 1)
     made.warnings.push_back(apart_text(node, groups) + ": each is a node to it.");
   if (const int sm = made.model.input.compute_capability_max; !has_kernels(made.version, sm))

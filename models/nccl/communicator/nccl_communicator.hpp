@@ -27,6 +27,7 @@ struct NcclCommunicatorConfig {
   Members members = {};       ///< if there are any: in place of nodes and gpus_per_node
   /// As if host memory joined the GPUs of a host, whatever the environment says.
   bool memory_joins = false;
+  const TunerPlugin* tuner = nullptr;  ///< asked for each call; it outlives the communicator
 };
 
 struct NcclCommunicator {

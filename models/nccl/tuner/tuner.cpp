@@ -114,6 +114,32 @@ Width width(const TuningModel& model, Algorithm a, Protocol p, Bytes size) {
   return w;
 }
 
+/// Lets the plugin replace what NCCL would take. Up to 2.21 threads stay as many as they may be.
+void ask_plugin(const TuningModel& model, Collective collective, Bytes size, int calls,
+                TunerDecision& d) {
+  const TunerInput& in = model.input;
+  const auto candidate_of = [&](Algorithm a, Protocol p) {
+    const auto found = std::ranges::find_if(d.candidates, [&](const Candidate& one) {
+      return one.algorithm == a && one.protocol == p && one.excluded.empty();
+    });
+    return found == d.candidates.end() ? nullptr : &*found;
+  };
+  const TunerAnswer answer =
+      in.plugin->ask({collective, size.count * calls, in.nodes, in.ranks, calls, false},
+                     [&](Algorithm a, Protocol p) { return candidate_of(a, p) != nullptr; });
+  if (answer.pair) {
+    if (const Candidate* one = candidate_of(answer.pair->algorithm, answer.pair->protocol))
+      take(model, *one, in.version < kNccl2_22 ? size : Bytes{size.count * calls}, d);
+  }
+  if (!answer.pair && !answer.channels) return;
+  d.plugin = answer.because;
+  if (!answer.channels || !d.algorithm) return;
+  const int most =
+      is_nvls(*d.algorithm) ? in.nvls_setup.channels : in.channels.of_ring_and_tree(in.version);
+  d.channels = std::clamp(*answer.channels, 1, most);
+  d.plugin_counts = true;
+}
+
 }  // namespace
 
 TunerDecision decide(const TuningModel& model, Collective collective, Bytes size, int element_bytes,
@@ -143,6 +169,8 @@ TunerDecision decide(const TuningModel& model, Collective collective, Bytes size
       break;
     }
   }
+  if (model.input.plugin != nullptr && d.algorithm && model.input.ranks > 1)
+    ask_plugin(model, collective, size, calls, d);
   return d;
 }
 

@@ -17,6 +17,7 @@
 #include "models/nccl/node/nccl_graph.hpp"
 #include "models/nccl/tuner/channel_counts.hpp"
 #include "models/nccl/tuner/nvls_setup.hpp"
+#include "models/nccl/tuner/tuner_plugin.hpp"
 
 namespace fabricast {
 
@@ -46,6 +47,7 @@ struct TunerInput {
   int collnet_direct_heads = 0;  ///< those of its own graph
   int nvls_heads = 0;
   NcclSettings settings;
+  const TunerPlugin* plugin = nullptr;  ///< asked for each call; it outlives the model
 };
 
 /// What the algorithm was searched as. PAT has the graph and the figures of Tree.
@@ -102,10 +104,14 @@ struct TunerDecision {
   int channels = 0;  ///< from the size rule; the split may leave some without work (call_plan.hpp)
   int threads = 0;   ///< per block
   std::vector<Candidate> candidates;  ///< every algorithm and protocol, in NCCL's order
+  bool plugin_counts = false;         ///< `channels` is a tuner plugin's number
+  std::string plugin;  ///< what a tuner plugin did, "line 12 of rules.csv"; "" = nothing
 };
 
 /// `size` as message_size() counts it, of elements that are summed (or only moved). Integers of a
 /// byte, and the floats of a byte, keep NVLS out. REQUIRES: a tuned collective; size > 0.
+///
+/// A tuner plugin has the last word on what it is offered (src/enqueue.cc, getAlgoInfo).
 ///
 /// `calls`: of so many equal calls in one group, each of `size`; NCCL decides for all of them
 /// together, and for each on its channels up to 2.21.

@@ -78,6 +78,7 @@ NcclCommunicatorConfig communicator_config(const DecideConfig& config, const Des
   NcclCommunicatorConfig out{config.version, environment, nodes.nodes, nodes.gpus_per_node,
                              config.sharp};
   out.trays = nodes.trays;
+  out.tuner = config.tuner;
   return out;
 }
 

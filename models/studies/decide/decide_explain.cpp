@@ -37,9 +37,14 @@ std::string race_text(const DecideRow& row) {
   for (std::size_t column = 1; column <= 4; ++column) table.align_right(column);
   table.add({"", "latency us", "bandwidth us", "total us", "algbw GB/s", "against the winner"});
   for (const Candidate* one : candidates) {
-    const bool wins = one == candidates.front();
+    const bool is_plugged = !row.decision.plugin.empty();
+    const bool wins = is_plugged ? one->algorithm == row.decision.algorithm &&
+                                       one->protocol == row.decision.protocol
+                                 : one == candidates.front();
     std::string against = percent_more(one->time_us, candidates.front()->time_us);
-    if (wins) {
+    if (wins && is_plugged) {
+      against = fmt::format("the tuner plugin's: {}", row.decision.plugin);
+    } else if (wins) {
       against = candidates.size() == 1
                     ? "chosen: nothing else is in the race"
                     : fmt::format("chosen: {} is {} slower by this model",
@@ -101,7 +106,8 @@ std::string plan_text(const NcclCommunicator& made, const DecideRow& row) {
   const TuningModel& model = made.model;
   const std::size_t a = index_of(*row.decision.algorithm), p = index_of(row.decision.protocol);
   std::string out = fmt::format("channels  {} ", row.decision.channels);
-  out += is_nvls(*row.decision.algorithm)
+  out += row.decision.plugin_counts ? "as the tuner plugin says"
+         : is_nvls(*row.decision.algorithm)
              ? "of NVLS's own, whatever the size"
              : fmt::format("of {}: as many as give each thread {} B or more",
                            model.input.channels.of_ring_and_tree(model.input.version),

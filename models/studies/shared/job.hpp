@@ -5,6 +5,7 @@
 
 #include "models/nccl/base/types.hpp"
 #include "models/nccl/environment/env.hpp"
+#include "models/nccl/tuner/tuner_plugin.hpp"
 
 namespace fabricast {
 
@@ -17,6 +18,8 @@ struct Job {
   bool sharp = false;     ///< the fabric offers SHARP: a CollNet plugin serves all NICs
   NcclVersion version = kDefaultNccl;
   Environment environment;
+  /// Asked for each call of a tuned collective; it outlives the job. nullptr = none is loaded.
+  const TunerPlugin* tuner = nullptr;
 };
 
 }  // namespace fabricast

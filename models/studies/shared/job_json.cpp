@@ -15,7 +15,8 @@ Json job_json(const Job& job, const std::vector<int>& nodes, Json ask) {
                {"gpus_per_node", job.gpus_per_node},
                {"sharp", job.sharp},
                {"nccl", to_text(job.version)},
-               {"env", environment_json(job.environment)}};
+               {"env", environment_json(job.environment)},
+               {"tuner", job.tuner == nullptr ? Json() : Json(job.tuner->name())}};
   return {{"site", std::move(site)}, {"ask", std::move(ask)}};
 }
 

@@ -14,6 +14,7 @@ Site site_of(const Topology& topology, const Job& job, const NodesRequest& nodes
   out.communicator.environment = job.environment;
   out.communicator.gpus_per_node = job.gpus_per_node;
   out.communicator.sharp = job.sharp;
+  out.communicator.tuner = job.tuner;
   out.communicator.description = topology.describe(nodes).node;
   return out;
 }

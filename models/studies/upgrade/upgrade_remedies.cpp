@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/io/algorithms/tuner_csv.hpp"
+#include "models/io/tuners/tuner_csv.hpp"
 #include "models/studies/upgrade/upgrade_parts.hpp"
 #include "sim/base/error.hpp"
 

@@ -116,14 +116,14 @@ TEST_CASE(
 TEST_CASE("rings do not swap when NICs are not crossed, or 2.27 calls the crossing differently") {
   ChannelGraph ring;
   ring.channels = {{{0, 1}, 0, 1}, {{1, 0}, 1, 0}};
-  CHECK(ring_search_channel(ring, 0, 1, kNccl2_21_5) == 0);
+  CHECK(ring_search_channel(ring, 0, 1, 2, kNccl2_21_5) == 0);
   ring.cross_nic = 1;
-  CHECK(ring_search_channel(ring, 0, 1, kNccl2_21_5) == 1);
-  CHECK(ring_search_channel(ring, 3, 1, kNccl2_21_5) == 0);  // a repeated channel swaps too
-  CHECK(ring_search_channel(ring, 0, 2, kNccl2_21_5) == 0);  // even nodes keep theirs
-  CHECK(ring_search_channel(ring, 0, 1, kNccl2_27_7) == 0);  // 1 = set by the user, not searched
+  CHECK(ring_search_channel(ring, 0, 1, 2, kNccl2_21_5) == 1);
+  CHECK(ring_search_channel(ring, 3, 1, 2, kNccl2_21_5) == 0);  // a repeated channel swaps too
+  CHECK(ring_search_channel(ring, 0, 2, 4, kNccl2_21_5) == 0);  // even nodes keep theirs
+  CHECK(ring_search_channel(ring, 0, 1, 2, kNccl2_27_7) == 0);  // 1 = set by the user, not searched
   ring.cross_nic = 2;
-  CHECK(ring_search_channel(ring, 0, 1, kNccl2_27_7) == 1);
+  CHECK(ring_search_channel(ring, 0, 1, 2, kNccl2_27_7) == 1);
   ring.channels.pop_back();
-  CHECK(ring_search_channel(ring, 0, 1, kNccl2_27_7) == 0);  // odd number of channels
+  CHECK(ring_search_channel(ring, 0, 1, 2, kNccl2_27_7) == 0);  // odd number of channels
 }
