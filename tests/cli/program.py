@@ -23,6 +23,7 @@ GOOD = {
     "bench": "--topology dgx-h100 --sizes 1MiB",
     "decide": "--topology dgx-h100 --sizes 1MiB",
     "cutover": "--topology pcie-2gpu --sizes 1MiB",
+    "upgrade": "--from 2.27.7 --to 2.28.9 --topology dgx-h100 --nodes 4 --sizes 1MiB,256MiB",
     "whatif": "--topology dgx-h100 --sizes 1MiB --to NCCL_ALGO=Ring",
     "advise": "--topology pcie-2gpu --goal latency --sizes 8B",
     "run": "../../../scenarios/h200-2nic-hcas.yaml",

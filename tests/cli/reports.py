@@ -22,7 +22,8 @@ MORE = {
               "--topology dgx-h100 --nodes 2 --sizes 1MiB --fault 'nic node0:mlx5_0 rate 50%'",
               "--topology dgx-h100 --nodes 2 --sizes 1MiB --fault 'nic node0:mlx5_0 down'"
               " --env NCCL_ALGO=Ring"],
-    "decide": ["--topology dgx-a100 --collective all_gather --sizes 1MiB --env NCCL_ALGO=Tree"],
+    "decide": ["--topology dgx-a100 --collective all_gather --sizes 1MiB --env NCCL_ALGO=Tree",
+               "--releases"],
     "cutover": ["--topology dgx-h100 --nodes 2 --sizes 1MiB --sensitivity"],
     "whatif": ["--topology dgx-h100 --sizes 1MiB --to-nccl 2.21.5 --to-nccl 2.27.7"],
     "step": ["step-small.yaml --vary nodes=1,2",

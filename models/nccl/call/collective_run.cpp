@@ -50,6 +50,7 @@ Partition partition_of(const CollectiveRun& run, const Members& members) {
 }
 
 int working_channels(const CollectiveRun& run) {
+  if (is_tuned(run.collective) && run.version < kNccl2_20) return run.channels;  // all run
   if (!run.has_algorithm()) return run.channels;
   std::set<int> out;
   for (const ChannelPart& part : partition_of(run, run.members).parts) out.insert(part.channel);

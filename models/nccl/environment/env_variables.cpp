@@ -56,7 +56,7 @@ constexpr std::array kActing = {
     ActingVariable{"NCCL_MNNVL_ENABLE"},
     ActingVariable{"NCCL_COLLNET_ENABLE"},
     ActingVariable{"NCCL_COLLNET_NODE_THRESHOLD"},
-    ActingVariable{"NCCL_PAT_ENABLE", kNccl2_23},
+    ActingVariable{"NCCL_PAT_ENABLE", NcclVersion{23, 4}},
     ActingVariable{"NCCL_LL128_C2C", {27, 3}},
     ActingVariable{"NCCL_CROSS_NIC"},
     ActingVariable{"NCCL_P2P_DISABLE"},

@@ -222,7 +222,10 @@ NcclSettings read_settings(const Environment& environment, NcclVersion version) 
 bool joins_nvlink_domain(const Environment& environment, NcclVersion version) {
   std::vector<std::string> warnings;  // given where the rest of the environment is read
   EnvReader reader(environment, version, warnings);
-  return reader.integer("NCCL_MNNVL_ENABLE").value_or(1) != 0 &&
+  // Since 2.20, which called the variable otherwise.
+  const bool is_2_20 = version < kNccl2_21;
+  return version >= kNccl2_20 &&
+         reader.integer(is_2_20 ? "NCCL_MNNVL" : "NCCL_MNNVL_ENABLE").value_or(1) != 0 &&
          reader.integer("NCCL_CUMEM_ENABLE").value_or(1) != 0;
 }
 

@@ -37,17 +37,20 @@ bool is_ring_all_reduce(const PartitionInput& input) {
 std::int64_t alignment_2_21(const PartitionInput& input);
 
 /// All channels loop over the buffer together, each taking a chunk (a ring's all_reduce: one per
-/// rank) in turn; in the last loop chunks shrink, so that all have their share. Where the pieces of
-/// a channel lie costs no time: here they are put together.
+/// rank) in turn; in the last loop the chunks of rings shrink, so that all channels have their
+/// share. Where the pieces of a channel lie costs no time: here they are put together, and of other
+/// algorithms all channels have as much.
 std::vector<ChannelPart> parts_2_19(const PartitionInput& input) {
   const std::int64_t chunk =
       chunk_of(input, input.count, input.channels).count / input.element_bytes;
+  const bool is_ring = input.algorithm == Algorithm::ring;
   const std::int64_t chunks = is_ring_all_reduce(input) ? input.ranks : 1;
   const std::int64_t loop = chunk * chunks * input.channels;
-  const std::int64_t loops = input.count / loop;
-  const std::int64_t rest = input.count % loop;
-  const std::int64_t last =
-      std::min(chunk, round_up(ceil_div(rest, input.channels * chunks), alignment_2_21(input)));
+  const std::int64_t loops = is_ring ? input.count / loop : 0;
+  const std::int64_t rest = input.count - loops * loop;
+  const std::int64_t least =
+      round_up(ceil_div(rest, input.channels * chunks), alignment_2_21(input));
+  const std::int64_t last = is_ring ? std::min(chunk, least) : least;
   std::vector<ChannelPart> parts;
   for (int call = 0; input.count > 0 && call < input.calls; ++call) {
     std::int64_t offset = 0;
@@ -55,7 +58,8 @@ std::vector<ChannelPart> parts_2_19(const PartitionInput& input) {
       const std::int64_t of_rest =
           std::clamp(rest - c * chunks * last, std::int64_t{0}, chunks * last);
       const std::int64_t count = loops * chunk * chunks + of_rest;
-      if (count > 0) parts.push_back({c, offset, count, chunk, of_rest > 0 ? last : chunk, call});
+      const bool shrinks = is_ring && of_rest > 0;
+      if (count > 0) parts.push_back({c, offset, count, chunk, shrinks ? last : chunk, call});
       offset += count;
     }
   }

@@ -32,7 +32,7 @@ class BandwidthFormula {
         // 2.31 multiplies by the ranks before it divides by the steps.
         return in_.version < kNccl2_31
                    ? ring() * ring_share()
-                   : ring() * static_cast<float>(in_.ranks) / static_cast<float>(ring_steps());
+                   : static_cast<float>(static_cast<double>(ring()) * in_.ranks / ring_steps());
       case Algorithm::collnet_direct:
         if (in_.version >= kNccl2_31)
           return (is_gather() ? collnet_direct_gather() : collnet_reduce_2_31()) * .5F;

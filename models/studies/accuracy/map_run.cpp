@@ -67,7 +67,9 @@ std::optional<NcclVersion> version_in(std::string_view text) {
   const auto series = take_number<std::int16_t>(text);
   if (!series) return std::nullopt;
   const std::string_view patch = text.starts_with('.') ? text.substr(1) : std::string_view();
-  return NcclVersion{*series, leading_number<std::int16_t>(patch).value_or(0)};
+  const auto said = leading_number<std::int16_t>(patch);
+  const NcclVersion version{*series, said.value_or(0)};
+  return said ? version : modelled_version(version);
 }
 
 /// K=V K="V with blanks" ...
@@ -165,9 +167,9 @@ class Mapper {
     constexpr int kBlackwell = 100;
     if (const auto version = version_in(run_.nccl_version)) {
       out_.version = answered_version(*version);
-      if (out_.version != *version)
+      if (modelled_version(out_.version) != *version)
         note(fmt::format("NCCL {} is simulated by the rules of {}", run_.nccl_version,
-                         to_text(out_.version)));
+                         to_text(modelled_version(out_.version))));
       return;
     }
     out_.version = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell ? kNccl2_27_7 : kNccl2_21_5;

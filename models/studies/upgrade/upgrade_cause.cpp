@@ -144,7 +144,14 @@ class CauseFinder {
                          graph_text(b_.input, algorithm), graph_text(a_.input, algorithm));
       between = ", ";
     }
+    // Rings get no more channels than trees have.
+    const bool by_tree = is_fallen_back(b_.input.tree) && !is_fallen_back(a_.input.tree);
+    if (by_tree) out += "; no tree is found, which leaves rings and trees one channel";
     return out;
+  }
+  /// A channel in index order, at a rate that stands for none (src/graph/search.cc).
+  static bool is_fallen_back(const ChannelGraph& graph) {
+    return graph.channel_count() == 1 && graph.bw_intra < 0.2F;
   }
 
   bool find_channels(UpgradeCause& out) const {

@@ -77,8 +77,8 @@ inline PartitionInput random_call(Random& random, Collective collective, Algorit
   p.communicator_channels = static_cast<int>(random.pick(1, channels_max));
   p.channels = static_cast<int>(random.pick(1, p.communicator_channels));
   p.threads = p.protocol == Protocol::ll128 ? 640 : 512;
-  const Bytes chunk = chunk_size(
-      {algorithm, collective, p.protocol, Bytes{1 << 30}, p.channels, nodes, p.ranks, p.buffers});
+  const Bytes chunk = chunk_size({p.version, algorithm, collective, p.protocol, Bytes{1 << 30},
+                                  p.channels, nodes, p.ranks, p.buffers});
   const bool chunk_per_rank = algorithm == Algorithm::ring && collective == Collective::all_reduce;
   const std::int64_t loop =
       chunk.count / p.element_bytes * p.channels * (chunk_per_rank ? p.ranks : 1);

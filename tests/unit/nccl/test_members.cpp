@@ -9,6 +9,7 @@
 
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/communicator/p2p_call.hpp"
+#include "models/nccl/environment/gpu_kernels.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
 #include "tests/unit/nccl/simulation_cases.hpp"
@@ -142,7 +143,8 @@ TEST_CASE("members: which of equal nodes does not matter") {
     if (gpus > gpus_all) continue;
     const std::vector<int> local = random_subset(random, gpus, gpus_all);
     const Collective collective = random.of(kCalls);
-    const NcclVersion version = random.of(kModelledVersions);
+    const NcclVersion version =
+        random.of(releases_with_kernels(cluster.node().gpus().front().part.sm));
     CAPTURE(cluster.node().name());
     CAPTURE(to_text(collective));
     const auto result = [&](const Members& members) {

@@ -212,7 +212,8 @@ TEST_CASE("wire bytes: lines and flags of each protocol") {
 
 TEST_CASE("chunks: full slots, except where Tree LL128 shrinks") {
   auto chunk = [](Algorithm a, Collective c, Protocol p, std::int64_t size, int nodes) {
-    return chunk_size({a, c, p, Bytes{size}, 1, nodes, 8 * nodes, BufferSizes{}}).count;
+    return chunk_size({kNccl2_21_5, a, c, p, Bytes{size}, 1, nodes, 8 * nodes, BufferSizes{}})
+        .count;
   };
   CHECK(chunk(Algorithm::ring, Collective::all_reduce, Protocol::simple, 8, 1) == 2 << 20);
   CHECK(chunk(Algorithm::ring, Collective::broadcast, Protocol::simple, 8, 1) == 512 << 10);

@@ -24,13 +24,39 @@ TEST_CASE("nccl names: every value survives the way to text and back") {
 TEST_CASE("nccl versions: known texts, and which rules stand for others") {
   CHECK(nccl_version_from_text("2.21.5") == kNccl2_21_5);
   CHECK(nccl_version_from_text("2.27") == kNccl2_27_7);
+  CHECK(nccl_version_from_text("2.27.5") == NcclVersion{27, 5});
+  CHECK(nccl_version_from_text("2.31.0a7") == kNccl2_31_0a7);
+  CHECK(to_text(kNccl2_31_0a7) == "2.31.0a7");
   CHECK(to_text(kNccl2_30_7) == "2.30.7");
-  CHECK(modelled_version({19, 1}) == kNccl2_21_5);
-  CHECK(modelled_version({22, 3}) == kNccl2_27_7);
-  CHECK(modelled_version({29, 7}) == kNccl2_27_7);
-  CHECK(modelled_version({31, 1}) == kNccl2_30_7);
-  CHECK(error_text([] { nccl_version_from_text("2.18.3"); }) ==
-        "NCCL version \"2.18.3\" is not modelled\nhint: modelled versions: 2.21.5, 2.27.7, 2.30.7");
+  CHECK(modelled_version({19, 1}) == NcclVersion{19, 4});
+  CHECK(modelled_version({27, 5}) == kNccl2_27_7);
+  CHECK(modelled_version({29, 2}) == NcclVersion{29, 7});
+  CHECK(modelled_version({31, 1}) == kNccl2_31_0a7);
+  CHECK(modelled_version({17, 1}) == NcclVersion{18, 6});
+  CHECK(answered_version({17, 1}) == NcclVersion{18, 6});
+  CHECK(answered_version({27, 5}) == NcclVersion{27, 5});
+  CHECK(error_text([] { nccl_version_from_text("2.17.1"); }) ==
+        "the rules of NCCL 2.17.1 are not known\nhint: they are from 2.18.6 to 2.31.0a7; fabricast "
+        "decide --releases lists them");
+  CHECK(error_text([] { nccl_version_from_text("2.x"); }) ==
+        "\"2.x\" is not a release of NCCL 2\nhint: write it like 2.30.7; fabricast decide "
+        "--releases lists them");
+}
+
+TEST_CASE("nccl versions: exact ones say nothing, others whose rules answer") {
+  for (const NcclVersion version : known_releases()) {
+    CAPTURE(to_text(version));
+    CHECK(nccl_version_from_text(to_text(version)) == version);
+    CHECK(rules_note(version).empty() == (is_exact(version) && version != kNccl2_31_0a7));
+  }
+  for (const NcclVersion version : kModelledVersions) CHECK(is_exact(version));
+  CHECK(is_exact(kDefaultNccl));
+  CHECK(rules_note({27, 5}) ==
+        "NCCL 2.27.5 answers by the rules of 2.27.7, the release of its series whose decisions are "
+        "known (fabricast decide --releases).");
+  CHECK(rules_note(kNccl2_31_0a7) == "NCCL 2.31.0a7 is a pre-release: its rules may still change.");
+  CHECK(rules_note({31, 2}) ==
+        "NCCL 2.31.2 answers by the rules of the pre-release 2.31.0a7, which may still change.");
 }
 
 TEST_CASE("bandwidths are those of nccl-tests") {

@@ -86,9 +86,9 @@ TEST_CASE("mistakes in what is asked") {
   CHECK(mistake("nodes: 0\n") == "s.yaml:7: nodes: nodes must be at least 1");
   CHECK(mistake("nodes: [1, 2]\n") ==
         "s.yaml:7: nodes: a single value is expected here, not a list");
-  CHECK(mistake("nccl: 2.20\n") ==
-        "s.yaml:7: nccl: NCCL version \"2.20\" is not modelled\n"
-        "hint: modelled versions: 2.21.5, 2.27.7, 2.30.7");
+  CHECK(mistake("nccl: 2.17\n") ==
+        "s.yaml:7: nccl: the rules of NCCL 2.17 are not known\n"
+        "hint: they are from 2.18.6 to 2.31.0a7; fabricast decide --releases lists them");
   CHECK(mistake("collective: allreduce\n") ==
         "s.yaml:7: collective: unknown collective \"allreduce\"\n"
         "hint: did you mean \"all_reduce\"?");

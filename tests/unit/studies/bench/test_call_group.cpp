@@ -43,6 +43,7 @@ std::vector<Slot> places(const Partition& split) {
 
 TEST_CASE("group: four calls on four channels, one each") {
   for (const NcclVersion version : kModelledVersions) {
+    if (version < kNccl2_20) continue;  // each call on all channels
     const Partition split = partition(ring_group(version, 4, 1 << 18));
     CHECK(places(split) == std::vector<Slot>{{0, 0}, {1, 1}, {2, 2}, {3, 3}});
     for (const ChannelPart& part : split.parts) {
