@@ -1,5 +1,5 @@
 #pragma once
-// --tuner: a tuner plugin that replaces NCCL's choice.
+// The option --tuner: a tuner plugin that replaces NCCL's choice.
 
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -63,7 +63,8 @@ def transcript(name):
 
 def help_goes_to_stdout():
     for arguments in ["--help", "bench --help", "decide --help", "run --help", "topo --help",
-                      "cutover --help", "upgrade --help", "whatif --help", "advise --help", "lint --help",
+                      "cutover --help", "upgrade --help", "whatif --help", "advise --help",
+                      "lint --help",
                       "step --help", "plan --help", "serve --help", "judge --help",
                       "import --help", "hang --help", "check --help", "validate --help",
                       "validate nccl-tests --help", "validate steps --help", "calibrate --help"]:

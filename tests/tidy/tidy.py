@@ -14,11 +14,12 @@ COLUMNS_MAX = 100
 LIBRARIES = {
     "fmt": r"text/|models/|cli/|tests/|bench/",
     "yaml-cpp": r"models/io/",
-    "pugixml.hpp": r"models/io/|models/studies/rules/rules_junit\.cpp|tests/",
+    "pugixml.hpp": r"models/io/|models/studies/\w+/\w+_junit\.cpp|tests/",
     "nlohmann": r"models/io/|models/studies/\w+/(\w+_json|read_\w+)\.cpp|tests/",
     "CLI": r"cli/",
     "unistd.h": r"cli/|tests/",
     "fcntl.h": r"cli/",
+    "dlfcn.h": r"tests/plugins/",
     "sys": r"sim/base/large_pages\.hpp",
     "doctest": r"tests/",
     "benchmark": r"bench/",

@@ -21,7 +21,7 @@ struct CommunicatorConfig {
   /// What NCCL is told of each node, if it is not describe() of the cluster's: GPUs and nets in the
   /// order of the node's.
   std::optional<NodeDescription> description;
-  Members members = {};  ///< if there are any: of these only
+  Members members = {};                ///< if there are any: of these only
   const TunerPlugin* tuner = nullptr;  ///< asked for each call; it outlives the communicator
 };
 

@@ -29,10 +29,7 @@ class BandwidthFormula {
       case Algorithm::tree:
         return tree() * .5F;
       case Algorithm::ring:
-        // 2.31 multiplies by the ranks before it divides by the steps.
-        return in_.version < kNccl2_31
-                   ? ring() * ring_share()
-                   : static_cast<float>(static_cast<double>(ring()) * in_.ranks / ring_steps());
+        return shared(ring());
       case Algorithm::collnet_direct:
         if (in_.version >= kNccl2_31)
           return (is_gather() ? collnet_direct_gather() : collnet_reduce_2_31()) * .5F;
@@ -42,7 +39,7 @@ class BandwidthFormula {
                .5F;
       case Algorithm::nvls:
       case Algorithm::nvls_tree:
-        return nvls_bus() * nvls_share();
+        return in_.version < kNccl2_31 ? nvls_bus() * nvls_share() : shared(nvls_bus());
       case Algorithm::pat:
         return static_cast<float>(bus() * (in_.version < kNccl2_24 ? .85 : .75));
     }
@@ -90,6 +87,12 @@ class BandwidthFormula {
           std::min(bus() * share, channels_double() * top().ring_ll128[by_nodes_]));
     }
     return bus();
+  }
+
+  /// Of the algorithm, from that of the links. 2.31 multiplies before it divides.
+  float shared(float bus) const {
+    if (in_.version < kNccl2_31) return bus * ring_share();
+    return bus * static_cast<float>(in_.ranks) / static_cast<float>(ring_steps());
   }
 
   /// The message over what passes the busiest port.
@@ -167,7 +170,6 @@ class BandwidthFormula {
   float nvls_share() const {
     if (in_.version < kNccl2_19 && algorithm_ == Algorithm::nvls_tree)
       return static_cast<float>(.70 * in_.nodes / (2 * (in_.nodes - 1)));
-    if (in_.version >= kNccl2_31) return ring_share();
     if (is_gather() && in_.version >= kNccl2_23) return 1;
     return in_.version < kNccl2_28 ? static_cast<float>(5.0 / 6.0) : ring_share();
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "models/io/workloads/load_variables.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/run/simulation.hpp"
 #include "models/studies/bench/bench.hpp"
@@ -309,6 +310,21 @@ void summarise(UpgradeResult& result) {
   }
 }
 
+std::vector<UpgradeVariable> variables_of(const UpgradeConfig& config) {
+  using Kind = VariableChange::Kind;
+  constexpr auto kWords = enum_words<Kind>("new", "gone", "other default", "read otherwise");
+  const VariableCatalogue catalogue = load_variables();
+  std::vector<UpgradeVariable> out;
+  for (VariableChange& one : variable_changes(catalogue, config.from, config.to)) {
+    const std::string& name = one.variable->name;
+    const bool is_set = std::ranges::any_of(config.targets, [&](const UpgradeTarget& target) {
+      return target.environment.get(name).has_value();
+    });
+    out.push_back({name, kWords[one.kind], one.since, std::move(one.text), is_set});
+  }
+  return out;
+}
+
 }  // namespace
 
 double UpgradeResult::largest_loss() const {
@@ -326,6 +342,7 @@ UpgradeResult run_upgrade(const UpgradeConfig& config, const PartsCatalogue& par
   UpgradeResult result;
   result.config = config;
   result.releases = steps_between(config.from, config.to);
+  result.variables = variables_of(config);
   result.summaries.resize(config.targets.size());
   const std::size_t steps = result.releases.size();
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/hardware/parts/parts.hpp"
@@ -83,12 +84,22 @@ struct UpgradeSummary {
   double largest_loss = 0, largest_gain = 0;  ///< of simulated time; 0.1 = 10 % longer, shorter
 };
 
+/// A variable that the two releases read otherwise.
+struct UpgradeVariable {
+  std::string name;
+  std::string_view kind;  ///< "new", "gone", "other default", "read otherwise"
+  NcclVersion since;
+  std::string text;
+  bool is_set = false;  ///< in the environment of a target
+};
+
 struct UpgradeResult {
   UpgradeConfig config;
   std::vector<NcclVersion> releases;  ///< compared: both, and those between whose rules are known
-  std::vector<UpgradeSummary> summaries;  ///< by target
-  std::vector<UpgradeChange> changes;     ///< by target: the largest losses first, then gains
-  std::vector<std::string> notes;         ///< one sentence each
+  std::vector<UpgradeSummary> summaries;   ///< by target
+  std::vector<UpgradeChange> changes;      ///< by target: the largest losses first, then gains
+  std::vector<UpgradeVariable> variables;  ///< in the order of their names
+  std::vector<std::string> notes;          ///< one sentence each
 
   /// The largest loss of all targets.
   double largest_loss() const;

@@ -1,13 +1,8 @@
 #include <fmt/format.h>
 
-#include <pugixml.hpp>
-#include <sstream>
-
 #include "models/io/report/columns.hpp"
 #include "models/studies/shared/job_json.hpp"
 #include "models/studies/upgrade/upgrade_text.hpp"
-#include "text/quoting.hpp"
-#include "text/unit_text.hpp"
 
 namespace fabricast {
 
@@ -114,6 +109,14 @@ ReportTable steps_table(const UpgradeResult& result) {
   return out;
 }
 
+ReportTable variables_table(const UpgradeResult& result) {
+  ReportTable out("variables", {text("variable"), text("kind"), text("since"), text("what"),
+                                flag("is_set", "yes")});
+  for (const UpgradeVariable& one : result.variables)
+    out.add({one.name, one.kind, to_text(one.since), one.text, one.is_set});
+  return out;
+}
+
 }  // namespace
 
 Report upgrade_report(const UpgradeResult& result) {
@@ -137,50 +140,10 @@ Report upgrade_report(const UpgradeResult& result) {
   out.tables.push_back(rows_table(result));
   out.tables.push_back(targets_table(result));
   out.tables.push_back(steps_table(result));
+  out.tables.push_back(variables_table(result));
   out.facts["releases"] = releases;
   out.facts["largest_loss"] = result.largest_loss();
   return out;
-}
-
-std::string upgrade_junit(const UpgradeResult& result, std::optional<double> fail_over) {
-  const UpgradeConfig& config = result.config;
-  pugi::xml_document document;
-  pugi::xml_node suite = document.append_child("testsuite");
-  const auto set = [](pugi::xml_node node, const char* name, const std::string& value) {
-    node.append_attribute(name).set_value(terminal_text(value).c_str());
-  };
-  unsigned tests = 0, failures = 0;
-  for (std::size_t t = 0; t < config.targets.size(); ++t) {
-    for (const Collective collective : config.collectives) {
-      pugi::xml_node test = suite.append_child("testcase");
-      ++tests;
-      set(test, "classname", config.targets[t].name);
-      set(test, "name", std::string(to_text(collective)));
-      std::string lines;
-      for (const UpgradeChange& change : result.changes) {
-        if (change.target != t || change.collective != collective) continue;
-        for (const UpgradeStretch& one : change.stretches) {
-          if (!fail_over || one.change() <= *fail_over) continue;
-          lines += fmt::format("{:+.1f} %: {} on {} nodes, {} instead of {}; since {}: {}\n",
-                               one.change() * 100, to_text(one.size), one.nodes, one.after.choice(),
-                               one.before.choice(), to_text(change.cause.since), change.cause.text);
-        }
-      }
-      if (lines.empty()) continue;
-      ++failures;
-      pugi::xml_node failure = test.append_child("failure");
-      set(failure, "message",
-          fmt::format("NCCL {} takes longer than {} by more than {:g} %", to_text(config.to),
-                      to_text(config.from), *fail_over * 100));
-      failure.text().set(terminal_text(lines).c_str());
-    }
-  }
-  set(suite, "name", fmt::format("NCCL {} to {}", to_text(config.from), to_text(config.to)));
-  set(suite, "tests", std::to_string(tests));
-  set(suite, "failures", std::to_string(failures));
-  std::ostringstream out;
-  document.save(out, "  ");
-  return out.str();
 }
 
 }  // namespace fabricast

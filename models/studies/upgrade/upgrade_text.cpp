@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "models/nccl/base/releases.hpp"
@@ -81,6 +82,7 @@ class Page {
                        counted(calls, "call"), releases_text());
     summary();
     for (std::size_t t = 0; t < config.targets.size(); ++t) target(t);
+    variables();
     for (const std::string& note : result_.notes) out_ += "note: " + note + "\n";
     return out_;
   }
@@ -104,6 +106,20 @@ class Page {
                  one.largest_gain > kEqualTimes ? percent(-one.largest_gain) : "none"});
     }
     out_ += table.text() + "\n";
+  }
+
+  /// Those that are set, and how many others there are.
+  void variables() {
+    std::map<std::string_view, int> counts;
+    for (const UpgradeVariable& one : result_.variables) {
+      ++counts[one.kind];
+      if (one.is_set) out_ += fmt::format("{} ({}): {}\n", one.name, one.kind, one.text);
+    }
+    if (counts.empty()) return;
+    std::vector<std::string> words;
+    for (const auto& [kind, count] : counts) words.push_back(fmt::format("{} {}", count, kind));
+    out_ += fmt::format("variables of NCCL: {} (table `variables` of --format json)\n",
+                        fmt::join(words, ", "));
   }
 
   void target(std::size_t t) {

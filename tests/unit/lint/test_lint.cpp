@@ -220,7 +220,8 @@ TEST_CASE("what a release takes is not found fault with") {
   CHECK(set("NCCL_PROTO=LL128", kNccl2_30_7) == "1 FL041 note");
   CHECK(set("NCCL_PROTO=LL128", {31, 0}).empty());
   CHECK(linted("export NCCL_DEBUG=WARN\n", "a.sh", {31, 0}).notes[0] ==
-        "names and defaults are those of NCCL 2.30.7: what NCCL 2.31.0a7 adds or drops is not known");
+        "names and defaults are those of NCCL 2.30.7: what NCCL 2.31.0a7 adds or drops is not "
+        "known");
 }
 
 TEST_CASE("a variable is explained as its releases read it") {

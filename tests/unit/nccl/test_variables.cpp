@@ -51,7 +51,7 @@ TEST_CASE("defaults follow the release") {
   CHECK(timeout.default_in({13, 4}) == "14");
   CHECK(timeout.default_in({14, 3}) == "18");
   CHECK(timeout.default_in(kNccl2_21_5) == "18");
-  CHECK(timeout.default_in(kNccl2_23) == "20");
+  CHECK(timeout.default_in({23, 4}) == "20");
   CHECK(get(catalogue, "NCCL_BUFFSIZE").default_in(kNccl2_27_7) == "4194304");
   CHECK(get(catalogue, "NCCL_IB_GID_INDEX").default_in({20, 5}) == "0");
   CHECK(get(catalogue, "NCCL_IB_GID_INDEX").default_in(kNccl2_21_5) == "-1");
