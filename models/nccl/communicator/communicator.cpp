@@ -162,12 +162,11 @@ Communicator decided(const Cluster& cluster, const Asked& asked) {
 
 void check_kernels(NcclVersion version, const GpuPart& gpu) {
   if (has_kernels(version, gpu.sm)) return;
-  std::string releases;
-  for (const NcclVersion known : releases_with_kernels(gpu.sm))
-    releases += (releases.empty() ? "" : " or ") + to_text(known);
-  throw Error(why_no_kernels(version, gpu.sm, gpu.name),
-              fmt::format("take NCCL {}; decide and lint answer what the rules of {} would say",
-                          releases, to_text(version)));
+  throw Error(
+      why_no_kernels(version, gpu.sm, gpu.name),
+      fmt::format("take NCCL {} or later; decide and lint answer what the rules of {} would "
+                  "say",
+                  to_text(*kernels_since(gpu.sm)), to_text(version)));
 }
 
 /// A port runs at the rate of its slower end.

@@ -167,7 +167,7 @@ class Mapper {
     constexpr int kBlackwell = 100;
     if (const auto version = version_in(run_.nccl_version)) {
       out_.version = answered_version(*version);
-      if (modelled_version(out_.version) != *version)
+      if (out_.version != *version)
         note(fmt::format("NCCL {} is simulated by the rules of {}", run_.nccl_version,
                          to_text(modelled_version(out_.version))));
       return;
