@@ -17,6 +17,8 @@ namespace fabricast {
 inline constexpr std::int64_t kAnyTunerSize = INT64_MAX;
 /// The first release whose example plugin reads a file; that of older ones reads none.
 inline constexpr NcclVersion kTunerFileSince{27, 5};
+/// The first release that calls an interface of our own plugin (plugins/tuner): v2.
+inline constexpr NcclVersion kOwnTunerSince = kNccl2_21;
 
 /// One line. -1: any, or of `channels`: "keep", which the plugin takes for 1.
 struct TunerRule {

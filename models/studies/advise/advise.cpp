@@ -322,9 +322,9 @@ class Advice {
       result_.no_tuner = "sends and receives have no algorithm to choose";
       return;
     }
-    if (bench->version < kTunerFileSince) {
+    if (bench->version < kOwnTunerSince) {
       result_.no_tuner =
-          fmt::format("the example plugin of NCCL {} reads no file, that of 2.27.5 and later does",
+          fmt::format("no plugin for NCCL {} reads a file, those for 2.21 and later do",
                       to_text(bench->version));
       return;
     }

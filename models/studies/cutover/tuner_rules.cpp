@@ -115,11 +115,11 @@ bool TunerPlan::changes_something() const {
 
 TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
                      const ForEach& for_each) {
-  if (config.version < kTunerFileSince)
-    throw Error(
-        fmt::format("the example tuner plugin of NCCL {} reads no file", to_text(config.version)),
-        "that of 2.27.5 and later does: --nccl 2.27.7");
+  if (config.version < kOwnTunerSince)
+    throw Error(fmt::format("no tuner plugin for NCCL {} reads a file", to_text(config.version)),
+                "those for 2.21 and later do: --nccl 2.27.7");
   TunerPlan out;
+  out.version = config.version;
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {0};
   const Topology topology = topology_of(config, parts);
@@ -147,11 +147,17 @@ TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
 
 std::string tuner_file(const TunerPlan& plan) {
   std::string out =
-      "# For NCCL's example tuner plugin, NCCL 2.27.5 and later:\n"
-      "#   export NCCL_TUNER_PLUGIN=libnccl-tuner-example.so NCCL_TUNER_CONFIG_FILE=<this file>\n"
-      "# Calls that no line speaks of run on a single channel while it is loaded: load it for "
-      "jobs\n"
-      "# of these numbers of nodes and ranks and these collectives only.\n";
+      "# For the tuner plugin of Fabricast (plugins/tuner), NCCL 2.21 and later, which leaves "
+      "other\n"
+      "# calls alone:\n"
+      "#   export NCCL_TUNER_PLUGIN=libnccl-tuner-fabricast.so NCCL_TUNER_CONFIG_FILE=<this "
+      "file>\n";
+  if (plan.version >= kTunerFileSince)
+    out +=
+        "# Or for NCCL's example plugin, libnccl-tuner-example.so, NCCL 2.27.5 and later. Calls "
+        "that no\n"
+        "# line speaks of run on a single channel while that is loaded: load it for jobs of these\n"
+        "# numbers of nodes and ranks and these collectives only.\n";
   for (const TunerPick& pick : plan.picks) {
     if (pick.is_own()) continue;
     out += fmt::format("# {} {}: {} {} {:.1f} us, NCCL's own {} {} {:.1f} us\n",

@@ -26,6 +26,7 @@ struct TunerPick {
 };
 
 struct TunerPlan {
+  NcclVersion version;
   std::vector<TunerPick> picks;  ///< by nodes, collective, size
   std::vector<TunerRule> rules;  ///< they cover all sizes of these collectives
 
@@ -37,7 +38,7 @@ struct TunerPlan {
 double doubt_of(Algorithm algorithm, int nodes);
 
 /// For the tuned collectives of `config`, on each of its numbers of nodes; its sizes are not looked
-/// at. Throws Error where the release has no such plugin.
+/// at. Throws Error for releases before 2.21, which call no plugin that reads a file.
 TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
                      const ForEach& for_each);
 
