@@ -12,6 +12,7 @@
 #include "cli/workers.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
+#include "models/studies/bench/bench.hpp"
 #include "models/studies/upgrade/read_targets.hpp"
 #include "models/studies/upgrade/upgrade_text.hpp"
 #include "text/unit_text.hpp"

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "models/lint/rules.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "text/enum_words.hpp"
 
 namespace fabricast {

@@ -1,4 +1,5 @@
 #include "models/lint/rules.hpp"
+#include "models/nccl/base/releases.hpp"
 
 #include <fmt/format.h>
 
