@@ -10,10 +10,12 @@
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
+#include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/upgrade/read_targets.hpp"
+#include "models/studies/upgrade/upgrade_baseline.hpp"
 #include "models/studies/upgrade/upgrade_text.hpp"
 #include "text/unit_text.hpp"
 
@@ -27,7 +29,7 @@ struct UpgradeOptions {
   std::string from, to = to_text(kDefaultNccl);
   std::string topology, targets, fabric, sizes = "8B..4GiB", format = "text";
   std::string collective = "all_reduce,all_gather,reduce_scatter,broadcast,reduce";
-  std::string junit, markdown, json, fail_over;
+  std::string junit, markdown, json, baseline, fail_over;
   bool sharp = false, all = false, bisect = false, no_remedies = false;
 };
 
@@ -40,12 +42,14 @@ UpgradeConfig config(const UpgradeOptions& options) {
   UpgradeTarget one;
   static_cast<Job&>(one) = job.job(options.topology, options.fabric, options.sharp);
   one.nodes = job.node_counts();
-  if (!options.targets.empty()) {
-    out.targets = load_upgrade_targets(options.targets, one);
-  } else if (!options.topology.empty()) {
+  UpgradeTarget defaults = one;
+  defaults.topology.clear();
+  if (!options.targets.empty()) out.targets = load_upgrade_targets(options.targets, defaults);
+  if (!options.topology.empty()) {
     one.name = target_name(options.topology);
-    out.targets.push_back(one);
-  } else {
+    out.targets.insert(out.targets.begin(), one);
+  }
+  if (out.targets.empty()) {
     throw Error("no machine is named",
                 "--topology names one (fabricast list topologies), --targets a file of several");
   }
@@ -64,6 +68,9 @@ UpgradeConfig config(const UpgradeOptions& options) {
   return out;
 }
 
+/// By how much times may differ from those of a baseline.
+constexpr double kTolerance = 0.02;
+
 /// "5%" or "5 %", as a share.
 std::optional<double> share(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -72,6 +79,9 @@ std::optional<double> share(const std::string& text) {
 
 int run(const UpgradeOptions& options, const CLI::App& command) {
   Outputs outputs(command, {"--junit", "--markdown", "--json"});
+  std::string baseline;
+  if (!options.baseline.empty())
+    baseline = read_text_file(options.baseline, "--baseline takes what --json wrote");
   const PartsCatalogue parts = load_parts(options.job.parts);
   const UpgradeConfig asked = config(options);
   const std::optional<double> fail_over = share(options.fail_over);
@@ -83,6 +93,8 @@ int run(const UpgradeOptions& options, const CLI::App& command) {
   if (!options.junit.empty()) outputs.write(options.junit, upgrade_junit(result, fail_over));
   if (!options.markdown.empty()) outputs.write(options.markdown, upgrade_markdown(result));
   if (!options.json.empty()) outputs.write(options.json, report_json(upgrade_report(result)));
+  std::vector<UpgradeDrift> drifts;
+  if (!baseline.empty()) drifts = compare_upgrade(result, baseline, options.baseline, kTolerance);
   outputs.commit();
   print_answer(
       options.format,
@@ -90,7 +102,9 @@ int run(const UpgradeOptions& options, const CLI::App& command) {
         return upgrade_text(result, {options.all, options.bisect});
       },
       [&] { return upgrade_report(result); });
-  if (!fail_over || result.largest_loss() <= *fail_over) return kDone;
+  if (!options.baseline.empty()) print_err("{}", drift_text(drifts, options.baseline));
+  if (!fail_over || result.largest_loss() <= *fail_over)
+    return drifts.empty() ? kDone : kCheckFailed;
   print_err("a call takes {:.1f} % longer, more than the {:g} % of --fail-over\n",
             result.largest_loss() * 100, *fail_over * 100);
   return kCheckFailed;
@@ -105,11 +119,9 @@ void add_upgrade(CLI::App& app, Action& action) {
   command->add_option("--from", options->from, "the release that runs now, as 2.21.5")->required();
   command->add_option("--to", options->to, "the one to go to (decide --releases lists all)")
       ->capture_default_str();
-  CLI::Option* topology = add_topology_option(*command, options->topology);
-  command
-      ->add_option("--targets", options->targets,
-                   "YAML file of machines: targets: [{topology: dgx-h100, nodes: 1..64}]")
-      ->excludes(topology);
+  add_topology_option(*command, options->topology);
+  command->add_option("--targets", options->targets,
+                      "YAML file of machines: targets: [{topology: dgx-h100, nodes: 1..64}]");
   command->add_option("--fabric", options->fabric, "preset name or YAML file");
   add_job_options(*command, options->job);
   command->remove_option(command->get_option("--nccl"));  // --from and --to stand for it
@@ -127,6 +139,8 @@ void add_upgrade(CLI::App& app, Action& action) {
   command->add_option("--junit", options->junit, "write JUnit XML to this file");
   command->add_option("--markdown", options->markdown, "write tables for a pull request");
   command->add_option("--json", options->json, "write the report to this file, too");
+  command->add_option("--baseline", options->baseline,
+                      "what --json wrote earlier: exit code 1 if something is not as it was");
   add_format_option(*command, options->format);
   command->callback([options, command, &action] {
     action = [options, command] { return run(*options, *command); };

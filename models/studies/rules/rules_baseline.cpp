@@ -7,61 +7,13 @@
 #include <set>
 
 #include "models/io/formats/text_file.hpp"
-#include "models/io/formats/yaml_tree.hpp"
+#include "models/studies/shared/read_report.hpp"
 #include "sim/base/error.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {
 
 namespace {
-
-const YamlNode* find(const YamlNode& mapping, std::string_view key) {
-  const auto found = std::ranges::find(mapping.keys, key);
-  if (found == mapping.keys.end()) return nullptr;
-  return &mapping.items[static_cast<std::size_t>(found - mapping.keys.begin())];
-}
-
-[[noreturn]] void refuse(const std::string& file) {
-  throw Error(Place{file, 0, {}}, "this is no output of fabricast check --json",
-              "an earlier Fabricast wrote another form: write it anew");
-}
-
-/// A table of a report, cell by cell.
-class BaselineTable {
- public:
-  /// Throws Error when the report has no such table, or one with a row too short.
-  BaselineTable(const YamlNode& report, std::string_view name, std::string file)
-      : file_(std::move(file)) {
-    const YamlNode* const tables = find(report, "tables");
-    if (tables == nullptr) refuse(file_);
-    for (const YamlNode& table : tables->items) {
-      const YamlNode* const said = find(table, "name");
-      if (said == nullptr || said->text != name) continue;
-      const YamlNode *const columns = find(table, "columns"), *const rows = find(table, "rows");
-      if (columns == nullptr || rows == nullptr) refuse(file_);
-      for (const YamlNode& column : columns->items) {
-        const YamlNode* const word = find(column, "name");
-        columns_.push_back(word == nullptr ? "" : word->text);
-      }
-      rows_ = &rows->items;
-    }
-    if (rows_ == nullptr) refuse(file_);
-    for (const YamlNode& row : *rows_)
-      if (row.items.size() != columns_.size()) refuse(file_);
-  }
-
-  std::size_t size() const { return rows_->size(); }
-  const std::string& text(std::size_t row, std::string_view column) const {
-    const auto found = std::ranges::find(columns_, column);
-    if (found == columns_.end()) refuse(file_);
-    return (*rows_)[row].items[static_cast<std::size_t>(found - columns_.begin())].text;
-  }
-
- private:
-  std::string file_;
-  std::vector<std::string> columns_;
-  const std::vector<YamlNode>* rows_ = nullptr;
-};
 
 /// Figures within the tolerance of the earlier one are the same; words must be equal.
 bool same(const RulesBaseline::Point& before, const RulePoint& now, double tolerance) {
@@ -76,21 +28,19 @@ bool same(const RulesBaseline::Point& before, const RulePoint& now, double toler
 }  // namespace
 
 RulesBaseline parse_baseline(const std::string& text, const std::string& file) {
-  const YamlNode report = parse_yaml(text, file);
-  const YamlNode* const study = find(report, "study");
-  if (study == nullptr || study->text != "check") refuse(file);
+  const ReadReport report(text, file, "check", "fabricast check --json");
   RulesBaseline out;
   out.file = file;
-  const BaselineTable rules(report, "rules", file), points(report, "points", file);
+  const ReadReport::Table rules = report.table("rules"), points = report.table("points");
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const auto verdict = kRuleVerdictWords.find(rules.text(i, "verdict"));
     if (!verdict ||
         !out.rules.emplace(rules.text(i, "id"), RulesBaseline::Rule{*verdict, {}}).second)
-      refuse(file);
+      report.refuse();
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto rule = out.rules.find(points.text(i, "id"));
-    if (rule == out.rules.end()) refuse(file);
+    if (rule == out.rules.end()) report.refuse();
     rule->second.points.emplace(
         points.text(i, "where"),
         RulesBaseline::Point{points.text(i, "found"), finite_number(points.text(i, "figure"))});

@@ -175,11 +175,17 @@ class Column {
   mutable std::map<std::pair<std::size_t, Algorithm>, std::string> ways_;
 };
 
-/// The call that speaks for a stretch: in its middle, the smaller of two.
-std::size_t middle_of(std::size_t first, std::size_t end) { return first + (end - first - 1) / 2; }
+/// The call that speaks for a stretch: in its middle, the smaller of two. Above 64 MiB the ratio of
+/// two times hardly depends on the size, and simulations take long: the least size then.
+std::size_t middle_of(const Column& column, std::size_t first, std::size_t end) {
+  constexpr Bytes kLarge{64 << 20};
+  std::size_t out = first + (end - first - 1) / 2;
+  while (out > first && column.calls()[out].size > kLarge) --out;
+  return out;
+}
 
 UpgradeStretch stretch_of(const Column& column, std::size_t first, std::size_t end) {
-  const Column::Call& middle = column.calls()[middle_of(first, end)];
+  const Column::Call& middle = column.calls()[middle_of(column, first, end)];
   UpgradeStretch out;
   out.nodes = column.block().nodes;
   out.ranks = column.block().at(0).ranks;
@@ -194,7 +200,7 @@ UpgradeStretch stretch_of(const Column& column, std::size_t first, std::size_t e
 
 UpgradeChange change_of(const Column& column, const std::vector<NcclVersion>& releases,
                         std::size_t first, std::size_t end) {
-  const Column::Call& middle = column.calls()[middle_of(first, end)];
+  const Column::Call& middle = column.calls()[middle_of(column, first, end)];
   UpgradeChange out;
   out.target = column.target();
   out.collective = column.collective();

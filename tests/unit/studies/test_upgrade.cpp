@@ -15,6 +15,7 @@
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/decide.hpp"
 #include "models/studies/upgrade/read_targets.hpp"
+#include "models/studies/upgrade/upgrade_baseline.hpp"
 #include "models/studies/upgrade/upgrade_text.hpp"
 #include "tests/unit/error_text.hpp"
 
@@ -274,6 +275,28 @@ TEST_CASE("upgrade: what CI reads") {
   const auto report = nlohmann::json::parse(report_json(upgrade_report(result)));
   CHECK(report["facts"]["largest_loss"].get<double>() == doctest::Approx(result.largest_loss()));
   CHECK(report["facts"]["releases"].size() == 2);
+}
+
+TEST_CASE("upgrade: an earlier answer as baseline") {
+  const UpgradeConfig config = question("dgx-h100", "2.27.7", "2.28.9", {4});
+  const UpgradeResult result = answer(config);
+  const std::string json = report_json(upgrade_report(result));
+  CHECK(compare_upgrade(result, json, "old.json", 0.02).empty());
+  UpgradeConfig fewer = config;
+  fewer.sizes = {Bytes{1 << 28}};
+  const auto drifts = compare_upgrade(answer(fewer), json, "old.json", 0.02);
+  REQUIRE_FALSE(drifts.empty());
+  for (const UpgradeDrift& one : drifts) CHECK(one.after.empty());  // not asked for any more
+  UpgradeResult slower = result;
+  UpgradeStretch& worst = slower.changes.front().stretches[slower.changes.front().most];
+  worst.after_us *= 1.1;
+  const auto one = compare_upgrade(slower, json, "old.json", 0.02);
+  REQUIRE(one.size() == 1);
+  CHECK(one.front().before == "Ring Simple to NVLSTree, +20.6 %");
+  CHECK(one.front().after == "Ring Simple to NVLSTree, +32.6 %");
+  CHECK(error_text([&] { compare_upgrade(result, "{}", "old.json", 0.02); }) ==
+        "old.json: this is no output of fabricast upgrade --json\nhint: an earlier Fabricast wrote "
+        "another form: write it anew");
 }
 
 TEST_CASE("upgrade: a file of machines") {
