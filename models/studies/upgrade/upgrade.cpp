@@ -266,8 +266,8 @@ std::vector<int> counts_of(const UpgradeChange& change, bool every) {
   std::vector<int> out;
   for (const UpgradeStretch& stretch : change.stretches) add_once(out, stretch.nodes);
   std::ranges::sort(out);
-  if (every || out.size() <= 3) return out;
-  return {out.front(), out[out.size() / 2], out.back()};
+  if (every || out.size() <= 2) return out;
+  return {out.front(), out.back()};
 }
 
 void simulate_all(const UpgradeConfig& config, const PartsCatalogue& parts, const ForEach& for_each,

@@ -35,7 +35,7 @@ struct UpgradeConfig {
   std::vector<Collective> collectives;  ///< tuned ones, of float32
   std::vector<Bytes> sizes;             ///< ascending, as nccl-tests counts them
   bool remedies = true;                 ///< look for them where time is lost
-  /// Simulate every change on every number of nodes; else on the fewest, the most and one between.
+  /// Simulate every change on every number of nodes; else on the fewest and the most.
   bool every_count = false;
 };
 
