@@ -73,12 +73,11 @@ std::optional<DecideRow> decide_row(const NcclCommunicator& communicator, Collec
   return row;
 }
 
-NcclCommunicatorConfig communicator_config(const DecideConfig& config, const DescribedNodes& nodes,
+NcclCommunicatorConfig communicator_config(const Job& job, const DescribedNodes& nodes,
                                            const Environment& environment) {
-  NcclCommunicatorConfig out{config.version, environment, nodes.nodes, nodes.gpus_per_node,
-                             config.sharp};
+  NcclCommunicatorConfig out{job.version, environment, nodes.nodes, nodes.gpus_per_node, job.sharp};
   out.trays = nodes.trays;
-  out.tuner = config.tuner;
+  out.tuner = job.tuner;
   return out;
 }
 

@@ -70,7 +70,7 @@ struct DecideResult {
 DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts);
 
 /// How the communicator of so many nodes is made.
-NcclCommunicatorConfig communicator_config(const DecideConfig& config, const DescribedNodes& nodes,
+NcclCommunicatorConfig communicator_config(const Job& job, const DescribedNodes& nodes,
                                            const Environment& environment);
 
 /// One call on a communicator that is there already. Microseconds. REQUIRES: a tuned collective.

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "models/io/workloads/load_variables.hpp"
 #include "models/nccl/base/releases.hpp"
-#include "models/nccl/run/simulation.hpp"
 #include "models/studies/bench/bench.hpp"
-#include "models/studies/shared/call_cost.hpp"
+#include "models/studies/decide/decide.hpp"
 #include "models/studies/shared/site.hpp"
 #include "models/studies/upgrade/upgrade_parts.hpp"
 #include "sim/base/add_once.hpp"
@@ -45,39 +43,27 @@ struct Block {
   const NcclCommunicator& at(std::size_t step) const { return *by_step[step]; }
 };
 
-struct TargetWork {
-  std::vector<Block> blocks;
-};
-
-Job job_at(const UpgradeTarget& target, NcclVersion version) {
-  Job out = target;
-  out.version = version;
-  return out;
-}
-
 /// The communicators of one release on all numbers of nodes. One search serves all of several.
 void settle(const Topology& topology, const UpgradeTarget& target, NcclVersion version,
-            std::size_t step, TargetWork& work) {
-  const Job job = job_at(target, version);
+            std::size_t step, std::vector<Block>& blocks) {
+  const Job job = target.at(version);
   std::vector<NcclCommunicator> made;
-  for (const Block& block : work.blocks) {
+  for (const Block& block : blocks) {
     const DescribedNodes described = topology.describe(nodes_of(job, block.nodes));
-    NcclCommunicatorConfig config{version, job.environment, described.nodes,
-                                  described.gpus_per_node, job.sharp};
-    config.trays = described.trays;
+    const NcclCommunicatorConfig config = communicator_config(job, described, job.environment);
     const auto known = std::ranges::find_if(made, [&](const NcclCommunicator& one) {
       return one.nodes > 1 && one.hosts / one.nodes == described.trays;
     });
     made.push_back(known == made.end() ? make_nccl_communicator(described.node, config)
                                        : make_nccl_communicator(described.node, config, *known));
   }
-  for (std::size_t b = 0; b < made.size(); ++b) work.blocks[b].by_step[step] = std::move(made[b]);
+  for (std::size_t b = 0; b < made.size(); ++b) blocks[b].by_step[step] = std::move(made[b]);
 }
 
 /// What the reader should know of both releases on a target.
-void add_notes(const UpgradeTarget& target, const TargetWork& work, bool is_one,
+void add_notes(const UpgradeTarget& target, const std::vector<Block>& blocks, bool is_one,
                std::vector<std::string>& notes) {
-  for (const Block& block : work.blocks) {
+  for (const Block& block : blocks) {
     for (const NcclCommunicator* made : {&block.at(0), &block.at(block.by_step.size() - 1)}) {
       const std::string release = rules_note(made->version);
       for (const std::string& warning : made->warnings) {
@@ -291,7 +277,7 @@ void simulate_all(const UpgradeConfig& config, const PartsCatalogue& parts, cons
     const auto& [where, stretches] = *sites[i / 2];
     const bool is_after = i % 2 == 1;
     const UpgradeTarget& target = config.targets[where.first];
-    const Job job = job_at(target, is_after ? config.to : config.from);
+    const Job job = target.at(is_after ? config.to : config.from);
     try {
       const UpgradeSite site(job, where.second, parts);
       for (const auto& [stretch, collective] : stretches)
@@ -352,7 +338,7 @@ UpgradeResult run_upgrade(const UpgradeConfig& config, const PartsCatalogue& par
   result.summaries.resize(config.targets.size());
   const std::size_t steps = result.releases.size();
 
-  std::vector<TargetWork> works(config.targets.size());
+  std::vector<std::vector<Block>> works(config.targets.size());
   std::vector<Topology> topologies;
   for (std::size_t t = 0; t < works.size(); ++t) {
     const UpgradeTarget& target = config.targets[t];
@@ -360,7 +346,7 @@ UpgradeResult run_upgrade(const UpgradeConfig& config, const PartsCatalogue& par
     std::vector<int> nodes = target.nodes;
     if (nodes.empty()) nodes = {topologies.back().nodes()};
     for (const int n : nodes)
-      works[t].blocks.push_back({n, std::vector<std::optional<NcclCommunicator>>(steps)});
+      works[t].push_back({n, std::vector<std::optional<NcclCommunicator>>(steps)});
   }
   for_each(works.size() * steps, [&](std::size_t i) {
     const std::size_t t = i / steps, step = i % steps;
@@ -369,7 +355,7 @@ UpgradeResult run_upgrade(const UpgradeConfig& config, const PartsCatalogue& par
 
   std::vector<std::vector<UpgradeChange>> found(works.size());
   for_each(works.size(), [&](std::size_t t) {
-    for (const Block& block : works[t].blocks) {
+    for (const Block& block : works[t]) {
       for (const Collective collective : config.collectives) {
         const Column column(block, t, collective, config.sizes, result.summaries[t]);
         column.for_each_stretch([&](std::size_t first, std::size_t end) {

@@ -23,6 +23,13 @@ namespace fabricast {
 struct UpgradeTarget : Job {
   std::string name;        ///< the preset's, or the file's without folder and ending
   std::vector<int> nodes;  ///< empty = what the topology says, else 1
+
+  /// The job with this release.
+  Job at(NcclVersion release) const {
+    Job out = *this;
+    out.version = release;
+    return out;
+  }
 };
 
 /// Times nearer to each other than this share are called equal.

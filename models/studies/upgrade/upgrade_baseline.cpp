@@ -29,10 +29,12 @@ std::string found_text(const Found& found) {
   return fmt::format("{}, {:+.1f} %", found.choice, *found.change * 100);
 }
 
+/// "none" is no algorithm: the call was refused.
 std::string choice_text(const std::string& algorithm, const std::string& protocol) {
-  if (algorithm == "none") return "refused";
-  const bool has_protocols = algorithm == "Ring" || algorithm == "Tree";
-  return has_protocols ? algorithm + " " + protocol : algorithm;
+  CallKey out;
+  out.algorithm = algorithm_from_text(algorithm);
+  out.protocol = protocol_from_text(protocol).value_or(Protocol::simple);
+  return out.choice();
 }
 
 Stretches stretches_of(const UpgradeResult& result) {

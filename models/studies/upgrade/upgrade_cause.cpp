@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "text/counted.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -33,13 +35,13 @@ TunerInput with_channels_of(const TunerInput& from, TunerInput to) {
   return to;
 }
 
-std::size_t nics_of(const ChannelGraph& graph) {
+std::int64_t nics_of(const ChannelGraph& graph) {
   std::set<int> nics;
   for (const GraphChannel& channel : graph.channels) {
     for (const int nic : {channel.net_in, channel.net_out})
       if (nic >= 0) nics.insert(nic);
   }
-  return nics.size();
+  return static_cast<std::int64_t>(nics.size());
 }
 
 std::string graph_text(const TunerInput& in, Algorithm algorithm) {
@@ -48,8 +50,7 @@ std::string graph_text(const TunerInput& in, Algorithm algorithm) {
   std::string out = fmt::format("{} x {:g} GB/s", graph.channel_count(),
                                 in.nodes > 1 ? graph.bw_inter : graph.bw_intra);
   if (in.nodes > 1) {
-    const std::size_t nics = nics_of(graph);
-    out += fmt::format(" on {} NIC{} ({})", nics, nics == 1 ? "" : "s", to_text(graph.type_inter));
+    out += fmt::format(" on {} ({})", counted(nics_of(graph), "NIC"), to_text(graph.type_inter));
   } else {
     out += fmt::format(" ({})", to_text(graph.type_intra));
   }

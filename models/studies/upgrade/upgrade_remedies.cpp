@@ -28,11 +28,8 @@ class RemedySearch {
         best_us_(stretch_.after_us - kShare * (stretch_.after_us - stretch_.before_us)) {}
 
   std::optional<UpgradeRemedy> find() {
-    Job job = target_;
-    job.version = config_.to;
-    const UpgradeSite after(job, stretch_.nodes, parts_);
-    job.version = config_.from;
-    const UpgradeSite before(job, stretch_.nodes, parts_);
+    const UpgradeSite after(target_.at(config_.to), stretch_.nodes, parts_);
+    const UpgradeSite before(target_.at(config_.from), stretch_.nodes, parts_);
     try_tuner(after);
     for (const std::string& set : settings(before, after)) try_setting(set, after);
     return best_;
@@ -80,8 +77,7 @@ class RemedySearch {
   }
 
   void try_setting(const std::string& set, const UpgradeSite& after) {
-    Job job = target_;
-    job.version = config_.to;
+    Job job = target_.at(config_.to);
     const std::string name = set.substr(0, set.find('='));
     if (job.environment.get(name)) return;  // the user's word stands
     job.environment.set(set);

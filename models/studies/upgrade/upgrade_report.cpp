@@ -126,9 +126,7 @@ Report upgrade_report(const UpgradeResult& result) {
   Json targets = Json::array(), collectives = Json::array(), sizes = Json::array(),
        releases = Json::array();
   for (const UpgradeTarget& target : config.targets) {
-    Job job = target;
-    job.version = config.from;
-    targets.push_back(job_json(job, target.nodes, {}));
+    targets.push_back(job_json(target.at(config.from), target.nodes, {}));
   }
   for (const Collective one : config.collectives) collectives.push_back(to_text(one));
   for (const Bytes one : config.sizes) sizes.push_back(one.count);
