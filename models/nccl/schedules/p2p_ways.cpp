@@ -115,6 +115,9 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
   way.near.clear();
   way.far.clear();
   way.relayed = pattern.hop == HopKind::net;
+  way.sender_flag = pattern.sender_flag;
+  way.receiver_flag = pattern.receiver_flag;
+  way.flush = pattern.flush;
   append(cluster_, from_node, pattern.near, way.near);
   if (!way.relayed) return;
   const auto lay = [&](const Route& route, std::vector<std::uint32_t>& links) {
@@ -142,9 +145,6 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
   if (copies_alone(rules_.network))
     way.send_thread = ranks() + static_cast<std::uint32_t>(from * channels_ + channel);
   way.receive_thread = static_cast<std::uint32_t>(to);
-  way.sender_flag = pattern.sender_flag;
-  way.receiver_flag = pattern.receiver_flag;
-  way.flush = pattern.flush;
 }
 
 std::uint32_t P2pWays::ranks() const { return static_cast<std::uint32_t>(members_.ranks()); }

@@ -58,9 +58,9 @@ Drawn random_exchange(Random& random, const PartsCatalogue& parts) {
 TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
   Random random(21);
-  constexpr int kRuns = cases(150);
+  constexpr int kRuns = cases(400);
   int folded = 0;
-  for (int tried = 0; folded < kRuns && tried < 1'000; ++tried) {
+  for (int tried = 0; folded < kRuns && tried < 4'000; ++tried) {
     const Drawn drawn = random_exchange(random, parts);
     const CollectiveRun& run = drawn.run;
     const Fold fold = find_fold(drawn.cluster, run);
