@@ -1,7 +1,8 @@
 #pragma once
-// Kinds of time stamps for one executor: a plain instant, an instant that knows where its time went
-// along the critical path that led to it (of an executor whose links can go down, of one that hands
-// slices over to another rung, or of neither), and one for an executor that is watched.
+// Kinds of time stamps for one machine: a plain instant, and an instant that knows where its time
+// went along the critical path that led to it. What is rare (a run that is explained or watched,
+// links that go down, slices that another rung carries) runs on the second kind, so that the first
+// one pays nothing for it.
 
 #include <array>
 #include <cstdint>
@@ -19,56 +20,36 @@ enum class Cause : std::uint8_t {
 };
 inline constexpr int kCauses = 4;
 
-/// An instant, nothing else.
+/// An instant, nothing else. Its machines can jump over what repeats itself.
 struct PlainStamp {
   std::int64_t ps = 0;
 
   static constexpr bool kCausal = false;
-  static constexpr bool kObserved = false;
-  static constexpr bool kLossy = false;
-  static constexpr bool kCarried = false;
-  static constexpr bool kRepeats = true;
   PlainStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
+  PlainStamp launched(Duration d) const { return {ps + d.ps}; }
   Duration of(Cause) const { return {}; }
 };
 
-/// An instant and how it came about: the parts always sum up to `ps`.
-template <bool kLinksFail, bool kHandsOver>
-struct CausalStampOf {
+/// An instant and how it came about: the parts sum up to `ps` but for what launches took. Its
+/// machines can be watched, lose slices, and leave them to a Carrier.
+struct CausalStamp {
   std::int64_t ps = 0;
   std::array<std::int64_t, kCauses> parts{};
 
   static constexpr bool kCausal = true;
-  static constexpr bool kObserved = false;
-  static constexpr bool kLossy = kLinksFail;
-  static constexpr bool kCarried = kHandsOver;
-  static constexpr bool kRepeats = false;
-  CausalStampOf plus(Duration d, Cause cause) const {
-    CausalStampOf out = *this;
+  CausalStamp plus(Duration d, Cause cause) const {
+    CausalStamp out = *this;
     out.ps += d.ps;
     out.parts[static_cast<std::size_t>(cause)] += d.ps;
     return out;
   }
+  /// Waits for a launch.
+  CausalStamp launched(Duration d) const {
+    CausalStamp out = *this;
+    out.ps += d.ps;
+    return out;
+  }
   Duration of(Cause cause) const { return {parts[static_cast<std::size_t>(cause)]}; }
-};
-
-using CausalStamp = CausalStampOf<false, false>;
-/// The stamp of an executor whose links can go down.
-using LossyStamp = CausalStampOf<true, false>;
-/// The stamp of one that hands slices over to a Carrier.
-using CarriedStamp = CausalStampOf<false, true>;
-
-/// An instant of an executor that tells an Observer what it does.
-struct ObservedStamp {
-  std::int64_t ps = 0;
-
-  static constexpr bool kCausal = false;
-  static constexpr bool kObserved = true;
-  static constexpr bool kLossy = true;
-  static constexpr bool kCarried = false;
-  static constexpr bool kRepeats = false;
-  ObservedStamp plus(Duration d, Cause) const { return {ps + d.ps}; }
-  Duration of(Cause) const { return {}; }
 };
 
 /// The later one decides; the first on a tie.

@@ -20,6 +20,7 @@ class FailingLinks {
     links_[link] = {outage, rate};
   }
   void set_retry(const Retry& retry) { retry_ = retry; }
+  bool empty() const { return links_.empty(); }
   bool has(std::uint32_t link) const { return links_.contains(link); }
   Losses& losses() { return losses_; }
   const Losses& losses() const { return losses_; }

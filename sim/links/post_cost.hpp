@@ -24,6 +24,8 @@ struct PostCost {
   Bytes copied{};  ///< messages above it that are not large cost so much more
   Duration copied_post{};
 
+  bool operator==(const PostCost&) const = default;
+
   constexpr bool is_large(Bytes wire) const { return large.count > 0 && wire > large; }
 
   /// For how long the thread is busy.

@@ -11,6 +11,8 @@ namespace fabricast {
 struct WireFormat {
   std::int64_t payload = 1, wire = 1;
 
+  bool operator==(const WireFormat&) const = default;
+
   constexpr Bytes on_wire(Bytes data) const {
     return {(data.count + payload - 1) / payload * wire};
   }

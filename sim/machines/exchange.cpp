@@ -10,8 +10,6 @@
 namespace fabricast {
 namespace {
 
-constexpr std::int64_t kNoLead = -1, kLeadsDiffer = -2;
-
 Duration copy_time(std::int64_t bytes, Bandwidth rate) {
   return rate.bytes_per_s > 0 ? transfer_time({bytes}, rate) : Duration{};
 }
@@ -20,24 +18,10 @@ Duration copy_time(std::int64_t bytes, Bandwidth rate) {
 
 template <class Stamp>
 Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks,
-                          std::uint32_t threads)
-    : own_(std::make_unique<Own>()),
-      schedule_(schedule),
-      queue_(own_->clock),
-      links_(own_->links),
-      blocks_(blocks),
-      threads_(threads),
-      sends_(blocks),
-      receives_(blocks),
-      flights_(blocks),
-      first_part_(blocks + threads) {}
-
-template <class Stamp>
-Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks,
-                          std::uint32_t threads, RadixHeap& clock, LinkServers<Stamp>& links)
+                          std::uint32_t threads, RadixHeap& clock, Transit<Stamp>& transit)
     : schedule_(schedule),
       queue_(clock),
-      links_(links),
+      transit_(transit),
       blocks_(blocks),
       threads_(threads),
       sends_(blocks),
@@ -69,18 +53,13 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
   return std::min(message.chunk, message.bytes - message.chunk * chunk);
 }
 
-/// Counts chunks, and finds the links that bytes reach with different lead times: latency between
-/// the event that books the link and the arrival. Booking one on arrival can make leads further on
-/// differ, so it goes round until nothing changes; within a round the order of ways counts for
-/// nothing. `joins`: links that are booked so anyway. A retransmitted message arrives
-/// late, so links behind a failing one are booked on arrival, too.
+/// Counts chunks, and finds the links that are booked on arrival (Transit::joints()), besides
+/// `joins`.
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
-  joins_ = std::move(joins);
-  if constexpr (Stamp::kCarried) {
-    for (std::uint32_t link = 0; link < links_.size(); ++link)
-      joins_[link] = joins_[link] || carrier_->takes(link);
-  }
+  const std::size_t links = transit_.links.size();
+  for (std::uint32_t link = 0; link < links; ++link)
+    joins[link] = joins[link] || transit_.is_carried(link);
   DistinctWays ways;
   chunks_in_all_ = 0;
   for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
@@ -97,68 +76,12 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
       }
     }
   }
-  used_.assign(links_.size(), false);
-  std::vector<std::int64_t> leads;
-  for (bool changed = true; changed;) {
-    changed = false;
-    leads.assign(links_.size(), kNoLead);
-    for (std::size_t i = 0; i < ways.count(); ++i) note_leads(ways[i], leads);
-    for (std::uint32_t link = 0; link < links_.size(); ++link) {
-      if (leads[link] == kLeadsDiffer) joins_[link] = changed = true;
-    }
-  }
-}
-
-/// Walks a way.
-template <class Stamp>
-void Exchange<Stamp>::note_leads(std::span<const std::uint32_t> links,
-                                 std::vector<std::int64_t>& leads) {
-  [[maybe_unused]] bool behind_failing = false;
-  std::int64_t lead = 0;
-  const auto end = static_cast<std::uint32_t>(links.size());
-  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
-    next = step_end(links.data(), hop, end);
-    Duration latency;
-    bool is_carried = false;
-    [[maybe_unused]] bool fails = false;
-    if (joins_at(links.data(), hop, next)) lead = 0;
-    for (std::uint32_t i = hop; i != next; ++i) {
-      const std::uint32_t link = links[i] & kLinkBits;
-      used_[link] = true;
-      latency = std::max(latency, links_[link].latency);
-      if constexpr (Stamp::kCarried) is_carried = is_carried || carrier_->takes(link);
-      if constexpr (Stamp::kLossy) fails = fails || failing_.has(link);
-      if (is_carried || joins_[link]) continue;
-      const bool differs = behind_failing || (leads[link] != kNoLead && leads[link] != lead);
-      leads[link] = differs ? kLeadsDiffer : lead;
-    }
-    if (is_carried || joins_at(links.data(), hop, next)) lead = 0;
-    if (!is_carried) lead += latency.ps;
-    behind_failing = behind_failing || fails;
-  }
-}
-
-/// Is a link of the step booked on arrival?
-template <class Stamp>
-bool Exchange<Stamp>::joins_at(const std::uint32_t* hops, std::uint32_t hop,
-                               std::uint32_t end) const {
-  return std::any_of(hops + hop, hops + end,
-                     [this](std::uint32_t link) { return joins_[link & kLinkBits]; });
-}
-
-/// The latency of a way alone.
-template <class Stamp>
-Duration Exchange<Stamp>::latency(const std::vector<std::uint32_t>& links) const {
-  Duration sum;
-  const auto end = static_cast<std::uint32_t>(links.size());
-  for (std::uint32_t hop = 0, next = 0; hop != end; hop = next) {
-    next = step_end(links.data(), hop, end);
-    Duration step;
-    for (std::uint32_t i = hop; i != next; ++i)
-      step = std::max(step, links_[links[i] & kLinkBits].latency);
-    sum += step;
-  }
-  return sum;
+  used_.assign(links, false);
+  for (std::size_t i = 0; i < ways.count(); ++i)
+    for (const std::uint32_t link : ways[i]) used_[link & kLinkBits] = true;
+  joins_ = transit_.joints(std::move(joins), [&](const auto& visit) {
+    for (std::size_t i = 0; i < ways.count(); ++i) visit(ways[i], 0);
+  });
 }
 
 template <class Stamp>
@@ -177,16 +100,14 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   std::uint32_t lane_number = 0;
   for (const ExchangeBatch::Copy& copy : batch_.copies) {
     const Stamp end = at.plus(copy_time(copy.bytes.count, copy.rate), Cause::worker);
-    if constexpr (Stamp::kObserved)
-      observer_->copies(number, lane_number++, {at.ps}, {end.ps}, copy.bytes);
+    if (is_watched()) observer_->copies(number, lane_number++, {at.ps}, {end.ps}, copy.bytes);
     lane_done(number, end);
   }
   const bool waits = batch_.pooled && block.unacked > 0;
   lane_number = 0;
   for (const ExchangeLane& lane : batch_.sends) {
     const std::uint32_t id = open(number, lane.peer, lane, true);
-    if constexpr (Stamp::kObserved)
-      observer_->opens(id, number, lane.peer, true, lane_number++, {at.ps});
+    if (is_watched()) observer_->opens(id, number, lane.peer, true, lane_number++, {at.ps});
     messages_[id].sender_free = at;
     if (messages_[id].relayed && waits) {
       block.gated_messages[block.gated++] = id;
@@ -197,8 +118,7 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   lane_number = 0;
   for (const ExchangeLane& lane : batch_.receives) {
     const std::uint32_t id = open(lane.peer, number, lane, false);
-    if constexpr (Stamp::kObserved)
-      observer_->opens(id, number, lane.peer, false, lane_number++, {at.ps});
+    if (is_watched()) observer_->opens(id, number, lane.peer, false, lane_number++, {at.ps});
     start_receive(id, lane, at);
   }
 }
@@ -296,8 +216,8 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
   std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
   hop = std::copy(way_.near.begin(), way_.near.end(), hop);
   std::copy(way_.far.begin(), way_.far.end(), hop);
-  message.near_latency = latency(way_.near);
-  message.far_latency = latency(way_.far);
+  message.near_latency = transit_.latency(way_.near);
+  message.far_latency = transit_.latency(way_.far);
   message.near_hops = static_cast<std::uint8_t>(way_.near.size());
   message.hops = static_cast<std::uint8_t>(way_.near.size() + way_.far.size());
 }
@@ -307,13 +227,13 @@ std::uint32_t Exchange<Stamp>::new_message() {
   if (free_messages_.empty()) {
     messages_.emplace_back();
     hops_.resize(hops_.size() + hops_max_);
-    if constexpr (Stamp::kLossy) passed_.resize(hops_.size());
+    if (transit_.is_lossy()) passed_.resize(hops_.size());
     return static_cast<std::uint32_t>(messages_.size() - 1);
   }
   const std::uint32_t id = free_messages_.back();
   free_messages_.pop_back();
   messages_[id] = Message{};
-  if constexpr (Stamp::kLossy)
+  if (transit_.is_lossy())
     std::fill_n(passed_.begin() + std::ptrdiff_t{id} * hops_max_, hops_max_, Stamp{});
   return id;
 }
@@ -366,8 +286,8 @@ void Exchange<Stamp>::act_sender(std::uint32_t id) {
   const Stamp begin = now(start.plus(m.send_overhead, Cause::latency));
   const Stamp end = begin.plus(copy_time(bytes, m.send_rate), Cause::worker);
   m.sender_free = end;
-  if constexpr (Stamp::kLossy) failing_.losses().count({end.ps});
-  if constexpr (Stamp::kObserved) {
+  if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
+  if (is_watched()) {
     observer_->handles(id, true, {begin.ps - m.send_overhead.ps}, {end.ps}, {bytes});
     if (!m.relayed) observer_->departs(id, Instant{end.ps} + m.near_latency);
   }
@@ -465,7 +385,7 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   thread.busy = true;
   ready = ready.plus(thread.wait(), Cause::latency);
   thread.free = now(later(ready, thread.free)).plus(busy, Cause::latency);
-  if constexpr (Stamp::kObserved) {
+  if (is_watched()) {
     const Instant end{thread.free.ps}, start{end.ps - busy.ps};
     observer_->posts(job / 2, number, is_send, start, end,
                      {payload(m, is_send ? m.posted : m.allowed)});
@@ -497,7 +417,7 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
     const MessageKind& kind = kinds_[m.kind];
     const Bytes wire = kind.wire.on_wire({payload(m, chunk)});
     const Stamp sent = at.plus(kind.cost.delay(wire), Cause::latency);
-    if constexpr (Stamp::kObserved) observer_->departs(job / 2, Instant{sent.ps} + m.far_latency);
+    if (is_watched()) observer_->departs(job / 2, Instant{sent.ps} + m.far_latency);
     travel({sent, sent, wire, job / 2, m.near_hops, true});
   } else {
     arm_relay(job / 2);
@@ -512,10 +432,11 @@ void Exchange<Stamp>::travel(Flight flight) {
   const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
   for (const std::uint32_t start = flight.hop; flight.hop != end;) {
     const std::uint32_t next = step_end(hops, flight.hop, end);
-    if constexpr (Stamp::kCarried) {
-      if (flight.hop == start && hand_over(flight, hops, end)) return;
+    if constexpr (Stamp::kCausal) {
+      if (transit_.carrier != nullptr && flight.hop == start && hand_over(flight, hops, end))
+        return;
     }
-    if (flight.hop != start && joins_at(hops, flight.hop, next)) {
+    if (flight.hop != start && transit_.joins_at(joins_, hops, flight.hop, next)) {
       const std::uint32_t number = flights_.take(m.from);
       flights_[number] = flight;
       return schedule(number, Part::flight, flight.first);
@@ -525,8 +446,9 @@ void Exchange<Stamp>::travel(Flight flight) {
       const std::uint32_t id = hops[flight.hop] & kLinkBits;
       Stamp one_first = first, one_last = last;
       pass(id, flight, one_first, one_last, piece_of(hops[flight.hop], flight.wire));
-      flight.first = later(flight.first, one_first.plus(links_[id].latency, Cause::latency));
-      flight.last = later(flight.last, one_last.plus(links_[id].latency, Cause::latency));
+      flight.first =
+          later(flight.first, one_first.plus(transit_.links[id].latency, Cause::latency));
+      flight.last = later(flight.last, one_last.plus(transit_.links[id].latency, Cause::latency));
     }
   }
   if (m.relayed && !flight.far) {
@@ -540,48 +462,31 @@ void Exchange<Stamp>::travel(Flight flight) {
 template <class Stamp>
 void Exchange<Stamp>::pass(std::uint32_t id, const Flight& flight, Stamp& first, Stamp& last,
                            Bytes wire) {
-  auto& link = links_[id];
-  if constexpr (Stamp::kLossy) {
-    const bool fails = failing_.has(id);
-    Stamp& passed = passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
-    const auto through = failing_.send_again(id, link, first, last, wire, passed);
-    if (!through) links_.cross(link, first, last, wire);
-    const Stamp end = through ? *through : link.free;
-    if (fails) passed = end;
-    if constexpr (Stamp::kObserved) {
-      const Instant begin{through ? first.ps : end.ps - link.occupied.ps};
-      if (wire.count > 0) observer_->books(id, begin, {end.ps});
-    }
-  } else {
-    links_.cross(link, first, last, wire);
-  }
+  Stamp* behind = nullptr;
+  if (transit_.is_lossy()) behind = &passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
+  transit_.pass(id, first, last, wire, behind);
 }
 
 /// Leaves the links that the carrier takes from here on to it, if it takes any.
 template <class Stamp>
 bool Exchange<Stamp>::hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end) {
   const std::uint32_t begin = flight.hop;
-  while (flight.hop != end && carrier_->takes(hops[flight.hop])) ++flight.hop;
+  while (flight.hop != end && transit_.is_carried(hops[flight.hop])) ++flight.hop;
   if (flight.hop == begin) return false;
   const Message& m = messages_[flight.message];
   const auto [way, is_new] = carried_ways_.try_emplace({m.from, m.to, begin}, 0);
-  if (is_new) way->second = carrier_->add_way({hops + begin, std::size_t{flight.hop} - begin});
+  Carrier& carrier = *transit_.carrier;
+  if (is_new) way->second = carrier.add_way({hops + begin, std::size_t{flight.hop} - begin});
   carriage_.put(way->second, flight);
-  carrier_->send(way->second, std::max(queue_.now(), carrier_->now()), flight.wire);
+  transit_.hand_over(way->second, std::max(queue_.now(), carrier.now()), flight.wire);
   return true;
 }
 
-/// Lets the carrier run until its next event is later than the queue's.
 template <class Stamp>
-void Exchange<Stamp>::wait_for_carrier() {
-  const auto on_arrival = [this](std::uint32_t way, Instant at) {
-    Flight flight = carriage_.take(way);
-    set_arrived(flight, carrier_->latency(way), at);
-    travel(flight);
-  };
-  while (!carriage_.empty() &&
-         carrier_->advance(queue_.empty() ? kNever : queue_.earliest(), on_arrival)) {
-  }
+void Exchange<Stamp>::arrived(std::uint32_t way, Instant at) {
+  Flight flight = carriage_.take(way);
+  set_arrived(flight, transit_.carrier->latency(way), at);
+  travel(flight);
 }
 
 template <class Stamp>
@@ -595,7 +500,7 @@ void Exchange<Stamp>::act_flight(std::uint32_t number) {
 template <class Stamp>
 void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   Message& m = messages_[id];
-  if constexpr (Stamp::kObserved) observer_->arrives(id, {at.ps});
+  if (is_watched()) observer_->arrives(id, {at.ps});
   const Stamp seen = at.plus(kinds_[m.kind].sync + m.flush, Cause::latency);
   if (m.relayed) {
     const Thread& sender = threads_[m.send_thread];
@@ -621,8 +526,8 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
     const Stamp start = later(m.receiver_free, slot).plus(m.receive_overhead, Cause::latency);
     const Duration copying = copy_time(payload(m, m.received), m.receive_rate);
     m.receiver_free = start.plus(copying, Cause::worker);
-    if constexpr (Stamp::kLossy) failing_.losses().count({m.receiver_free.ps});
-    if constexpr (Stamp::kObserved) {
+    if (transit_.is_lossy()) transit_.failing.losses().count({m.receiver_free.ps});
+    if (is_watched()) {
       observer_->handles(id, false, {start.ps - m.receive_overhead.ps}, {m.receiver_free.ps},
                          {payload(m, m.received)});
     }
@@ -724,23 +629,23 @@ void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
 }
 
 template <class Stamp>
-void Exchange<Stamp>::run(const std::function<void(double)>& progress) {
+void Exchange<Stamp>::run_alone(std::uint64_t& digest,
+                                const std::function<void(double)>& progress) {
   constexpr std::uint64_t events_per_report = 1 << 20;
-  begin(0, std::vector<bool>(links_.size()), {});
+  assert(first_actor_ == 0);
+  const auto on_arrival = [this](std::uint32_t way, Instant at) { arrived(way, at); };
   for (;;) {
-    if constexpr (Stamp::kCarried) wait_for_carrier();
+    if constexpr (Stamp::kCausal) transit_.wait_for_carrier(queue_, on_arrival);
     if (queue_.empty()) break;
     const auto soon = [this](std::uint32_t actor, unsigned depth) __attribute__((always_inline)) {
       prefetch(actor, depth);
     };
     const Event event = queue_.pop(soon);
-    mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
+    mix_digest(digest, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
     act(event.actor);
     if (events_ % events_per_report == 0 && progress)
       progress(static_cast<double>(chunks_) / static_cast<double>(chunks_in_all_));
   }
-  const std::string waiting = stuck();
-  if (!waiting.empty()) throw std::logic_error("the exchange came to a halt: " + waiting);
 }
 
 template <class Stamp>
@@ -754,7 +659,7 @@ std::string Exchange<Stamp>::stuck() const {
 
 template <class Stamp>
 std::vector<bool> Exchange<Stamp>::uses() {
-  survey(std::vector<bool>(links_.size(), true));  // one round: nothing is left to find
+  survey(std::vector<bool>(transit_.links.size(), true));  // one round: nothing is left to find
   return used_;
 }
 
@@ -786,15 +691,13 @@ template <class Stamp>
 std::size_t Exchange<Stamp>::memory_bytes() const {
   std::size_t bytes = blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
                       hops_.capacity() * sizeof(std::uint32_t) + sends_.memory_bytes() +
-                      receives_.memory_bytes() + flights_.memory_bytes() + links_.memory_bytes();
+                      receives_.memory_bytes() + flights_.memory_bytes() +
+                      transit_.links.memory_bytes();
   for (const Thread& thread : threads_) bytes += thread.jobs.capacity() * sizeof(std::uint32_t);
   return bytes;
 }
 
 template class Exchange<PlainStamp>;
 template class Exchange<CausalStamp>;
-template class Exchange<LossyStamp>;
-template class Exchange<ObservedStamp>;
-template class Exchange<CarriedStamp>;
 
 }  // namespace fabricast

@@ -19,9 +19,9 @@
 // together cost one post and one look.
 //
 // Links that bytes reach with different lead times are booked on arrival, by an event of their own;
-// others ahead. Exact and deterministic, like the executor. Links lose chunks only where an Outage
-// says so (a lossy stamp): a chunk is sent again from there, and those behind it in its message
-// follow it.
+// others ahead. Exact and deterministic, like the executor, whose guest it is. Links lose chunks
+// only where an Outage says so: a chunk is sent again from there, and those behind it in its
+// message follow it.
 
 #include <array>
 #include <cstdint>
@@ -37,12 +37,11 @@
 #include "sim/base/stamp.hpp"
 #include "sim/base/units.hpp"
 #include "sim/links/carrier.hpp"
-#include "sim/links/failing_links.hpp"
-#include "sim/links/link_servers.hpp"
 #include "sim/links/post_cost.hpp"
 #include "sim/links/wire_format.hpp"
 #include "sim/machines/exchange_observer.hpp"
 #include "sim/machines/guest.hpp"
+#include "sim/machines/transit.hpp"
 
 namespace fabricast {
 
@@ -53,6 +52,8 @@ struct MessageKind {
   Duration sync;      ///< from the arrival of the last byte to the chunk seen
   PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
   Duration poll;      ///< relayed: a thread looks so long at a message under way, once a loop
+
+  bool operator==(const MessageKind&) const = default;
 };
 
 /// One end of a message. Both ends agree on bytes, chunk, kind and tag.
@@ -97,33 +98,16 @@ class ExchangeSchedule {
   virtual void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const = 0;
 };
 
-/// Alone, or the guest of an executor; its parties are blocks.
+/// The guest of an executor; its parties are blocks.
 template <class Stamp>
 class Exchange final : public Guest<Stamp> {
  public:
-  /// The schedule outlives the exchange.
-  Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks, std::uint32_t threads);
-  /// On the clock and the links of an executor, which outlives it.
+  /// On the clock and the links of an executor. All arguments outlive the exchange.
   Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks, std::uint32_t threads,
-           RadixHeap& clock, LinkServers<Stamp>& links);
-  /// Alone; numbered from 0, before run().
-  std::uint32_t add_link(LinkSpec spec) { return links_.add(spec); }
+           RadixHeap& clock, Transit<Stamp>& transit);
   std::uint32_t add_kind(const MessageKind& kind);
-  /// Chunks cross the links that `carrier` takes with it; it outlives the run. Before run().
-  void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
-  /// Tells `observer`, who outlives the run, of everything.
-  void watch(ExchangeObserver& observer) requires(Stamp::kObserved) { observer_ = &observer; }
-  /// As of Executor. Before run().
-  void set_outage(std::uint32_t link, Bandwidth rate,
-                  const Outage& outage) requires(Stamp::kLossy) {
-    failing_.set_outage(link, rate, outage);
-  }
-  void set_retry(const Retry& retry) requires(Stamp::kLossy) { failing_.set_retry(retry); }
-  const Losses& losses() const requires(Stamp::kLossy) { return failing_.losses(); }
-
-  /// Alone: until nothing is left to do. `progress` is called now and then with the share done,
-  /// 0..1. Throws std::logic_error naming a message that has only one end.
-  void run(const std::function<void(double)>& progress = {});
+  /// Tells `observer`, who outlives the run, of everything. Not of a PlainStamp.
+  void watch(ExchangeObserver& observer) requires(Stamp::kCausal) { observer_ = &observer; }
 
   std::vector<bool> uses() override;
   void hold(std::uint32_t block) override { blocks_[block].held = true; }
@@ -131,16 +115,17 @@ class Exchange final : public Guest<Stamp> {
              const std::function<void(std::uint32_t, Stamp)>& done) override;
   void start(std::uint32_t block, Stamp at) override;
   void act(std::uint32_t actor) override;
+  /// Throws std::logic_error naming a message that has only one end.
+  void run_alone(std::uint64_t& digest, const std::function<void(double)>& progress) override;
+  void arrived(std::uint32_t way, Instant at) override;
   std::string stuck() const override;
 
   // Results.
   Stamp finished(std::uint32_t block) const { return blocks_[block].end; }
-  Stamp makespan() const;
-  std::uint64_t events() const { return events_; }
+  Stamp makespan() const override;
+  std::uint64_t events() const override { return events_; }
   std::uint64_t messages() const { return messages_done_; }  ///< delivered, copies left out
   std::uint64_t chunks() const { return chunks_; }           ///< received
-  std::uint64_t digest() const { return digest_; }           ///< hash over every event, in order
-  Bytes carried(std::uint32_t link) const { return links_[link].carried; }  ///< wire bytes
   std::size_t memory_bytes() const;
 
  private:
@@ -218,15 +203,8 @@ class Exchange final : public Guest<Stamp> {
   enum class Part : std::uint32_t { sender, relay, poster, flight };
   static constexpr std::uint32_t kParts = 4;
 
-  struct Own {
-    RadixHeap clock;
-    LinkServers<Stamp> links;
-  };
-
   void survey(std::vector<bool> joins);
-  void note_leads(std::span<const std::uint32_t> links, std::vector<std::int64_t>& leads);
-  bool joins_at(const std::uint32_t* hops, std::uint32_t hop, std::uint32_t end) const;
-  Duration latency(const std::vector<std::uint32_t>& links) const;
+  bool is_watched() const { return Stamp::kCausal && observer_ != nullptr; }
   void next_batch(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
   std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to,
@@ -259,7 +237,6 @@ class Exchange final : public Guest<Stamp> {
   [[gnu::always_inline]] inline void pass(std::uint32_t id, const Flight& flight, Stamp& first,
                                           Stamp& last, Bytes wire);
   bool hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end);
-  void wait_for_carrier();
   void arrive_near(std::uint32_t id, Stamp at);
   void arrive(std::uint32_t id, Stamp at);
   void receive(std::uint32_t id);
@@ -267,10 +244,9 @@ class Exchange final : public Guest<Stamp> {
   std::int64_t payload(const Message& message, std::uint32_t chunk) const;
   Stamp now(Stamp at) const;
 
-  std::unique_ptr<Own> own_;  ///< alone
   const ExchangeSchedule& schedule_;
   RadixHeap& queue_;
-  LinkServers<Stamp>& links_;
+  Transit<Stamp>& transit_;
   std::vector<MessageKind> kinds_;
   std::vector<Block> blocks_;
   std::vector<Thread> threads_;
@@ -285,25 +261,19 @@ class Exchange final : public Guest<Stamp> {
   ExchangeBatch batch_;
   ExchangeWay way_;
   std::function<void(std::uint32_t, Stamp)> done_;
-  // Of a lossy stamp:
-  FailingLinks<Stamp> failing_;
-  std::vector<Stamp> passed_;  ///< like hops_: when a failing link was done with the chunk before
-  ExchangeObserver* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
-  // Of a CarriedStamp:
-  Carrier* carrier_ = nullptr;
+  std::vector<Stamp> passed_;  ///< like hops_, where links go down: when one was done with the
+                               ///< chunk before
+  ExchangeObserver* observer_ = nullptr;
+  // Of chunks that are left to a carrier:
   Carriage<Flight> carriage_;
   /// By sending and receiving block, and the first hop that is carried.
   std::map<std::array<std::uint32_t, 3>, std::uint32_t> carried_ways_;
   std::uint32_t first_actor_ = 0;  ///< of the executor's clock
   std::uint32_t first_part_ = 0;   ///< from there: of the first message's sender
   std::uint64_t events_ = 0, messages_done_ = 0, chunks_ = 0, chunks_in_all_ = 0;
-  std::uint64_t digest_ = 0xcbf29ce484222325u;
 };
 
 extern template class Exchange<PlainStamp>;
 extern template class Exchange<CausalStamp>;
-extern template class Exchange<LossyStamp>;
-extern template class Exchange<ObservedStamp>;
-extern template class Exchange<CarriedStamp>;
 
 }  // namespace fabricast

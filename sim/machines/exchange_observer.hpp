@@ -1,6 +1,5 @@
 #pragma once
-// Who watches an exchange: told of everything that takes time, as it happens. Only an exchange of
-// ObservedStamp tells.
+// Who watches an exchange: told of everything that takes time, as it happens.
 
 #include <cstdint>
 
@@ -29,8 +28,6 @@ class ExchangeObserver {
   virtual void departs(std::uint32_t message, Instant unhindered) = 0;
   /// Its last byte is there; the receiver has yet to see it.
   virtual void arrives(std::uint32_t message, Instant at) = 0;
-  /// A link carries bytes of one chunk.
-  virtual void books(std::uint32_t link, Instant from, Instant to) = 0;
 };
 
 }  // namespace fabricast

@@ -12,11 +12,6 @@
 namespace fabricast {
 
 template <class Stamp>
-std::uint32_t Executor<Stamp>::add_link(LinkSpec spec) {
-  return links_.add(spec);
-}
-
-template <class Stamp>
 std::uint32_t Executor<Stamp>::add_thread() {
   threads_.push_back({});
   return static_cast<std::uint32_t>(threads_.size() - 1);
@@ -199,7 +194,7 @@ void Executor<Stamp>::count_in_step() {
 /// its share of the link idle.
 template <class Stamp>
 void Executor<Stamp>::hold(Worker& worker, Stamp start, Duration busy) {
-  Link& link = links_[hops_[first_output(worker).path + 1] & kLinkBits];
+  Link& link = transit_.links[hops_[first_output(worker).path + 1] & kLinkBits];
   if (worker.out != 0) {
     worker.free = later(worker.free, link.free);
   } else {
@@ -207,72 +202,18 @@ void Executor<Stamp>::hold(Worker& worker, Stamp start, Duration busy) {
   }
 }
 
-template <class Stamp>
-bool Executor<Stamp>::joins_at(const std::vector<bool>& joins, std::uint32_t hop,
-                               std::uint32_t end) const {
-  return std::any_of(&hops_[hop], hops_.data() + end,
-                     [&](std::uint32_t link) { return joins[link & kLinkBits]; });
-}
-
-/// A retransmitted slice arrives late, so links behind a failing one cannot be booked ahead.
-template <class Stamp>
-void Executor<Stamp>::mark_behind_outages(std::vector<bool>& joins) const {
-  for (const Connection& connection : connections_) {
-    const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-    bool is_behind = false;
-    for (std::uint32_t hop = begin; hop != end; ++hop) {
-      const std::uint32_t link = hops_[hop] & kLinkBits;
-      if (is_behind) joins[link] = true;
-      is_behind = is_behind || failing_.has(link);
-    }
-  }
-}
-
-/// Finds the links that slices reach with different lead times (latency between the event that
-/// books the link and the arrival), and begins a leg there: a new event, so that the lead is 0.
-/// That can make leads further on differ, so it goes round until nothing changes; within a round
-/// the order of connections counts for nothing.
+/// Links that are booked on arrival: those that ways of different lead join at, or a guest uses.
 template <class Stamp>
 std::vector<bool> Executor<Stamp>::joints() const {
-  constexpr std::int64_t unknown = -1;
-  std::vector<bool> joins = guest_ == nullptr ? std::vector<bool>(links_.size()) : guest_->uses();
-  if constexpr (Stamp::kLossy) mark_behind_outages(joins);
-  for (bool changed = true; changed;) {
-    changed = false;
-    std::vector<std::int64_t> leads(links_.size(), unknown);
-    std::vector<bool> more = joins;
+  if (connections_.empty()) return {};
+  std::vector<bool> joins =
+      guest_ == nullptr ? std::vector<bool>(transit_.links.size()) : guest_->uses();
+  return transit_.joints(std::move(joins), [this](const auto& visit) {
     for (const Connection& connection : connections_) {
       const bool from_worker = !workers_[connection.from].relay;
-      std::int64_t lead = from_worker ? connection_kinds_[connection.kind].overhead.ps : 0;
-      const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-      for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
-        next = step_end(hops_.data(), hop, end);
-        if (is_carried(hop)) {
-          lead = 0;
-          continue;
-        }
-        if (joins_at(joins, hop, next)) lead = 0;
-        std::int64_t latency = 0;
-        for (std::uint32_t i = hop; i != next; ++i) {
-          const std::uint32_t link = hops_[i] & kLinkBits;
-          latency = std::max(latency, links_[link].latency.ps);
-          if (joins[link]) continue;
-          if (leads[link] == unknown) leads[link] = lead;
-          if (leads[link] != lead) more[link] = changed = true;
-        }
-        lead = (joins_at(joins, hop, next) ? 0 : lead) + latency;
-      }
+      visit(path(connection), from_worker ? connection_kinds_[connection.kind].overhead.ps : 0);
     }
-    joins = std::move(more);
-  }
-  return joins;
-}
-
-/// Is this step of a way crossed with the carrier?
-template <class Stamp>
-bool Executor<Stamp>::is_carried(std::uint32_t hop) const {
-  if constexpr (Stamp::kCarried) return carrier_->takes(hops_[hop] & kLinkBits);
-  return false;
+  });
 }
 
 /// Cuts paths into legs at the joints, and where the carrier takes over and hands back.
@@ -284,8 +225,11 @@ void Executor<Stamp>::lay_legs() {
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
     for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
       next = step_end(hops_.data(), hop, end);
-      const bool was_carried = hop != begin && is_carried(hop - 1);
-      if (is_carried(hop) ? was_carried : !was_carried && !joins_at(joins, hop, next)) continue;
+      const bool was_carried = hop != begin && transit_.is_carried(hops_[hop - 1]);
+      const bool goes_on = transit_.is_carried(hops_[hop])
+                               ? was_carried
+                               : !was_carried && !transit_.joins_at(joins, hops_.data(), hop, next);
+      if (goes_on) continue;
       if (connection.legged) {
         legs_.back().hop_end = hop;
         legs_.back().last = false;
@@ -297,14 +241,14 @@ void Executor<Stamp>::lay_legs() {
       legs_.push_back({c, hop, end, 0, 0, 0, true});
     }
   }
-  if constexpr (!Stamp::kCarried) return;
+  if (transit_.carrier == nullptr) return;
   way_of_leg_.assign(legs_.size(), kNoWay);
   for (std::uint32_t id = 0; id < legs_.size(); ++id) {
     const Leg& leg = legs_[id];
-    if (!is_carried(leg.hop)) continue;
+    if (!transit_.is_carried(hops_[leg.hop])) continue;
     way_of_leg_[id] =
-        carrier_->add_way({hops_.data() + leg.hop, std::size_t{leg.hop_end} - leg.hop});
-    leg_of_way_.resize(std::max(leg_of_way_.size(), way_of_leg_[id] + std::size_t{1}));
+        transit_.carrier->add_way({hops_.data() + leg.hop, std::size_t{leg.hop_end} - leg.hop});
+    leg_of_way_.resize(std::max(leg_of_way_.size(), way_of_leg_[id] + std::size_t{1}), kNobody);
     leg_of_way_[way_of_leg_[id]] = id;
   }
 }
@@ -319,7 +263,7 @@ Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
 template <class Stamp>
 bool Executor<Stamp>::fetch(Worker& worker) {
   Primitive primitive;
-  if constexpr (Stamp::kObserved) observer_->takes_up(id_of(worker), worker.cursor);
+  if (is_watched()) observer_->takes_up(id_of(worker), worker.cursor);
   if (!programs_[worker.program]->next(worker.role, worker.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
   assert(std::bit_width(primitive.in) <= worker.ins &&
@@ -423,11 +367,6 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   if (connection.sender_waits) schedule(connection.from);
 }
 
-template <class Stamp>
-void Executor<Stamp>::show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const {
-  if (wire.count > 0) observer_->books(link, {from.ps}, {to.ps});
-}
-
 /// The next slot to fill is the sender's no more, but not yet full.
 template <class Stamp>
 std::uint32_t Executor<Stamp>::take_slot(Connection& connection) {
@@ -488,8 +427,8 @@ Stamp Executor<Stamp>::carry(const Connection& connection, std::uint32_t hop, st
   if (connection.wide) return carry_wide(hop, end, first, last, wire);
   Stamp head = first;
   for (; hop != end; ++hop) {
-    const auto& link = links_[hops_[hop]];
-    pass(hops_[hop], head, last, wire);
+    const auto& link = transit_.links[hops_[hop]];
+    transit_.pass(hops_[hop], head, last, wire);
     head = head.plus(link.latency, Cause::latency);
     last = last.plus(link.latency, Cause::latency);
   }
@@ -505,9 +444,10 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
     const std::uint32_t next = step_end(hops_.data(), hop, end);
     Stamp all_first, all_last;
     for (; hop != next; ++hop) {
-      auto& link = links_[hops_[hop] & kLinkBits];
+      const auto& link = transit_.links[hops_[hop] & kLinkBits];
       Stamp one_first = first, one_last = last;
-      pass(hops_[hop] & kLinkBits, one_first, one_last, on_link(hops_[hop], wire));
+      const Bytes bytes = transit_.on_link(hops_[hop], wire);
+      transit_.pass(hops_[hop] & kLinkBits, one_first, one_last, bytes);
       all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
       all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
     }
@@ -515,26 +455,6 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
     last = all_last;
   }
   return last;
-}
-
-/// A link carries the slice; if it is down, later.
-template <class Stamp>
-void Executor<Stamp>::pass(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
-  auto& link = links_[id];
-  if constexpr (Stamp::kLossy) {
-    if (const auto through = failing_.send_again(id, link, head, last, wire)) {
-      if constexpr (Stamp::kObserved) show_booking(id, head, *through, wire);
-      return;
-    }
-  }
-  links_.cross(link, head, last, wire);
-  if constexpr (Stamp::kObserved)
-    show_booking(id, link.free.plus(link.occupied * -1, Cause::link), link.free, wire);
-}
-
-template <class Stamp>
-void Executor<Stamp>::pass_one(std::uint32_t id, Stamp& head, Stamp& last, Bytes wire) {
-  pass(id, head, last, wire);
 }
 
 /// The piece is alone on its links, stands for one, and each of its steps is one link.
@@ -555,7 +475,7 @@ void Executor<Stamp>::finish(const Piece& piece) {
 template <class Stamp>
 void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, Stamp last) {
   const ConnectionKind& kind = connection_kinds_[connection.kind];
-  if constexpr (Stamp::kObserved) observer_->arrives(id_of(connection), slot_number, {last.ps});
+  if (is_watched()) observer_->arrives(id_of(connection), slot_number, {last.ps});
   slot(connection, slot_number) = last.plus(kind.sync, Cause::latency);
   ++connection.full;
   if (connection.receiver_waits) schedule(connection.to);
@@ -587,7 +507,9 @@ void Executor<Stamp>::arm_leg(std::uint32_t id) {
   const Leg& leg = legs_[id];
   const Stamp& first = flights_[leg.head].first;
   Instant due{std::max(first.ps, queue_.now().ps)};
-  if constexpr (Stamp::kCarried) due = std::max(due, carrier_->now());
+  if constexpr (Stamp::kCausal) {
+    if (transit_.carrier != nullptr) due = std::max(due, transit_.carrier->now());
+  }
   queue_.push(due, static_cast<std::uint32_t>(workers_.size()) + id);
 }
 
@@ -602,10 +524,10 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   flights_[at].next = free_flight_;
   free_flight_ = at;
   if (--leg.waiting > 0) arm_leg(id);
-  if constexpr (Stamp::kCarried) {
-    if (way_of_leg_[id] != kNoWay) {
+  if constexpr (Stamp::kCausal) {
+    if (transit_.carrier != nullptr && way_of_leg_[id] != kNoWay) {
       carriage_.put(way_of_leg_[id], flight);
-      return carrier_->send(way_of_leg_[id], queue_.now(), flight.wire);
+      return transit_.hand_over(way_of_leg_[id], queue_.now(), flight.wire);
     }
   }
   const ConnectionKind& kind = connection_kinds_[connection.kind];
@@ -622,19 +544,11 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   arrive(connection, flight.slot, flight.last);
 }
 
-/// Lets the carrier run until its next event is later than the queue's.
-template <class Stamp>
-void Executor<Stamp>::wait_for_carrier() {
-  const auto on_arrival = [this](std::uint32_t way, Instant at) { arrived(way, at); };
-  while (!carriage_.empty() &&
-         carrier_->advance(queue_.empty() ? kNever : queue_.earliest(), on_arrival)) {
-  }
-}
-
 template <class Stamp>
 void Executor<Stamp>::arrived(std::uint32_t way, Instant at) {
+  if (way >= leg_of_way_.size() || leg_of_way_[way] == kNobody) return guest_->arrived(way, at);
   Flight flight = carriage_.take(way);
-  set_arrived(flight, carrier_->latency(way), at);
+  set_arrived(flight, transit_.carrier->latency(way), at);
   const std::uint32_t id = leg_of_way_[way];
   if (!legs_[id].last) return enqueue(id + 1, flight);
   arrive(connections_[legs_[id].connection], flight.slot, flight.last);
@@ -668,19 +582,17 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   [[maybe_unused]] ObservedSlice seen;
-  if constexpr (Stamp::kObserved) seen = slice_of(worker, start, payload);
-  if constexpr (Stamp::kLossy) {
-    failing_.losses().count({end.ps});
-  }
+  if (is_watched()) seen = slice_of(worker, start, payload);
+  if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
   worker.free = end;
   all_outputs<kSingle>(worker, [&](Connection& output) {
     if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
-    if constexpr (Stamp::kObserved) show_departure(output, output.next_fill, end);
+    if (is_watched()) show_departure(output, output.next_fill, end);
     send(output, take_slot(output), begin, end, cost.wire, kSingle && alone_);
     return true;
   });
   if (worker.in_step > 0) hold(worker, start, cost.busy);
-  if constexpr (Stamp::kObserved) {
+  if (is_watched()) {
     seen.end = {worker.free.ps};
     observer_->handles(seen);
   }
@@ -712,7 +624,7 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
   Thread& thread = threads_[relay.role.lane];
   const Stamp begin = later(start, thread.free);
   thread.free = begin.plus(cost.busy, Cause::latency);
-  if constexpr (Stamp::kObserved) show_post(its, begin, thread.free);
+  if (is_watched()) show_post(its, begin, thread.free);
   post(its, thread.free, alone_);
 }
 
@@ -727,7 +639,7 @@ template <class Stamp>
 void Executor<Stamp>::post(const Post& post, Stamp end, bool alone) {
   const Worker& relay = workers_[post.relay];
   Connection& output = connections_[relay.first_out];
-  if constexpr (Stamp::kObserved) show_departure(output, post.slot, end);
+  if (is_watched()) show_departure(output, post.slot, end);
   const Stamp sent = end.plus(post.cost.delay, Cause::latency);
   send(output, post.slot, sent, sent, post.cost.wire, alone);
 }
@@ -784,22 +696,7 @@ ObservedSlice Executor<Stamp>::slice_of(Worker& worker, Stamp start, std::uint32
 template <class Stamp>
 void Executor<Stamp>::show_departure(const Connection& connection, std::uint32_t slot,
                                      Stamp end) const {
-  observer_->departs(id_of(connection), slot, Instant{end.ps} + latency(connection));
-}
-
-/// The latency of its links alone.
-template <class Stamp>
-Duration Executor<Stamp>::latency(const Connection& connection) const {
-  const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-  Duration sum;
-  for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
-    next = step_end(hops_.data(), hop, end);
-    Duration step;
-    for (std::uint32_t i = hop; i != next; ++i)
-      step = std::max(step, links_[hops_[i] & kLinkBits].latency);
-    sum += step;
-  }
-  return sum;
+  observer_->departs(id_of(connection), slot, Instant{end.ps} + transit_.latency(path(connection)));
 }
 
 /// Those who act one after another stand far apart in memory: asks for what an actor needs that
@@ -835,7 +732,7 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   }
   const std::uint32_t begin = out.path + 1, end = begin + hops_[out.path];
   for (std::uint32_t hop = begin; hop != end; ++hop)
-    __builtin_prefetch(&links_[hops_[hop] & kLinkBits], 1);
+    __builtin_prefetch(&transit_.links[hops_[hop] & kLinkBits], 1);
   const Worker& to = workers_[out.to];
   if (to.outs == 1) __builtin_prefetch(&connections_[to.first_out], 1);
 }
@@ -855,7 +752,7 @@ void Executor<Stamp>::prefetch_leg(std::uint32_t actor, unsigned depth) const {
   }
   if (depth == 2) {
     for (std::uint32_t hop = leg.hop; hop != leg.hop_end; ++hop)
-      __builtin_prefetch(&links_[hops_[hop] & kLinkBits], 1);
+      __builtin_prefetch(&transit_.links[hops_[hop] & kLinkBits], 1);
     return __builtin_prefetch(leg.last ? static_cast<const void*>(&workers_[connection.to])
                                        : static_cast<const void*>(&leg + 1),
                               1);
@@ -866,9 +763,13 @@ void Executor<Stamp>::prefetch_leg(std::uint32_t actor, unsigned depth) const {
 }
 
 template <class Stamp>
-void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
+void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress,
+                          const std::function<void(double)>& alone) {
   seal();
-  shut_gates();
+  gates_.shut([this](const Parties& waiters) {
+    for (const std::uint32_t worker : waiters.workers) workers_[worker].waits = true;
+    for (const std::uint32_t party : waiters.guests) guest_->hold(party);
+  });
   for (std::uint32_t id = 0; id < workers_.size(); ++id) {
     Worker& worker = workers_[id];
     if (worker.relay) {
@@ -881,20 +782,30 @@ void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress) {
   }
   if (guest_ != nullptr) start_guest();
   if (!gates_.empty()) open_gates();
-  pause({});
-  for (;;) {
-    if constexpr (Stamp::kCarried) wait_for_carrier();
-    if (queue_.empty()) break;
-    const std::uint32_t actor = step(progress);
-    if constexpr (Stamp::kRepeats) {
-      if (actor != watched_) continue;
-      while (!queue_.between_instants()) step(progress);
-      try_jump();
-    }
+  if (guest_ != nullptr && workers_.empty()) {
+    guest_->run_alone(digest_, alone);
+  } else {
+    run_events(progress);
   }
   std::string waiting = stuck();
   if (guest_ != nullptr) waiting += guest_->stuck();
   if (!waiting.empty()) throw std::logic_error("the schedule came to a halt: " + waiting);
+}
+
+template <class Stamp>
+void Executor<Stamp>::run_events(const std::function<void(std::uint64_t)>& progress) {
+  const auto on_arrival = [this](std::uint32_t way, Instant at) { arrived(way, at); };
+  pause({});
+  for (;;) {
+    if constexpr (Stamp::kCausal) transit_.wait_for_carrier(queue_, on_arrival);
+    if (queue_.empty()) break;
+    const std::uint32_t actor = step(progress);
+    if constexpr (!Stamp::kCausal) {
+      if (!repetition_.watches(actor)) continue;
+      while (!queue_.between_instants()) step(progress);
+      repetition_.try_jump(*this);
+    }
+  }
 }
 
 /// One event; returns the actor.
@@ -920,8 +831,8 @@ std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& pr
 template <class Stamp>
 void Executor<Stamp>::pause(const std::function<void(std::uint64_t)>& progress) {
   if (progress) progress(events_);
-  if constexpr (Stamp::kRepeats) {
-    if (events_ >= first_look_) watch_somebody();
+  if constexpr (!Stamp::kCausal) {
+    if (events_ >= repetition_.first_look) repetition_.watch_somebody(*this);
   }
 }
 
@@ -932,34 +843,15 @@ void Executor<Stamp>::act_other(std::uint32_t actor) {
 }
 
 template <class Stamp>
-void Executor<Stamp>::add_gate(const GateSpec& spec) {
-  gates_.push_back({spec, spec.after.workers.size() + spec.after.guests.size(), {}});
-}
-
-template <class Stamp>
-void Executor<Stamp>::shut_gates() {
-  if (gates_.empty()) return;
-  holds_up_.assign(workers_.size(), kNoGate);
-  for (std::uint32_t gate = 0; gate < gates_.size(); ++gate) {
-    const GateSpec& spec = gates_[gate].spec;
-    for (const std::uint32_t worker : spec.waiters.workers) workers_[worker].waits = true;
-    for (const std::uint32_t worker : spec.after.workers) holds_up_[worker] = gate;
-    for (const std::uint32_t party : spec.waiters.guests) guest_->hold(party);
-    for (const std::uint32_t party : spec.after.guests) guests_hold_up_[party] = gate;
-  }
-}
-
-template <class Stamp>
 void Executor<Stamp>::start_guest() {
-  std::vector<bool> shared(links_.size());
-  for (const Connection& connection : connections_) {
-    const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
-    for (std::uint32_t hop = begin; hop != end; ++hop) shared[hops_[hop] & kLinkBits] = true;
-  }
+  std::vector<bool> shared(transit_.links.size());
+  for (const Connection& connection : connections_)
+    for (const std::uint32_t hop : path(connection)) shared[hop & kLinkBits] = true;
   guest_->begin(static_cast<std::uint32_t>(workers_.size() + legs_.size()), shared,
                 [this](std::uint32_t party, Stamp at) {
-                  const auto gate = guests_hold_up_.find(party);
-                  if (gate != guests_hold_up_.end()) ended(gate->second, at);
+                  gates_.guest_ended(party, at, [this](const Parties& waiters, Stamp from) {
+                    start(waiters, from);
+                  });
                 });
 }
 
@@ -969,35 +861,24 @@ void Executor<Stamp>::open_gates() {
   for (std::uint32_t id = 0; id < workers_.size(); ++id) {
     if (workers_[id].done && !workers_[id].waits) ended(id);
   }
-  for (std::uint32_t gate = 0; gate < gates_.size(); ++gate) {
-    const Parties& after = gates_[gate].spec.after;
-    if (after.workers.empty() && after.guests.empty()) open(gate);
-  }
+  gates_.open_first([this](const Parties& waiters, Stamp at) { start(waiters, at); });
 }
 
 template <class Stamp>
 void Executor<Stamp>::ended(std::uint32_t worker) {
-  if (holds_up_[worker] != kNoGate) ended(holds_up_[worker], workers_[worker].free);
+  gates_.worker_ended(worker, workers_[worker].free,
+                      [this](const Parties& waiters, Stamp at) { start(waiters, at); });
 }
 
+/// A gate has opened.
 template <class Stamp>
-void Executor<Stamp>::ended(std::uint32_t number, Stamp at) {
-  Gate& gate = gates_[number];
-  gate.latest = later(gate.latest, at);
-  if (--gate.awaited == 0) open(number);
-}
-
-template <class Stamp>
-void Executor<Stamp>::open(std::uint32_t number) {
-  const Gate& gate = gates_[number];
-  Stamp at = gate.latest.plus(gate.spec.gap, Cause::latency);
-  at = later(at, Stamp{}.plus(gate.spec.start - Instant{}, Cause::latency));
-  for (const std::uint32_t id : gate.spec.waiters.workers) {
+void Executor<Stamp>::start(const Parties& waiters, Stamp at) {
+  for (const std::uint32_t id : waiters.workers) {
     Worker& worker = workers_[id];
     worker.free = at;
     worker.done ? ended(id) : schedule(id);
   }
-  for (const std::uint32_t party : gate.spec.waiters.guests) guest_->start(party, at);
+  for (const std::uint32_t party : waiters.guests) guest_->start(party, at);
 }
 
 /// Who waits for what, "" when all is done. A relay is done when its input is empty.
@@ -1031,7 +912,7 @@ Stamp Executor<Stamp>::makespan() const {
   for (const Worker& worker : workers_) {
     if (!worker.relay) latest = later(latest, worker.free);
   }
-  return latest;
+  return guest_ == nullptr ? latest : later(latest, guest_->makespan());
 }
 
 template <class Stamp>
@@ -1039,15 +920,12 @@ std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + connections_.capacity() * sizeof(Connection) +
          legs_.capacity() * sizeof(Leg) + flights_.capacity() * sizeof(Flight) +
          first_leg_.capacity() * sizeof(std::uint32_t) + far_slots_.capacity() * sizeof(Stamp) +
-         slot_payload_.capacity() * sizeof(std::int64_t) + links_.memory_bytes() +
+         slot_payload_.capacity() * sizeof(std::int64_t) + transit_.links.memory_bytes() +
          connections_.capacity() * sizeof(std::uint32_t) +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }
 
 template class Executor<PlainStamp>;
 template class Executor<CausalStamp>;
-template class Executor<LossyStamp>;
-template class Executor<ObservedStamp>;
-template class Executor<CarriedStamp>;
 
 }  // namespace fabricast

@@ -24,14 +24,13 @@
 //
 // Exact and deterministic: times are integers, events are totally ordered (radix_heap.hpp), nothing
 // depends on addresses. One event is one slice of one worker or relay. No globals: executors can
-// run side by side. Links lose slices only where an Outage says so (LossyStamp). Links can be left
-// to another rung (CarriedStamp, carrier.hpp). Not modelled here: shares of a link among slices
-// that come one after another, memory traffic.
+// run side by side. Links lose slices only where an Outage says so, and can be left to another rung
+// (transit.hpp). Not modelled here: shares of a link among slices that come one after another,
+// memory traffic.
 
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,13 +42,13 @@
 #include "sim/base/stamp.hpp"
 #include "sim/base/units.hpp"
 #include "sim/links/carrier.hpp"
-#include "sim/links/failing_links.hpp"
-#include "sim/links/link_servers.hpp"
 #include "sim/links/machine.hpp"
 #include "sim/links/outage.hpp"
 #include "sim/links/program.hpp"
+#include "sim/machines/gates.hpp"
 #include "sim/machines/guest.hpp"
 #include "sim/machines/observer.hpp"
+#include "sim/machines/transit.hpp"
 
 namespace fabricast {
 
@@ -57,9 +56,9 @@ template <class Stamp>
 class Executor final : public Machine {
  public:
   // Building; see Machine. REQUIRES: nothing runs yet.
-  std::uint32_t add_link(LinkSpec spec) override;
+  std::uint32_t add_link(LinkSpec spec) override { return transit_.links.add(spec); }
   std::uint32_t add_thread() override;
-  void set_multimem(MultimemWire wire) override { multimem_ = wire; }
+  void set_multimem(MultimemWire wire) override { transit_.multimem = wire; }
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
   std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                           std::uint32_t copies) override;
@@ -68,48 +67,50 @@ class Executor final : public Machine {
   void connect(const ConnectionSpec& spec) override;
   std::uint32_t workers() const override { return static_cast<std::uint32_t>(workers_.size()); }
 
-  /// Tells `observer`, who outlives the run, of everything. REQUIRES: an ObservedStamp.
-  void watch(Observer& observer) requires(Stamp::kObserved) { observer_ = &observer; }
-
+  // Not of a PlainStamp. REQUIRES: nothing runs yet.
+  /// Tells `observer`, who outlives the run, of everything.
+  void watch(Observer& observer) requires(Stamp::kCausal) { observer_ = &observer; }
   /// While the link, which has this rate, is down, it loses what it carries. Lost slices are sent
   /// again from where they were lost, and hold up what follows them on their connection only. One
-  /// that is given up never arrives. REQUIRES: a lossy stamp, nothing runs yet.
+  /// that is given up never arrives.
   void set_outage(std::uint32_t link, Bandwidth rate,
-                  const Outage& outage) requires(Stamp::kLossy) {
-    failing_.set_outage(link, rate, outage);
+                  const Outage& outage) requires(Stamp::kCausal) {
+    transit_.failing.set_outage(link, rate, outage);
   }
-  void set_retry(const Retry& retry) requires(Stamp::kLossy) { failing_.set_retry(retry); }
-  const Losses& losses() const requires(Stamp::kLossy) { return failing_.losses(); }
+  void set_retry(const Retry& retry) requires(Stamp::kCausal) { transit_.failing.set_retry(retry); }
+  const Losses& losses() const { return transit_.failing.losses(); }
+  /// Slices cross the links that `carrier` takes with it; it outlives the run.
+  void hand_over(Carrier& carrier) requires(Stamp::kCausal) { transit_.carrier = &carrier; }
 
-  /// Slices cross the links that `carrier` takes with it; it outlives the run. REQUIRES: nothing
-  /// runs yet.
-  void hand_over(Carrier& carrier) requires(Stamp::kCarried) { carrier_ = &carrier; }
   /// From this event on looks for states that repeat themselves, and jumps over whole periods of
   /// them: exact, but the digest then covers the jump, not the events in it. REQUIRES: a
   /// PlainStamp. No effect on machines too large to keep a copy of, with gates or with a guest.
-  void set_fast_forward(std::uint64_t first_event) requires(Stamp::kRepeats) {
-    first_look_ = first_event;
+  void set_fast_forward(std::uint64_t first_event) requires(!Stamp::kCausal) {
+    repetition_.first_look = first_event;
   }
-  std::uint64_t events_skipped() const { return events_skipped_; }
+  std::uint64_t events_skipped() const { return repetition_.events_skipped; }
   /// The clock and the links, for a guest that outlives the run.
   RadixHeap& queue() { return queue_; }
-  LinkServers<Stamp>& links() { return links_; }
+  Transit<Stamp>& transit() { return transit_; }
   void host(Guest<Stamp>& guest) { guest_ = &guest; }
-  void add_gate(const GateSpec& gate);
+  void add_gate(const GateSpec& gate) { gates_.add(gate); }
 
-  /// Until nothing is left to do. `progress` is called now and then with the events so far.
+  /// Until nothing is left to do. `progress` is called now and then with the events so far;
+  /// `alone` with the share done of a guest where there are no workers.
   /// Throws std::logic_error naming who waits for what when the programs do not fit together.
-  void run(const std::function<void(std::uint64_t)>& progress = {});
+  void run(const std::function<void(std::uint64_t)>& progress = {},
+           const std::function<void(double)>& alone = {});
 
   // Results.
   Stamp finished(std::uint32_t worker) const { return workers_[worker].free; }
-  Stamp makespan() const;  ///< the latest finish of any worker
-  std::uint64_t events() const { return events_; }
+  Stamp makespan() const;  ///< the latest finish of any worker, or of the guest
+  std::uint64_t events() const { return events_ + (guest_ == nullptr ? 0 : guest_->events()); }
   std::uint64_t digest() const { return digest_; }  ///< hash over every event, in order
-  Bytes carried(std::uint32_t link) const { return links_[link].carried; }  ///< wire bytes
+  Bytes carried(std::uint32_t link) const { return transit_.links[link].carried; }  ///< wire bytes
   std::size_t memory_bytes() const;  ///< of workers, connections, slots and links
 
  private:
+  using Link = typename LinkServers<Stamp>::Link;
   struct Worker;
   struct Connection;
 
@@ -133,7 +134,6 @@ class Executor final : public Machine {
   void act(std::uint32_t id, Instant now);
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
-  using Link = typename LinkServers<Stamp>::Link;
   const Connection& first_output(const Worker& worker) const;
   void count_in_step();
   void hold(Worker& worker, Stamp start, Duration busy);
@@ -148,23 +148,15 @@ class Executor final : public Machine {
   struct CrossingPiece;
   std::vector<bool> joints() const;
   void lay_legs();
-  bool joins_at(const std::vector<bool>& joins, std::uint32_t hop, std::uint32_t end) const;
-  void mark_behind_outages(std::vector<bool>& joins) const;
   [[gnu::always_inline]] inline void send(Connection& connection, std::uint32_t slot, Stamp first,
                                           Stamp last, Bytes wire, bool alone);
   [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
                                             std::uint32_t end, Stamp& first, Stamp last,
                                             Bytes wire);
   Stamp carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
-  [[gnu::always_inline]] inline void pass(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
   [[gnu::always_inline]] inline std::uint32_t take_slot(Connection& connection);
-  Piece piece_of_slot(const Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
-                      Bytes wire) const;
-  /// What a link of a path, with its marks, carries of a slice.
-  Bytes on_link(std::uint32_t marked, Bytes wire) const {
-    return is_multimem(marked) ? multimem_(wire) : piece_of(marked, wire);
-  }
-  void pass_one(std::uint32_t link, Stamp& head, Stamp& last, Bytes wire);
+  [[gnu::noinline]] Piece piece_of_slot(const Connection& connection, std::uint32_t slot,
+                                        Stamp first, Stamp last, Bytes wire) const;
   void cross(Piece& piece);
   void finish(const Piece& piece);
   [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot, Stamp last);
@@ -183,16 +175,16 @@ class Executor final : public Machine {
   void enqueue(std::uint32_t leg, const Flight& flight);
   void arm_leg(std::uint32_t leg);
   void act_leg(std::uint32_t leg);
-  bool is_carried(std::uint32_t hop) const;
-  void wait_for_carrier();
+  bool is_watched() const { return Stamp::kCausal && observer_ != nullptr; }
   void arrived(std::uint32_t way, Instant at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
   ObservedSlice slice_of(Worker& worker, Stamp start, std::uint32_t payload);
   ObservedWait wait_of(Worker& worker, Stamp start);
   void show_departure(const Connection& connection, std::uint32_t slot, Stamp end) const;
-  void show_booking(std::uint32_t link, Stamp from, Stamp to, Bytes wire) const;
-  Duration latency(const Connection& connection) const;
+  std::span<const std::uint32_t> path(const Connection& connection) const {
+    return {hops_.data() + connection.path + 1, hops_[connection.path]};
+  }
   std::uint32_t id_of(const Worker& worker) const {
     return static_cast<std::uint32_t>(&worker - workers_.data());
   }
@@ -202,26 +194,13 @@ class Executor final : public Machine {
   std::string stuck();
   [[gnu::always_inline]] inline std::uint32_t step(
       const std::function<void(std::uint64_t)>& progress);
+  void run_events(const std::function<void(std::uint64_t)>& progress);
   void pause(const std::function<void(std::uint64_t)>& progress);
 
-  // Fast-forward; see fast_forward.cpp.
-  struct State;
-  void watch_somebody();
-  void try_jump();
-  struct Kept;
-  void save(Kept& kept, std::uint64_t print);
-  Instant floor() const;
-  std::uint64_t fingerprint() const;
-  bool repeats(const State& was) const;
-  bool repeats(const State& was, Instant floor, std::uint32_t connection) const;
-  std::uint64_t periods_ahead(const State& was) const;
-  void jump(const State& was, std::uint64_t periods);
-  void shut_gates();
   void start_guest();
   void open_gates();
+  void start(const Parties& waiters, Stamp at);
   [[gnu::noinline]] void ended(std::uint32_t worker);
-  void ended(std::uint32_t gate, Stamp at);
-  void open(std::uint32_t gate);
   [[gnu::noinline]] void act_other(std::uint32_t actor);
 
   // The hot state of a worker is one cache line, that of a connection with four slots another; what
@@ -233,6 +212,7 @@ class Executor final : public Machine {
                                              std::int64_t payload);
 
   static constexpr std::uint32_t kNearSlots = 4;
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
   /// Workers whose state no near cache holds: then it pays to ask for it ahead of time.
   static constexpr std::size_t kLarge = 32768;
 
@@ -363,14 +343,39 @@ class Executor final : public Machine {
     HugePageVector<std::int64_t> slot_payload;
     HugePageVector<Leg> legs;
     HugePageVector<Flight> flights;
-    HugePageVector<typename LinkServers<Stamp>::Link> links;
+    HugePageVector<Link> links;
     std::vector<Thread> threads;
   };
 
-  /// One to compare others with.
-  struct Kept {
-    std::unique_ptr<State> state;
-    std::uint64_t looks = 0, looks_max = 0, comparisons = 0;
+  /// Looks for states that repeat themselves, and jumps over what repeats (fast_forward.cpp).
+  class Repetition {
+   public:
+    std::uint64_t first_look = UINT64_MAX;  ///< event
+    std::uint64_t events_skipped = 0;
+
+    /// Picks an unfinished worker: the state is compared each time it starts a slice.
+    void watch_somebody(const Executor& machine);
+    bool watches(std::uint32_t worker) const { return worker == watched_; }
+    void try_jump(Executor& machine);
+
+   private:
+    /// A state to compare others with.
+    struct Kept {
+      std::unique_ptr<State> state;
+      std::uint64_t looks = 0, looks_max = 0, comparisons = 0;
+    };
+
+    static Instant floor(const Executor& machine);
+    std::uint64_t fingerprint(const Executor& machine) const;
+    static void save(Kept& kept, const Executor& machine, std::uint64_t print);
+    static bool repeats(const State& was, const Executor& machine);
+    static bool repeats(const State& was, const Executor& machine, Instant floor,
+                        std::uint32_t connection);
+    static std::uint64_t periods_ahead(const State& was, const Executor& machine);
+    void jump(const State& was, Executor& machine, std::uint64_t periods);
+
+    std::uint32_t watched_ = kNobody;  ///< worker whose slices are the moments to look
+    std::array<Kept, 2> kept_;         ///< one for twice as long each time, one for short
   };
 
   HugePageVector<Worker> workers_;
@@ -388,8 +393,7 @@ class Executor final : public Machine {
   std::uint32_t free_flight_ = kNoFlight;  ///< the one left last
   std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared
   std::vector<ConnectionKind> connection_kinds_;
-  LinkServers<Stamp> links_;
-  MultimemWire multimem_;
+  Transit<Stamp> transit_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
   std::vector<WorkerClass> worker_classes_;
@@ -406,26 +410,11 @@ class Executor final : public Machine {
   bool is_large_ = false;
   std::uint64_t events_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
-  FailingLinks<Stamp> failing_;  ///< of a lossy stamp
-  static constexpr std::uint32_t kNobody = UINT32_MAX;
-  std::uint64_t first_look_ = UINT64_MAX;  ///< event
-  std::uint32_t watched_ = kNobody;        ///< worker whose slices are the moments to look
-  std::uint64_t events_skipped_ = 0;
-  std::array<Kept, 2> kept_;  ///< one for twice as long each time, one for short
-  /// A gate, and who of those it waits for has yet to end.
-  struct Gate {
-    GateSpec spec;
-    std::size_t awaited = 0;
-    Stamp latest;
-  };
-  static constexpr std::uint32_t kNoGate = UINT32_MAX;
-  std::vector<Gate> gates_;
-  std::vector<std::uint32_t> holds_up_;  ///< by worker: the gate that waits for it
-  std::map<std::uint32_t, std::uint32_t> guests_hold_up_;
+  Repetition repetition_;
+  Gates<Stamp> gates_;
   Guest<Stamp>* guest_ = nullptr;
-  Observer* observer_ = nullptr;  ///< of an ObservedStamp: set before run()
-  // Of a CarriedStamp:
-  Carrier* carrier_ = nullptr;
+  Observer* observer_ = nullptr;
+  // Of slices that are left to a carrier:
   Carriage<Flight> carriage_;
   static constexpr std::uint32_t kNoWay = UINT32_MAX;
   std::vector<std::uint32_t> way_of_leg_, leg_of_way_;
@@ -433,8 +422,5 @@ class Executor final : public Machine {
 
 extern template class Executor<PlainStamp>;
 extern template class Executor<CausalStamp>;
-extern template class Executor<LossyStamp>;
-extern template class Executor<ObservedStamp>;
-extern template class Executor<CarriedStamp>;
 
 }  // namespace fabricast

@@ -36,41 +36,43 @@ std::uint32_t back(std::uint32_t place, std::uint32_t steps, std::uint32_t slots
 
 /// Picks an unfinished worker: the state is compared each time it starts a slice.
 template <class Stamp>
-void Executor<Stamp>::watch_somebody() {
-  if (memory_bytes() > kStateMax || !gates_.empty() || guest_ != nullptr) return;
-  if (watched_ != kNobody && !workers_[watched_].done) return;
+void Executor<Stamp>::Repetition::watch_somebody(const Executor& machine) {
+  if (machine.memory_bytes() > kStateMax || !machine.gates_.empty() || machine.guest_ != nullptr)
+    return;
+  if (watched_ != kNobody && !machine.workers_[watched_].done) return;
   watched_ = 0;
-  while (watched_ < workers_.size() && (workers_[watched_].relay || workers_[watched_].done))
+  while (watched_ < machine.workers_.size() &&
+         (machine.workers_[watched_].relay || machine.workers_[watched_].done))
     ++watched_;
-  if (watched_ == workers_.size()) watched_ = kNobody;
+  if (watched_ == machine.workers_.size()) watched_ = kNobody;
 }
 
 /// Bytes that queue in front of a joint may ask for a time that has passed.
 template <class Stamp>
-Instant Executor<Stamp>::floor() const {
-  std::int64_t least = queue_.now().ps;
-  for (const Leg& leg : legs_) {
+Instant Executor<Stamp>::Repetition::floor(const Executor& machine) {
+  std::int64_t least = machine.queue_.now().ps;
+  for (const Leg& leg : machine.legs_) {
     std::uint32_t at = leg.head;
-    for (std::uint32_t i = 0; i < leg.waiting; ++i, at = flights_[at].next)
-      least = std::min(least, flights_[at].first.ps);
+    for (std::uint32_t i = 0; i < leg.waiting; ++i, at = machine.flights_[at].next)
+      least = std::min(least, machine.flights_[at].first.ps);
   }
   return {least};
 }
 
 template <class Stamp>
-void Executor<Stamp>::try_jump() {
-  const std::uint64_t print = fingerprint();
+void Executor<Stamp>::Repetition::try_jump(Executor& machine) {
+  const std::uint64_t print = fingerprint(machine);
   for (Kept& kept : kept_) {
     // Comparisons in vain must stay cheap beside the events. Another phase of the period may look
     // like the one that is kept, one look before it: it must not use up what that needs.
     if (!kept.state || print != kept.state->fingerprint ||
-        kept.comparisons * workers_.size() > events_ - kept.state->events)
+        kept.comparisons * machine.workers_.size() > machine.events_ - kept.state->events)
       continue;
     ++kept.comparisons;
-    if (!repeats(*kept.state)) continue;
-    const std::uint64_t periods = periods_ahead(*kept.state);
+    if (!repeats(*kept.state, machine)) continue;
+    const std::uint64_t periods = periods_ahead(*kept.state, machine);
     if (periods == 0) continue;
-    jump(*kept.state, periods);
+    jump(*kept.state, machine, periods);
     kept_ = {};
     break;
   }
@@ -80,37 +82,37 @@ void Executor<Stamp>::try_jump() {
     const bool is_long = &kept == kept_.data();
     kept.looks_max = !is_long ? kShort : kept.state ? 2 * kept.looks : 1;
     if (!is_long) kept.looks = 0;
-    save(kept, print);
+    save(kept, machine, print);
   }
 }
 
 template <class Stamp>
-void Executor<Stamp>::save(Kept& kept, std::uint64_t print) {
+void Executor<Stamp>::Repetition::save(Kept& kept, const Executor& machine, std::uint64_t print) {
   if (!kept.state) kept.state = std::make_unique<State>();
   kept.comparisons = 0;
   State& state = *kept.state;
-  state.now = queue_.now();
-  state.floor = floor();
-  state.events = events_;
+  state.now = machine.queue_.now();
+  state.floor = floor(machine);
+  state.events = machine.events_;
   state.fingerprint = print;
-  state.workers = workers_;
-  state.connections = connections_;
-  state.far_slots = far_slots_;
-  state.slot_payload = slot_payload_;
-  state.legs = legs_;
-  state.flights = flights_;
-  state.links = links_.all();
-  state.threads = threads_;
+  state.workers = machine.workers_;
+  state.connections = machine.connections_;
+  state.far_slots = machine.far_slots_;
+  state.slot_payload = machine.slot_payload_;
+  state.legs = machine.legs_;
+  state.flights = machine.flights_;
+  state.links = machine.transit_.links.all();
+  state.threads = machine.threads_;
 }
 
 /// A hash of some times. Equal states have equal ones.
 template <class Stamp>
-std::uint64_t Executor<Stamp>::fingerprint() const {
-  const std::int64_t now = queue_.now().ps;
+std::uint64_t Executor<Stamp>::Repetition::fingerprint(const Executor& machine) const {
+  const std::int64_t now = machine.queue_.now().ps;
   std::uint64_t hash = 0;
-  const std::size_t stride = workers_.size() / kSampled + 1;
-  for (std::size_t i = watched_ % stride; i < workers_.size(); i += stride) {
-    const Worker& worker = workers_[i];
+  const std::size_t stride = machine.workers_.size() / kSampled + 1;
+  for (std::size_t i = watched_ % stride; i < machine.workers_.size(); i += stride) {
+    const Worker& worker = machine.workers_[i];
     const std::int64_t busy = worker.done ? -1 : std::max(worker.free.ps - now, std::int64_t{0});
     mix_digest(hash, static_cast<std::uint64_t>(busy));
     mix_digest(hash, worker.slices_left);
@@ -120,34 +122,34 @@ std::uint64_t Executor<Stamp>::fingerprint() const {
 
 /// Whether all that decides the future is as it was then, but for the time and the programs.
 template <class Stamp>
-bool Executor<Stamp>::repeats(const State& was) const {
-  const Instant now = queue_.now(), least = floor();
+bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& machine) {
+  const Instant now = machine.queue_.now(), least = floor(machine);
   const auto same = [&](Stamp a, Stamp b) {
     return ahead(a.ps, was.floor, was.now) == ahead(b.ps, least, now);
   };
   if (least - now != was.floor - was.now) return false;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    const Worker &a = was.workers[i], &b = workers_[i];
+  for (std::size_t i = 0; i < machine.workers_.size(); ++i) {
+    const Worker &a = was.workers[i], &b = machine.workers_[i];
     if (a.done != b.done) return false;
     if (b.done) continue;
     if (!same(a.free, b.free) || a.left != b.left || a.slice != b.slice || a.in != b.in ||
         a.out != b.out || a.slices_left != b.slices_left)
       return false;
   }
-  for (std::size_t i = 0; i < threads_.size(); ++i)
-    if (!same(was.threads[i].free, threads_[i].free)) return false;
-  for (std::uint32_t i = 0; i < links_.size(); ++i)
-    if (!same(was.links[i].free, links_[i].free)) return false;
-  for (std::uint32_t i = 0; i < connections_.size(); ++i)
-    if (!repeats(was, least, i)) return false;
-  for (std::size_t i = 0; i < legs_.size(); ++i) {
-    const Leg &a = was.legs[i], &b = legs_[i];
-    const Connection& connection = connections_[b.connection];
+  for (std::size_t i = 0; i < machine.threads_.size(); ++i)
+    if (!same(was.threads[i].free, machine.threads_[i].free)) return false;
+  for (std::uint32_t i = 0; i < machine.transit_.links.size(); ++i)
+    if (!same(was.links[i].free, machine.transit_.links[i].free)) return false;
+  for (std::uint32_t i = 0; i < machine.connections_.size(); ++i)
+    if (!repeats(was, machine, least, i)) return false;
+  for (std::size_t i = 0; i < machine.legs_.size(); ++i) {
+    const Leg &a = was.legs[i], &b = machine.legs_[i];
+    const Connection& connection = machine.connections_[b.connection];
     const Connection& before = was.connections[b.connection];
     if (a.waiting != b.waiting) return false;
     std::uint32_t x = a.head, y = b.head;
     for (std::uint32_t k = 0; k < b.waiting; ++k) {
-      const Flight &c = was.flights[x], &d = flights_[y];
+      const Flight &c = was.flights[x], &d = machine.flights_[y];
       x = c.next;
       y = d.next;
       if (c.first.ps - was.now.ps != d.first.ps - now.ps ||
@@ -162,8 +164,9 @@ bool Executor<Stamp>::repeats(const State& was) const {
 
 /// Slots are taken in turns: it counts how far one is from the next to be filled.
 template <class Stamp>
-bool Executor<Stamp>::repeats(const State& was, Instant least, std::uint32_t connection) const {
-  const Connection &a = was.connections[connection], &b = connections_[connection];
+bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& machine, Instant least,
+                                          std::uint32_t connection) {
+  const Connection &a = was.connections[connection], &b = machine.connections_[connection];
   const std::uint32_t slots = b.slots;
   if (a.in_flight != b.in_flight || a.full != b.full || a.sender_waits != b.sender_waits ||
       a.receiver_waits != b.receiver_waits ||
@@ -175,21 +178,23 @@ bool Executor<Stamp>::repeats(const State& was, Instant least, std::uint32_t con
   for (std::uint32_t i = 0; i < slots; ++i) {
     const std::uint32_t x = (a.next_fill + i) % slots, y = (b.next_fill + i) % slots;
     if (ahead(stamp(a, was.far_slots, x), was.floor, was.now) !=
-        ahead(stamp(b, far_slots_, y), least, queue_.now()))
+        ahead(stamp(b, machine.far_slots_, y), least, machine.queue_.now()))
       return false;
-    if (b.sized && was.slot_payload[a.payload + x] != slot_payload_[b.payload + y]) return false;
+    if (b.sized && was.slot_payload[a.payload + x] != machine.slot_payload_[b.payload + y])
+      return false;
   }
   return true;
 }
 
 /// How often what lies between that state and this one comes again.
 template <class Stamp>
-std::uint64_t Executor<Stamp>::periods_ahead(const State& was) const {
+std::uint64_t Executor<Stamp>::Repetition::periods_ahead(const State& was,
+                                                         const Executor& machine) {
   std::uint64_t periods = UINT64_MAX;
-  for (std::size_t i = 0; i < workers_.size() && periods > 0; ++i) {
-    const Worker &a = was.workers[i], &b = workers_[i];
+  for (std::size_t i = 0; i < machine.workers_.size() && periods > 0; ++i) {
+    const Worker &a = was.workers[i], &b = machine.workers_[i];
     if (b.relay || b.done) continue;
-    const Program& program = *programs_[b.program];
+    const Program& program = *machine.programs_[b.program];
     const std::uint64_t first = program.number(b.role, a.cursor);
     const std::uint64_t stride = program.number(b.role, b.cursor) - first;
     if (stride > 0) periods = std::min(periods, program.repeats(b.role, first, stride) / stride);
@@ -198,54 +203,56 @@ std::uint64_t Executor<Stamp>::periods_ahead(const State& was) const {
 }
 
 template <class Stamp>
-void Executor<Stamp>::jump(const State& was, std::uint64_t periods) {
+void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std::uint64_t periods) {
   const auto times = static_cast<std::int64_t>(periods);
-  const Duration shift = (queue_.now() - was.now) * times;
-  const std::uint64_t skipped = (events_ - was.events) * periods;
+  const Duration shift = (machine.queue_.now() - was.now) * times;
+  const std::uint64_t skipped = (machine.events_ - was.events) * periods;
   const auto move = [&](Stamp& stamp) { stamp.ps += shift.ps; };
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    Worker& worker = workers_[i];
+  for (std::size_t i = 0; i < machine.workers_.size(); ++i) {
+    Worker& worker = machine.workers_[i];
     if (worker.done) continue;
     move(worker.free);
     if (worker.relay) continue;
-    const Program& program = *programs_[worker.program];
+    const Program& program = *machine.programs_[worker.program];
     const std::uint64_t first = program.number(worker.role, was.workers[i].cursor);
     const std::uint64_t next = program.number(worker.role, worker.cursor);
     worker.cursor = program.cursor_at(worker.role, next + (next - first) * periods);
   }
-  for (Connection& connection : connections_)
+  for (Connection& connection : machine.connections_)
     for (Stamp& stamp : connection.near_slots) move(stamp);
-  for (Stamp& stamp : far_slots_) move(stamp);
-  for (Flight& flight : flights_) {
+  for (Stamp& stamp : machine.far_slots_) move(stamp);
+  for (Flight& flight : machine.flights_) {
     move(flight.first);
     move(flight.last);
   }
-  for (Thread& thread : threads_) move(thread.free);
-  for (std::uint32_t i = 0; i < links_.size(); ++i) {
-    auto& link = links_[i];
+  for (Thread& thread : machine.threads_) move(thread.free);
+  for (std::uint32_t i = 0; i < machine.transit_.links.size(); ++i) {
+    auto& link = machine.transit_.links[i];
     move(link.free);
     link.carried.count += (link.carried.count - was.links[i].carried.count) * times;
   }
-  mix_digest(digest_, periods);
-  mix_digest(digest_, static_cast<std::uint64_t>(shift.ps));
-  events_ += skipped;
-  events_skipped_ += skipped;
+  mix_digest(machine.digest_, periods);
+  mix_digest(machine.digest_, static_cast<std::uint64_t>(shift.ps));
+  machine.events_ += skipped;
+  events_skipped += skipped;
 
-  queue_.restart(queue_.now() + shift);
-  for (std::uint32_t id = 0; id < workers_.size(); ++id)
-    if (!workers_[id].done) schedule(id);
-  for (std::uint32_t id = 0; id < legs_.size(); ++id)
-    if (legs_[id].waiting > 0) arm_leg(id);
+  machine.queue_.restart(machine.queue_.now() + shift);
+  for (std::uint32_t id = 0; id < machine.workers_.size(); ++id)
+    if (!machine.workers_[id].done) machine.schedule(id);
+  for (std::uint32_t id = 0; id < machine.legs_.size(); ++id)
+    if (machine.legs_[id].waiting > 0) machine.arm_leg(id);
 }
 
-template void Executor<PlainStamp>::watch_somebody();
-template Instant Executor<PlainStamp>::floor() const;
-template void Executor<PlainStamp>::try_jump();
-template void Executor<PlainStamp>::save(Kept&, std::uint64_t);
-template std::uint64_t Executor<PlainStamp>::fingerprint() const;
-template bool Executor<PlainStamp>::repeats(const State&) const;
-template bool Executor<PlainStamp>::repeats(const State&, Instant, std::uint32_t) const;
-template std::uint64_t Executor<PlainStamp>::periods_ahead(const State&) const;
-template void Executor<PlainStamp>::jump(const State&, std::uint64_t);
+template void Executor<PlainStamp>::Repetition::watch_somebody(const Executor&);
+template Instant Executor<PlainStamp>::Repetition::floor(const Executor&);
+template void Executor<PlainStamp>::Repetition::try_jump(Executor&);
+template void Executor<PlainStamp>::Repetition::save(Kept&, const Executor&, std::uint64_t);
+template std::uint64_t Executor<PlainStamp>::Repetition::fingerprint(const Executor&) const;
+template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&);
+template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&, Instant,
+                                                        std::uint32_t);
+template std::uint64_t Executor<PlainStamp>::Repetition::periods_ahead(const State&,
+                                                                       const Executor&);
+template void Executor<PlainStamp>::Repetition::jump(const State&, Executor&, std::uint64_t);
 
 }  // namespace fabricast

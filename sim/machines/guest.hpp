@@ -14,6 +14,8 @@ namespace fabricast {
 template <class Stamp>
 class Guest {
  public:
+  using OnDone = std::function<void(std::uint32_t party, Stamp at)>;
+
   virtual ~Guest() = default;
   /// By link: does it use it?
   virtual std::vector<bool> uses() = 0;
@@ -23,25 +25,18 @@ class Guest {
   /// whether the executor uses it: then both book it when bytes arrive. `done` is told when a party
   /// ends.
   virtual void begin(std::uint32_t first_actor, const std::vector<bool>& shared,
-                     const std::function<void(std::uint32_t party, Stamp at)>& done) = 0;
+                     const OnDone& done) = 0;
   virtual void start(std::uint32_t party, Stamp at) = 0;
   virtual void act(std::uint32_t actor) = 0;
+  /// All that is left to do, where the executor has no workers. Every event goes into the digest.
+  virtual void run_alone(std::uint64_t& digest, const std::function<void(double)>& progress) = 0;
+  /// The carrier has brought a slice over a way that the guest has added.
+  virtual void arrived(std::uint32_t way, Instant at) = 0;
+  /// The latest end of any party, and all events.
+  virtual Stamp makespan() const = 0;
+  virtual std::uint64_t events() const = 0;
   /// Who waits for what in the end, "" when all is done.
   virtual std::string stuck() const = 0;
-};
-
-/// Some workers of an executor, some parties of its guest.
-struct Parties {
-  std::vector<std::uint32_t> workers, guests;
-};
-
-/// Stream order: `waiters` begin at `start`, or when all of `after` have ended and a gap has
-/// passed, whichever is later. A party waits for one gate at most, and holds up one at most.
-struct GateSpec {
-  Instant start;
-  Parties after;
-  Duration gap;
-  Parties waiters;
 };
 
 }  // namespace fabricast

@@ -1,6 +1,6 @@
 #pragma once
-// Who watches an executor: told of everything that takes time, as it happens. Only an executor of
-// ObservedStamp tells; the others do not contain the calls.
+// Who watches an executor: told of everything that takes time, as it happens. What links carry
+// a LinkObserver is told of (transit.hpp).
 
 #include <cstdint>
 
@@ -39,8 +39,6 @@ class Observer {
   virtual void departs(std::uint32_t connection, std::uint32_t slot, Instant unhindered) = 0;
   /// Its last byte is there; the receiver has yet to see it.
   virtual void arrives(std::uint32_t connection, std::uint32_t slot, Instant at) = 0;
-  /// A link carries bytes of one slice.
-  virtual void books(std::uint32_t link, Instant from, Instant to) = 0;
 };
 
 }  // namespace fabricast

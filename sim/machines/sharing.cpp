@@ -56,7 +56,7 @@ void Executor<Stamp>::settle_posts() {
   for (const Post& its : posts_) {
     Thread& thread = threads_[workers_[its.relay].role.lane];
     thread.free = thread.begin.plus(thread.total, Cause::latency);
-    if constexpr (Stamp::kObserved) {
+    if (is_watched()) {
       const Stamp from = thread.shown;
       thread.shown = from.plus(busy(its), Cause::latency);
       show_post(its, from, thread.shown);
@@ -73,7 +73,7 @@ void Executor<Stamp>::settle_pieces() {
   start_round();
   for (const Piece& piece : pieces_) {
     for (std::uint32_t hop = piece.hop; hop != piece.hop_end; ++hop) {
-      auto& link = links_[hops_[hop] & kLinkBits];
+      auto& link = transit_.links[hops_[hop] & kLinkBits];
       link.is_shared = link.round == round_;
       link.round = round_;
     }
@@ -83,7 +83,7 @@ void Executor<Stamp>::settle_pieces() {
     Piece& piece = pieces_[i];
     bool shares = piece.wide || piece.copies > 1;
     for (std::uint32_t hop = piece.hop; !shares && hop != piece.hop_end; ++hop)
-      shares = links_[hops_[hop]].is_shared;
+      shares = transit_.links[hops_[hop]].is_shared;
     if (shares) {
       crossing_.push_back({i, {}, {}});
     } else {
@@ -106,20 +106,19 @@ bool Executor<Stamp>::settle_step() {
   if (!is_under_way) return false;
   for (CrossingPiece& crossing : crossing_) cross_next_links(crossing);
   for (std::uint32_t i = 0; i < shares_.size(); ++i) {
-    auto& link = links_[shares_[i].link];
+    auto& link = transit_.links[shares_[i].link];
     if (link.count != i) continue;  // behind an earlier one
     for (std::uint32_t at = i; at != kNobody; at = shares_[at].later) {
       serve(shares_[at], link.free);
-      if constexpr (Stamp::kObserved)
-        observer_->books(shares_[at].link, {shares_[at].begin.ps}, {link.free.ps});
+      transit_.show(shares_[at].link, shares_[at].begin, link.free, {1});
     }
   }
   for (const Claim& claim : claims_) {
     CrossingPiece& crossing = crossing_[claim.who];
     const Share& share = shares_[claim.share];
-    auto& link = links_[share.link];
+    auto& link = transit_.links[share.link];
     link.carried.count += claim.wire.count * claim.times;
-    const Stamp first = links_.leaves(link, share.head, share.begin);
+    const Stamp first = transit_.links.leaves(link, share.head, share.begin);
     const Duration took = through(claim.occupied, share.total);
     const Stamp last = later(pieces_[crossing.piece].last, share.begin.plus(took, Cause::link));
     crossing.first = later(crossing.first, first.plus(link.latency, Cause::latency));
@@ -139,15 +138,15 @@ bool Executor<Stamp>::request_links(const Piece& piece) {
   if (piece.hop == piece.hop_end) return false;
   const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
   for (std::uint32_t hop = piece.hop; hop != next; ++hop) {
-    auto& link = links_[hops_[hop] & kLinkBits];
-    const Bytes wire = on_link(hops_[hop], piece.wire);
+    auto& link = transit_.links[hops_[hop] & kLinkBits];
+    const Bytes wire = transit_.on_link(hops_[hop], piece.wire);
     if (wire.count == 0) continue;
     if (link.round != round_) {
       link.round = round_;
       link.count = 0;
       link.begin = piece.first;
       link.differ = link.is_booked = false;
-      links_.occupied(link, wire);
+      transit_.links.occupied(link, wire);
     }
     link.differ = link.differ || link.recent != wire || link.begin.ps != piece.first.ps;
     link.count += times_[hop] * std::uint32_t{piece.copies};
@@ -164,19 +163,17 @@ void Executor<Stamp>::cross_next_links(CrossingPiece& crossing) {
   const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
   for (; piece.hop != next; ++piece.hop) {
     const std::uint32_t id = hops_[piece.hop] & kLinkBits;
-    const Bytes wire = on_link(hops_[piece.hop], piece.wire);
+    const Bytes wire = transit_.on_link(hops_[piece.hop], piece.wire);
     const std::int64_t times = std::int64_t{times_[piece.hop]} * piece.copies;
-    auto& link = links_[id];
+    auto& link = transit_.links[id];
     Stamp first = piece.first, last = piece.last;
-    bool is_failing = false;
-    if constexpr (Stamp::kLossy) is_failing = failing_.has(id);
-    if (is_failing) {
-      if constexpr (Stamp::kLossy) pass_one(id, first, last, wire);
+    if (transit_.is_lossy() && transit_.failing.has(id)) {
+      transit_.pass(id, first, last, wire);
     } else if (wire.count > 0 && link.differ) {
       if (!link.is_booked) link.count = kNobody;
       link.is_booked = true;
       const auto who = static_cast<std::uint32_t>(&crossing - crossing_.data());
-      add_claim(id, link.count, who, first, links_.occupied(link, wire), times, wire);
+      add_claim(id, link.count, who, first, transit_.links.occupied(link, wire), times, wire);
       continue;
     } else if (wire.count > 0) {
       if (!link.is_booked) {
@@ -184,10 +181,10 @@ void Executor<Stamp>::cross_next_links(CrossingPiece& crossing) {
         link.begin = later(link.begin, link.free);
         link.free = link.begin.plus({link.occupied.ps * link.count}, Cause::link);
         link.carried.count += wire.count * link.count;
-        if constexpr (Stamp::kObserved) show_booking(id, link.begin, link.free, wire);
+        transit_.show(id, link.begin, link.free, wire);
       }
       const std::int64_t one = link.occupied.ps;
-      first = links_.leaves(link, first, link.begin);
+      first = transit_.links.leaves(link, first, link.begin);
       last = later(last, link.begin.plus(through(one, one * link.count), Cause::link));
     }
     crossing.first = later(crossing.first, first.plus(link.latency, Cause::latency));
@@ -225,11 +222,5 @@ template void Executor<PlainStamp>::settle();
 template void Executor<PlainStamp>::settle_posts();
 template void Executor<CausalStamp>::settle();
 template void Executor<CausalStamp>::settle_posts();
-template void Executor<LossyStamp>::settle();
-template void Executor<LossyStamp>::settle_posts();
-template void Executor<ObservedStamp>::settle();
-template void Executor<ObservedStamp>::settle_posts();
-template void Executor<CarriedStamp>::settle();
-template void Executor<CarriedStamp>::settle_posts();
 
 }  // namespace fabricast

@@ -36,11 +36,23 @@ std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
   }
   way.latency += step;
   way.multimem = std::ranges::any_of(links, is_multimem);
+  std::map<std::uint32_t, std::vector<std::uint32_t>> routes;  // by mark
+  for (const std::uint32_t link : links)
+    routes[way.multimem ? 0 : link & ~(kBeside | kLinkBits)].push_back(link);
+  for (const auto& [mark, route] : routes) add_route(id, mark, route);
+  return id;
+}
+
+void FabricCarrier::add_route(std::uint32_t way, std::uint32_t mark,
+                              std::span<const std::uint32_t> links) {
+  ways_[way].routes.push_back({mark, static_cast<std::uint32_t>(way_of_pair_.size())});
   const CutWay parts = cut(links);
   std::uint32_t* number = nullptr;
   if (!parts.fabric.empty()) number = &queue_pairs_[{parts.fabric.front(), parts.fabric.back()}];
-  for (int i = 0; i < plan_.queue_pairs; ++i) lay(parts, number != nullptr ? (*number)++ : 0);
-  return id;
+  for (int i = 0; i < plan_.queue_pairs; ++i) {
+    way_of_pair_.push_back(way);
+    lay(parts, number != nullptr ? (*number)++ : 0);
+  }
 }
 
 std::vector<std::vector<std::uint32_t>> FabricCarrier::routes(
@@ -67,30 +79,44 @@ std::vector<std::vector<std::uint32_t>> FabricCarrier::routes(
 }
 
 void FabricCarrier::send(std::uint32_t id, Instant at, Bytes wire) {
-  // NCCL splits into multiples of this (src/transport/net_ib.cc, ncclIbMultiSend).
-  constexpr std::int64_t kAlign = 128;
   Way& way = ways_[id];
   if (way.multimem) wire = multimem_(wire);
   const std::uint64_t slice = way.first + way.slices.size();
+  way.slices.push_back({0, at});
+  for (const Route& route : way.routes) {
+    const Bytes piece = piece_of(route.mark, wire);
+    if (piece.count > 0 || way.routes.size() == 1) post_route(id, route, slice, at, piece);
+  }
+  if (way.slices.back().parts > 0) return;
+  // Nothing but an empty slice: its first piece tells of it.
+  post_route(id, way.routes.front(), slice, at, {});
+}
+
+/// Over one queue pair, or split over all of them.
+void FabricCarrier::post_route(std::uint32_t id, const Route& route, std::uint64_t slice,
+                               Instant at, Bytes wire) {
+  // NCCL splits into multiples of this (src/transport/net_ib.cc, ncclIbMultiSend).
+  constexpr std::int64_t kAlign = 128;
+  Way& way = ways_[id];
   const auto pairs = static_cast<std::uint32_t>(plan_.queue_pairs);
-  way.slices.push_back({1, at});
   if (!plan_.split) {
+    ++way.slices.back().parts;
     const auto turn = static_cast<std::uint32_t>(slice % pairs);
-    return post({id * pairs + turn, slice, wire}, at);
+    return post({route.first_pair + turn, slice, wire}, at);
   }
   const std::int64_t piece = ((wire.count + pairs - 1) / pairs + kAlign - 1) / kAlign * kAlign;
   std::int64_t left = wire.count;
   for (std::uint32_t i = 0; i < pairs && (i == 0 || left > 0); ++i) {
-    if (i > 0) ++way.slices.back().parts;
+    ++way.slices.back().parts;
     const Bytes part{std::min(piece, left)};
     left -= part.count;
-    post({id * pairs + i, slice, part}, at);
+    post({route.first_pair + i, slice, part}, at);
   }
 }
 
 void FabricCarrier::done(std::uint32_t queue_pair, std::uint64_t number, Instant at) {
   mix_digest(digest_, (static_cast<std::uint64_t>(at.ps) << 20) ^ queue_pair);
-  const std::uint32_t id = queue_pair / static_cast<std::uint32_t>(plan_.queue_pairs);
+  const std::uint32_t id = way_of_pair_[queue_pair];
   Way& way = ways_[id];
   Slice& slice = way.slices[number - way.first];
   slice.at = std::max(slice.at, at);

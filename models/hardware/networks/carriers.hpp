@@ -63,17 +63,27 @@ class FabricCarrier : public Carrier {
     std::uint32_t parts = 0;  ///< that have yet to arrive
     Instant at;
   };
+  /// The links of one piece of each slice: NCCL takes several NICs for one.
+  struct Route {
+    std::uint32_t mark = 0;        ///< of its links, piece_mark()
+    std::uint32_t first_pair = 0;  ///< queue pair
+  };
   struct Way {
     Duration latency;
-    bool multimem = false;    ///< inside a node; its bytes are then what the whole way carries
-    std::uint64_t first = 0;  ///< number of slices.front()
+    std::vector<Route> routes;  ///< one, unless slices are cut into pieces
+    bool multimem = false;      ///< inside a node; its bytes are then what the whole way carries
+    std::uint64_t first = 0;    ///< number of slices.front()
     std::deque<Slice> slices;
   };
 
   CutWay cut(std::span<const std::uint32_t> links) const;
+  void add_route(std::uint32_t way, std::uint32_t mark, std::span<const std::uint32_t> links);
+  void post_route(std::uint32_t way, const Route& route, std::uint64_t slice, Instant at,
+                  Bytes wire);
 
   MultimemWire multimem_;
   std::vector<Way> ways_;
+  std::vector<std::uint32_t> way_of_pair_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> queue_pairs_;  ///< by port links
   std::vector<std::pair<std::uint32_t, Instant>> arrivals_;
   std::uint64_t digest_ = 0xcbf29ce484222325u;

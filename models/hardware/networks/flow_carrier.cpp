@@ -7,6 +7,7 @@
 
 #include "models/hardware/networks/carriers.hpp"
 #include "models/hardware/networks/fabric_nets.hpp"
+#include "models/hardware/networks/refusals.hpp"
 
 namespace fabricast {
 namespace {
@@ -133,8 +134,7 @@ class FlowCarrier final : public FabricCarrier {
 std::unique_ptr<Carrier> make_flow_carrier(const Cluster& cluster, const NetworkPlan& plan) {
   const bool chooses = plan.routing == Routing::adaptive || plan.routing == Routing::spray;
   if (chooses && cluster.fabric().kind == FabricConfig::Kind::dragonfly)
-    throw Error("adaptive routing and spraying on a dragonfly are not simulated on the flow rung",
-                "use --network packet, or --routing ecmp");
+    refuse(Refused::chosen_routes_in_flows);
   return std::make_unique<FlowCarrier>(cluster, plan);
 }
 

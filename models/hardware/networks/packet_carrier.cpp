@@ -1,13 +1,12 @@
 // The packet rung as a carrier: the fabric from NIC port to NIC port in packets, under InfiniBand's
 // credits or Ethernet's pauses, marks and DCQCN. Ports are as fast as on the other rungs.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
 #include "models/hardware/networks/carriers.hpp"
 #include "models/hardware/networks/fabric_nets.hpp"
+#include "models/hardware/networks/refusals.hpp"
 #include "sim/packet/lossless.hpp"
 
 namespace fabricast {
@@ -125,11 +124,7 @@ class PacketCarrier final : public FabricCarrier {
   /// port is as fast as the share.
   void add_background(const BackgroundLoad& load) {
     const Cluster::FabricEnd from = cluster_.link_from(load.link), to = cluster_.link_to(load.link);
-    if (!from.is_switch)
-      throw Error(fmt::format("background traffic that leaves a NIC ({}) is not simulated on the "
-                              "packet rung",
-                              cluster_.link_name(load.link)),
-                  "use --network flow, or name links between switches");
+    if (!from.is_switch) refuse(Refused::background_of_nic, cluster_.link_name(load.link));
     const std::uint32_t link = index_of(load.link) - fabric_.first_link;
     const PacketLinkSpec crossed = net().link(link);
     const auto rate = static_cast<double>(crossed.rate.bytes_per_s) * load.share;

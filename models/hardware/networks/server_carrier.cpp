@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/hardware/networks/carriers.hpp"
+#include "models/hardware/networks/refusals.hpp"
 #include "sim/base/event_heap.hpp"
 #include "sim/base/random.hpp"
 #include "sim/links/link_servers.hpp"
@@ -107,11 +108,7 @@ class ServerCarrier final : public FabricCarrier {
 }  // namespace
 
 std::unique_ptr<Carrier> make_server_carrier(const Cluster& cluster, const NetworkPlan& plan) {
-  if (!plan.background.empty())
-    throw Error(
-        "background traffic is not simulated on the chunk rung: its links serve in order "
-        "of arrival and know no shares",
-        "add --network flow, or packet");
+  if (!plan.background.empty()) refuse(Refused::background_on_chunk);
   return std::make_unique<ServerCarrier>(cluster, plan);
 }
 

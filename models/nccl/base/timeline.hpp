@@ -1,5 +1,5 @@
 #pragma once
-// What everybody did when, in one collective: spans on tracks, and how busy links were. Data only;
+// What everybody did when, in one run: spans on tracks, and how busy links were. Data only;
 // models/studies/bench/timeline_json writes it down.
 
 #include <cstdint>
@@ -30,10 +30,11 @@ inline constexpr int kTimelineBins = 250;
 struct TimelineTrack {
   enum class Kind : std::uint8_t { worker, proxy };
   Kind kind{};
-  int rank = 0;
+  int rank = 0;  ///< of several communicators that of the job
   static constexpr int kWholeRank = -1;
-  int channel = 0;        ///< worker; a proxy's kWholeRank unless it is one channel's
-  std::string_view part;  ///< of its thread block: "up", "scatter", "send 0"; "" = all of it
+  int channel = 0;           ///< worker; a proxy's kWholeRank unless it is one channel's
+  std::string_view part;     ///< of its thread block: "up", "scatter", "send 0"; "" = all of it
+  std::uint32_t stream = 0;  ///< of those that run beside each other
 };
 
 struct TimelineSpan {
@@ -45,6 +46,7 @@ struct TimelineSpan {
   Bytes bytes;                       ///< payload
   std::uint32_t loop = 0, step = 0;  ///< slice: of the channel's part; step: in the loop
   std::uint32_t slice = 0;           ///< slice: of the primitive's chunk; exchange: of the message
+  std::uint32_t call = 0;            ///< slice: of those of its stream
   std::int32_t peer_rank = -1;       ///< who is waited for, who gets the post; exchange: the peer
 };
 
@@ -54,10 +56,17 @@ struct TimelineLink {
   std::vector<Duration> busy;
 };
 
+/// A call, or several in one kernel, on all its ranks.
+struct TimelineKernel {
+  std::uint32_t stream = 0, call = 0;
+  Instant start, end;
+};
+
 struct Timeline {
-  Duration launch, run;               ///< instants count from the end of the launch
-  std::vector<TimelineTrack> tracks;  ///< workers by rank, then proxies by rank
-  std::vector<TimelineSpan> spans;    ///< by track, then start; those of a track do not overlap
+  Duration launch, run;                 ///< instants count from the end of the launch
+  std::vector<TimelineKernel> kernels;  ///< of several: by stream, launches included
+  std::vector<TimelineTrack> tracks;    ///< workers by rank, then proxies by rank
+  std::vector<TimelineSpan> spans;      ///< by track, then start; those of a track do not overlap
   Duration bin;
   std::vector<TimelineLink> links;  ///< shown ones that carried anything
 };

@@ -9,6 +9,7 @@
 #include "models/nccl/custom/custom_algorithm.hpp"
 #include "models/nccl/environment/faults.hpp"
 #include "models/nccl/sendrecv/p2p_plan.hpp"
+#include "models/nccl/sendrecv/p2p_traffic.hpp"
 #include "models/nccl/split/partition.hpp"
 
 namespace fabricast {
@@ -34,6 +35,8 @@ struct CollectiveRun {
   HeadRules heads;           ///< NVLS, CollNet
   TransportRules transport;  ///< as the environment has it
   P2pPlan p2p;               ///< sends and receives, which have no algorithm and no graph
+  /// All-to-all-v: who sends how much to whom, in place of what the collective says; outlives it.
+  const P2pTraffic* traffic = nullptr;
   /// Runs instead of NCCL's own; then of `p2p` the NICs are heeded.
   const CustomAlgorithm* custom = nullptr;
   int gpus_per_process = 1;  ///< launches of one process serialise

@@ -228,7 +228,6 @@ TransportRules transport_rules(const Communicator& communicator) {
 
 DecidedCall decide_call(const Communicator& communicator, const Call& call) {
   assert(call.count > 0 && call.root < communicator.ranks);
-  assert(is_tuned(call.collective) || call.calls == 1);
   if (!is_tuned(call.collective)) return decide_p2p_call(communicator, call);
   const Bytes size =
       message_size(call.collective, call.count, call.element_bytes, communicator.ranks);

@@ -28,7 +28,12 @@ class Communicators {
 
   /// Throws Error when NCCL refuses the call.
   DecidedCall decide(const Members& members, const Call& call) {
-    DecidedCall out = decide_call(like(members), call);
+    return decide(members, [&](const Communicator& like) { return decide_call(like, call); });
+  }
+  /// The same for who decides in another way.
+  template <class Decide>
+  DecidedCall decide(const Members& members, const Decide& decide_as) {
+    DecidedCall out = decide_as(like(members));
     const Members& made = out.run.members;  // whose hosts may be several nodes to NCCL
     out.run.members = members.split(made.node_count() / static_cast<int>(made.nodes().size()));
     return out;

@@ -33,6 +33,7 @@ DecidedCall custom_call(const Communicator& communicator, const Call& call,
   run.count = call.count;
   run.element_bytes = call.element_bytes;
   run.root = call.root;
+  run.calls = call.calls;
   run.channels = run.communicator_channels = algorithm.channels();
   run.members = communicator.members;
   run.buffers = communicator.settings.buffers;

@@ -56,6 +56,7 @@ DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call) 
   run.count = call.count;
   run.element_bytes = call.element_bytes;
   run.root = call.root;
+  run.calls = call.calls;
   run.members = communicator.members;
   run.threads = kThreads;
   run.buffers = communicator.settings.buffers;

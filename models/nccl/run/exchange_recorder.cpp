@@ -1,5 +1,6 @@
 #include "models/nccl/run/exchange_recorder.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace fabricast {
@@ -11,18 +12,18 @@ constexpr std::string_view kPartNames[] = {
 
 }  // namespace
 
-ExchangeRecorder::ExchangeRecorder(const P2pSchedule& schedule, int ranks,
-                                   const TimelineFilter& filter, Duration run)
-    : schedule_(schedule),
+ExchangeRecorder::ExchangeRecorder(const JoinedExchange& exchange,
+                                   const std::vector<CallLabel>& labels, const JobRanks& ranks,
+                                   TimelineDraft& draft)
+    : exchange_(exchange),
+      labels_(labels),
       ranks_(ranks),
-      channels_(schedule.channels()),
-      draft_(filter, run),
-      lanes_(schedule.blocks()),
-      proxy_tracks_(schedule.threads(), kHidden) {
+      draft_(draft),
+      lanes_(exchange.blocks()) {
   ExchangeBatch batch;
-  for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+  for (std::uint32_t block = 0; block < exchange.blocks(); ++block) {
     Lanes used{};
-    for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
+    for (std::uint32_t cursor = 0; exchange.next(block, cursor, batch);) {
       for (std::size_t i = 0; i < batch.sends.size(); ++i) used[kSend + i] = 1;
       for (std::size_t i = 0; i < batch.receives.size(); ++i) used[kReceive + i] = 1;
       if (!batch.copies.empty()) used[kCopy] = 1;
@@ -32,14 +33,41 @@ ExchangeRecorder::ExchangeRecorder(const P2pSchedule& schedule, int ranks,
   }
 }
 
+ExchangeRecorder::Owner ExchangeRecorder::owner_of_block(std::uint32_t block) const {
+  const std::uint32_t number = exchange_.part_of(block);
+  const JoinedExchange::Part& part = exchange_.parts()[number];
+  const auto place = static_cast<int>(part.schedule->copies().place(block - part.first_block));
+  const int channels = part.schedule->channels();
+  const CallLabel& label = labels_[number];
+  return {ranks_[label.stream][static_cast<std::size_t>(place / channels)], place % channels,
+          label};
+}
+
+/// Threads of a part: one a rank, then those that help, one a block.
+ExchangeRecorder::Owner ExchangeRecorder::owner_of_thread(std::uint32_t thread) const {
+  const auto& parts = exchange_.parts();
+  const auto at = std::ranges::find_if(parts, [&](const JoinedExchange::Part& part) {
+    return thread - part.first_thread < part.schedule->threads();
+  });
+  const CallLabel& label = labels_[static_cast<std::size_t>(at - parts.begin())];
+  const std::vector<int>& ranks = ranks_[label.stream];
+  const auto place =
+      static_cast<int>(at->schedule->copies().thread_place(thread - at->first_thread));
+  const int helper = place - static_cast<int>(ranks.size()), channels = at->schedule->channels();
+  const int rank = helper < 0 ? place : helper / channels;
+  return {ranks[static_cast<std::size_t>(rank)],
+          helper < 0 ? TimelineTrack::kWholeRank : helper % channels, label};
+}
+
 void ExchangeRecorder::add_tracks(std::uint32_t block, const Lanes& used) {
   Lanes& tracks = lanes_[block];
   tracks.fill(kHidden);
-  const int rank = rank_of(block), channel = channel_of(block);
-  if (!draft_.filter().shows(rank)) return;
+  const Owner owner = owner_of_block(block);
+  if (!draft_.filter().shows(owner.rank)) return;
   for (std::size_t part = 0; part < kParts; ++part) {
     if (used[part] == 0) continue;
-    tracks[part] = draft_.add_track({TimelineTrack::Kind::worker, rank, channel, kPartNames[part]});
+    tracks[part] = draft_.track({TimelineTrack::Kind::worker, owner.rank, owner.channel,
+                                 kPartNames[part], owner.label.stream});
   }
 }
 
@@ -50,7 +78,7 @@ void ExchangeRecorder::show_links(std::uint32_t block, const ExchangeBatch& batc
     const bool shown =
         draft_.filter().shows(rank_of(block)) || draft_.filter().shows(rank_of(lane.peer));
     if (!shown) continue;
-    schedule_.way(block, lane, way);
+    exchange_.way(block, lane, way);
     for (const std::uint32_t link : way.near) draft_.show_link(link & kLinkBits);
     for (const std::uint32_t link : way.far) draft_.show_link(link & kLinkBits);
   }
@@ -63,7 +91,8 @@ void ExchangeRecorder::opens(std::uint32_t number, std::uint32_t block, std::uin
   if (message.ends == 2) message = {};  // it was another's
   ++message.ends;
   End& end = sending ? message.sender : message.receiver;
-  end = {lanes_[block][(sending ? kSend : kReceive) + lane], 0, rank_of(peer), at};
+  end = {lanes_[block][(sending ? kSend : kReceive) + lane], 0, owner_of_block(block).label.call,
+         rank_of(peer), at};
 }
 
 void ExchangeRecorder::handles(std::uint32_t number, bool sending, Instant start, Instant end,
@@ -86,6 +115,7 @@ void ExchangeRecorder::handles(std::uint32_t number, bool sending, Instant start
     span.name = sending ? "send" : "recv";
     span.bytes = payload;
     span.slice = lane.chunk;
+    span.call = lane.call;
     draft_.add(span);
   }
   ++lane.chunk;
@@ -103,22 +133,18 @@ void ExchangeRecorder::copies(std::uint32_t block, std::uint32_t, Instant start,
   span.end = end;
   span.name = "copy";
   span.bytes = bytes;
+  span.call = owner_of_block(block).label.call;
   draft_.add(span);
 }
 
-/// Threads: one a rank, then those that help, one a block.
 std::uint32_t ExchangeRecorder::proxy_track(std::uint32_t thread) {
+  if (thread >= proxy_tracks_.size()) proxy_tracks_.resize(std::size_t{thread} + 1, kHidden);
   std::uint32_t& track = proxy_tracks_[thread];
   if (track != kHidden) return track;
-  const int place = static_cast<int>(schedule_.copies().thread_place(thread));
-  const int helper = place - ranks_;
-  const int rank = helper < 0 ? place : helper / channels_;
-  if (draft_.filter().shows(rank)) {
-    track = draft_.add_track({TimelineTrack::Kind::proxy,
-                              rank,
-                              helper < 0 ? TimelineTrack::kWholeRank : helper % channels_,
-                              {}});
-  }
+  const Owner owner = owner_of_thread(thread);
+  if (draft_.filter().shows(owner.rank))
+    track = draft_.track(
+        {TimelineTrack::Kind::proxy, owner.rank, owner.channel, {}, owner.label.stream});
   return track;
 }
 

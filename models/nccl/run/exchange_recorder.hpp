@@ -5,19 +5,16 @@
 #include <vector>
 
 #include "models/nccl/run/timeline_draft.hpp"
-#include "models/nccl/schedules/p2p_schedule.hpp"
+#include "models/nccl/schedules/joined_exchange.hpp"
 #include "sim/machines/exchange_observer.hpp"
 
 namespace fabricast {
 
 class ExchangeRecorder final : public ExchangeObserver {
  public:
-  /// `run`: how long it is going to take. The schedule outlives the recorder.
-  ExchangeRecorder(const P2pSchedule& schedule, int ranks, const TimelineFilter& filter,
-                   Duration run);
-
-  /// After the run.
-  Timeline take() { return draft_.take(); }
+  /// `labels`: by part of the exchange. All arguments outlive the recorder.
+  ExchangeRecorder(const JoinedExchange& exchange, const std::vector<CallLabel>& labels,
+                   const JobRanks& ranks, TimelineDraft& draft);
 
   void opens(std::uint32_t message, std::uint32_t block, std::uint32_t peer, bool sending,
              std::uint32_t lane, Instant at) override;
@@ -29,7 +26,6 @@ class ExchangeRecorder final : public ExchangeObserver {
              Bytes payload) override;
   void departs(std::uint32_t message, Instant unhindered) override;
   void arrives(std::uint32_t message, Instant at) override;
-  void books(std::uint32_t link, Instant from, Instant to) override { draft_.book(link, from, to); }
 
  private:
   static constexpr std::uint32_t kHidden = UINT32_MAX;
@@ -40,6 +36,7 @@ class ExchangeRecorder final : public ExchangeObserver {
   struct End {
     std::uint32_t track = kHidden;
     std::uint32_t chunk = 0;
+    std::uint32_t call = 0;
     std::int32_t peer_rank = -1;
     Instant free;
   };
@@ -57,17 +54,20 @@ class ExchangeRecorder final : public ExchangeObserver {
 
   void add_tracks(std::uint32_t block, const Lanes& used);
   void show_links(std::uint32_t block, const ExchangeBatch& batch);
-  int rank_of(std::uint32_t block) const {
-    return static_cast<int>(schedule_.copies().place(block)) / channels_;
-  }
-  int channel_of(std::uint32_t block) const {
-    return static_cast<int>(schedule_.copies().place(block)) % channels_;
-  }
+  /// Whose block or thread it is; of a thread that serves a rank the channel is kWholeRank.
+  struct Owner {
+    int rank = 0, channel = 0;
+    CallLabel label;
+  };
+  Owner owner_of_block(std::uint32_t block) const;
+  Owner owner_of_thread(std::uint32_t thread) const;
+  int rank_of(std::uint32_t block) const { return owner_of_block(block).rank; }
   std::uint32_t proxy_track(std::uint32_t thread);
 
-  const P2pSchedule& schedule_;
-  int ranks_, channels_;
-  TimelineDraft draft_;
+  const JoinedExchange& exchange_;
+  const std::vector<CallLabel>& labels_;
+  const JobRanks& ranks_;
+  TimelineDraft& draft_;
   std::vector<Lanes> lanes_;  ///< by block
   std::vector<std::uint32_t> proxy_tracks_;
   std::vector<Message> messages_;

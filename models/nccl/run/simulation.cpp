@@ -5,31 +5,16 @@
 #include <algorithm>
 #include <cassert>
 #include <memory>
-#include <string>
-#include <utility>
 
 #include "models/hardware/networks/carriers.hpp"
-#include "models/nccl/programs/custom_program.hpp"
-#include "models/nccl/run/call_group.hpp"
-#include "models/nccl/run/link_loads.hpp"
-#include "models/nccl/run/p2p_simulation.hpp"
-#include "models/nccl/run/progress_share.hpp"
-#include "models/nccl/run/timeline_recorder.hpp"
-#include "models/nccl/schedules/assembly.hpp"
+#include "models/hardware/networks/refusals.hpp"
+#include "models/nccl/run/stream_machine.hpp"
 #include "models/nccl/tuner/tuner.hpp"
-#include "sim/base/digest.hpp"
 #include "sim/base/error.hpp"
-#include "sim/machines/executor.hpp"
 
 namespace fabricast {
 
 namespace {
-
-void add_outages(auto& executor, const Cluster& cluster, const Faults& faults) {
-  for (const auto& [link, outage] : faults.outages)
-    executor.set_outage(index_of(link), cluster.link(link).rate, outage);
-  executor.set_retry(faults.retry);
-}
 
 void check_events(std::uint64_t events, std::uint64_t most) {
   if (events <= most) return;
@@ -39,105 +24,196 @@ void check_events(std::uint64_t events, std::uint64_t most) {
               "smaller --sizes or fewer --nodes, or --network chunk");
 }
 
-template <class Stamp>
-SimulationResult execute(const Cluster& cluster, const SoftwareCosts& software,
-                         const CollectiveRun& run, const Fold& fold,
-                         const SimulationOptions& options, Partition partition,
-                         Carrier* carrier = nullptr) {
-  SimulationResult result;
-  result.partition = std::move(partition);
-  const bool may_fold = forbids_folding(options).empty();
-  const bool folds = may_fold && fold.copies_in_all() > 1;
-  const auto copies = static_cast<std::uint64_t>(folds ? fold.copies_in_all() : 1);
-  result.nodes_simulated = folds ? fold.nodes_simulated() : fold.nodes * fold.copies;
-  result.rails_folded = folds ? fold.rails.copies : 1;
-  result.why_not_folded = why_not_folded(fold, options);
-  Executor<Stamp> executor;
-  if (!folds) add_links(executor, cluster);
-  Assembly assembly(executor, cluster, software, run, result.partition, fold, !may_fold);
-  add_schedule(assembly);
-  check_events(assembly.full_events(assembly.events()), options.events_max);
-  if constexpr (Stamp::kLossy) add_outages(executor, cluster, run.faults);
-  if constexpr (Stamp::kCarried) executor.hand_over(*carrier);
-  if constexpr (Stamp::kRepeats) {
-    if (options.fast_forward && options.timeline == nullptr)
-      executor.set_fast_forward(options.first_look);
-  }
-  executor.run(progress_share(options.progress, assembly.events()));
-  if constexpr (Stamp::kLossy) result.losses = executor.losses();
-
-  const Stamp end = executor.makespan();
-  result.time = {result.losses.gave_up ? result.losses.given_up.ps : end.ps};
-  for (int i = 0; options.explain && !result.losses.gave_up && i < kCauses; ++i)
-    result.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
-  const int period = folds ? fold.nodes * assembly.gpus() : assembly.ranks();
-  for (int rank = 0; rank < assembly.ranks(); ++rank) {
-    Duration finish;
-    if (rank >= period) {
-      finish = result.rank_finish[static_cast<std::size_t>(rank - period)];
-    } else {
-      for (const std::uint32_t worker : assembly.workers(rank))
-        finish = std::max(finish, Duration{executor.finished(worker).ps});
-    }
-    result.rank_finish.push_back(std::min(finish, result.time));
-  }
-  if (folds) {
-    std::map<std::uint32_t, Bytes> carried;
-    for (const auto& [link, id] : assembly.folded_links()) carried[link] = executor.carried(id);
-    result.links = link_loads(cluster, result.time, carried, fold.copies_in_all());
-    for (LinkLoad& load : result.links) load.copies = fold.copies_of(cluster, load.link);
-  } else {
-    result.links = link_loads(cluster, result.time, [&](std::uint32_t link) {
-      return executor.carried(link) + (carrier != nullptr ? carrier->carried(link) : Bytes{});
-    });
-  }
-  result.events = assembly.full_events(executor.events());
-  result.merged = assembly.has_merged();
-  result.channels_simulated = assembly.lanes_standing_for_others();
-  result.events_skipped = result.events - (executor.events() - executor.events_skipped());
-  result.slices = assembly.slices() * copies;
-  result.digest = executor.digest();
-  if (carrier != nullptr) add_carrier(result, *carrier);
-  return result;
-}
-
-void check_carried(const CollectiveRun& run, const SimulationOptions& options) {
+void check_carried(const CollectiveRun& run) {
   const bool sharp = run.has_algorithm() && (run.algorithm == Algorithm::collnet_direct ||
                                              run.algorithm == Algorithm::collnet_chain);
-  const char* what = sharp                         ? "SHARP"
-                     : !run.faults.outages.empty() ? "a link that goes down"
-                     : options.timeline != nullptr ? "a trace"
-                     : run.calls > 1               ? "a group of calls"
-                     : !run.transport.network.fused.empty()
-                         ? "a message split over NICs that NCCL takes for one"
-                         : nullptr;
-  if (what == nullptr) return;
-  throw Error(std::string(what) + " is simulated on the chunk rung with static routes only",
-              "--routing static, and no --network");
+  if (sharp) refuse(Refused::sharp_off_chunk);
+  if (!run.faults.outages.empty()) refuse(Refused::outage_off_chunk);
+}
+
+void check(const CollectiveRun& run, const SimulationOptions& options) {
+  assert(run.custom || !is_tuned(run.collective) ||
+         exists(run.algorithm, run.collective, run.version));
+  assert(run.count > 0);
+  if (options.network.carries()) check_carried(run);
+}
+
+template <class Stamp>
+void run_machine(StreamMachine<Stamp>& machine, const SimulationOptions& options) {
+  check_events(machine.full_events(), options.events_max);
+  if (options.fast_forward && options.timeline == nullptr) machine.fast_forward(options.first_look);
+  machine.run(options.progress);
+}
+
+template <class Stamp>
+std::array<Duration, kCauses> causes_of(const Stamp& end) {
+  std::array<Duration, kCauses> out{};
+  for (int i = 0; i < kCauses; ++i)
+    out[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
+  return out;
+}
+
+/// Of one call, launch left out.
+template <class Stamp>
+struct OneCall {
+  using Result = SimulationResult;
+  static constexpr Launching kLaunching = Launching::left_out;
+
+  static Result run(const typename StreamMachine<Stamp>::Setting& setting,
+                    const SimulationOptions& options) {
+    StreamMachine<Stamp> machine(setting);
+    run_machine(machine, options);
+    Result out;
+    const Stamp end = machine.makespan();
+    const Losses& losses = machine.losses();
+    out.time = {losses.gave_up ? losses.given_up.ps : end.ps};
+    static_cast<RunFacts&>(out) = machine.facts(out.time);
+    if (options.explain && !losses.gave_up) out.causes = causes_of(end);
+    for (const Instant finish : machine.rank_finish(0))
+      out.rank_finish.push_back(std::min(finish - Instant{}, out.time));
+    return out;
+  }
+};
+
+/// Of streams.
+template <class Stamp>
+struct AllCalls {
+  using Result = StreamsResult;
+  static constexpr Launching kLaunching = Launching::as_gates;
+
+  static Result run(const typename StreamMachine<Stamp>::Setting& setting,
+                    const SimulationOptions& options) {
+    StreamMachine<Stamp> machine(setting);
+    run_machine(machine, options);
+    Result out;
+    const Losses& losses = machine.losses();
+    const Instant last = losses.gave_up ? losses.given_up : kNever;
+    for (std::size_t i = 0; i < setting.streams.size(); ++i) {
+      out.streams.push_back(stream(machine, setting, i, last, options.explain));
+      const Duration until = setting.streams[i].start - Instant{} + out.streams.back().time;
+      out.time = std::max(out.time, until);
+    }
+    static_cast<RunFacts&>(out) = machine.facts(out.time);
+    return out;
+  }
+
+ private:
+  static StreamResult stream(const StreamMachine<Stamp>& machine,
+                             const typename StreamMachine<Stamp>::Setting& setting,
+                             std::size_t number, Instant last, bool explain) {
+    const Stream& stream = setting.streams[number];
+    StreamResult out;
+    Instant end = stream.start;
+    Duration serialised;  // launches of one process
+    const std::size_t calls = stream.runs.size() * static_cast<std::size_t>(stream.rounds);
+    for (std::size_t i = 0; i < calls; ++i) {
+      const CollectiveRun& run = stream.runs[i % stream.runs.size()];
+      serialised += setting.software.launch_per_gpu * run.gpus_per_process;
+      if (machine.kernels(number) == 0) {
+        end =
+            end + setting.software.launch(run.protocol, setting.cluster.node().cpus().front().part);
+      } else {
+        end = std::min(Instant{machine.end_of(number, i).ps}, last);
+      }
+      end = std::max(end, stream.start + serialised);
+      out.ended.push_back(end);
+    }
+    out.time = end - stream.start;
+    for (const Instant finish : machine.rank_finish(number))
+      out.rank_finish.push_back(std::min(finish, end));
+    if (!explain || machine.kernels(number) == 0 || end == last) return out;
+    out.causes = causes_of(machine.end_of(number, calls - 1));
+    Duration explained;
+    for (const Duration part : out.causes) explained += part;
+    out.launch = std::max(out.time - explained, Duration{});
+    return out;
+  }
+};
+
+bool loses(std::span<const Stream> streams) {
+  return std::ranges::any_of(streams, [](const Stream& stream) {
+    return std::ranges::any_of(
+        stream.runs, [](const CollectiveRun& run) { return !run.faults.outages.empty(); });
+  });
+}
+
+/// The run, in the kind of time that it needs.
+template <template <class> class What>
+auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<const Stream> streams,
+            const JobPlan& plan, const SimulationOptions& options) {
+  const auto setting = [&]<class Stamp>(Carrier* carrier) {
+    return typename StreamMachine<Stamp>::Setting{cluster,
+                                                  software,
+                                                  streams,
+                                                  plan,
+                                                  What<Stamp>::kLaunching,
+                                                  !forbids_folding(options).empty(),
+                                                  carrier};
+  };
+  if (!options.network.carries() && !options.explain && !loses(streams))
+    return What<PlainStamp>::run(setting.template operator()<PlainStamp>(nullptr), options);
+  std::unique_ptr<Carrier> carrier;
+  if (options.network.carries()) carrier = make_carrier(cluster, options.network);
+  return What<CausalStamp>::run(setting.template operator()<CausalStamp>(carrier.get()), options);
 }
 
 /// The same run again, watched.
-Timeline watch(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-               const Fold& fold, const TimelineFilter& shown, const SimulationResult& seen) {
-  Executor<ObservedStamp> executor;
-  const int ranks = members_of(run, cluster.nodes()).ranks();
-  TimelineRecorder recorder(executor, shown, ranks, seen.time);
-  add_links(recorder, cluster);
-  Assembly assembly(recorder, cluster, software, run, seen.partition, fold, true);
-  add_schedule(assembly);
-  std::vector<int> channels;
-  for (const ChannelPart& part : seen.partition.parts) channels.push_back(part.channel);
-  for (int rank = 0; rank < assembly.ranks(); ++rank)
-    recorder.show(rank, assembly.workers(rank), channels);
-  executor.watch(recorder);
-  add_outages(executor, cluster, run.faults);
-  executor.run();
-  assert(executor.digest() == seen.digest);
-  Timeline timeline = recorder.take();
+Timeline watch(const Cluster& cluster, const SoftwareCosts& software,
+               std::span<const Stream> streams, const JobPlan& plan,
+               const SimulationOptions& options, Launching launching, const RunFacts& seen,
+               Duration time) {
+  TimelineWatch watch(plan, options.shown, time);
+  std::unique_ptr<Carrier> carrier;
+  if (options.network.carries()) carrier = make_carrier(cluster, options.network);
+  StreamMachine<CausalStamp> machine(
+      {cluster, software, streams, plan, launching, true, carrier.get(), &watch});
+  machine.run({});
+  if (machine.facts(time).digest != seen.digest)
+    throw std::logic_error("the run that is watched is not the one that was timed");
+  Timeline timeline = watch.draft.take();
   // Schedules may have links of their own, which stand for what trees in the network share.
   std::erase_if(timeline.links,
                 [&](const TimelineLink& link) { return index_of(link.link) >= cluster.links(); });
   return timeline;
+}
+
+void list_kernels(std::span<const Stream> streams, const StreamsResult& result,
+                  Timeline& timeline) {
+  for (std::uint32_t i = 0; i < streams.size(); ++i) {
+    Instant start = streams[i].start;
+    for (std::uint32_t call = 0; call < result.streams[i].ended.size(); ++call) {
+      timeline.kernels.push_back({i, call, start, result.streams[i].ended[call]});
+      start = timeline.kernels.back().end;
+    }
+  }
+}
+
+SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
+                          const Stream& stream, const JobPlan& plan,
+                          const SimulationOptions& options) {
+  const CollectiveRun& run = stream.runs.front();
+  check(run, options);
+  const Members& members = plan.streams.front().members;
+  SimulationResult result;
+  if (members.ranks() == 1) {
+    result.rank_finish.resize(1);
+    result.nodes_simulated = 1;
+  } else {
+    result = run_as<OneCall>(cluster, software, {&stream, 1}, plan, options);
+    if (run.has_algorithm()) result.partition = partition_of(run, members);
+    const std::string_view forbids = forbids_folding(options);
+    result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
+  }
+  if (options.timeline != nullptr && members.ranks() > 1 && !result.losses.gave_up)
+    *options.timeline = watch(cluster, software, {&stream, 1}, plan, options, Launching::left_out,
+                              result, result.time);
+  const Duration makespan = result.time;
+  const Duration serialised = software.launch_per_gpu * run.gpus_per_process;
+  const Duration launch = software.launch(run.protocol, cluster.node().cpus().front().part);
+  result.time = std::max(makespan + launch, serialised);
+  result.launch = result.time - makespan;
+  if (options.timeline != nullptr) options.timeline->launch = result.launch;
+  return result;
 }
 
 }  // namespace
@@ -154,57 +230,32 @@ std::string why_not_folded(const Fold& fold, const SimulationOptions& options) {
   return forbids.empty() ? fold.why_not : std::string(forbids);
 }
 
-void add_carrier(SimulationResult& result, const Carrier& carrier) {
-  result.events += carrier.events();
-  mix_digest(result.digest, carrier.digest());
-}
-
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
-  return simulate(cluster, software, run, find_fold(cluster, run), options);
+  const Stream stream{{run}, {}};
+  return simulate(cluster, software, stream, plan_job(cluster, {&stream, 1}), options);
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const Fold& fold,
                           const SimulationOptions& options) {
-  assert(run.custom || !is_tuned(run.collective) ||
-         exists(run.algorithm, run.collective, run.version));
-  assert(run.count > 0);
-  assert(run.calls == 1 ||
-         (run.has_algorithm() && run.faults.outages.empty() && options.timeline == nullptr));
-  const Members members = members_of(run, cluster.nodes());
-  const int ranks = members.ranks();
-  SimulationResult result;
-  if (ranks == 1) {
-    result.rank_finish.resize(1);
-    result.nodes_simulated = 1;
-  } else if (options.network.carries()) {
-    check_carried(run, options);
-    const std::unique_ptr<Carrier> carrier = make_carrier(cluster, options.network);
-    result = run.has_algorithm() ? execute<CarriedStamp>(cluster, software, run, fold, options,
-                                                         partition_of(run, members), carrier.get())
-                                 : exchange(cluster, software, run, fold, options, carrier.get());
-  } else if (!run.has_algorithm()) {
-    result = exchange(cluster, software, run, fold, options);
-  } else if (run.calls > 1) {
-    result = simulate_group(cluster, software, run, partition_of(run, members), options.explain,
-                            options.progress);
-  } else if (!run.faults.outages.empty()) {
-    result = execute<LossyStamp>(cluster, software, run, fold, options, partition_of(run, members));
-  } else if (options.explain) {
-    result =
-        execute<CausalStamp>(cluster, software, run, fold, options, partition_of(run, members));
-  } else {
-    result = execute<PlainStamp>(cluster, software, run, fold, options, partition_of(run, members));
+  const Stream stream{{run}, {}};
+  return simulate(cluster, software, stream, plan_job(cluster, stream, fold), options);
+}
+
+StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
+                       std::span<const Stream> streams, const SimulationOptions& options) {
+  for (const Stream& stream : streams)
+    for (const CollectiveRun& run : stream.runs) check(run, options);
+  const JobPlan plan = plan_job(cluster, streams);
+  StreamsResult result = run_as<AllCalls>(cluster, software, streams, plan, options);
+  const std::string_view forbids = forbids_folding(options);
+  result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
+  if (options.timeline != nullptr && !result.losses.gave_up) {
+    *options.timeline =
+        watch(cluster, software, streams, plan, options, Launching::as_gates, result, result.time);
+    list_kernels(streams, result, *options.timeline);
   }
-  if (options.timeline != nullptr && run.has_algorithm() && ranks > 1 && !result.losses.gave_up)
-    *options.timeline = watch(cluster, software, run, fold, options.shown, result);
-  const Duration makespan = result.time;
-  const Duration serialised = software.launch_per_gpu * run.gpus_per_process;
-  const Duration launch = software.launch(run.protocol, cluster.node().cpus().front().part);
-  result.time = std::max(makespan + launch, serialised);
-  result.launch = result.time - makespan;
-  if (options.timeline != nullptr) options.timeline->launch = result.launch;
   return result;
 }
 

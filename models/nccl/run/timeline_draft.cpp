@@ -16,9 +16,12 @@ TimelineDraft::TimelineDraft(const TimelineFilter& filter, Duration run) : filte
   timeline_.bin = {run.ps / kTimelineBins + 1};
 }
 
-std::uint32_t TimelineDraft::add_track(const TimelineTrack& track) {
-  timeline_.tracks.push_back(track);
-  return static_cast<std::uint32_t>(timeline_.tracks.size() - 1);
+std::uint32_t TimelineDraft::track(const TimelineTrack& track, int number) {
+  const Key key{track.kind, track.stream, track.rank, track.channel, track.part, number};
+  const auto next = static_cast<std::uint32_t>(timeline_.tracks.size());
+  const auto [at, is_new] = tracks_.try_emplace(key, next);
+  if (is_new) timeline_.tracks.push_back(track);
+  return at->second;
 }
 
 void TimelineDraft::add(const TimelineSpan& span) {
@@ -51,7 +54,7 @@ void TimelineDraft::show_link(std::uint32_t link) {
   busy_[link].resize(static_cast<std::size_t>(kTimelineBins));
 }
 
-void TimelineDraft::book(std::uint32_t link, Instant from, Instant to) {
+void TimelineDraft::books(std::uint32_t link, Instant from, Instant to) {
   if (link >= busy_.size() || busy_[link].empty()) return;
   const std::int64_t width = timeline_.bin.ps;
   // What is sent last may be on its way when the last worker is done: that is cut off.
@@ -68,7 +71,7 @@ Timeline TimelineDraft::take() {
   std::iota(order.begin(), order.end(), 0u);
   const auto sorted_by = [&](std::uint32_t i) {
     const TimelineTrack& track = timeline_.tracks[i];
-    return std::tuple(track.kind, track.rank, i);
+    return std::tuple(track.kind, track.rank, track.stream, track.channel, i);
   };
   std::ranges::sort(order, {}, sorted_by);
   std::vector<TimelineTrack> tracks;

@@ -1,5 +1,9 @@
 #include "models/nccl/run/timeline_recorder.hpp"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 namespace fabricast {
 
 namespace {
@@ -11,10 +15,6 @@ std::string_view plain_name(bool receives, bool sends) {
 }
 
 }  // namespace
-
-TimelineRecorder::TimelineRecorder(Machine& machine, const TimelineFilter& filter, int ranks,
-                                   Duration run)
-    : machine_(machine), draft_(filter, run), ranks_(static_cast<std::uint32_t>(ranks)) {}
 
 std::uint32_t TimelineRecorder::add_worker_class(const WorkerClass& worker_class) {
   return machine_.add_worker_class(worker_class);
@@ -46,15 +46,24 @@ void TimelineRecorder::connect(const ConnectionSpec& spec) {
   machine_.connect(spec);
 }
 
+void TimelineRecorder::show_threads(std::uint32_t first, const std::vector<int>& ranks) {
+  owners_.resize(std::max(owners_.size(), first + ranks.size()), kNoRank);
+  std::ranges::copy(ranks, owners_.begin() + first);
+}
+
 void TimelineRecorder::show(int rank, const std::vector<std::uint32_t>& workers,
-                            const std::vector<int>& channels) {
+                            const std::vector<int>& channels, const CallLabel& label) {
+  std::map<std::pair<int, std::string_view>, int> alike;
   for (const std::uint32_t id : workers) {
     Actor& actor = actors_[id];
     actor.rank = rank;
     actor.channel = channels[actor.role.lane];
+    actor.label = label;
     if (!draft_.filter().shows(rank)) continue;
-    actor.track = draft_.add_track(
-        {TimelineTrack::Kind::worker, rank, actor.channel, actor.program->part(actor.role)});
+    const std::string_view part = actor.program->part(actor.role);
+    actor.track =
+        draft_.track({TimelineTrack::Kind::worker, rank, actor.channel, part, label.stream},
+                     alike[{actor.channel, part}]++);
   }
 }
 
@@ -65,8 +74,10 @@ void TimelineRecorder::show_ways() {
     Actor &from = actors_[way.from], &to = actors_[way.to];
     if (from.program == nullptr) from.rank = to.rank;
     if (to.program != nullptr) continue;
-    const bool helps = to.role.lane >= ranks_;
-    to.owner = helps ? from.rank : static_cast<std::int32_t>(to.role.lane);
+    const std::uint32_t thread = to.role.lane;
+    const bool helps = thread >= owners_.size() || owners_[thread] == kNoRank;
+    to.owner = helps ? from.rank : owners_[thread];
+    to.label = from.label;
     if (helps) to.channel = from.channel;
   }
   const auto is_shown = [&](std::uint32_t id) {
@@ -86,7 +97,8 @@ std::uint32_t TimelineRecorder::proxy_track(const Actor& relay) {
   if (thread >= proxy_tracks_.size()) proxy_tracks_.resize(thread + 1, kHidden);
   std::uint32_t& track = proxy_tracks_[thread];
   if (track == kHidden)
-    track = draft_.add_track({TimelineTrack::Kind::proxy, relay.owner, relay.channel, {}});
+    track = draft_.track(
+        {TimelineTrack::Kind::proxy, relay.owner, relay.channel, {}, relay.label.stream});
   return track;
 }
 
@@ -137,6 +149,7 @@ void TimelineRecorder::handles(const ObservedSlice& slice) {
   span.loop = label.loop;
   span.step = label.step;
   span.slice = number;
+  span.call = actor.label.call;
   draft_.add(span);
 }
 

@@ -11,15 +11,15 @@ namespace fabricast {
 
 class TimelineRecorder final : public Machine, public Observer {
  public:
-  /// `run`: how long the run is going to take; `ranks`: how many there are. The machine outlives
-  /// the recorder.
-  TimelineRecorder(Machine& machine, const TimelineFilter& filter, int ranks, Duration run);
+  /// The machine and the draft outlive the recorder.
+  TimelineRecorder(Machine& machine, TimelineDraft& draft) : machine_(machine), draft_(draft) {}
 
+  /// Threads from this number on are proxies of these ranks; others help a channel.
+  void show_threads(std::uint32_t first, const std::vector<int>& ranks);
   /// After building, before the run: the workers of each rank are these, on these channels (by
   /// lane). Proxies and links follow from them. What belongs to no rank is not shown.
-  void show(int rank, const std::vector<std::uint32_t>& workers, const std::vector<int>& channels);
-  /// After the run.
-  Timeline take() { return draft_.take(); }
+  void show(int rank, const std::vector<std::uint32_t>& workers, const std::vector<int>& channels,
+            const CallLabel& label = {});
 
   std::uint32_t add_link(LinkSpec spec) override { return machine_.add_link(spec); }
   std::uint32_t add_thread() override { return machine_.add_thread(); }
@@ -38,10 +38,10 @@ class TimelineRecorder final : public Machine, public Observer {
               Bytes payload) override;
   void departs(std::uint32_t connection, std::uint32_t slot, Instant unhindered) override;
   void arrives(std::uint32_t connection, std::uint32_t slot, Instant at) override;
-  void books(std::uint32_t link, Instant from, Instant to) override { draft_.book(link, from, to); }
 
  private:
   static constexpr std::uint32_t kHidden = UINT32_MAX;
+  static constexpr int kNoRank = -1;
 
   struct Actor {                       ///< a worker or relay
     const Program* program = nullptr;  ///< null: a relay
@@ -50,7 +50,8 @@ class TimelineRecorder final : public Machine, public Observer {
     std::int32_t rank = -1;                   ///< worker; a relay: of who gets what it sends
     std::int32_t owner = -1;                  ///< a relay: the rank whose proxy it is
     int channel = TimelineTrack::kWholeRank;  ///< worker; a relay with a thread of its own
-    Cursor cursor;                            ///< of the current primitive
+    CallLabel label;
+    Cursor cursor;  ///< of the current primitive
     std::uint32_t slice = 0;
   };
   struct Way {  ///< of a connection
@@ -67,10 +68,10 @@ class TimelineRecorder final : public Machine, public Observer {
   Arrival& arrival(std::uint32_t connection, std::uint32_t slot);
 
   Machine& machine_;
-  TimelineDraft draft_;
+  TimelineDraft& draft_;
   std::vector<Actor> actors_;
   std::vector<Way> ways_;
-  std::uint32_t ranks_;
+  std::vector<int> owners_;                     ///< by thread; kNoRank: it helps
   std::vector<std::uint32_t> proxy_tracks_;     ///< by thread: one a rank, then those that help
   std::vector<std::vector<Arrival>> arrivals_;  ///< by the executor's connection, slot
   bool ready_ = false;

@@ -15,36 +15,24 @@ std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
   return out;
 }
 
-void add_links(Machine& machine, const Cluster& cluster) {
-  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
-    const ClusterLink spec = cluster.link(LinkId{link});
-    machine.add_link({spec.rate, spec.latency, spec.lanes});
-  }
-}
-
-namespace {
-
-/// Nothing is folded.
-Fold whole(const Members& members, const Partition& partition) {
-  Fold fold;
-  fold.nodes = members.node_count();
-  fold.rails = unfolded_rails(partition);
-  fold.lanes = all_lanes(partition);
-  return fold;
-}
-
-}  // namespace
-
 Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
                    const CollectiveRun& run, const Partition& partition,
                    std::optional<std::uint32_t> first_thread)
-    : Assembly(machine, cluster, software, run, partition,
-               whole(members_of(run, cluster.nodes()), partition), true, first_thread) {}
+    : Assembly(machine, nullptr, cluster, software, run, partition,
+               unfolded(members_of(run, cluster.nodes()), partition), true, first_thread) {}
 
-Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-                   const CollectiveRun& run, const Partition& partition, const Fold& fold,
-                   bool is_full, std::optional<std::uint32_t> first_thread)
+Assembly::Assembly(Machine& machine, SimulatedLinks& links, const Cluster& cluster,
+                   const SoftwareCosts& software, const CollectiveRun& run,
+                   const Partition& partition, const Fold& fold, bool is_full,
+                   std::optional<std::uint32_t> first_thread)
+    : Assembly(machine, &links, cluster, software, run, partition, fold, is_full, first_thread) {}
+
+Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& cluster,
+                   const SoftwareCosts& software, const CollectiveRun& run,
+                   const Partition& partition, const Fold& fold, bool is_full,
+                   std::optional<std::uint32_t> first_thread)
     : machine_(machine),
+      links_(links),
       cluster_(cluster),
       software_(software),
       run_(run),
@@ -65,7 +53,6 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
   relay_class_ = machine_.add_relay_class(
       {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
   workers_of_rank_.resize(simulated);
-  lanes_of_rank_.resize(simulated);
 }
 
 std::size_t Assembly::simulated(int rank) const {
@@ -76,17 +63,6 @@ std::size_t Assembly::simulated(int rank) const {
   if (is_folded_ && fold_.mirror.folds && rank / gpus() >= nodes_simulated())
     rank = TreeMirror::mirrored(rank, gpus(), nodes());
   return static_cast<std::size_t>(rank) % workers_of_rank_.size();
-}
-
-std::uint32_t Assembly::link(LinkId link) {
-  if (!is_folded_) return index_of(link);
-  const LinkId like = fold_.representative(cluster_, link);
-  const auto [at, is_new] = links_.try_emplace(index_of(like), 0);
-  if (is_new) {
-    const ClusterLink spec = cluster_.link(like);
-    at->second = machine_.add_link({spec.rate, spec.latency, spec.lanes});
-  }
-  return at->second;
 }
 
 void add_schedule(Assembly& assembly) {
@@ -149,8 +125,7 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
   if (is_slow) kind = slowed_class(kind, speed(rank));
   const std::uint32_t id = machine_.add_worker(kind, program, role);
   if (is_slow) speeds_[id] = speed(rank);
-  workers_of_rank_[simulated(rank)].push_back(id);
-  lanes_of_rank_[simulated(rank)].push_back(role.lane);
+  workers_of_rank_[simulated(rank)].push_back({id, role.lane, rank});
   note_copies(id, lanes_.copies[role.lane]);
   slices_ += slices * copies(id);
   merged_ += slices * (copies(id) - 1);
@@ -169,7 +144,7 @@ bool Assembly::merges(int rank, int other) const {
 }
 
 void Assembly::add_rank(std::uint32_t worker, int rank, std::uint64_t slices) {
-  workers_of_rank_[simulated(rank)].push_back(worker);
+  workers_of_rank_[simulated(rank)].push_back({worker, kNoLane, rank});
   slices_ += slices * copies(worker);
   merged_ += slices * copies(worker);
   has_merged_ = true;
@@ -186,12 +161,18 @@ std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
   return at->second;
 }
 
-std::vector<std::uint32_t> Assembly::workers(int rank, std::uint32_t lane) const {
-  const std::vector<std::uint32_t>& all = workers(rank);
-  const std::vector<std::uint32_t>& lanes = lanes_of_rank_[simulated(rank)];
+std::vector<std::uint32_t> Assembly::workers(int rank) const {
   std::vector<std::uint32_t> out;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (lanes[i] == lane) out.push_back(all[i]);
+  for (const RankWorker& one : workers_of_rank_[simulated(rank)]) out.push_back(one.worker);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::vector<std::uint32_t> Assembly::workers(int rank, std::uint32_t lane) const {
+  std::vector<std::uint32_t> out;
+  for (const RankWorker& one : workers_of_rank_[simulated(rank)])
+    if (one.lane == lane && one.rank == rank) out.push_back(one.worker);
   return out;
 }
 

@@ -11,7 +11,7 @@
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/nccl/call/collective_run.hpp"
 #include "models/nccl/call/transport.hpp"
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/simulated_links.hpp"
 #include "sim/links/machine.hpp"
 
 namespace fabricast {
@@ -20,16 +20,17 @@ class Assembly {
  public:
   /// Adds every rank's proxy thread, unless they have been added for another call of the
   /// communicator: then `first_thread` is theirs. All arguments outlive the assembly. REQUIRES: the
-  /// machine has the cluster's links (add_links()).
+  /// machine has the cluster's links.
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
            const CollectiveRun& run, const Partition& partition,
            std::optional<std::uint32_t> first_thread = std::nullopt);
   /// The same for a run that may be folded: of ranks and channels that are alike, only the first,
   /// or all of them (`is_full`), numbered such that copies follow each other. REQUIRES: the
   /// algorithm builds with each_place() where anything is folded, or its connections share links
-  /// evenly; a machine without links if there are copies, unless is_full.
-  Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
-           const CollectiveRun& run, const Partition& partition, const Fold& fold, bool is_full,
+  /// evenly; `links` are those of the machine, folded if there are copies, unless is_full.
+  Assembly(Machine& machine, SimulatedLinks& links, const Cluster& cluster,
+           const SoftwareCosts& software, const CollectiveRun& run, const Partition& partition,
+           const Fold& fold, bool is_full,
            std::optional<std::uint32_t> first_thread = std::nullopt);
 
   const Cluster& cluster() const { return cluster_; }
@@ -97,7 +98,7 @@ class Assembly {
   void add_rank(std::uint32_t worker, int rank, std::uint64_t slices);
   /// The worker is no thread of the rank's, but the rank has its data when the worker ends.
   void ends_with(int rank, std::uint32_t worker) {
-    workers_of_rank_[simulated(rank)].push_back(worker);
+    workers_of_rank_[simulated(rank)].push_back({worker, kNoLane, rank});
   }
 
   /// Not a copy of another link.
@@ -105,9 +106,7 @@ class Assembly {
     return !is_folded_ || fold_.representative(cluster_, link) == link;
   }
   /// The machine's link for a link of the cluster.
-  std::uint32_t link(LinkId link);
-  /// Links of the cluster that are simulated for others too, as (link, of the machine).
-  const std::map<std::uint32_t, std::uint32_t>& folded_links() const { return links_; }
+  std::uint32_t link(LinkId link) { return links_ == nullptr ? index_of(link) : (*links_)(link); }
 
   Endpoint endpoint(int rank, int nic) const {
     return {members_.node(rank), members_.gpu(rank), nic};
@@ -159,11 +158,11 @@ class Assembly {
 
   // Results.
   std::uint32_t first_thread() const { return first_thread_; }
-  /// Those of its copy, where a rank is not simulated.
-  const std::vector<std::uint32_t>& workers(int rank) const {
-    return workers_of_rank_[simulated(rank)];
-  }
-  /// Those of them that a part of the partition gave the rank.
+  /// Those of its copy, where a rank is not simulated; each once, in ascending order.
+  std::vector<std::uint32_t> workers(int rank) const;
+  /// Of ranks that are alike, this is the one whose workers are simulated.
+  bool is_first(int rank) const { return simulated(rank) == static_cast<std::size_t>(rank); }
+  /// Those that a part of the partition gave a rank. REQUIRES: the part is simulated.
   std::vector<std::uint32_t> workers(int rank, std::uint32_t lane) const;
   /// Slices that all GPU workers handle.
   std::uint64_t slices() const { return slices_; }
@@ -183,23 +182,32 @@ class Assembly {
     shared_ += full;
     shared_simulated_ += simulated;
   }
-  /// Of the full run, of which the machine had so many.
-  std::uint64_t full_events(std::uint64_t had) const {
-    return (had + merged_ - shared_simulated_) * copies_simulated_as_one() + shared_;
-  }
+  /// Events that the machine does not have, as workers or relays stand for several.
+  std::uint64_t merged() const { return merged_; }
+  /// See add_shared(): of the full run, and of the machine.
+  std::uint64_t shared() const { return shared_; }
+  std::uint64_t shared_simulated() const { return shared_simulated_; }
 
  private:
+  Assembly(Machine& machine, SimulatedLinks* links, const Cluster& cluster,
+           const SoftwareCosts& software, const CollectiveRun& run, const Partition& partition,
+           const Fold& fold, bool is_full, std::optional<std::uint32_t> first_thread);
   /// The rank that is simulated for this one.
   std::size_t simulated(int rank) const;
   std::uint32_t add_worker_class(const WorkerClass& kind);
   void note_copies(std::uint32_t worker, std::uint32_t copies);
-  std::uint64_t copies_simulated_as_one() const {
-    return static_cast<std::uint64_t>(is_folded_ ? fold_.copies_in_all() : 1);
-  }
   double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
+  static constexpr std::uint32_t kNoLane = UINT32_MAX;
+  /// Which rank's, which may be a copy of the one whose list it is in.
+  struct RankWorker {
+    std::uint32_t worker, lane;
+    int rank;
+  };
+
   Machine& machine_;
+  SimulatedLinks* links_ = nullptr;  ///< none: all, with the cluster's numbers
   const Cluster& cluster_;
   const SoftwareCosts& software_;
   const CollectiveRun& run_;
@@ -211,20 +219,16 @@ class Assembly {
   bool is_folded_ = false, merges_ = false, has_merged_ = false;
   Lanes lanes_;
   std::vector<std::uint8_t> copies_of_worker_;
-  std::map<std::uint32_t, std::uint32_t> links_;
   std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
   std::uint32_t relay_class_ = 0;
   std::vector<std::unique_ptr<Program>> programs_;
-  std::vector<std::vector<std::uint32_t>> workers_of_rank_;
-  std::vector<std::vector<std::uint32_t>> lanes_of_rank_;  ///< of these workers
+  std::vector<std::vector<RankWorker>> workers_of_rank_;
   std::map<std::uint32_t, WorkerClass> classes_;
   std::map<std::pair<std::uint32_t, double>, std::uint32_t> slowed_classes_;
   std::map<std::uint32_t, double> speeds_;  ///< of workers of slow GPUs
   std::uint64_t slices_ = 0, merged_ = 0, forwarded_ = 0, shared_ = 0, shared_simulated_ = 0;
 };
 
-/// All links of a cluster, to a machine that has none.
-void add_links(Machine& machine, const Cluster& cluster);
 /// Ids of links as the machine knows them.
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links);
 

@@ -2,6 +2,7 @@
 // The sends and receives of several calls as one schedule for one exchange: blocks and proxy
 // threads of each follow those of the ones before.
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -11,24 +12,35 @@ namespace fabricast {
 
 class JoinedExchange final : public ExchangeSchedule {
  public:
+  struct Part {
+    std::unique_ptr<P2pSchedule> schedule;
+    std::uint32_t first_block, first_thread, first_kind;
+  };
+
   /// The number of its first block. `thread`: that of its rank 0.
   std::uint32_t add(std::unique_ptr<P2pSchedule> schedule, std::uint32_t thread) {
     const std::uint32_t first = blocks();
     const auto part = static_cast<std::uint32_t>(parts_.size());
     part_of_block_.resize(first + schedule->blocks(), part);
-    parts_.push_back({std::move(schedule), first, thread});
+    const std::vector<MessageKind> own = schedule->kinds();
+    parts_.push_back({std::move(schedule), first, thread, place_of(own)});
     return first;
   }
 
   std::uint32_t blocks() const { return static_cast<std::uint32_t>(part_of_block_.size()); }
-  /// Equal for all.
-  std::vector<MessageKind> kinds() const { return parts_.front().schedule->kinds(); }
+  const std::vector<MessageKind>& kinds() const { return kinds_; }
+  const std::vector<Part>& parts() const { return parts_; }
+  std::uint32_t part_of(std::uint32_t block) const { return part_of_block_[block]; }
 
   bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override {
     const Part& part = parts_[part_of_block_[block]];
     const bool is_there = part.schedule->next(block - part.first_block, cursor, batch);
-    for (ExchangeLane& lane : batch.sends) lane.peer += part.first_block;
-    for (ExchangeLane& lane : batch.receives) lane.peer += part.first_block;
+    for (std::vector<ExchangeLane>* lanes : {&batch.sends, &batch.receives}) {
+      for (ExchangeLane& lane : *lanes) {
+        lane.peer += part.first_block;
+        lane.kind += part.first_kind;
+      }
+    }
     return is_there;
   }
 
@@ -36,18 +48,24 @@ class JoinedExchange final : public ExchangeSchedule {
     const Part& part = parts_[part_of_block_[from]];
     ExchangeLane own = lane;
     own.peer -= part.first_block;
+    own.kind -= part.first_kind;
     part.schedule->way(from - part.first_block, own, way);
     way.send_thread += part.first_thread;
     way.receive_thread += part.first_thread;
   }
 
  private:
-  struct Part {
-    std::unique_ptr<P2pSchedule> schedule;
-    std::uint32_t first_block, first_thread;
-  };
+  /// Calls of one communicator have equal kinds.
+  std::uint32_t place_of(const std::vector<MessageKind>& kinds) {
+    const auto known = std::search(kinds_.begin(), kinds_.end(), kinds.begin(), kinds.end());
+    const auto place = static_cast<std::uint32_t>(known - kinds_.begin());
+    if (known == kinds_.end()) kinds_.insert(kinds_.end(), kinds.begin(), kinds.end());
+    return place;
+  }
+
   std::vector<Part> parts_;
   std::vector<std::uint32_t> part_of_block_;
+  std::vector<MessageKind> kinds_;
 };
 
 }  // namespace fabricast

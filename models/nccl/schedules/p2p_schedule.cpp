@@ -56,7 +56,7 @@ P2pSchedule::P2pSchedule(const Config& config)
               config.plan.group_size),
       ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
             config.transport),
-      copies_(config.cluster, config.fold, config.is_folded, config.members, channels()),
+      copies_(config.cluster, config.fold, config.links, config.members, channels()),
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
   for (int round = 0; round < rounds_.count(); ++round) {
@@ -104,15 +104,23 @@ bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatc
   batch.receives.clear();
   batch.copies.clear();
   batch.pooled = config_.plan.shared_buffers;
+  // Each call of a group walks all rounds (src/enqueue.cc, scheduleP2pTasksToPlan).
+  const auto per_call = static_cast<std::uint32_t>(rounds.size());
+  const std::uint32_t end = per_call * static_cast<std::uint32_t>(config_.calls);
+  const bool is_old = config_.plan.rules.version < kNccl2_22;
   int taken = 0, window = 0;
-  for (; cursor < rounds.size() && taken < kRoundsOfBlock; ++cursor) {
-    const int round = rounds[cursor];
-    // Up to 2.21 every eighth round begins a new batch, whatever the channel had before.
-    const bool is_old = config_.plan.rules.version < kNccl2_22;
-    if (is_old && taken > 0 && round / kRoundsOfBlock != window) break;
-    if (!add_round(rank, channel, round, batch)) continue;
+  std::uint32_t first = cursor;
+  for (; cursor < end && taken < kRoundsOfBlock; ++cursor) {
+    const int round = rounds[cursor % per_call], call = static_cast<int>(cursor / per_call);
+    // Up to 2.21 every eighth round begins a new batch, whatever the channel had before; then one
+    // that the batch has already.
+    const int eighth =
+        call * ((rounds_.count() + kRoundsOfBlock - 1) / kRoundsOfBlock) + round / kRoundsOfBlock;
+    if (taken > 0 && (is_old ? eighth != window : cursor - first >= per_call)) break;
+    if (!add_round(rank, channel, round, call, batch)) continue;
+    if (taken == 0) first = cursor;
     ++taken;
-    window = round / kRoundsOfBlock;
+    window = eighth;
   }
   if (taken == 0) return false;
   share_block(rank, taken, batch);
@@ -123,7 +131,8 @@ bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatc
 }
 
 /// Whether there is anything to do.
-bool P2pSchedule::add_round(int rank, int channel, int round, ExchangeBatch& batch) const {
+bool P2pSchedule::add_round(int rank, int channel, int round, int call,
+                            ExchangeBatch& batch) const {
   const int to = rounds_.send_peer(rank, round), from = rounds_.receive_peer(rank, round);
   const auto peer_block = [&](int peer) {
     return copies_.number(static_cast<std::uint32_t>(peer * channels() + channel));
@@ -133,7 +142,7 @@ bool P2pSchedule::add_round(int rank, int channel, int round, ExchangeBatch& bat
     if (auto send = lane(rank, to, channel, round)) {
       any = true;
       send->peer = peer_block(to);
-      send->tag = static_cast<std::uint32_t>(round);
+      send->tag = static_cast<std::uint32_t>(call * rounds_.count() + round);
       if (to == rank) {
         batch.copies.push_back({send->bytes, {}});
       } else {
@@ -145,7 +154,7 @@ bool P2pSchedule::add_round(int rank, int channel, int round, ExchangeBatch& bat
     if (auto receive = lane(from, rank, channel, round)) {
       any = true;
       receive->peer = peer_block(from);
-      receive->tag = static_cast<std::uint32_t>(round);
+      receive->tag = static_cast<std::uint32_t>(call * rounds_.count() + round);
       batch.receives.push_back(*receive);
     }
   }
@@ -215,7 +224,7 @@ void P2pSchedule::share_slots(std::vector<ExchangeLane>& lanes) const {
 void P2pSchedule::join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const {
   std::array<int, kRoundsOfBlock> proxies{};
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const int from = rounds_.receive_peer(rank, static_cast<int>(lanes[i].tag));
+    const int from = rounds_.receive_peer(rank, round_of(lanes[i]));
     proxies[i] = is_remote(from, rank) ? ways_.proxy(from, rank, channel) : -1;
   }
   const auto end = proxies.begin() + static_cast<std::ptrdiff_t>(lanes.size());
@@ -228,7 +237,7 @@ void P2pSchedule::join_receives(int rank, int channel, std::vector<ExchangeLane>
 void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const {
   const int block = static_cast<int>(copies_.place(from));
   const int rank = block / channels();
-  const int to = rounds_.send_peer(rank, static_cast<int>(lane.tag));
+  const int to = rounds_.send_peer(rank, round_of(lane));
   ways_.way(rank, to, block % channels(), protocol_of(lane.kind), way);
   for (std::uint32_t& link : way.near) link = copies_.link(link);
   for (std::uint32_t& link : way.far) link = copies_.link(link);

@@ -27,10 +27,11 @@ class P2pSchedule final : public ExchangeSchedule {
     const P2pPlan& plan;
     const P2pTraffic& traffic;
     const TransportRules& transport;
-    bool in_place = false;       ///< what a rank keeps need not be copied
-    const Fold* fold = nullptr;  ///< which ranks are alike; null: none
-    bool is_folded = false;      ///< of these only the first are simulated
+    bool in_place = false;            ///< what a rank keeps need not be copied
+    const Fold* fold = nullptr;       ///< which ranks are alike; null: none
+    SimulatedLinks* links = nullptr;  ///< where of these only the first are simulated
     std::span<const Faults::SlowGpu> slow = {};
+    int calls = 1;  ///< equal ones in one group: their messages wait for each other in the rounds
   };
 
   explicit P2pSchedule(const Config& config);
@@ -46,8 +47,11 @@ class P2pSchedule final : public ExchangeSchedule {
   std::vector<MessageKind> kinds() const;
 
  private:
-  bool add_round(int rank, int channel, int round, ExchangeBatch& batch) const;
+  bool add_round(int rank, int channel, int round, int call, ExchangeBatch& batch) const;
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
+  int round_of(const ExchangeLane& lane) const {
+    return static_cast<int>(lane.tag) % rounds_.count();
+  }
   Duration overhead(std::uint32_t kind) const;
   void share_block(int rank, int rounds, ExchangeBatch& batch) const;
   void share_slots(std::vector<ExchangeLane>& lanes) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "models/nccl/symmetry/p2p_fold.hpp"
@@ -13,34 +14,73 @@ namespace {
 
 constexpr std::string_view kCablesDiffer = "cables differ in length";
 
-class NodeShiftFinder {
+/// A move by whole nodes that one call has.
+class NodeShift {
  public:
-  NodeShiftFinder(const Cluster& cluster, const CollectiveRun& run)
-      : cluster_(cluster), run_(run), members_(members_of(run, cluster.nodes())) {}
+  NodeShift(const Cluster& cluster, const FoldedCall& call)
+      : cluster_(cluster),
+        run_(*call.run),
+        partition_(*call.partition),
+        members_(members_of(run_, cluster.nodes())) {}
 
-  Fold find() {
-    const int nodes = members_.node_count();
+  int node_count() const { return members_.node_count(); }
+  bool is_sharp() const {
+    return is_tuned(run_.collective) &&
+           (run_.algorithm == Algorithm::nvls || run_.algorithm == Algorithm::collnet_direct ||
+            run_.algorithm == Algorithm::collnet_chain);
+  }
+
+  /// What makes nodes unlike, whatever the network.
+  std::string against() const { return node_count() == 1 ? "there is one node" : against_nodes(); }
+
+  /// One node for all: each gives to the tree and takes from it at the same time as the others.
+  Fold sharp_fold() const {
     Fold fold;
-    fold.nodes = nodes;
-    fold.why_not = nodes == 1 ? "there is one node" : against();
-    if (!fold.why_not.empty()) return fold;
-    if (is_sharp()) return sharp_fold();
-    std::string last = "the number of nodes is prime to what a leaf or a pod holds";
-    const int least = least_period();
-    for (int period = least; period < nodes; period += least) {
-      if (nodes % period != 0) continue;
-      const std::string why_not = refusal(period, fold);
-      if (why_not.empty()) {
-        fold.nodes = period;
-        fold.copies = nodes / period;
-        fold.why_not = period == least ? "" : last;
-        return fold;
-      }
-      // A period that only cables forbid says more than one that no leaf divides.
-      if (last != kCablesDiffer) last = why_not;
-    }
-    fold.why_not = last;
+    fold.sharp = true;
+    fold.first = nodes().front();
+    std::set<int> leaves;
+    for (int place = 0; place < node_count(); ++place) leaves.insert(leaf(place));
+    fold.leaves = static_cast<int>(leaves.size());
+    fold.copies = node_count();
+    const bool has_cores = has_pods() && pod(0) != pod(node_count() - 1);  // in ascending order
+    if (!has_cores && has_equal_links_below(leaves, fold)) return fold;
+    fold = {};
+    fold.nodes = node_count();
+    fold.why_not = has_cores ? "a SHARP tree over core switches" : "cables differ in length";
     return fold;
+  }
+
+  /// Odd nodes may have other chains than even ones.
+  int least_period() const {
+    if (!is_tuned(run_.collective) || run_.algorithm != Algorithm::ring) return 1;
+    const int searched = ring_search_channel(run_.graph, 0, 1, node_count(), run_.version);
+    return searched == ring_search_channel(run_.graph, 0, 0, node_count(), run_.version) ? 1 : 2;
+  }
+
+  /// Why this period will not do. Sets the step.
+  std::string refusal(int period, Fold& fold) const {
+    const auto at = [&](int place) { return nodes()[static_cast<std::size_t>(place)]; };
+    const int last = node_count() - 1;
+    fold.nodes = node_count();
+    fold.step = at(period) - at(0);
+    fold.first = at(0);
+    const bool one_leaf = leaf(0) == leaf(last);
+    if (one_leaf && crosses_rails()) return "nodes of one leaf use different spines";
+    if (!one_leaf) {
+      const bool pods = has_pods() && pod(0) != pod(last);
+      if (cluster_.fabric().kind == FabricConfig::Kind::dragonfly)
+        return "groups of a dragonfly are unlike";
+      const int whole = pods ? cluster_.nodes_per_pod() : cluster_.nodes_per_leaf();
+      const char* const what = pods ? "pod" : "leaf";
+      if (fold.step % whole != 0 || at(period - 1) / whole == at(period) / whole)
+        return fmt::format("nodes of one {} are not in equal places: it holds {}", what, whole);
+      fold.first = at(0) / whole * whole;
+    }
+    for (int place = period; place <= last; ++place) {
+      if (at(place) - at(place - period) != fold.step) return "the nodes are not spread evenly";
+    }
+    if (!has_equal_links(period, fold)) return std::string(kCablesDiffer);
+    return "";
   }
 
  private:
@@ -55,7 +95,7 @@ class NodeShiftFinder {
   bool has_pods() const { return cluster_.layout().switches(SwitchTier::core) > 0; }
 
   /// What makes ranks unlike, whatever the network.
-  std::string against() const {
+  std::string against_nodes() const {
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
     if (const std::string odd = odd_part(cluster_, run_); !odd.empty()) return odd;
     if (!is_tuned(run_.collective)) return against_p2p_fold(run_);
@@ -73,30 +113,6 @@ class NodeShiftFinder {
         return run_.collective == Collective::all_reduce ? "" : "each node has a share of its own";
     }
     return "";
-  }
-
-  bool is_sharp() const {
-    return is_tuned(run_.collective) &&
-           (run_.algorithm == Algorithm::nvls || run_.algorithm == Algorithm::collnet_direct ||
-            run_.algorithm == Algorithm::collnet_chain);
-  }
-
-  /// One node for all: each gives to the tree and takes from it at the same time as the others.
-  Fold sharp_fold() const {
-    Fold fold;
-    fold.sharp = true;
-    fold.first = nodes().front();
-    std::set<int> leaves;
-    for (int place = 0; place < members_.node_count(); ++place) leaves.insert(leaf(place));
-    fold.leaves = static_cast<int>(leaves.size());
-    fold.copies = members_.node_count();
-    const bool has_cores =
-        has_pods() && pod(0) != pod(members_.node_count() - 1);  // nodes are in ascending order
-    if (!has_cores && has_equal_links_below(leaves, fold)) return fold;
-    fold = {};
-    fold.nodes = members_.node_count();
-    fold.why_not = has_cores ? "a SHARP tree over core switches" : "cables differ in length";
-    return fold;
   }
 
   bool has_equal_links_below(const std::set<int>& leaves, const Fold& fold) const {
@@ -126,47 +142,12 @@ class NodeShiftFinder {
     if (has_root(run_.collective)) return "the root is unlike other ranks";
     if (run_.collective != Collective::all_reduce) return "";
     const auto ranks = static_cast<std::uint32_t>(members_.ranks());
-    for (const ChannelPart& part : partition_of(run_, members_).parts) {
+    for (const ChannelPart& part : partition_.parts) {
       const std::int64_t loops = loop_count(part, Algorithm::ring, run_.collective, ranks);
       const ChunkLoop last = chunk_loop(part, Algorithm::ring, run_.collective, ranks, loops - 1);
       if (last.left_elements != last.chunk_elements * ranks)
         return "the last chunks of ranks differ in size";
     }
-    return "";
-  }
-
-  /// Odd nodes may have other chains than even ones.
-  int least_period() const {
-    if (!is_tuned(run_.collective) || run_.algorithm != Algorithm::ring) return 1;
-    const int searched = ring_search_channel(run_.graph, 0, 1, members_.node_count(), run_.version);
-    return searched == ring_search_channel(run_.graph, 0, 0, members_.node_count(), run_.version)
-               ? 1
-               : 2;
-  }
-
-  /// Why this period will not do. Sets the step.
-  std::string refusal(int period, Fold& fold) const {
-    const auto at = [&](int place) { return nodes()[static_cast<std::size_t>(place)]; };
-    const int last = members_.node_count() - 1;
-    fold.nodes = members_.node_count();
-    fold.step = at(period) - at(0);
-    fold.first = at(0);
-    const bool one_leaf = leaf(0) == leaf(last);
-    if (one_leaf && crosses_rails()) return "nodes of one leaf use different spines";
-    if (!one_leaf) {
-      const bool pods = has_pods() && pod(0) != pod(last);
-      if (cluster_.fabric().kind == FabricConfig::Kind::dragonfly)
-        return "groups of a dragonfly are unlike";
-      const int whole = pods ? cluster_.nodes_per_pod() : cluster_.nodes_per_leaf();
-      const char* const what = pods ? "pod" : "leaf";
-      if (fold.step % whole != 0 || at(period - 1) / whole == at(period) / whole)
-        return fmt::format("nodes of one {} are not in equal places: it holds {}", what, whole);
-      fold.first = at(0) / whole * whole;
-    }
-    for (int place = period; place <= last; ++place) {
-      if (at(place) - at(place - period) != fold.step) return "the nodes are not spread evenly";
-    }
-    if (!has_equal_links(period, fold)) return std::string(kCablesDiffer);
     return "";
   }
 
@@ -204,8 +185,37 @@ class NodeShiftFinder {
 
   const Cluster& cluster_;
   const CollectiveRun& run_;
+  const Partition& partition_;
   Members members_;
 };
+
+/// The shortest move by whole nodes that all of some calls have.
+Fold common_shift(const std::vector<NodeShift>& calls) {
+  const int nodes = calls.front().node_count();
+  Fold fold;
+  fold.nodes = nodes;
+  for (const NodeShift& call : calls)
+    if (fold.why_not = call.against(); !fold.why_not.empty()) return fold;
+  std::string last = "the number of nodes is prime to what a leaf or a pod holds";
+  int least = 1;
+  for (const NodeShift& call : calls) least = std::lcm(least, call.least_period());
+  for (int period = least; period < nodes; period += least) {
+    if (nodes % period != 0) continue;
+    std::string why_not;
+    for (const NodeShift& call : calls)
+      if (why_not.empty()) why_not = call.refusal(period, fold);
+    if (why_not.empty()) {
+      fold.nodes = period;
+      fold.copies = nodes / period;
+      fold.why_not = period == least ? "" : last;
+      return fold;
+    }
+    // A period that only cables forbid says more than one that no leaf divides.
+    if (last != kCablesDiffer) last = why_not;
+  }
+  fold.why_not = last;
+  return fold;
+}
 
 }  // namespace
 
@@ -214,27 +224,48 @@ LinkId Fold::below_first(const Cluster& cluster, LinkId link) const {
   return cluster.moved_back(link, cluster.first_node_of(link) - first / whole * whole);
 }
 
+Fold unfolded(const Members& members, const Partition& partition) {
+  Fold out;
+  out.nodes = members.node_count();
+  out.rails = unfolded_rails(partition);
+  out.lanes = all_lanes(partition);
+  return out;
+}
+
+Fold find_shift(const Cluster& cluster, std::span<const FoldedCall> calls) {
+  std::vector<NodeShift> shifts;
+  for (const FoldedCall& call : calls) shifts.emplace_back(cluster, call);
+  // Several that share SHARP trees each have a tree of their own below it.
+  const bool is_sharp = std::ranges::any_of(shifts, &NodeShift::is_sharp);
+  if (is_sharp && shifts.size() == 1 && shifts.front().against().empty())
+    return shifts.front().sharp_fold();
+  Fold out = common_shift(shifts);
+  if (is_sharp && out.why_not.empty() && out.copies > 1) {
+    out = {};
+    out.nodes = shifts.front().node_count();
+    out.why_not = "calls fold in different ways";
+  }
+  return out;
+}
+
 Fold find_fold(const Cluster& cluster, const CollectiveRun& run) {
+  const Members members = members_of(run, cluster.nodes());
+  return find_fold(cluster, run, run.has_algorithm() ? partition_of(run, members) : Partition{});
+}
+
+Fold find_fold(const Cluster& cluster, const CollectiveRun& run, const Partition& partition) {
+  const Members members = members_of(run, cluster.nodes());
   const bool is_fused = !run.transport.network.fused.empty();
-  if (run.calls > 1 || is_fused || run.custom || run.members.is_split()) {
-    const Members members = members_of(run, cluster.nodes());
-    Fold none;
-    none.nodes = members.node_count();
-    none.why_not = run.custom           ? "ranks of a custom algorithm are unlike"
-                   : is_fused           ? "messages are split over NICs that NCCL takes for one"
-                   : members.is_split() ? "hosts fall apart into groups of GPUs"
-                                        : "calls of a group are not folded yet";
-    if (run.has_algorithm()) {
-      const Partition partition = partition_of(run, members);
-      none.rails = unfolded_rails(partition);
-      none.lanes = all_lanes(partition);
-    }
+  if (is_fused || run.custom || members.is_split()) {
+    Fold none = unfolded(members, partition);
+    none.why_not = run.custom ? "ranks of a custom algorithm are unlike"
+                   : is_fused ? "messages are split over NICs that NCCL takes for one"
+                              : "hosts fall apart into groups of GPUs";
     return none;
   }
-  Fold fold = NodeShiftFinder(cluster, run).find();
+  const FoldedCall call{&run, &partition};
+  Fold fold = find_shift(cluster, {&call, 1});
   if (!is_tuned(run.collective)) return fold;
-  const Members members = members_of(run, cluster.nodes());
-  const Partition partition = partition_of(run, members);
   const bool nvls = is_nvls(run.algorithm);
   const bool tree = run.algorithm == Algorithm::tree || run.algorithm == Algorithm::nvls_tree;
   fold.rails = tree || (nvls && members.node_count() == 1)

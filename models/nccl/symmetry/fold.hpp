@@ -9,6 +9,7 @@
 // at all copies. Channels of NVLS share instead (sim/machines/sharing.cpp), and numbers decide
 // nothing. Hence each round of events in the full run is the folded one, copied.
 
+#include <span>
 #include <string>
 
 #include "models/nccl/symmetry/lanes.hpp"
@@ -51,5 +52,18 @@ struct Fold {
 
 /// The most that can be folded. REQUIRES: as simulate().
 Fold find_fold(const Cluster& cluster, const CollectiveRun& run);
+/// The same of one call of a group, or of one whose parts are known.
+Fold find_fold(const Cluster& cluster, const CollectiveRun& run, const Partition& partition);
+
+/// A call and its parts; none of sends and receives.
+struct FoldedCall {
+  const CollectiveRun* run = nullptr;
+  const Partition* partition = nullptr;
+};
+/// The shortest move by whole nodes that all of the calls have, or why there is none. REQUIRES:
+/// equal nodes, not split.
+Fold find_shift(const Cluster& cluster, std::span<const FoldedCall> calls);
+/// Nothing stands for anything else.
+Fold unfolded(const Members& members, const Partition& partition);
 
 }  // namespace fabricast

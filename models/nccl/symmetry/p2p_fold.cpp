@@ -3,6 +3,7 @@
 namespace fabricast {
 
 std::string against_p2p_fold(const CollectiveRun& run) {
+  if (run.traffic != nullptr) return "messages differ in size";
   return has_root(run.collective) ? "the root is unlike other ranks" : "";
 }
 
@@ -17,13 +18,13 @@ bool crosses_nics(const P2pNics& nics, const Members& members, int channels) {
   return false;
 }
 
-P2pCopies::P2pCopies(const Cluster& cluster, const Fold* fold, bool is_folded,
+P2pCopies::P2pCopies(const Cluster& cluster, const Fold* fold, SimulatedLinks* links,
                      const Members& members, int channels)
     : all_ranks_(static_cast<std::uint32_t>(members.ranks())) {
   const int nodes = fold != nullptr ? fold->nodes : members.node_count();
   ranks_.period = static_cast<std::uint32_t>(nodes * members.gpus_per_node());
   blocks_.period = ranks_.period * static_cast<std::uint32_t>(channels);
-  if (!is_folded) {
+  if (links == nullptr) {
     ranks_.copies = blocks_.copies = all_ranks_ / ranks_.period;
     return;
   }
@@ -31,13 +32,7 @@ P2pCopies::P2pCopies(const Cluster& cluster, const Fold* fold, bool is_folded,
   for (std::uint32_t id = 0; id < cluster.links(); ++id) {
     const int ahead = cluster.first_node_of(LinkId{id}) - fold->first;
     const bool is_aside = ahead < 0 || ahead / fold->step >= fold->copies;
-    const std::uint32_t like = is_aside ? id : index_of(fold->representative(cluster, LinkId{id}));
-    if (like == id) {
-      link_ids_[id] = static_cast<std::uint32_t>(folded_links_.size());
-      folded_links_.push_back(LinkId{id});
-    } else {
-      link_ids_[id] = link_ids_[like];  // a copy has the higher number
-    }
+    if (!is_aside) link_ids_[id] = (*links)(LinkId{id});
   }
 }
 

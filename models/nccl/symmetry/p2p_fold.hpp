@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/nccl/symmetry/copy_order.hpp"
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/simulated_links.hpp"
 
 namespace fabricast {
 
@@ -19,8 +19,8 @@ bool crosses_nics(const P2pNics& nics, const Members& members, int channels);
 /// Blocks, threads and links of an exchange of which equal ones may be simulated once.
 class P2pCopies {
  public:
-  /// No fold: nothing is alike.
-  P2pCopies(const Cluster& cluster, const Fold* fold, bool is_folded, const Members& members,
+  /// No fold: nothing is alike. `links`: of the machine, where only the first ones are simulated.
+  P2pCopies(const Cluster& cluster, const Fold* fold, SimulatedLinks* links, const Members& members,
             int channels);
 
   std::uint32_t blocks() const { return blocks_.count(); }
@@ -44,14 +44,11 @@ class P2pCopies {
   std::uint32_t link(std::uint32_t link) const {
     return link_ids_.empty() ? link : link_ids_[link];
   }
-  /// Links that stand for others too, by the number that link() gives; none in a full run.
-  const std::vector<LinkId>& folded_links() const { return folded_links_; }
 
  private:
   CopyOrder ranks_, blocks_;
   std::uint32_t all_ranks_ = 1;
   std::vector<std::uint32_t> link_ids_;
-  std::vector<LinkId> folded_links_;
 };
 
 }  // namespace fabricast

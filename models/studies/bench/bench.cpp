@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/symmetry/fold.hpp"
+#include "models/studies/bench/bench_call.hpp"
 #include "models/studies/bench/bench_split.hpp"
 #include "models/studies/bench/fault_text.hpp"
 #include "models/studies/shared/site.hpp"
@@ -48,27 +48,6 @@ void check_trace(const BenchConfig& config) {
               "name one collective, one size and one number of nodes, like --sizes 1MiB");
 }
 
-void check_custom(const BenchConfig& config) {
-  if (!config.custom) return;
-  if (config.split) throw Error("--algorithm-file is not simulated with --split");
-  if (config.calls > 1)
-    throw Error("--algorithm-file is not simulated with several calls in one group (-m)");
-}
-
-/// A group of calls runs on a machine of its own.
-void check_group(const BenchConfig& config) {
-  if (config.calls == 1) return;
-  const auto refuse = [](std::string_view what) {
-    throw Error(fmt::format("{} is not simulated with several calls in one group (-m) yet", what));
-  };
-  for (const Collective collective : config.collectives)
-    if (!is_tuned(collective)) refuse(to_text(collective));
-  if (config.split) refuse("--split");
-  if (config.trace) refuse("--trace");
-  if (!config.faults.empty()) refuse("--fault");
-  if (!config.network.is_plain()) refuse("--network, --routing or --background");
-}
-
 void check_trace_ranks(const BenchConfig& config, int ranks) {
   if (!config.trace || config.trace->first < ranks) return;
   throw Error(fmt::format("rank {} cannot be traced: there are {} (0..{})", config.trace->first,
@@ -94,8 +73,6 @@ class Bench {
   BenchResult run() {
     check(result_.config);
     check_trace(result_.config);
-    check_group(result_.config);
-    check_custom(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
@@ -125,12 +102,7 @@ class Bench {
     check_processes(config, gpus_per_host);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) add_once(result_.notes, warning);
-    std::vector<std::string> notes;
-    block.network =
-        plan_network(config.network, block.cluster, config.environment, config.version, notes);
-    for (const std::string& note : notes) add_once(result_.notes, note);
-    for (const FaultSpec& fault : config.faults)
-      if (std::string note = old_word_note(fault); !note.empty()) add_once(result_.notes, note);
+    set_network(block);
     if (!config.faults.empty()) break_parts(block, gpus_per_host);
     if (config.sharp && !communicator.settings.collnet)
       add_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
@@ -178,20 +150,82 @@ class Bench {
   void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
     const BenchConfig& config = result_.config;
     BenchSplit split(config, parts_.software, wanted, block);
+    check_trace_ranks(config, split.ranks());
     for (const std::string& note : split.notes()) add_once(result_.notes, note);
+    set_network(block);
     if (!config.faults.empty()) break_parts(block, split.gpus_per_node());
-    for (const Collective collective : config.collectives) {
-      for (const Bytes size : config.sizes) {
-        ++rows_done_;
-        const Cluster* const healthy = healthy_ ? &*healthy_ : nullptr;
-        auto row = split.row(collective, size, faults_, healthy, row_progress());
-        if (row) {
-          block.rows.push_back(std::move(*row));
-        } else {
-          note_empty(collective, size, block.groups.front().members.ranks());
-        }
-      }
+    for (const Collective collective : config.collectives)
+      for (const Bytes size : config.sizes) split_row(block, split, collective, size);
+  }
+
+  void split_row(BenchBlock& block, BenchSplit& split, Collective collective, Bytes size) {
+    const BenchConfig& config = result_.config;
+    ++rows_done_;
+    const Cluster& healthy = healthy_ ? *healthy_ : block.cluster;
+    std::optional<BenchSplit::Calls> calls = split.calls(collective, size, faults_, healthy);
+    if (!calls) return note_empty(collective, size, block.groups.front().members.ranks());
+    int channels = 0;
+    for (const DecidedCall& one : calls->decided)
+      channels = std::max(channels, one.run.channels * one.run.calls);
+    check_blocks(split.ranks(), channels, "groups run at the same time");
+    const SimulationOptions options = options_of(block);
+    check_rung(block, [&](const SimulationOptions& on_chunk) {
+      return simulate(block.cluster, parts_.software, calls->streams, on_chunk);
+    });
+    SimulationOptions whole = options;
+    std::optional<Timeline> timeline;
+    if (config.trace) {
+      whole.timeline = &timeline.emplace();
+      whole.shown = *config.trace;
     }
+    whole.progress = row_progress();
+    const StreamsResult result = simulate(block.cluster, parts_.software, calls->streams, whole);
+    BenchRow row = split.row(*calls, size, result, options);
+    row.timeline = std::move(timeline);
+    check_traced(row);
+    if (!config.faults.empty()) {
+      for (Stream& stream : calls->streams) stream.runs[0].faults = {};
+      row.healthy = simulate(*healthy_, parts_.software, calls->streams, options)
+                        .streams[row.split->number]
+                        .time;
+      for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
+        add_once(result_.notes, note);
+    }
+    block.rows.push_back(std::move(row));
+  }
+
+  /// The rung and routes of a block, and what there is to say of them.
+  void set_network(BenchBlock& block) {
+    const BenchConfig& config = result_.config;
+    std::vector<std::string> notes;
+    block.network =
+        plan_network(config.network, block.cluster, config.environment, config.version, notes);
+    for (const std::string& note : notes) add_once(result_.notes, note);
+    for (const FaultSpec& fault : config.faults)
+      if (std::string note = old_word_note(fault); !note.empty()) add_once(result_.notes, note);
+  }
+
+  SimulationOptions options_of(const BenchBlock& block) const {
+    SimulationOptions out;
+    out.network = block.network;
+    out.explain = result_.config.explain;
+    out.fold = out.fast_forward = result_.config.fold;
+    return out;
+  }
+
+  /// Whether another rung than chunk can take as much, by what the same run does there.
+  template <class Run>
+  void check_rung(const BenchBlock& block, const Run& run) const {
+    if (block.network.rung == Rung::chunk) return;
+    SimulationOptions on_chunk;
+    on_chunk.fold = on_chunk.fast_forward = true;
+    on_chunk.events_max = kSlicesMax;
+    check_size(block.network.rung, block.cluster, run(on_chunk));
+  }
+
+  void check_traced(const BenchRow& row) const {
+    if (result_.config.trace && !row.completes())
+      throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
   }
 
   void note_empty(Collective collective, Bytes size, int ranks) {
@@ -224,56 +258,28 @@ class Bench {
       return note_empty(collective, size, row.ranks);
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
-    row.decided = decide(block, communicator,
-                         {collective, row.count, element_bytes_, config.root, config.calls});
+    const Call call{collective, row.count, element_bytes_, config.root, config.calls};
+    row.decided = decide_row(config, healthy_ ? *healthy_ : block.cluster, parts_.software,
+                             communicator, call);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
     const Fold fold = find_fold(block.cluster, row.decided.run);
-    SimulationOptions options;
-    options.network = block.network;
-    options.explain = config.explain;
-    options.fold = options.fast_forward = config.fold;
+    SimulationOptions options = options_of(block);
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
     }
     check_size(fold, options, row);
-    if (block.network.rung != Rung::chunk) {
-      SimulationOptions on_chunk;
-      on_chunk.fold = on_chunk.fast_forward = true;
-      on_chunk.events_max = kSlicesMax;
-      check_size(block.network.rung, block.cluster,
-                 simulate(block.cluster, parts_.software, row.decided.run, fold, on_chunk));
-    }
+    check_rung(block, [&](const SimulationOptions& on_chunk) {
+      return simulate(block.cluster, parts_.software, row.decided.run, fold, on_chunk);
+    });
     options.progress = row_progress();
     row.result = runs.at({Kind::asked_for, collective, row.count}, [&] {
       return simulate(block.cluster, parts_.software, row.decided.run, fold, options);
     });
-    if (config.trace && !row.completes())
-      throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
+    check_traced(row);
     if (!config.faults.empty()) compare(block, runs, row);
     block.rows.push_back(std::move(row));
-  }
-
-  /// The decided call. A custom algorithm that may run in any protocol takes the fastest.
-  DecidedCall decide(const BenchBlock& block, const Communicator& communicator, const Call& call) {
-    const BenchConfig& config = result_.config;
-    if (!config.custom) return decide_call(communicator, call);
-    const std::vector<Protocol> protocols = protocols_of(*config.custom);
-    DecidedCall best;
-    Duration least;
-    for (const Protocol protocol : protocols) {
-      DecidedCall one = custom_call(communicator, call, *config.custom, protocol);
-      if (protocols.size() == 1) return one;
-      SimulationOptions options;
-      options.fast_forward = config.fold;
-      const Cluster& cluster = healthy_ ? *healthy_ : block.cluster;
-      const Duration time = simulate(cluster, parts_.software, one.run, options).time;
-      if (best.run.custom && time >= least) continue;
-      best = std::move(one);
-      least = time;
-    }
-    return best;
   }
 
   /// After NCCL has made its decisions, which know nothing of it.
@@ -290,9 +296,8 @@ class Bench {
   void compare(const BenchBlock& block, Runs& runs, BenchRow& row) {
     CollectiveRun run = row.decided.run;
     run.faults = {};
-    SimulationOptions options;
-    options.network = block.network;
-    options.fold = options.fast_forward = result_.config.fold;
+    SimulationOptions options = options_of(block);
+    options.explain = false;
     row.healthy = runs.at({Kind::healthy, row.collective, row.count},
                           [&] { return simulate(*healthy_, parts_.software, run, options); })
                       .time;

@@ -59,6 +59,7 @@ struct SplitOutcome {
   std::uint64_t slowest = 0;  ///< its colour
   Duration fastest;           ///< time of the fastest group
   Duration alone;             ///< of the slowest group without the others
+  std::size_t number = 0;     ///< of the slowest group among the block's
 };
 
 struct BenchRow {

@@ -4,28 +4,15 @@
 
 #include <algorithm>
 
-#include "models/studies/bench/network.hpp"
+#include "models/studies/bench/bench_call.hpp"
 
 namespace fabricast {
 namespace {
 
-/// What is known of one run only.
-void check_split(const BenchConfig& config) {
-  const auto refuse = [](const std::string& what) {
-    throw Error(what + " is not simulated with several groups at the same time (--split) yet");
-  };
-  if (config.explain) refuse("--explain");
-  if (config.trace) refuse("--trace");
-  if (!config.network.is_plain()) refuse("--network, --routing or --background");
-  for (const FaultSpec& fault : config.faults) {
-    if (fault.effect == FaultSpec::Effect::down || fault.effect == FaultSpec::Effect::flap)
-      refuse(fmt::format("\"{}\"", fault.text));
-  }
-}
-
-/// Of a job's slow GPUs those of a group, by its ranks.
+/// Of a job's slow GPUs those of a group, by its ranks. Links are everybody's.
 Faults faults_of(const Faults& job, const Members& members, int gpus_per_node) {
-  Faults out;
+  Faults out = job;
+  out.gpus.clear();
   for (int rank = 0; rank < members.ranks(); ++rank) {
     const int of_job = members.node(rank) * gpus_per_node + members.gpu(rank);
     for (const Faults::SlowGpu& slow : job.gpus) {
@@ -46,7 +33,6 @@ BenchSplit::BenchSplit(const BenchConfig& config, const SoftwareCosts& software,
                 ? config.gpus_per_node
                 : static_cast<int>(block.cluster.node().gpus().size())),
       communicators_(block.cluster, wanted) {
-  check_split(config);
   const std::size_t known = block.cluster.node().gpus().size();
   if (gpus_ > static_cast<int>(known))
     throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", gpus_,
@@ -61,61 +47,58 @@ BenchSplit::BenchSplit(const BenchConfig& config, const SoftwareCosts& software,
     if (made.model.input.collnet)
       notes_.emplace_back("SHARP: each group has trees as if it were alone.");
   }
-  if (std::string note = static_instead(block.cluster); !note.empty())
-    notes_.push_back(std::move(note));
 }
 
-std::optional<BenchSplit::Call> BenchSplit::call(Collective collective, Bytes size,
-                                                 const Faults& faults) {
-  Call out;
+int BenchSplit::ranks() const {
+  int out = 0;
+  for (const SplitGroup& group : block_.groups) out += group.members.ranks();
+  return out;
+}
+
+std::optional<BenchSplit::Calls> BenchSplit::calls(Collective collective, Bytes size,
+                                                   const Faults& faults, const Cluster& healthy) {
+  Calls out;
   const int element_bytes = datatype_bytes(config_.datatype);
   for (const SplitGroup& group : block_.groups) {
-    const int ranks = group.members.ranks();
-    const std::int64_t count = element_count(collective, size, element_bytes, ranks);
+    const std::int64_t count =
+        element_count(collective, size, element_bytes, group.members.ranks());
     if (count == 0) return std::nullopt;
-    out.decided.push_back(
-        communicators_.decide(group.members, {collective, count, element_bytes, config_.root}));
+    const Call call{collective, count, element_bytes, config_.root, config_.calls};
+    const auto decide = [&](const Communicator& like) {
+      return decide_row(config_, healthy, software_, like, call);
+    };
+    out.decided.push_back(communicators_.decide(group.members, decide));
     CollectiveRun& run = out.decided.back().run;
     run.gpus_per_process = config_.gpus_per_process;
     run.faults = faults_of(faults, group.members, gpus_);
     out.streams.push_back({{run}, {}});
-    out.ranks += ranks;
-    out.channels = std::max(out.channels, run.channels);
   }
   return out;
 }
 
-std::optional<BenchRow> BenchSplit::row(Collective collective, Bytes size, const Faults& faults,
-                                        const Cluster* healthy,
-                                        const std::function<void(double)>& progress) {
-  std::optional<Call> all = call(collective, size, faults);
-  if (!all) return std::nullopt;
-  check_blocks(all->ranks, all->channels, "groups run at the same time");
-  const TogetherResult result =
-      simulate_together(block_.cluster, software_, all->streams, progress);
+BenchRow BenchSplit::row(const Calls& calls, Bytes size, const StreamsResult& result,
+                         const SimulationOptions& alone) const {
   const auto [fastest, slowest] =
       std::ranges::minmax_element(result.streams, {}, &StreamResult::time);
   const auto chosen = static_cast<std::size_t>(slowest - result.streams.begin());
   BenchRow row;
-  row.collective = collective;
+  row.decided = calls.decided[chosen];
+  const CollectiveRun& run = row.decided.run;
+  row.collective = run.collective;
   row.nodes = block_.nodes;
-  row.decided = all->decided[chosen];
-  row.ranks = row.decided.run.members.ranks();
+  row.ranks = run.members.ranks();
   row.requested = size;
-  row.count = row.decided.run.count;
-  row.size = message_size(collective, row.count, row.decided.run.element_bytes, row.ranks);
+  row.count = run.count;
+  row.size = message_size(run.collective, row.count, run.element_bytes, row.ranks);
+  static_cast<RunFacts&>(row.result) = result;
   row.result.time = slowest->time;
-  row.result.links = result.links;
-  row.result.events = result.events;
-  row.result.digest = result.digest;
-  const SimulationResult alone = simulate(block_.cluster, software_, row.decided.run);
-  row.result.launch = alone.launch;
+  row.result.causes = slowest->causes;
+  for (const Instant finish : slowest->rank_finish)
+    row.result.rank_finish.push_back(finish - Instant{});
+  const SimulationResult one = simulate(block_.cluster, software_, run, alone);
+  row.result.launch = alone.explain ? slowest->launch : one.launch;
   row.split = {static_cast<int>(block_.groups.size()), block_.groups[chosen].colour, fastest->time,
-               alone.time};
-  if (healthy != nullptr) {
-    for (Stream& stream : all->streams) stream.runs[0].faults = {};
-    row.healthy = simulate_together(*healthy, software_, all->streams).streams[chosen].time;
-  }
+               one.time, chosen};
   return row;
 }
 

@@ -310,7 +310,8 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   part("link-bound", result.causes[static_cast<std::size_t>(Cause::link)]);
   part("worker-bound", result.causes[static_cast<std::size_t>(Cause::worker)]);
   part("waiting for slots", result.causes[static_cast<std::size_t>(Cause::slots)]);
-  out += "#   busiest links (share of the time after launch that they carried bytes):\n";
+  out += fmt::format("#   busiest links (share of the {} that they carried bytes):\n",
+                     row.split ? "time of all groups" : "time after launch");
   for (const LinkGroup& group : busiest(block, row)) {
     out += fmt::format("#     {:5.1f} %  {}{}\n", 100 * group.utilisation, group.name,
                        group.members > 1 ? fmt::format("  x{}", group.members) : "");

@@ -30,7 +30,9 @@ class Concurrent {
       for (Stream& stream : streams(group)) all.push_back(std::move(stream));
     }
     first.push_back(all.size());
-    const TogetherResult together = simulate_together(question_.cluster, software_, all, progress);
+    SimulationOptions options;
+    options.progress = progress;
+    const StreamsResult together = simulate(question_.cluster, software_, all, options);
     out_.time = together.time;
     out_.digest = together.digest;
     for (std::size_t g = 0; g < config_.groups.size(); ++g)
@@ -76,7 +78,7 @@ class Concurrent {
   void compare(std::size_t number, std::span<const Stream> streams,
                std::span<const StreamResult> together) {
     ConcurrentGroupResult& group = out_.groups[number];
-    const TogetherResult alone = simulate_together(cluster(), software_, streams);
+    const StreamsResult alone = simulate(cluster(), software_, streams);
     const auto slowest = [](std::span<const StreamResult> of) {
       return std::ranges::max_element(of, {}, &StreamResult::time)->time;
     };
@@ -92,7 +94,7 @@ class Concurrent {
   }
 
   /// Every group carries the bytes that it carries alone.
-  void share_links(const TogetherResult& together) {
+  void share_links(const StreamsResult& together) {
     std::int64_t sent = 0;
     std::vector<std::int64_t> sent_by(out_.groups.size());
     for (const LinkLoad& load : together.links) {  // busiest first

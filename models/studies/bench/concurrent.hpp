@@ -11,7 +11,7 @@
 
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/nccl/communicator/communicator.hpp"
-#include "models/nccl/run/together.hpp"
+#include "models/nccl/run/simulation.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/hardware/networks/refusals.hpp"
 #include "models/nccl/environment/faults.hpp"
 #include "models/nccl/environment/ib_settings.hpp"
 #include "models/studies/bench/link_names.hpp"
@@ -126,11 +127,7 @@ NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
   if (number != 0 && !plan.background.empty() && !cluster.fabric().classes.contains(number))
     notes.push_back(fmt::format("{}={}: the fabric gives it no priority of its own.",
                                 ethernet ? "NCCL_IB_TC" : "NCCL_IB_SL", number));
-  if (!plan.background.empty() && plan.rung == Rung::chunk)
-    throw Error(
-        "background traffic is not simulated on the chunk rung: its links serve in order "
-        "of arrival and know no shares",
-        "add --network flow, or packet");
+  if (!plan.background.empty() && plan.rung == Rung::chunk) refuse(Refused::background_on_chunk);
   if (plan.rung == Rung::packet) {
     std::vector<std::string> repeated;
     plan.retry = ib_retry(environment, version, repeated);
@@ -163,7 +160,7 @@ std::string static_instead(const Cluster& cluster) {
                      cluster.fabric().name, to_text(routing));
 }
 
-void check_size(Rung rung, const Cluster& cluster, const SimulationResult& on_chunk) {
+void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk) {
   if (rung == Rung::chunk) return;
   if (rung == Rung::flow) {
     if (on_chunk.events <= kFlowsMax) return;

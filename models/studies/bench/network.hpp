@@ -55,6 +55,6 @@ std::string static_instead(const Cluster& cluster);
 /// Slices of a run that another rung than chunk is asked for: what has more is refused unseen.
 inline constexpr std::uint64_t kSlicesMax = 100'000'000;
 /// By what the same run did on the chunk rung. Throws Error when it is too much for the rung.
-void check_size(Rung rung, const Cluster& cluster, const SimulationResult& on_chunk);
+void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk);
 
 }  // namespace fabricast

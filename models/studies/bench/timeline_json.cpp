@@ -66,7 +66,14 @@ class TimelineWriter {
  private:
   // Process numbers: 1 the call, then the ranks, then these.
   int pid_of(int rank) const { return 2 + rank; }
-  int proxies_pid() const { return pid_of(row_.ranks); }
+  /// Of all groups of a split.
+  int ranks() const {
+    if (!row_.split) return row_.ranks;
+    int out = 0;
+    for (const SplitGroup& group : block_.groups) out += group.members.ranks();
+    return out;
+  }
+  int proxies_pid() const { return pid_of(ranks()); }
   int links_pid() const { return proxies_pid() + 1; }
 
   std::string summary() const {
@@ -116,18 +123,33 @@ class TimelineWriter {
 
   void call() {
     name_process(1, "call");
-    name_thread(1, 1, "call");
     const CollectiveRun& run = row_.decided.run;
-    const std::int64_t launch = row_.result.launch.ps;
+    const std::int64_t launch = timeline_.launch.ps;
+    if (row_.split) return calls_of_groups();
+    name_thread(1, 1, "call");
     if (launch > 0) whole(1, 1, "call", "launch", 0, launch, {});
-    std::string name = fmt::format("{} {} ", to_text(row_.collective), to_text(row_.size));
+    std::string name = run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "";
+    name += fmt::format("{} {} ", to_text(row_.collective), to_text(row_.size));
     if (run.has_algorithm()) name += fmt::format("{} ", row_.algorithm());
     whole(1, 1, "call", name += to_text(run.protocol), launch, row_.result.time.ps, {});
   }
 
+  /// Launches are part of them.
+  void calls_of_groups() {
+    for (const TimelineKernel& kernel : timeline_.kernels) {
+      const int tid = static_cast<int>(kernel.stream) + 1;
+      name_thread(1, tid, fmt::format("group {}", block_.groups[kernel.stream].colour));
+      whole(1, tid, "call", fmt::format("{} {}", to_text(row_.collective), to_text(row_.requested)),
+            kernel.start.ps, kernel.end.ps, {});
+    }
+  }
+  std::string group_of(const TimelineTrack& track) const {
+    return row_.split ? fmt::format("group {}, ", block_.groups[track.stream].colour) : "";
+  }
+
   /// Names all tracks and gives them their numbers.
   void tracks() {
-    const int per_node = row_.ranks / row_.nodes;
+    const int per_node = ranks() / row_.nodes;
     bool has_proxies = false;
     int rank = -1, tid = 0;
     for (const TimelineTrack& track : timeline_.tracks) {
@@ -135,10 +157,10 @@ class TimelineWriter {
         if (!has_proxies) name_process(proxies_pid(), "proxies");
         has_proxies = true;
         const bool helps = track.channel != TimelineTrack::kWholeRank;
-        const int number = track.rank + 1 + (helps ? (track.channel + 1) * row_.ranks : 0);
+        const int number = track.rank + 1 + (helps ? (track.channel + 1) * ranks() : 0);
         threads_.push_back({proxies_pid(), number});
         name_thread(proxies_pid(), number,
-                    fmt::format("proxy of rank {}", track.rank) +
+                    group_of(track) + fmt::format("proxy of rank {}", track.rank) +
                         (helps ? fmt::format(", channel {}", track.channel) : ""));
         continue;
       }
@@ -149,17 +171,17 @@ class TimelineWriter {
                      fmt::format("rank {} (node{} gpu{})", rank, rank / per_node, rank % per_node));
       }
       threads_.push_back({pid_of(rank), ++tid});
-      name_thread(
-          pid_of(rank), tid,
-          fmt::format("channel {}{}{}", track.channel, track.part.empty() ? "" : " ", track.part));
+      name_thread(pid_of(rank), tid,
+                  group_of(track) + fmt::format("channel {}{}{}", track.channel,
+                                                track.part.empty() ? "" : " ", track.part));
     }
     if (!timeline_.links.empty()) name_process(links_pid(), "links");
   }
 
   void event(const TimelineSpan& span) {
     const Thread thread = threads_[span.track];
-    const std::int64_t start = span.start.ps + row_.result.launch.ps;
-    const std::int64_t end = span.end.ps + row_.result.launch.ps;
+    const std::int64_t start = span.start.ps + timeline_.launch.ps;
+    const std::int64_t end = span.end.ps + timeline_.launch.ps;
     const std::string peer = span.peer_rank < 0 ? "" : fmt::format(R"("rank":{},)", span.peer_rank);
     std::string name{wait_name(span.kind)}, more = peer;
     if (span.kind == TimelineSpan::Kind::slice) {
@@ -168,6 +190,7 @@ class TimelineWriter {
                  ? fmt::format(R"("bytes":{},"loop":{},"step":{},"slice":{},)", span.bytes.count,
                                span.loop, span.step, span.slice)
                  : fmt::format(R"("bytes":{},"chunk":{},)", span.bytes.count, span.slice) + peer;
+      if (row_.decided.run.calls > 1) more += fmt::format(R"("call":{},)", span.call);
     } else if (span.kind == TimelineSpan::Kind::clear_to_send) {
       name = fmt::format("clear to send for rank {}", span.peer_rank);
     } else if (span.kind == TimelineSpan::Kind::message) {
@@ -191,7 +214,7 @@ class TimelineWriter {
       if (share == before) continue;
       before = share;
       put(fmt::format(R"({{"ph":"C","pid":{},"name":{},"ts":{},"args":{{"busy %":{}.{:02}}}}})",
-                      links_pid(), name, us_text(at + row_.result.launch.ps), share / 100,
+                      links_pid(), name, us_text(at + timeline_.launch.ps), share / 100,
                       share % 100));
     }
   }

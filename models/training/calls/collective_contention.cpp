@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "models/nccl/run/shared_links.hpp"
-#include "models/nccl/run/together.hpp"
+#include "models/nccl/run/simulation.hpp"
 #include "models/training/calls/collective_times.hpp"
 
 namespace fabricast {
@@ -76,7 +76,7 @@ CollectiveTimes::Slowdown CollectiveTimes::together(const SceneExchange& first,
       streams.push_back({std::vector<CollectiveRun>(static_cast<std::size_t>(calls), run), {}});
   };
   /// The slowest of streams from..to of what was simulated, in seconds.
-  const auto time_of = [](const TogetherResult& result, std::size_t from, std::size_t to) {
+  const auto time_of = [](const StreamsResult& result, std::size_t from, std::size_t to) {
     std::int64_t out = 0;
     for (std::size_t i = from; i < to; ++i) out = std::max(out, result.streams[i].time.ps);
     return static_cast<double>(out);
@@ -84,7 +84,7 @@ CollectiveTimes::Slowdown CollectiveTimes::together(const SceneExchange& first,
   const auto alone = [&](const std::vector<CollectiveRun>& runs, int calls) {
     streams.clear();
     add(runs, calls);
-    return time_of(simulate_together(cluster, software_, streams), 0, streams.size());
+    return time_of(simulate(cluster, software_, streams), 0, streams.size());
   };
   double a_alone = alone(a, 1), b_alone = alone(b, 1);
   // About as long.
@@ -97,7 +97,7 @@ CollectiveTimes::Slowdown CollectiveTimes::together(const SceneExchange& first,
   streams.clear();
   add(a, a_calls);
   add(b, b_calls);
-  const TogetherResult both = simulate_together(cluster, software_, streams);
+  const StreamsResult both = simulate(cluster, software_, streams);
   const double a_both = time_of(both, 0, a.size()),
                b_both = time_of(both, a.size(), streams.size());
   // Until the first of them ends both run; the other one then goes on alone.

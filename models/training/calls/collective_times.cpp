@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "models/nccl/run/simulation.hpp"
-#include "models/nccl/run/together.hpp"
 
 namespace fabricast {
 
@@ -100,7 +99,7 @@ class CrowdTime {
   Duration together(const std::vector<CollectiveRun>& runs) const {
     std::vector<Stream> streams;
     for (const CollectiveRun& run : runs) streams.push_back({{run}, {}});
-    const TogetherResult result = simulate_together(cluster_, software_, streams);
+    const StreamsResult result = simulate(cluster_, software_, streams);
     const double copies = copies_ / static_cast<double>(runs.size());
     return std::max(result.time, climbing(cluster_, result.links, copies));
   }

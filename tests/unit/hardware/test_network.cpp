@@ -299,8 +299,8 @@ TEST_CASE("what a rung cannot do is said") {
     return error_text([&] { bench_time(config, rung, Routing::by_destination, background); });
   };
   CHECK(text(Rung::chunk, {"uplinks 40%"}) ==
-        "background traffic is not simulated on the chunk rung: its links serve in order of "
-        "arrival and know no shares\nhint: add --network flow, or packet");
+        "background traffic needs a rung with shares: links of the chunk rung serve in order of "
+        "arrival\nhint: add --network flow, or packet");
   CHECK(text(Rung::flow, {"uplinks 40%", "trunks 60%"}) ==
         "\"trunks 60%\": leaf0 -> spine0 (400 Gb/s) would be full of background traffic\n"
         "hint: leave something: less than 100% on each link");
@@ -310,15 +310,18 @@ TEST_CASE("what a rung cannot do is said") {
             .starts_with(
                 "no link is named \"leaf0 -> spine99\"\nhint: did you mean \"leaf0 -> spine"));
   CHECK(text(Rung::packet, {"node0: mlx5_0 -> leaf0 40%"}) ==
-        "background traffic that leaves a NIC (node0: mlx5_0 -> leaf0 (400 Gb/s)) is not simulated "
-        "on the packet rung\nhint: use --network flow, or name links between switches");
+        "node0: mlx5_0 -> leaf0 (400 Gb/s): background traffic of the packet rung comes from hosts "
+        "beside the switches, not from a NIC of the job\nhint: use --network flow, or name links "
+        "between switches");
   config.sizes = {Bytes{std::int64_t{16} << 30}};
   CHECK(text(Rung::packet).starts_with("the packet rung would have "));
   config.sizes = {Bytes{1 << 20}};
   config.faults = {parse_fault("link leaf0 -> spine0 down 2s")};
-  CHECK(text(Rung::flow) ==
-        "a link that goes down is simulated on the chunk rung with static routes only\n"
-        "hint: --routing static, and no --network");
+  CHECK(
+      text(Rung::flow) ==
+      "a link that goes down runs on the chunk rung with static routes only: switches that choose "
+      "among routes leave it out, and a flow has no message to lose\n"
+      "hint: --routing static and no --network, or give the link a rate, like 1%");
 }
 
 TEST_CASE("background traffic as users write it") {

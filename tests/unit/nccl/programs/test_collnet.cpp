@@ -99,7 +99,7 @@ void check_play(const Case& test, Add add, const Expected& expected) {
   const Cluster cluster = cluster_of(test.shape, parts);
   const Partition split = partition_of(test.run, test.run.members);
   TokenMachine machine;
-  add_links(machine, cluster);
+  const SimulatedLinks all(machine, cluster);
   Assembly assembly(machine, cluster, parts.software, test.run, split);
   add(assembly);
   std::map<std::uint32_t, int> rank_of;

@@ -91,7 +91,7 @@ TEST_CASE("everybody ends with everybody's data once, and ports carry S + S/H ea
     }
     const Partition split = partition_of(run, run.members);
     TokenMachine machine;
-    add_links(machine, cluster);
+    const SimulatedLinks all(machine, cluster);
     Assembly assembly(machine, cluster, parts.software, run, split);
     add_nvls(assembly);
 

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/machines/exchange.hpp"
+#include "tests/unit/sim/machines/lone_exchange.hpp"
 
 using namespace fabricast;
+using namespace fabricast::testing;
 
 namespace {
 
@@ -60,7 +61,7 @@ ExchangeWay relayed(std::vector<std::uint32_t> links) {
   return way;
 }
 
-std::int64_t run_ps(Exchange<PlainStamp>& machine, const MessageKind& kind = {}) {
+std::int64_t run_ps(LoneExchange<PlainStamp>& machine, const MessageKind& kind = {}) {
   machine.add_kind(kind);
   machine.run();
   return machine.makespan().ps;
@@ -71,7 +72,7 @@ std::int64_t run_ps(Exchange<PlainStamp>& machine, const MessageKind& kind = {})
 TEST_CASE("direct: chunks follow each other over the link") {
   HandMade schedule(2);
   schedule.add(0, 1, 10 * kChunk, 8, direct({0}));
-  Exchange<PlainStamp> machine(schedule, 2, 0);
+  LoneExchange<PlainStamp> machine(schedule, 2, 0);
   machine.add_link({kRate, {500}});
   CHECK(run_ps(machine) == 10 * kChunkPs + 500);
   CHECK(machine.carried(0).count == 10 * kChunk);
@@ -82,7 +83,7 @@ TEST_CASE("direct: chunks follow each other over the link") {
 TEST_CASE("direct: one slot is one chunk per round trip") {
   HandMade schedule(2);
   schedule.add(0, 1, 5 * kChunk, 1, direct({0}));
-  Exchange<PlainStamp> machine(schedule, 2, 0);
+  LoneExchange<PlainStamp> machine(schedule, 2, 0);
   machine.add_link({kRate, {70'000}});
   CHECK(run_ps(machine) == 5 * (kChunkPs + 2 * 70'000) - 70'000);
 }
@@ -96,7 +97,7 @@ TEST_CASE("direct: overhead and copying at both ends add up for one chunk") {
   lane.extra = {9};
   schedule.batches[1].push_back({{}, {lane}, {}, true});
   schedule.ways[{0, 1}] = direct({0});
-  Exchange<PlainStamp> machine(schedule, 2, 0);
+  LoneExchange<PlainStamp> machine(schedule, 2, 0);
   machine.add_link({kRate, {500}});
   MessageKind kind;
   kind.overhead = {3'000};
@@ -109,7 +110,7 @@ TEST_CASE("relayed: a clear-to-send for every chunk, two posts, and the way back
   constexpr std::int64_t latency = 2'000, post = 300;
   HandMade schedule(2);
   schedule.add(0, 1, 6 * kChunk, 1, relayed({0}));
-  Exchange<PlainStamp> machine(schedule, 2, 2);
+  LoneExchange<PlainStamp> machine(schedule, 2, 2);
   machine.add_link({kRate, {latency}});
   MessageKind kind;
   kind.cost.post = {post};
@@ -120,7 +121,7 @@ TEST_CASE("relayed: with slots enough only the first chunk pays for the rendezvo
   constexpr std::int64_t latency = 2'000, post = 300;
   HandMade schedule(2);
   schedule.add(0, 1, 6 * kChunk, 8, relayed({0}));
-  Exchange<PlainStamp> machine(schedule, 2, 2);
+  LoneExchange<PlainStamp> machine(schedule, 2, 2);
   machine.add_link({kRate, {latency}});
   MessageKind kind;
   kind.cost.post = {post};
@@ -134,7 +135,7 @@ TEST_CASE("relayed: flags are paid on both sides, and hide behind data that go t
   way.sender_flag = {900};
   way.receiver_flag = {100};
   schedule.add(0, 1, kChunk, 8, way);
-  Exchange<PlainStamp> machine(schedule, 2, 2);
+  LoneExchange<PlainStamp> machine(schedule, 2, 2);
   machine.add_link({kRate, {400}});
   machine.add_link({kRate, {2'000}});
   CHECK(run_ps(machine) == kChunkPs + 900 + kChunkPs + 2'000);
@@ -143,7 +144,7 @@ TEST_CASE("relayed: flags are paid on both sides, and hide behind data that go t
 TEST_CASE("an empty message synchronises, and occupies no link") {
   HandMade schedule(2);
   schedule.add(0, 1, 0, 8, relayed({0}));
-  Exchange<PlainStamp> machine(schedule, 2, 2);
+  LoneExchange<PlainStamp> machine(schedule, 2, 2);
   machine.add_link({kRate, {2'000}});
   CHECK(run_ps(machine) == 2 * 2'000);
   CHECK(machine.carried(0).count == 0);
@@ -159,7 +160,7 @@ TEST_CASE("a thread serves one post after another") {
   schedule.batches[2] = {
       {{}, {schedule.batches[2][0].receives[0], schedule.batches[2][1].receives[0]}, {}, true}};
   schedule.ways[{1, 2}].send_thread = 2;
-  Exchange<PlainStamp> machine(schedule, 3, 3);
+  LoneExchange<PlainStamp> machine(schedule, 3, 3);
   machine.add_link({kRate, {0}});
   machine.add_link({kRate, {0}});
   MessageKind kind;
@@ -177,7 +178,7 @@ TEST_CASE("a thread looks at all that is under way, and half a loop passes until
   MessageKind kind;
   kind.poll = {poll};
   const auto run = [&] {
-    Exchange<PlainStamp> machine(schedule, 3, 3);
+    LoneExchange<PlainStamp> machine(schedule, 3, 3);
     machine.add_link({kRate, {latency}});
     machine.add_link({kRate, {latency}});
     return run_ps(machine, kind);
@@ -205,7 +206,7 @@ TEST_CASE("batches run one after another, lanes side by side") {
   SUBCASE("two batches: the second begins when the lane of the first is free") {
     schedule.batches[0][0].sends[0].rate = kRate;
     schedule.batches[0][1].sends[0].rate = kRate;
-    Exchange<PlainStamp> machine(schedule, 3, 0);
+    LoneExchange<PlainStamp> machine(schedule, 3, 0);
     machine.add_link({kRate, {0}});
     machine.add_link({kRate, {0}});
     CHECK(run_ps(machine) == 2 * kChunkPs);
@@ -213,7 +214,7 @@ TEST_CASE("batches run one after another, lanes side by side") {
   SUBCASE("one batch") {
     schedule.batches[0][0].sends.push_back(schedule.batches[0][1].sends[0]);
     schedule.batches[0].pop_back();
-    Exchange<PlainStamp> machine(schedule, 3, 0);
+    LoneExchange<PlainStamp> machine(schedule, 3, 0);
     machine.add_link({kRate, {0}});
     machine.add_link({kRate, {0}});
     CHECK(run_ps(machine) == kChunkPs);
@@ -227,7 +228,7 @@ TEST_CASE("the send buffers of a batch are free when all of it has been acknowle
     schedule.add(0, 1, kChunk, 8, relayed({0}));
     schedule.add(0, 2, kChunk, 8, relayed({1}));
     for (ExchangeBatch& batch : schedule.batches[0]) batch.pooled = pooled;
-    Exchange<PlainStamp> machine(schedule, 3, 2);
+    LoneExchange<PlainStamp> machine(schedule, 3, 2);
     machine.add_link({kRate, {latency}});
     machine.add_link({kRate, {latency}});
     const std::int64_t alone = 2 * latency + kChunkPs;
@@ -243,7 +244,7 @@ TEST_CASE("ways of different latency join in order of arrival") {
   schedule.add(1, 3, kChunk, 8, direct({1, 2}));
   schedule.batches[1].insert(schedule.batches[1].begin(),
                              {{}, {}, {{{kChunk}, kRate}}, true});  // starts 10 ns later
-  Exchange<PlainStamp> machine(schedule, 4, 0);
+  LoneExchange<PlainStamp> machine(schedule, 4, 0);
   machine.add_link({kRate, {50'000}});
   machine.add_link({kRate, {0}});
   machine.add_link({kRate, {0}});
@@ -255,8 +256,8 @@ TEST_CASE("both kinds of stamps agree, and the parts sum up") {
   HandMade schedule(2);
   schedule.add(0, 1, 20 * kChunk, 2, relayed({0}));
   schedule.batches[0][0].sends[0].rate = kRate;
-  Exchange<PlainStamp> plain(schedule, 2, 2);
-  Exchange<CausalStamp> causal(schedule, 2, 2);
+  LoneExchange<PlainStamp> plain(schedule, 2, 2);
+  LoneExchange<CausalStamp> causal(schedule, 2, 2);
   MessageKind kind;
   kind.overhead = {1'234};
   kind.cost.post = {567};
@@ -279,7 +280,7 @@ TEST_CASE("a link that is down: chunks are sent again, in order") {
   schedule.add(2, 3, kChunk, 8, direct({0}));
   schedule.batches[2].insert(schedule.batches[2].begin(),
                              {{}, {}, {{{1'500}, kRate}}, true});  // sends at 15 ns
-  Exchange<LossyStamp> machine(schedule, 4, 0);
+  LoneExchange<CausalStamp> machine(schedule, 4, 0);
   machine.add_link({kRate, {500}});
   machine.add_kind({});
   SUBCASE("until they pass") {
@@ -315,7 +316,7 @@ TEST_CASE("behind a link that is down, others do not wait for what is lost") {
   schedule.add(0, 1, kChunk, 8, direct({0, 1}));
   schedule.add(2, 3, kChunk, 8, direct({1}));
   schedule.batches[2].insert(schedule.batches[2].begin(), {{}, {}, {{{500}, kRate}}, true});
-  Exchange<LossyStamp> machine(schedule, 4, 0);
+  LoneExchange<CausalStamp> machine(schedule, 4, 0);
   machine.add_link({kRate, {0}});
   machine.add_link({kRate, {0}});
   machine.add_kind({});
@@ -330,11 +331,11 @@ TEST_CASE("a message with one end is named") {
   HandMade schedule(2);
   schedule.add(0, 1, kChunk, 8, direct({0}));
   schedule.batches[1].clear();
-  Exchange<PlainStamp> machine(schedule, 2, 0);
+  LoneExchange<PlainStamp> machine(schedule, 2, 0);
   machine.add_link({kRate, {0}});
   machine.add_kind({});
   CHECK_THROWS_WITH_AS(machine.run(),
-                       "the exchange came to a halt: the message of block 0 to block 1 does not "
+                       "the schedule came to a halt: the message of block 0 to block 1 does not "
                        "come to an end",
                        std::logic_error);
 }

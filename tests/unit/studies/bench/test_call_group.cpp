@@ -162,7 +162,7 @@ TEST_CASE("group: decided by the size of all calls") {
   CHECK(time(2 * channels) > 1.9 * time(1));
 }
 
-TEST_CASE("group: bench says one call's share, and what it cannot do with several") {
+TEST_CASE("group: bench says one call's share") {
   const PartsCatalogue parts = load_catalogue();
   BenchConfig config;
   config.topology = "dgx-h100";
@@ -176,14 +176,4 @@ TEST_CASE("group: bench says one call's share, and what it cannot do with severa
   config.calls = 1;
   const BenchResult alone = run_bench(config, parts);
   CHECK(row.call_time() < alone.blocks.front().rows.front().call_time());
-  config.calls = 2;
-  BenchConfig all_to_all = config;
-  all_to_all.collectives = {Collective::alltoall};
-  CHECK(error_text([&] { run_bench(all_to_all, parts); }) ==
-        "alltoall is not simulated with several calls in one group (-m) yet");
-  BenchConfig flow = config;
-  flow.network.rung = Rung::flow;
-  CHECK(error_text([&] { run_bench(flow, parts); }) ==
-        "--network, --routing or --background is not simulated with several calls in one group "
-        "(-m) yet");
 }

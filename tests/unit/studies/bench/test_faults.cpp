@@ -37,7 +37,7 @@ struct Chunks final : Program {
 /// Overhead 2 us, copy 1 MB / 200 GB/s = 5 us, link 1 MB / 100 GB/s = 10 us, latency 1 us, sync 0.5
 /// us. In good health: sent at 2, there at 13, seen at 13.5, received at 13.5 + 2 + 5 = 20.5 us.
 struct Pair {
-  Executor<LossyStamp> executor;
+  Executor<CausalStamp> executor;
   Chunks program;
 
   void run(const Outage& outage, const Retry& retry) {
@@ -259,6 +259,7 @@ TEST_CASE("a timeline shows the wait for what is sent again") {
 TEST_CASE("sends and receives: what is lost comes one time-out later") {
   BenchConfig config = config_of(2, {4096}, {"nic node0:mlx5_0 down 2s"});
   config.gpus_per_node = 1;
+  config.explain = true;
   config.collectives = {Collective::sendrecv};
   // One chunk each way, both lost once, both sent again after 4.096 us x 2^20.
   const BenchRow once = row_of(config);

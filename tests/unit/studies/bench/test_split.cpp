@@ -94,7 +94,7 @@ TEST_CASE("split: groups with NICs of their own run as alone, groups on one NIC 
   CHECK(busiest.utilisation > 0.8);
 }
 
-TEST_CASE("split: slow GPUs and links are those of the job, what is not simulated is said") {
+TEST_CASE("split: slow GPUs and links are those of the job") {
   const PartsCatalogue parts = load_catalogue();
   BenchConfig config = bench_config("dgx-h100", 2, "%8");
   config.faults = {parse_fault("nic node1:mlx5_0 rate 25%")};
@@ -110,13 +110,6 @@ TEST_CASE("split: slow GPUs and links are those of the job, what is not simulate
     change(wrong);
     return error_text([&] { run_bench(wrong, parts); });
   };
-  CHECK(error([](BenchConfig& c) { c.explain = true; }) ==
-        "--explain is not simulated with several groups at the same time (--split) yet");
-  CHECK(error([](BenchConfig& c) { c.trace = TimelineFilter{}; }) ==
-        "--trace is not simulated with several groups at the same time (--split) yet");
-  CHECK(error([](BenchConfig& c) { c.faults = {parse_fault("nic node0:mlx5_0 down 2s")}; }) ==
-        "\"nic node0:mlx5_0 down 2s\" is not simulated with several groups at the same time "
-        "(--split) yet");
   CHECK(error([](BenchConfig& c) { c.gpus_per_node = 9; }) ==
         "9 GPUs per node asked for, but dgx-h100 has 8\n"
         "hint: lower --gpus-per-node, or raise --nodes");

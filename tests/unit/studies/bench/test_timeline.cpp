@@ -121,8 +121,9 @@ TEST_CASE("two workers, one slot: every wait has its reason") {
   // 0.5 us, no credit. Sender: busy 0..7; the link 2..12, so the bytes are there at 13 instead of 8
   // and seen at 13.5. Receiver: busy 13.5..20.5, then the only slot is free. Again: 20.5..27.5; the
   // link 22.5..32.5; there at 33.5 instead of 28.5; seen at 34; busy 34..41.
-  Executor<ObservedStamp> executor;
-  TimelineRecorder recorder(executor, {}, 2, microseconds(41));
+  Executor<CausalStamp> executor;
+  TimelineDraft draft({}, microseconds(41));
+  TimelineRecorder recorder(executor, draft);
   const TwoChunks program;
   const std::uint32_t link = recorder.add_link({{100'000'000'000}, microseconds(1)});
   const std::uint32_t kind = recorder.add_worker_class({{200'000'000'000}, {}});
@@ -132,8 +133,9 @@ TEST_CASE("two workers, one slot: every wait has its reason") {
   recorder.show(0, {from}, {5});
   recorder.show(1, {to}, {5});
   executor.watch(recorder);
+  executor.transit().observer = &draft;
   executor.run();
-  const Timeline timeline = recorder.take();
+  const Timeline timeline = draft.take();
   using Kind = TimelineSpan::Kind;
   CHECK(spans_of(timeline) == Spans{{Kind::slice, 0, 0, 7'000'000},
                                     {Kind::free_slot, 0, 7'000'000, 20'500'000},

@@ -10,7 +10,7 @@
 
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
-#include "models/nccl/run/together.hpp"
+#include "models/nccl/run/simulation.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
 #include "tests/unit/nccl/simulation_cases.hpp"
 #include "tests/unit/sanitized.hpp"
@@ -50,7 +50,7 @@ CollectiveRun random_call_on(Random& random, const Cluster& cluster) {
 
 }  // namespace
 
-TEST_CASE("together: a stream alone takes the time of its call alone") {
+TEST_CASE("streams: a stream alone takes the time of its call alone") {
   const PartsCatalogue parts = load_catalogue();
   Random random(41);
   for (int i = 0; i < cases(20); ++i) {
@@ -60,7 +60,7 @@ TEST_CASE("together: a stream alone takes the time of its call alone") {
     const SimulationResult alone = simulate(cluster, parts.software, run);
     const Instant start{random.pick(0, 3) * 1'234'567};
     const std::vector<Stream> streams = {{{run}, start}};
-    const TogetherResult got = simulate_together(cluster, parts.software, streams);
+    const StreamsResult got = simulate(cluster, parts.software, streams);
     CAPTURE(cluster.node().name());
     CAPTURE(to_text(run.collective));
     CAPTURE(to_text(run.algorithm));
@@ -74,7 +74,7 @@ TEST_CASE("together: a stream alone takes the time of its call alone") {
   }
 }
 
-TEST_CASE("together: bytes on each link are the sum, few gain, links keep to their rates") {
+TEST_CASE("streams: bytes on each link are the sum, few gain, links keep to their rates") {
   const PartsCatalogue parts = load_catalogue();
   Random random(42);
   int streams_seen = 0, gain = 0;
@@ -95,7 +95,7 @@ TEST_CASE("together: bytes on each link are the sum, few gain, links keep to the
         alone.back() = std::max(alone.back(), one.time);
       }
     }
-    const TogetherResult got = simulate_together(cluster, parts.software, streams);
+    const StreamsResult got = simulate(cluster, parts.software, streams);
     Carried carried;
     add_carried(carried, got.links);
     CHECK(carried == expected);
@@ -105,15 +105,14 @@ TEST_CASE("together: bytes on each link are the sum, few gain, links keep to the
       gain += got.streams[s].time < alone[s] ? 1 : 0;
       CHECK(got.streams[s].time.ps * 5 >= alone[s].ps * 4);
     }
-    if (i % 10 == 0)
-      CHECK(simulate_together(cluster, parts.software, streams).digest == got.digest);
+    if (i % 10 == 0) CHECK(simulate(cluster, parts.software, streams).digest == got.digest);
   }
   // Links serve in order of arrival: a delay can bring an order that ends earlier (R. L. Graham,
   // "Bounds for certain multiprocessing anomalies", 1966). Seen: 6 of 900 streams, by up to 16 %.
   CHECK(gain <= 2 + streams_seen / 100);
 }
 
-TEST_CASE("together: groups that share no link do not feel each other") {
+TEST_CASE("streams: groups that share no link do not feel each other") {
   const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 3, ""}, parts);
   for (const Collective collective : {Collective::all_reduce, Collective::alltoall}) {
@@ -132,7 +131,7 @@ TEST_CASE("together: groups that share no link do not feel each other") {
     };
     for (const Members& members : groups) add(members);
     for (int gpu = 0; gpu < 8; ++gpu) add({{0, 1, 2}, {gpu}});
-    const TogetherResult got = simulate_together(cluster, parts.software, streams);
+    const StreamsResult got = simulate(cluster, parts.software, streams);
     for (std::size_t i = 0; i < streams.size(); ++i) CHECK(got.streams[i].time == alone[i]);
   }
 }
@@ -170,7 +169,7 @@ struct OneNic {
 
   std::vector<Duration> times(const std::vector<Stream>& streams) const {
     std::vector<Duration> out;
-    for (const StreamResult& one : simulate_together(cluster, parts.software, streams).streams)
+    for (const StreamResult& one : simulate(cluster, parts.software, streams).streams)
       out.push_back(one.time);
     return out;
   }
@@ -182,7 +181,7 @@ struct OneNic {
 
 }  // namespace
 
-TEST_CASE("together: two flows on one NIC take turns slice by slice") {
+TEST_CASE("streams: two flows on one NIC take turns slice by slice") {
   // T-130's closed form: both at half the rate until the smaller one ends, then the other alone.
   const OneNic two;
   const Duration slice = transfer_time(kSlice, two.nic_rate());
@@ -198,7 +197,7 @@ TEST_CASE("together: two flows on one NIC take turns slice by slice") {
   }
 }
 
-TEST_CASE("together: who comes when the NIC is free again loses nothing") {
+TEST_CASE("streams: who comes when the NIC is free again loses nothing") {
   const OneNic two;
   const CollectiveRun first = flow(0, 4), second = flow(1, 4);
   const Duration alone = two.times({{{first}, {}}})[0];
@@ -211,7 +210,7 @@ TEST_CASE("together: who comes when the NIC is free again loses nothing") {
   CHECK(late[1] == alone + slice * 2);
 }
 
-TEST_CASE("together: a stream runs one kernel after another") {
+TEST_CASE("streams: a stream runs one kernel after another") {
   const OneNic two;
   const CollectiveRun run = call_over_nic0(Collective::all_gather, 0, 3 << 20);
   const Duration alone = two.times({{{run}, {}}})[0];
@@ -220,7 +219,7 @@ TEST_CASE("together: a stream runs one kernel after another") {
   // With real software each kernel has its launch, as nccl-tests measures them in a row.
   const PartsCatalogue parts = load_catalogue();
   const std::vector<Stream> streams = {{{run, run}, {}}};
-  const TogetherResult got = simulate_together(two.cluster, parts.software, streams);
+  const StreamsResult got = simulate(two.cluster, parts.software, streams);
   const SimulationResult once = simulate(two.cluster, parts.software, run);
   REQUIRE(got.streams[0].ended.size() == 2);
   CHECK(got.streams[0].ended[0] == Instant{} + once.time);
@@ -229,7 +228,7 @@ TEST_CASE("together: a stream runs one kernel after another") {
 }
 
 TEST_CASE(
-    "together: sends and receives beside a collective share the NIC, in one stream they wait") {
+    "streams: sends and receives beside a collective share the NIC, in one stream they wait") {
   const OneNic two;
   CommunicatorConfig config;
   config.members = {{0, 1}, {1}};
@@ -251,4 +250,139 @@ TEST_CASE(
   const std::vector<Duration> row = two.times({{{send, gather, send}, {}}});
   CHECK(row[0] <= send_alone * 2 + gather_alone);
   CHECK(row[0] > send_alone + gather_alone);
+}
+
+namespace {
+
+/// An all-gather of 8 GPUs.
+CollectiveRun gather_on(const Cluster& cluster, std::int64_t count,
+                        Collective collective = Collective::all_gather) {
+  CommunicatorConfig config;
+  config.version = kNccl2_27_7;
+  return decide_call(make_communicator(cluster, config), {collective, count}).run;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "streams: launches ahead hide behind a kernel that is longer, else the CPU sets the pace") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
+  // All ranks of a ring end within the time of a hop: calls hardly overlap.
+  const CollectiveRun run = gather_on(cluster, 4 << 20);
+  const SimulationResult alone = simulate(cluster, parts.software, run);
+  const Duration busy = alone.time - alone.launch;
+  constexpr int kCalls = 5;
+  const auto time = [&](Duration interval, Duration gap) {
+    const std::vector<Stream> streams = {{{run}, {}, LaunchesAhead{interval, gap}, kCalls}};
+    return simulate(cluster, parts.software, streams).streams[0];
+  };
+  const StreamResult hidden = time(microseconds(1), {});
+  CHECK(hidden.ended.size() == kCalls);
+  CHECK(hidden.time <= alone.launch + busy * kCalls);
+  CHECK(hidden.time > alone.launch + busy * kCalls - busy);
+  // A gap is paid between calls.
+  const Duration gap = microseconds(3);
+  CHECK(time(microseconds(1), gap).time >= hidden.time + gap * (kCalls - 1));
+  CHECK(time(microseconds(1), gap).time <= hidden.time + gap * kCalls);
+  // Longer than a call: each runs alone.
+  const Duration slow = busy * 2;
+  const StreamResult paced = time(slow, {});
+  for (int i = 0; i < kCalls; ++i)
+    CHECK(paced.ended[static_cast<std::size_t>(i)] == Instant{} + alone.time + slow * i);
+  // Without: each waits for the end of the one before, rank by rank.
+  const std::vector<Stream> waits = {{{run}, {}, {}, kCalls}};
+  const StreamResult after = simulate(cluster, parts.software, waits).streams[0];
+  CHECK(after.time > hidden.time + alone.launch * (kCalls - 2));
+}
+
+TEST_CASE("streams: an explained one says what launches took, and where the rest went") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  const CollectiveRun run = gather_on(cluster, 1 << 18),
+                      other = gather_on(cluster, 1 << 16, Collective::alltoall);
+  SimulationOptions explain;
+  explain.explain = true;
+  const SimulationResult alone = simulate(cluster, parts.software, run, explain);
+  for (const std::vector<CollectiveRun>& runs :
+       {std::vector{run}, std::vector{run, other}, std::vector{other, run, run}}) {
+    const std::vector<Stream> streams = {{runs, {}}};
+    const StreamsResult plain = simulate(cluster, parts.software, streams),
+                        told = simulate(cluster, parts.software, streams, explain);
+    CHECK(told.digest == plain.digest);
+    CHECK(told.streams[0].time == plain.streams[0].time);
+    Duration sum = told.streams[0].launch;
+    for (const Duration part : told.streams[0].causes) sum += part;
+    CHECK(sum == told.streams[0].time);
+    // Every kernel is launched once on the way to the end.
+    Duration launches;
+    for (const CollectiveRun& one : runs) launches += simulate(cluster, parts.software, one).launch;
+    CHECK(told.streams[0].launch == launches);
+    if (runs.size() == 1) CHECK(told.streams[0].causes == alone.causes);
+  }
+}
+
+TEST_CASE("streams: a job that begins later shares the fabric from then on") {
+  const PartsCatalogue parts = load_catalogue();
+  // Two jobs of two nodes each over one spine: what crosses it is shared.
+  const Cluster cluster = load_cluster({"dgx-h100", 4, ""}, parts);
+  const auto job = [&](std::vector<int> nodes) {
+    CommunicatorConfig config;
+    config.version = kNccl2_27_7;
+    config.members = {std::move(nodes), {0, 1, 2, 3, 4, 5, 6, 7}};
+    return decide_call(make_communicator(cluster, config), {Collective::alltoall, 1 << 18}).run;
+  };
+  const CollectiveRun a = job({0, 2}), b = job({1, 2});  // node 2 is in both
+  const Duration alone = simulate(cluster, parts.software, b).time;
+  const Duration of_a = simulate(cluster, parts.software, a).time;
+  const auto beside = [&](Instant start) {
+    const std::vector<Stream> streams = {{{a}, {}}, {{b}, start}};
+    return simulate(cluster, parts.software, streams).streams[1].time;
+  };
+  CHECK(beside({}).ps > alone.ps * 5 / 4);
+  CHECK(beside(Instant{} + of_a) == alone);
+  CHECK(beside(Instant{of_a.ps / 2}) < beside({}));
+}
+
+TEST_CASE("streams: on every rung a stream of one call takes the time of that call") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  for (const Rung rung : {Rung::flow, Rung::packet}) {
+    SimulationOptions options;
+    options.network.rung = rung;
+    for (const Collective collective : {Collective::all_gather, Collective::alltoall}) {
+      const CollectiveRun run = gather_on(cluster, 1 << 16, collective);
+      const SimulationResult alone = simulate(cluster, parts.software, run, options);
+      const std::vector<Stream> one = {{{run}, {}}}, two = {{{run, run}, {}}};
+      CHECK(simulate(cluster, parts.software, one, options).streams[0].time == alone.time);
+      const StreamsResult both = simulate(cluster, parts.software, two, options);
+      CHECK(both.streams[0].time * 2 > alone.time * 3);
+      CHECK(both.streams[0].time <= alone.time * 2);
+    }
+  }
+}
+
+TEST_CASE("streams: what a link loses in one stream, the others do not wait for") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 4, ""}, parts);
+  const auto pair = [&](int from, int to) {
+    CommunicatorConfig config;
+    config.version = kNccl2_27_7;
+    config.members = {{from, to}, {0}};
+    return decide_call(make_communicator(cluster, config), {Collective::sendrecv, 1 << 10}).run;
+  };
+  CollectiveRun hit = pair(0, 1);
+  const CollectiveRun spared = pair(2, 3);
+  const Duration alone = simulate(cluster, parts.software, spared).time;
+  const VertexId nic = cluster.node().nics()[0].vertex;
+  const LinkId out = cluster.fabric_route(0, nic, 1, nic).front();
+  hit.faults.outages = {{out, {}}};
+  hit.faults.retry = {microseconds(100), 2};
+  const std::vector<Stream> streams = {{{hit, hit}, {}}, {{spared}, {}}};
+  const StreamsResult got = simulate(cluster, parts.software, streams);
+  CHECK(got.losses.gave_up);
+  CHECK(got.losses.link == index_of(out));
+  CHECK(got.time == got.losses.given_up - Instant{});
+  CHECK(got.streams[0].ended[1] == got.losses.given_up);
+  CHECK(got.streams[1].time == alone);
 }

@@ -1,0 +1,108 @@
+#pragma once
+// Builds the kernels of streams on one machine, with gates between them, and runs it.
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/nccl/run/simulation.hpp"
+#include "models/nccl/run/timeline_watch.hpp"
+#include "models/nccl/schedules/assembly.hpp"
+#include "models/nccl/schedules/joined_exchange.hpp"
+#include "models/nccl/symmetry/job_plan.hpp"
+#include "sim/machines/exchange.hpp"
+#include "sim/machines/executor.hpp"
+
+namespace fabricast {
+
+/// When kernels begin.
+enum class Launching : std::uint8_t {
+  left_out,  ///< those of a stream's first run at once: the clock starts when they are launched
+  as_gates   ///< as the stream says
+};
+
+template <class Stamp>
+class StreamMachine {
+ public:
+  struct Setting {
+    const Cluster& cluster;
+    const SoftwareCosts& software;
+    std::span<const Stream> streams;
+    const JobPlan& plan;
+    Launching launching = Launching::as_gates;
+    bool is_full = true;         ///< every rank and channel is simulated
+    Carrier* carrier = nullptr;  ///< with a CausalStamp
+    TimelineWatch* watch = nullptr;
+  };
+
+  /// All that the setting names outlives the machine.
+  explicit StreamMachine(const Setting& setting);
+
+  /// Events that it is going to have, blocks that send and receive left out: of the full run.
+  std::uint64_t full_events() const { return full_events(events_planned()); }
+  /// Looks for repetition from this event on; no effect with a CausalStamp.
+  void fast_forward(std::uint64_t first_look);
+  void run(const std::function<void(double)>& progress);
+
+  // Results.
+  RunFacts facts(Duration time) const;
+  /// The end of everything, or of one kernel.
+  Stamp makespan() const { return executor_.makespan(); }
+  Stamp end_of(std::size_t stream, std::size_t kernel) const;
+  std::vector<Instant> rank_finish(std::size_t stream) const;
+  /// None where the only rank copies.
+  std::size_t kernels(std::size_t stream) const { return kernels_[stream].size(); }
+  const Losses& losses() const { return executor_.losses(); }
+
+ private:
+  /// One call on all ranks, by rank; of ranks that are alike all have the first one's.
+  struct Built {
+    std::vector<Parties> parties;
+    // Workers that wait for another work of the kernel, and those that one waits for; ascending.
+    std::vector<std::uint32_t> behind, before;
+    std::vector<bool> is_first;  ///< by rank
+  };
+  /// What the kernels of a stream share: proxies.
+  struct Threads {
+    std::optional<std::uint32_t> executor, exchange;
+  };
+
+  Machine& machine();
+  void add_stream(std::size_t number);
+  Built add_kernel(std::size_t stream, std::size_t number, Threads& threads);
+  void add_works(const Kernel& kernel, const CallLabel& label, Threads& threads, Built& out);
+  void add_work_gates(const Kernel& kernel, std::size_t first_assembly, Built& out);
+  void add_exchange(const Work& work, const Members& members, const CallLabel& label,
+                    Threads& threads, Built& out);
+  static Parties without(Parties parties, const std::vector<std::uint32_t>& workers);
+  static Parties all_starters(const Built& kernel);
+  void add_gates(const Stream& stream, const std::vector<Built>& kernels);
+  Duration launch(const CollectiveRun& run) const;
+  void start_exchange();
+  void break_links();
+  std::uint64_t events_planned() const;
+  std::uint64_t full_events(std::uint64_t had) const;
+  Stamp end_of(const Parties& parties, Stamp so_far) const;
+  Bytes carried(std::uint32_t link) const;
+  std::vector<LinkLoad> loads(Duration time) const;
+
+  Setting at_;
+  Executor<Stamp> executor_;
+  std::optional<TimelineRecorder> recorder_;
+  std::optional<SimulatedLinks> links_;
+  std::deque<Assembly> assemblies_;
+  std::deque<P2pTraffic> traffics_;
+  JoinedExchange schedules_;
+  std::uint32_t exchange_threads_ = 0;
+  std::optional<Exchange<Stamp>> exchange_;
+  std::optional<ExchangeRecorder> exchange_recorder_;
+  std::vector<std::vector<Built>> kernels_;  ///< by stream
+};
+
+extern template class StreamMachine<PlainStamp>;
+extern template class StreamMachine<CausalStamp>;
+
+}  // namespace fabricast

@@ -1,0 +1,155 @@
+#include "models/nccl/symmetry/job_plan.hpp"
+
+#include <algorithm>
+
+namespace fabricast {
+namespace {
+
+/// The parts of each call of a group.
+std::vector<Partition> by_call(const Partition& all) {
+  std::vector<Partition> out;
+  for (const ChannelPart& part : all.parts) {
+    if (out.empty() || out.back().parts.front().call != part.call)
+      out.push_back({all.element_bytes, all.shape, {}, all.is_strided});
+    out.back().parts.push_back(part);
+  }
+  return out;
+}
+
+Kernel kernel_of(const CollectiveRun& run, const Members& members) {
+  Kernel out;
+  out.by_channel = run.custom == nullptr;
+  if (!run.has_algorithm()) {
+    out.works.push_back({&run, {}, {}});
+    return out;
+  }
+  const Partition whole = partition_of(run, members);
+  const std::size_t copies =
+      run.custom == nullptr ? 1 : static_cast<std::size_t>(run.calls);  // each as the first
+  for (std::size_t i = 0; i < copies; ++i)
+    for (Partition& part : by_call(whole)) out.works.push_back({&run, std::move(part), {}});
+  return out;
+}
+
+std::vector<Work*> all_works(JobPlan& plan) {
+  std::vector<Work*> out;
+  for (StreamPlan& stream : plan.streams)
+    for (Kernel& kernel : stream.kernels)
+      for (Work& work : kernel.works) out.push_back(&work);
+  return out;
+}
+
+bool have_equal_members(const JobPlan& plan) {
+  return std::ranges::all_of(plan.streams, [&](const StreamPlan& stream) {
+    return stream.members == plan.streams.front().members;
+  });
+}
+bool have_equal_nodes(const JobPlan& plan) {
+  return std::ranges::all_of(plan.streams, [&](const StreamPlan& stream) {
+    return stream.members.nodes() == plan.streams.front().members.nodes();
+  });
+}
+
+/// Whether both put the same nodes, rails and links for each other.
+bool have_one_move(const Fold& a, const Fold& b) {
+  return a.nodes == b.nodes && a.copies == b.copies && a.step == b.step && a.first == b.first &&
+         a.sharp == b.sharp && a.leaves == b.leaves && a.rails.copies == b.rails.copies &&
+         a.rails.gpu == b.rails.gpu && a.rails.link == b.rails.link &&
+         a.rails.rail == b.rails.rail && a.mirror.folds == b.mirror.folds &&
+         a.mirror.node == b.mirror.node && a.mirror.trunk == b.mirror.trunk;
+}
+
+/// Works that wait for each other: channels of a kernel stand for others only if they do so in all
+/// of its works, and GPUs of a node start alike only if each of them does as the others do.
+void keep_apart(const StreamPlan& stream, Work& work, bool is_grouped) {
+  if (work.fold.rails.copies != stream.members.gpus_per_node()) work.fold.merges = false;
+  if (is_grouped) work.fold.lanes = all_lanes(work.partition);
+}
+
+/// Leaves each work what its channels have, and all of them a move by whole nodes, if there is one
+/// that all have. Returns what stands against more.
+std::string shift_together(const Cluster& cluster, JobPlan& plan) {
+  std::vector<FoldedCall> calls;
+  std::string against = have_equal_nodes(plan) ? "" : "communicators run on different nodes";
+  for (const Work* work : all_works(plan)) {
+    calls.push_back({work->run, &work->partition});
+    const bool is_odd = work->run->custom || !work->run->transport.network.fused.empty() ||
+                        work->run->members.is_split();
+    if (against.empty() && is_odd) against = work->fold.why_not;
+  }
+  Fold shift;
+  if (against.empty()) {
+    shift = find_shift(cluster, calls);
+    against = shift.why_not;
+  }
+  for (StreamPlan& stream : plan.streams) {
+    for (Kernel& kernel : stream.kernels) {
+      for (Work& work : kernel.works) {
+        Fold own = unfolded(stream.members, work.partition);
+        own.lanes = work.fold.lanes;
+        own.merges = work.fold.merges;
+        if (shift.copies > 1) {
+          own.nodes = shift.nodes;
+          own.copies = shift.copies;
+          own.step = shift.step;
+          own.first = shift.first;
+        }
+        work.fold = std::move(own);
+      }
+    }
+  }
+  return against;
+}
+
+}  // namespace
+
+const Fold* JobPlan::fold() const {
+  for (const StreamPlan& stream : streams)
+    if (!stream.kernels.empty()) return &stream.kernels.front().works.front().fold;
+  return nullptr;
+}
+
+JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams) {
+  JobPlan out;
+  for (const Stream& stream : streams) {
+    StreamPlan& plan = out.streams.emplace_back();
+    plan.members = members_of(stream.runs.front(), cluster.nodes());
+    if (plan.members.ranks() == 1) continue;
+    for (const CollectiveRun& run : stream.runs)
+      plan.kernels.push_back(kernel_of(run, plan.members));
+  }
+  const std::vector<Work*> works = all_works(out);
+  if (works.empty()) return out;
+  for (Work* work : works) work->fold = find_fold(cluster, *work->run, work->partition);
+  const Fold& first = works.front()->fold;
+  out.why_not = first.why_not;
+  const bool is_alike = std::ranges::all_of(
+      works, [&](const Work* work) { return have_one_move(first, work->fold); });
+  const bool is_of_rails = first.rails.copies > 1 || first.mirror.folds;
+  const bool fits = is_of_rails ? have_equal_members(out) : have_equal_nodes(out);
+  if (!is_alike || (first.copies_in_all() > 1 && !fits)) out.why_not = shift_together(cluster, out);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    StreamPlan& stream = out.streams[i];
+    for (Kernel& kernel : stream.kernels) {
+      const bool is_grouped = kernel.works.size() > 1;
+      if (!is_grouped && stream.kernels.size() == 1 && streams[i].rounds == 1) continue;
+      for (Work& work : kernel.works) keep_apart(stream, work, is_grouped);
+    }
+  }
+  return out;
+}
+
+JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Fold& fold) {
+  const Members members = members_of(stream.runs.front(), cluster.nodes());
+  JobPlan out;
+  out.streams.push_back({members, {}});
+  out.why_not = fold.why_not;
+  if (members.ranks() == 1) return out;
+  out.streams.front().kernels.push_back(kernel_of(stream.runs.front(), members));
+  std::vector<Work>& works = out.streams.front().kernels.front().works;
+  if (works.size() > 1) return plan_job(cluster, std::span(&stream, 1));
+  works.front().fold = fold;
+  return out;
+}
+
+}  // namespace fabricast

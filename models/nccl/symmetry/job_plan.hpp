@@ -1,0 +1,51 @@
+#pragma once
+// What the streams of a job run: kernels, in each the works that its channels run one after
+// another, and the symmetry that all of them have.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/nccl/call/stream.hpp"
+#include "models/nccl/symmetry/fold.hpp"
+
+namespace fabricast {
+
+/// A call of a kernel: the only one, or one of a group.
+struct Work {
+  const CollectiveRun* run = nullptr;  ///< of the stream
+  Partition partition;                 ///< its parts; none of sends and receives
+  Fold fold;                           ///< of all works of a job by the same move
+};
+
+/// One call on all ranks. NCCL runs calls of one kind that are grouped in one kernel: a block (a
+/// channel of a rank) runs its works one after another, each with all its threads
+/// (src/device/common.h, ncclKernelMain). What loading the next work takes is not modelled. MSCCL
+/// launches a kernel for each.
+struct Kernel {
+  std::vector<Work> works;
+  bool by_channel = true;  ///< a work waits for the one before it on its channel; else on its rank
+};
+
+struct StreamPlan {
+  Members members;
+  std::vector<Kernel> kernels;  ///< by run; none where the only rank copies
+};
+
+struct JobPlan {
+  std::vector<StreamPlan> streams;
+  std::string why_not;  ///< what stands against folding, or against folding more; "" = nothing
+
+  /// A work's fold: all have the same move. Null: nobody sends to anybody.
+  const Fold* fold() const;
+  /// Ranks that do as one of them does, itself included.
+  int copies_in_all() const { return fold() == nullptr ? 1 : fold()->copies_in_all(); }
+};
+
+/// The most that can be folded of all of them. The streams outlive the plan. REQUIRES: as
+/// simulate().
+JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams);
+/// The same of one call whose symmetry is known.
+JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Fold& fold);
+
+}  // namespace fabricast

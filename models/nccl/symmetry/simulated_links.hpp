@@ -1,0 +1,34 @@
+#pragma once
+// The links of a cluster as a machine has them: all of them, or of those that are alike one.
+
+#include <cstdint>
+#include <map>
+
+#include "models/nccl/symmetry/fold.hpp"
+#include "sim/links/machine.hpp"
+
+namespace fabricast {
+
+class SimulatedLinks {
+ public:
+  /// All, with the cluster's numbers. REQUIRES: the machine has none.
+  SimulatedLinks(Machine& machine, const Cluster& cluster);
+  /// One of those that are alike, when it is asked for first. All arguments outlive it.
+  SimulatedLinks(Machine& machine, const Cluster& cluster, const Fold& fold);
+
+  bool is_folded() const { return fold_ != nullptr; }
+  /// The machine's link for a link of the cluster.
+  std::uint32_t operator()(LinkId link);
+  /// Links of the cluster that were asked for, as (link, of the machine); none if all are there.
+  const std::map<std::uint32_t, std::uint32_t>& known() const { return known_; }
+
+ private:
+  std::uint32_t add(LinkId link);
+
+  Machine& machine_;
+  const Cluster& cluster_;
+  const Fold* fold_ = nullptr;
+  std::map<std::uint32_t, std::uint32_t> known_;
+};
+
+}  // namespace fabricast
