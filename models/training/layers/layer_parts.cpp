@@ -15,7 +15,8 @@ LayerParts::LayerParts(const StepSetup& setup, CollectiveTimes& collectives)
       l_(setup.layout),
       f_(setup.framework),
       gpu_(setup.gpu),
-      collectives_(collectives) {
+      collectives_(collectives),
+      calls_(setup.model, setup.layout) {
   tokens_ = static_cast<double>(l_.micro_batch) * l_.sequence / l_.context;
   shard_tokens_ = l_.sequence_is_sharded() ? tokens_ / l_.tensor : tokens_;
 }
@@ -51,8 +52,10 @@ void LayerParts::elementwise(double forward_bytes, double backward_bytes) {
   out_.backward.elementwise += elementwise_time(gpu_, backward_bytes * f_.elementwise);
 }
 
-CollectiveTime LayerParts::tensor(Collective collective) {
-  return collectives_.cost(collective, tensor_group(l_), tokens_ * m_.hidden * kHalf);
+double LayerParts::cost(const std::vector<GroupCall>& calls) {
+  double sum = 0;
+  for (const GroupCall& call : calls) sum += seconds(cost(call).time);
+  return sum;
 }
 
 void LayerParts::overlapped(PassTime& pass, const CollectiveTime& comm, double beside, int chunks) {

@@ -4,12 +4,10 @@
 
 #include <vector>
 
-#include "models/training/calls/rank_groups.hpp"
+#include "models/training/layers/layer_calls.hpp"
 #include "models/training/layers/layer_times.hpp"
 
 namespace fabricast {
-
-inline constexpr double kHalf = 2;  // bytes of a 16-bit element
 
 /// A linear layer as one rank has it: n outputs, k inputs.
 struct Linear {
@@ -34,8 +32,12 @@ class LayerParts {
   void elementwise(double forward_bytes, double backward_bytes);
   void norm_and_residual();
 
-  /// The time of a collective of the activations of a micro-batch, over TP.
-  CollectiveTime tensor(Collective collective);
+  CollectiveTime cost(const CollectiveTimes::Exchange& call) {
+    return collectives_.cost(call.collective, call.group, call.bytes);
+  }
+  CollectiveTime tensor(Collective collective) { return cost(calls_.tensor(collective)); }
+  /// Calls one after another, in seconds.
+  double cost(const std::vector<GroupCall>& calls);
   /// Communication that a GEMM of `beside` seconds runs beside, in `chunks` pieces of both; the
   /// first (or last) piece is exposed. One chunk: they only run side by side.
   void overlapped(PassTime& pass, const CollectiveTime& comm, double beside, int chunks);
@@ -47,6 +49,7 @@ class LayerParts {
   const Framework& f_;
   const GpuCompute& gpu_;
   CollectiveTimes& collectives_;
+  LayerCalls calls_;
   double tokens_ = 0, shard_tokens_ = 0;
   LayerTime out_;
 };

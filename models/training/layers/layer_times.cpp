@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/training/calls/rank_groups.hpp"
 #include "models/training/layers/layer_parts.hpp"
 
 namespace fabricast {
@@ -35,13 +36,8 @@ class LayerModel : LayerParts {
   LayerTime embedding() {
     const double bytes = 2 * kHalf * m_.hidden * tokens_;
     elementwise(bytes, bytes);
-    if (l_.tensor > 1) {
-      const Collective c =
-          l_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;
-      out_.forward.tensor += seconds(tensor(c).time);
-      if (l_.sequence_parallel)
-        out_.backward.tensor += seconds(tensor(Collective::all_gather).time);
-    }
+    out_.forward.tensor += cost(calls_.embedding(true));
+    out_.backward.tensor += cost(calls_.embedding(false));
     return out_;
   }
 
@@ -54,14 +50,9 @@ class LayerModel : LayerParts {
     // Cross entropy in fp32: 4 passes forward, 2 backward.
     const double pass = 4.0 * logits.n * tokens_;
     elementwise(4 * pass, 2 * pass);
-    if (l_.tensor > 1) {
-      const double small = 4 * tokens_;
-      out_.forward.tensor +=
-          3 * seconds(collectives_.cost(Collective::all_reduce, tensor_group(l_), small).time);
-      if (l_.sequence_parallel) out_.forward.tensor += seconds(tensor(Collective::all_gather).time);
-      out_.backward.tensor += seconds(
-          tensor(l_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce).time);
-    }
+    out_.forward.tensor += 3 * seconds(cost(calls_.loss()).time);
+    if (l_.sequence_parallel) out_.forward.tensor += seconds(tensor(Collective::all_gather).time);
+    out_.backward.tensor += cost(calls_.output(false));
     return out_;
   }
 
@@ -125,35 +116,25 @@ class LayerModel : LayerParts {
   }
 
   void context_exchange(PassTime& forward, PassTime& backward) {
-    const double kv = kHalf * tokens_ * (m_.key_width() + m_.value_width()) / l_.tensor;
-    const RankGroup group = context_group(l_);
-    if (l_.context_exchange == ContextExchange::all_gather) {
-      forward.context +=
-          seconds(collectives_.cost(Collective::all_gather, group, kv * l_.context).time);
-      backward.context +=
-          seconds(collectives_.cost(Collective::reduce_scatter, group, kv * l_.context).time);
-      return;
-    }
-    if (l_.context_exchange == ContextExchange::all_to_all) {
-      const double q = kHalf * tokens_ * m_.query_width() / l_.tensor;
-      const double both = seconds(collectives_.cost(Collective::alltoall, group, kv + q).time) +
-                          seconds(collectives_.cost(Collective::alltoall, group, q).time);
-      forward.context += both;
-      backward.context += both;
+    if (l_.context_exchange != ContextExchange::ring) {
+      const bool alike = l_.context_exchange == ContextExchange::all_to_all;
+      const double there = cost(calls_.context(true));
+      forward.context += there;
+      backward.context += alike ? there : cost(calls_.context(false));
       return;
     }
     // A ring: each block's exchange runs beside the attention of the block before it.
-    const RankGroup pair = context_pair(l_);
-    const auto exchange = [&](PassTime& pass, double bytes) {
-      const CollectiveTime hop = collectives_.cost(Collective::sendrecv, pair, bytes);
+    const auto exchange = [&](PassTime& pass, CollectiveTimes::Exchange round) {
+      round.group = context_pair(l_);
+      const CollectiveTime hop = cost(round);
       const double block = pass.attention / l_.context, time = seconds(hop.time);
       const int hops = l_.context - 1;
       pass.context += hops * std::max(0.0, time - block);
       pass.context_hidden += hops * std::min(time, block);
       pass.contention += hops * std::min(time, block) * hop.channels / gpu_.multiprocessors;
     };
-    exchange(forward, kv);
-    exchange(backward, 2 * kv);
+    exchange(forward, calls_.context(true).front());
+    exchange(backward, calls_.context(false).front());
   }
 
   double activation_bytes(double ffn, bool backward) const {
@@ -177,10 +158,10 @@ class LayerModel : LayerParts {
     linear({{static_cast<double>(e.count), h}}, Precision::bf16, shard_tokens_);
     const double own = tokens_ / l_.tensor;         // tokens this rank routes
     const double routed = own * e.per_token * etp;  // rows its experts get, balanced
-    const double moved = kHalf * own * e.per_token * h;
+    const double moved = calls_.dispatch().bytes;
     // Sorted by rank, then by local expert, and back: read and written each time.
     elementwise(8 * moved, 8 * moved);
-    expert_collectives(moved);
+    expert_collectives();
     // One GEMM for each local expert.
     const double local = static_cast<double>(e.count) / l_.expert;
     const double rows = routed / local, ffn = e.ffn / etp;
@@ -204,33 +185,29 @@ class LayerModel : LayerParts {
     }
   }
 
-  /// Each token's way to its experts, or back: `moved` bytes of k copies of each. Kernels that
-  /// store directly fill NVLink, and send a token once to each node: the expected number of nodes
-  /// among k of E experts drawn without repetition.
-  double dispatch(double moved) {
-    const RankGroup group = expert_group(l_);
-    const int nodes = collectives_.nodes_of(group);
-    if (!f_.direct_dispatch)
-      return seconds(collectives_.cost(Collective::alltoall, group, moved).time);
-    if (nodes == 1) return seconds(collectives_.store_time(group, moved));
+  /// Each token's way to its experts, or back: k copies of each. Kernels that store directly fill
+  /// NVLink, and send a token once to each node: the expected number of nodes among k of E experts
+  /// drawn without repetition.
+  double dispatch() {
+    GroupCall call = calls_.dispatch();
+    const int nodes = collectives_.nodes_of(call.group);
+    if (!f_.direct_dispatch) return seconds(cost(call).time);
+    if (nodes == 1) return seconds(collectives_.store_time(call.group, call.bytes));
     const Experts& e = *m_.experts;
     const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
     double none_there = 1;  // of its experts on a given node
     for (int i = 0; i < e.per_token; ++i) none_there *= (elsewhere - i) / (e.count - i);
     const double copies = nodes * (1 - none_there) / e.per_token;
-    return seconds(collectives_.cost(Collective::alltoall, group, moved * copies).time);
+    call.bytes *= copies;
+    return seconds(cost(call).time);
   }
 
   /// Dispatch and combine, and what experts cut by TP need around them.
-  void expert_collectives(double moved) {
+  void expert_collectives() {
     double pass = 0;
-    if (l_.expert > 1) pass += 2 * dispatch(moved);
-    if (l_.expert_tensor > 1) {
-      const RankGroup group = expert_tensor_group(l_);
-      const double all = moved * l_.expert_tensor;
-      pass += seconds(collectives_.cost(Collective::all_gather, group, all).time) +
-              seconds(collectives_.cost(Collective::reduce_scatter, group, all).time);
-    }
+    if (l_.expert > 1) pass += 2 * dispatch();
+    pass += cost({calls_.expert_tensor(Collective::all_gather),
+                  calls_.expert_tensor(Collective::reduce_scatter)});
     for (PassTime* p : {&out_.forward, &out_.backward}) {
       if (l_.overlap.expert) {
         expert_hidden_ = pass;

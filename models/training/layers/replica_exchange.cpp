@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/training/calls/rank_groups.hpp"
-
 namespace fabricast {
 
 namespace {
@@ -44,67 +42,55 @@ int ReplicaExchange::units_reduced_together(const LocalParameters& chunk, int un
   return static_cast<int>(std::clamp(std::ceil(layout_.bucket / unit), 1.0, 1.0 * units));
 }
 
-ReplicaExchange::Groups ReplicaExchange::groups() const {
-  Groups out{dense_data_group(layout_), expert_data_group(layout_)};
-  if (layout_.sharding == Sharding::hsdp) {
-    out.dense.size = layout_.shards(out.dense.size);
-    out.expert.size = layout_.shards(out.expert.size);
-  }
-  return out;
-}
-
-CollectiveTime ReplicaExchange::cost(Collective collective, const LocalParameters& chunk,
-                                     double bytes) const {
-  const auto [dense, expert] = groups();
-  const auto part = [&](const RankGroup& group, std::int64_t parameters) {
-    const double all = bytes * static_cast<double>(parameters);
-    CollectiveTime one = collectives_.cost(collective, group, all);
-    if (const Bandwidth rate = framework_.exchange_rate; rate.bytes_per_s > 0 && group.ranks() > 1)
-      one.time = std::max(one.time, transfer_time({static_cast<std::int64_t>(all)}, rate));
-    return one;
-  };
-  CollectiveTime out = part(dense, chunk.dense);
-  const CollectiveTime experts = part(expert, chunk.expert);
-  out.time += experts.time;
-  out.channels = std::max(out.channels, experts.channels);
-  return out;
-}
-
 /// Bytes of a parameter. 8-bit weights are gathered as such where the optimizer keeps the only
 /// exact copy.
 double ReplicaExchange::gather_bytes() const {
   return is_8bit_or_less(layout_.precision) && !layout_.shards_weights() ? 1 : 2;
 }
 
-CollectiveTime ReplicaExchange::gather(const LocalParameters& chunk, double pieces) const {
-  return cost(Collective::all_gather, chunk, gather_bytes() / pieces);
+GroupCall ReplicaExchange::call(Among among, Collective collective, std::int64_t parameters,
+                                double bytes, double pieces) const {
+  const auto all = static_cast<double>(parameters);
+  return group_call(layout_, among, collective, bytes / pieces * all,
+                    static_cast<std::int64_t>(all / pieces));
 }
 
-CollectiveTimes::Exchange ReplicaExchange::gather_call(const LocalParameters& chunk,
-                                                       double pieces) const {
-  return {Collective::all_gather, groups().dense,
-          gather_bytes() * static_cast<double>(chunk.dense) / pieces};
+std::vector<GroupCall> ReplicaExchange::gather(const LocalParameters& chunk, double pieces) const {
+  const double bytes = gather_bytes();
+  return {call(Among::replicas, Collective::all_gather, chunk.dense, bytes, pieces),
+          call(Among::expert_replicas, Collective::all_gather, chunk.expert, bytes, pieces)};
 }
 
-CollectiveTimes::Exchange ReplicaExchange::reduce_call(const LocalParameters& chunk,
-                                                       double pieces) const {
-  return {layout_.sharding == Sharding::none ? Collective::all_reduce : Collective::reduce_scatter,
-          groups().dense, framework_.gradient_bytes * static_cast<double>(chunk.dense) / pieces};
-}
-
-CollectiveTime ReplicaExchange::reduce(const LocalParameters& chunk, double pieces) const {
-  const double bytes = framework_.gradient_bytes / pieces;
-  if (layout_.sharding == Sharding::none) return cost(Collective::all_reduce, chunk, bytes);
-  CollectiveTime out = cost(Collective::reduce_scatter, chunk, bytes);
+std::vector<GroupCall> ReplicaExchange::reduce(const LocalParameters& chunk, double pieces) const {
+  const double bytes = framework_.gradient_bytes;
+  const Collective collective =
+      layout_.sharding == Sharding::none ? Collective::all_reduce : Collective::reduce_scatter;
+  std::vector<GroupCall> out = {
+      call(Among::replicas, collective, chunk.dense, bytes, pieces),
+      call(Among::expert_replicas, collective, chunk.expert, bytes, pieces)};
   if (layout_.sharding == Sharding::hsdp) {
     // Then each shard over the copies.
     const int shards = layout_.shards(layout_.dense_replicas());
-    const RankGroup copies{
-        layout_.dense_replicas() / shards, layout_.tensor * shards, 1, 1, 0, layout_.gpus};
-    out.time +=
-        collectives_
-            .cost(Collective::all_reduce, copies, bytes * static_cast<double>(chunk.all()) / shards)
-            .time;
+    GroupCall shard = call(Among::copies, Collective::all_reduce, chunk.all(), bytes, pieces);
+    shard.bytes /= shards;
+    shard.elements /= shards;
+    out.push_back(shard);
+  }
+  return out;
+}
+
+CollectiveTime ReplicaExchange::cost(std::span<const GroupCall> calls,
+                                     CollectiveTimes& collectives) const {
+  CollectiveTime out;
+  for (const GroupCall& call : calls) {
+    CollectiveTime one = collectives.cost(call.collective, call.group, call.bytes);
+    if (call.among != Among::copies) {
+      const Bandwidth rate = framework_.exchange_rate;
+      if (rate.bytes_per_s > 0 && call.happens())
+        one.time = std::max(one.time, transfer_time({static_cast<std::int64_t>(call.bytes)}, rate));
+      out.channels = std::max(out.channels, one.channels);
+    }
+    out.time += one.time;
   }
   return out;
 }

@@ -1,6 +1,10 @@
 #pragma once
 // What replicas of a model exchange: gradients, and weights where they are cut.
 
+#include <span>
+#include <vector>
+
+#include "models/training/calls/group_call.hpp"
 #include "models/training/layers/layer_times.hpp"
 #include "models/training/model/memory.hpp"
 
@@ -8,8 +12,9 @@ namespace fabricast {
 
 class ReplicaExchange {
  public:
-  ReplicaExchange(const StepSetup& setup, CollectiveTimes& collectives)
-      : layout_(setup.layout), framework_(setup.framework), collectives_(collectives) {}
+  /// REQUIRES: `setup` outlives it.
+  explicit ReplicaExchange(const StepSetup& setup)
+      : layout_(setup.layout), framework_(setup.framework) {}
 
   /// Is there a replica to exchange anything with?
   bool happens() const;
@@ -24,24 +29,20 @@ class ReplicaExchange {
   /// Cut weights: a bucket of gradients is full after so many layers.
   int units_reduced_together(const LocalParameters& chunk, int units) const;
 
-  /// The exchange of one of `pieces` equal pieces of a chunk.
-  CollectiveTime gather(const LocalParameters& chunk, double pieces) const;
-  CollectiveTime reduce(const LocalParameters& chunk, double pieces) const;
-  /// The call that is most of it.
-  CollectiveTimes::Exchange gather_call(const LocalParameters& chunk, double pieces) const;
-  CollectiveTimes::Exchange reduce_call(const LocalParameters& chunk, double pieces) const;
+  /// The calls, in order, for one of `pieces` equal pieces of a chunk; first that of dense weights,
+  /// which is most of it. Some may not happen().
+  std::vector<GroupCall> gather(const LocalParameters& chunk, double pieces) const;
+  std::vector<GroupCall> reduce(const LocalParameters& chunk, double pieces) const;
+  /// Such calls one after another.
+  CollectiveTime cost(std::span<const GroupCall> calls, CollectiveTimes& collectives) const;
 
  private:
-  struct Groups {
-    RankGroup dense, expert;
-  };
-  Groups groups() const;
   double gather_bytes() const;
-  CollectiveTime cost(Collective collective, const LocalParameters& chunk, double bytes) const;
+  GroupCall call(Among among, Collective collective, std::int64_t parameters, double bytes,
+                 double pieces) const;
 
   const Layout& layout_;
   const Framework& framework_;
-  CollectiveTimes& collectives_;
 };
 
 }  // namespace fabricast

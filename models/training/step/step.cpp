@@ -26,7 +26,7 @@ using Kind = PipelineOp::Kind;
 class Step {
  public:
   Step(const StepSetup& setup, CollectiveTimes& collectives)
-      : setup_(setup), l_(setup.layout), collectives_(collectives), exchange_(setup, collectives) {}
+      : setup_(setup), l_(setup.layout), collectives_(collectives), exchange_(setup) {}
 
   /// `spans` may be nullptr.
   StepTime run(std::vector<StepSpan>* spans) {
@@ -104,6 +104,13 @@ class Step {
     return compute(stage, time + slowed, kind);
   }
 
+  CollectiveTime gather(const LocalParameters& chunk, double pieces) {
+    return exchange_.cost(exchange_.gather(chunk, pieces), collectives_);
+  }
+  CollectiveTime reduce(const LocalParameters& chunk, double pieces) {
+    return exchange_.cost(exchange_.reduce(chunk, pieces), collectives_);
+  }
+
   TaskId communicate(std::size_t stage, const CollectiveTime& exchange, Load kind) {
     labels_.push_back(label_);
     const TaskId task = graph_.add(stream(stage, kData), exchange.time, load(stage, kind));
@@ -155,8 +162,8 @@ class Step {
       return ends;
     }
     const int pieces = exchange_.pieces(chunk.parameters, chunk.layers);
-    const CollectiveTime piece = gathers ? exchange_.gather(chunk.parameters, pieces)
-                                         : exchange_.reduce(chunk.parameters, pieces);
+    const CollectiveTime piece =
+        gathers ? gather(chunk.parameters, pieces) : reduce(chunk.parameters, pieces);
     for (int i = 0; i < pieces; ++i) {
       ends.last = compute_beside(stage, time / pieces, piece, pass_load(forward));
       const TaskId exchanged = communicate(stage, piece, gathers ? kGather : kReduce);
@@ -175,10 +182,10 @@ class Step {
   /// full.
   Ends add_sharded(std::size_t stage, const Chunk& chunk, bool forward, double time) {
     const int units = exchange_.pieces(chunk.parameters, chunk.layers);
-    const CollectiveTime gathering = exchange_.gather(chunk.parameters, units);
+    const CollectiveTime gathering = this->gather(chunk.parameters, units);
     const int together = exchange_.units_reduced_together(chunk.parameters, units);
     const auto scattering = [&](int count) {
-      return exchange_.reduce(chunk.parameters, static_cast<double>(units) / count);
+      return reduce(chunk.parameters, static_cast<double>(units) / count);
     };
     const CollectiveTime full_bucket = forward ? CollectiveTime{} : scattering(together);
     CollectiveTime beside;
@@ -238,8 +245,7 @@ class Step {
       const TaskId last = stages_[stage].compute.back();
       if (replicated && (!l_.overlap.gradients || splits_backward()))
         for (std::size_t c = stage; c < chunks_.size(); c += stages())
-          graph_.after(communicate(stage, exchange_.reduce(chunks_[c].parameters, 1), kReduce),
-                       last);
+          graph_.after(communicate(stage, reduce(chunks_[c].parameters, 1), kReduce), last);
       stages_[stage].reduced = communicate(stage, {}, kNone);
       graph_.after(stages_[stage].reduced, last);
     }
@@ -256,7 +262,7 @@ class Step {
       here.end = here.optimizer;
       if (!replicated || !exchange_.gathers_once() || l_.overlap.parameters) continue;
       for (std::size_t c = stage; c < chunks_.size(); c += stages()) {
-        here.end = communicate(stage, exchange_.gather(chunks_[c].parameters, 1), kGather);
+        here.end = communicate(stage, gather(chunks_[c].parameters, 1), kGather);
         graph_.after(here.end, here.optimizer);
       }
     }

@@ -25,14 +25,16 @@ class Slowdowns {
       : graph_(graph), setup_(setup), chunks_(chunks), collectives_(collectives) {}
 
   void set(bool free_messages) {
-    const ReplicaExchange replicas(setup_, collectives_);
+    const ReplicaExchange replicas(setup_);
     const Exchange message = stage_message(setup_, collectives_);
     const bool sends = setup_.layout.pipeline > 1;
     if (replicas.happens()) {
       const Chunk& chunk = largest_chunk();
       const int pieces = replicas.pieces(chunk.parameters, chunk.layers);
-      const Exchange gather = replicas.gather_call(chunk.parameters, pieces);
-      const Exchange reduce = replicas.reduce_call(chunk.parameters, pieces);
+      Exchange gather = replicas.gather(chunk.parameters, 1).front();
+      Exchange reduce = replicas.reduce(chunk.parameters, 1).front();
+      gather.bytes /= pieces;
+      reduce.bytes /= pieces;
       for (const Load way : {kSend, kReceive}) {
         if (!sends) break;
         pair(kGather, gather, way, message);
