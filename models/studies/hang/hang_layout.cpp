@@ -5,220 +5,23 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "models/io/formats/log_lines.hpp"
-#include "models/training/calls/rank_groups.hpp"
-#include "models/training/model/memory.hpp"
-#include "models/training/step/pipeline.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kCallsMax = 2'000'000;
-
-using Kind = PipelineOp::Kind;
-
-/// Ranks of the group that `rank` is in, ascending.
-std::vector<int> members(const RankGroup& group, int rank) {
-  const int i = rank / group.stride % group.size;
-  const int j = group.outer > 1 ? rank / group.outer_stride % group.outer : 0;
-  const int first = rank - i * group.stride - j * (group.outer > 1 ? group.outer_stride : 0);
-  std::vector<int> out;
-  for (int b = 0; b < group.outer; ++b)
-    for (int a = 0; a < group.size; ++a)
-      out.push_back(first + a * group.stride + b * group.outer_stride);
-  std::ranges::sort(out);
-  return out;
-}
-
-/// The calls of one rank.
-class RankCalls {
- public:
-  RankCalls(const StepResult& result, int rank)
-      : model_(result.config.model),
-        l_(result.config.layout),
-        rank_(rank),
-        stage_(rank / l_.stride(Axis::pipeline) % l_.pipeline),
-        layers_(layers_of_chunks(model_, l_)),
-        parameters_(chunk_parameters(model_, l_)),
-        end_s_(static_cast<double>(result.step.time.ps) / 1e12) {
-    for (const StepSpan& span : result.spans) {
-      if (span.stage != stage_ || span.exchange) continue;
-      const double start = static_cast<double>(span.start.ps) / 1e12;
-      const double end = static_cast<double>(span.end.ps) / 1e12;
-      const auto [at, is_new] = times_.try_emplace({span.what, span.micro, span.chunk}, start, end);
-      at->second = {std::min(at->second.first, start), std::max(at->second.second, end)};
-    }
-  }
-
-  std::vector<RankCall> make() {
-    const auto orders =
-        pipeline_orders(l_.schedule, l_.pipeline, l_.virtual_stages, l_.micro_batches());
-    for (const PipelineOp& op : orders[static_cast<std::size_t>(stage_)]) add(op);
-    const std::size_t first = out_.size();
-    call("all_reduce", "world", {l_.gpus, 1}, 1);  // the norm of all gradients
-    if (gathers_once() && !l_.overlap.parameters) gather_weights();
-    spread(first, {end_s_, end_s_});
-    return std::move(out_);
-  }
-
- private:
-  bool shares() const { return l_.train_weights && l_.dense_replicas() > 1; }
-  bool gathers_once() const {
-    return shares() && (l_.sharding == Sharding::zero1 || l_.sharding == Sharding::zero2);
-  }
-  /// Tokens of a micro-batch that the rank's layers see.
-  long long tokens() const {
-    return static_cast<long long>(l_.micro_batch) * l_.sequence / l_.context;
-  }
-  RankGroup shard_group() const {
-    RankGroup group = dense_data_group(l_);
-    if (l_.sharding == Sharding::hsdp) group.size = l_.shards(group.size);
-    return group;
-  }
-
-  void call(const std::string& op, const char* what, const RankGroup& group, long long elements) {
-    if (group.ranks() < 2) return;
-    RankCall one;
-    one.rank = rank_;
-    one.op = op;
-    const std::vector<int> all = members(group, rank_);
-    one.group = group.ranks() == l_.gpus ? what : fmt::format("{} of {}", what, all.front());
-    one.elements = elements;
-    if (!named_[one.group]) one.members = all;
-    named_[one.group] = true;
-    out_.push_back(std::move(one));
-  }
-
-  void message(const char* op, int chunk) {
-    RankCall one;
-    one.rank = rank_;
-    one.op = op;
-    one.peer = rank_ + (chunk % l_.pipeline - stage_) * l_.stride(Axis::pipeline);
-    one.elements = tokens() * model_.hidden / (l_.sequence_is_sharded() ? l_.tensor : 1);
-    out_.push_back(std::move(one));
-  }
-
-  /// Evenly over the time of what they belong to.
-  void spread(std::size_t first, std::pair<double, double> from_to) {
-    const auto count = static_cast<double>(out_.size() - first);
-    for (std::size_t i = first; i < out_.size(); ++i)
-      out_[i].at_s = from_to.first + (from_to.second - from_to.first) *
-                                         static_cast<double>(i - first) / std::max(count, 1.0);
-  }
-
-  void add(const PipelineOp& op) {
-    if (op.kind == Kind::weight) return;
-    const std::size_t first = out_.size();
-    const int number = op.chunk * l_.pipeline + stage_;
-    const int chunks = static_cast<int>(layers_.size());
-    const bool forward = op.kind == Kind::forward;
-    // Sends are posted and go on; Megatron and torch post them in batches.
-    if (l_.pipeline > 1 && forward && number > 0) message("recv", number - 1);
-    if (l_.pipeline > 1 && !forward && number + 1 < chunks) message("recv", number + 1);
-    if (forward && op.micro == 0 && gathers_once() && l_.overlap.parameters) gather(number, 1);
-    pass(number, forward);
-    const bool last = op.micro == l_.micro_batches() - 1;
-    if (!forward && last && shares() && !l_.shards_weights()) reduce(number, 1);
-    if (l_.pipeline > 1 && forward && number + 1 < chunks) message("isend", number + 1);
-    if (l_.pipeline > 1 && !forward && number > 0) message("isend", number - 1);
-    const auto found = times_.find(
-        {forward ? StepSpan::What::forward : StepSpan::What::backward, op.micro, op.chunk});
-    if (found != times_.end()) spread(first, found->second);
-  }
-
-  /// Layers of a chunk, last to first in backward. Cut weights are gathered a layer ahead.
-  void pass(int number, bool forward) {
-    const int layers = layers_[static_cast<std::size_t>(number)];
-    int before = 0;  // layers of the chunks before
-    for (int i = 0; i < number; ++i) before += layers_[static_cast<std::size_t>(i)];
-    const bool units = shares() && l_.shards_weights();
-    if (units) gather(number, layers);
-    for (int i = 0; i < layers; ++i) {
-      const int layer = before + (forward ? i : layers - 1 - i);
-      if (!forward && l_.recompute == Recompute::full) inside(layer, true);
-      inside(layer, forward);
-      if (units && i + 1 < layers) gather(number, layers);
-      if (units && !forward) reduce(number, layers);
-    }
-  }
-
-  /// What a layer needs of others: tensor, context and expert parallelism.
-  void inside(int layer, bool forward) {
-    const long long whole = tokens() * model_.hidden;
-    const bool experts = model_.experts && layer >= model_.experts->dense_layers;
-    const auto block = [&] {
-      if (!l_.sequence_parallel) return call("all_reduce", "tp", tensor_group(l_), whole);
-      call("all_gather", "tp", tensor_group(l_), whole / l_.tensor);
-      call("reduce_scatter", "tp", tensor_group(l_), whole);
-    };
-    const auto context = [&] {
-      const long long keys = tokens() * (model_.key_width() + model_.value_width()) / l_.tensor;
-      const char* const op = l_.context_exchange == ContextExchange::all_to_all ? "alltoall"
-                             : l_.context_exchange == ContextExchange::ring ? "batch_isend_irecv"
-                             : forward                                      ? "all_gather"
-                                                                            : "reduce_scatter";
-      call(op, "cp", context_group(l_), keys);
-    };
-    const auto feed_forward = [&] {
-      if (!experts) return block();
-      for (int i = 0; i < 2; ++i)
-        call("alltoall", "ep", expert_group(l_),
-             tokens() / l_.tensor * model_.experts->per_token * model_.hidden);
-    };
-    if (!forward) feed_forward();
-    context();
-    block();
-    if (forward) feed_forward();
-  }
-
-  /// Weights, of one of `pieces` of the chunk.
-  void gather(int number, int pieces) {
-    const RankGroup group = shard_group();
-    call("all_gather", name(), group, of_chunk(number, pieces) / std::max(group.ranks(), 1));
-  }
-
-  void gather_weights() {
-    for (int number = stage_; number < static_cast<int>(layers_.size()); number += l_.pipeline)
-      gather(number, 1);
-  }
-
-  void reduce(int number, int pieces) {
-    if (l_.sharding == Sharding::none)
-      return call("all_reduce", name(), dense_data_group(l_), of_chunk(number, pieces));
-    call("reduce_scatter", name(), shard_group(), of_chunk(number, pieces));
-    if (l_.sharding != Sharding::hsdp) return;
-    const int shards = l_.shards(l_.dense_replicas());
-    call("all_reduce", "copies", {l_.dense_replicas() / shards, l_.tensor * shards},
-         of_chunk(number, pieces) / shards);
-  }
-
-  const char* name() const { return l_.shards_weights() ? "fsdp" : "dp"; }
-  long long of_chunk(int number, int pieces) const {
-    return parameters_[static_cast<std::size_t>(number)].all() / std::max(pieces, 1);
-  }
-
-  const Transformer& model_;
-  const Layout& l_;
-  int rank_, stage_;
-  std::vector<int> layers_;
-  std::vector<LocalParameters> parameters_;
-  double end_s_;
-  std::map<std::tuple<StepSpan::What, int, int>, std::pair<double, double>> times_;
-  std::map<std::string, bool> named_;
-  std::vector<RankCall> out_;
-};
-
 void number_lines(std::vector<RankCall>& calls) {
   for (std::size_t i = 0; i < calls.size(); ++i) calls[i].line = static_cast<int>(i) + 1;
 }
 
-/// A gather of one unit beside a scatter of another, on one group.
+bool is_of_unit(const RankCall& call) { return call.group.starts_with("fsdp"); }
+
+/// A gather of one unit beside a scatter of another.
 bool is_unit_pair(const RankCall& a, const RankCall& b) {
-  return a.group.starts_with("fsdp") && a.group == b.group && a.op != b.op;
+  return is_of_unit(a) && is_of_unit(b) && a.op != b.op;
 }
 
 /// On two groups that both join the rank with somebody else.
@@ -228,6 +31,22 @@ bool shares_peer(const std::map<std::string, std::vector<int>>& groups, const Ra
   const std::vector<int>&one = groups.at(a.group), &other = groups.at(b.group);
   return std::ranges::any_of(
       one, [&](int rank) { return rank != a.rank && std::ranges::binary_search(other, rank); });
+}
+
+using At = std::vector<RankCall>::iterator;
+
+/// begin..middle and middle..end change places. Times stay.
+void swap_runs(At begin, At middle, At end) {
+  std::vector<std::optional<double>> times;
+  for (At at = begin; at != end; ++at) times.push_back(at->at_s);
+  std::rotate(begin, middle, end);
+  for (const std::optional<double>& time : times) (begin++)->at_s = time;
+}
+
+/// The calls of one unit from `at` on: those of experts and others have groups of their own.
+At end_of_unit(At at, At last) {
+  return std::find_if_not(
+      at, last, [&](const RankCall& call) { return is_of_unit(call) && call.op == at->op; });
 }
 
 }  // namespace
@@ -260,20 +79,6 @@ HangFault parse_hang_fault(std::string_view text) {
   return out;
 }
 
-std::vector<RankCall> calls_of(const StepResult& result) {
-  std::vector<RankCall> out;
-  for (int rank = 0; rank < result.config.layout.gpus; ++rank) {
-    std::vector<RankCall> calls = RankCalls(result, rank).make();
-    if (out.size() + calls.size() > kCallsMax)
-      throw Error(fmt::format("a step of {} GPUs makes more than {} calls in all",
-                              result.config.layout.gpus, kCallsMax),
-                  "fewer nodes, or a smaller global_batch, hang alike");
-    std::ranges::move(calls, std::back_inserter(out));
-  }
-  number_lines(out);
-  return out;
-}
-
 void inject(const HangFault& fault, std::vector<RankCall>& calls) {
   std::map<std::string, std::vector<int>> groups;
   for (const RankCall& call : calls)
@@ -286,14 +91,14 @@ void inject(const HangFault& fault, std::vector<RankCall>& calls) {
         first == calls.end()
             ? fmt::format("\"{}\": there is no rank {}", fault.text, fault.rank)
             : fmt::format("\"{}\": rank {} makes {} calls", fault.text, fault.rank, last - first));
-  auto at = first + (fault.call - 1);
+  const At at = first + (fault.call - 1);
+  /// Of the first two in a row that fit, the second.
   const auto find = [&](const auto& fits, const char* what) {
-    for (; at + 1 < last && !fits(*at, *(at + 1));) ++at;
-    if (at + 1 >= last)
+    const At found = std::adjacent_find(at, last, fits);
+    if (found == last)
       throw Error(fmt::format("\"{}\": rank {} has no {} from call {} on", fault.text, fault.rank,
                               what, fault.call));
-    std::iter_swap(at, at + 1);
-    std::swap(at->at_s, (at + 1)->at_s);
+    return found + 1;
   };
   switch (fault.kind) {
     case HangFault::Kind::dead: {
@@ -307,13 +112,21 @@ void inject(const HangFault& fault, std::vector<RankCall>& calls) {
     case HangFault::Kind::skips:
       calls.erase(at);
       break;
-    case HangFault::Kind::interleaves:
-      find(is_unit_pair, "two calls in a row that gather one unit and scatter another");
+    case HangFault::Kind::interleaves: {
+      const At other =
+          find(is_unit_pair, "two calls in a row that gather one unit and scatter another");
+      At begin = other - 1;
+      while (begin != at && end_of_unit(begin - 1, last) == other) --begin;
+      swap_runs(begin, other, end_of_unit(other, last));
       break;
-    case HangFault::Kind::reorders:
-      find([&](const RankCall& a, const RankCall& b) { return shares_peer(groups, a, b); },
-           "two calls in a row on communicators that share another rank");
+    }
+    case HangFault::Kind::reorders: {
+      const At other =
+          find([&](const RankCall& a, const RankCall& b) { return shares_peer(groups, a, b); },
+               "two calls in a row on communicators that share another rank");
+      swap_runs(other - 1, other, other + 1);
       break;
+    }
   }
   // Who is in a group is said by the first call on it, which may be gone.
   for (RankCall& call : calls)

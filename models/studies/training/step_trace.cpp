@@ -10,23 +10,19 @@ namespace fabricast {
 namespace {
 
 std::string name_of(const StepSpan& span, bool chunks) {
+  using What = StepIssue::What;
+  const What what = span.issue.what;
+  const PipelineOp& op = span.issue.op;
+  const std::string letter = op.kind == PipelineOp::Kind::forward    ? "F"
+                             : op.kind == PipelineOp::Kind::backward ? "B"
+                                                                     : "W";
   const std::string which =
-      chunks ? fmt::format("{}.{}", span.micro, span.chunk) : fmt::format("{}", span.micro);
-  switch (span.what) {
-    case StepSpan::What::forward:
-      return (span.exchange ? "gather for F" : "F") + which;
-    case StepSpan::What::backward:
-      return (span.exchange ? "exchange of B" : "B") + which;
-    case StepSpan::What::weights:
-      return "W" + which;
-    case StepSpan::What::send:
-      return "send " + which;
-    case StepSpan::What::optimizer:
-      return "optimizer";
-    case StepSpan::What::finish:
-      return "gradients and parameters";
-  }
-  return {};
+      chunks ? fmt::format("{}.{}", op.micro, op.chunk) : fmt::format("{}", op.micro);
+  if (what == What::optimizer) return "optimizer";
+  if (!span.issue.in_pass) return "gradients and parameters";
+  if (what == What::send) return "send " + which;
+  if (what == What::compute) return letter + which;
+  return (letter == "F" ? "gather for F" : "exchange of B") + which;
 }
 
 /// By StepSpan::stream.

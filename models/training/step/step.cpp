@@ -1,11 +1,10 @@
 #include "models/training/step/step.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
-#include "models/training/calls/rank_groups.hpp"
-#include "models/training/layers/replica_exchange.hpp"
-#include "models/training/step/pipeline.hpp"
 #include "models/training/step/step_chunks.hpp"
 #include "models/training/step/step_contention.hpp"
 #include "models/training/step/stream_graph.hpp"
@@ -22,26 +21,25 @@ struct Ends {
 };
 
 using Kind = PipelineOp::Kind;
+using What = StepIssue::What;
 
 class Step {
  public:
   Step(const StepSetup& setup, CollectiveTimes& collectives)
-      : setup_(setup), l_(setup.layout), collectives_(collectives), exchange_(setup) {}
+      : setup_(setup), l_(setup.layout), collectives_(collectives), calls_(setup) {}
 
   /// `spans` may be nullptr.
   StepTime run(std::vector<StepSpan>* spans) {
     chunks_ = make_chunks(setup_, collectives_);
     forward_.assign(chunks_.size(), std::vector<Ends>(micros()));
     backward_ = forward_;
-    const auto orders =
-        pipeline_orders(l_.schedule, l_.pipeline, l_.virtual_stages, l_.micro_batches());
-    stages_.resize(orders.size());
+    stages_.resize(stages());
     const CollectiveTimes::Exchange message = stage_message(setup_, collectives_);
     message_ = collectives_.cost(message.collective, message.group, message.bytes).time;
     set_slowdowns(graph_, setup_, chunks_, !sends_block(), collectives_);
-    for (std::size_t stage = 0; stage < orders.size(); ++stage) {
+    for (std::size_t stage = 0; stage < stages(); ++stage) {
       unit_before_last_.reset();
-      for (const PipelineOp& op : orders[stage]) add(stage, op);
+      for (const PipelineOp& op : calls_.orders()[stage]) add(stage, op);
     }
     connect_stages();
     finish();
@@ -53,7 +51,7 @@ class Step {
  private:
   struct Stage {
     std::vector<TaskId> compute;  ///< in order
-    TaskId reduced{}, optimizer{}, end{};
+    TaskId reduced{}, known{}, optimizer{}, end{};
     std::vector<TaskId> exchanges;  ///< between replicas
     double slowed = 0;  ///< seconds that exchanges beside compute cost it in multiprocessors
   };
@@ -68,9 +66,6 @@ class Step {
     return l_.pipeline > 1 && (l_.virtual_stages == 1 || !l_.overlap.pipeline) &&
            l_.schedule != Schedule::zero_bubble;
   }
-  bool splits_backward() const {
-    return l_.schedule == Schedule::zero_bubble && l_.virtual_stages == 1;
-  }
 
   static SiteLoad load(std::size_t stage, Load kind) {
     return {static_cast<std::uint32_t>(stage), kind};
@@ -78,7 +73,7 @@ class Step {
 
   TaskId compute(std::size_t stage, double time, Load kind = kNone) {
     const TaskId task = graph_.add(stream(stage, kCompute), to_duration(time), load(stage, kind));
-    labels_.push_back(label_);
+    issues_.push_back(issue_);
     stages_[stage].compute.push_back(task);
     return task;
   }
@@ -88,10 +83,9 @@ class Step {
   TaskId send(std::size_t stage, bool forward) {
     const std::size_t to = (stage + (forward ? 1 : stages() - 1)) % stages();
     const Stream way = sends_block() ? kCompute : forward ? kSendForward : kSendBackward;
-    label_.what = StepSpan::What::send;
     const TaskId task =
         graph_.add(stream(stage, way), message_, load(stage, kSend), load(to, kReceive));
-    labels_.push_back(label_);
+    issues_.push_back(issue_);
     if (way == kCompute) stages_[stage].compute.push_back(task);
     return task;
   }
@@ -104,123 +98,113 @@ class Step {
     return compute(stage, time + slowed, kind);
   }
 
-  CollectiveTime gather(const LocalParameters& chunk, double pieces) {
-    return exchange_.cost(exchange_.gather(chunk, pieces), collectives_);
-  }
-  CollectiveTime reduce(const LocalParameters& chunk, double pieces) {
-    return exchange_.cost(exchange_.reduce(chunk, pieces), collectives_);
-  }
-
   TaskId communicate(std::size_t stage, const CollectiveTime& exchange, Load kind) {
-    labels_.push_back(label_);
+    issues_.push_back(issue_);
     const TaskId task = graph_.add(stream(stage, kData), exchange.time, load(stage, kind));
     stages_[stage].exchanges.push_back(task);
     return task;
   }
 
+  /// A pass, as its tasks come.
+  struct Pass {
+    std::size_t stage = 0;
+    double time = 0;  ///< alone
+    Load load = kNone;
+    CollectiveTime beside;  ///< each of its pieces
+    Ends ends;
+    std::optional<TaskId> gathered;  ///< what the next piece waits for
+    std::optional<TaskId> awaited;   ///< a scatter that compute does not go on without
+  };
+
   void add(std::size_t stage, const PipelineOp& op) {
     const std::size_t number = static_cast<std::size_t>(op.chunk) * stages() + stage;
     const Chunk& chunk = chunks_[number];
-    label_.what = static_cast<StepSpan::What>(op.kind);
-    label_.micro = op.micro;
-    label_.chunk = op.chunk;
+    const std::vector<StepIssue> issues = calls_.pass(stage, op);
     if (op.kind == Kind::weight) {
+      issue_ = issues.front();
       compute(stage, chunk.weight.total());
       return;
     }
+    known_.clear();
     const bool forward = op.kind == Kind::forward;
-    double time = (forward ? chunk.forward : chunk.backward).total();
-    if (!forward && splits_backward()) time -= chunk.weight.total();
-    Ends& ends = (forward ? forward_ : backward_)[number][static_cast<std::size_t>(op.micro)];
-    if (!exchange_.happens()) {
-      ends.first = ends.last = compute(stage, time, pass_load(forward));
-    } else if (l_.shards_weights()) {
-      ends = add_sharded(stage, chunk, forward, time);
-    } else {
-      ends = add_replicated(stage, chunk, op, time);
-    }
-    if (l_.pipeline > 1 && (forward ? number + 1 < chunks_.size() : number > 0)) {
-      const TaskId sent = send(stage, forward);
-      graph_.after(sent, ends.last);
-      ends.last = sent;
-    }
+    Pass pass;
+    pass.stage = stage;
+    pass.time = (forward ? chunk.forward : chunk.backward).total();
+    if (!forward && calls_.splits_backward()) pass.time -= chunk.weight.total();
+    pass.load = forward ? kForward : kBackward;
+    pass.beside = beside(issues);
+    for (const StepIssue& issue : issues) add(pass, issue);
+    (forward ? forward_ : backward_)[number][static_cast<std::size_t>(op.micro)] = pass.ends;
   }
 
-  static Load pass_load(bool forward) { return forward ? kForward : kBackward; }
-
-  /// Whole weights on every replica: gathered by bucket before the first forward, reduced by
-  /// bucket during the last backward of a chunk.
-  Ends add_replicated(std::size_t stage, const Chunk& chunk, const PipelineOp& op, double time) {
-    const bool forward = op.kind == Kind::forward;
-    const bool last = op.micro == l_.micro_batches() - 1 || l_.sharding == Sharding::zero2;
-    const bool gathers =
-        forward && op.micro == 0 && exchange_.gathers_once() && l_.overlap.parameters;
-    const bool reduces = !forward && last && l_.overlap.gradients && !splits_backward();
-    Ends ends;
-    if (!gathers && !reduces) {
-      ends.first = ends.last = compute(stage, time, pass_load(forward));
-      return ends;
-    }
-    const int pieces = exchange_.pieces(chunk.parameters, chunk.layers);
-    const CollectiveTime piece =
-        gathers ? gather(chunk.parameters, pieces) : reduce(chunk.parameters, pieces);
-    for (int i = 0; i < pieces; ++i) {
-      ends.last = compute_beside(stage, time / pieces, piece, pass_load(forward));
-      const TaskId exchanged = communicate(stage, piece, gathers ? kGather : kReduce);
-      if (gathers) {
-        graph_.after(ends.last, exchanged);
-      } else {
-        graph_.after(exchanged, ends.last);
+  void add(Pass& pass, const StepIssue& issue) {
+    issue_ = issue;
+    switch (issue.what) {
+      case What::compute:
+        return add_piece(pass, issue);
+      case What::gather:
+        return add_gather(pass, issue);
+      case What::reduce: {
+        const TaskId reduced = communicate(pass.stage, time_of(issue), kReduce);
+        graph_.after(reduced, pass.ends.last);
+        if (!l_.overlap.gradients) pass.awaited = reduced;
+        return;
       }
-      if (i == 0) ends.first = ends.last;
+      case What::send: {
+        const TaskId sent = send(pass.stage, issue.op.kind == Kind::forward);
+        graph_.after(sent, pass.ends.last);
+        pass.ends.last = sent;
+        return;
+      }
+      case What::receive:  // connect_stages()
+      case What::norm:
+      case What::optimizer:
+        return;
     }
-    return ends;
   }
 
-  /// Cut weights: each layer is gathered while the one before computes, in both directions, or
-  /// without overlap after it; its gradients are scattered after its backward, or once a bucket is
-  /// full.
-  Ends add_sharded(std::size_t stage, const Chunk& chunk, bool forward, double time) {
-    const int units = exchange_.pieces(chunk.parameters, chunk.layers);
-    const CollectiveTime gathering = this->gather(chunk.parameters, units);
-    const int together = exchange_.units_reduced_together(chunk.parameters, units);
-    const auto scattering = [&](int count) {
-      return reduce(chunk.parameters, static_cast<double>(units) / count);
-    };
-    const CollectiveTime full_bucket = forward ? CollectiveTime{} : scattering(together);
-    CollectiveTime beside;
-    if (l_.overlap.parameters) beside = gathering;
-    if (l_.overlap.gradients) {
-      beside.time.ps += full_bucket.time.ps / together;
-      beside.channels = std::max(beside.channels, full_bucket.channels);
+  void add_piece(Pass& pass, const StepIssue& issue) {
+    const std::vector<TaskId>& computed = stages_[pass.stage].compute;
+    if (l_.shards_weights() && !computed.empty()) unit_before_last_ = computed.back();
+    const TaskId task =
+        compute_beside(pass.stage, pass.time / issue.pieces, pass.beside, pass.load);
+    if (pass.gathered) graph_.after(task, *pass.gathered);
+    if (pass.awaited) graph_.after(task, *pass.awaited);
+    if (issue.piece == 0) pass.ends.first = task;
+    pass.ends.last = task;
+  }
+
+  void add_gather(Pass& pass, const StepIssue& issue) {
+    const std::vector<TaskId>& computed = stages_[pass.stage].compute;
+    const TaskId gathered = communicate(pass.stage, time_of(issue), kGather);
+    if (!l_.overlap.parameters && !computed.empty()) graph_.after(gathered, computed.back());
+    if (unit_before_last_) graph_.after(gathered, *unit_before_last_);
+    pass.gathered = gathered;
+  }
+
+  CollectiveTime cost_of(const StepIssue& issue) {
+    return calls_.exchange().cost(calls_.of(issue), collectives_);
+  }
+
+  /// Pieces of a pass exchange alike.
+  CollectiveTime time_of(const StepIssue& issue) {
+    const auto [at, is_new] = known_.try_emplace({issue.what, issue.together});
+    if (is_new) at->second = cost_of(issue);
+    return at->second;
+  }
+
+  /// What runs beside each piece of a pass.
+  CollectiveTime beside(const std::vector<StepIssue>& issues) {
+    CollectiveTime out;
+    for (const What what : {What::gather, What::reduce}) {
+      if (!(what == What::gather ? l_.overlap.parameters : l_.overlap.gradients)) continue;
+      const auto first = std::ranges::find(issues, what, &StepIssue::what);
+      if (first == issues.end()) continue;
+      const CollectiveTime one = time_of(*first);
+      out.time.ps += one.time.ps / first->together;
+      out.channels = std::max(out.channels, one.channels);
     }
-    Ends ends;
-    const auto gather = [&] {
-      const std::vector<TaskId>& computed = stages_[stage].compute;
-      const TaskId gathered = communicate(stage, gathering, kGather);
-      if (!l_.overlap.parameters && !computed.empty()) graph_.after(gathered, computed.back());
-      if (unit_before_last_) graph_.after(gathered, *unit_before_last_);
-      return gathered;
-    };
-    TaskId gathered = gather();
-    std::optional<TaskId> awaited;  // a scatter that compute does not go on without
-    int waiting = 0;                // layers whose gradients are
-    for (int i = 0; i < units; ++i) {
-      const std::vector<TaskId>& computed = stages_[stage].compute;
-      if (!computed.empty()) unit_before_last_ = computed.back();
-      ends.last = compute_beside(stage, time / units, beside, pass_load(forward));
-      graph_.after(ends.last, gathered);
-      if (awaited) graph_.after(ends.last, *awaited);
-      if (i == 0) ends.first = ends.last;
-      if (i + 1 < units) gathered = gather();
-      if (forward || (++waiting < together && i + 1 < units)) continue;
-      const TaskId scattered =
-          communicate(stage, waiting == together ? full_bucket : scattering(waiting), kReduce);
-      graph_.after(scattered, ends.last);
-      if (!l_.overlap.gradients) awaited = scattered;
-      waiting = 0;
-    }
-    return ends;
+    return out;
   }
 
   void connect_stages() {
@@ -236,35 +220,37 @@ class Step {
     }
   }
 
-  /// After the last backward: reductions that did not overlap, the norm of all gradients (nobody
-  /// goes on before it is known), the optimizer, parameters.
+  /// After the last backward: nobody goes on before the norm of all gradients is known.
   void finish() {
-    label_.what = StepSpan::What::finish;
-    const bool replicated = exchange_.happens() && !l_.shards_weights();
     for (std::size_t stage = 0; stage < stages(); ++stage) {
       const TaskId last = stages_[stage].compute.back();
-      if (replicated && (!l_.overlap.gradients || splits_backward()))
-        for (std::size_t c = stage; c < chunks_.size(); c += stages())
-          graph_.after(communicate(stage, reduce(chunks_[c].parameters, 1), kReduce), last);
+      for (const StepIssue& issue : calls_.finish(stage)) {
+        issue_ = issue;
+        if (issue.what == What::norm) break;
+        graph_.after(communicate(stage, cost_of(issue), kReduce), last);
+      }
       stages_[stage].reduced = communicate(stage, {}, kNone);
       graph_.after(stages_[stage].reduced, last);
     }
-    const RankGroup everyone{l_.gpus, 1};
-    norm_ = collectives_.cost(Collective::all_reduce, everyone, 4).time;
-    for (std::size_t stage = 0; stage < stages(); ++stage) {
-      Stage& here = stages_[stage];
-      const TaskId known = communicate(stage, {norm_, 0}, kNone);
-      for (const Stage& other : stages_) graph_.after(known, other.reduced);
-      label_.what = StepSpan::What::optimizer;
+    for (const GroupCall& call : calls_.of(issue_))
+      norm_ += collectives_.cost(call.collective, call.group, call.bytes).time;
+    for (std::size_t stage = 0; stage < stages(); ++stage)
+      for (const StepIssue& issue : calls_.finish(stage)) finish(stage, issue);
+  }
+
+  void finish(std::size_t stage, const StepIssue& issue) {
+    Stage& here = stages_[stage];
+    issue_ = issue;
+    if (issue.what == What::norm) {
+      here.known = communicate(stage, {norm_, 0}, kNone);
+      for (const Stage& other : stages_) graph_.after(here.known, other.reduced);
+    } else if (issue.what == What::optimizer) {
       here.optimizer = compute(stage, optimizer_time(setup_, static_cast<int>(stage)));
-      label_.what = StepSpan::What::finish;
-      graph_.after(here.optimizer, known);
+      graph_.after(here.optimizer, here.known);
       here.end = here.optimizer;
-      if (!replicated || !exchange_.gathers_once() || l_.overlap.parameters) continue;
-      for (std::size_t c = stage; c < chunks_.size(); c += stages()) {
-        here.end = communicate(stage, gather(chunks_[c].parameters, 1), kGather);
-        graph_.after(here.end, here.optimizer);
-      }
+    } else if (issue.what == What::gather) {
+      here.end = communicate(stage, cost_of(issue), kGather);
+      graph_.after(here.end, here.optimizer);
     }
   }
 
@@ -279,7 +265,8 @@ class Step {
   void add_spans(const std::vector<TaskTimes>& times, std::vector<StepSpan>& spans) const {
     for (std::size_t task = 0; task < times.size(); ++task) {
       const std::uint32_t on = graph_.stream_of(TaskId{static_cast<std::uint32_t>(task)});
-      StepSpan span = labels_[task];
+      StepSpan span;
+      span.issue = issues_[task];
       span.stage = static_cast<int>(on / kStreams);
       span.stream = static_cast<int>(on % kStreams);
       span.exchange = span.stream != kCompute;
@@ -310,7 +297,7 @@ class Step {
     };
     for (const TaskId task : shown.compute) {
       const TaskTimes& t = times[index_of(task)];
-      if (labels_[index_of(task)].what != StepSpan::What::send)
+      if (issues_[index_of(task)].what != What::send)
         parts.busy.contention += seconds(lasted(task) - graph_.alone(task));
       if (task == shown.optimizer) {
         const Instant reduced = times[index_of(shown.reduced)].end;
@@ -333,14 +320,15 @@ class Step {
   const StepSetup& setup_;
   const Layout& l_;
   CollectiveTimes& collectives_;
-  ReplicaExchange exchange_;
+  StepCalls calls_;
   std::vector<Chunk> chunks_;
   std::vector<std::vector<Ends>> forward_, backward_;  ///< by chunk and micro-batch
   std::vector<Stage> stages_;
   StreamGraph graph_;
-  std::vector<StepSpan> labels_;  ///< of tasks; times and places are still open
-  StepSpan label_;                ///< of the tasks that come next
-  Duration message_, norm_;       ///< between stages; of all gradients
+  std::vector<StepIssue> issues_;                         ///< what tasks come from
+  StepIssue issue_;                                       ///< what the next task comes from
+  Duration message_, norm_;                               ///< between stages; of all gradients
+  std::map<std::pair<What, int>, CollectiveTime> known_;  ///< exchanges of this pass
   /// At most two gathered layers wait: a gather begins when the layer before the last one is done.
   std::optional<TaskId> unit_before_last_;
 };

@@ -8,6 +8,7 @@
 
 #include "models/training/layers/layer_times.hpp"
 #include "models/training/model/memory.hpp"
+#include "models/training/step/step_calls.hpp"
 
 namespace fabricast {
 
@@ -28,16 +29,12 @@ struct StepTime {
   std::size_t tasks = 0;
 };
 
-/// What a stage does for a while; `exchange`: between replicas or with another stage, beside
-/// compute.
+/// What a stage does for a while.
 struct StepSpan {
-  enum class What : std::uint8_t { forward, backward, weights, send, optimizer, finish };
-  What what = What::forward;
-  int micro = 0, chunk = 0;
+  StepIssue issue;
   int stage = 0;
-  bool exchange = false;
-  int stream =
-      0;  ///< of the stage: compute, between replicas, to the next stage, to the one before
+  bool exchange = false;  ///< between replicas or with another stage, beside compute
+  int stream = 0;         ///< compute, between replicas, to the next stage, to the one before
   Instant start, end;
 };
 

@@ -5,6 +5,7 @@
 #include "models/training/calls/rank_groups.hpp"
 #include "models/training/layers/layer_parts.hpp"
 #include "models/training/layers/replica_exchange.hpp"
+#include "models/training/step/step_calls.hpp"
 
 namespace fabricast {
 
@@ -12,11 +13,6 @@ namespace {
 
 using Exchange = CollectiveTimes::Exchange;
 using Slowdown = CollectiveTimes::Slowdown;
-
-double activation_bytes(const StepSetup& setup) {
-  const Layout& l = setup.layout;
-  return kHalf * l.micro_batch * l.sequence / l.context * setup.model.hidden;
-}
 
 class Slowdowns {
  public:
@@ -68,11 +64,11 @@ class Slowdowns {
         of_pass += exposed / all.total() * (slow.second - 1);
       };
       const Layout& l = setup_.layout;
-      const double bytes = activation_bytes(setup_);
+      const LayerCalls calls(setup_.model, l);
+      const double bytes = calls.tensor(Collective::all_reduce).bytes;
       const double copies = setup_.model.experts ? setup_.model.experts->per_token : 0;
       add(all.tensor, all.tensor_hidden,
-          {l.sequence_is_sharded() ? Collective::all_gather : Collective::all_reduce,
-           tensor_group(l), bytes});
+          calls.tensor(l.sequence_is_sharded() ? Collective::all_gather : Collective::all_reduce));
       add(all.context, all.context_hidden, {Collective::sendrecv, context_pair(l), bytes});
       add(all.expert, all.expert_hidden,
           {Collective::alltoall, expert_group(l), bytes * copies / l.tensor});
@@ -96,9 +92,7 @@ class Slowdowns {
 }  // namespace
 
 Exchange stage_message(const StepSetup& setup, const CollectiveTimes& collectives) {
-  const Layout& l = setup.layout;
-  Exchange out{Collective::sendrecv, stage_pair(l), activation_bytes(setup)};
-  if (l.sequence_is_sharded()) out.bytes /= l.tensor;
+  Exchange out = message_call(setup);
   if (setup.stages_in_rack) {  // at most a node apart
     out.group.stride = std::min(out.group.stride, collectives.gpus_per_node());
     out.group.job = 0;

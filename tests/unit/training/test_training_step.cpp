@@ -232,14 +232,15 @@ TEST_CASE("step: cost follows from price and time, spans from the stages") {
   CHECK(result.cost->million_tokens == doctest::Approx(8 * step * 1e-3 / (8 * 2048) * 1e6));
   CHECK(result.cost->run == doctest::Approx(1000 * result.cost->million_tokens));
   // Two stages, four micro-batches of two replicas: forwards and backwards.
-  const auto count = [&](StepSpan::What what, int stage) {
+  const auto count = [&](StepIssue::What what, int stage) {
     return std::count_if(result.spans.begin(), result.spans.end(), [&](const StepSpan& span) {
-      return span.what == what && span.stage == stage && !span.exchange;
+      return span.issue.what == what && span.stage == stage &&
+             span.issue.op.kind == PipelineOp::Kind::forward;
     });
   };
-  CHECK(count(StepSpan::What::optimizer, 0) == 1);
-  CHECK(count(StepSpan::What::forward, 0) == count(StepSpan::What::forward, 1));
-  CHECK(count(StepSpan::What::forward, 0) >= 4);
+  CHECK(count(StepIssue::What::optimizer, 0) == 1);
+  CHECK(count(StepIssue::What::compute, 0) == count(StepIssue::What::compute, 1));
+  CHECK(count(StepIssue::What::compute, 0) >= 4);
   CHECK(step_trace(result).starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["));
 }
 
