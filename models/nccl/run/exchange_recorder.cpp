@@ -36,7 +36,7 @@ ExchangeRecorder::ExchangeRecorder(const JoinedExchange& exchange,
 ExchangeRecorder::Owner ExchangeRecorder::owner_of_block(std::uint32_t block) const {
   const std::uint32_t number = exchange_.part_of(block);
   const JoinedExchange::Part& part = exchange_.parts()[number];
-  const auto place = static_cast<int>(part.schedule->copies().place(block - part.first_block));
+  const auto place = static_cast<int>(part.schedule->places().place(block - part.first_block));
   const int channels = part.schedule->channels();
   const CallLabel& label = labels_[number];
   return {ranks_[label.stream][static_cast<std::size_t>(place / channels)], place % channels,
@@ -52,7 +52,7 @@ ExchangeRecorder::Owner ExchangeRecorder::owner_of_thread(std::uint32_t thread) 
   const CallLabel& label = labels_[static_cast<std::size_t>(at - parts.begin())];
   const std::vector<int>& ranks = ranks_[label.stream];
   const auto place =
-      static_cast<int>(at->schedule->copies().thread_place(thread - at->first_thread));
+      static_cast<int>(at->schedule->places().thread_place(thread - at->first_thread));
   const int helper = place - static_cast<int>(ranks.size()), channels = at->schedule->channels();
   const int rank = helper < 0 ? place : helper / channels;
   return {ranks[static_cast<std::size_t>(rank)],

@@ -225,9 +225,9 @@ std::string_view forbids_folding(const SimulationOptions& options) {
   return "";
 }
 
-std::string why_not_folded(const Fold& fold, const SimulationOptions& options) {
+std::string why_not_folded(const Symmetry& symmetry, const SimulationOptions& options) {
   const std::string_view forbids = forbids_folding(options);
-  return forbids.empty() ? fold.why_not : std::string(forbids);
+  return forbids.empty() ? symmetry.why_not : std::string(forbids);
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
@@ -237,10 +237,10 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
-                          const CollectiveRun& run, const Fold& fold,
+                          const CollectiveRun& run, const Symmetry& symmetry,
                           const SimulationOptions& options) {
   const Stream stream{{run}, {}};
-  return simulate(cluster, software, stream, plan_job(cluster, stream, fold), options);
+  return simulate(cluster, software, stream, plan_job(cluster, stream, symmetry), options);
 }
 
 StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,

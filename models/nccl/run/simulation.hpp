@@ -23,7 +23,7 @@ namespace fabricast {
 struct SimulationOptions {
   NetworkPlan network;                    ///< the rung, routes, what else is under way
   bool explain = false;                   ///< follow the critical path: two to three times the time
-  bool fold = false;                      ///< of ranks that are alike simulate one (fold.hpp)
+  bool fold = false;                      ///< of ranks that are alike simulate one (symmetry.hpp)
   bool fast_forward = false;              ///< jump over what repeats itself; one plain call only
   std::uint64_t first_look = 1 << 16;     ///< event from which on to look for repetition
   std::uint64_t events_max = UINT64_MAX;  ///< of all ranks; what has more is refused
@@ -32,13 +32,13 @@ struct SimulationOptions {
   TimelineFilter shown;                   ///< in the timeline
 };
 
-struct Fold;
+class Symmetry;
 struct JobPlan;
 
 /// Why every rank is simulated, whatever ranks are alike; "" = it need not be so.
 std::string_view forbids_folding(const SimulationOptions& options);
 /// That, or what stands against it; "" = nothing.
-std::string why_not_folded(const Fold& fold, const SimulationOptions& options);
+std::string why_not_folded(const Symmetry& symmetry, const SimulationOptions& options);
 
 /// How much one link of the cluster carried. Utilisation is of the time the run took.
 struct LinkLoad {
@@ -76,9 +76,9 @@ struct SimulationResult : RunFacts {
 /// cannot do what is asked (models/hardware/networks/refusals.hpp).
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options = {});
-/// The same where the run's symmetry is known already. REQUIRES: it is what find_fold() says.
+/// The same where the run's symmetry is known already. REQUIRES: it is what find_symmetry() says.
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
-                          const CollectiveRun& run, const Fold& fold,
+                          const CollectiveRun& run, const Symmetry& symmetry,
                           const SimulationOptions& options);
 
 struct StreamResult {

@@ -11,9 +11,9 @@ namespace fabricast {
 template <class Stamp>
 StreamMachine<Stamp>::StreamMachine(const Setting& setting) : at_(setting) {
   if (at_.watch != nullptr) recorder_.emplace(executor_, at_.watch->draft);
-  const bool is_folded = !at_.is_full && at_.plan.copies_in_all() > 1;
+  const bool is_folded = !at_.is_full && at_.plan.copies() > 1;
   if (is_folded) {
-    links_.emplace(machine(), at_.cluster, *at_.plan.fold());
+    links_.emplace(machine(), at_.cluster, *at_.plan.symmetry());
   } else {
     links_.emplace(machine(), at_.cluster);
   }
@@ -75,7 +75,7 @@ void StreamMachine<Stamp>::add_works(const Kernel& kernel, const CallLabel& labe
     const Work& work = kernel.works[i];
     Assembly& assembly =
         assemblies_.emplace_back(machine(), *links_, at_.cluster, at_.software, *work.run,
-                                 work.partition, work.fold, at_.is_full, threads.executor);
+                                 work.partition, work.symmetry, at_.is_full, threads.executor);
     if (recorder_ && !threads.executor)
       recorder_->show_threads(assembly.first_thread(), at_.watch->ranks[label.stream]);
     threads.executor = assembly.first_thread();
@@ -132,9 +132,9 @@ void StreamMachine<Stamp>::add_exchange(const Work& work, const Members& members
   SimulatedLinks* const folded = links_->is_folded() ? &*links_ : nullptr;
   auto schedule = std::make_unique<P2pSchedule>(
       P2pSchedule::Config{at_.cluster, at_.software, members, run.p2p, *traffic, run.transport,
-                          run.in_place, &work.fold, folded, run.faults.gpus, run.calls});
+                          run.in_place, &work.symmetry, folded, run.faults.gpus, run.calls});
   const auto channels = static_cast<std::uint32_t>(schedule->channels());
-  const P2pCopies copies = schedule->copies();
+  const ExchangePlaces places = schedule->places();
   if (!threads.exchange) {
     threads.exchange = exchange_threads_;
     exchange_threads_ += schedule->threads();
@@ -143,8 +143,8 @@ void StreamMachine<Stamp>::add_exchange(const Work& work, const Members& members
   if (at_.watch != nullptr) at_.watch->parts.push_back(label);
   for (std::uint32_t rank = 0; rank < out.parties.size(); ++rank) {
     for (std::uint32_t block = rank * channels; block < (rank + 1) * channels; ++block)
-      out.parties[rank].guests.push_back(first + copies.number(block));
-    out.is_first[rank] = copies.place(copies.number(rank * channels)) == rank * channels;
+      out.parties[rank].guests.push_back(first + places.number(block));
+    out.is_first[rank] = places.place(places.number(rank * channels)) == rank * channels;
   }
 }
 
@@ -240,7 +240,7 @@ std::uint64_t StreamMachine<Stamp>::full_events(std::uint64_t had) const {
     had += assembly.merged() - assembly.shared_simulated();
     shared += assembly.shared();
   }
-  const auto copies = links_->is_folded() ? at_.plan.copies_in_all() : 1;
+  const auto copies = links_->is_folded() ? at_.plan.copies() : 1;
   return had * static_cast<std::uint64_t>(copies) + shared;
 }
 
@@ -292,20 +292,20 @@ template <class Stamp>
 std::vector<LinkLoad> StreamMachine<Stamp>::loads(Duration time) const {
   if (!links_->is_folded())
     return link_loads(at_.cluster, time, [this](std::uint32_t link) { return carried(link); });
-  const Fold& fold = *at_.plan.fold();
+  const Symmetry& symmetry = *at_.plan.symmetry();
   std::map<std::uint32_t, Bytes> by_link;
   for (const auto& [link, id] : links_->known()) by_link[link] = executor_.carried(id);
-  std::vector<LinkLoad> out = link_loads(at_.cluster, time, by_link, fold.copies_in_all());
-  for (LinkLoad& load : out) load.copies = fold.copies_of(at_.cluster, load.link);
+  std::vector<LinkLoad> out = link_loads(at_.cluster, time, by_link, symmetry.copies());
+  for (LinkLoad& load : out) load.copies = symmetry.copies_of(at_.cluster, load.link);
   return out;
 }
 
 template <class Stamp>
 RunFacts StreamMachine<Stamp>::facts(Duration time) const {
   RunFacts out;
-  const Fold* const fold = at_.plan.fold();
+  const Symmetry* const symmetry = at_.plan.symmetry();
   const bool folds = links_->is_folded();
-  const auto copies = static_cast<std::uint64_t>(folds ? at_.plan.copies_in_all() : 1);
+  const auto copies = static_cast<std::uint64_t>(folds ? at_.plan.copies() : 1);
   out.links = loads(time);
   out.events = full_events(executor_.events());
   out.events_skipped = out.events - (executor_.events() - executor_.events_skipped());
@@ -319,8 +319,8 @@ RunFacts StreamMachine<Stamp>::facts(Duration time) const {
   for (const StreamPlan& stream : at_.plan.streams)
     out.nodes_simulated = std::max(out.nodes_simulated, stream.members.node_count());
   if (folds) {
-    out.nodes_simulated = fold->nodes_simulated();
-    out.rails_folded = fold->rails.copies;
+    out.nodes_simulated = symmetry->nodes();
+    out.rails_folded = symmetry->rails();
   }
   out.digest = executor_.digest();
   out.losses = executor_.losses();

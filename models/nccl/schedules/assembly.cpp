@@ -19,17 +19,18 @@ Assembly::Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts
                    const CollectiveRun& run, const Partition& partition,
                    std::optional<std::uint32_t> first_thread)
     : Assembly(machine, nullptr, cluster, software, run, partition,
-               unfolded(members_of(run, cluster.nodes()), partition), true, first_thread) {}
+               Symmetry(members_of(run, cluster.nodes()), partition), true, first_thread) {}
 
 Assembly::Assembly(Machine& machine, SimulatedLinks& links, const Cluster& cluster,
                    const SoftwareCosts& software, const CollectiveRun& run,
-                   const Partition& partition, const Fold& fold, bool is_full,
+                   const Partition& partition, const Symmetry& symmetry, bool is_full,
                    std::optional<std::uint32_t> first_thread)
-    : Assembly(machine, &links, cluster, software, run, partition, fold, is_full, first_thread) {}
+    : Assembly(machine, &links, cluster, software, run, partition, symmetry, is_full,
+               first_thread) {}
 
 Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& cluster,
                    const SoftwareCosts& software, const CollectiveRun& run,
-                   const Partition& partition, const Fold& fold, bool is_full,
+                   const Partition& partition, const Symmetry& symmetry, bool is_full,
                    std::optional<std::uint32_t> first_thread)
     : machine_(machine),
       links_(links),
@@ -38,31 +39,26 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
       run_(run),
       partition_(partition),
       members_(members_of(run, cluster.nodes())),
-      fold_(fold),
-      period_(static_cast<std::uint32_t>(fold.nodes * members_.gpus_per_node())),
-      copies_(static_cast<std::uint32_t>(is_full ? fold.copies : 1)),
-      is_folded_(!is_full && fold.copies_in_all() > 1),
-      merges_(!is_full && fold.merges),
-      lanes_(is_full ? all_lanes(partition) : fold.lanes) {
-  const std::uint32_t simulated = period_ * copies_;
+      symmetry_(symmetry),
+      is_full_(is_full) {
+  const int simulated = is_full ? ranks() : symmetry_.nodes() * gpus();
   if (first_thread) first_thread_ = *first_thread;
-  for (std::uint32_t i = 0; !first_thread && i < simulated; ++i) {
+  for (int i = 0; !first_thread && i < simulated; ++i) {
     const std::uint32_t thread = machine_.add_thread();
     if (i == 0) first_thread_ = thread;
   }
   relay_class_ = machine_.add_relay_class(
       {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
-  workers_of_rank_.resize(simulated);
+  workers_of_rank_.resize(static_cast<std::size_t>(simulated));
+  for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane) {
+    BlockPlace place{lane, 0};
+    for (const Move& move : symmetry_.moves) place = move.representative(place);
+    if (place.lane == lane && representative(place).lane == lane) lanes_.push_back(lane);
+  }
 }
 
 std::size_t Assembly::simulated(int rank) const {
-  if (is_folded_ && fold_.rails.copies > 1) {
-    const int local = rank % gpus();
-    rank += fold_.rails.gpu[static_cast<std::size_t>(local)] - local;
-  }
-  if (is_folded_ && fold_.mirror.folds && rank / gpus() >= nodes_simulated())
-    rank = TreeMirror::mirrored(rank, gpus(), nodes());
-  return static_cast<std::size_t>(rank) % workers_of_rank_.size();
+  return static_cast<std::size_t>(is_full_ ? rank : symmetry_.representative(rank));
 }
 
 void add_schedule(Assembly& assembly) {
@@ -126,7 +122,7 @@ std::uint32_t Assembly::add_worker(const std::vector<std::uint32_t>& classes,
   const std::uint32_t id = machine_.add_worker(kind, program, role);
   if (is_slow) speeds_[id] = speed(rank);
   workers_of_rank_[simulated(rank)].push_back({id, role.lane, rank});
-  note_copies(id, lanes_.copies[role.lane]);
+  note_copies(id, copies_of_lane(role.lane));
   slices_ += slices * copies(id);
   merged_ += slices * (copies(id) - 1);
   return id;
@@ -139,7 +135,8 @@ bool Assembly::merges(int rank, int other) const {
     return cluster_.node().gpus()[static_cast<std::size_t>(members_.gpu(of))].part;
   };
   const std::size_t protocol = index_of(run_.protocol);
-  return merges_ && part(rank).copy_rate[protocol] == part(other).copy_rate[protocol] &&
+  return !is_full_ && symmetry_.merges_gpus &&
+         part(rank).copy_rate[protocol] == part(other).copy_rate[protocol] &&
          part(rank).sm == part(other).sm && speed(rank) == speed(other);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/hardware/cluster/cluster.hpp"
@@ -24,13 +25,12 @@ class Assembly {
   Assembly(Machine& machine, const Cluster& cluster, const SoftwareCosts& software,
            const CollectiveRun& run, const Partition& partition,
            std::optional<std::uint32_t> first_thread = std::nullopt);
-  /// The same for a run that may be folded: of ranks and channels that are alike, only the first,
-  /// or all of them (`is_full`), numbered such that copies follow each other. REQUIRES: the
-  /// algorithm builds with each_place() where anything is folded, or its connections share links
-  /// evenly; `links` are those of the machine, folded if there are copies, unless is_full.
+  /// The same for a run of which ranks and channels that are alike may be simulated once, or all
+  /// (`is_full`). REQUIRES: `links` are those of the machine, folded if there are copies, unless
+  /// is_full.
   Assembly(Machine& machine, SimulatedLinks& links, const Cluster& cluster,
            const SoftwareCosts& software, const CollectiveRun& run, const Partition& partition,
-           const Fold& fold, bool is_full,
+           const Symmetry& symmetry, bool is_full,
            std::optional<std::uint32_t> first_thread = std::nullopt);
 
   const Cluster& cluster() const { return cluster_; }
@@ -46,51 +46,45 @@ class Assembly {
   int nodes() const { return members_.node_count(); }
   int gpus() const { return members_.gpus_per_node(); }  ///< per node
   int ranks() const { return members_.ranks(); }
-  /// The first so many; for builders that do not use each_place().
-  int nodes_simulated() const { return is_folded_ ? fold_.nodes_simulated() : nodes(); }
   Machine& machine() { return machine_; }
 
-  /// Calls `visit` with the ranks (or the places of a ring) that are simulated, copies in a row.
+  // A schedule builds all parts of the partition on all ranks by these, and need not know that only
+  // some are simulated: what stands for others is named by BlockMap and asked for by is_own().
+
+  /// Parts of the partition.
+  const std::vector<std::uint32_t>& lanes() const { return lanes_; }
   template <class Visit>
-  void each_place(Visit visit) const {
-    for (std::uint32_t i = 0; i < period_; ++i)
-      for (std::uint32_t copy = 0; copy < copies_; ++copy) visit(i + copy * period_);
+  void each_node(Visit visit) const {
+    for (int node = 0; node < (is_full_ ? nodes() : symmetry_.nodes()); ++node) visit(node);
   }
-  /// When each_place() comes to this place; for one that is not simulated, to its copy.
-  std::uint32_t number(std::uint32_t place) const {
-    return place % period_ * copies_ + place / period_ % copies_;
+  /// All places of a lane, in the order of nodes, and in each as `rank_at(lane, place)` says. Calls
+  /// `visit` with those that are alike at once: workers and connections of one kind that they add
+  /// must be numbered in a row, unless connections share links evenly.
+  template <class RankAt, class Visit>
+  void each_place(std::uint32_t lane, RankAt rank_at, Visit visit) const {
+    const int all = symmetry_.nodes() * gpus();
+    std::vector<BlockPlace> alike(1);
+    for (int place = 0; place < all; ++place) {
+      alike.front() = {lane, rank_at(lane, place)};
+      if (is_full_) symmetry_.list_alike(alike.front(), alike);
+      visit(std::span<const BlockPlace>(alike));
+    }
   }
-  /// Lanes by class, of Tree: copies of each other, of which the first `copies_of_lanes()` are
-  /// simulated.
-  const std::vector<std::vector<std::uint32_t>>& lanes() const { return fold_.rails.lanes; }
-  std::size_t copies_of_lanes() const {
-    return static_cast<std::size_t>(is_folded_ ? 1 : fold_.rails.copies);
+  /// Not a copy of what is simulated in another place.
+  bool is_own(BlockPlace place) const { return representative(place) == place; }
+  BlockPlace representative(BlockPlace place) const {
+    return is_full_ ? place : symmetry_.representative(place);
   }
-  /// Which nodes mirror which others in the two trees of Tree and NVLSTree.
-  const TreeMirror& mirror() const { return fold_.mirror; }
-  /// Of NVLS and NVLSTree: parts of the partition that are simulated,
-  const std::vector<std::uint32_t>& built_lanes() const { return lanes_.built; }
-  /// of which, if some stand for others, there are so many; 0 = none does;
+  /// Ranks that are simulated, the first so many.
+  int ranks_simulated() const { return static_cast<int>(workers_of_rank_.size()); }
+  /// Lanes of which some stand for others that take their ways are so many; 0 = none does,
   int lanes_standing_for_others() const {
-    return lanes_.merges() ? static_cast<int>(lanes_.built.size()) : 0;
+    return !is_full_ && symmetry_.lanes.merges() ? static_cast<int>(lanes_.size()) : 0;
   }
   /// and so many take the ways of one of them.
-  std::uint32_t copies_of_lane(std::uint32_t lane) const { return lanes_.copies[lane]; }
-  /// Of a head (local rank).
-  bool is_simulated_head(int local) const {
-    return !is_folded_ || fold_.rails.copies == 1 ||
-           fold_.rails.gpu[static_cast<std::size_t>(local)] == local;
+  std::uint32_t copies_of_lane(std::uint32_t lane) const {
+    return is_full_ ? 1 : symmetry_.copies_of(lane);
   }
-  struct LaneOfNode {
-    std::uint32_t lane;
-    int node;
-  };
-  /// The one that is simulated for this one.
-  LaneOfNode built(std::uint32_t lane, int node) const {
-    if (!is_folded_ || node < nodes_simulated() || !fold_.mirror.folds) return {lane, node};
-    return {lanes_.like[fold_.mirror.lane[lane]], nodes() - 1 - node};
-  }
-  bool is_folded() const { return is_folded_; }
   /// Whether one worker can stand for two ranks of a node that do the same: their GPUs copy at one
   /// rate.
   bool merges(int rank, int other) const;
@@ -102,8 +96,8 @@ class Assembly {
   }
 
   /// Not a copy of another link.
-  bool is_simulated(LinkId link) const {
-    return !is_folded_ || fold_.representative(cluster_, link) == link;
+  bool is_own(LinkId link) const {
+    return is_full_ || symmetry_.representative(cluster_, link) == link;
   }
   /// The machine's link for a link of the cluster.
   std::uint32_t link(LinkId link) { return links_ == nullptr ? index_of(link) : (*links_)(link); }
@@ -191,7 +185,7 @@ class Assembly {
  private:
   Assembly(Machine& machine, SimulatedLinks* links, const Cluster& cluster,
            const SoftwareCosts& software, const CollectiveRun& run, const Partition& partition,
-           const Fold& fold, bool is_full, std::optional<std::uint32_t> first_thread);
+           const Symmetry& symmetry, bool is_full, std::optional<std::uint32_t> first_thread);
   /// The rank that is simulated for this one.
   std::size_t simulated(int rank) const;
   std::uint32_t add_worker_class(const WorkerClass& kind);
@@ -213,11 +207,9 @@ class Assembly {
   const CollectiveRun& run_;
   const Partition& partition_;
   Members members_;
-  Fold fold_;
-  std::uint32_t period_ = 0;  ///< ranks
-  std::uint32_t copies_ = 1;  ///< simulated
-  bool is_folded_ = false, merges_ = false, has_merged_ = false;
-  Lanes lanes_;
+  Symmetry symmetry_;
+  bool is_full_ = false, has_merged_ = false;
+  std::vector<std::uint32_t> lanes_;
   std::vector<std::uint8_t> copies_of_worker_;
   std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
   std::uint32_t relay_class_ = 0;
@@ -227,6 +219,30 @@ class Assembly {
   std::map<std::pair<std::uint32_t, double>, std::uint32_t> slowed_classes_;
   std::map<std::uint32_t, double> speeds_;  ///< of workers of slow GPUs
   std::uint64_t slices_ = 0, merged_ = 0, forwarded_ = 0, shared_ = 0, shared_simulated_ = 0;
+};
+
+/// What a schedule keeps for each place, or for each node of a lane: for one that is not simulated
+/// that of its representative.
+template <class T>
+class BlockMap {
+ public:
+  enum class Per { rank, node };
+  explicit BlockMap(const Assembly& assembly, Per per = Per::rank)
+      : assembly_(assembly),
+        ranks_(per == Per::rank ? 1 : assembly.gpus()),
+        rows_(assembly.partition().parts.size()) {}
+
+  T& operator()(BlockPlace place) {
+    const BlockPlace at = assembly_.representative(place);
+    std::vector<T>& row = rows_[at.lane];
+    if (row.empty()) row.resize(static_cast<std::size_t>(assembly_.ranks_simulated() / ranks_));
+    return row[static_cast<std::size_t>(at.rank / ranks_)];
+  }
+
+ private:
+  const Assembly& assembly_;
+  int ranks_;
+  std::vector<std::vector<T>> rows_;  ///< by lane, and rank or node
 };
 
 /// Ids of links as the machine knows them.

@@ -56,12 +56,12 @@ void add_collnet_chain(Assembly& assembly) {
   const std::vector<std::uint32_t> classes =
       assembly.worker_classes(assembly.software().tree_copy_share);
   const std::vector<GraphChannel>& channels = assembly.run().graph.channels;
-  for (std::uint32_t lane = 0; lane < assembly.partition().parts.size(); ++lane) {
+  for (const std::uint32_t lane : assembly.lanes()) {
     const auto channel = static_cast<std::size_t>(assembly.partition().parts[lane].channel);
     ChainChannel chains(assembly, programs, classes, lane);
     std::vector<CollnetEnd> ends;
-    for (int node = 0; node < assembly.nodes_simulated(); ++node)
-      ends.push_back(chains.add(node, channels[channel % channels.size()]));
+    assembly.each_node(
+        [&](int node) { ends.push_back(chains.add(node, channels[channel % channels.size()])); });
     network.connect({lane, 0}, ends);
   }
 }

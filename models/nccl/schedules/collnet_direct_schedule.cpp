@@ -37,7 +37,7 @@ class DirectSchedule {
         no_head_(classes(kNoHead)) {}
 
   void add() {
-    for (std::uint32_t lane = 0; lane < assembly_.partition().parts.size(); ++lane) add_lane(lane);
+    for (const std::uint32_t lane : assembly_.lanes()) add_lane(lane);
   }
 
  private:
@@ -84,19 +84,19 @@ class DirectSchedule {
 
   void add_lane(std::uint32_t lane) {
     std::vector<NodeWorkers> all;
-    for (int node = 0; node < assembly_.nodes_simulated(); ++node) {
+    assembly_.each_node([&](int node) {
       all.push_back(add_node(lane, node));
       connect_node(all.back(), node);
-    }
+    });
     for (std::uint32_t head = 0; head < heads_.size(); ++head) {
       std::vector<CollnetEnd> ends;
-      for (int node = 0; node < assembly_.nodes_simulated(); ++node) {
+      assembly_.each_node([&](int node) {
         const NodeWorkers& workers = all[static_cast<std::size_t>(node)];
         const int channel = assembly_.partition().parts[lane].channel;
         const Endpoint at =
             end(node, heads_[head], nic_of_head(run().graph, heads_[head], channel));
         ends.push_back({workers.reduce[head], workers.bcast[head], at, {}});
-      }
+      });
       network_.connect({lane, head}, ends);
     }
   }

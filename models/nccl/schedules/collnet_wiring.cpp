@@ -58,7 +58,7 @@ CollnetWiring::NodeWay CollnetWiring::way_of(const Endpoint& at) const {
 void CollnetWiring::append_step(Path& path, const std::vector<LinkId>& links) {
   std::uint32_t mark = 0;
   for (const LinkId link : links) {
-    if (!assembly_.is_simulated(link)) continue;
+    if (!assembly_.is_own(link)) continue;
     path.push_back(assembly_.link(link) | mark);
     mark = kBeside;
   }

@@ -53,8 +53,9 @@ void add_custom(Assembly& assembly) {
     if (program.slices_sent(i) == 0) continue;
     Endpoint from = assembly.endpoint(block.rank, 0), to = assembly.endpoint(block.send, 0);
     if (from.node != to.node) {
-      from.nic = run.p2p.nics.exit(from.gpu, to.gpu, block.channel).nic;
-      to.nic = run.p2p.nics.entry(to.gpu, block.channel);
+      const int own = block.rank % assembly.gpus(), peer = block.send % assembly.gpus();
+      from.nic = run.p2p.nics.exit(own, peer, block.channel).nic;
+      to.nic = run.p2p.nics.entry(peer, block.channel);
     }
     assembly.connect(workers[i], workers[receivers.at({block.send, block.rank, block.channel})],
                      from, to, program.slices_sent(i));

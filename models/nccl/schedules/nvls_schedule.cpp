@@ -36,10 +36,12 @@ class NvlsSchedule {
         reduce_classes_(assembly.worker_classes(is_sharp() ? kSharpReduceShare : kReduceShare)),
         bcast_classes_(assembly.worker_classes(is_sharp() ? kSharpBcastShare : kBcastShare)),
         copy_classes_(assembly.worker_classes(copy_rates())),
-        programs_(assembly, heads_in_all_) {
+        programs_(assembly, heads_in_all_),
+        all_(assembly, BlockMap<NodeWorkers>::Per::node) {
     const std::vector<int> all = distinct_heads(assembly.run().graph);
     for (std::uint32_t number = 0; number < heads_in_all_; ++number)
-      if (assembly.is_simulated_head(all[number])) heads_.push_back({all[number], number});
+      if (assembly.is_own({assembly.lanes().front(), all[number]}))
+        heads_.push_back({all[number], number});
     if (is_sharp()) sharp_.emplace(assembly, programs_);
     assembly.machine().set_multimem(multimem_wire(assembly.cluster().node()));
     for (const int gpu : assembly.members().gpus()) {
@@ -49,25 +51,21 @@ class NvlsSchedule {
   }
 
   void add() {
-    all_.resize(assembly_.partition().parts.size());
     const auto each_place = [&](auto visit) {
-      for (const std::uint32_t lane : assembly_.built_lanes())
-        for (int node = 0; node < assembly_.nodes_simulated(); ++node) visit(lane, node);
+      for (const std::uint32_t lane : assembly_.lanes())
+        assembly_.each_node([&](int node) { visit(lane, node); });
     };
     // What acts at the same time, one place of all nodes, stands in a row.
-    for (const std::uint32_t lane : assembly_.built_lanes())
-      all_[lane].resize(static_cast<std::size_t>(assembly_.nodes_simulated()));
     each_place([&](std::uint32_t lane, int node) {
       for (std::uint32_t group = 0; group < groups(); ++group)
-        add_group(built(lane, node), lane, node, group);
+        add_group(at(lane, node), lane, node, group);
     });
     for (std::uint32_t head = 0; head < heads(); ++head)
-      each_place(
-          [&](std::uint32_t lane, int node) { add_head(built(lane, node), lane, node, head); });
-    each_place([&](std::uint32_t lane, int node) { connect_node(built(lane, node), node); });
+      each_place([&](std::uint32_t lane, int node) { add_head(at(lane, node), lane, node, head); });
+    each_place([&](std::uint32_t lane, int node) { connect_node(at(lane, node), node); });
     for (std::uint32_t head = 0; head < heads(); ++head) {
       if (is_sharp()) {
-        for (const std::uint32_t lane : assembly_.built_lanes()) connect_sharp(lane, head);
+        for (const std::uint32_t lane : assembly_.lanes()) connect_sharp(lane, head);
       } else if (nodes() > 1) {
         each_place([&](std::uint32_t lane, int node) { connect_children(lane, node, head); });
       }
@@ -88,7 +86,7 @@ class NvlsSchedule {
     /// are joined to the same heads in the same way, or one for each rank.
     std::vector<std::vector<std::uint32_t>> scatter, gather;
     std::vector<std::uint32_t> copiers;  ///< by group: how many
-    /// By head that is simulated; bcast: the root's is its reduce.
+    /// By head that is no copy; bcast: the root's is its reduce.
     std::vector<std::uint32_t> reduce, bcast, fan;
     /// By head, of each group of ranks, where there are several groups.
     std::vector<std::vector<std::uint32_t>> met, spread;
@@ -179,15 +177,7 @@ class NvlsSchedule {
     return node * assembly_.gpus() + heads_[head].local;
   }
 
-  /// That of the image, where a node is not simulated.
-  const NodeWorkers& at(std::uint32_t lane, int node) const {
-    const auto place = assembly_.built(lane, node);
-    return all_[place.lane][static_cast<std::size_t>(place.node)];
-  }
-
-  NodeWorkers& built(std::uint32_t lane, int node) {
-    return all_[lane][static_cast<std::size_t>(node)];
-  }
+  NodeWorkers& at(std::uint32_t lane, int node) { return all_({lane, node * assembly_.gpus()}); }
 
   void add_group(NodeWorkers& out, std::uint32_t lane, int node, std::uint32_t group) {
     out.scatter.emplace_back();
@@ -195,8 +185,8 @@ class NvlsSchedule {
     std::vector<int> copiers;
     for (std::uint32_t i = 0; i < group_size(group); ++i) {
       const int local = static_cast<int>(group_begin(group) + i);
-      if (!assembly_.is_simulated_head(local)) continue;
       const int rank = node * assembly_.gpus() + local;
+      if (!assembly_.is_own({lane, rank})) continue;
       const auto like = static_cast<std::size_t>(
           std::ranges::find_if(copiers, [&](int other) { return assembly_.merges(other, rank); }) -
           copiers.begin());
@@ -367,11 +357,11 @@ class NvlsSchedule {
 
   void connect_sharp(std::uint32_t lane, std::uint32_t head) {
     std::vector<CollnetEnd> ends;
-    for (int node = 0; node < assembly_.nodes_simulated(); ++node) {
+    assembly_.each_node([&](int node) {
       const NodeWorkers& workers = at(lane, node);
       ends.push_back({workers.reduce[head], workers.bcast[head], endpoint(lane, node, head),
                       reduces() ? load_reduce(node, head) : Path{}});
-    }
+    });
     sharp_->connect({lane, heads_[head].number}, ends);
   }
 
@@ -383,12 +373,12 @@ class NvlsSchedule {
 
   Assembly& assembly_;
   std::uint32_t heads_in_all_;
-  std::vector<Head> heads_;  ///< that are simulated
+  std::vector<Head> heads_;  ///< that are not copies of others
   std::vector<std::uint32_t> reduce_classes_, bcast_classes_, copy_classes_;
   std::vector<LinkId> to_switch_, from_switch_;  ///< of a host, by place of the GPU
   HeadPrograms programs_;
-  std::vector<std::vector<NodeWorkers>> all_;  ///< by lane and node that is simulated
-  std::optional<CollnetWiring> sharp_;         ///< NVLS over several nodes
+  BlockMap<NodeWorkers> all_;
+  std::optional<CollnetWiring> sharp_;  ///< NVLS over several nodes
 };
 
 }  // namespace

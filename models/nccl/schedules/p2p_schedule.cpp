@@ -56,7 +56,7 @@ P2pSchedule::P2pSchedule(const Config& config)
               config.plan.group_size),
       ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
             config.transport),
-      copies_(config.cluster, config.fold, config.links, config.members, channels()),
+      places_(config.cluster, config.symmetry, config.links, config.members, channels()),
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
   for (int round = 0; round < rounds_.count(); ++round) {
@@ -76,7 +76,7 @@ P2pSchedule::P2pSchedule(const Config& config)
   }
 }
 
-std::uint32_t P2pSchedule::threads() const { return copies_.threads(ways_.threads()); }
+std::uint32_t P2pSchedule::threads() const { return places_.threads(ways_.threads()); }
 
 std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
@@ -96,7 +96,7 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
 }
 
 bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatch& batch) const {
-  const std::uint32_t block = copies_.place(number);
+  const std::uint32_t block = places_.place(number);
   const int rank = static_cast<int>(block) / channels();
   const int channel = static_cast<int>(block) % channels();
   const std::vector<int>& rounds = rounds_of_channel_[static_cast<std::size_t>(channel)];
@@ -135,7 +135,7 @@ bool P2pSchedule::add_round(int rank, int channel, int round, int call,
                             ExchangeBatch& batch) const {
   const int to = rounds_.send_peer(rank, round), from = rounds_.receive_peer(rank, round);
   const auto peer_block = [&](int peer) {
-    return copies_.number(static_cast<std::uint32_t>(peer * channels() + channel));
+    return places_.number(static_cast<std::uint32_t>(peer * channels() + channel));
   };
   bool any = false;
   if (to != kNoPeer && !(to == rank && config_.in_place)) {
@@ -235,15 +235,15 @@ void P2pSchedule::join_receives(int rank, int channel, std::vector<ExchangeLane>
 }
 
 void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const {
-  const int block = static_cast<int>(copies_.place(from));
+  const int block = static_cast<int>(places_.place(from));
   const int rank = block / channels();
   const int to = rounds_.send_peer(rank, round_of(lane));
   ways_.way(rank, to, block % channels(), protocol_of(lane.kind), way);
-  for (std::uint32_t& link : way.near) link = copies_.link(link);
-  for (std::uint32_t& link : way.far) link = copies_.link(link);
+  for (std::uint32_t& link : way.near) link = places_.link(link);
+  for (std::uint32_t& link : way.far) link = places_.link(link);
   if (!way.relayed) return;
-  way.send_thread = copies_.thread(way.send_thread);
-  way.receive_thread = copies_.thread(way.receive_thread);
+  way.send_thread = places_.thread(way.send_thread);
+  way.receive_thread = places_.thread(way.receive_thread);
 }
 
 }  // namespace fabricast

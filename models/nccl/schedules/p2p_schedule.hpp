@@ -1,7 +1,7 @@
 #pragma once
 // What every block of a group of sends and receives does, and when: batches of at most eight rounds
 // on each channel of each rank (src/enqueue.cc, src/device/sendrecv.h). Block = rank * channels +
-// channel; the exchange knows it by another number if there are blocks like it (P2pCopies).
+// channel; the exchange knows it by another number if there are blocks like it (ExchangePlaces).
 
 #include <optional>
 #include <span>
@@ -13,7 +13,7 @@
 #include "models/nccl/sendrecv/p2p_plan.hpp"
 #include "models/nccl/sendrecv/p2p_rounds.hpp"
 #include "models/nccl/sendrecv/p2p_traffic.hpp"
-#include "models/nccl/symmetry/p2p_fold.hpp"
+#include "models/nccl/symmetry/exchange_places.hpp"
 #include "sim/machines/exchange.hpp"
 
 namespace fabricast {
@@ -27,18 +27,18 @@ class P2pSchedule final : public ExchangeSchedule {
     const P2pPlan& plan;
     const P2pTraffic& traffic;
     const TransportRules& transport;
-    bool in_place = false;            ///< what a rank keeps need not be copied
-    const Fold* fold = nullptr;       ///< which ranks are alike; null: none
-    SimulatedLinks* links = nullptr;  ///< where of these only the first are simulated
+    bool in_place = false;               ///< what a rank keeps need not be copied
+    const Symmetry* symmetry = nullptr;  ///< which ranks are alike; null: none
+    SimulatedLinks* links = nullptr;     ///< where of these only the first are simulated
     std::span<const Faults::SlowGpu> slow = {};
     int calls = 1;  ///< equal ones in one group: their messages wait for each other in the rounds
   };
 
   explicit P2pSchedule(const Config& config);
 
-  std::uint32_t blocks() const { return copies_.blocks(); }
+  std::uint32_t blocks() const { return places_.blocks(); }
   std::uint32_t threads() const;
-  const P2pCopies& copies() const { return copies_; }
+  const ExchangePlaces& places() const { return places_; }
   int channels() const { return config_.plan.rules.channels.channels; }
   bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
@@ -62,7 +62,7 @@ class P2pSchedule final : public ExchangeSchedule {
   Config config_;
   P2pRounds rounds_;
   P2pWays ways_;
-  P2pCopies copies_;
+  ExchangePlaces places_;
   std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
 };
 

@@ -22,7 +22,7 @@ class P2pNics {
   /// the GPU next to it, where NVLink leads there. 1: through that NIC if PXN gets there at all.
   P2pNics(const NcclTopology& topology, int channels, int pxn_level);
 
-  /// GPUs by their number in the node.
+  /// GPUs by their local ranks; so is the proxy's.
   P2pExit exit(int from_gpu, int to_gpu, int channel) const {
     return exits_[at(from_gpu, to_gpu, channel)];
   }

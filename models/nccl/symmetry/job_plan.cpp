@@ -51,50 +51,41 @@ bool have_equal_nodes(const JobPlan& plan) {
 }
 
 /// Whether both put the same nodes, rails and links for each other.
-bool have_one_move(const Fold& a, const Fold& b) {
-  return a.nodes == b.nodes && a.copies == b.copies && a.step == b.step && a.first == b.first &&
-         a.sharp == b.sharp && a.leaves == b.leaves && a.rails.copies == b.rails.copies &&
-         a.rails.gpu == b.rails.gpu && a.rails.link == b.rails.link &&
-         a.rails.rail == b.rails.rail && a.mirror.folds == b.mirror.folds &&
-         a.mirror.node == b.mirror.node && a.mirror.trunk == b.mirror.trunk;
+bool have_like_moves(const Symmetry& a, const Symmetry& b) {
+  return std::ranges::equal(a.moves, b.moves,
+                            [](const Move& x, const Move& y) { return x.is_like(y); });
 }
 
 /// Works that wait for each other: channels of a kernel stand for others only if they do so in all
 /// of its works, and GPUs of a node start alike only if each of them does as the others do.
 void keep_apart(const StreamPlan& stream, Work& work, bool is_grouped) {
-  if (work.fold.rails.copies != stream.members.gpus_per_node()) work.fold.merges = false;
-  if (is_grouped) work.fold.lanes = all_lanes(work.partition);
+  if (work.symmetry.rails() != stream.members.gpus_per_node()) work.symmetry.merges_gpus = false;
+  if (is_grouped) work.symmetry.lanes = all_lanes(work.partition);
 }
 
 /// Leaves each work what its channels have, and all of them a move by whole nodes, if there is one
 /// that all have. Returns what stands against more.
 std::string shift_together(const Cluster& cluster, JobPlan& plan) {
-  std::vector<FoldedCall> calls;
+  std::vector<MovedCall> calls;
   std::string against = have_equal_nodes(plan) ? "" : "communicators run on different nodes";
   for (const Work* work : all_works(plan)) {
     calls.push_back({work->run, &work->partition});
     const bool is_odd = work->run->custom || !work->run->transport.network.fused.empty() ||
                         work->run->members.is_split();
-    if (against.empty() && is_odd) against = work->fold.why_not;
+    if (against.empty() && is_odd) against = work->symmetry.why_not;
   }
-  Fold shift;
+  Move shift;
   if (against.empty()) {
-    shift = find_shift(cluster, calls);
-    against = shift.why_not;
+    FoundMove found = find_shift(cluster, calls);
+    shift = std::move(found.move);
+    against = std::move(found.why_not);
   }
   for (StreamPlan& stream : plan.streams) {
     for (Kernel& kernel : stream.kernels) {
       for (Work& work : kernel.works) {
-        Fold own = unfolded(stream.members, work.partition);
-        own.lanes = work.fold.lanes;
-        own.merges = work.fold.merges;
-        if (shift.copies > 1) {
-          own.nodes = shift.nodes;
-          own.copies = shift.copies;
-          own.step = shift.step;
-          own.first = shift.first;
-        }
-        work.fold = std::move(own);
+        work.symmetry.moves.clear();
+        shift.gpus = stream.members.gpus_per_node();
+        if (shift.copies > 1) work.symmetry.moves = {shift};
       }
     }
   }
@@ -103,9 +94,9 @@ std::string shift_together(const Cluster& cluster, JobPlan& plan) {
 
 }  // namespace
 
-const Fold* JobPlan::fold() const {
+const Symmetry* JobPlan::symmetry() const {
   for (const StreamPlan& stream : streams)
-    if (!stream.kernels.empty()) return &stream.kernels.front().works.front().fold;
+    if (!stream.kernels.empty()) return &stream.kernels.front().works.front().symmetry;
   return nullptr;
 }
 
@@ -120,14 +111,15 @@ JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams) {
   }
   const std::vector<Work*> works = all_works(out);
   if (works.empty()) return out;
-  for (Work* work : works) work->fold = find_fold(cluster, *work->run, work->partition);
-  const Fold& first = works.front()->fold;
+  for (Work* work : works) work->symmetry = find_symmetry(cluster, *work->run, work->partition);
+  const Symmetry& first = works.front()->symmetry;
   out.why_not = first.why_not;
   const bool is_alike = std::ranges::all_of(
-      works, [&](const Work* work) { return have_one_move(first, work->fold); });
-  const bool is_of_rails = first.rails.copies > 1 || first.mirror.folds;
-  const bool fits = is_of_rails ? have_equal_members(out) : have_equal_nodes(out);
-  if (!is_alike || (first.copies_in_all() > 1 && !fits)) out.why_not = shift_together(cluster, out);
+      works, [&](const Work* work) { return have_like_moves(first, work->symmetry); });
+  const bool is_by_nodes = std::ranges::all_of(
+      first.moves, [](const Move& move) { return move.gpu.empty() && !move.reverses; });
+  const bool fits = is_by_nodes ? have_equal_nodes(out) : have_equal_members(out);
+  if (!is_alike || (first.copies() > 1 && !fits)) out.why_not = shift_together(cluster, out);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     StreamPlan& stream = out.streams[i];
     for (Kernel& kernel : stream.kernels) {
@@ -139,16 +131,16 @@ JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams) {
   return out;
 }
 
-JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Fold& fold) {
+JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Symmetry& symmetry) {
   const Members members = members_of(stream.runs.front(), cluster.nodes());
   JobPlan out;
   out.streams.push_back({members, {}});
-  out.why_not = fold.why_not;
+  out.why_not = symmetry.why_not;
   if (members.ranks() == 1) return out;
   out.streams.front().kernels.push_back(kernel_of(stream.runs.front(), members));
   std::vector<Work>& works = out.streams.front().kernels.front().works;
   if (works.size() > 1) return plan_job(cluster, std::span(&stream, 1));
-  works.front().fold = fold;
+  works.front().symmetry = symmetry;
   return out;
 }
 

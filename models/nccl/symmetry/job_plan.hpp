@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/nccl/call/stream.hpp"
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 
 namespace fabricast {
 
@@ -15,7 +15,7 @@ namespace fabricast {
 struct Work {
   const CollectiveRun* run = nullptr;  ///< of the stream
   Partition partition;                 ///< its parts; none of sends and receives
-  Fold fold;                           ///< of all works of a job by the same move
+  Symmetry symmetry;                   ///< of all works of a job by the same moves
 };
 
 /// One call on all ranks. NCCL runs calls of one kind that are grouped in one kernel: a block (a
@@ -36,16 +36,16 @@ struct JobPlan {
   std::vector<StreamPlan> streams;
   std::string why_not;  ///< what stands against folding, or against folding more; "" = nothing
 
-  /// A work's fold: all have the same move. Null: nobody sends to anybody.
-  const Fold* fold() const;
+  /// A work's: all have the same moves. Null: nobody sends to anybody.
+  const Symmetry* symmetry() const;
   /// Ranks that do as one of them does, itself included.
-  int copies_in_all() const { return fold() == nullptr ? 1 : fold()->copies_in_all(); }
+  int copies() const { return symmetry() == nullptr ? 1 : symmetry()->copies(); }
 };
 
 /// The most that can be folded of all of them. The streams outlive the plan. REQUIRES: as
 /// simulate().
 JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams);
 /// The same of one call whose symmetry is known.
-JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Fold& fold);
+JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Symmetry& symmetry);
 
 }  // namespace fabricast

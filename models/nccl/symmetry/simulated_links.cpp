@@ -7,8 +7,8 @@ SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster)
   for (std::uint32_t link = 0; link < cluster.links(); ++link) add(LinkId{link});
 }
 
-SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, const Fold& fold)
-    : machine_(machine), cluster_(cluster), fold_(&fold) {}
+SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, const Symmetry& symmetry)
+    : machine_(machine), cluster_(cluster), symmetry_(&symmetry) {}
 
 std::uint32_t SimulatedLinks::add(LinkId link) {
   const ClusterLink spec = cluster_.link(link);
@@ -16,8 +16,8 @@ std::uint32_t SimulatedLinks::add(LinkId link) {
 }
 
 std::uint32_t SimulatedLinks::operator()(LinkId link) {
-  if (fold_ == nullptr) return index_of(link);
-  const LinkId like = fold_->representative(cluster_, link);
+  if (symmetry_ == nullptr) return index_of(link);
+  const LinkId like = symmetry_->representative(cluster_, link);
   const auto [at, is_new] = known_.try_emplace(index_of(like), 0);
   if (is_new) at->second = add(like);
   return at->second;

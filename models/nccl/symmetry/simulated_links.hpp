@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 #include "sim/links/machine.hpp"
 
 namespace fabricast {
@@ -14,9 +14,9 @@ class SimulatedLinks {
   /// All, with the cluster's numbers. REQUIRES: the machine has none.
   SimulatedLinks(Machine& machine, const Cluster& cluster);
   /// One of those that are alike, when it is asked for first. All arguments outlive it.
-  SimulatedLinks(Machine& machine, const Cluster& cluster, const Fold& fold);
+  SimulatedLinks(Machine& machine, const Cluster& cluster, const Symmetry& symmetry);
 
-  bool is_folded() const { return fold_ != nullptr; }
+  bool is_folded() const { return symmetry_ != nullptr; }
   /// The machine's link for a link of the cluster.
   std::uint32_t operator()(LinkId link);
   /// Links of the cluster that were asked for, as (link, of the machine); none if all are there.
@@ -27,7 +27,7 @@ class SimulatedLinks {
 
   Machine& machine_;
   const Cluster& cluster_;
-  const Fold* fold_ = nullptr;
+  const Symmetry* symmetry_ = nullptr;
   std::map<std::uint32_t, std::uint32_t> known_;
 };
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/bench/bench_call.hpp"
 #include "models/studies/bench/bench_split.hpp"
 #include "models/studies/bench/fault_text.hpp"
@@ -55,10 +55,10 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
 }
 
 /// What stands in the way of a run that is too large is said with it.
-void check_size(const Fold& fold, const SimulationOptions& options, const BenchRow& row) {
-  const int copies = forbids_folding(options).empty() ? fold.copies_in_all() : 1;
+void check_size(const Symmetry& symmetry, const SimulationOptions& options, const BenchRow& row) {
+  const int copies = forbids_folding(options).empty() ? symmetry.copies() : 1;
   const CollectiveRun& run = row.decided.run;
-  check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(fold, options));
+  check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(symmetry, options));
 }
 
 class Bench {
@@ -263,19 +263,19 @@ class Bench {
                              communicator, call);
     row.decided.run.gpus_per_process = config.gpus_per_process;
     row.decided.run.faults = faults_;
-    const Fold fold = find_fold(block.cluster, row.decided.run);
+    const Symmetry symmetry = find_symmetry(block.cluster, row.decided.run);
     SimulationOptions options = options_of(block);
     if (config.trace) {
       options.timeline = &row.timeline.emplace();
       options.shown = *config.trace;
     }
-    check_size(fold, options, row);
+    check_size(symmetry, options, row);
     check_rung(block, [&](const SimulationOptions& on_chunk) {
-      return simulate(block.cluster, parts_.software, row.decided.run, fold, on_chunk);
+      return simulate(block.cluster, parts_.software, row.decided.run, symmetry, on_chunk);
     });
     options.progress = row_progress();
     row.result = runs.at({Kind::asked_for, collective, row.count}, [&] {
-      return simulate(block.cluster, parts_.software, row.decided.run, fold, options);
+      return simulate(block.cluster, parts_.software, row.decided.run, symmetry, options);
     });
     check_traced(row);
     if (!config.faults.empty()) compare(block, runs, row);

@@ -10,7 +10,7 @@
 
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/decide.hpp"
 #include "models/studies/shared/call_cost.hpp"
@@ -194,15 +194,15 @@ class Study {
     return std::nullopt;
   }
 
-  bool is_small(const Loaded& place, const CollectiveRun& run, const Fold& fold) const {
-    return expected_slices(run, place.cluster.nodes()) / fold.copies_in_all() <=
-           config().slices_max;
+  bool is_small(const Loaded& place, const CollectiveRun& run, const Symmetry& symmetry) const {
+    return expected_slices(run, place.cluster.nodes()) / symmetry.copies() <= config().slices_max;
   }
 
-  double simulated_us(const Loaded& place, const CollectiveRun& run, const Fold& fold) const {
+  double simulated_us(const Loaded& place, const CollectiveRun& run,
+                      const Symmetry& symmetry) const {
     SimulationOptions options;
     options.fold = options.fast_forward = true;
-    return microseconds_of(simulate(place.cluster, parts_.software, run, fold, options).time);
+    return microseconds_of(simulate(place.cluster, parts_.software, run, symmetry, options).time);
   }
 
   /// One contender on one number of nodes, all sizes.
@@ -218,9 +218,9 @@ class Study {
       const auto call = call_as(place, cell->count, contender);
       if (!call) continue;
       const auto bytes = static_cast<double>(cell->size.count);
-      const Fold fold = find_fold(place.cluster, call->run);
-      if (is_small(place, call->run, fold)) {
-        const double time = simulated_us(place, call->run, fold);
+      const Symmetry symmetry = find_symmetry(place.cluster, call->run);
+      if (is_small(place, call->run, symmetry)) {
+        const double time = simulated_us(place, call->run, symmetry);
         cell->times[contender] = {time, false};
         done.push_back({bytes, time, call->run.channels});
         continue;
@@ -317,7 +317,7 @@ class Study {
                       &after = *result_.columns[index].cells[cell + 1];
     const auto &t0 = before.times[contender], &t1 = after.times[contender];
     const bool simulate_it = (!t0 || !t0->extrapolated) && (!t1 || !t1->extrapolated);
-    if (simulate_it) return simulated_us(place, call->run, find_fold(place.cluster, call->run));
+    if (simulate_it) return simulated_us(place, call->run, find_symmetry(place.cluster, call->run));
     if (!t0 || !t1) return kNever;
     const double share = static_cast<double>(size.count - before.size.count) /
                          static_cast<double>(after.size.count - before.size.count);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/cutover/cutover.hpp"
 #include "models/studies/shared/site.hpp"
 #include "text/unit_text.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/nccl/communicator/communicator.hpp"
-#include "models/nccl/run/run_ways.hpp"
+#include "models/nccl/symmetry/run_hops.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/error.hpp"
 

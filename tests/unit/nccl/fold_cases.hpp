@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/symmetry/fold.hpp"
+#include "models/nccl/symmetry/move_check.hpp"
+#include "models/nccl/symmetry/run_hops.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
 #include "tests/unit/nccl/simulation_cases.hpp"
 
@@ -60,6 +62,63 @@ struct Drawn {
   CollectiveRun run;
 };
 
+/// The move of both trees onto each other; null = there is none.
+inline const Move* mirror_of(const Symmetry& symmetry) {
+  for (const Move& move : symmetry.moves)
+    if (move.reverses) return &move;
+  return nullptr;
+}
+
+/// Every hop of the run on every rank, not only those that the finders of moves look at, goes to a
+/// hop of its kind; and what stands for others is the same for all of these.
+inline void check_moves(const Drawn& drawn, const Symmetry& symmetry) {
+  const CollectiveRun& run = drawn.run;
+  const Members members = members_of(run, drawn.cluster.nodes());
+  const Partition partition = run.has_algorithm() ? partition_of(run, members) : Partition{};
+  const auto lanes = static_cast<std::uint32_t>(
+      run.has_algorithm() ? partition.parts.size() : static_cast<std::size_t>(run.channels));
+  const auto channel = [&](std::uint32_t lane) {
+    return run.has_algorithm() ? partition.parts[lane].channel : static_cast<int>(lane);
+  };
+  const RunHops hops(drawn.cluster, run, members);
+  for (const Move& move : symmetry.moves) {
+    const auto image = [&](const std::vector<int>& numbers, int number, auto moved) {
+      const auto place = std::ranges::find(numbers, number) - numbers.begin();
+      return numbers[static_cast<std::size_t>(moved(static_cast<int>(place)))];
+    };
+    MoveCheck check(
+        drawn.cluster,
+        [&](int host) {
+          return image(members.nodes(), host, [&](int place) {
+            return move.moved({0, place * move.gpus}).rank / move.gpus;
+          });
+        },
+        [&](int gpu) {
+          return image(members.gpus(), gpu, [&](int local) {
+            return move.moved({0, local}).rank % move.gpus;
+          });
+        });
+    bool takes_all = true, is_one = true;
+    for (std::uint32_t lane = 0; lane < lanes && !move.sharp; ++lane) {
+      for (int rank = 0; rank < members.ranks(); ++rank) {
+        const BlockPlace to = move.moved({lane, rank});
+        const auto a = hops.from(channel(lane), rank), b = hops.from(channel(to.lane), to.rank);
+        takes_all =
+            takes_all && std::ranges::equal(a, b, [&](const auto& x, const auto& y) {
+              return move.moved({lane, x.to}).rank == y.to && check.takes(hops.way(x), hops.way(y));
+            });
+        const BlockPlace like = move.representative(to);
+        is_one = is_one && like == move.representative(BlockPlace{lane, rank}) &&
+                 like == move.representative(like) && to != BlockPlace{lane, rank} &&
+                 move.representative(rank) == move.representative(to.rank);
+      }
+    }
+    CHECK(takes_all);
+    CHECK(is_one);
+    CHECK(check.agrees([&](LinkId link) { return symmetry.representative(drawn.cluster, link); }));
+  }
+}
+
 inline SimulationOptions options(bool fold, bool fast_forward = false, bool explain = false) {
   SimulationOptions out;
   out.fold = fold;
@@ -80,7 +139,8 @@ inline void check_equal(const SimulationResult& got, const SimulationResult& ful
 /// Every link of the full run carries what its copy in the folded one does, and there are no more.
 inline void check_links(const Drawn& drawn, const SimulationResult& folded,
                         const SimulationResult& full) {
-  const Fold fold = find_fold(drawn.cluster, drawn.run);
+  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
+  check_moves(drawn, symmetry);
   std::map<std::uint32_t, LinkLoad> known;
   std::size_t copies = 0;
   for (const LinkLoad& load : folded.links) {
@@ -89,7 +149,7 @@ inline void check_links(const Drawn& drawn, const SimulationResult& folded,
   }
   CHECK(copies == full.links.size());
   const bool all_equal = std::ranges::all_of(full.links, [&](const LinkLoad& load) {
-    const auto like = known.find(index_of(fold.representative(drawn.cluster, load.link)));
+    const auto like = known.find(index_of(symmetry.representative(drawn.cluster, load.link)));
     return like != known.end() && like->second.carried == load.carried &&
            like->second.utilisation == load.utilisation;
   });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "models/io/algorithms/read_algorithm.hpp"
 #include "models/io/formats/text_file.hpp"
@@ -258,6 +259,28 @@ TEST_CASE("custom algorithm: jumping over what repeats is exact; links are the r
     for (const LinkLoad& load : all.links)
       nics += cluster.is_fabric_link(load.link) && load.carried.count >= share;
     CHECK(nics >= 16);
+  }
+}
+
+TEST_CASE("custom algorithm: on any GPUs of the nodes, each by the NIC next to it") {
+  const PartsCatalogue parts = load_parts();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  const auto algorithm = shipped("all-pairs-8");
+  for (const std::vector<int>& gpus : {std::vector{0, 2, 4, 6}, std::vector{1, 3, 5, 7}}) {
+    CommunicatorConfig config;
+    config.version = kNccl2_21_5;
+    config.members = Members({0, 1}, gpus);
+    const Communicator communicator = make_communicator(cluster, config);
+    const Call call{Collective::all_reduce, 1 << 18, 4, 0};
+    const CollectiveRun run = custom_call(communicator, call, algorithm, Protocol::simple).run;
+    std::set<int> rails;  // number k stands next to GPU k
+    for (const LinkLoad& load : simulate(cluster, parts.software, run).links) {
+      if (!cluster.is_fabric_link(load.link)) continue;
+      const Cluster::FabricEnd from = cluster.link_from(load.link), to = cluster.link_to(load.link);
+      if (!from.is_switch) rails.insert(static_cast<int>(from.rail));
+      if (!to.is_switch) rails.insert(static_cast<int>(to.rail));
+    }
+    CHECK(rails == std::set<int>(gpus.begin(), gpus.end()));
   }
 }
 

@@ -73,9 +73,9 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
     ++tried;
     const Drawn drawn = random_run(random, parts);
     const CollectiveRun& run = drawn.run;
-    const Fold fold = find_fold(drawn.cluster, run);
-    if (fold.copies == 1) {
-      CHECK(!fold.why_not.empty());
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
+    if (symmetry.copies() == 1) {
+      CHECK(!symmetry.why_not.empty());
       continue;
     }
     ++folded;
@@ -87,7 +87,7 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
     CAPTURE(to_text(run.protocol));
     CAPTURE(run.count);
     CAPTURE(run.members.node_count());
-    CAPTURE(fold.nodes);
+    CAPTURE(symmetry.nodes());
     const bool explain = folded % 4 == 0;
     const SimulationResult full =
         simulate(drawn.cluster, parts.software, run, options(false, false, explain));
@@ -95,7 +95,7 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
         simulate(drawn.cluster, parts.software, run, options(true, false, explain));
     check_equal(got, full);
     CHECK(got.causes == full.causes);
-    CHECK(got.nodes_simulated == fold.nodes);
+    CHECK(got.nodes_simulated == symmetry.nodes());
     check_links(drawn, got, full);
     const SimulationResult jumped =
         simulate(drawn.cluster, parts.software, run, options(true, true));
@@ -148,25 +148,26 @@ TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to t
     CAPTURE(i);
     CAPTURE(drawn.cluster.nodes());
     CAPTURE(to_text(drawn.run.protocol));
-    const Fold fold = find_fold(drawn.cluster, drawn.run);
-    if (fold.copies_in_all() == 1) continue;
+    const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
+    const Move* const mirror = mirror_of(symmetry);
+    if (symmetry.copies() == 1) continue;
     // Where a parent's second GPU reads from the NIC of the first, it does so across sockets for
     // some: moves of one rail are none then, and those of half a node are.
-    CHECK((fold.rails.copies == 1 || fold.rails.copies == gpus ||
+    CHECK((symmetry.rails() == 1 || symmetry.rails() == gpus ||
            drawn.run.graph.pattern != GraphPattern::tree));
-    all_rails += fold.rails.copies == gpus;
-    some_rails += fold.rails.copies > 1 && fold.rails.copies < gpus;
-    mirrored += fold.mirror.folds;
-    both += fold.mirror.folds && fold.rails.copies > 1;
-    leaves += fold.mirror.folds && !fold.mirror.trunk.empty();
-    CHECK((!fold.mirror.folds || nodes % 2 == 0));
+    all_rails += symmetry.rails() == gpus;
+    some_rails += symmetry.rails() > 1 && symmetry.rails() < gpus;
+    mirrored += mirror != nullptr;
+    both += mirror != nullptr && symmetry.rails() > 1;
+    leaves += mirror && !mirror->trunk.empty();
+    CHECK((!mirror || nodes % 2 == 0));
     const SimulationResult full =
         simulate(drawn.cluster, parts.software, drawn.run, options(false));
     const SimulationResult got =
         simulate(drawn.cluster, parts.software, drawn.run, options(true, i % 2 == 0));
     check_equal(got, full);
-    CHECK(got.rails_folded == fold.rails.copies);
-    CHECK(got.nodes_simulated == (fold.mirror.folds ? nodes / 2 : nodes));
+    CHECK(got.rails_folded == symmetry.rails());
+    CHECK(got.nodes_simulated == (mirror != nullptr ? nodes / 2 : nodes));
     check_links(drawn, got, full);
   }
   for (const int times : {all_rails, some_rails, mirrored, both, leaves})
@@ -182,7 +183,7 @@ TEST_CASE("rails of trees that are unlike in one place are not folded, and say w
     Drawn drawn = random_trees(random, parts, tried);
     CollectiveRun& run = drawn.run;
     const int nodes = drawn.cluster.nodes();
-    if (nodes == 1 || find_fold(drawn.cluster, run).rails.copies == 1) continue;
+    if (nodes == 1 || find_symmetry(drawn.cluster, run).rails() == 1) continue;
     std::string why;
     switch (i++ % 5) {
       case 0:
@@ -213,7 +214,7 @@ TEST_CASE("rails of trees that are unlike in one place are not folded, and say w
         break;
     }
     CAPTURE(tried);
-    const Fold fold = find_fold(drawn.cluster, run);
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
     // What is wrong with rails is wrong with them in both halves.
     const bool has_halves = !why.starts_with("a ") && nodes % 2 == 0;
     if (has_halves) {
@@ -221,9 +222,9 @@ TEST_CASE("rails of trees that are unlike in one place are not folded, and say w
     } else if (!why.starts_with("a ")) {
       why = "nodes of a binary tree are unlike; an odd number of nodes has no second half; " + why;
     }
-    CHECK(fold.rails.copies == 1);
-    CHECK(fold.copies_in_all() == (has_halves ? 2 : 1));
-    CHECK(fold.why_not == why);
+    CHECK(symmetry.rails() == 1);
+    CHECK(symmetry.copies() == (has_halves ? 2 : 1));
+    CHECK(symmetry.why_not == why);
     ++refused[why];
     const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
                            got = simulate(drawn.cluster, parts.software, run, options(true));
@@ -338,18 +339,19 @@ TEST_CASE(
     CAPTURE(run.members.gpus_per_node());
     CAPTURE(run.heads.heads);
     CAPTURE(run.count);
-    const Fold fold = find_fold(drawn.cluster, run);
-    mirrored += fold.mirror.folds;
-    trunks += !fold.mirror.trunk.empty();
-    rails += fold.rails.copies > 1;
-    merged += fold.lanes.merges();
-    all += fold.mirror.folds && fold.rails.copies > 1 && fold.lanes.merges();
-    if (nodes % 2 != 0 || !run.faults.gpus.empty()) CHECK(!fold.mirror.folds);
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
+    const Move* const mirror = mirror_of(symmetry);
+    mirrored += mirror != nullptr;
+    trunks += mirror && !mirror->trunk.empty();
+    rails += symmetry.rails() > 1;
+    merged += symmetry.lanes.merges();
+    all += mirror != nullptr && symmetry.rails() > 1 && symmetry.lanes.merges();
+    if (nodes % 2 != 0 || !run.faults.gpus.empty()) CHECK(!mirror);
     const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
                            got = simulate(drawn.cluster, parts.software, run,
                                           options(true, i % 2 == 1));
     check_equal(got, full);
-    CHECK(got.nodes_simulated == (fold.mirror.folds ? nodes / 2 : nodes));
+    CHECK(got.nodes_simulated == (mirror != nullptr ? nodes / 2 : nodes));
     check_links(drawn, got, full);
   }
   CHECK(mirrored >= cases(240) / 32);
@@ -459,9 +461,9 @@ TEST_CASE("one node below a SHARP tree for all: the full run, to the picosecond"
     CAPTURE(run.members.node_count());
     CAPTURE(run.members.gpus_per_node());
     CAPTURE(run.count);
-    const Fold fold = find_fold(drawn.cluster, run);
-    CHECK(fold.nodes == 1);
-    CHECK(fold.why_not == "");
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
+    CHECK(symmetry.nodes() == 1);
+    CHECK(symmetry.why_not == "");
     const bool explain = i % 4 == 0;
     const SimulationResult full =
         simulate(drawn.cluster, parts.software, run, options(false, false, explain));
@@ -520,11 +522,11 @@ TEST_CASE("nodes below a SHARP tree that are unlike are all simulated") {
     }
     CAPTURE(i);
     CAPTURE(to_text(run.algorithm));
-    const Fold fold = find_fold(drawn.cluster, run);
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
     // Two nodes may be as far from the middle of their racks.
-    if (why == "cables differ in length" && fold.copies > 1) continue;
-    CHECK(fold.copies == 1);
-    CHECK(fold.why_not == why);
+    if (why == "cables differ in length" && symmetry.copies() > 1) continue;
+    CHECK(symmetry.copies() == 1);
+    CHECK(symmetry.why_not == why);
     const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
                            got = simulate(drawn.cluster, parts.software, run, options(true));
     check_equal(got, full);
@@ -540,7 +542,7 @@ TEST_CASE("what is unlike in one place is not folded, and says why") {
   for (int i = 0; i < 60 && tried < 2'000; ++tried) {
     Drawn drawn = random_run(random, parts);
     CollectiveRun& run = drawn.run;
-    if (find_fold(drawn.cluster, run).copies == 1) continue;
+    if (find_symmetry(drawn.cluster, run).copies() == 1) continue;
     std::string why;
     const int last = run.members.ranks() - 1;
     switch (i++ % 6) {
@@ -582,12 +584,12 @@ TEST_CASE("what is unlike in one place is not folded, and says why") {
       }
     }
     CAPTURE(i);
-    const Fold fold = find_fold(drawn.cluster, run);
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
     // Leaves without a spine between them stay alike if every one stands in the middle of its rack.
-    if (why == "cables differ in length" && fold.copies > 1) continue;
-    CHECK(fold.copies == 1);
-    CHECK(fold.why_not == why);
-    ++refused[fold.why_not];
+    if (why == "cables differ in length" && symmetry.copies() > 1) continue;
+    CHECK(symmetry.copies() == 1);
+    CHECK(symmetry.why_not == why);
+    ++refused[symmetry.why_not];
     const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
                            got = simulate(drawn.cluster, parts.software, run, options(true));
     check_equal(got, full);

@@ -63,9 +63,9 @@ TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") 
   for (int tried = 0; folded < kRuns && tried < 4'000; ++tried) {
     const Drawn drawn = random_exchange(random, parts);
     const CollectiveRun& run = drawn.run;
-    const Fold fold = find_fold(drawn.cluster, run);
-    if (fold.copies == 1) {
-      CHECK(!fold.why_not.empty());
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
+    if (symmetry.copies() == 1) {
+      CHECK(!symmetry.why_not.empty());
       continue;
     }
     ++folded;
@@ -76,7 +76,7 @@ TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") 
     CAPTURE(to_text(run.version));
     CAPTURE(run.count);
     CAPTURE(run.members.node_count());
-    CAPTURE(fold.nodes);
+    CAPTURE(symmetry.nodes());
     const bool explain = folded % 4 == 0;
     const SimulationResult full =
         simulate(drawn.cluster, parts.software, run, options(false, false, explain));
@@ -84,12 +84,12 @@ TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") 
         simulate(drawn.cluster, parts.software, run, options(true, false, explain));
     check_equal(got, full);
     CHECK(got.causes == full.causes);
-    CHECK(got.nodes_simulated == fold.nodes);
+    CHECK(got.nodes_simulated == symmetry.nodes());
     CHECK(full.nodes_simulated == run.members.node_count());
-    CHECK(got.events_skipped == got.events - got.events / static_cast<unsigned>(fold.copies));
+    CHECK(got.events_skipped == got.events - got.events / static_cast<unsigned>(symmetry.copies()));
     check_links(drawn, got, full);
     // All copies of a rank end at the same time.
-    const auto period = static_cast<std::size_t>(fold.nodes) *
+    const auto period = static_cast<std::size_t>(symmetry.nodes()) *
                         static_cast<std::size_t>(run.members.gpus_per_node());
     for (std::size_t rank = period; rank < full.rank_finish.size(); ++rank)
       CHECK(full.rank_finish[rank] == full.rank_finish[rank - period]);
@@ -113,9 +113,9 @@ TEST_CASE("an exchange that is unlike in one place is not folded, and says why")
       cluster.set_rate(link, {cluster.link(link).rate.bytes_per_s / 2});
     }
     CAPTURE(why);
-    const Fold fold = find_fold(cluster, run);
-    CHECK(fold.copies == 1);
-    CHECK(fold.why_not == why);
+    const Symmetry symmetry = find_symmetry(cluster, run);
+    CHECK(symmetry.copies() == 1);
+    CHECK(symmetry.why_not == why);
     const SimulationResult full = simulate(cluster, parts.software, run, options(false)),
                            got = simulate(cluster, parts.software, run, options(true));
     check_equal(got, full);

@@ -52,7 +52,7 @@ Stream random_stream(Random& random, const Cluster& cluster, const std::vector<i
   return out;
 }
 
-void check_links(const Cluster& cluster, const Fold& fold, const StreamsResult& folded,
+void check_links(const Cluster& cluster, const Symmetry& symmetry, const StreamsResult& folded,
                  const StreamsResult& full) {
   std::map<std::uint32_t, LinkLoad> known;
   std::size_t copies = 0;
@@ -63,7 +63,7 @@ void check_links(const Cluster& cluster, const Fold& fold, const StreamsResult& 
   CHECK(copies == full.links.size());
   int wrong = 0;
   for (const LinkLoad& load : full.links) {
-    const auto like = known.find(index_of(fold.representative(cluster, load.link)));
+    const auto like = known.find(index_of(symmetry.representative(cluster, load.link)));
     wrong += like == known.end() || like->second.carried != load.carried ? 1 : 0;
   }
   CHECK(wrong == 0);
@@ -89,7 +89,7 @@ TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
     for (std::int64_t n = random.pick(1, 2); n > 0; --n)
       streams.push_back(random_stream(random, cluster, places));
     const JobPlan plan = plan_job(cluster, streams);
-    if (plan.copies_in_all() == 1) continue;
+    if (plan.copies() == 1) continue;
     ++folded;
     const std::size_t calls = streams.front().runs.size();
     of_several += calls > 1 || streams.front().runs.front().calls > 1 ? 1 : 0;
@@ -114,7 +114,7 @@ TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
       CHECK(got.streams[i].rank_finish == full.streams[i].rank_finish);
       CHECK(got.streams[i].causes == full.streams[i].causes);
     }
-    check_links(cluster, *plan.fold(), got, full);
+    check_links(cluster, *plan.symmetry(), got, full);
   }
   CHECK(folded == kRuns);
   CHECK(of_several > kRuns / 3);
@@ -138,10 +138,10 @@ TEST_CASE("streams are not folded where their calls are not alike in one way") {
                       rooted = call("Ring", all, Collective::broadcast);
   const auto why_not = [&](const std::vector<Stream>& streams) {
     const JobPlan plan = plan_job(cluster, streams);
-    CHECK(plan.copies_in_all() == 1);
+    CHECK(plan.copies() == 1);
     return plan.why_not;
   };
-  CHECK(plan_job(cluster, std::vector<Stream>{{{ring, ring}, {}}}).copies_in_all() == 4);
+  CHECK(plan_job(cluster, std::vector<Stream>{{{ring, ring}, {}}}).copies() == 4);
   CHECK(why_not({{{ring, tree}, {}}}) == "nodes of a binary tree are unlike");
   CHECK(why_not({{{ring}, {}}, {{half}, {}}}) == "communicators run on different nodes");
   CHECK(why_not({{{ring, rooted}, {}}}) == "the root is unlike other ranks");

@@ -1,6 +1,5 @@
 #pragma once
-// Symmetry of sends and receives: all nodes walk the same rounds, each with the node so many places
-// on, so a move by whole nodes leaves an all-to-all and a ring of sends as they are.
+// Blocks, threads and links of an exchange, of which those that are alike may be simulated once.
 
 #include <string>
 #include <vector>
@@ -10,18 +9,12 @@
 
 namespace fabricast {
 
-/// What makes ranks unlike, whatever the network; "" = nothing. REQUIRES: no tuned collective.
-std::string against_p2p_fold(const CollectiveRun& run);
-
-/// Whether messages leave through a NIC of another number than they enter by.
-bool crosses_nics(const P2pNics& nics, const Members& members, int channels);
-
-/// Blocks, threads and links of an exchange of which equal ones may be simulated once.
-class P2pCopies {
+class ExchangePlaces {
  public:
-  /// No fold: nothing is alike. `links`: of the machine, where only the first ones are simulated.
-  P2pCopies(const Cluster& cluster, const Fold* fold, SimulatedLinks* links, const Members& members,
-            int channels);
+  /// No symmetry: nothing is alike. `links`: of the machine, where only the first ones are
+  /// simulated.
+  ExchangePlaces(const Cluster& cluster, const Symmetry* symmetry, SimulatedLinks* links,
+                 const Members& members, int channels);
 
   std::uint32_t blocks() const { return blocks_.count(); }
   /// Of the blocks' number, and of any block.

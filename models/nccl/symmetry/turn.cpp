@@ -1,0 +1,288 @@
+// Moves from rail to rail, inside nodes.
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "models/nccl/programs/head_program.hpp"
+#include "models/nccl/symmetry/move_check.hpp"
+#include "models/nccl/symmetry/move_finders.hpp"
+#include "models/nccl/wiring/nvls_links.hpp"
+#include "models/nccl/wiring/tree_links.hpp"
+
+namespace fabricast {
+namespace {
+
+using Map = std::map<int, int>;
+
+/// How often a map must be applied until all are where they began, if it is the same for each;
+/// else 0. REQUIRES: one to one.
+int order(const Map& map) {
+  int all = 0;
+  for (const auto& [first, next] : map) {
+    int steps = 1;
+    for (int at = next; at != first; ++steps) {
+      const auto found = map.find(at);
+      if (found == map.end()) return 0;
+      at = found->second;
+    }
+    if (all != 0 && steps != all) return 0;
+    all = steps;
+  }
+  return all;
+}
+
+int least_of_cycle(const Map& map, int first) {
+  int least = first;
+  for (int at = map.at(first); at != first; at = map.at(at)) least = std::min(least, at);
+  return least;
+}
+
+/// Where local ranks, NICs and channels of the graph go.
+struct Turn {
+  Map gpus, gpus_back, nics, nics_back, channels;
+};
+
+class TurnFinder {
+ public:
+  TurnFinder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
+             const Partition& partition)
+      : cluster_(cluster), run_(run), members_(members), partition_(partition) {}
+
+  FoundMove find() const {
+    if (const std::string odd = odd_part(cluster_, run_); !odd.empty()) return none(odd);
+    if (!has_equal_planes()) return none("ways of rails cross the fabric differently");
+    if (run_.algorithm != Algorithm::tree) return find_heads();
+    FoundMove best = none("rails are unlike");
+    for (int target = 1; target < run_.graph.channel_count(); ++target)
+      take_better(best, of_channels(target));
+    return best;
+  }
+
+ private:
+  FoundMove none(std::string why) const {
+    FoundMove out{{}, std::move(why)};
+    out.move.nodes = members_.node_count();
+    out.move.gpus = members_.gpus_per_node();
+    return out;
+  }
+  static void take_better(FoundMove& best, std::optional<Move> move) {
+    if (move && move->copies > best.move.copies) best = {std::move(*move), ""};
+  }
+
+  /// Planes of a rail-optimised fabric of two tiers are alike; below one leaf there is nothing.
+  bool has_equal_planes() const {
+    if (members_.node_count() == 1) return true;
+    const bool rails = cluster_.fabric().kind == FabricConfig::Kind::rail_optimised;
+    if (!rails && cluster_.leaf_number(members_.nodes().front()) ==
+                      cluster_.leaf_number(members_.nodes().back()))
+      return true;
+    return rails && cluster_.has_two_tiers();
+  }
+
+  /// The channels of NVLS stay, and its heads move.
+  FoundMove find_heads() const {
+    const std::vector<int> heads = distinct_heads(run_.graph);
+    if (std::ssize(heads) != members_.gpus_per_node()) return none("not every GPU is a head");
+    if (!has_equal_chunks()) return none("the last chunks of heads differ in size");
+    FoundMove best = none("rails are unlike");
+    for (std::size_t by = 1; by < heads.size(); ++by) take_better(best, of_heads(heads, by));
+    return best;
+  }
+
+  bool has_equal_chunks() const {
+    const auto heads = static_cast<std::uint32_t>(members_.gpus_per_node());
+    const HeadChunks chunks(run_.collective, heads, members_.node_count(), partition_);
+    for (std::uint32_t lane = 0; lane < partition_.parts.size(); ++lane) {
+      const std::uint32_t last = chunks.loops(lane) - 1;
+      if (chunks.one(lane, last, 0) != chunks.one(lane, last, heads - 1)) return false;
+    }
+    return true;
+  }
+
+  /// Each head goes so many on.
+  std::optional<Move> of_heads(const std::vector<int>& heads, std::size_t by) const {
+    Turn turn;
+    for (std::size_t i = 0; i < heads.size(); ++i)
+      turn.gpus[heads[i]] = heads[(i + by) % heads.size()];
+    MoveCheck check = check_of(turn);
+    if (!takes_switch_links(turn, check)) return std::nullopt;
+    for (const ChannelPart& part : partition_.parts) {
+      if (members_.node_count() == 1) break;
+      for (const auto& [from, to] : turn.gpus) {
+        const int a = nic_of_head(run_.graph, from, part.channel),
+                  b = nic_of_head(run_.graph, to, part.channel);
+        if (turn.nics.contains(a) && turn.nics.at(a) == b) continue;  // looked at already
+        if (!put(turn.nics, turn.nics_back, a, b)) return std::nullopt;
+        for (const int node : {0, 1})
+          if (!check.takes(way(node, from, a, 1 - node, from, a),
+                           way(node, to, b, 1 - node, to, b)))
+            return std::nullopt;
+      }
+    }
+    return move_of(turn, check, {});
+  }
+
+  /// Of all GPUs, which every head uses.
+  bool takes_switch_links(const Turn& turn, MoveCheck& check) const {
+    const NodeGraph& node = cluster_.node();
+    const auto vertex = [&](int local) {
+      const auto gpu = static_cast<std::size_t>(members_.gpus()[static_cast<std::size_t>(local)]);
+      return node.gpus()[gpu].vertex;
+    };
+    return std::ranges::all_of(turn.gpus, [&](const auto& moved) {
+      const auto [from, to] = moved;
+      const auto a = node.nvlink_route(vertex(from), vertex(to)),
+                 b = node.nvlink_route(vertex(to), vertex(turn.gpus.at(to)));
+      return a.size() == 2 && check.takes(a, b);
+    });
+  }
+
+  const GraphChannel& channel(int number) const {
+    return run_.graph.channels[static_cast<std::size_t>(number)];
+  }
+
+  /// What the move does that takes the first channel to this one.
+  std::optional<Move> of_channels(int target) const {
+    Turn turn;
+    if (!takes_channel(turn, 0, target)) return std::nullopt;
+    std::vector<bool> taken(static_cast<std::size_t>(run_.graph.channel_count()));
+    for (int from = 0; from < run_.graph.channel_count(); ++from) {
+      const auto to = image(from, turn, taken);
+      if (!to || !takes_channel(turn, from, *to)) return std::nullopt;
+      taken[static_cast<std::size_t>(*to)] = true;
+      turn.channels[from] = *to;
+    }
+    MoveCheck check = check_of(turn);
+    if (!takes_ways(turn, check) || order(turn.channels) != order(turn.gpus)) return std::nullopt;
+    std::vector<std::uint32_t> lanes = lanes_of(turn);
+    if (lanes.empty()) return std::nullopt;
+    return move_of(turn, check, std::move(lanes));
+  }
+
+  bool takes_channel(Turn& turn, int from, int to) const {
+    const GraphChannel &a = channel(from), &b = channel(to);
+    for (std::size_t i = 0; i < a.gpu_order.size(); ++i)
+      if (!put(turn.gpus, turn.gpus_back, a.gpu_order[i], b.gpu_order[i])) return false;
+    return members_.node_count() == 1 || (put(turn.nics, turn.nics_back, a.net_in, b.net_in) &&
+                                          put(turn.nics, turn.nics_back, a.net_out, b.net_out));
+  }
+
+  /// The first free channel whose chain is that of `from`, moved. Equal channels keep their order.
+  std::optional<int> image(int from, const Turn& turn, const std::vector<bool>& taken) const {
+    for (int to = 0; to < run_.graph.channel_count(); ++to) {
+      if (taken[static_cast<std::size_t>(to)]) continue;
+      const std::vector<int>&a = channel(from).gpu_order, &b = channel(to).gpu_order;
+      if (std::ranges::equal(a, b, {}, [&](int gpu) { return turn.gpus.at(gpu); })) return to;
+    }
+    return std::nullopt;
+  }
+
+  /// All ways that a tree can take, inside a node and between two.
+  bool takes_ways(const Turn& turn, MoveCheck& check) const {
+    return std::ranges::all_of(turn.channels, [&](const auto& channels) {
+      const int from = channels.first, to = channels.second;
+      const std::vector<int>&a = channel(from).gpu_order, &b = channel(to).gpu_order;
+      const auto takes = [&](int node_from, std::size_t i, int node_to, std::size_t k) {
+        const auto nic = [&](int of, int local) { return nic_of(run_.graph, of, local); };
+        return check.takes(way(node_from, a[i], nic(from, a[i]), node_to, a[k], nic(from, a[k])),
+                           way(node_from, b[i], nic(to, b[i]), node_to, b[k], nic(to, b[k])));
+      };
+      for (std::size_t i = 0; i + 1 < a.size(); ++i)
+        if (!takes(0, i, 0, i + 1) || !takes(0, i + 1, 0, i)) return false;
+      if (members_.node_count() == 1) return true;
+      return std::ranges::all_of(child_ports(run_.graph.pattern, run_.graph.gpus()), [&](int port) {
+        const auto parent = static_cast<std::size_t>(port);
+        return takes(0, 0, 1, parent) && takes(0, parent, 1, 0);
+      });
+    });
+  }
+
+  /// From a local rank and NIC of one of two nodes to those of another.
+  Transport way(int node_from, int from, int nic_from, int node_to, int to, int nic_to) const {
+    const auto end = [&](int node, int local, int nic) {
+      return Endpoint{members_.nodes()[static_cast<std::size_t>(node)],
+                      members_.gpus()[static_cast<std::size_t>(local)], nic};
+    };
+    return plan_transport(cluster_, members_.gpus(), run_.protocol, end(node_from, from, nic_from),
+                          end(node_to, to, nic_to), run_.transport);
+  }
+
+  /// Where each part of the partition goes; nothing when two that would be alike differ.
+  std::vector<std::uint32_t> lanes_of(const Turn& turn) const {
+    const std::vector<ChannelPart>& parts = partition_.parts;
+    const int searched = run_.graph.channel_count();
+    std::vector<std::uint32_t> out;
+    for (const ChannelPart& part : parts) {
+      const int next =
+          part.channel / searched * searched + turn.channels.at(part.channel % searched);
+      const auto at = std::ranges::find(parts, next, &ChannelPart::channel);
+      if (at == parts.end() || at->count_elements != part.count_elements ||
+          at->chunk_elements != part.chunk_elements)
+        return {};
+      out.push_back(static_cast<std::uint32_t>(at - parts.begin()));
+    }
+    return out;
+  }
+
+  MoveCheck check_of(const Turn& turn) const {
+    return {cluster_, {}, [&turn, this](int gpu) {
+              const auto at = std::ranges::find(members_.gpus(), gpu) - members_.gpus().begin();
+              return members_.gpus()[static_cast<std::size_t>(turn.gpus.at(static_cast<int>(at)))];
+            }};
+  }
+
+  bool has_equal_gpus(const Turn& turn) const {
+    const auto part = [&](int local) -> const GpuPart& {
+      const auto gpu = static_cast<std::size_t>(members_.gpus()[static_cast<std::size_t>(local)]);
+      return cluster_.node().gpus()[gpu].part;
+    };
+    const std::size_t protocol = index_of(run_.protocol);
+    return std::ranges::all_of(turn.gpus, [&](const auto& moved) {
+      const GpuPart &from = part(moved.first), &to = part(moved.second);
+      return from.copy_rate[protocol] == to.copy_rate[protocol] && from.sm == to.sm;
+    });
+  }
+
+  /// Nothing unless all of it is where it was after as many moves, and not before.
+  std::optional<Move> move_of(const Turn& turn, const MoveCheck& check,
+                              std::vector<std::uint32_t> lanes) const {
+    Move out = none("").move;
+    out.copies = order(turn.gpus);
+    if (out.copies < 2 || order(check.parts()) != out.copies || !has_equal_gpus(turn))
+      return std::nullopt;
+    for (int local = 0; local < out.gpus; ++local) out.gpu.push_back(turn.gpus.at(local));
+    out.lane = std::move(lanes);
+    const auto links = static_cast<std::uint32_t>(cluster_.node().links().size());
+    out.link.resize(links);
+    out.rail.resize(cluster_.node().nics().size());
+    std::iota(out.link.begin(), out.link.end(), 0);
+    std::iota(out.rail.begin(), out.rail.end(), 0);
+    for (const auto& [from, to] : check.parts()) {
+      const auto least = static_cast<std::uint32_t>(least_of_cycle(check.parts(), from));
+      const auto at = static_cast<std::uint32_t>(from);
+      if (at < links) {
+        out.link[at] = least;
+      } else {
+        out.rail[(at - links) / 2] = (least - links) / 2;
+      }
+    }
+    if (!check.agrees(out)) return std::nullopt;
+    return out;
+  }
+
+  const Cluster& cluster_;
+  const CollectiveRun& run_;
+  const Members& members_;
+  const Partition& partition_;
+};
+
+}  // namespace
+
+FoundMove find_turn(const Cluster& cluster, const CollectiveRun& run, const Members& members,
+                    const Partition& partition) {
+  return TurnFinder(cluster, run, members, partition).find();
+}
+
+}  // namespace fabricast
