@@ -131,6 +131,25 @@ def check_lists(sources):
             yield path, 1, "stands in no CMakeLists.txt"
 
 
+TYPE = re.compile(r"^(?:template <.*>\n)?(?:struct|class|enum class|enum) (\w+)"
+                  r"(?: final)?(?: : [^{;]*)? \{", re.M)
+HIDDEN = re.compile(r"^namespace \{$.*?^\}  // namespace$", re.M | re.S)
+
+
+def check_one_definition(sources):
+    """All rooms share a namespace and every test is linked with all of them, so a type's name may
+    stand for one type only: the linker takes one of two without a word."""
+    first = {}
+    for path, text in sorted(sources.items()):
+        seen = blanked(text, HIDDEN)
+        namespace = "testing" if "namespace fabricast::testing" in seen else ""
+        for found in TYPE.finditer(seen):
+            at = (path, seen.count("\n", 0, found.start(1)) + 1)
+            there = first.setdefault((namespace, found[1]), at)
+            if there != at:
+                yield *at, f"{found[1]} is defined in {there[0]}:{there[1]}, too"
+
+
 FITS = {
     "models/studies/accuracy/alpha_beta.cpp",
     "models/studies/accuracy/robust_fit.cpp",
@@ -161,7 +180,7 @@ def main():
         found += [*check_libraries(path, text), *check_banned(path, text),
                   *check_header(path, text), *check_speakers(path, text)]
         found += check_own_header(path, sources)
-    found += [*check_lists(sources), *check_eigen(sources)]
+    found += [*check_lists(sources), *check_one_definition(sources), *check_eigen(sources)]
     for path, number, what in found:
         print(f"{path}:{number}: {what}")
     print(f"{len(sources)} sources and {len(scripts)} scripts read, {len(found)} complaints")

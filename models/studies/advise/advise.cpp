@@ -89,7 +89,7 @@ class Advice {
     result_.config = config;
   }
 
-  AdviseResult run(const std::vector<Move>& moves) {
+  AdviseResult run(const std::vector<SettingMove>& moves) {
     const Work& work = result_.config.work;
     const Environment& start = job_of(work).environment;
     before_ = run_work(work, parts_, false);
@@ -169,7 +169,7 @@ class Advice {
   }
 
   /// What saves `least` of some row alone and is no line: each with the reason.
-  void hold_back(const std::vector<Move>& moves, const FoundSettings& found) {
+  void hold_back(const std::vector<SettingMove>& moves, const FoundSettings& found) {
     for (std::size_t i = 0; i < moves.size(); ++i) {
       const RowTimes& alone = found.alone[i];
       if (alone.empty() || is_advised(moves[i])) continue;
@@ -196,14 +196,15 @@ class Advice {
     std::ranges::stable_sort(result_.held_back, std::ranges::greater{}, &HeldBack::saves_most);
   }
 
-  bool is_advised(const Move& move) const {
+  bool is_advised(const SettingMove& move) const {
     return std::ranges::all_of(move.settings, [&](const auto& setting) {
       return result_.best.get(setting.first) ==
              (setting.second ? std::optional<std::string_view>(*setting.second) : std::nullopt);
     });
   }
 
-  std::string reason_against(const Move& move, const RowTimes& alone, const RowTimes& start) const {
+  std::string reason_against(const SettingMove& move, const RowTimes& alone,
+                             const RowTimes& start) const {
     switch (why_no_line(start, alone, start, rules_)) {
       case NotWorth::nothing:
         return beside_the_advice(move);
@@ -230,7 +231,7 @@ class Advice {
     return {};
   }
 
-  std::string beside_the_advice(const Move& move) const {
+  std::string beside_the_advice(const SettingMove& move) const {
     for (const auto& [name, value] : move.settings) {
       if (const auto advised = result_.best.get(name); advised && value && *advised != *value)
         return fmt::format("{}={} is worth more", name, *advised);
@@ -416,7 +417,7 @@ std::vector<bool> rows_that_count(Goal goal, const WorkRun& run) {
   return out;
 }
 
-AdviseResult run_advise(const AdviseConfig& config, const std::vector<Move>& moves,
+AdviseResult run_advise(const AdviseConfig& config, const std::vector<SettingMove>& moves,
                         const PartsCatalogue& parts, const BandTable& bands,
                         const ForEach& for_each) {
   return Advice(config, parts, bands, for_each).run(moves);

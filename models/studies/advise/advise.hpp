@@ -90,7 +90,7 @@ Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
 
 /// The settings that the search tries: those that this release reads and this kind of work and
 /// network can feel. In the order in which equal ones are preferred.
-std::vector<Move> candidate_moves(const Work& work, const PartsCatalogue& parts);
+std::vector<SettingMove> candidate_moves(const Work& work, const PartsCatalogue& parts);
 /// "=mlx5_0,mlx5_1", of all HCAs of a node; "" where there are none.
 std::string hca_list(const Work& work, const PartsCatalogue& parts);
 
@@ -101,7 +101,7 @@ RowTimes row_times(const Work& work, const Environment& environment, const Parts
 std::vector<bool> rows_that_count(Goal goal, const WorkRun& run);
 
 /// `moves`: candidate_moves(), or some of them. Throws Error.
-AdviseResult run_advise(const AdviseConfig& config, const std::vector<Move>& moves,
+AdviseResult run_advise(const AdviseConfig& config, const std::vector<SettingMove>& moves,
                         const PartsCatalogue& parts, const BandTable& bands,
                         const ForEach& for_each);
 

@@ -34,7 +34,7 @@ class Moves {
   Moves(NcclVersion version, const Environment& start) : version_(version), start_(start) {}
 
   void add(std::vector<std::pair<std::string, std::string>> settings) {
-    Move move;
+    SettingMove move;
     move.mends = mends_;
     Environment alone;
     for (auto& [name, value] : settings) {
@@ -71,13 +71,13 @@ class Moves {
   /// What is added from here on mends, or does not.
   void set_mends(bool mends) { mends_ = mends; }
 
-  std::vector<Move> take() { return std::move(moves_); }
+  std::vector<SettingMove> take() { return std::move(moves_); }
 
  private:
   NcclVersion version_;
   const Environment& start_;
   bool mends_ = false;
-  std::vector<Move> moves_;
+  std::vector<SettingMove> moves_;
 };
 
 Cluster cluster_of(const Work& work, const PartsCatalogue& parts) {
@@ -183,7 +183,7 @@ std::string hca_list(const Work& work, const PartsCatalogue& parts) {
   return out;
 }
 
-std::vector<Move> candidate_moves(const Work& work, const PartsCatalogue& parts) {
+std::vector<SettingMove> candidate_moves(const Work& work, const PartsCatalogue& parts) {
   const Job setup = job_of(work);
   const Ground ground = ground_of(work, parts);
   Moves moves(setup.version, setup.environment);

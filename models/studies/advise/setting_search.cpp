@@ -33,7 +33,7 @@ Environment restored(Environment environment, const Environment& start, const st
 
 class Search {
  public:
-  Search(const Environment& start, const std::vector<Move>& moves,
+  Search(const Environment& start, const std::vector<SettingMove>& moves,
          const std::function<RowTimes(const Environment&)>& times, const SearchRules& rules,
          const ForEach& for_each)
       : start_(start), moves_(moves), times_(times), rules_(rules), for_each_(for_each) {}
@@ -48,7 +48,7 @@ class Search {
     drop_lines(best);
     FoundSettings out{best, 0, {}, known(start_)};
     std::vector<Environment> alone;
-    for (const Move& move : moves_) alone.push_back(with_move(start_, move));
+    for (const SettingMove& move : moves_) alone.push_back(with_move(start_, move));
     ask(alone);
     for (const Environment& one : alone) out.alone.push_back(known(one));
     out.tried = known_.size();
@@ -94,8 +94,8 @@ class Search {
 
   std::optional<Environment> step_from(const Environment& from, bool all) {
     std::vector<Environment> single;
-    std::vector<const Move*> made;
-    for (const Move& move : moves_) {
+    std::vector<const SettingMove*> made;
+    for (const SettingMove& move : moves_) {
       if (!all && !move.mends) continue;
       Environment one = with_move(from, move);
       if (key_of(one) == key_of(from) || !is_allowed(one)) continue;
@@ -113,7 +113,7 @@ class Search {
   /// Moves of two variables that each change something here.
   std::vector<Environment> pairs_from(const Environment& from,
                                       const std::vector<Environment>& single,
-                                      const std::vector<const Move*>& made) const {
+                                      const std::vector<const SettingMove*>& made) const {
     const RowTimes& now = known(from);
     std::map<std::string, std::vector<std::size_t>> by_variable;
     for (std::size_t i = 0; i < single.size(); ++i) {
@@ -150,7 +150,7 @@ class Search {
   }
 
   bool mends(const std::string& name) const {
-    return std::ranges::any_of(moves_, [&](const Move& move) {
+    return std::ranges::any_of(moves_, [&](const SettingMove& move) {
       return move.mends && move.settings.front().first == name;
     });
   }
@@ -176,7 +176,7 @@ class Search {
   }
 
   const Environment& start_;
-  const std::vector<Move>& moves_;
+  const std::vector<SettingMove>& moves_;
   const std::function<RowTimes(const Environment&)>& times_;
   const SearchRules& rules_;
   const ForEach& for_each_;
@@ -222,7 +222,7 @@ bool worth_a_line(const RowTimes& without, const RowTimes& with, const RowTimes&
   return why_no_line(without, with, start, rules) == NotWorth::nothing;
 }
 
-Environment with_move(Environment environment, const Move& move) {
+Environment with_move(Environment environment, const SettingMove& move) {
   for (const auto& [name, value] : move.settings) {
     if (value) {
       environment.set(name, *value);
@@ -244,7 +244,7 @@ std::vector<std::string> differing(const Environment& a, const Environment& b) {
   return out;
 }
 
-FoundSettings search_settings(const Environment& start, const std::vector<Move>& moves,
+FoundSettings search_settings(const Environment& start, const std::vector<SettingMove>& moves,
                               const std::function<RowTimes(const Environment&)>& times,
                               const SearchRules& rules, const ForEach& for_each) {
   return Search(start, moves, times, rules, for_each).run();

@@ -28,7 +28,7 @@ struct RowTime {
 using RowTimes = std::vector<RowTime>;  ///< empty: NCCL refuses
 
 /// Variables that are set, or unset, together.
-struct Move {
+struct SettingMove {
   std::vector<std::pair<std::string, std::optional<std::string>>> settings;
   /// Mends what is in the way: bytes take another road, or a setting goes. Tried first, so that no
   /// choice is forced to go round what could be mended.
@@ -72,13 +72,13 @@ NotWorth why_no_line(const RowTimes& without, const RowTimes& with, const RowTim
                      const SearchRules& rules);
 
 /// `environment` with the settings of a move.
-Environment with_move(Environment environment, const Move& move);
+Environment with_move(Environment environment, const SettingMove& move);
 
 /// Variables whose values differ.
 std::vector<std::string> differing(const Environment& a, const Environment& b);
 
 /// `times` is asked on any thread, for each environment once.
-FoundSettings search_settings(const Environment& start, const std::vector<Move>& moves,
+FoundSettings search_settings(const Environment& start, const std::vector<SettingMove>& moves,
                               const std::function<RowTimes(const Environment&)>& times,
                               const SearchRules& rules, const ForEach& for_each);
 

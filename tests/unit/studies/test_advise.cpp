@@ -18,12 +18,14 @@ using namespace fabricast;
 
 namespace {
 
-Move move(const std::string& name, const std::string& value) { return {{{name, value}}, false}; }
+SettingMove move(const std::string& name, const std::string& value) {
+  return {{{name, value}}, false};
+}
 
 /// All combinations of the moves' values, and of nothing.
-std::vector<Environment> all_of(const std::vector<Move>& moves) {
+std::vector<Environment> all_of(const std::vector<SettingMove>& moves) {
   std::map<std::string, std::vector<std::string>> values;
-  for (const Move& one : moves)
+  for (const SettingMove& one : moves)
     for (const auto& [name, value] : one.settings) values[name].push_back(*value);
   std::vector<Environment> out = {{}};
   for (const auto& [name, list] : values) {
@@ -56,11 +58,11 @@ AdviseConfig badly_set() {
 }
 
 /// Few of all that the command tries.
-const std::vector<Move> kMoves = {{{{"NCCL_IB_HCA", std::nullopt}}, true},
-                                  {{{"NCCL_NET_GDR_LEVEL", std::nullopt}}, true},
-                                  move("NCCL_NET_GDR_LEVEL", "SYS"),
-                                  move("NCCL_ALGO", "Ring"),
-                                  move("NCCL_BUFFSIZE", "8388608")};
+const std::vector<SettingMove> kMoves = {{{{"NCCL_IB_HCA", std::nullopt}}, true},
+                                         {{{"NCCL_NET_GDR_LEVEL", std::nullopt}}, true},
+                                         move("NCCL_NET_GDR_LEVEL", "SYS"),
+                                         move("NCCL_ALGO", "Ring"),
+                                         move("NCCL_BUFFSIZE", "8388608")};
 
 }  // namespace
 
@@ -69,14 +71,15 @@ TEST_CASE("advise: the search finds the best of all combinations") {
   // only, as queue pairs and the splitting of data do.
   std::mt19937 random(5);
   std::uniform_real_distribution<double> factor(0.7, 1.1);
-  const std::vector<Move> moves = {move("NCCL_A", "1"), move("NCCL_A", "2"), move("NCCL_B", "1"),
-                                   move("NCCL_B", "2"), move("NCCL_C", "1"), move("NCCL_D", "1")};
+  const std::vector<SettingMove> moves = {move("NCCL_A", "1"), move("NCCL_A", "2"),
+                                          move("NCCL_B", "1"), move("NCCL_B", "2"),
+                                          move("NCCL_C", "1"), move("NCCL_D", "1")};
   SearchRules rules;
   rules.counts = {true, true, false};
   rules.band = 0;
   for (int round = 0; round < 50; ++round) {
     std::map<std::string, std::array<double, 3>> factors;
-    for (const Move& one : moves) {
+    for (const SettingMove& one : moves) {
       for (double& f : factors[one.settings[0].first + *one.settings[0].second]) f = factor(random);
     }
     const auto times = [&](const Environment& environment) {
@@ -104,7 +107,8 @@ TEST_CASE("advise: the search finds the best of all combinations") {
 TEST_CASE("advise: lines that are not worth it") {
   SearchRules rules;
   rules.counts = {true, true};
-  const std::vector<Move> moves = {move("NCCL_A", "1"), move("NCCL_B", "1"), move("NCCL_C", "1")};
+  const std::vector<SettingMove> moves = {move("NCCL_A", "1"), move("NCCL_B", "1"),
+                                          move("NCCL_C", "1")};
   const auto times = [](const Environment& environment) {
     RowTimes out(2, RowTime{100, 100, 1});
     // A: 9 % at every row, less than two predictions are apart. B: 40 % at one row, but another
@@ -131,7 +135,8 @@ TEST_CASE("advise: lines that are not worth it") {
 TEST_CASE("advise: what mends goes first") {
   SearchRules rules;
   rules.counts = {true};
-  const std::vector<Move> moves = {move("NCCL_ALGO", "Ring"), {{{"NCCL_BAD", std::nullopt}}, true}};
+  const std::vector<SettingMove> moves = {move("NCCL_ALGO", "Ring"),
+                                          {{{"NCCL_BAD", std::nullopt}}, true}};
   Environment start;
   start.set("NCCL_BAD", "1");
   // Going round it is worth as much, and more than mending it first.
@@ -272,7 +277,7 @@ TEST_CASE("advise: candidates are what this release reads and NCCL can do") {
   work.version = kNccl2_21_5;
   const auto tries = [&](const std::string& name) {
     int out = 0;
-    for (const Move& one : candidate_moves(work, load_catalogue()))
+    for (const SettingMove& one : candidate_moves(work, load_catalogue()))
       for (const auto& [variable, value] : one.settings) out += variable == name && value ? 1 : 0;
     return out;
   };
