@@ -43,12 +43,6 @@ Stamp Exchange<Stamp>::now(Stamp at) const {
 }
 
 template <class Stamp>
-std::uint32_t Exchange<Stamp>::chunk_count(const ExchangeLane& lane) {
-  const std::int64_t chunks = (lane.bytes.count + lane.chunk.count - 1) / lane.chunk.count;
-  return static_cast<std::uint32_t>(std::max<std::int64_t>(chunks, 1));
-}
-
-template <class Stamp>
 std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chunk) const {
   return std::min(message.chunk, message.bytes - message.chunk * chunk);
 }
@@ -67,7 +61,7 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
     while (schedule_.next(block, cursor, batch_)) {
       for (const ExchangeLane& lane : batch_.sends) {
         schedule_.way(block, lane, way_);
-        chunks_in_all_ += chunk_count(lane);
+        chunks_in_all_ += lane.chunks();
         const std::size_t hops = way_.near.size() + way_.far.size();
         assert(hops <= UINT8_MAX);
         hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
@@ -180,7 +174,7 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   message.kind = static_cast<std::uint8_t>(lane.kind);
   message.bytes = lane.bytes.count;
   message.chunk = lane.chunk.count;
-  message.chunks = chunk_count(lane);
+  message.chunks = lane.chunks();
   std::uint32_t& list = blocks_[sending ? to : from].awaited;
   message.next_awaited = list;
   list = id;

@@ -66,6 +66,12 @@ struct ExchangeLane {
   Duration extra;           ///< of this end, besides the kind's overhead
   std::uint32_t tag = 0;    ///< tells messages apart that two blocks have at the same time
   std::uint32_t joint = 1;  ///< relayed receives: so many are posted together
+
+  /// An empty message is one.
+  std::uint32_t chunks() const {
+    const std::int64_t all = (bytes.count + chunk.count - 1) / chunk.count;
+    return all > 1 ? static_cast<std::uint32_t>(all) : 1;
+  }
 };
 
 struct ExchangeBatch {
@@ -240,7 +246,6 @@ class Exchange final : public Guest<Stamp> {
   void arrive_near(std::uint32_t id, Stamp at);
   void arrive(std::uint32_t id, Stamp at);
   void receive(std::uint32_t id);
-  static std::uint32_t chunk_count(const ExchangeLane& lane);
   std::int64_t payload(const Message& message, std::uint32_t chunk) const;
   Stamp now(Stamp at) const;
 

@@ -33,7 +33,7 @@ AdviseConfig drawn(Random& random) {
   return out;
 }
 
-std::vector<Move> some_of(std::vector<Move> moves, std::size_t most, Random& random) {
+std::vector<SettingMove> some_of(std::vector<SettingMove> moves, std::size_t most, Random& random) {
   while (moves.size() > most)
     moves.erase(moves.begin() + random.pick(0, static_cast<std::int64_t>(moves.size()) - 1));
   return moves;
@@ -49,11 +49,11 @@ TEST_CASE("advise: a move that saves time is advised, or held back with a reason
     const Job setup = job_of(config.work);
     CAPTURE(setup.topology);
     CAPTURE(to_text(config.goal));
-    const std::vector<Move> moves =
+    const std::vector<SettingMove> moves =
         some_of(candidate_moves(config.work, shipped_parts()), 12, random);
     const AdviseResult result = run_advise(config, moves, shipped_parts(), {}, in_turn);
     const RowTimes start = row_times(config.work, setup.environment, shipped_parts());
-    for (const Move& move : moves) {
+    for (const SettingMove& move : moves) {
       const RowTimes alone =
           row_times(config.work, with_move(setup.environment, move), shipped_parts());
       bool saves = false;

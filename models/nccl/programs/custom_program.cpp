@@ -165,12 +165,4 @@ std::uint64_t CustomProgram::slices(std::uint32_t block) const {
   return out * loops_;
 }
 
-std::int64_t custom_slices(const CollectiveRun& run, const Partition& partition) {
-  const CustomProgram program(run, partition);
-  std::uint64_t out = 0;
-  for (std::uint32_t block = 0; block < run.custom->blocks.size(); ++block)
-    out += program.slices(block);
-  return static_cast<std::int64_t>(out);
-}
-
 }  // namespace fabricast

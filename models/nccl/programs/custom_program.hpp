@@ -59,7 +59,4 @@ class CustomProgram final : public Program {
   std::vector<std::vector<Op>> ops_;  ///< by block
 };
 
-/// Slices that all blocks handle. REQUIRES: run.custom.
-std::int64_t custom_slices(const CollectiveRun& run, const Partition& partition);
-
 }  // namespace fabricast

@@ -78,6 +78,17 @@ P2pSchedule::P2pSchedule(const Config& config)
 
 std::uint32_t P2pSchedule::threads() const { return places_.threads(ways_.threads()); }
 
+std::uint64_t P2pSchedule::chunks() const {
+  std::uint64_t out = 0;
+  ExchangeBatch batch;
+  for (std::uint32_t block = 0; block < blocks(); ++block) {
+    std::uint32_t cursor = 0;
+    while (next(block, cursor, batch))
+      for (const ExchangeLane& lane : batch.sends) out += lane.chunks();
+  }
+  return out;
+}
+
 std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {

@@ -43,6 +43,9 @@ class P2pSchedule final : public ExchangeSchedule {
   bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
 
+  /// Of all messages that its blocks send.
+  std::uint64_t chunks() const;
+
   /// The kinds of messages, in the order of their numbers.
   std::vector<MessageKind> kinds() const;
 

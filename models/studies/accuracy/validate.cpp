@@ -15,7 +15,7 @@
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/studies/accuracy/alpha_beta.hpp"
 #include "models/studies/bench/bench.hpp"
-#include "models/studies/shared/call_cost.hpp"
+#include "models/studies/shared/call_times.hpp"
 
 namespace fabricast {
 
@@ -29,24 +29,11 @@ struct Setup {
   std::optional<Error> refused;  ///< why there is none
 };
 
-/// One different call. `run` is emptied once it has been simulated.
-struct SimulatedCall {
-  const Setup* setup;
-  CollectiveRun run;
-  std::int64_t slices = 0;
-  double time_us = 0;
-};
-
-/// A time as the sum of shares of the times of simulated calls.
-struct Recipe {
-  std::vector<std::pair<std::size_t, double>> shares;
-  Method method = Method::none;
-};
-
 class Validation {
  public:
   Validation(ValidateConfig config, const PartsCatalogue& parts, const ForEach& for_each)
-      : parts_(parts), for_each_(for_each) {
+      : parts_(parts),
+        times_(parts.software, static_cast<std::uint64_t>(config.slices_max), for_each) {
     result_.predictor = config.predictor;
     result_.slices_max = config.slices_max;
     result_.measured = std::move(config.measured);
@@ -134,10 +121,7 @@ class Validation {
         prediction.method = Method::nccl_model;
         prediction.time_us = static_cast<double>(call->decision.time_us);
       }
-      if (result_.predictor == Predictor::simulation) {
-        recipes_[index] = recipe(*setups_[point.run], point, *call);
-        prediction.method = recipes_[index].method;
-      }
+      if (result_.predictor == Predictor::simulation) number_of(*setups_[point.run], call->run);
     } catch (const Error& error) {
       result_.left_out.emplace(point.run, error);
     }
@@ -157,97 +141,57 @@ class Validation {
     return call;
   }
 
-  Recipe recipe(const Setup& setup, const MeasuredPoint& point, const DecidedCall& call) {
-    if (const auto number = simulated(setup, call)) return {{{*number, 1.0}}, Method::simulated};
-    if (const auto sizes = over_sizes(setup, point, call)) return *sizes;
-    return over_nodes(setup, point);
-  }
-
-  /// T = more + reach * (more - less)
-  static Recipe line(std::size_t more, std::size_t less, double reach) {
-    return {{{more, 1 + reach}, {less, -reach}}, Method::extrapolated};
-  }
-
-  /// Every further byte of a long message costs the same.
-  std::optional<Recipe> over_sizes(const Setup& setup, const MeasuredPoint& point,
-                                   const DecidedCall& call) {
-    constexpr Bytes kLong{16 << 20};
-    const auto shorter = [&](Bytes size) -> std::optional<std::size_t> {
-      MeasuredPoint other = point;
-      other.size = size;
-      const std::optional<DecidedCall> same = decide(setup, other);
-      if (!same || same->run.algorithm != call.run.algorithm ||
-          same->run.protocol != call.run.protocol || same->run.channels != call.run.channels)
-        return std::nullopt;
-      return simulated(setup, *same);
-    };
-    for (Bytes half{point.size.count / 2}; half.count / 2 >= kLong.count; half.count /= 2) {
-      const auto more = shorter(half);
-      const auto less = more ? shorter(Bytes{half.count / 2}) : std::nullopt;
-      if (!less) continue;
-      const auto reach = static_cast<double>(point.size.count - half.count) /
-                         static_cast<double>(half.count - half.count / 2);
-      return line(*more, *less, reach);
-    }
-    return std::nullopt;
-  }
-
-  /// The time grows about linearly with the nodes.
-  Recipe over_nodes(const Setup& setup, const MeasuredPoint& point) {
-    const int nodes = setup.mapped.nodes;
-    for (int half = nodes / 2; half / 2 > 1; half /= 2) {
-      const auto more = with_nodes(setup, point, half);
-      const auto less = more ? with_nodes(setup, point, half / 2) : std::nullopt;
-      if (!less) continue;
-      return line(*more, *less,
-                  static_cast<double>(nodes - half) / static_cast<double>(half - half / 2));
-    }
-    return {};
-  }
-
-  std::optional<std::size_t> with_nodes(const Setup& setup, const MeasuredPoint& point, int nodes) {
+  const Setup& setup_on(const Setup& setup, int nodes) {
+    if (nodes == setup.mapped.nodes) return setup;
     MappedRun smaller = setup.mapped;
     smaller.nodes = nodes;
-    const Setup& other = setup_of(smaller);
-    if (other.refused) return std::nullopt;
-    const std::optional<DecidedCall> call = decide(other, point);
-    return call ? simulated(other, *call) : std::nullopt;
+    return setup_of(smaller);
   }
 
-  /// The number of the call among those to simulate; nothing if it takes too many slices.
-  std::optional<std::size_t> simulated(const Setup& setup, const DecidedCall& call) {
-    const auto key =
-        std::tuple(&setup, call.run.collective, call.run.count, call.run.element_bytes);
-    if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
-    const std::int64_t slices = expected_slices(call.run, setup.cluster->nodes());
-    if (slices > result_.slices_max) return std::nullopt;
-    calls_.push_back({&setup, call.run, slices, 0});
-    return numbers_[key] = calls_.size() - 1;
+  std::size_t number_of(const Setup& setup, const CollectiveRun& run) {
+    const auto key = std::tuple(&setup, run.collective, run.count, run.element_bytes);
+    const auto found = numbers_.find(key);
+    if (found != numbers_.end()) return found->second;
+    return numbers_[key] = times_.add(*setup.cluster, run);
+  }
+
+  /// Of a call like the point's; nothing where there is none.
+  std::optional<std::size_t> number_at(const MeasuredPoint& point, const CallAt& at) {
+    const Setup& there = setup_on(*setups_[point.run], at.nodes);
+    if (there.refused) return std::nullopt;
+    MeasuredPoint other = point;
+    other.size = at.size;
+    const std::optional<DecidedCall> call = decide(there, other);
+    if (!call) return std::nullopt;
+    return number_of(there, call->run);
+  }
+
+  void find_recipe(std::size_t index) {
+    const MeasuredPoint& point = result_.measured.points[index];
+    if (result_.left_out.contains(point.run)) return;
+    try {
+      recipes_[index] = times_.recipe({setups_[point.run]->mapped.nodes, point.size},
+                                      [&](const CallAt& at) { return number_at(point, at); });
+    } catch (const Error& error) {
+      result_.left_out.emplace(point.run, error);
+    }
   }
 
   void simulate_all() {
-    std::vector<std::size_t> order(calls_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, std::greater{},
-                             [&](std::size_t i) { return calls_[i].slices; });
-    SimulationOptions options;
-    options.fold = options.fast_forward = true;
-    for_each_(order.size(), [&](std::size_t i) {
-      SimulatedCall& call = calls_[order[i]];
-      const SimulationResult done =
-          simulate(*call.setup->cluster, parts_.software, call.run, options);
-      call.time_us = microseconds_of(done.time);
-      call.run = {};
-    });
-    result_.calls = calls_.size();
+    times_.look_at_all();
+    std::vector<const TimeRecipe*> wanted;
     for (std::size_t i = 0; i < recipes_.size(); ++i) {
-      double time_us = 0;
-      for (const auto& [call, share] : recipes_[i].shares) time_us += share * calls_[call].time_us;
-      if (time_us > 0) {
-        result_.predictions[i].time_us = time_us;
-      } else {
-        result_.predictions[i].method = Method::none;
-      }
+      find_recipe(i);
+      wanted.push_back(&recipes_[i]);
+    }
+    times_.simulate(wanted);
+    result_.calls = times_.simulated();
+    for (std::size_t i = 0; i < recipes_.size(); ++i) {
+      const double time_us = times_.time_us(recipes_[i]);
+      if (time_us <= 0) continue;
+      result_.predictions[i].time_us = time_us;
+      result_.predictions[i].method =
+          recipes_[i].is_simulated() ? Method::simulated : Method::extrapolated;
     }
   }
 
@@ -283,14 +227,13 @@ class Validation {
   }
 
   const PartsCatalogue& parts_;
-  const ForEach& for_each_;
+  CallTimes times_;
   BandTable bands_;
   ValidateResult result_;
   std::map<std::string, std::unique_ptr<Setup>> setups_by_key_;
   std::vector<const Setup*> setups_;  ///< by run; null where none could be made
   std::map<std::tuple<const Setup*, Collective, std::int64_t, int>, std::size_t> numbers_;
-  std::vector<SimulatedCall> calls_;
-  std::vector<Recipe> recipes_;  ///< by point
+  std::vector<TimeRecipe> recipes_;  ///< by point
 };
 
 }  // namespace

@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
-#include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/decide.hpp"
-#include "models/studies/shared/call_cost.hpp"
+#include "models/studies/shared/call_times.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
 
@@ -21,8 +22,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr double kBisected = 1.02;      ///< how near the ends of a bisection come, as a ratio
-constexpr double kInProportion = 0.75;  ///< time over size: from here on bytes are what counts
+constexpr double kBisected = 1.02;  ///< how near the ends of a bisection come, as a ratio
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A number of nodes: what is simulated on it.
@@ -30,10 +30,6 @@ struct Loaded {
   Cluster cluster;
   Communicator communicator;
 };
-
-bool grows_by_depth(Algorithm algorithm) {
-  return algorithm != Algorithm::ring && algorithm != Algorithm::collnet_chain;
-}
 
 /// The same fabric with what the config changes about it.
 Cluster changed(const Cluster& cluster, const CutoverConfig& config) {
@@ -48,7 +44,9 @@ Cluster changed(const Cluster& cluster, const CutoverConfig& config) {
 class Study {
  public:
   Study(const CutoverConfig& config, const PartsCatalogue& parts, const ForEach& for_each)
-      : parts_(parts), for_each_(for_each) {
+      : parts_(parts),
+        for_each_(for_each),
+        times_(parts.software, static_cast<std::uint64_t>(config.slices_max), for_each) {
     result_.config = config;
     if (config.sharp && !config.environment.get("NCCL_COLLNET_ENABLE"))
       note("--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
@@ -66,16 +64,7 @@ class Study {
     for (const int n : nodes) add_place(topology, n);
     check_custom();
     for (std::size_t i = 0; i < places_.size(); ++i) add_column(i);
-    for (CutoverColumn& column : result_.columns) {
-      for (auto& cell : column.cells) {
-        if (cell) cell->times.resize(contenders().size());
-      }
-    }
-    for_each_(places_.size() * contenders().size(), [&](std::size_t task) {
-      simulate_sizes(task / contenders().size(), task % contenders().size());
-    });
-    for (std::size_t contender = 0; contender < contenders().size(); ++contender)
-      extrapolate_nodes(contender);
+    simulate_cells();
     for (CutoverColumn& column : result_.columns) rank(column);
     find_cutovers();
     return std::move(result_);
@@ -194,69 +183,55 @@ class Study {
     return std::nullopt;
   }
 
-  bool is_small(const Loaded& place, const CollectiveRun& run, const Symmetry& symmetry) const {
-    return expected_slices(run, place.cluster.nodes()) / symmetry.copies() <= config().slices_max;
-  }
-
-  double simulated_us(const Loaded& place, const CollectiveRun& run,
-                      const Symmetry& symmetry) const {
+  double simulated_us(const Loaded& place, const CollectiveRun& run) const {
     SimulationOptions options;
     options.fold = options.fast_forward = true;
-    return microseconds_of(simulate(place.cluster, parts_.software, run, symmetry, options).time);
+    return microseconds_of(simulate(place.cluster, parts_.software, run, options).time);
   }
 
-  /// One contender on one number of nodes, all sizes.
-  void simulate_sizes(std::size_t index, std::size_t contender) {
-    const Loaded& place = places_[index];
-    struct Done {
-      double bytes, time_us;
-      int channels;
-    };
-    std::vector<Done> done;
-    for (auto& cell : result_.columns[index].cells) {
-      if (!cell) continue;
-      const auto call = call_as(place, cell->count, contender);
-      if (!call) continue;
-      const auto bytes = static_cast<double>(cell->size.count);
-      const Symmetry symmetry = find_symmetry(place.cluster, call->run);
-      if (is_small(place, call->run, symmetry)) {
-        const double time = simulated_us(place, call->run, symmetry);
-        cell->times[contender] = {time, false};
-        done.push_back({bytes, time, call->run.channels});
-        continue;
-      }
-      if (done.size() < 2) continue;
-      const Done &more = done.back(), &less = done[done.size() - 2];
-      const bool grows = more.time_us / less.time_us >= kInProportion * more.bytes / less.bytes;
-      if (!grows || more.channels != call->run.channels || less.channels != more.channels) continue;
-      const double reach = (bytes - more.bytes) / (more.bytes - less.bytes);
-      cell->times[contender] = {more.time_us + reach * (more.time_us - less.time_us), true};
-    }
+  /// Of the contender's call there; nothing where there is none.
+  std::optional<std::size_t> number_at(std::size_t contender, const CallAt& at) {
+    const auto there = std::ranges::find(result_.columns, at.nodes, &CutoverColumn::nodes);
+    if (there == result_.columns.end()) return std::nullopt;
+    const Loaded& place = places_[static_cast<std::size_t>(there - result_.columns.begin())];
+    const std::int64_t count = count_of(place, at.size);
+    if (count == 0) return std::nullopt;
+    const auto [number, is_new] = numbers_.try_emplace({at.nodes, contender, count});
+    if (is_new)
+      if (auto call = call_as(place, count, contender))
+        number->second = times_.add(place.cluster, std::move(call->run));
+    return number->second;
   }
 
-  /// Where no size says enough: the time grows with the depth of a tree, or with the ranks.
-  void extrapolate_nodes(std::size_t contender) {
-    const auto at = [&](int nodes) -> CutoverColumn* {
-      for (CutoverColumn& column : result_.columns) {
-        if (column.nodes == nodes) return &column;
-      }
-      return nullptr;
+  void simulate_cells() {
+    struct Asked {
+      std::size_t contender;
+      CallAt at;
+      std::optional<CutoverTime>* time;
+      TimeRecipe recipe;
     };
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      CutoverColumn& column = result_.columns[i];
-      CutoverColumn *const half = at(column.nodes / 2), *const quarter = at(column.nodes / 4);
-      if (column.nodes % 4 != 0 || half == nullptr || quarter == nullptr) continue;
-      for (std::size_t size = 0; size < column.cells.size(); ++size) {
-        auto& cell = column.cells[size];
-        if (!cell || !half->cells[size] || !quarter->cells[size]) continue;
-        auto& time = cell->times[contender];
-        const auto &more = half->cells[size]->times[contender],
-                   &less = quarter->cells[size]->times[contender];
-        if (time || !more || !less || !call_as(places_[i], cell->count, contender)) continue;
-        const double reach = grows_by_depth(contenders()[contender].algorithm) ? 1 : 2;
-        time = {more->time_us + reach * (more->time_us - less->time_us), true};
+    std::vector<Asked> all;
+    for (CutoverColumn& column : result_.columns) {
+      for (auto& cell : column.cells) {
+        if (!cell) continue;
+        cell->times.resize(contenders().size());
+        for (std::size_t contender = 0; contender < contenders().size(); ++contender) {
+          const CallAt at{column.nodes, cell->size};
+          if (number_at(contender, at)) all.push_back({contender, at, &cell->times[contender], {}});
+        }
       }
     }
+    times_.look_at_all();
+    std::vector<const TimeRecipe*> recipes;
+    for (Asked& asked : all) {
+      asked.recipe =
+          times_.recipe(asked.at, [&](const CallAt& at) { return number_at(asked.contender, at); });
+      recipes.push_back(&asked.recipe);
+    }
+    times_.simulate(recipes);
+    for (const Asked& asked : all)
+      if (asked.recipe.exists())
+        *asked.time = {times_.time_us(asked.recipe), !asked.recipe.is_simulated()};
   }
 
   void rank(CutoverColumn& column) {
@@ -317,7 +292,7 @@ class Study {
                       &after = *result_.columns[index].cells[cell + 1];
     const auto &t0 = before.times[contender], &t1 = after.times[contender];
     const bool simulate_it = (!t0 || !t0->extrapolated) && (!t1 || !t1->extrapolated);
-    if (simulate_it) return simulated_us(place, call->run, find_symmetry(place.cluster, call->run));
+    if (simulate_it) return simulated_us(place, call->run);
     if (!t0 || !t1) return kNever;
     const double share = static_cast<double>(size.count - before.size.count) /
                          static_cast<double>(after.size.count - before.size.count);
@@ -351,6 +326,9 @@ class Study {
   const PartsCatalogue& parts_;
   const ForEach& for_each_;
   std::vector<Loaded> places_;
+  CallTimes times_;
+  /// By nodes, contender and count; none where NCCL does not have it.
+  std::map<std::tuple<int, std::size_t, std::int64_t>, std::optional<std::size_t>> numbers_;
   CutoverResult result_;
 };
 

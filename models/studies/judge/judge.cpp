@@ -8,6 +8,8 @@
 #include <tuple>
 
 #include "models/io/bands/band_key.hpp"
+#include "models/nccl/run/job_size.hpp"
+#include "models/nccl/run/simulation.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/site.hpp"
 #include "text/enum_words.hpp"
@@ -58,9 +60,9 @@ class Expecter {
                                            config_.release_said, config_.sharp}))
       out_.causes.push_back({std::move(cause), {}});
     choose(healthy);
-    const bool fewer = healthy.cluster.nodes() > kCauseNodesMax;
-    simulate_all(fewer);
-    if (fewer) scale(healthy);
+    const int nodes = cause_nodes(healthy);
+    simulate_all(nodes);
+    if (nodes < out_.nodes) scale(healthy, nodes);
     return std::move(out_);
   }
 
@@ -124,13 +126,39 @@ class Expecter {
     return microseconds_of(simulate(place.cluster, parts_.software, call.run, options).time);
   }
 
-  /// Every cause on every row; with fewer nodes if there are too many.
-  void simulate_all(bool fewer) {
+  /// Slices of the largest row, of all ranks: a cause may leave nothing to fold.
+  std::uint64_t slices(const Loaded& place) const {
+    std::uint64_t out = 0;
+    for (const JudgeRow& row : out_.rows) {
+      const CollectiveRun run = decide(place, row.size).run;
+      const Symmetry symmetry = find_symmetry(place.cluster, run);
+      out = std::max(out, job_size(place.cluster, parts_.software, run, symmetry).slices);
+    }
+    return out;
+  }
+
+  /// The most nodes on which causes can be simulated: all, or half of them, or less.
+  int cause_nodes(const Loaded& healthy) const {
+    int nodes = out_.nodes;
+    std::optional<Loaded> fewer;
+    while (nodes > 2 && slices(fewer ? *fewer : healthy) > kCauseSlicesMax) {
+      try {
+        fewer.emplace(load({}, nodes / 2));
+      } catch (const Error&) {  // half of an NVLink domain is no machine
+        break;
+      }
+      nodes /= 2;
+    }
+    return nodes;
+  }
+
+  /// Every cause on every row.
+  void simulate_all(int nodes) {
     std::vector<std::optional<Loaded>> places;
     for (SimulatedSuspect& simulated : out_.causes) {
       places.emplace_back();
       try {
-        places.back().emplace(load(simulated.cause, fewer ? kCauseNodesMax : config_.nodes));
+        places.back().emplace(load(simulated.cause, nodes < out_.nodes ? nodes : config_.nodes));
         if (const NetKind kind = places.back()->communicator.network.kind; kind != network_)
           simulated.ruled_out = line_against(config_.network, kind);
         if (!simulated.ruled_out.empty()) {
@@ -169,7 +197,7 @@ class Expecter {
 
   /// Above the number of nodes that a cause is simulated on, it is assumed to slow the run by the
   /// ratio found there.
-  void scale(const Loaded& place) {
+  void scale(const Loaded& place, int nodes) {
     std::vector<double> whole(out_.rows.size());
     for_each_(whole.size(),
               [&](std::size_t row) { whole[row] = time_us(place, {}, out_.rows[row].size); });
@@ -181,7 +209,7 @@ class Expecter {
     out_.notes.push_back(
         fmt::format("causes are simulated on {} of {} nodes: their ratio to what is "
                     "expected there is taken",
-                    kCauseNodesMax, place.cluster.nodes()));
+                    nodes, out_.nodes));
   }
 
   const JudgeConfig& config_;

@@ -2,6 +2,7 @@
 // The study behind `fabricast judge`: somebody's nccl-tests rows against what is expected of the
 // machine, and what may be wrong with it. Config, code and result; texts are in judge_text.hpp.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -83,15 +84,15 @@ struct JudgeResult {
 /// prediction.
 bool is_explained(std::size_t explained, std::size_t rows);
 
-/// What every cause would give, without any measurement. `nodes_simulated` is where causes are
-/// simulated when there are more: the ratio to what is expected there counts.
+/// What every cause would give, without any measurement.
 struct ExpectedRows {
   int nodes = 1, ranks = 1;
   std::vector<JudgeRow> rows;  ///< expected_us, band, choice
   std::vector<SimulatedSuspect> causes;
   std::vector<std::string> notes;
 };
-inline constexpr int kCauseNodesMax = 16;
+/// Of the slices of a row on all ranks; of more, causes are simulated on fewer nodes.
+inline constexpr std::uint64_t kCauseSlicesMax = 4'000'000;
 
 /// Sizes only are read of the config's rows. `bands` may be empty: then one is assumed. Throws
 /// Error.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/simulation.hpp"
 
 namespace fabricast {
@@ -17,13 +18,9 @@ namespace {
 constexpr int kSmallest = 12;
 constexpr int kLargest = 30, kLargestOfMany = 32;
 constexpr int kMany = 128;  // ranks
-// More ranks than this are not simulated: time grows with nodes as between half of these and these.
-// A ring takes steps in proportion to its ranks, and its bytes hardly depend on them.
-constexpr int kRanksMost = 256;
-// Groups that share links are simulated rank by rank: fewer, and of so many bytes of all ranks. Of
-// more bytes they slow each other as of these.
-constexpr int kRanksMostTogether = 256;
-constexpr double kBytesMostTogether = 1LL << 37;
+// Slices that are simulated of a call, or of calls that share links: more of them are extrapolated
+// (affordable.hpp).
+constexpr std::uint64_t kSlicesMost = 250'000;
 
 /// The rate of all NICs together.
 double nic_rate(const Cluster& cluster) {
@@ -66,42 +63,29 @@ class CrowdTime {
   CrowdTime(const Cluster& cluster, const SoftwareCosts& software, double copies)
       : cluster_(cluster), software_(software), copies_(copies) {}
 
-  Duration of(std::vector<CollectiveRun> runs) const {
-    if (runs.size() == 1) return alone(runs);
-    double bytes = 0;
-    for (const CollectiveRun& run : runs)
-      bytes += static_cast<double>(size_of(run).count) * run.members.ranks();
-    if (bytes <= kBytesMostTogether) return together(runs);
-    const Duration whole = alone(runs);
-    for (; bytes > kBytesMostTogether; bytes /= 2)
-      for (CollectiveRun& run : runs) run.count = std::max<std::int64_t>(run.count / 2, 1);
-    const auto slower =
-        static_cast<double>(together(runs).ps) / static_cast<double>(alone(runs).ps);
-    return Duration{std::llround(static_cast<double>(whole.ps) * slower)};
+  /// Slices that are simulated.
+  std::uint64_t size(const std::vector<CollectiveRun>& runs) const {
+    const std::vector<Stream> streams = streams_of(runs);
+    return job_size(cluster_, software_, streams, plan_job(cluster_, streams)).simulated;
+  }
+
+  Duration of(const std::vector<CollectiveRun>& runs) const {
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
+    if (runs.size() > 1) {
+      const StreamsResult result = simulate(cluster_, software_, streams_of(runs), options);
+      const double copies = copies_ / static_cast<double>(runs.size());
+      return std::max(result.time, climbing(cluster_, result.links, copies));
+    }
+    const SimulationResult result = simulate(cluster_, software_, runs.front(), options);
+    return std::max(result.time, climbing(cluster_, result.links, copies_) + result.launch);
   }
 
  private:
-  static Bytes size_of(const CollectiveRun& run) {
-    return message_size(run.collective, run.count, run.element_bytes, run.members.ranks());
-  }
-
-  Duration alone(const std::vector<CollectiveRun>& runs) const {
-    SimulationOptions options;
-    options.fold = options.fast_forward = true;
-    Duration out;
-    for (const CollectiveRun& run : runs) {
-      const SimulationResult result = simulate(cluster_, software_, run, options);
-      out = std::max({out, result.time, climbing(cluster_, result.links, copies_) + result.launch});
-    }
+  static std::vector<Stream> streams_of(const std::vector<CollectiveRun>& runs) {
+    std::vector<Stream> out;
+    for (const CollectiveRun& run : runs) out.push_back({{run}, {}});
     return out;
-  }
-
-  Duration together(const std::vector<CollectiveRun>& runs) const {
-    std::vector<Stream> streams;
-    for (const CollectiveRun& run : runs) streams.push_back({{run}, {}});
-    const StreamsResult result = simulate(cluster_, software_, streams);
-    const double copies = copies_ / static_cast<double>(runs.size());
-    return std::max(result.time, climbing(cluster_, result.links, copies));
   }
 
   const Cluster& cluster_;
@@ -177,9 +161,7 @@ const std::vector<Crowd>& CollectiveTimes::crowds(Collective collective, const S
 /// By what each call takes, as many calls take the same.
 const std::vector<Crowd>& CollectiveTimes::crowds_seen(Collective collective, const Shape& shape,
                                                        std::int64_t bytes) {
-  Shape simulated = shape;
-  simulated.nodes = std::min(shape.nodes, std::max(kRanksMost / shape.gpus, 2));
-  Site& all = site(simulated);
+  Site& all = site(shape);
   const Shape few{std::min(shape.nodes, 2), shape.gpus, 0, shape.sides};
   const CollectiveRun taken = run_of(all, 0, collective, bytes);
   const std::tuple key(collective, few, Way(taken.algorithm, taken.protocol, taken.channels));
@@ -192,18 +174,41 @@ const std::vector<Crowd>& CollectiveTimes::crowds_seen(Collective collective, co
   return crowds_.emplace(key, unlike_crowds_of(where.cluster, software_, runs)).first->second;
 }
 
+std::vector<std::vector<CollectiveRun>> CollectiveTimes::crowd_runs(Collective collective,
+                                                                    const Shape& shape,
+                                                                    std::int64_t bytes) {
+  Site& where = site(shape);
+  std::vector<std::vector<CollectiveRun>> out;
+  for (const Crowd& crowd : crowds(collective, shape, bytes)) {
+    out.emplace_back();
+    for (const std::size_t group : crowd)
+      out.back().push_back(run_of(where, group, collective, bytes));
+  }
+  return out;
+}
+
+/// Of the crowd that takes most.
+CallSize CollectiveTimes::size_of(Collective collective, const Shape& shape, std::int64_t bytes) {
+  const Site& where = site(shape);
+  const CrowdTime crowd_time(where.cluster, software_, static_cast<double>(where.groups.size()));
+  CallSize out;
+  for (const std::vector<CollectiveRun>& runs : crowd_runs(collective, shape, bytes)) {
+    const CollectiveRun& run = runs.front();
+    out = {std::max(out.simulated, crowd_time.size(runs)), run.algorithm, run.protocol,
+           run.channels, run.has_algorithm() && grows_by_depth(run.algorithm)};
+  }
+  return out;
+}
+
 CollectiveTime CollectiveTimes::simulated(Collective collective, const Shape& shape,
                                           std::int64_t bytes) {
-  Site& where = site(shape);
+  const Site& where = site(shape);
   const CrowdTime crowd_time(where.cluster, software_, static_cast<double>(where.groups.size()));
   CollectiveTime out;
-  for (const Crowd& crowd : crowds(collective, shape, bytes)) {
-    std::vector<CollectiveRun> runs;
-    for (const std::size_t group : crowd) {
-      runs.push_back(run_of(where, group, collective, bytes));
-      out.channels = std::max(out.channels, is_tuned(collective) ? runs.back().channels : 2);
-    }
-    out.time = std::max(out.time, crowd_time.of(std::move(runs)));
+  for (const std::vector<CollectiveRun>& runs : crowd_runs(collective, shape, bytes)) {
+    out.time = std::max(out.time, crowd_time.of(runs));
+    for (const CollectiveRun& run : runs)
+      out.channels = std::max(out.channels, is_tuned(collective) ? run.channels : 2);
   }
   return out;
 }
@@ -238,31 +243,30 @@ Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int r
   return rate > 0 ? Duration{static_cast<std::int64_t>(moved / rate * 1e12)} : Duration{};
 }
 
-/// The most nodes on which a group is simulated.
-int CollectiveTimes::nodes_most(Collective collective, const Shape& shape, std::int64_t bytes) {
-  std::size_t largest = 1;
-  for (const Crowd& crowd : crowds(collective, shape, bytes))
-    largest = std::max(largest, crowd.size());
-  const int gpus = shape.gpus * static_cast<int>(largest);
-  return std::max((largest > 1 ? kRanksMostTogether : kRanksMost) / gpus, 2);
-}
-
 CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
-  const int most = nodes_most(collective, shape, std::int64_t{1} << exponent);
-  if (shape.nodes > most) {
-    const auto on = [&](int nodes) {
-      Shape fewer = shape;
-      fewer.nodes = nodes;
-      return at(collective, fewer, exponent);
-    };
-    const CollectiveTime half = on(most / 2);
-    CollectiveTime all = on(most);
-    const std::int64_t grown = std::max<std::int64_t>(all.time.ps - half.time.ps, 0);
-    all.time.ps += grown * (shape.nodes - most) / (most - most / 2);
-    return all;
-  }
-  return known_.at({collective, shape, exponent},
-                   [&] { return simulated(collective, shape, std::int64_t{1} << exponent); });
+  const Bytes bytes{std::int64_t{1} << exponent};
+  const auto there = [&](int nodes) {
+    Shape out = shape;
+    out.nodes = nodes;
+    return out;
+  };
+  return known_.at({collective, shape, exponent}, [&] {
+    const std::vector<CallShare> shares =
+        affordable({shape.nodes, bytes}, kSlicesMost, [&](const CallAt& at) {
+          return std::optional(size_of(collective, there(at.nodes), at.size.count));
+        });
+    if (shares.size() < 2) return simulated(collective, shape, bytes.count);
+    double ps = 0;
+    CollectiveTime out;
+    for (const CallShare& share : shares) {
+      const int size = std::countr_zero(static_cast<std::uint64_t>(share.at.size.count));
+      const CollectiveTime time = at(collective, there(share.at.nodes), size);
+      ps += share.weight * static_cast<double>(time.time.ps);
+      out.channels = std::max(out.channels, time.channels);
+    }
+    out.time.ps = std::llround(ps);
+    return out;
+  });
 }
 
 CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& group, double bytes) {

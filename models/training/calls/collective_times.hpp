@@ -7,8 +7,8 @@
 // slowest of them stands for all.
 //
 // Approximations: groups on other nodes are those of the most widely spread one (GroupShapes),
-// which share the uplinks of switches by rate; sizes between powers of two are interpolated, times
-// of more ranks than are simulated extrapolated over nodes.
+// which share the uplinks of switches by rate; sizes between powers of two are interpolated, what
+// is too large to simulate is extrapolated (models/nccl/run/affordable.hpp).
 
 #include <cstdint>
 #include <map>
@@ -17,6 +17,7 @@
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/communicator/communicators.hpp"
+#include "models/nccl/run/affordable.hpp"
 #include "models/nccl/run/shared_links.hpp"
 #include "models/training/calls/placement.hpp"
 
@@ -97,7 +98,10 @@ class CollectiveTimes {
   std::vector<CollectiveRun> runs_of(const SceneExchange& exchange, const Cluster& cluster) const;
   Slowdown together(const SceneExchange& first, const SceneExchange& second);
   Duration bound(Collective collective, const Shape& shape, int ranks, double bytes) const;
-  int nodes_most(Collective collective, const Shape& shape, std::int64_t bytes);
+  /// Of each crowd, what its groups run.
+  std::vector<std::vector<CollectiveRun>> crowd_runs(Collective collective, const Shape& shape,
+                                                     std::int64_t bytes);
+  CallSize size_of(Collective collective, const Shape& shape, std::int64_t bytes);
   CollectiveTime at(Collective collective, const Shape& shape, int exponent);
   CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/nccl/run/job_size.hpp"
 #include "models/nccl/symmetry/move_check.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
@@ -141,6 +142,10 @@ inline void check_links(const Drawn& drawn, const SimulationResult& folded,
                         const SimulationResult& full) {
   const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
   check_moves(drawn, symmetry);
+  const JobSize size = job_size(drawn.cluster, load_catalogue().software, drawn.run, symmetry);
+  CHECK(size.slices == full.slices);
+  // Jumps are counted; of sends and receives a chunk, which has several events.
+  CHECK((size.simulated >= folded.events - folded.events_skipped || !drawn.run.has_algorithm()));
   std::map<std::uint32_t, LinkLoad> known;
   std::size_t copies = 0;
   for (const LinkLoad& load : folded.links) {

@@ -11,6 +11,7 @@
 
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
+#include "models/nccl/run/job_size.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 #include "tests/unit/nccl/fold_cases.hpp"
 #include "tests/unit/sanitized.hpp"
@@ -75,7 +76,7 @@ TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
   Random random(77);
   constexpr int kRuns = cases(300);
-  int folded = 0, of_several = 0, beside = 0, tried = 0;
+  int folded = 0, of_several = 0, beside = 0, tuned = 0, tried = 0;
   while (folded < kRuns && tried < 6'000) {
     ++tried;
     const NodeGraph& node =
@@ -108,6 +109,13 @@ TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
     CHECK(got.events == full.events);
     CHECK(got.slices == full.slices);
     CHECK(got.events_skipped > 0);
+    const JobSize size = job_size(cluster, parts.software, streams, plan);
+    CHECK(size.slices == full.slices);
+    const bool all_tuned = std::ranges::all_of(streams, [](const Stream& stream) {
+      return std::ranges::all_of(stream.runs, &CollectiveRun::has_algorithm);
+    });
+    if (all_tuned) CHECK(size.simulated == got.events - got.events_skipped);
+    tuned += all_tuned ? 1 : 0;
     for (std::size_t i = 0; i < streams.size(); ++i) {
       CHECK(got.streams[i].time == full.streams[i].time);
       CHECK(got.streams[i].ended == full.streams[i].ended);
@@ -119,6 +127,7 @@ TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
   CHECK(folded == kRuns);
   CHECK(of_several > kRuns / 3);
   CHECK(beside > kRuns / 8);
+  CHECK(tuned > kRuns / 16);
 }
 
 TEST_CASE("streams are not folded where their calls are not alike in one way") {

@@ -1,0 +1,79 @@
+#include "models/nccl/run/affordable.hpp"
+
+#include <cmath>
+
+namespace fabricast {
+namespace {
+
+class Line {
+ public:
+  using SizeOf = std::function<std::optional<CallSize>(const CallAt&)>;
+
+  Line(CallAt whole, std::uint64_t most, const SizeOf& size_of)
+      : whole_(whole), most_(most), size_of_(size_of), size_(size_of(whole)) {}
+
+  std::vector<CallShare> shares() const {
+    if (!size_) return {};
+    if (size_->simulated <= most_) return {{whole_, 1}};
+    std::vector<CallShare> out = over_sizes();
+    return out.empty() ? over_nodes() : out;
+  }
+
+ private:
+  /// T = more + reach * (more - less)
+  static std::vector<CallShare> through(const CallAt& more, const CallAt& less, double reach) {
+    return {{more, 1 + reach}, {less, -reach}};
+  }
+
+  bool is_affordable(const CallAt& at, bool takes_the_same) const {
+    const std::optional<CallSize> size = size_of_(at);
+    if (!size || size->simulated > most_) return false;
+    return !takes_the_same ||
+           (size->algorithm == size_->algorithm && size->protocol == size_->protocol &&
+            size->channels == size_->channels);
+  }
+
+  std::vector<CallShare> over_sizes() const {
+    for (std::int64_t half = whole_.size.count / 2; half / 2 >= kLongCall.count; half /= 2) {
+      const CallAt more{whole_.nodes, {half}}, less{whole_.nodes, {half / 2}};
+      if (!is_affordable(more, true) || !is_affordable(less, true)) continue;
+      return through(
+          more, less,
+          static_cast<double>(whole_.size.count - half) / static_cast<double>(half - half / 2));
+    }
+    return {};
+  }
+
+  /// Not down to one node, where no bytes cross the fabric.
+  std::vector<CallShare> over_nodes() const {
+    for (int half = whole_.nodes / 2; half / 2 > 1; half /= 2) {
+      const CallAt more{half, whole_.size}, less{half / 2, whole_.size};
+      if (!is_affordable(more, false) || !is_affordable(less, false)) continue;
+      const auto all = static_cast<double>(whole_.nodes), some = static_cast<double>(half),
+                 few = static_cast<double>(half / 2);
+      return through(more, less,
+                     size_->grows_by_depth ? std::log2(all / some) / std::log2(some / few)
+                                           : (all - some) / (some - few));
+    }
+    return {};
+  }
+
+  CallAt whole_;
+  std::uint64_t most_;
+  const SizeOf& size_of_;
+  std::optional<CallSize> size_;
+};
+
+}  // namespace
+
+bool grows_by_depth(Algorithm algorithm) {
+  return algorithm != Algorithm::ring && algorithm != Algorithm::collnet_chain;
+}
+
+std::vector<CallShare> affordable(
+    CallAt whole, std::uint64_t most,
+    const std::function<std::optional<CallSize>(const CallAt&)>& size_of) {
+  return Line(whole, most, size_of).shares();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,53 @@
+#pragma once
+// What is simulated of a call that is too large to simulate: the one rule of all commands. Such a
+// call is extrapolated, on a line through two calls like it that are not too large.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "models/nccl/base/types.hpp"
+#include "sim/base/units.hpp"
+
+namespace fabricast {
+
+/// A call of a study, told by what is varied to find a smaller one.
+struct CallAt {
+  int nodes = 1;
+  Bytes size;
+
+  bool operator==(const CallAt&) const = default;
+};
+
+struct CallSize {
+  std::uint64_t simulated = 0;  ///< slices (JobSize)
+  // What does not change along a line over sizes.
+  Algorithm algorithm{};
+  Protocol protocol{};
+  int channels = 0;
+  /// The time grows by the same with each doubling of the nodes, as the depth of a tree does; else
+  /// with each node.
+  bool grows_by_depth = false;
+};
+/// Trees of any kind and PAT; not rings, chains, nor sends and receives.
+bool grows_by_depth(Algorithm algorithm);
+
+/// The time of the call is the sum of the times of these, each times its weight.
+struct CallShare {
+  CallAt at;
+  double weight = 1;
+};
+
+/// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of
+/// half and a quarter of its size or of its nodes, or less:
+/// - over sizes, of kLongCall and more, for which NCCL takes the same algorithm, protocol and
+///   channels: every further byte of a long message costs the same;
+/// - else over nodes.
+/// None: no two are small enough. `size_of` says nothing where there is no such call.
+std::vector<CallShare> affordable(
+    CallAt whole, std::uint64_t most,
+    const std::function<std::optional<CallSize>(const CallAt&)>& size_of);
+inline constexpr Bytes kLongCall{16 << 20};
+
+}  // namespace fabricast

@@ -1,0 +1,101 @@
+#include "models/nccl/run/job_size.hpp"
+
+#include <optional>
+
+#include "models/nccl/schedules/assembly.hpp"
+#include "models/nccl/schedules/p2p_schedule.hpp"
+
+namespace fabricast {
+namespace {
+
+/// Gives numbers to what is added, and keeps nothing of it.
+class Numbering final : public Machine {
+ public:
+  std::uint32_t add_link(LinkSpec) override { return links_++; }
+  std::uint32_t add_thread() override { return threads_++; }
+  void set_multimem(MultimemWire) override {}
+  std::uint32_t add_worker_class(const WorkerClass&) override { return worker_classes_++; }
+  std::uint32_t add_relay_class(const RelayClass&) override { return relay_classes_++; }
+  std::uint32_t add_worker(std::uint32_t, const Program&, Role) override { return workers_++; }
+  std::uint32_t add_relay(std::uint32_t, std::uint32_t, std::uint32_t) override {
+    return workers_++;
+  }
+  void connect(const ConnectionSpec&) override {}
+  std::uint32_t workers() const override { return workers_; }
+
+ private:
+  std::uint32_t links_ = 0, threads_ = 0, worker_classes_ = 0, relay_classes_ = 0, workers_ = 0;
+};
+
+class Counter {
+ public:
+  Counter(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan)
+      : cluster_(cluster),
+        software_(software),
+        copies_(static_cast<std::uint64_t>(plan.copies())),
+        links_(plan.copies() > 1 ? SimulatedLinks(machine_, cluster, *plan.symmetry())
+                                 : SimulatedLinks(machine_, cluster)) {}
+
+  void add(const Kernel& kernel, const Members& members, int rounds) {
+    rounds_ = static_cast<std::uint64_t>(rounds);
+    for (const Work& work : kernel.works) {
+      if (work.run->has_algorithm()) {
+        add_collective(work);
+      } else {
+        add_exchange(work, members);
+      }
+    }
+  }
+
+  const JobSize& size() const { return out_; }
+
+ private:
+  void add_collective(const Work& work) {
+    Assembly assembly(machine_, links_, cluster_, software_, *work.run, work.partition,
+                      work.symmetry, false);
+    add_schedule(assembly);
+    out_.slices += rounds_ * copies_ * assembly.slices();
+    out_.simulated += rounds_ * assembly.events();
+  }
+
+  void add_exchange(const Work& work, const Members& members) {
+    const CollectiveRun& run = *work.run;
+    std::optional<P2pTraffic> own;
+    const P2pTraffic* traffic = run.traffic;
+    if (traffic == nullptr)
+      traffic = &own.emplace(run.collective, members.ranks(), Bytes{run.count * run.element_bytes},
+                             run.root);
+    SimulatedLinks* const folded = links_.is_folded() ? &links_ : nullptr;
+    const P2pSchedule schedule({cluster_, software_, members, run.p2p, *traffic, run.transport,
+                                run.in_place, &work.symmetry, folded, run.faults.gpus, run.calls});
+    const std::uint64_t chunks = rounds_ * schedule.chunks();
+    out_.slices += copies_ * chunks;
+    out_.simulated += chunks;
+  }
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  Numbering machine_;
+  std::uint64_t copies_, rounds_ = 1;
+  SimulatedLinks links_;
+  JobSize out_;
+};
+
+}  // namespace
+
+JobSize job_size(const Cluster& cluster, const SoftwareCosts& software,
+                 std::span<const Stream> streams, const JobPlan& plan) {
+  Counter counter(cluster, software, plan);
+  for (std::size_t i = 0; i < streams.size(); ++i)
+    for (const Kernel& kernel : plan.streams[i].kernels)
+      counter.add(kernel, plan.streams[i].members, streams[i].rounds);
+  return counter.size();
+}
+
+JobSize job_size(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+                 const Symmetry& symmetry) {
+  const Stream stream{{run}, {}};
+  return job_size(cluster, software, {&stream, 1}, plan_job(cluster, stream, symmetry));
+}
+
+}  // namespace fabricast

@@ -1,0 +1,67 @@
+#include "models/studies/shared/call_times.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/nccl/run/job_size.hpp"
+
+namespace fabricast {
+
+std::size_t CallTimes::add(const Cluster& cluster, CollectiveRun run) {
+  calls_.push_back({&cluster, std::move(run), {}, {}, 0});
+  return calls_.size() - 1;
+}
+
+void CallTimes::look_at(Call& call) const {
+  if (call.size) return;
+  const CollectiveRun& run = call.run;
+  call.symmetry = find_symmetry(*call.cluster, run);
+  call.size = {job_size(*call.cluster, software_, run, call.symmetry).simulated, run.algorithm,
+               run.protocol, run.channels, run.has_algorithm() && grows_by_depth(run.algorithm)};
+}
+
+void CallTimes::look_at_all() {
+  for_each_(calls_.size(), [&](std::size_t i) { look_at(calls_[i]); });
+}
+
+TimeRecipe CallTimes::recipe(
+    const CallAt& at, const std::function<std::optional<std::size_t>(const CallAt&)>& number_at) {
+  const auto size_of = [&](const CallAt& there) -> std::optional<CallSize> {
+    const std::optional<std::size_t> number = number_at(there);
+    if (!number) return std::nullopt;
+    look_at(calls_[*number]);
+    return calls_[*number].size;
+  };
+  TimeRecipe out;
+  for (const CallShare& share : affordable(at, slices_max_, size_of))
+    out.shares.emplace_back(*number_at(share.at), share.weight);
+  return out;
+}
+
+void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
+  std::vector<std::size_t> order;
+  for (const TimeRecipe* recipe : recipes)
+    for (const auto& [call, weight] : recipe->shares) order.push_back(call);
+  std::ranges::sort(order);
+  order.erase(std::unique(order.begin(), order.end()), order.end());
+  std::ranges::stable_sort(order, std::greater{},
+                           [&](std::size_t i) { return calls_[i].size->simulated; });
+  SimulationOptions options;
+  options.fold = options.fast_forward = true;
+  for_each_(order.size(), [&](std::size_t i) {
+    Call& call = calls_[order[i]];
+    call.time_us = microseconds_of(
+        fabricast::simulate(*call.cluster, software_, call.run, call.symmetry, options).time);
+    call.run = {};
+    call.symmetry = {};
+  });
+  simulated_ = order.size();
+}
+
+double CallTimes::time_us(const TimeRecipe& recipe) const {
+  double out = 0;
+  for (const auto& [call, weight] : recipe.shares) out += weight * calls_[call].time_us;
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,64 @@
+#pragma once
+// Times of many calls: simulated side by side, the largest first; of those that are too large,
+// sums of the times of smaller ones (affordable.hpp).
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "models/nccl/run/affordable.hpp"
+#include "models/nccl/run/simulation.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
+#include "models/studies/shared/for_each.hpp"
+
+namespace fabricast {
+
+/// A time as the sum of the times of simulated calls, each times a weight.
+struct TimeRecipe {
+  std::vector<std::pair<std::size_t, double>> shares;  ///< numbers of calls
+
+  bool exists() const { return !shares.empty(); }
+  bool is_simulated() const { return shares.size() == 1; }
+};
+
+class CallTimes {
+ public:
+  /// No more than `slices_max` slices are simulated of a call. `software` outlives it.
+  CallTimes(const SoftwareCosts& software, std::uint64_t slices_max, const ForEach& for_each)
+      : software_(software), slices_max_(slices_max), for_each_(for_each) {}
+
+  /// The call's number. The cluster outlives it.
+  std::size_t add(const Cluster& cluster, CollectiveRun run);
+  /// Looks at the sizes of all calls that have been added, side by side. What is asked for later is
+  /// looked at when it is asked for.
+  void look_at_all();
+  /// `number_at` gives the number of the call there, which it may add; nothing where there is none.
+  TimeRecipe recipe(const CallAt& at,
+                    const std::function<std::optional<std::size_t>(const CallAt&)>& number_at);
+  /// What the recipes need. Once.
+  void simulate(const std::vector<const TimeRecipe*>& recipes);
+  double time_us(const TimeRecipe& recipe) const;
+  /// Calls that were simulated.
+  std::size_t simulated() const { return simulated_; }
+
+ private:
+  struct Call {
+    const Cluster* cluster;
+    CollectiveRun run;
+    Symmetry symmetry;
+    std::optional<CallSize> size;
+    double time_us = 0;
+  };
+
+  void look_at(Call& call) const;
+
+  const SoftwareCosts& software_;
+  std::uint64_t slices_max_;
+  const ForEach& for_each_;
+  std::vector<Call> calls_;
+  std::size_t simulated_ = 0;
+};
+
+}  // namespace fabricast

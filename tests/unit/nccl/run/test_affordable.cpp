@@ -1,0 +1,92 @@
+// Goal: a call that is too large to simulate is told by two smaller ones, by one rule.
+// Method: sizes given by hand; weights and places of the two derived beside each case.
+
+#include "models/nccl/run/affordable.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace fabricast;
+
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+/// A slice for each MiB on each node; NCCL takes Ring up to `ring_until`, then Tree.
+struct Slices {
+  Bytes ring_until{INT64_MAX};
+  bool by_depth = false;
+
+  std::optional<CallSize> operator()(const CallAt& at) const {
+    CallSize out;
+    out.simulated = static_cast<std::uint64_t>(at.size.count / kMiB * at.nodes);
+    out.algorithm = at.size <= ring_until ? Algorithm::ring : Algorithm::tree;
+    out.grows_by_depth = by_depth;
+    return out;
+  }
+};
+
+/// The time that a rule over calls gives, by the shares.
+template <class TimeOf>
+double time_of(const std::vector<CallShare>& shares, TimeOf time_at) {
+  double out = 0;
+  for (const CallShare& share : shares) out += share.weight * time_at(share.at);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("affordable: what is small enough is simulated") {
+  const CallAt at{4, {64 * kMiB}};
+  const std::vector<CallShare> shares = affordable(at, 256, Slices{});
+  REQUIRE(shares.size() == 1);
+  CHECK(shares[0].at == at);
+  CHECK(shares[0].weight == 1);
+}
+
+TEST_CASE("affordable: a long message is told by shorter ones") {
+  // 300 MiB on 4 nodes are 1,200 slices; 150 and 75 MiB 600 and 300. T = 10 + 2 per MiB.
+  const CallAt at{4, {300 * kMiB}};
+  const auto time = [](const CallAt& call) {
+    return 10 + 2 * static_cast<double>(call.size.count) / kMiB;
+  };
+  std::vector<CallShare> shares = affordable(at, 600, Slices{});
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].at == CallAt{4, {150 * kMiB}});
+  CHECK(shares[1].at == CallAt{4, {75 * kMiB}});
+  CHECK(time_of(shares, time) == doctest::Approx(610));
+  // 500 slices do not take 150 MiB: the next pair is 75 and 37.5 MiB.
+  shares = affordable(at, 500, Slices{});
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].at == CallAt{4, {75 * kMiB}});
+  CHECK(shares[1].at == CallAt{4, {75 * kMiB / 2}});
+  CHECK(time_of(shares, time) == doctest::Approx(610));
+}
+
+TEST_CASE("affordable: over nodes where sizes are short, or taken otherwise") {
+  const auto in_nodes = [](const CallAt& call) { return 5 + 3.0 * call.nodes; };
+  const auto in_depth = [](const CallAt& call) { return 5 + 3.0 * std::log2(call.nodes); };
+  // 20 MiB are not told by less than 16 MiB. 24 nodes: 480 slices; 12 and 6: 240 and 120.
+  const CallAt at{24, {20 * kMiB}};
+  std::vector<CallShare> shares = affordable(at, 240, Slices{});
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].at == CallAt{12, {20 * kMiB}});
+  CHECK(shares[1].at == CallAt{6, {20 * kMiB}});
+  CHECK(time_of(shares, in_nodes) == doctest::Approx(5 + 3 * 24));
+  CHECK(time_of(affordable(at, 240, Slices{.by_depth = true}), in_depth) ==
+        doctest::Approx(5 + 3 * std::log2(24.0)));
+  // Tree above 100 MiB: Ring's times below say nothing of 200 MiB.
+  const CallAt large{24, {200 * kMiB}};
+  shares = affordable(large, 2'400, Slices{.ring_until = {100 * kMiB}});
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].at == CallAt{12, {200 * kMiB}});
+}
+
+TEST_CASE("affordable: nothing where no two are small enough") {
+  CHECK(affordable({8, {20 * kMiB}}, 39, Slices{}).empty());   // 4 and 2 nodes: 80, 40
+  CHECK(affordable({7, {20 * kMiB}}, 100, Slices{}).empty());  // 3 and 1: not down to one node
+  CHECK(affordable({4, {300 * kMiB}}, 600, [](const CallAt& at) {
+          return at.size.count == 300 * kMiB ? Slices{}(at) : std::nullopt;
+        }).empty());
+}
