@@ -142,7 +142,8 @@ inline void check_links(const Drawn& drawn, const SimulationResult& folded,
                         const SimulationResult& full) {
   const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
   check_moves(drawn, symmetry);
-  const JobSize size = job_size(drawn.cluster, load_catalogue().software, drawn.run, symmetry);
+  static const SoftwareCosts software = load_catalogue().software;  // counts do not depend on it
+  const JobSize size = job_size(drawn.cluster, software, drawn.run, symmetry);
   CHECK(size.slices == full.slices);
   // Jumps are counted; of sends and receives a chunk, which has several events.
   CHECK((size.simulated >= folded.events - folded.events_skipped || !drawn.run.has_algorithm()));
