@@ -1,6 +1,6 @@
 #include "models/nccl/run/job_size.hpp"
 
-#include <optional>
+#include <deque>
 
 #include "models/nccl/schedules/assembly.hpp"
 #include "models/nccl/schedules/p2p_schedule.hpp"
@@ -59,15 +59,8 @@ class Counter {
   }
 
   void add_exchange(const Work& work, const Members& members) {
-    const CollectiveRun& run = *work.run;
-    std::optional<P2pTraffic> own;
-    const P2pTraffic* traffic = run.traffic;
-    if (traffic == nullptr)
-      traffic = &own.emplace(run.collective, members.ranks(), Bytes{run.count * run.element_bytes},
-                             run.root);
-    SimulatedLinks* const folded = links_.is_folded() ? &links_ : nullptr;
-    const P2pSchedule schedule({cluster_, software_, members, run.p2p, *traffic, run.transport,
-                                run.in_place, &work.symmetry, folded, run.faults.gpus, run.calls});
+    std::deque<P2pTraffic> traffics;
+    const P2pSchedule schedule(exchange_of(work, members, cluster_, software_, links_, traffics));
     const std::uint64_t chunks = rounds_ * schedule.chunks();
     out_.slices += copies_ * chunks;
     out_.simulated += chunks;

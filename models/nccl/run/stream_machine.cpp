@@ -124,15 +124,8 @@ void StreamMachine<Stamp>::add_work_gates(const Kernel& kernel, std::size_t firs
 template <class Stamp>
 void StreamMachine<Stamp>::add_exchange(const Work& work, const Members& members,
                                         const CallLabel& label, Threads& threads, Built& out) {
-  const CollectiveRun& run = *work.run;
-  const P2pTraffic* traffic = run.traffic;
-  if (traffic == nullptr)
-    traffic = &traffics_.emplace_back(run.collective, members.ranks(),
-                                      Bytes{run.count * run.element_bytes}, run.root);
-  SimulatedLinks* const folded = links_->is_folded() ? &*links_ : nullptr;
   auto schedule = std::make_unique<P2pSchedule>(
-      P2pSchedule::Config{at_.cluster, at_.software, members, run.p2p, *traffic, run.transport,
-                          run.in_place, &work.symmetry, folded, run.faults.gpus, run.calls});
+      exchange_of(work, members, at_.cluster, at_.software, *links_, traffics_));
   const auto channels = static_cast<std::uint32_t>(schedule->channels());
   const ExchangePlaces places = schedule->places();
   if (!threads.exchange) {

@@ -257,4 +257,17 @@ void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay&
   way.receive_thread = places_.thread(way.receive_thread);
 }
 
+P2pSchedule::Config exchange_of(const Work& work, const Members& members, const Cluster& cluster,
+                                const SoftwareCosts& software, SimulatedLinks& links,
+                                std::deque<P2pTraffic>& traffics) {
+  const CollectiveRun& run = *work.run;
+  const P2pTraffic* traffic = run.traffic;
+  if (traffic == nullptr)
+    traffic = &traffics.emplace_back(run.collective, members.ranks(),
+                                     Bytes{run.count * run.element_bytes}, run.root);
+  SimulatedLinks* const folded = links.is_folded() ? &links : nullptr;
+  return {cluster,      software,       members, run.p2p,         *traffic, run.transport,
+          run.in_place, &work.symmetry, folded,  run.faults.gpus, run.calls};
+}
+
 }  // namespace fabricast

@@ -3,6 +3,7 @@
 // on each channel of each rank (src/enqueue.cc, src/device/sendrecv.h). Block = rank * channels +
 // channel; the exchange knows it by another number if there are blocks like it (ExchangePlaces).
 
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "models/nccl/sendrecv/p2p_rounds.hpp"
 #include "models/nccl/sendrecv/p2p_traffic.hpp"
 #include "models/nccl/symmetry/exchange_places.hpp"
+#include "models/nccl/symmetry/job_plan.hpp"
 #include "sim/machines/exchange.hpp"
 
 namespace fabricast {
@@ -68,5 +70,11 @@ class P2pSchedule final : public ExchangeSchedule {
   ExchangePlaces places_;
   std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
 };
+
+/// Of a work that has no algorithm. `traffics` keeps the traffic of a run that names none, which is
+/// that of its collective; it outlives the schedule, as the links do.
+P2pSchedule::Config exchange_of(const Work& work, const Members& members, const Cluster& cluster,
+                                const SoftwareCosts& software, SimulatedLinks& links,
+                                std::deque<P2pTraffic>& traffics);
 
 }  // namespace fabricast
