@@ -24,6 +24,9 @@ struct WorkerClass {
   /// link, which stays idle for payload / copy_rate of all of them together. Holds where the first
   /// output ends at a worker.
   bool in_step = false;
+  /// In step, too: from slice to slice all of them stop sending for the overhead of a primitive, in
+  /// which the link is idle, as a block's threads wait for each other and for their last stores.
+  bool pauses = false;
 };
 
 /// What relays of one kind have in common.

@@ -174,6 +174,12 @@ auto Executor<Stamp>::first_output(const Worker& worker) const -> const Connecti
   return connections_[worker.outs == 1 ? first : out_connections_[first]];
 }
 
+/// The first link of the way to it. REQUIRES: there is one.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::sends_over(const Worker& worker) const {
+  return hops_[first_output(worker).path + 1] & kLinkBits;
+}
+
 /// Workers of one program are one kernel, and go on in step. Other programs' do not wait for them.
 template <class Stamp>
 void Executor<Stamp>::count_in_step() {
@@ -182,24 +188,47 @@ void Executor<Stamp>::count_in_step() {
     if (worker.relay || worker.outs == 0 || !worker_classes_[worker.kind].in_step) return nullptr;
     const Connection& output = first_output(worker);
     if (workers_[output.to].relay || hops_[output.path] == 0) return nullptr;
-    return &counts[{hops_[output.path + 1] & kLinkBits, worker.program}];
+    return &counts[{sends_over(worker), worker.program}];
   };
   for (const Worker& worker : workers_)
     if (std::uint16_t* count = count_of(worker)) ++*count;
   for (Worker& worker : workers_)
     if (const std::uint16_t* count = count_of(worker)) worker.in_step = *count;
+  if (counts.empty()) return;
+  idle_.resize(transit_.links.size());
+  idle_seen_.resize(workers_.size(), Duration{-1});
 }
 
 /// A worker in step has handled a slice: it is busy until its stores have left the link, or leaves
 /// its share of the link idle.
 template <class Stamp>
 void Executor<Stamp>::hold(Worker& worker, Stamp start, Duration busy) {
-  Link& link = transit_.links[hops_[first_output(worker).path + 1] & kLinkBits];
+  const std::uint32_t number = sends_over(worker);
+  Link& link = transit_.links[number];
   if (worker.out != 0) {
     worker.free = later(worker.free, link.free);
   } else {
+    const std::int64_t was_free = link.free.ps;
     link.free = later(link.free, start).plus({busy.ps / worker.in_step}, Cause::worker);
+    idle_[number] += Duration{link.free.ps - was_free};
   }
+}
+
+/// A worker in step is about to send a slice: since its last one the link was idle for as long as
+/// all of them paused.
+template <class Stamp>
+void Executor<Stamp>::pause(const Worker& worker, Stamp begin, Duration overhead) {
+  const std::uint32_t number = sends_over(worker);
+  Link& link = transit_.links[number];
+  Duration& idle = idle_[number];
+  Duration& seen = idle_seen_[static_cast<std::size_t>(&worker - workers_.data())];
+  if (begin.ps > link.free.ps) {
+    idle += Duration{begin.ps - link.free.ps};
+  } else if (const Duration missing = overhead - (idle - seen); seen.ps >= 0 && missing.ps > 0) {
+    link.free = link.free.plus(missing, Cause::latency);
+    idle += missing;
+  }
+  seen = idle;
 }
 
 /// Links that are booked on arrival: those that ways of different lead join at, or a guest uses.
@@ -579,12 +608,15 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   --worker.slices_left;
   Cost& cost = worker_costs_[worker.kind].entry(payload);
   if (cost.bytes != payload) look_up_cost(cost, worker_classes_[worker.kind], payload);
-  const Stamp begin = start.plus(overhead<kSingle>(worker), Cause::latency);
+  const Duration overhead = this->template overhead<kSingle>(worker);
+  const Stamp begin = start.plus(overhead, Cause::latency);
   const Stamp end = begin.plus(cost.busy, Cause::worker);
   [[maybe_unused]] ObservedSlice seen;
   if (is_watched()) seen = slice_of(worker, start, payload);
   if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
   worker.free = end;
+  if (worker.in_step > 0 && worker.out != 0 && worker_classes_[worker.kind].pauses)
+    pause(worker, begin, overhead);
   all_outputs<kSingle>(worker, [&](Connection& output) {
     if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
     if (is_watched()) show_departure(output, output.next_fill, end);

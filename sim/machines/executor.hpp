@@ -135,8 +135,10 @@ class Executor final : public Machine {
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
   const Connection& first_output(const Worker& worker) const;
+  std::uint32_t sends_over(const Worker& worker) const;
   void count_in_step();
   void hold(Worker& worker, Stamp start, Duration busy);
+  void pause(const Worker& worker, Stamp begin, Duration overhead);
   struct Post;
   void act_relay(std::uint32_t id, Stamp start);
   void post(const Post& post, Stamp end, bool alone);
@@ -345,6 +347,7 @@ class Executor final : public Machine {
     HugePageVector<Flight> flights;
     HugePageVector<Link> links;
     std::vector<Thread> threads;
+    std::vector<Duration> idle, idle_seen;
   };
 
   /// Looks for states that repeat themselves, and jumps over what repeats (fast_forward.cpp).
@@ -379,6 +382,9 @@ class Executor final : public Machine {
   };
 
   HugePageVector<Worker> workers_;
+  // Of links that workers which pause in step send over, and of these workers: for how long the
+  // link was idle so far, and had been at the worker's last slice; negative before the first.
+  std::vector<Duration> idle_, idle_seen_;
   HugePageVector<Connection>
       connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   HugePageVector<std::uint32_t> out_connections_;  ///< of workers with several

@@ -103,6 +103,8 @@ void Executor<Stamp>::Repetition::save(Kept& kept, const Executor& machine, std:
   state.flights = machine.flights_;
   state.links = machine.transit_.links.all();
   state.threads = machine.threads_;
+  state.idle = machine.idle_;
+  state.idle_seen = machine.idle_seen_;
 }
 
 /// A hash of some times. Equal states have equal ones.
@@ -134,6 +136,10 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     if (b.done) continue;
     if (!same(a.free, b.free) || a.left != b.left || a.slice != b.slice || a.in != b.in ||
         a.out != b.out || a.slices_left != b.slices_left)
+      return false;
+    if (b.in_step == 0) continue;
+    const std::uint32_t link = machine.sends_over(b);
+    if (was.idle[link] - was.idle_seen[i] != machine.idle_[link] - machine.idle_seen_[i])
       return false;
   }
   for (std::size_t i = 0; i < machine.threads_.size(); ++i)

@@ -93,7 +93,8 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) 
     out.push_back(add_worker_class({{of_share(whole.bytes_per_s)},
                                     wire_format(run_.protocol),
                                     {of_share(first.count)},
-                                    in_step}));
+                                    in_step,
+                                    in_step && run_.protocol == Protocol::simple}));
   }
   return out;
 }

@@ -311,6 +311,35 @@ TEST_CASE("in step: stores hold a worker, and a link is idle while all keep what
   CHECK(makespan(2, true, true) == makespan(2, false, true));
 }
 
+TEST_CASE("in step with pauses: from slice to slice the link is idle for an overhead") {
+  // A GPU's workers send 5 slices each over one link, 10 us each; before each a worker is busy for
+  // 3 us, and a receiver after the last. One worker: 5 * (10 + 3) + 3. Two take turns, so that the
+  // link never rests. Workers that pause together leave it idle for 3 us before each round of
+  // slices, the first one too.
+  constexpr int kSlices = 5;
+  Chain program;
+  program.length = 2;
+  program.count = kSlices;
+  program.chunk = {1'000};
+  const auto makespan = [&](std::uint32_t lanes, bool pauses) {
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{0}, {}, {}, true, pauses});
+    const std::uint32_t link = executor.add_link({{100'000'000}, {}});
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
+      const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
+      executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
+    }
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  CHECK(makespan(1, false) == kSlices * (10 + 3) + 3);
+  CHECK(makespan(1, true) == kSlices * (10 + 3) + 3);
+  CHECK(makespan(2, false) == 3 + kSlices * 20 + 3);
+  CHECK(makespan(2, true) == kSlices * (20 + 3) + 3);
+  CHECK(makespan(4, true) == kSlices * (40 + 3) + 3);
+}
+
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
   CHECK(WireFormat{8, 16}.on_wire({8}).count == 16);
   CHECK(WireFormat{8, 16}.on_wire({9}).count == 32);

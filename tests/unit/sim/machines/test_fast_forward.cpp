@@ -72,3 +72,30 @@ TEST_CASE("a short period is found soon after what disturbed it has ended") {
   CHECK(simulated > 4 * disturbing);
   CHECK(simulated < 4 * disturbing + 4 * 64);
 }
+
+TEST_CASE("workers that pause in step jump as they run") {
+  // Three of them share a link; slices of two sizes, so that the first waves differ from the rest.
+  constexpr std::uint32_t slices = 20'000;
+  Streams program;
+  program.of_lane = {{{slices, Bytes{1000}}, {slices, Bytes{3000}}}};
+  const auto run = [&](bool jumps) {
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{1'000'000'000'000}, {}, {}, true, true});
+    const std::uint32_t link = executor.add_link({{1'000'000'000'000}, nanoseconds(5)});
+    for (std::uint32_t worker = 0; worker < 3; ++worker) {
+      const std::uint32_t lane = worker == 2 ? 1 : 0;
+      const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
+      const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
+      executor.connect({from, to, 4, {&link, 1}, nanoseconds(2), {}, nanoseconds(1), {}});
+    }
+    if (jumps) executor.set_fast_forward(0);
+    executor.run();
+    return executor;
+  };
+  const Executor<PlainStamp> all = run(false), jumped = run(true);
+  CHECK(jumped.events_skipped() > all.events() / 2);
+  for (std::uint32_t worker = 0; worker < 6; ++worker)
+    CHECK(jumped.finished(worker).ps == all.finished(worker).ps);
+  CHECK(jumped.carried(0).count == all.carried(0).count);
+  CHECK(jumped.makespan().ps >= std::int64_t{slices} * (1000 + 1000 + 3000 + 2000));
+}
