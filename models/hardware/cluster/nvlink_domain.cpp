@@ -81,18 +81,26 @@ int gpu_count(const std::vector<PciConfig>& elements) {
   return gpus;
 }
 
+/// In as few domains as can hold them, and no domain less than half full; 0 = not equally.
+int equal_trays(int nodes, int most) {
+  if (nodes <= most) return std::max(nodes, 1);
+  for (int domains = (nodes + most - 1) / most; nodes / domains * 2 >= most; ++domains)
+    if (nodes % domains == 0) return nodes / domains;
+  return 0;
+}
+
 }  // namespace
 
 int trays_per_domain(const NodeType& type, int nodes) {
   const int most = type.domain_nodes;
-  if (nodes <= most) return std::max(nodes, 1);
-  const int below = nodes / most * most;
-  if (below == nodes) return most;
-  throw Error(
-      fmt::format("{} nodes of {} do not fill NVLink domains of {}", nodes, type.name, most),
-      fmt::format("{} or {} do, or any number up to {}; NCCL_MNNVL_ENABLE=0 makes every node "
-                  "one of its own",
-                  below, below + most, most));
+  if (const int trays = equal_trays(nodes, most); trays > 0) return trays;
+  int below = nodes - 1, above = nodes + 1;
+  while (equal_trays(below, most) == 0) --below;
+  while (equal_trays(above, most) == 0) ++above;
+  throw Error(fmt::format("{} nodes of {} do not divide over NVLink domains of up to {} equally",
+                          nodes, type.name, most),
+              fmt::format("{} or {} do; NCCL_MNNVL_ENABLE=0 makes every node one of its own", below,
+                          above));
 }
 
 NodeType join_trays(const NodeType& type, int trays, int gpus) {

@@ -6,8 +6,9 @@
 
 namespace fabricast {
 
-/// Trays of each domain when `nodes` of this type are asked for: domains fill in order. Throws
-/// Error when the last one would hold fewer than the others.
+/// Trays of each domain when `nodes` of this type are asked for: equally many in as few domains as
+/// can hold them, each at least half full (32 of 18 are two times 16). Throws Error where there is
+/// no such number.
 int trays_per_domain(const NodeType& type, int nodes);
 
 /// One node of so many trays; of each only the first `gpus` take part (0 = all). What must differ

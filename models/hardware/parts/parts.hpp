@@ -57,6 +57,9 @@ struct GpuPart {
   int pcie_width = 16;
   /// What one channel (thread block) copies or reduces per second, data bytes, by Protocol.
   std::array<Bandwidth, kProtocols> copy_rate{};
+  /// From the end of a kernel of the stream to the start of the next one's transfer, or from the
+  /// CPU's launch of a lone one, with LL; none = as SoftwareCosts::launch_any.
+  std::optional<Duration> launch;
   PciIds ids;
 };
 
@@ -81,9 +84,6 @@ struct CpuPart : CpuIdentity {
   /// Share of a root port's DMA rate that a GPU's loads from host memory reach, and what goes from
   /// one root port to another; 0 = never limits.
   double root_share = 0;
-  /// What a launch with LL takes on such hosts, in place of the software's; other protocols take as
-  /// much more as there.
-  std::optional<Duration> launch;
 };
 
 struct PcieSwitchPart {
@@ -123,7 +123,7 @@ inline constexpr int kHopKinds = 4;
 
 /// Costs of one protocol, by HopKind where arrays. Sources in parts.yaml.
 struct ProtocolCosts {
-  Duration launch;   ///< once per operation: NCCL's base latency
+  Duration start;    ///< once per operation, beyond the launch
   Bytes first_pass;  ///< data of a slice that the overhead covers, of a whole block
   std::array<Duration, kHopKinds> overhead{};  ///< worker busy per primitive, before its bytes move
   /// Flag to poll beyond the wire; occupies nobody. Inside a node: for NET see NetworkCosts.
@@ -132,20 +132,21 @@ struct ProtocolCosts {
 
 /// Host software, one set for all nodes.
 struct SoftwareCosts {
-  /// The cost of one operation, on hosts with this CPU.
-  Duration launch(Protocol p, const CpuPart& cpu) const {
-    const Duration ll = protocol[static_cast<std::size_t>(Protocol::ll)].launch;
-    return protocol[static_cast<std::size_t>(p)].launch - ll + cpu.launch.value_or(ll);
+  /// The cost of one operation on such GPUs, before its first slice.
+  Duration launch(Protocol p, const GpuPart& gpu) const {
+    return gpu.launch.value_or(launch_any) + protocol[static_cast<std::size_t>(p)].start;
   }
 
   std::array<ProtocolCosts, kProtocols> protocol{};
   std::array<NetworkCosts, kNetKinds> network{};  ///< by NetKind
+  Duration launch_any;                            ///< of a kernel, on GPUs that say nothing of it
   Duration launch_per_gpu;          ///< launches of one process serialise: T >= GPUs * this
   double tree_copy_share = 1;       ///< copy rate of a tree worker / that of a whole block
   Bandwidth nvls_copy_rate;         ///< of a block in NVLS: of its scatter and of its gather, each
   double nvls_tree_copy_share = 1;  ///< of that rate in NVLSTree
   Duration collnet_sync;            ///< from a result in the receiver's slot to the flag seen
-  double ll_lane_share = 0;  ///< least share of a block's LL rate that one send or receive reaches
+  double lane_share = 1;            ///< of a block that long sends have while as much is received
+  double ll_lane_share = 0;  ///< of a block's LL rate that one send or receive reaches; may be > 1
 };
 
 struct Cable {

@@ -162,6 +162,12 @@ class Importer {
     return config;
   }
 
+  /// Its servers have NVSwitches: it is no card.
+  bool needs_nvswitches(const GpuPart& part) const {
+    const auto at = parts_.platforms.find(part.name);
+    return at != parts_.platforms.end() && !at->second.nvswitch.empty();
+  }
+
   const GpuPart& gpu_part(const Pci& pci, int links, int c2c) const {
     const GpuPart* best = by_device(parts_.gpus, pci);
     if (best != nullptr && best->c2c_links >= c2c) return *best;
@@ -170,8 +176,8 @@ class Importer {
     for (const auto& [name, part] : parts_.gpus) {
       known += fmt::format("{}{} (sm {})", known.empty() ? "" : ", ", name, part.sm);
       if (part.sm != pci.gpu->sm || part.nvlink_links < links || part.c2c_links < c2c) continue;
-      const auto more = [](const GpuPart& one) {
-        return std::pair(one.nvlink_links, one.c2c_links);
+      const auto more = [&](const GpuPart& one) {
+        return std::tuple(links == 0 && needs_nvswitches(one), one.nvlink_links, one.c2c_links);
       };
       if (best == nullptr || more(part) < more(*best)) best = &part;
     }

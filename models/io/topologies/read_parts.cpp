@@ -150,6 +150,7 @@ class PartsReader {
       part.copy_rate[p] = figures_.bandwidth(rates, kProtocolKeys[p]);
     }
     rates.finish();
+    if (in.has("launch")) part.launch = figures_.duration(in, "launch");
     in.finish();
     return part;
   }
@@ -184,7 +185,6 @@ class PartsReader {
     part.root_latency = figures_.duration(in, "root_latency");
     if (in.has("memory_rate")) part.memory_rate = figures_.bandwidth(in, "memory_rate");
     if (in.has("root_share")) part.root_share = figures_.number(in, "root_share", 0.01, 1);
-    if (in.has("launch")) part.launch = figures_.duration(in, "launch");
     in.finish();
     return part;
   }
@@ -238,19 +238,21 @@ class PartsReader {
     for (std::size_t p = 0; p < kProtocolKeys.size(); ++p) {
       Reader protocol = protocols.child(kProtocolKeys[p]);
       ProtocolCosts& costs = parts_.software.protocol[p];
-      costs.launch = figures_.duration(protocol, "launch");
+      costs.start = figures_.duration(protocol, "start");
       if (protocol.has("first_pass")) costs.first_pass = figures_.bytes(protocol, "first_pass");
       read_by_hop(protocol, "overhead", costs.overhead);
       read_by_hop(protocol, "sync", costs.sync);
       protocol.finish();
     }
     protocols.finish();
+    parts_.software.launch_any = figures_.duration(in, "launch");
     parts_.software.launch_per_gpu = figures_.duration(in, "launch_per_gpu");
     parts_.software.tree_copy_share = figures_.number(in, "tree_copy_share", 0.1, 1);
     parts_.software.nvls_copy_rate = figures_.bandwidth(in, "nvls_copy_rate");
     parts_.software.nvls_tree_copy_share = figures_.number(in, "nvls_tree_copy_share", 0.1, 1);
     parts_.software.collnet_sync = figures_.duration(in, "collnet_sync");
-    parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0, 1);
+    parts_.software.lane_share = figures_.number(in, "lane_share", 0.1, 1);
+    parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0.01, 8);
     in.finish();
   }
 

@@ -39,7 +39,7 @@ struct CollectiveRun {
   const P2pTraffic* traffic = nullptr;
   /// Runs instead of NCCL's own; then of `p2p` the NICs are heeded.
   const CustomAlgorithm* custom = nullptr;
-  int gpus_per_process = 1;  ///< launches of one process serialise
+  int gpus_per_thread = 1;  ///< of the host, whose launches follow one another
   Faults faults;
 
   /// Thread blocks that stay together for the whole call; not NCCL's sends and receives.

@@ -108,10 +108,10 @@ struct AllCalls {
     const std::size_t calls = stream.runs.size() * static_cast<std::size_t>(stream.rounds);
     for (std::size_t i = 0; i < calls; ++i) {
       const CollectiveRun& run = stream.runs[i % stream.runs.size()];
-      serialised += setting.software.launch_per_gpu * run.gpus_per_process;
+      serialised += setting.software.launch_per_gpu * run.gpus_per_thread;
       if (machine.kernels(number) == 0) {
         end =
-            end + setting.software.launch(run.protocol, setting.cluster.node().cpus().front().part);
+            end + setting.software.launch(run.protocol, setting.cluster.node().gpus().front().part);
       } else {
         end = std::min(Instant{machine.end_of(number, i).ps}, last);
       }
@@ -208,8 +208,8 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
     *options.timeline = watch(cluster, software, {&stream, 1}, plan, options, Launching::left_out,
                               result, result.time);
   const Duration makespan = result.time;
-  const Duration serialised = software.launch_per_gpu * run.gpus_per_process;
-  const Duration launch = software.launch(run.protocol, cluster.node().cpus().front().part);
+  const Duration serialised = software.launch_per_gpu * run.gpus_per_thread;
+  const Duration launch = software.launch(run.protocol, cluster.node().gpus().front().part);
   result.time = std::max(makespan + launch, serialised);
   result.launch = result.time - makespan;
   if (options.timeline != nullptr) options.timeline->launch = result.launch;

@@ -35,7 +35,7 @@ Machine& StreamMachine<Stamp>::machine() {
 
 template <class Stamp>
 Duration StreamMachine<Stamp>::launch(const CollectiveRun& run) const {
-  return at_.software.launch(run.protocol, at_.cluster.node().cpus().front().part);
+  return at_.software.launch(run.protocol, at_.cluster.node().gpus().front().part);
 }
 
 template <class Stamp>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kRoundsOfBlock = 8;  ///< rounds that a block serves at once
 constexpr int kBlockWarps = 20;    ///< of a block of sends and receives
-constexpr int kRatedWarps = 16;    ///< of the block that GpuPart::copy_rate speaks of
+constexpr int kRatedWarps = 8;     ///< that reach a block's rate, GpuPart::copy_rate: fitted
 constexpr std::uint32_t kSlots = kConnectionSlots;
 constexpr std::uint32_t kPoolSlots = 16;  ///< NCCL_SHARED_STEPS
 
@@ -42,10 +42,21 @@ Warps warps(NcclVersion version, int rounds, int sends, int receives) {
   return {each, each};
 }
 
-/// What some warps copy of what the block does, at least the share `least`, on a GPU of this speed.
-Bandwidth share(Bandwidth block, double speed, int warps, double least = 0) {
-  const double part = std::min(1.0, static_cast<double>(warps) / kRatedWarps);
-  return {std::llround(static_cast<double>(block.bytes_per_s) * std::max(part, least) * speed)};
+/// What some warps copy of what a block does.
+double share_of_warps(int warps) { return std::min(1.0, static_cast<double>(warps) / kRatedWarps); }
+
+/// What one of a block's `lanes` sends, or receives, has of the block. Of a message of one chunk
+/// sending and receiving take turns, and each has all of it; of a long one both go on at once, and
+/// each has `of_long`. In between: as long as both take on a block that is never idle.
+double share_of_lane(const ExchangeLane& lane, std::size_t lanes, double of_long) {
+  const double chunks =
+      std::max(1.0, static_cast<double>(lane.bytes.count) / static_cast<double>(lane.chunk.count));
+  return (of_long + (1 - of_long) / chunks) / static_cast<double>(lanes);
+}
+
+/// A share of a block's rate on a GPU of this speed.
+Bandwidth part_of(Bandwidth block, double share, double speed) {
+  return {std::llround(static_cast<double>(block.bytes_per_s) * share * speed)};
 }
 
 }  // namespace
@@ -207,15 +218,20 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
     for (ExchangeLane& lane : lanes) {
       const Protocol protocol = protocol_of(lane.kind);
-      lane.rate = share(gpu.copy_rate[index_of(protocol)], speed, share_of.lane,
-                        protocol == Protocol::ll ? config_.software.ll_lane_share : 0);
+      const double share =
+          protocol == Protocol::ll
+              ? config_.software.ll_lane_share
+              : std::min(share_of_warps(share_of.lane),
+                         share_of_lane(lane, lanes.size(), config_.software.lane_share));
+      lane.rate = part_of(gpu.copy_rate[index_of(protocol)], share, speed);
       lane.extra = slowed(overhead(lane.kind), speed) - overhead(lane.kind);
     }
   };
   rate_lanes(batch.sends);
   rate_lanes(batch.receives);
   for (ExchangeBatch::Copy& copy : batch.copies)
-    copy.rate = share(gpu.copy_rate[index_of(Protocol::simple)], speed, share_of.copy);
+    copy.rate =
+        part_of(gpu.copy_rate[index_of(Protocol::simple)], share_of_warps(share_of.copy), speed);
 }
 
 /// Simple through the network: the batch divides the pool. LL has buffers of its own.

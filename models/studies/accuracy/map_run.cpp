@@ -40,9 +40,12 @@ constexpr std::array kGpuNames = {GpuName{"V100", "V100_SXM2_32", "V100_PCIe"},
                                   GpuName{"A800", "A800_SXM4_80"},
                                   GpuName{"H100", "H100_SXM5", "H100_PCIE"},
                                   GpuName{"H200", "H200_SXM"},
+                                  GpuName{"H800", "H800_SXM"},
+                                  GpuName{"H20", "H20_SXM"},
                                   GpuName{"B200", "B200_SXM"},
                                   GpuName{"B300", "B300_SXM"},
-                                  GpuName{"A6000", "RTX_A6000"}};
+                                  GpuName{"A6000", "RTX_A6000"},
+                                  GpuName{"RTXPRO6000SERVER", "RTX_PRO_6000"}};
 
 std::string nic_part(std::string_view network, int gbps, std::string_view gpu,
                      const PartsCatalogue& parts) {
@@ -96,14 +99,14 @@ std::vector<std::string> assignments(std::string_view text) {
 constexpr std::array<std::string_view, 4> kOfThatMachine = {
     "NCCL_IB_HCA", "NCCL_TOPO_FILE", "NCCL_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES"};
 
-/// The value of an option like -g in nccl-tests' flags; 1 if it is not there.
-int option_in(std::string_view flags, std::string_view option) {
+/// The value of an option like -g in nccl-tests' flags.
+std::optional<int> option_in(std::string_view flags, std::string_view option) {
   for (std::size_t at = 0; (at = flags.find(option, at)) != std::string_view::npos; ++at) {
     if (at > 0 && flags[at - 1] != ' ') continue;
     const int value = leading_number<int>(flags.substr(at + option.size())).value_or(0);
     if (value > 0) return value;
   }
-  return 1;
+  return std::nullopt;
 }
 
 class Mapper {
@@ -220,20 +223,26 @@ class Mapper {
     }
   }
 
+  /// GPUs of one thread are launched one after another, threads side by side. A process whose
+  /// options are not known has one thread.
   void map_process() {
-    if (run_.process_mode == "one-process-per-node") {
-      out_.gpus_per_process = out_.gpus_used;
-    } else if (run_.process_mode.empty()) {
-      const int gpus = option_in(run_.flags, "-g ") * option_in(run_.flags, "-t ");
-      if (run_.flags.find("(one process)") != std::string::npos) {
-        out_.gpus_per_process = out_.gpus_used;
-      } else if (gpus <= out_.gpus_used && out_.gpus_used % gpus == 0) {
-        out_.gpus_per_process = gpus;
-      }
-      if (out_.gpus_per_process == 1) note("process_mode is blank: one process per GPU");
-    } else if (run_.process_mode != "one-process-per-gpu") {
-      throw Error(fmt::format("unknown process_mode \"{}\"", run_.process_mode),
-                  "one-process-per-gpu and one-process-per-node are known");
+    const bool is_whole_node = run_.process_mode == "one-process-per-node" ||
+                               run_.flags.find("(one process)") != std::string::npos;
+    if (!is_whole_node && !run_.process_mode.empty()) {
+      if (run_.process_mode != "one-process-per-gpu")
+        throw Error(fmt::format("unknown process_mode \"{}\"", run_.process_mode),
+                    "one-process-per-gpu and one-process-per-node are known");
+      return;
+    }
+    const int gpus = option_in(run_.flags, "-g ").value_or(1),
+              threads = option_in(run_.flags, "-t ").value_or(1);
+    const bool is_said = gpus * threads > 1;
+    if (is_said && gpus <= out_.gpus_used && out_.gpus_used % gpus == 0) {
+      out_.gpus_per_thread = gpus;
+    } else if (is_whole_node) {
+      out_.gpus_per_thread = out_.gpus_used;
+    } else {
+      note("process_mode is blank: one process per GPU");
     }
   }
 

@@ -220,7 +220,7 @@ Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) {
   if (group.ranks() <= 1) return {};
   if (rate == 0) return cost(Collective::alltoall, group, bytes).time;
   const double leaving = bytes * (group.ranks() - 1) / group.ranks();
-  const Duration launch = software_.protocol[index_of(Protocol::simple)].launch;
+  const Duration launch = software_.launch(Protocol::simple, gpu);
   return Duration{std::llround(leaving / rate * 1e12)} + launch;
 }
 

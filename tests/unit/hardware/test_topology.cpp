@@ -106,10 +106,11 @@ TEST_CASE("NVLink through the NVSwitch plane carries links x rate x store effici
   struct Expectation {
     const char* preset;
     std::int64_t links, mb_per_link;
+    const char* nvswitch;
   };
-  for (const Expectation& expected : {Expectation{"dgx-h100", 18, 20'600},
-                                      {"dgx-a100", 12, 19'500},
-                                      {"hgx-h200-2nic", 18, 20'600}}) {
+  for (const Expectation& expected : {Expectation{"dgx-h100", 18, 20'600, "NVSwitch3"},
+                                      {"dgx-a100", 12, 19'500, "NVSwitch2"},
+                                      {"hgx-h200-2nic", 18, 20'600, "NVSwitch3"}}) {
     CAPTURE(expected.preset);
     const NodeGraph node = preset(expected.preset);
     const VertexId from = node.gpus()[0].vertex, to = node.gpus()[7].vertex;
@@ -117,7 +118,7 @@ TEST_CASE("NVLink through the NVSwitch plane carries links x rate x store effici
     REQUIRE(route.size() == 2);
     CHECK(connects(node, route, from, to));
     CHECK(rate(node, route).bytes_per_s == expected.links * expected.mb_per_link * 1'000'000);
-    CHECK(latency(node, route) == parts.nvswitches.at("NVSwitch3").latency);
+    CHECK(latency(node, route) == parts.nvswitches.at(expected.nvswitch).latency);
     CHECK(node.nvlinks_between(from, to) == expected.links);
     CHECK(node.smi_path(from, to) == SmiPath::nvlink);
   }

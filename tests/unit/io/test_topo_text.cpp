@@ -79,8 +79,8 @@ TEST_CASE("the way between two devices, link by link") {
   CHECK(topo_pair(cluster, "gpu0", "gpu5") ==
         R"(gpu0 -> gpu5: NVL
   node0: gpu0 -> nvswitch (NVLink x18)   370.8 GB/s       0 ns
-  node0: nvswitch -> gpu5 (NVLink x18)   370.8 GB/s     120 ns
-bottleneck 370.8 GB/s (node0: gpu0 -> nvswitch (NVLink x18)), one-way latency 120 ns
+  node0: nvswitch -> gpu5 (NVLink x18)   370.8 GB/s     330 ns
+bottleneck 370.8 GB/s (node0: gpu0 -> nvswitch (NVLink x18)), one-way latency 330 ns
 )");
   CHECK(topo_pair(cluster, "gpu0", "node1/gpu0") ==
         R"(gpu0 -> node1/gpu0: NET

@@ -11,7 +11,10 @@ namespace fabricast::testing {
 /// Blocks copy infinitely fast, software costs nothing: what is left are links and latencies.
 inline PartsCatalogue bare_parts() {
   PartsCatalogue parts = load_catalogue();
-  for (auto& [name, gpu] : parts.gpus) gpu.copy_rate = {};
+  for (auto& [name, gpu] : parts.gpus) {
+    gpu.copy_rate = {};
+    gpu.launch.reset();
+  }
   parts.software = SoftwareCosts{};
   return parts;
 }

@@ -152,17 +152,22 @@ TEST_CASE("C2C: through another GPU's NIC since 2.30, or if asked") {
   CHECK(proxy(rules_of(kNccl2_30_7, {"NCCL_PXN_C2C=0"})) == 0);
 }
 
-TEST_CASE("domain: nodes fill them, or are refused with the nearest numbers") {
+TEST_CASE("domain: nodes divide over them, or are refused with the nearest numbers") {
   const NodeType type = tray();
   CHECK(trays_per_domain(type, 1) == 1);
   CHECK(trays_per_domain(type, 7) == 7);
   CHECK(trays_per_domain(type, 18) == 18);
   CHECK(trays_per_domain(type, 36) == 18);
   CHECK(trays_per_domain(load_node_type("dgx-h100"), 20) == 1);
-  CHECK(error_text([&] { trays_per_domain(type, 20); }) ==
-        "20 nodes of gb200-nvl72 do not fill NVLink domains of 18\n"
-        "hint: 18 or 36 do, or any number up to 18; NCCL_MNNVL_ENABLE=0 makes every node one of "
-        "its own");
+  // As racks are used: 16 of 18 trays; 20 are two times 10.
+  CHECK(trays_per_domain(type, 32) == 16);
+  CHECK(trays_per_domain(type, 20) == 10);
+  CHECK(trays_per_domain(type, 64) == 16);
+  CHECK(trays_per_domain(type, 48) == 16);
+  CHECK(trays_per_domain(type, 63) == 9);  // seven domains, just half full
+  CHECK(error_text([&] { trays_per_domain(type, 19); }) ==
+        "19 nodes of gb200-nvl72 do not divide over NVLink domains of up to 18 equally\n"
+        "hint: 18 or 20 do; NCCL_MNNVL_ENABLE=0 makes every node one of its own");
   CHECK(error_text([&] { join_trays(type, 2, 5); }) ==
         "5 GPUs per node asked for, but gb200-nvl72 has 4\n"
         "hint: lower --gpus-per-node, or raise --nodes");

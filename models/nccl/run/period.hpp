@@ -1,0 +1,26 @@
+#pragma once
+// The clock of nccl-tests: it queues calls on a stream and divides. Where ranks do not all end at
+// once the next call hides part of the last one, so that a call in a row takes less than one alone.
+
+#include "models/nccl/run/simulation.hpp"
+
+namespace fabricast {
+
+/// From the end of a call, or of a group of them, to the end of the next equal one, launches ahead
+/// of the GPU. The time alone where that is as long, within half a percent: all ranks end about at
+/// once. Else the difference of the ends of the last calls of four, if the last two take equally
+/// long, or of eight; if these differ, too, the mean of the last four. The time alone, too, where
+/// calls are too large to be simulated in a row, or meet outages, whose instants are those of one
+/// call.
+/// `alone`: what the run does with the same options. REQUIRES: as simulate().
+Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+                   const SimulationResult& alone, const SimulationOptions& options);
+
+/// The same of a run whose time alone nobody asks for. What is alike is folded.
+Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
+                       const CollectiveRun& run);
+/// REQUIRES: it is what find_symmetry() says.
+Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
+                       const CollectiveRun& run, const Symmetry& symmetry);
+
+}  // namespace fabricast

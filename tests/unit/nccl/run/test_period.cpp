@@ -1,0 +1,99 @@
+// Goal: the clock of nccl-tests (models/nccl/run/period.hpp). Method: a broadcast, whose ranks end
+// one after another; an all-reduce, whose ranks end together; runs without a period.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/run/period.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+struct Machines {
+  PartsCatalogue parts = load_catalogue();
+  Cluster cluster;
+  Communicator communicator;
+
+  Machines(const char* topology, int nodes)
+      : cluster(load_cluster({topology, nodes, ""}, parts)),
+        communicator(make_communicator(cluster, {})) {}
+
+  CollectiveRun run(Collective collective, std::int64_t count) const {
+    return decide_call(communicator, {collective, count, 4, 0}).run;
+  }
+  SimulationResult alone(const CollectiveRun& run) const {
+    return simulate(cluster, parts.software, run);
+  }
+  Duration period(const CollectiveRun& run, const SimulationOptions& options = {}) const {
+    return period_of(cluster, parts.software, run, simulate(cluster, parts.software, run, options),
+                     options);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("period: a small broadcast costs its root a launch and a slice, on however many nodes") {
+  // Nobody answers the root: it goes on as soon as it has sent. Every other rank launches while the
+  // slice before is still on its way.
+  Duration on_two;
+  for (const int nodes : {2, 8}) {
+    const Machines machines("dgx-a100", nodes);
+    const CollectiveRun run = machines.run(Collective::broadcast, 256);
+    const Duration period = machines.period(run);
+    const Duration launch =
+        machines.parts.software.launch(run.protocol, machines.cluster.node().gpus().front().part);
+    CHECK(period > launch);
+    CHECK(period < launch + microseconds(1));
+    CHECK(machines.alone(run).time > period * 3);
+    if (nodes == 2) on_two = period;
+    CHECK(period == on_two);
+  }
+}
+
+TEST_CASE("period: of ranks that end together it is the time alone") {
+  const Machines machines("dgx-h100", 1);
+  const CollectiveRun run = machines.run(Collective::all_reduce, 1 << 26);
+  CHECK(machines.period(run) == machines.alone(run).time);
+}
+
+TEST_CASE("period: never longer than a call alone, never shorter than its busiest rank") {
+  for (const int nodes : {1, 2, 3}) {
+    const Machines machines("dgx-h100", nodes);
+    for (const Collective collective : kAllCollectives) {
+      for (const std::int64_t count : {64, 1 << 14, 1 << 20}) {
+        const CollectiveRun run = machines.run(collective, count);
+        const SimulationResult alone = machines.alone(run);
+        CAPTURE(to_text(collective));
+        CAPTURE(nodes);
+        CAPTURE(count);
+        const Duration period = machines.period(run);
+        CHECK(period.ps <= alone.time.ps + alone.time.ps / 100);
+        CHECK(period >= alone.launch);
+        // Folded or not, the same.
+        SimulationOptions folded;
+        folded.fold = true;
+        CHECK(machines.period(run, folded) == period);
+      }
+    }
+  }
+}
+
+TEST_CASE("period: launches of one thread follow one another") {
+  const Machines machines("dgx-a100", 1);
+  CollectiveRun run = machines.run(Collective::broadcast, 256);
+  run.gpus_per_thread = 8;
+  CHECK(machines.period(run) == machines.parts.software.launch_per_gpu * 8);
+}
+
+TEST_CASE("period: with a link that goes down, the call alone") {
+  const Machines machines("dgx-h100", 2);
+  CollectiveRun run = machines.run(Collective::broadcast, 1 << 20);
+  REQUIRE(machines.period(run) < machines.alone(run).time);
+  const SimulationResult alone = machines.alone(run);
+  run.faults.outages.push_back({LinkId{0}, {}});
+  CHECK(period_of(machines.cluster, machines.parts.software, run, alone, {}) == alone.time);
+}
