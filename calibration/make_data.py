@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Makes runs.csv and points.csv of this folder from a larger collection of published runs.
+"""Makes runs.csv and points.csv of this folder from larger collections of published runs.
 
-usage: make_data.py COLLECTION_DIR
+usage: make_data.py RUNS POINTS [RUNS POINTS ...]
 
-COLLECTION_DIR holds runs.csv and points.csv with at least the columns that are written here (docs/validate.md
-says what they mean). Kept are runs that are fit to be scored and whose source has an address, and of their
-points those with a size and a time or a bandwidth, out of place: the first of time, algbw, busbw that is there.
+Each pair of files holds at least the columns that are written here (docs/validate.md says what they mean). Kept are
+runs that are fit to be scored, whose source has an address and whose NCCL is not older than 2.18, the first release
+that is simulated; and of their points those with a size and a time or a bandwidth, out of place: the first of time,
+algbw, busbw that is there.
 """
 import csv
 import os
+import re
 import sys
 
 RUN_COLUMNS = ['run_id', 'collective', 'gpu_model', 'node_kind', 'net_kind', 'gpus_per_node', 'nodes', 'ranks',
@@ -18,9 +20,18 @@ POINT_COLUMNS = ['run_id', 'size_bytes', 'dtype', 'time_us', 'algbw_GBps', 'busb
 VALUES = POINT_COLUMNS[3:]
 
 
-def rows(folder, name):
-    with open(os.path.join(folder, name), newline='', encoding='utf-8') as file:
+OLDEST = (2, 18)
+
+
+def rows(path):
+    with open(path, newline='', encoding='utf-8') as file:
         return list(csv.DictReader(file))
+
+
+def is_simulated(version):
+    """An unknown one is taken for a recent one."""
+    numbers = re.match(r'(\d+)\.(\d+)', version)
+    return numbers is None or tuple(int(number) for number in numbers.groups()) >= OLDEST
 
 
 def write(name, columns, table):
@@ -32,12 +43,13 @@ def write(name, columns, table):
 
 
 def main():
-    folder = sys.argv[1]
-    runs = [run for run in rows(folder, 'runs.csv')
-            if run['score'] == '1' and not run['source_key'].startswith('idx:')]
+    files = sys.argv[1:]
+    runs = [run for path in files[::2] for run in rows(path)
+            if run['score'] == '1' and not run['source_key'].startswith('idx:')
+            and is_simulated(run['nccl_version'])]
     known = {run['run_id'] for run in runs}
     points = []
-    for point in rows(folder, 'points.csv'):
+    for point in (point for path in files[1::2] for point in rows(path)):
         value = next((column for column in VALUES if point[column] and float(point[column]) > 0), None)
         if point['run_id'] not in known or not point['size_bytes'] or value is None:
             continue

@@ -31,7 +31,7 @@ struct BenchOptions {
   std::string network = "chunk", routing;
   std::vector<std::string> faults, background;
   int seed = 1;
-  bool explain = false, explain_fold = false, no_fold = false, sharp = false;
+  bool one_shot = false, explain = false, explain_fold = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
 };
 
@@ -68,6 +68,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   out.nodes = options.job.node_counts();
   static_cast<Job&>(out) = options.job.job(options.topology, options.fabric, options.sharp);
   out.gpus_per_process = options.nccl_tests.threads * options.nccl_tests.gpus;
+  out.gpus_per_thread = options.nccl_tests.gpus;
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   if (algorithm) {
@@ -81,6 +82,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   out.root = options.nccl_tests.root;
   out.calls = options.nccl_tests.calls;
   out.explain = options.explain;
+  out.one_shot = options.one_shot;
   out.fold = !options.no_fold;
   out.explain_fold = options.explain_fold;
   if (!options.split.empty())
@@ -167,6 +169,8 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--split", options->split,
                       "several groups at the same time, by the colour of a rank, like nccl-tests' "
                       "NCCL_TESTS_SPLIT: \"%8\", \"/8\", \"&0x7\", \"MOD 8\"");
+  command->add_flag("--one-shot", options->one_shot,
+                    "the time of a lone call from idle, not that of one in a row");
   command->add_flag("--explain", options->explain,
                     "say where the time went and name the busiest links");
   command

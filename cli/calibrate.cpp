@@ -21,7 +21,7 @@ namespace {
 struct CalibrateOptions {
   std::string recipe, out, predictions, leave_out;
   bool cross_validate = false;
-  int slices_max = 50'000, slices_max_final = 300'000;
+  int slices_max = 4'000, slices_max_final = 100'000;
 };
 
 std::string remark(const CalibrateOptions& options, const CalibrateResult& result) {

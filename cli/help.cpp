@@ -22,7 +22,7 @@ constexpr std::array kGroups = {
     OptionGroup{"Machine",
                 " topology nics gpu fabric nodes gpus-per-node parts sharp network routing "
                 "background fault seed "},
-    OptionGroup{"Work", " collective sizes split layout algorithm-file "},
+    OptionGroup{"Work", " collective sizes split one-shot layout algorithm-file "},
     OptionGroup{"NCCL", " nccl env env-file tuner releases from to "},
     OptionGroup{"Output",
                 " format write explain explain-fold details trace trace-ranks chart junit "

@@ -34,6 +34,7 @@ OPTIONS = {
     "--no-fold": "--no-fold",
     "--explain-fold": "--explain-fold",
     "-t": "-t 2",
+    "--one-shot": "--one-shot",
     "-d": "-d half",
     "alltoall": "--collective alltoall",
     "sendrecv": "--collective sendrecv",

@@ -116,9 +116,9 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
       for (std::size_t r = 0; r < both.rows.size(); ++r) {
         ++seen;
         CHECK(both.rows[r].before.time_us ==
-              microseconds_of(one.blocks.front().rows[r].result.time));
+              microseconds_of(one.blocks.front().rows[r].call_time()));
         CHECK(both.rows[r].after.time_us ==
-              microseconds_of(other.blocks.front().rows[r].result.time));
+              microseconds_of(other.blocks.front().rows[r].call_time()));
         check_sums(both.rows[r]);
       }
       check_texts(both, before, to);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -12,27 +13,29 @@ namespace fabricast {
 namespace {
 
 constexpr double kLow = 0.1, kHigh = 0.9;
-/// A group's own quantiles count as its runs, its parent's as so many.
-constexpr double kParentRuns = 4;
+/// A group's own quantiles count as its sources, its parent's as so many.
+constexpr double kParentSources = 4;
 
 using Key = std::tuple<std::string, std::string, std::string, std::size_t>;
 
 Key key_of(const BandKey& key) { return {key.hardware, key.network, key.collective, key.range}; }
 
-/// Values with the weight of their run shared among its points.
+/// Each source counts as much as any other, since the next prediction is about yet another one: its
+/// weight is shared among its points.
 struct Group {
   BandKey key;
-  std::map<std::string, std::vector<double>> by_run;
+  std::map<std::string, std::vector<double>> by_source;
+  std::set<std::string> runs;
 
   double quantile(double share) const {
     std::vector<std::pair<double, double>> values;
-    for (const auto& [run, ratios] : by_run) {
+    for (const auto& [source, ratios] : by_source) {
       for (const double ratio : ratios)
         values.emplace_back(ratio, 1 / static_cast<double>(ratios.size()));
     }
     std::ranges::sort(values);
     // Each value stands in the middle of its weight; between two of them linearly.
-    const double wanted = share * static_cast<double>(by_run.size());
+    const double wanted = share * static_cast<double>(by_source.size());
     double sum = 0, at_before = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double at = sum + values[i].second / 2;
@@ -53,7 +56,8 @@ using Groups = std::map<Key, Group>;
 void add(Groups& groups, const BandKey& key, const BandSample& sample) {
   Group& group = groups[key_of(key)];
   group.key = key;
-  group.by_run[sample.run].push_back(sample.log_ratio);
+  group.by_source[sample.source].push_back(sample.log_ratio);
+  group.runs.insert(sample.run);
 }
 
 /// From a key to the next wider one; nothing above all of a range.
@@ -77,9 +81,10 @@ const Band* find(const std::vector<Band>& bands, const BandKey& key) {
 
 Band band_of(const Group& group, const Band* wider) {
   Band out{group.key, group.quantile(kLow), group.quantile(kHigh),
-           static_cast<int>(group.by_run.size())};
+           static_cast<int>(group.runs.size())};
   if (wider != nullptr) {
-    const double own = out.runs / (out.runs + kParentRuns);
+    const auto sources = static_cast<double>(group.by_source.size());
+    const double own = sources / (sources + kParentSources);
     out.lower = own * out.lower + (1 - own) * std::log(wider->lower);
     out.upper = own * out.upper + (1 - own) * std::log(wider->upper);
   }

@@ -1,7 +1,8 @@
 #pragma once
 // How far measurements lie from predictions: the middle 80 % of ratios measured / predicted, of
-// runs whose source the fit had not seen. By hardware, collective and range of sizes; where few
-// runs are, drawn towards those of the same hardware, its kind of network, and all.
+// runs whose source the fit had not seen, each source as much as any other. By hardware, collective
+// and range of sizes; where sources are few, drawn towards those of the same hardware, its kind of
+// network, and all.
 
 #include <optional>
 #include <string>
@@ -25,7 +26,7 @@ struct BandKey {
 /// One measured point and its prediction.
 struct BandSample {
   BandKey key;
-  std::string run;
+  std::string run, source;
   double log_ratio = 0;       ///< of measured / predicted
   bool extrapolated = false;  ///< the fit had seen no such hardware on such a network
 };

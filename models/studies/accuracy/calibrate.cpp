@@ -303,7 +303,7 @@ class Calibration {
   }
 
   void check_limits(const Slopes& slopes) const {
-    constexpr std::size_t kOfNode = 12, kOfNetwork = 6;
+    constexpr std::size_t kOfNode = 20, kOfNetwork = 6;
     std::map<std::pair<bool, std::string>, std::set<std::string>> free;
     for (std::size_t k = 0; k < slopes.size(); ++k) {
       if (pinned(k)) continue;
@@ -424,6 +424,7 @@ class Calibration {
       out_.samples.push_back({{known.hardware, known.network, std::string(to_text(run.collective)),
                                size_range(measured().points[points[k]].size)},
                               run.id,
+                              run.source,
                               -residual(part, k, 0),
                               !seen});
     }

@@ -59,7 +59,7 @@ bool can_matter(std::string_view path, const RunParts& run, std::string_view pro
   if (std::ranges::find(kPartTables, table) != kPartTables.end() && words.size() > 1 &&
       !run.parts.contains(table + "." + words[1]))
     return false;
-  // A figure of one protocol: "software.protocols.ll.launch", "gpus.H100_SXM5.copy_rate.ll".
+  // A figure of one protocol: "software.protocols.ll.start", "gpus.H100_SXM5.copy_rate.ll".
   std::string chosen(protocol);
   for (char& c : chosen) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return std::ranges::none_of(words, [&](const std::string& word) {

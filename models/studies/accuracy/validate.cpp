@@ -12,7 +12,9 @@
 #include "models/hardware/cluster/nvlink_domain.hpp"
 #include "models/io/bands/band_key.hpp"
 #include "models/io/bands/size_range.hpp"
+#include "models/io/tuners/load_tuner.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/environment/settings.hpp"
 #include "models/studies/accuracy/alpha_beta.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/call_times.hpp"
@@ -24,10 +26,26 @@ namespace {
 /// A cluster and a communicator on it: what equal runs share.
 struct Setup {
   MappedRun mapped;
+  std::unique_ptr<const TunerPlugin> tuner;
   std::optional<Cluster> cluster;
   std::optional<Communicator> communicator;
   std::optional<Error> refused;  ///< why there is none
 };
+
+/// Where nodes are joined by EFA, aws-ofi-nccl is NCCL's net plugin, and brings its tuner along for
+/// the instances that it knows.
+std::unique_ptr<const TunerPlugin> tuner_of_network(const MappedRun& mapped,
+                                                    const PartsCatalogue& parts) {
+  const NodeShape& shape = mapped.shape;
+  if (shape.nics == 0 || parts.nics.at(shape.nic).network != NetKind::efa) return nullptr;
+  const Environment& environment = mapped.environment;
+  const bool is_set = environment.get("NCCL_ALGO") || environment.get("NCCL_PROTO");
+  try {
+    return load_tuner("aws-ofi", {shape.gpu, shape.nic, mapped.version, is_set});
+  } catch (const Error&) {
+    return nullptr;  // an instance that it does not know
+  }
+}
 
 class Validation {
  public:
@@ -76,7 +94,7 @@ class Validation {
   static std::string key_of(const MappedRun& mapped) {
     std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, mapped.gpus_used,
-                    mapped.gpus_per_process, mapped.sharp, to_text(mapped.version));
+                    mapped.gpus_per_thread, mapped.sharp, to_text(mapped.version));
     for (const auto& [name, value] : mapped.environment.variables())
       key += fmt::format("|{}={}", name, value);
     return key;
@@ -89,7 +107,8 @@ class Validation {
     setup->mapped = mapped;
     try {
       NodeType type = compose_node(mapped.shape, parts_);
-      const int trays = trays_per_domain(type, mapped.nodes);
+      const bool joins = joins_nvlink_domain(mapped.environment, mapped.version);
+      const int trays = joins ? trays_per_domain(type, mapped.nodes) : 1;
       if (trays > 1) type = join_trays(type, trays, mapped.gpus_used);
       NodeGraph node = NodeGraph::build(type, parts_);
       FabricConfig fabric = default_fabric(node, parts_);
@@ -99,6 +118,9 @@ class Validation {
       config.environment = mapped.environment;
       config.gpus_per_node = trays > 1 ? 0 : mapped.gpus_used;
       config.sharp = mapped.sharp;
+      setup->tuner = tuner_of_network(mapped, parts_);
+      config.tuner = setup->tuner.get();
+      if (setup->tuner) ++result_.notes["EFA: the tuner of aws-ofi-nccl chooses"];
       setup->communicator = make_communicator(*setup->cluster, config);
     } catch (const Error& error) {
       setup->refused = error;
@@ -135,7 +157,7 @@ class Validation {
     const std::int64_t count = element_count(collective, point.size, element, communicator.ranks);
     if (count == 0) return std::nullopt;
     DecidedCall call = decide_call(communicator, {collective, count, element, 0});
-    call.run.gpus_per_process = setup.mapped.gpus_per_process;
+    call.run.gpus_per_thread = setup.mapped.gpus_per_thread;
     if (const auto channels = setup.mapped.channels; channels && is_tuned(collective))
       call.run.channels = call.run.communicator_channels = *channels;
     return call;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/bench/bench_call.hpp"
 #include "models/studies/bench/bench_split.hpp"
@@ -84,7 +85,19 @@ class Bench {
  private:
   /// Simulated calls of one block. Different sizes may round down to one number of elements.
   enum class Kind : std::uint8_t { asked_for, healthy };
-  using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, SimulationResult>;
+  struct Answer {
+    SimulationResult alone;
+    std::optional<Duration> in_a_row;
+  };
+  using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, Answer>;
+
+  Answer ran(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
+             const SimulationOptions& options) const {
+    Answer out{simulate(cluster, parts_.software, run, symmetry, options), {}};
+    if (!result_.config.one_shot)
+      out.in_a_row = period_of(cluster, parts_.software, run, out.alone, options);
+    return out;
+  }
 
   void block(const Topology& topology, int nodes) {
     const BenchConfig& config = result_.config;
@@ -132,13 +145,14 @@ class Bench {
     if (!adaptive && !other.pools_cables()) return;
     SimulationOptions options;
     options.fold = options.fast_forward = config.fold;
-    const Duration time = simulate(other, parts_.software, row.decided.run, options).time;
-    const double more = static_cast<double>(time.ps) / static_cast<double>(row.result.time.ps) - 1;
+    const CollectiveRun& run = row.decided.run;
+    const Answer answer = ran(other, run, find_symmetry(other, run), options);
+    const Duration time = answer.in_a_row.value_or(answer.alone.time);
+    const double more = static_cast<double>(time.ps) / static_cast<double>(row.group_time().ps) - 1;
     const std::string took =
         std::abs(more) < 0.001
             ? "as long"
-            : fmt::format("{:.1f} us ({:+.1f} %)", microseconds_of(time) / row.decided.run.calls,
-                          more * 100);
+            : fmt::format("{:.1f} us ({:+.1f} %)", microseconds_of(time) / run.calls, more * 100);
     add_once(
         result_.notes,
         fmt::format("--routing {} would take {} for {} of {} on {}; this is {} routing.",
@@ -261,7 +275,7 @@ class Bench {
     const Call call{collective, row.count, element_bytes_, config.root, config.calls};
     row.decided = decide_row(config, healthy_ ? *healthy_ : block.cluster, parts_.software,
                              communicator, call);
-    row.decided.run.gpus_per_process = config.gpus_per_process;
+    row.decided.run.gpus_per_thread = config.gpus_per_thread;
     row.decided.run.faults = faults_;
     const Symmetry symmetry = find_symmetry(block.cluster, row.decided.run);
     SimulationOptions options = options_of(block);
@@ -274,9 +288,11 @@ class Bench {
       return simulate(block.cluster, parts_.software, row.decided.run, symmetry, on_chunk);
     });
     options.progress = row_progress();
-    row.result = runs.at({Kind::asked_for, collective, row.count}, [&] {
-      return simulate(block.cluster, parts_.software, row.decided.run, symmetry, options);
+    const Answer& answer = runs.at({Kind::asked_for, collective, row.count}, [&] {
+      return ran(block.cluster, row.decided.run, symmetry, options);
     });
+    row.result = answer.alone;
+    row.in_a_row = answer.in_a_row;
     check_traced(row);
     if (!config.faults.empty()) compare(block, runs, row);
     block.rows.push_back(std::move(row));
@@ -298,9 +314,12 @@ class Bench {
     run.faults = {};
     SimulationOptions options = options_of(block);
     options.explain = false;
-    row.healthy = runs.at({Kind::healthy, row.collective, row.count},
-                          [&] { return simulate(*healthy_, parts_.software, run, options); })
-                      .time;
+    const Answer& answer = runs.at({Kind::healthy, row.collective, row.count}, [&] {
+      return ran(*healthy_, run, find_symmetry(*healthy_, run), options);
+    });
+    // A lost message concerns one call.
+    const bool is_lone = !row.decided.run.faults.outages.empty();
+    row.healthy = is_lone ? answer.alone.time : answer.in_a_row.value_or(answer.alone.time);
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       add_once(result_.notes, note);
   }
@@ -337,6 +356,10 @@ void check_root(const BenchConfig& config, int ranks) {
 }
 
 void check_processes(const BenchConfig& config, int gpus_per_node) {
+  if (config.gpus_per_process % config.gpus_per_thread != 0)
+    throw Error(fmt::format("{} GPUs per thread do not divide the {} of a process",
+                            config.gpus_per_thread, config.gpus_per_process),
+                "raise gpus_per_process, or lower gpus_per_thread");
   if (gpus_per_node % config.gpus_per_process == 0) return;
   throw Error(
       fmt::format("{} GPUs per process (-t times -g) do not divide the {} GPUs used per node",

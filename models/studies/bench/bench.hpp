@@ -24,7 +24,8 @@ inline constexpr int kNodesMax = 1 << 20;
 /// The question. Defaults are those of `fabricast bench`.
 struct BenchConfig : Job {
   std::vector<int> nodes;    ///< empty = what the topology says, else 1
-  int gpus_per_process = 1;  ///< nccl-tests' -t times -g: their launches serialise
+  int gpus_per_process = 1;  ///< nccl-tests' -t times -g
+  int gpus_per_thread = 1;   ///< nccl-tests' -g: their launches follow one another
   std::vector<Collective> collectives = {Collective::all_reduce};
   std::vector<Bytes> sizes;        ///< as nccl-tests counts them
   std::string datatype = "float";  ///< nccl-tests' name
@@ -32,6 +33,7 @@ struct BenchConfig : Job {
   int root = 0;                    ///< rank
   int calls = 1;                   ///< nccl-tests' -m: so many in one group
   bool explain = false;
+  bool one_shot = false;  ///< the time of a lone call, not of one in a row
   NetworkConfig network;  ///< the rung, routes, background traffic
   bool fold = true;       ///< false: simulate every rank and every event
   bool explain_fold = false;
@@ -69,9 +71,10 @@ struct BenchRow {
   Bytes size;              ///< what is simulated: the count is rounded down to whole elements
   std::int64_t count = 0;  ///< NCCL's meaning
   DecidedCall decided;
-  SimulationResult result;
+  SimulationResult result;            ///< of a lone call, or group of them
+  std::optional<Duration> in_a_row;   ///< period of calls in a row, or groups; none: not asked for
   std::optional<Timeline> timeline;   ///< with BenchConfig::trace
-  std::optional<Duration> healthy;    ///< with BenchConfig::faults: the time without them
+  std::optional<Duration> healthy;    ///< with BenchConfig::faults: group_time() without them
   std::optional<SplitOutcome> split;  ///< with a split: the row is of the slowest group
 
   /// NCCL's spelling; "none" for groups of sends and receives, which have none.
@@ -83,8 +86,10 @@ struct BenchRow {
 
   int working_channels() const { return fabricast::working_channels(decided.run); }
 
+  /// What nccl-tests measures of a group of calls; of a lone one if that was asked for.
+  Duration group_time() const { return in_a_row.value_or(result.time); }
   /// The time of one call of the group; nccl-tests divides too. What does not complete has no time.
-  Duration call_time() const { return {result.time.ps / decided.run.calls}; }
+  Duration call_time() const { return {group_time().ps / decided.run.calls}; }
   double algbw() const { return completes() ? algbw_GBps(size, call_time()) : 0; }
   double busbw() const {
     return completes() ? busbw_GBps(collective, ranks, size, call_time()) : 0;

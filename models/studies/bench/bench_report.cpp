@@ -67,12 +67,12 @@ ReportTable rows_table(const BenchResult& result, const BandTable& bands) {
 /// How each row came about: what NCCL thought, what was simulated, and what it was compared with.
 ReportTable runs_table(const BenchResult& result, const BandTable& bands) {
   using namespace column;
-  ReportTable out(
-      "runs", with_key({whole("count"), text("network"), text("routing"), kBandBasis,
-                        us("nccl_predicted_us"), us("launch_us"), whole("calls_in_group"),
-                        whole("events"), whole("events_skipped"), whole("nodes_simulated"),
-                        whole("rails_folded"), whole("channels_simulated"), text("why_not_folded"),
-                        whole("slices"), text("digest")}));
+  ReportTable out("runs", with_key({whole("count"), text("network"), text("routing"), kBandBasis,
+                                    us("nccl_predicted_us"), us("one_shot_us"), us("launch_us"),
+                                    whole("calls_in_group"), whole("events"),
+                                    whole("events_skipped"), whole("nodes_simulated"),
+                                    whole("rails_folded"), whole("channels_simulated"),
+                                    text("why_not_folded"), whole("slices"), text("digest")}));
   for (const BenchBlock& block : result.blocks) {
     for (const BenchRow& row : block.rows) {
       const SimulationResult& ran = row.result;
@@ -80,6 +80,7 @@ ReportTable runs_table(const BenchResult& result, const BandTable& bands) {
       out.add(with_key(
           row, {row.count, to_text(block.network.rung), to_text(block.network.routing),
                 band ? Json(band->basis) : Json(), row.decided.decision.time_us,
+                figure(row, microseconds_of(ran.time) / row.decided.run.calls),
                 microseconds_of(ran.launch), row.decided.run.calls, ran.events, ran.events_skipped,
                 ran.nodes_simulated, ran.rails_folded, ran.channels_simulated, ran.why_not_folded,
                 ran.slices, fmt::format("{:016x}", ran.digest)}));
@@ -160,6 +161,8 @@ Json ask_json(const BenchConfig& config) {
           {"root", config.root},
           {"calls", config.calls},
           {"gpus_per_process", config.gpus_per_process},
+          {"gpus_per_thread", config.gpus_per_thread},
+          {"one_shot", config.one_shot},
           {"network", to_text(config.network.rung)},
           {"routing", config.network.routing ? Json(to_text(*config.network.routing)) : Json()},
           {"background", std::move(background)},

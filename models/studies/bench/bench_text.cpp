@@ -104,11 +104,12 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
     out += fmt::format("# split: {}, {} at the same time; a row is the slowest group's\n",
                        config.split->text, counted(std::ssize(block.groups), "group"));
   out += fmt::format(
-      "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: "
+      "# nThread {} nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: "
       "{} "
       "validation: 0 graph: 0\n#\n# Using devices\n",
-      config.gpus_per_process, std::ranges::min(config.sizes).count,
-      std::ranges::max(config.sizes).count, step_text(config.sizes), config.calls);
+      config.gpus_per_process / config.gpus_per_thread, config.gpus_per_thread,
+      std::ranges::min(config.sizes).count, std::ranges::max(config.sizes).count,
+      step_text(config.sizes), config.calls);
   out += devices(block, ranks, config.gpus_per_process);
   return out;
 }
@@ -301,6 +302,11 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
                   to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
                   counted(row.working_channels(), "channel"), run.threads,
                   fmt::format("{:.2f}", microseconds_of(result.time)));
+  if (row.in_a_row && *row.in_a_row != result.time)
+    out += fmt::format(
+        "#   In a row {:.2f} us: a call begins on the ranks that have ended the one "
+        "before. Of one alone:\n",
+        microseconds_of(*row.in_a_row));
   const auto part = [&](const char* name, Duration time) {
     out += fmt::format("#   {:<18} {:12.2f} us {:6.1f} %\n", name, microseconds_of(time),
                        100 * static_cast<double>(time.ps) / total);
@@ -325,7 +331,7 @@ std::uint64_t bench_digest(const BenchResult& result) {
   for (const BenchBlock& block : result.blocks) {
     for (const BenchRow& row : block.rows) {
       for (const std::uint64_t value :
-           {row.result.digest, static_cast<std::uint64_t>(row.result.time.ps)}) {
+           {row.result.digest, static_cast<std::uint64_t>(row.group_time().ps)}) {
         hash = (hash ^ value) * 0x100000001b3u;
       }
     }

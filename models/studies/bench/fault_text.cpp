@@ -19,9 +19,9 @@ std::string seconds(Duration time) {
 
 std::string slowdown(const BenchRow& row) {
   const double times =
-      static_cast<double>(row.result.time.ps) / static_cast<double>(row.healthy->ps);
+      static_cast<double>(row.group_time().ps) / static_cast<double>(row.healthy->ps);
   return fmt::format("{}: {:.3f} times as long as without faults ({:.2f} us, not {:.2f} us).",
-                     title(row), times, microseconds_of(row.result.time),
+                     title(row), times, microseconds_of(row.group_time()),
                      microseconds_of(*row.healthy));
 }
 

@@ -12,6 +12,7 @@
 
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
+#include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/decide.hpp"
 #include "models/studies/shared/call_times.hpp"
@@ -184,9 +185,7 @@ class Study {
   }
 
   double simulated_us(const Loaded& place, const CollectiveRun& run) const {
-    SimulationOptions options;
-    options.fold = options.fast_forward = true;
-    return microseconds_of(simulate(place.cluster, parts_.software, run, options).time);
+    return microseconds_of(time_in_a_row(place.cluster, parts_.software, run));
   }
 
   /// Of the contender's call there; nothing where there is none.

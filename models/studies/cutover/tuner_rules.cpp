@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/cutover/cutover.hpp"
 #include "models/studies/shared/site.hpp"
@@ -70,9 +71,7 @@ class Column {
   double time_of(const Candidate& candidate, std::int64_t count) const {
     const DecidedCall call =
         decided_as(communicator_, {collective_, count, kFloatBytes, 0}, candidate);
-    SimulationOptions options;
-    options.fold = options.fast_forward = true;
-    return microseconds_of(simulate(cluster_, software_, call.run, options).time);
+    return microseconds_of(time_in_a_row(cluster_, software_, call.run));
   }
 
   const Cluster& cluster_;

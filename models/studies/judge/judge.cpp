@@ -9,7 +9,7 @@
 
 #include "models/io/bands/band_key.hpp"
 #include "models/nccl/run/job_size.hpp"
-#include "models/nccl/run/simulation.hpp"
+#include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/site.hpp"
 #include "text/enum_words.hpp"
@@ -89,7 +89,7 @@ class Expecter {
                       size.count, place.communicator.ranks));
     DecidedCall call =
         decide_call(place.communicator, {config_.collective, count, element_bytes_, config_.root});
-    call.run.gpus_per_process = config_.gpus_per_process;
+    call.run.gpus_per_thread = config_.gpus_per_thread;
     return call;
   }
 
@@ -121,9 +121,7 @@ class Expecter {
   double time_us(const Loaded& place, const Suspect& cause, Bytes size) const {
     DecidedCall call = decide(place, size);
     apply_wiring(cause, place.cluster, call.run);
-    SimulationOptions options;
-    options.fold = options.fast_forward = true;
-    return microseconds_of(simulate(place.cluster, parts_.software, call.run, options).time);
+    return microseconds_of(time_in_a_row(place.cluster, parts_.software, call.run));
   }
 
   /// Slices of the largest row, of all ranks: a cause may leave nothing to fold.

@@ -76,16 +76,25 @@ void read_fabric(Reader& in, const std::string& file, Job& job) {
   if (given(in, "fabric")) job.fabric = resolved(in.text("fabric"), file);
 }
 
+/// One thread launches on all GPUs of a process, unless it is said.
+void read_processes(Reader& in, BenchConfig& config) {
+  const bool is_said = given(in, "gpus_per_process");
+  config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, config.gpus_per_process);
+  config.gpus_per_thread = in.whole("gpus_per_thread", 1, kGpusMax,
+                                    is_said ? config.gpus_per_process : config.gpus_per_thread);
+}
+
 void read_bench(Reader& in, const std::string& file, BenchConfig& config) {
   read_job(in, file, config);
   read_fabric(in, file, config);
   read_nodes(in, config.nodes);
   read_calls(in, config);
   read_datatype(in, config.datatype);
-  config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, config.gpus_per_process);
+  read_processes(in, config);
   if (given(in, "split")) config.split = parsed(in, "split", parse_split);
   config.root = in.whole("root", 0, kNodesMax, config.root);
   config.explain = in.flag("explain", config.explain);
+  config.one_shot = in.flag("one_shot", config.one_shot);
   read_network(in, config.network);
   read_faults(in, config.faults);
 }
@@ -128,7 +137,7 @@ void read_setup(Reader& in, const std::string& file, Work& work) {
   BenchConfig* const calls = std::get_if<BenchConfig>(&work);
   if (calls == nullptr) return;
   read_nodes(in, calls->nodes);
-  calls->gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, calls->gpus_per_process);
+  read_processes(in, *calls);
 }
 
 }  // namespace fabricast

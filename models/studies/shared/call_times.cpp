@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/nccl/run/job_size.hpp"
+#include "models/nccl/run/period.hpp"
 
 namespace fabricast {
 
@@ -46,12 +47,10 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
   order.erase(std::unique(order.begin(), order.end()), order.end());
   std::ranges::stable_sort(order, std::greater{},
                            [&](std::size_t i) { return calls_[i].size->simulated; });
-  SimulationOptions options;
-  options.fold = options.fast_forward = true;
   for_each_(order.size(), [&](std::size_t i) {
     Call& call = calls_[order[i]];
-    call.time_us = microseconds_of(
-        fabricast::simulate(*call.cluster, software_, call.run, call.symmetry, options).time);
+    call.time_us =
+        microseconds_of(time_in_a_row(*call.cluster, software_, call.run, call.symmetry));
     call.run = {};
     call.symmetry = {};
   });

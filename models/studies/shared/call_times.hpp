@@ -1,6 +1,6 @@
 #pragma once
-// Times of many calls: simulated side by side, the largest first; of those that are too large,
-// sums of the times of smaller ones (affordable.hpp).
+// Times of many calls in a row, as nccl-tests measures them: simulated side by side, the largest
+// first; of those that are too large, sums of the times of smaller ones (affordable.hpp).
 
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "models/nccl/run/simulation.hpp"
+#include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/upgrade/upgrade_parts.hpp"
 
@@ -32,9 +32,7 @@ CallKey UpgradeSite::key(Collective collective, Bytes size) const {
 }
 
 double UpgradeSite::time_us(const DecidedCall& call) const {
-  SimulationOptions options;
-  options.fold = options.fast_forward = true;
-  return microseconds_of(simulate(site_.cluster, parts_.software, call.run, options).time);
+  return microseconds_of(time_in_a_row(site_.cluster, parts_.software, call.run));
 }
 
 }  // namespace fabricast

@@ -34,7 +34,7 @@ double forced_us(const CutoverConfig& config, int nodes, Bytes size, const Conte
   bench.environment.set("NCCL_ALGO", std::string(to_text(contender.algorithm)));
   bench.environment.set("NCCL_PROTO", std::string(to_text(contender.protocol)));
   const BenchResult result = run_bench(bench, load_catalogue());
-  return microseconds_of(result.blocks.front().rows.front().result.time);
+  return microseconds_of(result.blocks.front().rows.front().call_time());
 }
 
 }  // namespace

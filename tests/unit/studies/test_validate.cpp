@@ -252,11 +252,12 @@ TEST_CASE("mapping: environment, forced algorithms, SHARP, processes") {
   CHECK(sharp.environment.get("NCCL_ALGO") == "CollnetDirect,CollnetChain");
   CHECK(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=4", ",,,,s").channels == 4);
   CHECK_FALSE(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=8", ",,,,s").channels);
-  CHECK(run("", ",-b 8 -g 8,,,s").gpus_per_process == 8);
-  CHECK(run("", ",-t 2 -g 2,,,s").gpus_per_process == 4);
-  CHECK(run("", ",-g 3,,,s").gpus_per_process == 1);  // 3 do not divide 8
-  CHECK(run("", ",-g 8,one-process-per-gpu,,s").gpus_per_process == 1);
-  CHECK(run("", ",,one-process-per-node,,s").gpus_per_process == 8);
+  CHECK(run("", ",-b 8 -g 8,,,s").gpus_per_thread == 8);
+  CHECK(run("", ",-t 2 -g 2,,,s").gpus_per_thread == 2);
+  CHECK(run("", ",-t 8 -g 1,one-process-per-node,,s").gpus_per_thread == 1);
+  CHECK(run("", ",-g 3,,,s").gpus_per_thread == 1);  // 3 do not divide 8
+  CHECK(run("", ",-g 8,one-process-per-gpu,,s").gpus_per_thread == 1);
+  CHECK(run("", ",,one-process-per-node,,s").gpus_per_thread == 8);
 }
 
 TEST_CASE("mapping: hardware that is not known is named, never guessed") {
@@ -320,7 +321,7 @@ TEST_CASE("a validation predicts what bench says of the same machine") {
     config.nodes = {nodes};
     config.collectives = {collective};
     config.sizes = {size};
-    return microseconds_of(run_bench(config, parts()).blocks[0].rows[0].result.time);
+    return microseconds_of(run_bench(config, parts()).blocks[0].rows[0].call_time());
   };
   CHECK(result.predictions[0].time_us == bench(Collective::all_reduce, 1, Bytes{1 << 20}));
   CHECK(result.predictions[1].time_us == result.predictions[0].time_us);
@@ -349,7 +350,7 @@ TEST_CASE("trays of a rack are one node, without NICs if need be") {
   config.nodes = {3};
   config.sizes = {Bytes{1 << 20}};
   CHECK(result.predictions[0].time_us ==
-        microseconds_of(run_bench(config, parts()).blocks[0].rows[0].result.time));
+        microseconds_of(run_bench(config, parts()).blocks[0].rows[0].call_time()));
 }
 
 TEST_CASE("a run that cannot be mapped, or that NCCL refuses, is left out with the reason") {
@@ -409,8 +410,9 @@ TEST_CASE("what takes too many slices is extrapolated over sizes if the message 
   const ValidateResult whole = validated(run, point, Predictor::simulation);
   const ValidateResult part = validated(run, point, Predictor::simulation, 10'000);
   REQUIRE(part.predictions[0].method == Method::extrapolated);
+  // The rate still grows a little with the size.
   CHECK(part.predictions[0].time_us / whole.predictions[0].time_us ==
-        doctest::Approx(1).epsilon(0.01));
+        doctest::Approx(1).epsilon(0.04));
 }
 
 TEST_CASE("scores: medians over points, runs and classes, the weighted percentile") {

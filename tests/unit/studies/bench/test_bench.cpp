@@ -95,11 +95,14 @@ TEST_CASE("launches of one process come one after the other") {
   const Duration launch = load_catalogue().software.launch_per_gpu;
   CHECK(alone.result.time < launch * 8);
   config.gpus_per_process = 8;
+  CHECK(only_row(config).result.time == alone.result.time);  // eight threads, side by side
+  config.gpus_per_thread = 8;
   CHECK(only_row(config).result.time == launch * 8);
+  CHECK(only_row(config).call_time() == launch * 8);
   // A large one hides them all.
   config.sizes = {Bytes{1 << 28}};
   const BenchRow hidden = only_row(config);
-  config.gpus_per_process = 1;
+  config.gpus_per_process = config.gpus_per_thread = 1;
   CHECK(hidden.result.time > launch * 8);
   CHECK(hidden.result.time == only_row(config).result.time);
 }
