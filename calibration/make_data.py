@@ -15,7 +15,7 @@ import sys
 
 RUN_COLUMNS = ['run_id', 'collective', 'gpu_model', 'node_kind', 'net_kind', 'gpus_per_node', 'nodes', 'ranks',
                'nics_per_node', 'nic_gbps', 'nccl_version', 'env_kv', 'algorithm', 'flags', 'process_mode', 'sharp',
-               'source_key']
+               'source_key', 'date']
 POINT_COLUMNS = ['run_id', 'size_bytes', 'dtype', 'time_us', 'algbw_GBps', 'busbw_GBps']
 VALUES = POINT_COLUMNS[3:]
 

@@ -67,7 +67,11 @@ int run(const ValidateOptions& options, const CLI::App& command) {
   config.predictor = of_option(
       "--predictor", [&] { return kPredictorWords.parse("predictor", options.predictor); });
   config.slices_max = options.slices_max;
-  config.bands = load_bands(options.parts);
+  const Calibrated calibrated = load_calibrated(options.parts);
+  config.bands = calibrated.bands;
+  for (const MeasuredRun& run : config.measured.runs)
+    if (calibrated.left_out.factors.contains(run.source) && !config.left_out.contains(run.source))
+      config.left_out.emplace(run.source, parts_without(calibrated.left_out, run.source));
   ValidateResult result;
   {
     Progress progress;

@@ -19,7 +19,7 @@ struct MeasuredRun {
   std::string gpu_model, node_kind, net_kind;
   std::optional<int> gpus_per_node, nics_per_node, nic_gbps;  ///< what the node has
   int nodes = 1, ranks = 1;
-  std::string nccl_version, env_kv, algorithm, flags, process_mode, source;
+  std::string nccl_version, env_kv, algorithm, flags, process_mode, source, date;
   bool sharp = false;
   bool scored = true;  ///< fit to be scored; without the column all are
 };

@@ -53,6 +53,7 @@ MeasuredRun read_run(const CsvRow& row) {
   run.flags = row.text_or_blank("flags");
   run.process_mode = row.text_or_blank("process_mode");
   run.source = row.text_or_blank("source_key");
+  run.date = row.text_or_blank("date");
   run.sharp = row.text_or_blank("sharp") == "1";
   const std::string& score = row.text_or_blank("score");
   run.scored = score.empty() || score == "1";

@@ -5,11 +5,13 @@
 #include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
 
 constexpr int kRunsMax = 1'000'000'000;
+constexpr int kLeftOutDigits = 6;
 constexpr double kFactorMin = 1e-6, kFactorMax = 1e6;
 
 CalibratedValue read_value(const std::string& path, Reader& in) {
@@ -56,6 +58,41 @@ std::string bands_yaml(const char* key, const std::vector<Band>& bands) {
   return out;
 }
 
+LeftOutFits read_left_out(Reader in) {
+  LeftOutFits out;
+  Reader parameters = in.child("parameters");
+  for (const std::string& name : parameters.keys())
+    out.parameters.emplace_back(name, parameters.texts(name));
+  parameters.finish();
+  Reader factors = in.child("factors");
+  for (const std::string& source : factors.keys()) {
+    std::vector<double>& own = out.factors[source];
+    for (const std::string& text : factors.texts(source)) {
+      const auto factor = to_number<double>(text);
+      if (!factor || *factor < kFactorMin || *factor > kFactorMax)
+        factors.fail(source, fmt::format("\"{}\" is no factor", text));
+      own.push_back(*factor);
+    }
+    if (own.size() != out.parameters.size())
+      factors.fail(source,
+                   fmt::format("{} factors of {} parameters", own.size(), out.parameters.size()));
+  }
+  factors.finish();
+  in.finish();
+  return out;
+}
+
+std::string left_out_yaml(const LeftOutFits& left_out) {
+  if (left_out.factors.empty()) return {};
+  std::string out = "\nleft_out:\n  parameters:\n";
+  for (const auto& [name, paths] : left_out.parameters)
+    out += fmt::format("    {}: [{}]\n", name, fmt::join(paths, ", "));
+  out += "  factors:\n";
+  for (const auto& [source, factors] : left_out.factors)
+    out += fmt::format("    \"{}\": [{:.6g}]\n", source, fmt::join(factors, ", "));
+  return out;
+}
+
 }  // namespace
 
 bool is_calibrated_file(const std::string& text, const std::string& file) {
@@ -74,6 +111,7 @@ Calibrated parse_calibrated(const std::string& text, const std::string& file) {
   for (Reader& band : in.children("bands")) out.bands.bands.push_back(read_band(band));
   for (Reader& band : in.children("new_hardware"))
     out.bands.extrapolated.push_back(read_band(band));
+  if (in.has("left_out")) out.left_out = read_left_out(in.child("left_out"));
   in.finish();
   return out;
 }
@@ -87,7 +125,8 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& rem
         value.path, value.value, value.low, value.high, value.catalogue, value.runs);
   }
   out += bands_yaml("bands", calibrated.bands.bands);
-  return out + bands_yaml("new_hardware", calibrated.bands.extrapolated);
+  out += bands_yaml("new_hardware", calibrated.bands.extrapolated);
+  return out + left_out_yaml(calibrated.left_out);
 }
 
 const Calibrated& shipped_calibrated() {
@@ -108,15 +147,28 @@ void overlay(const Calibrated& calibrated, CatalogueText& catalogue) {
   }
 }
 
-BandTable load_bands(const std::string& own_file) {
+PartsCatalogue parts_without(const LeftOutFits& left_out, const std::string& source) {
+  CatalogueText text;
+  const std::vector<double>& factors = left_out.factors.at(source);
+  for (std::size_t k = 0; k < factors.size(); ++k) {
+    if (factors[k] == 1) continue;
+    for (const std::string& path : left_out.parameters[k].second)
+      text.set(path, scaled(text.value(path), factors[k], kLeftOutDigits));
+  }
+  return text.parts();
+}
+
+Calibrated load_calibrated(const std::string& own_file) {
   if (!own_file.empty()) {
     const std::string text = read_text_file(own_file);
     if (is_calibrated_file(text, own_file)) {
-      BandTable own = parse_calibrated(text, own_file).bands;
-      if (!own.bands.empty()) return own;
+      Calibrated own = parse_calibrated(text, own_file);
+      if (!own.bands.bands.empty()) return own;
     }
   }
-  return shipped_calibrated().bands;
+  return shipped_calibrated();
 }
+
+BandTable load_bands(const std::string& own_file) { return load_calibrated(own_file).bands; }
 
 }  // namespace fabricast

@@ -2,7 +2,9 @@
 // What `fabricast calibrate` writes and every command reads: calibrated values of figures of the
 // catalogue, and the bands of predictions. The shipped file is topologies/calibrated.yaml.
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/hardware/node/node_graph.hpp"
@@ -20,9 +22,18 @@ struct CalibratedValue {
   int runs = 0;                  ///< that depend on it
 };
 
+/// What the fit says where it has not seen the runs of one source, by the parameters of the recipe.
+struct LeftOutFits {
+  /// A parameter: one factor on all these figures of the catalogue, by their paths.
+  std::vector<std::pair<std::string, std::vector<std::string>>> parameters;
+  /// By source_key: a factor for each parameter, 1 where it stays at the catalogue's value.
+  std::map<std::string, std::vector<double>> factors;
+};
+
 struct Calibrated {
   std::vector<CalibratedValue> values;
   BandTable bands;
+  LeftOutFits left_out{};
 };
 
 /// Throws Error with file and line.
@@ -34,9 +45,13 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& rem
 const Calibrated& shipped_calibrated();
 /// Throws Error where a figure is not in the catalogue.
 void overlay(const Calibrated& calibrated, CatalogueText& catalogue);
+/// The catalogue of a fit without the source's runs. REQUIRES: left_out.factors has it.
+PartsCatalogue parts_without(const LeftOutFits& left_out, const std::string& source);
 /// Of the shipped values those of the parts of a node, a line each; "" where there are none.
 std::string calibrated_text(const NodeGraph& node);
-/// Those of the user's own file where it has bands, else the shipped ones.
+/// What a user's own file of calibrated values says, where it has bands; else the shipped one.
+Calibrated load_calibrated(const std::string& own_file);
+/// Its bands.
 BandTable load_bands(const std::string& own_file);
 
 }  // namespace fabricast

@@ -19,20 +19,6 @@ constexpr int kFitDigits = 6, kWrittenDigits = 4;
 constexpr double kStep = 0.03;  // of a logarithm, for differences
 constexpr double kTouched = 1e-9;
 
-/// A subset of measured points, with only the runs that they belong to.
-Measurements subset(const Measurements& all, const std::vector<std::size_t>& points) {
-  Measurements out;
-  std::map<std::size_t, std::size_t> runs;
-  for (const std::size_t i : points) {
-    MeasuredPoint point = all.points[i];
-    const auto [entry, fresh] = runs.try_emplace(point.run, out.runs.size());
-    if (fresh) out.runs.push_back(all.runs[point.run]);
-    point.run = entry->second;
-    out.points.push_back(std::move(point));
-  }
-  return out;
-}
-
 /// At most `most` of each run and range of sizes, spread evenly; of the largest sizes, where more
 /// bytes tell nothing new, the smallest.
 std::vector<std::size_t> thinned(const Measurements& measured,
@@ -391,7 +377,10 @@ class Calibration {
       const std::vector<std::size_t> points = points_of(source);
       if (points.empty()) continue;
       say_(fmt::format("without {}: predicting {}", source, counted(std::ssize(points), "point")));
-      const ValidateResult part = predict(points, refit_without(source), config_.slices_max_final);
+      const Vector x = refit_without(source);
+      std::vector<double>& factors = out_.left_out[source];
+      for (const double log_factor : x) factors.push_back(std::exp(log_factor));
+      const ValidateResult part = predict(points, x, config_.slices_max_final);
       add_samples(points, part);
       append(part, all);
     }

@@ -3,6 +3,7 @@
 // measured runs of nccl-tests. Config, code and result; texts are in calibrate_text.hpp.
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ struct CalibrateResult {
   ValidateResult before, after;  ///< the points that were fitted to
   /// The runs that were left out, predicted by the fits that have not seen them.
   std::optional<ValidateResult> unseen;
-  std::vector<BandSample> samples;  ///< of `unseen`
+  std::vector<BandSample> samples;                      ///< of `unseen`
+  std::map<std::string, std::vector<double>> left_out;  ///< by source: factors of the refit without
 };
 
 /// Runs that cannot be mapped and those of is_noisy() are not fitted to. Throws Error for figures

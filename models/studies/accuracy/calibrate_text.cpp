@@ -152,6 +152,9 @@ Calibrated calibrated_of(const CalibrateResult& result) {
   }
   std::ranges::sort(out.values, {}, &CalibratedValue::path);
   out.bands = make_bands(result.samples);
+  for (const CalibrationParameter& parameter : result.recipe.parameters)
+    out.left_out.parameters.emplace_back(parameter.name, parameter.paths);
+  out.left_out.factors = result.left_out;
   return out;
 }
 

@@ -228,6 +228,7 @@ class Validation {
       if (!band) continue;
       prediction.lower_us = band->lower * prediction.time_us;
       prediction.upper_us = band->upper * prediction.time_us;
+      prediction.band_basis = band->basis;
     }
   }
 
@@ -260,9 +261,40 @@ class Validation {
 
 }  // namespace
 
+Measurements subset(const Measurements& all, const std::vector<std::size_t>& points) {
+  Measurements out;
+  std::map<std::size_t, std::size_t> runs;
+  for (const std::size_t i : points) {
+    MeasuredPoint point = all.points[i];
+    const auto [entry, fresh] = runs.try_emplace(point.run, out.runs.size());
+    if (fresh) out.runs.push_back(all.runs[point.run]);
+    point.run = entry->second;
+    out.points.push_back(std::move(point));
+  }
+  return out;
+}
+
 ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
                             const ForEach& for_each) {
-  return Validation(std::move(config), parts, for_each).run();
+  const std::map<std::string, PartsCatalogue> left_out = std::move(config.left_out);
+  const std::int64_t slices_max = config.slices_max;
+  ValidateResult out = Validation(std::move(config), parts, for_each).run();
+  if (out.predictor != Predictor::simulation || left_out.empty()) return out;
+  std::map<std::string, std::vector<std::size_t>> points_of;  // by source that the fit has seen
+  for (std::size_t i = 0; i < out.predictions.size(); ++i) {
+    const std::string& source = out.measured.runs[out.measured.points[i].run].source;
+    if (left_out.contains(source)) points_of[source].push_back(i);
+    out.predictions[i].left_out_us = out.predictions[i].time_us;
+  }
+  for (const auto& [source, points] : points_of) {
+    ValidateConfig unseen;
+    unseen.measured = subset(out.measured, points);
+    unseen.slices_max = slices_max;
+    const ValidateResult part = Validation(std::move(unseen), left_out.at(source), for_each).run();
+    for (std::size_t k = 0; k < points.size(); ++k)
+      out.predictions[points[k]].left_out_us = part.predictions[k].time_us;
+  }
+  return out;
 }
 
 }  // namespace fabricast

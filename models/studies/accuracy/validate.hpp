@@ -30,6 +30,8 @@ struct ValidateConfig {
   /// A call that takes more slices than this is extrapolated.
   std::int64_t slices_max = 0;
   BandTable bands;  ///< of simulations; empty = none
+  /// By source_key: the catalogue of a fit that has not seen its runs.
+  std::map<std::string, PartsCatalogue> left_out;
 };
 
 /// How a time came about.
@@ -51,6 +53,8 @@ struct Prediction {
   double lower_us = 0, upper_us = 0;     ///< 80 % band; 0 = none
   std::string_view algorithm, protocol;  ///< NCCL's spelling, "none" for sends and receives
   int channels = 0;
+  std::string band_basis{};  ///< what the band rests on
+  double left_out_us = 0;    ///< by a fit that has not seen the run's source; 0 = none
 };
 
 struct ValidateResult {
@@ -62,6 +66,9 @@ struct ValidateResult {
   std::map<std::string, int> notes;       ///< what was assumed -> of how many runs
   std::size_t calls = 0;                  ///< that were simulated: different ones
 };
+
+/// These points, with only the runs that they belong to.
+Measurements subset(const Measurements& all, const std::vector<std::size_t>& points);
 
 /// Runs that cannot be mapped or that NCCL refuses are left out with the reason.
 ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,

@@ -1,3 +1,6 @@
+#include <functional>
+#include <optional>
+
 #include "models/io/report/columns.hpp"
 #include "models/studies/accuracy/validate_score.hpp"
 #include "models/studies/accuracy/validate_text.hpp"
@@ -11,30 +14,51 @@ ReportTable rows_table(const ValidateResult& result) {
   ReportTable out(
       "rows", {text("run_id"), kCollective, kSize, us("measured_us"), us("predicted_us"), kLower,
                kUpper, number("error", {}, ".4f"), text("class"), kNodes, kRanks, kAlgorithm,
-               kProtocol, kChannels, text("method")});
+               kProtocol, kChannels, text("method"), kBandBasis, us("left_out_us"),
+               us("left_out_lower_us"), us("left_out_upper_us")});
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     const MeasuredPoint& point = result.measured.points[i];
     if (result.left_out.contains(point.run)) continue;
     const MeasuredRun& run = result.measured.runs[point.run];
     const Prediction& prediction = result.predictions[i];
-    const bool predicted = prediction.method != Method::none, banded = prediction.upper_us > 0;
-    out.add(
-        {run.id, to_text(run.collective), point.size.count, point.time_us,
-         predicted ? Json(prediction.time_us) : Json(), banded ? Json(prediction.lower_us) : Json(),
-         banded ? Json(prediction.upper_us) : Json(),
-         predicted ? Json(prediction.time_us / point.time_us - 1) : Json(), class_of(run),
-         run.nodes, run.ranks, prediction.algorithm, prediction.protocol,
-         prediction.channels > 0 ? Json(prediction.channels) : Json(), to_text(prediction.method)});
+    const bool predicted = prediction.method != Method::none, banded = prediction.upper_us > 0,
+               unseen = prediction.left_out_us > 0;
+    const double moved = unseen ? prediction.left_out_us / prediction.time_us : 0;
+    out.add({run.id, to_text(run.collective), point.size.count, point.time_us,
+             predicted ? Json(prediction.time_us) : Json(),
+             banded ? Json(prediction.lower_us) : Json(),
+             banded ? Json(prediction.upper_us) : Json(),
+             predicted ? Json(prediction.time_us / point.time_us - 1) : Json(), class_of(run),
+             run.nodes, run.ranks, prediction.algorithm, prediction.protocol,
+             prediction.channels > 0 ? Json(prediction.channels) : Json(),
+             to_text(prediction.method), banded ? Json(prediction.band_basis) : Json(),
+             unseen ? Json(prediction.left_out_us) : Json(),
+             unseen && banded ? Json(prediction.lower_us * moved) : Json(),
+             unseen && banded ? Json(prediction.upper_us * moved) : Json()});
   }
   return out;
 }
 
-ReportTable ranges_table(const Summary& summary) {
+/// Of all runs, and of those of each era.
+ReportTable ranges_table(const ValidateResult& result) {
   using namespace column;
-  ReportTable out("ranges",
-                  {text("sizes"), number("median_over_classes"), number("p90_over_runs")});
-  for (std::size_t i = 0; i < kSizeRanges; ++i)
-    out.add({kSizeRangeNames[i], summary.headline[i].median, summary.headline[i].p90});
+  ReportTable out(
+      "ranges", {text("era"), text("sizes"), number("median_over_classes"), number("p90_over_runs"),
+                 number("left_out_median"), number("left_out_p90")});
+  const std::optional<ValidateResult> left_out = left_out_of(result);
+  const auto add = [&](const char* era, const std::function<bool(const MeasuredRun&)>& counts) {
+    const Summary seen = summary_of(result, counts);
+    if (seen.points == 0) return;
+    std::optional<Summary> unseen;
+    if (left_out) unseen = summary_of(*left_out, counts);
+    for (std::size_t i = 0; i < kSizeRanges; ++i)
+      out.add({era, kSizeRangeNames[i], seen.headline[i].median, seen.headline[i].p90,
+               unseen ? Json(unseen->headline[i].median) : Json(),
+               unseen ? Json(unseen->headline[i].p90) : Json()});
+  };
+  add("all", {});
+  add("modern", is_modern);
+  add("legacy", [](const MeasuredRun& run) { return !is_modern(run); });
   return out;
 }
 
@@ -78,8 +102,8 @@ Report validate_report(const ValidateResult& result) {
   for (const auto& [what, runs] : result.notes) assumed.add({what, runs});
   const Summary summary = summary_of(result);
   const PairSummary pairs = pair_summary(result);
-  out.tables = {rows_table(result),    std::move(left_out),    std::move(assumed),
-                ranges_table(summary), classes_table(summary), pairs_table(result, pairs)};
+  out.tables = {rows_table(result),   std::move(left_out),    std::move(assumed),
+                ranges_table(result), classes_table(summary), pairs_table(result, pairs)};
   out.facts = {{"calls_simulated", result.calls},       {"points_scored", summary.points},
                {"points_predicted", summary.predicted}, {"points_with_band", summary.banded},
                {"points_inside_band", summary.inside},  {"pairs_direction_right", pairs.right},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/studies/shared/median.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -119,10 +120,43 @@ std::vector<GroupScore> scores_by(
   return out;
 }
 
-Summary summary_of(const ValidateResult& result) {
+bool is_modern(const MeasuredRun& run) {
+  constexpr std::array old = {"T4",  "V100",  "P100",     "K80",     "M40",
+                              "GTX", "TITAN", "RTX 2080", "RTX2080", "A10G"};
+  constexpr std::array hopper_or_newer = {"H100",  "H200", "H800", "H20",
+                                          "GH200", "B",    "GB",   "RTX_PRO"};
+  constexpr int kFirstYear = 2023;
+  const auto begins = [&](std::string_view name) { return run.gpu_model.starts_with(name); };
+  if (std::ranges::any_of(old, begins)) return false;
+  std::string_view release = run.nccl_version;
+  if (const auto major = take_number<int>(release); major && release.starts_with('.')) {
+    if (const auto minor = leading_number<int>(release.substr(1)))
+      return std::pair(*major, *minor) >= std::pair(2, 18);
+  }
+  return leading_number<int>(run.date).value_or(0) >= kFirstYear ||
+         std::ranges::any_of(hopper_or_newer, begins);
+}
+
+std::optional<ValidateResult> left_out_of(const ValidateResult& result) {
+  ValidateResult out = result;
+  bool any = false;
+  for (Prediction& prediction : out.predictions) {
+    if (prediction.left_out_us <= 0) continue;
+    any = true;
+    const double moved = prediction.left_out_us / prediction.time_us;
+    prediction.time_us = prediction.left_out_us;
+    prediction.lower_us *= moved;
+    prediction.upper_us *= moved;
+  }
+  if (!any) return std::nullopt;
+  return out;
+}
+
+Summary summary_of(const ValidateResult& result,
+                   const std::function<bool(const MeasuredRun&)>& counts) {
   Summary out;
-  const auto by_class = [](const MeasuredRun& run, const Prediction&) {
-    return is_noisy(run) ? std::string{} : class_of(run);
+  const auto by_class = [&](const MeasuredRun& run, const Prediction&) {
+    return is_noisy(run) || (counts && !counts(run)) ? std::string{} : class_of(run);
   };
   const ErrorTable table = error_table(result, by_class);
   std::array<std::vector<std::pair<double, double>>, kSizeRanges> weighted;
@@ -142,12 +176,13 @@ Summary summary_of(const ValidateResult& result) {
     constexpr double kShare = 0.9;
     out.headline[range] = {median(medians[range]), weighted_quantile(weighted[range], kShare)};
   }
-  const ErrorTable noisy = error_table(result, [](const MeasuredRun& run, const Prediction&) {
-    return std::string(is_noisy(run) ? "noisy" : "");
+  const ErrorTable noisy = error_table(result, [&](const MeasuredRun& run, const Prediction&) {
+    return std::string(is_noisy(run) && (!counts || counts(run)) ? "noisy" : "");
   });
   if (!noisy.empty()) out.noisy = scores_of(noisy.begin()->second);
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
-    if (!result.measured.runs[result.measured.points[i].run].scored) continue;
+    const MeasuredRun& run = result.measured.runs[result.measured.points[i].run];
+    if (!run.scored || (counts && !counts(run))) continue;
     ++out.points;
     const Prediction& prediction = result.predictions[i];
     const double time_us = result.measured.points[i].time_us;

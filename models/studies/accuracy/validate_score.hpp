@@ -47,7 +47,14 @@ struct Summary {
   int points = 0, predicted = 0;
   int banded = 0, inside = 0;  ///< with a band; measured inside it
 };
-Summary summary_of(const ValidateResult& result);
+/// Of the runs that `counts` says.
+Summary summary_of(const ValidateResult& result,
+                   const std::function<bool(const MeasuredRun&)>& counts = {});
+/// Ampere or newer with NCCL 2.18 or later; where the release is not known, published in 2023 or
+/// later, or Hopper or newer.
+bool is_modern(const MeasuredRun& run);
+/// The same runs by fits that have not seen their sources; nothing where there are no such.
+std::optional<ValidateResult> left_out_of(const ValidateResult& result);
 
 struct RunScore {
   std::size_t run = 0;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 
 #include "models/studies/accuracy/validate_score.hpp"
 #include "text/counted.hpp"
@@ -84,29 +86,56 @@ std::string method_text(const ValidateResult& result) {
   return out + '\n';
 }
 
-std::string headline_text(const Summary& summary) {
+/// Of the same runs, as shipped and by fits that have not seen their sources.
+struct Scored {
+  Summary seen;
+  std::optional<Summary> unseen;
+};
+
+std::string headline_text(const Scored& scored) {
   TextTable table("  ");
-  table.add({"", "median over classes", "90th percentile over runs"});
+  std::vector<std::string> head = {"", "median over classes", "90th percentile over runs"};
+  if (scored.unseen)
+    head = {"", "median over classes", "source left out", "90th percentile", "source left out"};
+  table.add(std::move(head));
   for (std::size_t i = 0; i < kSizeRanges; ++i) {
-    const Headline& headline = summary.headline[i];
-    table.add(
-        {std::string(kSizeRangeNames[i]), percent_of(headline.median), percent_of(headline.p90)});
+    const Headline& headline = scored.seen.headline[i];
+    std::vector<std::string> cells = {std::string(kSizeRangeNames[i]), percent_of(headline.median)};
+    if (scored.unseen) cells.push_back(percent_of(scored.unseen->headline[i].median));
+    cells.push_back(percent_of(headline.p90));
+    if (scored.unseen) cells.push_back(percent_of(scored.unseen->headline[i].p90));
+    table.add(std::move(cells));
   }
-  table.align_right(1);
-  table.align_right(2);
+  for (std::size_t column = 1; column <= (scored.unseen ? 4U : 2U); ++column)
+    table.align_right(column);
   std::string out = table.text();
   std::string noisy;
   for (std::size_t i = 0; i < kSizeRanges; ++i) {
-    if (summary.noisy[i].runs > 0)
-      noisy += fmt::format("  {} {}", kSizeRangeNames[i], cell(summary.noisy[i]));
+    if (scored.seen.noisy[i].runs > 0)
+      noisy += fmt::format("  {} {}", kSizeRangeNames[i], cell(scored.seen.noisy[i]));
   }
   if (!noisy.empty()) out += "  apart, shared systems from 64 nodes on:" + noisy + '\n';
-  out += fmt::format("  {} of {} points have a prediction\n", summary.predicted, summary.points);
-  if (summary.banded > 0)
+  out += fmt::format("  {} of {} points have a prediction\n", scored.seen.predicted,
+                     scored.seen.points);
+  if (scored.seen.banded > 0)
     out += fmt::format("  {} % of {} points are inside their 80 % band\n",
-                       percent_of(static_cast<double>(summary.inside) / summary.banded),
-                       summary.banded);
+                       percent_of(static_cast<double>(scored.seen.inside) / scored.seen.banded),
+                       scored.seen.banded);
   return out;
+}
+
+/// Where both are there, what is recent and what is old stand apart.
+std::string eras_text(const ValidateResult& result, const std::optional<ValidateResult>& left_out) {
+  const auto scored = [&](const std::function<bool(const MeasuredRun&)>& counts) {
+    Scored out{summary_of(result, counts), {}};
+    if (left_out) out.unseen = summary_of(*left_out, counts);
+    return out;
+  };
+  const auto is_legacy = [](const MeasuredRun& run) { return !is_modern(run); };
+  const Scored modern = scored(is_modern), legacy = scored(is_legacy);
+  if (modern.seen.points == 0 || legacy.seen.points == 0) return headline_text(scored({}));
+  return "Ampere or newer with NCCL 2.18 or later:\n" + headline_text(modern) + "\nOlder:\n" +
+         headline_text(legacy);
 }
 
 std::string worst_text(const ValidateResult& result) {
@@ -167,7 +196,8 @@ std::string validate_text(const ValidateResult& result) {
   std::string out = "fabricast validate nccl-tests: predictions against measurements\n\n";
   out += mapping_text(result) + method_text(result);
   out += "\nErrors in % of the measured time (with their sign: bias; runs), scored runs only.\n";
-  out += headline_text(summary) + '\n' + table_text("class", summary.classes) + '\n';
+  out +=
+      eras_text(result, left_out_of(result)) + '\n' + table_text("class", summary.classes) + '\n';
   out += table_text("collective", scores_by(result, [](const MeasuredRun& run, const Prediction&) {
                       return std::string(to_text(run.collective));
                     }));

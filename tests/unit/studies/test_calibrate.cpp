@@ -293,3 +293,44 @@ TEST_CASE("bands: a source of many runs counts as one") {
   CHECK(band->upper > 1);
   CHECK(band->upper < std::exp(0.5));
 }
+
+TEST_CASE("left out: a file holds what each refit says, and validate predicts with it") {
+  CalibrateConfig config;
+  config.recipe = recipe(std::string(kLaunch) + kNvlink);
+  config.measured = measured_with({{"gpus.H100_SXM5.launch", 1.3}});
+  config.slices_max = config.slices_max_final = 1'000'000;
+  config.cross_validate = true;
+  const CalibrateResult result = run_calibrate(config, in_turn, [](const std::string&) {});
+  const Calibrated written = calibrated_of(result);
+  REQUIRE(written.left_out.factors.size() == 2);
+  const Calibrated read = parse_calibrated(calibrated_yaml(written, ""), "c.yaml");
+  CHECK(read.left_out.parameters == written.left_out.parameters);
+  ValidateConfig ask;
+  ask.measured = config.measured;
+  ask.slices_max = 1'000'000;
+  for (const auto& [source, factors] : read.left_out.factors)
+    ask.left_out.emplace(source, parts_without(read.left_out, source));
+  const ValidateResult got = run_validate(ask, CatalogueText().parts(), in_turn);
+  // As the refits themselves predicted, but for the digits that are written.
+  int compared = 0;
+  for (std::size_t i = 0; i < got.predictions.size(); ++i) {
+    const MeasuredRun& run = got.measured.runs[got.measured.points[i].run];
+    CHECK(got.predictions[i].left_out_us != got.predictions[i].time_us);
+    for (std::size_t k = 0; k < result.unseen->predictions.size(); ++k) {
+      const MeasuredPoint& point = result.unseen->measured.points[k];
+      if (result.unseen->measured.runs[point.run].id != run.id ||
+          point.size != got.measured.points[i].size)
+        continue;
+      ++compared;
+      CHECK(got.predictions[i].left_out_us ==
+            doctest::Approx(result.unseen->predictions[k].time_us).epsilon(1e-4));
+    }
+  }
+  CHECK(compared == static_cast<int>(got.predictions.size()));
+  CHECK(error_text([] {
+          parse_calibrated(
+              "kind: calibrated\nleft_out:\n  parameters:\n    a: [b.c]\n"
+              "  factors:\n    s: [1, 2]\n",
+              "c.yaml");
+        }).starts_with("c.yaml:6: left_out.factors.s: 2 factors of 1 parameters"));
+}

@@ -415,6 +415,22 @@ TEST_CASE("what takes too many slices is extrapolated over sizes if the message 
         doctest::Approx(1).epsilon(0.04));
 }
 
+TEST_CASE("what is modern") {
+  const auto modern = [](const char* gpu, const char* release, const char* date) {
+    MeasuredRun run;
+    run.gpu_model = gpu, run.nccl_version = release, run.date = date;
+    return is_modern(run);
+  };
+  CHECK(modern("A100", "2.18.3", ""));
+  CHECK_FALSE(modern("A100", "2.17.1", "2024-01-01"));
+  CHECK_FALSE(modern("V100", "2.21.5", "2024-01-01"));
+  CHECK(modern("A100", "", "2023-05-01"));
+  CHECK_FALSE(modern("A100", "", "2022-05-01"));
+  CHECK(modern("H100", "", ""));
+  CHECK(modern("GB200", "", ""));
+  CHECK_FALSE(modern("A100", "", ""));
+}
+
 TEST_CASE("scores: medians over points, runs and classes, the weighted percentile") {
   ValidateResult result;
   const auto add_run = [&](const std::string& gpu, const std::vector<double>& predicted) {
