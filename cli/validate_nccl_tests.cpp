@@ -69,8 +69,10 @@ int run(const ValidateOptions& options, const CLI::App& command) {
   config.slices_max = options.slices_max;
   const Calibrated calibrated = load_calibrated(options.parts);
   config.bands = calibrated.bands;
+  const bool is_simulated = config.predictor == Predictor::simulation;
   for (const MeasuredRun& run : config.measured.runs)
-    if (calibrated.left_out.factors.contains(run.source) && !config.left_out.contains(run.source))
+    if (is_simulated && calibrated.left_out.factors.contains(run.source) &&
+        !config.left_out.contains(run.source))
       config.left_out.emplace(run.source, parts_without(calibrated.left_out, run.source));
   ValidateResult result;
   {

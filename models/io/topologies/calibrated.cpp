@@ -69,7 +69,7 @@ LeftOutFits read_left_out(Reader in) {
     std::vector<double>& own = out.factors[source];
     for (const std::string& text : factors.texts(source)) {
       const auto factor = to_number<double>(text);
-      if (!factor || *factor < kFactorMin || *factor > kFactorMax)
+      if (!factor || !(*factor >= kFactorMin && *factor <= kFactorMax))
         factors.fail(source, fmt::format("\"{}\" is no factor", text));
       own.push_back(*factor);
     }
@@ -152,8 +152,7 @@ PartsCatalogue parts_without(const LeftOutFits& left_out, const std::string& sou
   const std::vector<double>& factors = left_out.factors.at(source);
   for (std::size_t k = 0; k < factors.size(); ++k) {
     if (factors[k] == 1) continue;
-    for (const std::string& path : left_out.parameters[k].second)
-      text.set(path, scaled(text.value(path), factors[k], kLeftOutDigits));
+    text.scale(left_out.parameters[k].second, factors[k], kLeftOutDigits);
   }
   return text.parts();
 }

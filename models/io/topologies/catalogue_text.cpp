@@ -94,6 +94,10 @@ void CatalogueText::set(std::string_view path, std::string text) {
   find(tree_, path)->text = std::move(text);
 }
 
+void CatalogueText::scale(std::span<const std::string> paths, double factor, int digits) {
+  for (const std::string& path : paths) set(path, scaled(value(path), factor, digits));
+}
+
 PartsCatalogue CatalogueText::parts() const { return read_parts(tree_, kFile); }
 
 std::string scaled(std::string_view value, double factor, int digits) {

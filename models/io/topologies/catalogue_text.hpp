@@ -2,6 +2,7 @@
 // The parts catalogue as text, figure by figure: what calibration moves. A figure is named by its
 // dotted path in topologies/parts.yaml: "gpus.H100_SXM5.copy_rate.simple".
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ class CatalogueText {
   const std::string& value(std::string_view path) const;
   /// REQUIRES: value(path) does not throw.
   void set(std::string_view path, std::string text);
+  /// Each of these values times `factor`, with so many significant digits. REQUIRES: as set().
+  void scale(std::span<const std::string> paths, double factor, int digits);
   /// Throws Error where a value does not fit its figure.
   PartsCatalogue parts() const;
 

@@ -180,9 +180,7 @@ class Calibration {
   PartsCatalogue parts_at(const Vector& x, int digits) const {
     CatalogueText text = catalogue_;
     for (std::size_t k = 0; k < x.size(); ++k) {
-      if (x[k] == 0) continue;
-      for (const std::string& path : recipe()[k].paths)
-        text.set(path, scaled(catalogue_.value(path), std::exp(x[k]), digits));
+      if (x[k] != 0) text.scale(recipe()[k].paths, std::exp(x[k]), digits);
     }
     return text.parts();
   }

@@ -47,10 +47,8 @@ ReportTable ranges_table(const ValidateResult& result) {
                  number("left_out_median"), number("left_out_p90")});
   const std::optional<ValidateResult> left_out = left_out_of(result);
   const auto add = [&](const char* era, const std::function<bool(const MeasuredRun&)>& counts) {
-    const Summary seen = summary_of(result, counts);
+    const auto [seen, unseen] = score(result, left_out, counts);
     if (seen.points == 0) return;
-    std::optional<Summary> unseen;
-    if (left_out) unseen = summary_of(*left_out, counts);
     for (std::size_t i = 0; i < kSizeRanges; ++i)
       out.add({era, kSizeRangeNames[i], seen.headline[i].median, seen.headline[i].p90,
                unseen ? Json(unseen->headline[i].median) : Json(),

@@ -194,6 +194,13 @@ Summary summary_of(const ValidateResult& result,
   return out;
 }
 
+Scored score(const ValidateResult& result, const std::optional<ValidateResult>& left_out,
+             const std::function<bool(const MeasuredRun&)>& counts) {
+  Scored out{summary_of(result, counts), {}};
+  if (left_out) out.unseen = summary_of(*left_out, counts);
+  return out;
+}
+
 std::vector<RunScore> run_scores(const ValidateResult& result) {
   const ErrorTable table =
       error_table(result, [](const MeasuredRun&, const Prediction&) { return std::string("all"); });

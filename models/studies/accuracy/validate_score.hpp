@@ -56,6 +56,15 @@ bool is_modern(const MeasuredRun& run);
 /// The same runs by fits that have not seen their sources; nothing where there are no such.
 std::optional<ValidateResult> left_out_of(const ValidateResult& result);
 
+/// Of the same runs, as shipped and by fits that have not seen their sources.
+struct Scored {
+  Summary seen;
+  std::optional<Summary> unseen;
+};
+/// `left_out` is left_out_of(result).
+Scored score(const ValidateResult& result, const std::optional<ValidateResult>& left_out,
+             const std::function<bool(const MeasuredRun&)>& counts = {});
+
 struct RunScore {
   std::size_t run = 0;
   std::size_t range = 0;

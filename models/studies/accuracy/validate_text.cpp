@@ -86,12 +86,6 @@ std::string method_text(const ValidateResult& result) {
   return out + '\n';
 }
 
-/// Of the same runs, as shipped and by fits that have not seen their sources.
-struct Scored {
-  Summary seen;
-  std::optional<Summary> unseen;
-};
-
 std::string headline_text(const Scored& scored) {
   TextTable table("  ");
   std::vector<std::string> head = {"", "median over classes", "90th percentile over runs"};
@@ -126,14 +120,11 @@ std::string headline_text(const Scored& scored) {
 
 /// Where both are there, what is recent and what is old stand apart.
 std::string eras_text(const ValidateResult& result, const std::optional<ValidateResult>& left_out) {
-  const auto scored = [&](const std::function<bool(const MeasuredRun&)>& counts) {
-    Scored out{summary_of(result, counts), {}};
-    if (left_out) out.unseen = summary_of(*left_out, counts);
-    return out;
-  };
   const auto is_legacy = [](const MeasuredRun& run) { return !is_modern(run); };
-  const Scored modern = scored(is_modern), legacy = scored(is_legacy);
-  if (modern.seen.points == 0 || legacy.seen.points == 0) return headline_text(scored({}));
+  const Scored modern = score(result, left_out, is_modern),
+               legacy = score(result, left_out, is_legacy);
+  if (modern.seen.points == 0 || legacy.seen.points == 0)
+    return headline_text(score(result, left_out));
   return "Ampere or newer with NCCL 2.18 or later:\n" + headline_text(modern) + "\nOlder:\n" +
          headline_text(legacy);
 }

@@ -88,6 +88,8 @@ class Bench {
   struct Answer {
     SimulationResult alone;
     std::optional<Duration> in_a_row;
+
+    Duration group_time() const { return in_a_row.value_or(alone.time); }
   };
   using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, Answer>;
 
@@ -147,7 +149,7 @@ class Bench {
     options.fold = options.fast_forward = config.fold;
     const CollectiveRun& run = row.decided.run;
     const Answer answer = ran(other, run, find_symmetry(other, run), options);
-    const Duration time = answer.in_a_row.value_or(answer.alone.time);
+    const Duration time = answer.group_time();
     const double more = static_cast<double>(time.ps) / static_cast<double>(row.group_time().ps) - 1;
     const std::string took =
         std::abs(more) < 0.001
@@ -319,7 +321,7 @@ class Bench {
     });
     // A lost message concerns one call.
     const bool is_lone = !row.decided.run.faults.outages.empty();
-    row.healthy = is_lone ? answer.alone.time : answer.in_a_row.value_or(answer.alone.time);
+    row.healthy = is_lone ? answer.alone.time : answer.group_time();
     for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
       add_once(result_.notes, note);
   }

@@ -333,4 +333,10 @@ TEST_CASE("left out: a file holds what each refit says, and validate predicts wi
               "  factors:\n    s: [1, 2]\n",
               "c.yaml");
         }).starts_with("c.yaml:6: left_out.factors.s: 2 factors of 1 parameters"));
+  CHECK(error_text([] {
+          parse_calibrated(
+              "kind: calibrated\nleft_out:\n  parameters:\n    a: [b.c]\n"
+              "  factors:\n    s: [nan]\n",
+              "c.yaml");
+        }).starts_with("c.yaml:6: left_out.factors.s: \"nan\" is no factor"));
 }
