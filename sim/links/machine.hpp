@@ -107,6 +107,10 @@ struct ConnectionSpec {
   /// Of slices that come to a link, or to a relay's thread, in one round of an instant, each waits
   /// for half of the others (sharing.cpp); otherwise they are served by the number of who sends.
   bool shares = false;
+  /// Every line of a slice says by itself that it is there (LL), so that a worker takes
+  /// lines as they come: it begins at the first one, but so late that it does not wait for a later
+  /// one. A relay hands on slices as a whole.
+  bool by_line = false;
   /// This one stands for so many connections that do the same at the same time over the same links:
   /// these carry each slice so many times. REQUIRES: shares, if several.
   std::uint32_t copies = 1;

@@ -16,6 +16,10 @@ struct WireFormat {
   constexpr Bytes on_wire(Bytes data) const {
     return {(data.count + payload - 1) / payload * wire};
   }
+  /// So much on the wire for a rate of payload.
+  constexpr Bandwidth rate_on_wire(Bandwidth data) const {
+    return {data.bytes_per_s / payload * wire};
+  }
 };
 
 }  // namespace fabricast

@@ -83,8 +83,13 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   connection.path = paths.begin[path];
   connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
                                 [](std::uint32_t link) { return (link & ~kLinkBits) != 0; });
-  const ConnectionKind kind{spec.overhead, spec.sync,   spec.credit,
-                            spec.ack,      spec.copies, spec.shares};
+  ConnectionKind kind{spec.overhead, spec.sync,   spec.credit, spec.ack,
+                      spec.copies,   spec.shares, {},          {}};
+  if (spec.by_line && !workers_[spec.to].relay) {
+    const WorkerClass& receiver = worker_classes_[workers_[spec.to].kind];
+    kind.line_rate = receiver.wire.rate_on_wire(receiver.copy_rate);
+    kind.first_lines = receiver.wire.on_wire(receiver.first_pass);
+  }
   const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
   connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
   if (known == connection_kinds_.end()) connection_kinds_.push_back(kind);
@@ -440,7 +445,7 @@ void Executor<Stamp>::send(Connection& connection, std::uint32_t slot, Stamp fir
   const std::uint32_t begin = connection.path + 1;
   if (!connection.legged) {
     last = carry(connection, begin, begin + hops_[connection.path], first, last, wire);
-    return arrive(connection, slot, last);
+    return arrive(connection, slot, first, last, wire);
   }
   const std::uint32_t leg = first_leg_[id_of(connection)];
   last = carry(connection, begin, legs_[leg].hop, first, last, wire);
@@ -497,15 +502,21 @@ void Executor<Stamp>::cross(Piece& piece) {
 template <class Stamp>
 void Executor<Stamp>::finish(const Piece& piece) {
   if (piece.next_leg == kNobody)
-    return arrive(connections_[piece.connection], piece.slot, piece.last);
+    return arrive(connections_[piece.connection], piece.slot, piece.first, piece.last, piece.wire);
   enqueue(piece.next_leg, {piece.first, piece.last, piece.wire, piece.slot});
 }
 
 template <class Stamp>
-void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, Stamp last) {
+void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, const Stamp& first,
+                             Stamp last, Bytes wire) {
   const ConnectionKind& kind = connection_kinds_[connection.kind];
   if (is_watched()) observer_->arrives(id_of(connection), slot_number, {last.ps});
-  slot(connection, slot_number) = last.plus(kind.sync, Cause::latency);
+  Stamp& full = slot(connection, slot_number);
+  full = last.plus(kind.sync, Cause::latency);
+  if (kind.line_rate.bytes_per_s > 0 && wire > kind.first_lines) {
+    const Duration rest = transfer_time({wire.count - kind.first_lines.count}, kind.line_rate);
+    full = later(first.plus(kind.sync, Cause::latency), full.plus(rest * -1, Cause::worker));
+  }
   ++connection.full;
   if (connection.receiver_waits) schedule(connection.to);
   if (!connection.from_relay) return;
@@ -570,7 +581,7 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   }
   flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
   if (next_leg != kNobody) return enqueue(next_leg, flight);
-  arrive(connection, flight.slot, flight.last);
+  arrive(connection, flight.slot, flight.first, flight.last, flight.wire);
 }
 
 template <class Stamp>
@@ -580,7 +591,7 @@ void Executor<Stamp>::arrived(std::uint32_t way, Instant at) {
   set_arrived(flight, transit_.carrier->latency(way), at);
   const std::uint32_t id = leg_of_way_[way];
   if (!legs_[id].last) return enqueue(id + 1, flight);
-  arrive(connections_[legs_[id].connection], flight.slot, flight.last);
+  arrive(connections_[legs_[id].connection], flight.slot, flight.first, flight.last, flight.wire);
 }
 
 template <class Stamp>

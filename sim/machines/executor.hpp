@@ -13,6 +13,8 @@
 // first byte comes, by an event that events() leaves out; elsewhere links are booked ahead when the
 // slice starts. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
+// or, where its lines are seen one by one (ConnectionSpec::by_line), earlier by the receiver's
+// payload / copy_rate, but not before the first byte is there;
 // and an input slot is free again at the sender one credit latency after the worker's end. A
 // primitive without outputs books no link; that of a worker in step keeps one idle (WorkerClass).
 // A step of a path can be several links wide (multicast, in-switch reduction): they are booked side
@@ -161,7 +163,8 @@ class Executor final : public Machine {
                                         Stamp first, Stamp last, Bytes wire) const;
   void cross(Piece& piece);
   void finish(const Piece& piece);
-  [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot, Stamp last);
+  [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot,
+                                            const Stamp& first, Stamp last, Bytes wire);
   // Servers and those who come to them in one round; see sharing.cpp. What is inline stays there.
   void settle();
   void settle_posts();
@@ -296,6 +299,8 @@ class Executor final : public Machine {
     Duration overhead, sync, credit, ack;
     std::uint32_t copies = 1;
     bool shares = false;
+    Bandwidth line_rate;  ///< at which the receiver takes lines off the wire; 0: slices as a whole
+    Bytes first_lines;    ///< on the wire, that it takes at once
     bool operator==(const ConnectionKind&) const = default;
   };
 

@@ -8,6 +8,13 @@
 #include "models/nccl/split/slices.hpp"
 
 namespace fabricast {
+namespace {
+
+/// Flags of 8 B each, and passes of a block that are small beside its slices. A pass of LL128 is as
+/// large as most slices: 640 threads of 64 B (src/device/prims_ll128.h).
+bool sees_lines(Protocol protocol) { return protocol == Protocol::ll; }
+
+}  // namespace
 
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
   std::vector<std::uint32_t> out;
@@ -215,6 +222,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   const Duration near_latency = latency(way.into_slots);
   if (way.kind != HopKind::net) {
     slots.to = to;
+    slots.by_line = sees_lines(run_.protocol);
     slots.sync = costs().sync[kind];
     slots.credit = near_latency + slots.sync;
     machine_.connect(slots);
@@ -238,6 +246,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   const std::vector<std::uint32_t> far = side_by_side(routes);
   slots.from = proxy;
   slots.to = to;
+  slots.by_line = sees_lines(run_.protocol);
   slots.path = far;
   slots.sync = network().sync[index_of(run_.protocol)] + way.flush;
   slots.credit = way.receiver_flag + far_latency;

@@ -136,14 +136,15 @@ TEST_CASE("eight slots: with tiny chunks a tree waits for its credits") {
 }
 
 TEST_CASE("tree: half a block copies up, the other half down; the root has a whole one") {
-  // 32 KiB at 8 GB/s take 4,096 ns, at half of it 8,192; the link needs less. The leaf sends up,
-  // the root reduces and sends down, the leaf receives.
+  // 32 KiB at 8 GB/s take 4,096 ns, at half of it 8,192; the link needs less. The leaf sends up.
+  // The root reduces and sends down line by line, from 4,096 ns on, so that it ends with the leaf's
+  // last line. The leaf receives from the root's first line on.
   PartsCatalogue parts = bare_parts();
   parts.gpus.at("H100_SXM5").copy_rate[index_of(Protocol::ll)] = Bandwidth{8'000'000'000};
   parts.software.tree_copy_share = 0.5;
   const Bench node("dgx-h100", 1, parts);
   CHECK(node.run(tree_call(Protocol::ll, 2, kLlChunk)).time ==
-        nanoseconds(8'192) + kHop + nanoseconds(4'096) + kHop + nanoseconds(8'192));
+        nanoseconds(4'096) + kHop + kHop + nanoseconds(8'192));
 }
 
 TEST_CASE("between two nodes: flag to the proxy, path, slowest link; twice for two ranks") {
@@ -207,15 +208,17 @@ TEST_CASE("LL between nodes: stored into host memory by the GPU, then forwarded 
 TEST_CASE("software: every cost once") {
   // As above, with LL's costs. A block is busy for 480 ns and then copies 64 B at 6.5 GB/s, 9,847
   // ps, longer than either link it writes to needs. The proxy posts in 500 ns and reads 128 B of
-  // data and flags at 10 GB/s, 12.8 ns. The NIC sends them in 2,667 ps; the flag is seen 1.2 us
-  // after. The last receive costs a block's time once more. Launch 6.6 us first.
+  // data and flags at 10 GB/s, 12.8 ns. The flags are seen 1.2 us after the NIC sends the first of
+  // them. A receiver takes lines as they come: a copy is waited for where a proxy takes the slice
+  // as a whole, and at the end, as the last receive costs a block's time once more. Launch 5 us
+  // first.
   PartsCatalogue parts = load_catalogue();
   parts.software.protocol[index_of(Protocol::ll)].first_pass = {};
   const Bench pair("dgx-h100", 2, parts);
   const Duration block = nanoseconds(480) + Duration{9'847};
-  const Duration nvlink = block + kHop;
-  const Duration network = block + nanoseconds(115) + nanoseconds(500) + Duration{12'800 + 2'667} +
-                           kLlPath + nanoseconds(1'200);
+  const Duration nvlink = nanoseconds(480) + kHop;
+  const Duration network =
+      block + nanoseconds(115) + nanoseconds(500) + Duration{12'800} + kLlPath + nanoseconds(1'200);
   const SimulationResult got = pair.run(two_by_two(4 * 16));
   CHECK(got.launch == microseconds(5));
   CHECK(got.time == microseconds(5) + (nvlink + network) * 3 + block);

@@ -311,6 +311,63 @@ TEST_CASE("in step: stores hold a worker, and a link is idle while all keep what
   CHECK(makespan(2, true, true) == makespan(2, false, true));
 }
 
+TEST_CASE("lines: a receiver begins with the first byte, but waits for none") {
+  // A chain of three, 3000 B at 1 B a nanosecond, of which 1000 B at once: a primitive takes
+  // 100 + 2000 ns. By slices 3 * 2100. By lines each begins when the one before stores its first
+  // ones, 100 ns after it began: 3 * 100 + 2000. Links of 0.5 B a nanosecond take 6000 ns: the next
+  // worker begins 2000 ns before the last byte is there, at 100 + 4000 and then at 8200.
+  const auto makespan = [](bool by_line, std::int64_t rate) {
+    Executor<PlainStamp> executor;
+    Chain program;
+    program.length = 3;
+    program.count = 1;
+    program.chunk = {3000};
+    const std::uint32_t kind = executor.add_worker_class({{1'000'000'000}, {}, {1000}});
+    for (std::uint32_t i = 0; i < 3; ++i) executor.add_worker(kind, program, {0, i});
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      ConnectionSpec spec{i, i + 1, 4, {}, nanoseconds(100), {}, {}, {}};
+      const std::uint32_t link = executor.add_link({{rate}, {}});
+      spec.path = {&link, 1};
+      spec.by_line = by_line;
+      executor.connect(spec);
+    }
+    executor.run();
+    return executor.makespan().ps / 1000;
+  };
+  constexpr std::int64_t fast = 1'000'000'000'000'000, slow = 500'000'000;
+  CHECK(makespan(false, fast) == 3 * 2100);
+  CHECK(makespan(true, fast) == 3 * 100 + 2000);
+  CHECK(makespan(false, slow) == 6100 + 6100 + 2100);
+  CHECK(makespan(true, slow) == 8200 + 2100);
+}
+
+TEST_CASE("lines: a relay hands on slices as a whole") {
+  // Worker, relay, worker: the relay waits for all 3000 B, the receiver behind it for the first.
+  const auto makespan = [](bool by_line) {
+    Executor<PlainStamp> executor;
+    Chain program;
+    program.length = 2;
+    program.count = 1;
+    program.chunk = {3000};
+    const std::uint32_t kind = executor.add_worker_class({{1'000'000'000}, {}, {}});
+    executor.add_worker(kind, program, {0, 0});
+    executor.add_worker(kind, program, {0, 1});
+    const std::uint32_t relay =
+        executor.add_relay(executor.add_relay_class({}), executor.add_thread(), 1);
+    const std::uint32_t link = executor.add_link({{2'000'000'000}, {}});
+    ConnectionSpec in{0, relay, 4, {}, nanoseconds(100), {}, {}, {}};
+    ConnectionSpec out{relay, 1, 4, {&link, 1}, {}, {}, {}, {}};
+    in.by_line = out.by_line = by_line;
+    executor.connect(in);
+    executor.connect(out);
+    executor.run();
+    return executor.makespan().ps / 1000;
+  };
+  // 3100 to fill the slot, 1500 on the link, and 3000 to take it: from 3100 on by lines.
+  CHECK(makespan(false) == 3100 + 1500 + 3000);
+  CHECK(makespan(true) == 3100 + 3000);
+}
+
 TEST_CASE("in step with pauses: from slice to slice the link is idle for an overhead") {
   // A GPU's workers send 5 slices each over one link, 10 us each; before each a worker is busy for
   // 3 us, and a receiver after the last. One worker: 5 * (10 + 3) + 3. Two take turns, so that the
