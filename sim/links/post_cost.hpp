@@ -23,6 +23,7 @@ struct PostCost {
   Duration tiny_post{};
   Bytes copied{};  ///< messages above it that are not large cost so much more
   Duration copied_post{};
+  Bandwidth near_copy{};  ///< and those up to it are copied at this rate; 0 = they are not
 
   bool operator==(const PostCost&) const = default;
 
@@ -39,7 +40,8 @@ struct PostCost {
     }
     if (is_large(wire)) return out + large_post;
     if (wire.count > 0 && wire <= tiny) out += tiny_post;
-    return wire > copied ? out + copied_post : out;
+    if (wire > copied) return out + copied_post;
+    return near_copy.bytes_per_s > 0 ? out + transfer_time(wire, near_copy) : out;
   }
   /// From then until the bytes leave.
   constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : Duration{}; }

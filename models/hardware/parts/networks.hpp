@@ -46,8 +46,9 @@ struct NetworkCosts {
   Bytes inject_max;
   Duration inject_copy;
   /// Where the host matches messages and not the NIC, they arrive in host memory, whence the host
-  /// copies them: up to `safe_copy` by GDRCopy, which takes next to no time.
+  /// copies them: up to `safe_copy` by GDRCopy, at a rate, above it by the driver, and waits.
   Bytes safe_copy;
+  Bandwidth gdrcopy_rate;  ///< wire bytes/s
   Duration driver_copy;
 };
 

@@ -31,6 +31,7 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
     rendezvous.finish();
     Reader software = in.child("software_matching");
     costs.safe_copy = figures.bytes(software, "gdrcopy_up_to");
+    costs.gdrcopy_rate = figures.bandwidth(software, "gdrcopy_rate");
     costs.driver_copy = figures.duration(software, "driver_copy");
     software.finish();
     Reader inject = in.child("inject");

@@ -7,6 +7,7 @@
 
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
+#include "models/nccl/node/aws_ofi.hpp"
 #include "models/nccl/wiring/nvls_links.hpp"
 #include "sim/base/error.hpp"
 
@@ -151,6 +152,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
 NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorConfig& config,
                       const NcclCommunicator* other) {
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
+  const Environment environment =
+      with_aws_ofi(config.environment, hardware, config.version, warnings);
   if (std::string note = rules_note(config.version); !note.empty())
     warnings.push_back(std::move(note));
   SearchInput input;
@@ -159,19 +162,19 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
   const Members members = members_of(config, hardware, static_cast<int>(devs.size()));
   for (const int gpu : members.gpus()) input.gpus.push_back(devs[static_cast<std::size_t>(gpu)]);
   input.nodes = members.node_count();
-  input.settings = read_search_settings(config.environment, config.version, warnings);
+  input.settings = read_search_settings(environment, config.version, warnings);
   if (config.memory_joins) {
     input.settings.net_disable_intra = true;
     input.settings.shm_disable = false;
   }
-  NcclSettings settings = read_settings(config.environment, config.version);
+  NcclSettings settings = read_settings(environment, config.version);
   warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
   if (settings.collnet && !config.sharp) {
     warnings.emplace_back(
         "NCCL_COLLNET_ENABLE=1: no CollNet plugin is there (SHARP), so CollNet stays off");
   }
-  const NetworkChoice network = choose_network(hardware, config.environment, config.version,
-                                               settings.ib_hca, input.nodes, warnings);
+  const NetworkChoice network =
+      choose_network(hardware, environment, config.version, settings.ib_hca, input.nodes, warnings);
   const NodeDescription& node = network.node;
   input.nics = network.nics;
   if (settings.collnet && config.sharp && !config.no_sharp.empty()) {

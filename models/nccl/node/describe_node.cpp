@@ -24,6 +24,7 @@ class Describer {
   NodeDescription describe() const {
     NodeDescription out;
     out.name = node_.name();
+    out.is_of_parts = true;
     for (const CpuInfo& info : node_.cpus()) {
       Cpu& cpu = out.cpus.emplace_back();
       cpu.numa = info.numa;

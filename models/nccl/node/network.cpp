@@ -8,6 +8,7 @@
 #include "models/nccl/base/net_name.hpp"
 #include "models/nccl/environment/env_reader.hpp"
 #include "models/nccl/environment/ib_settings.hpp"
+#include "models/nccl/node/aws_ofi.hpp"
 #include "models/nccl/node/nic_fusion.hpp"
 #include "sim/base/error.hpp"
 
@@ -70,7 +71,9 @@ class Chooser {
       for (const Net& net : nets_) {
         if (serves(net, out.settings.kind)) out.nics.push_back(net.dev);
       }
-      if (has_verbs(out.settings.kind)) fuse(out);
+      if (has_verbs(out.settings.kind)) fuse(out, fuse_nics(node_, out.nics, env_));
+      if (out.settings.kind == NetKind::efa && joins_rails(environment_, node_))
+        fuse(out, fuse_rails(node_, out.nics, env_));
       return out;
     }
     use_sockets(out);
@@ -124,21 +127,31 @@ class Chooser {
                 fmt::format("{} has: {}", node_.name, known));
   }
 
-  void fuse(NetworkChoice& out) {
-    NicFusion fusion = fuse_nics(node_, out.nics, env_);
+  void fuse(NetworkChoice& out, NicFusion fusion) {
     std::size_t most = 1;
     for (const std::vector<int>& group : fusion.groups) most = std::max(most, group.size());
     out.settings.pieces *= static_cast<int>(most);
-    if (nodes_ > 1) {
-      for (const Net& net : nets_of(fusion.node)) {
-        if (net.name.find('+') != std::string::npos)
-          warnings_.push_back(
-              fmt::format("NCCL takes NICs for one: {}, {} Gb/s", net.name, net.speed_mbps / 1000));
-      }
-    }
+    if (nodes_ > 1) note_fused(nets_of(fusion.node));
     out.node = std::move(fusion.node);
     out.nics = std::move(fusion.nics);
     out.settings.fused = std::move(fusion.groups);
+  }
+
+  /// Of many that are alike the first and the last.
+  void note_fused(std::vector<Net> nets) {
+    std::erase_if(nets, [](const Net& net) { return net.name.find('+') == std::string::npos; });
+    constexpr std::size_t few = 2;
+    if (nets.size() > few && std::ranges::all_of(nets, [&](const Net& net) {
+          return net.speed_mbps == nets.front().speed_mbps;
+        })) {
+      warnings_.push_back(fmt::format("NCCL takes NICs for one: {} of {} Gb/s, {} to {}",
+                                      nets.size(), nets.front().speed_mbps / 1000,
+                                      nets.front().name, nets.back().name));
+      return;
+    }
+    for (const Net& net : nets)
+      warnings_.push_back(
+          fmt::format("NCCL takes NICs for one: {}, {} Gb/s", net.name, net.speed_mbps / 1000));
   }
 
   /// Every NIC has an IP interface: IPoIB, the network device of RoCE, or simply Ethernet.

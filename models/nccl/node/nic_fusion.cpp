@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -93,12 +94,65 @@ class Fusion {
       fuse_named(allowed);
       if (allowed) fuse_near();
     }
+    return joined();
+  }
+
+  NicFusion fuse_rails() {
+    rails_ = true;
+    std::map<const Pci*, std::vector<std::size_t>> beside;
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      if (const Pci* const at = switch_of(places_[i])) beside[at].push_back(i);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const Pci* const at = placed_[i] ? nullptr : switch_of(places_[i]);
+      if (at == nullptr) continue;
+      const std::vector<std::size_t>& all = beside[at];
+      const std::size_t size =
+          std::clamp<std::size_t>(all.size() / gpus_below(at->children).size(), 1, kNicsMax);
+      for (std::size_t first = 0; first < all.size(); first += size)
+        place({all.begin() + static_cast<std::ptrdiff_t>(first),
+               all.begin() + static_cast<std::ptrdiff_t>(std::min(first + size, all.size()))});
+    }
+    return joined();
+  }
+
+ private:
+  NicFusion joined() {
     for (const NicPlace& place : places_) out_.nics.push_back(place.net->dev);
     for (const std::vector<std::size_t>& group : groups_) join(group);
     return std::move(out_);
   }
 
- private:
+  static std::vector<const Pci*> gpus_below(const std::vector<Pci>& children) {
+    std::vector<const Pci*> out;
+    for (const Pci& pci : children) {
+      if (pci.gpu) out.push_back(&pci);
+      for (const Pci* const gpu : gpus_below(pci.children)) out.push_back(gpu);
+    }
+    return out;
+  }
+
+  /// The last one above the NIC with a GPU below it; null: there is none.
+  static const Pci* switch_of(const NicPlace& place) {
+    for (auto at = place.above.rbegin(); at != place.above.rend(); ++at)
+      if (!gpus_below((*at)->children).empty()) return *at;
+    return nullptr;
+  }
+
+  /// The link of a card that stands for so many: a generation more, then twice the lanes, for every
+  /// doubling, as far as the GPU has them.
+  static void widen(Pci& card, std::size_t nics, const Pci& gpu) {
+    constexpr std::array<std::string_view, 6> speeds = {"2.5 GT/s PCIe",  "5.0 GT/s PCIe",
+                                                        "8.0 GT/s PCIe",  "16.0 GT/s PCIe",
+                                                        "32.0 GT/s PCIe", "64.0 GT/s PCIe"};
+    const auto at = [&](const std::string& speed) { return std::ranges::find(speeds, speed); };
+    auto own = at(card.link_speed);
+    const auto most = at(gpu.link_speed);
+    if (own == speeds.end() || most == speeds.end()) return;
+    for (; nics > 1 && own < most; nics /= 2) ++own;
+    card.link_speed = *own;
+    for (; nics > 1 && 2 * card.link_width <= gpu.link_width; nics /= 2) card.link_width *= 2;
+  }
+
   void find(const std::vector<Pci>& children, std::size_t cpu, const std::vector<int>& nics,
             std::vector<const Pci*>& above) {
     for (const Pci& pci : children) {
@@ -243,7 +297,7 @@ class Fusion {
     });
     remove(out_.node.cpus[first.cpu].children, members);
     std::vector<Pci>* children = &out_.node.cpus[first.cpu].children;
-    const bool stays = depth == first.above.size() || env_.version() < kByDistance;
+    const bool stays = depth == first.above.size() || rails_ || env_.version() < kByDistance;
     const std::size_t down = stays ? first.above.size() - 1 : depth;
     for (std::size_t i = 0; i < down; ++i)
       children = &std::ranges::find(*children, first.above[i]->busid, &Pci::busid)->children;
@@ -251,6 +305,7 @@ class Fusion {
       Pci& card = *std::ranges::find(*children, first.above.back()->busid, &Pci::busid);
       if (!card.nic) card.nic.emplace();
       card.nic->nets.push_back(joined);
+      if (rails_) widen(card, group.size(), *gpus_below(switch_of(first)->children).front());
       return;
     }
     Pci card;
@@ -281,6 +336,7 @@ class Fusion {
   EnvReader& env_;
   std::vector<NicPlace> places_;  ///< NICs that are used
   std::vector<bool> placed_;      ///< alone or in a group
+  bool rails_ = false;            ///< of a plugin
   std::set<std::string> busids_;
   std::vector<std::vector<std::size_t>> groups_;
   NicFusion out_;
@@ -290,6 +346,10 @@ class Fusion {
 
 NicFusion fuse_nics(const NodeDescription& node, const std::vector<int>& nics, EnvReader& env) {
   return Fusion(node, nics, env).fuse();
+}
+
+NicFusion fuse_rails(const NodeDescription& node, const std::vector<int>& nics, EnvReader& env) {
+  return Fusion(node, nics, env).fuse_rails();
 }
 
 }  // namespace fabricast

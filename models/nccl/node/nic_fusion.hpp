@@ -21,4 +21,9 @@ struct NicFusion {
 /// NCCL refuses, and for NICs of several sockets.
 NicFusion fuse_nics(const NodeDescription& node, const std::vector<int>& nics, EnvReader& env);
 
+/// As aws-ofi-nccl does (src/nccl_ofi_topo.c): the NICs below the last switch that GPUs share with
+/// them, in as many groups as there are GPUs, four NICs each at most. The first stands for all, on
+/// a PCIe link as wide as its group makes it, but not wider than the GPU's.
+NicFusion fuse_rails(const NodeDescription& node, const std::vector<int>& nics, EnvReader& env);
+
 }  // namespace fabricast

@@ -86,6 +86,7 @@ struct NodeDescription {
 
   std::string name;
   std::vector<Cpu> cpus;
+  bool is_of_parts = false;  ///< nobody's plugin has changed it yet
 };
 
 /// GPUs and NICs get their index in the node as dev.

@@ -18,7 +18,7 @@ Bandwidth in_turn(Bandwidth a, Bandwidth b) {
 PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol) {
   PostCost out;
   out.post = costs.post;
-  if (has_verbs(network.kind)) out.post += costs.piece_post * (network.pieces - 1);
+  out.post += costs.piece_post * (network.pieces - 1);
   out.rate = in_turn(protocol == Protocol::ll ? costs.ll_check_rate : Bandwidth{}, costs.copy_rate);
   if (copies_alone(network)) out.hands = network.sockets.threads;
   out.piece = costs.task_min;
@@ -35,6 +35,7 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
       out.large_post += costs.driver_copy;  // of the bytes that come with the request
     } else {
       out.copied = network.safe_copy.value_or(costs.safe_copy);
+      out.near_copy = costs.gdrcopy_rate;
     }
   }
   out.large_delay = costs.rendezvous_latency;

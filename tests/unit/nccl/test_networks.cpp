@@ -67,6 +67,19 @@ TEST_CASE("post costs: pieces for several hands, and what large messages cost mo
   CHECK(cost.delay(Bytes{65'537}) == nanoseconds(9));
 }
 
+TEST_CASE("post costs: what the host copies, up to a size at a rate, above it for a while") {
+  PostCost cost{nanoseconds(500)};
+  cost.large = Bytes{16'384};
+  cost.large_post = nanoseconds(70);
+  cost.copied = Bytes{4'096};
+  cost.copied_post = nanoseconds(6'000);
+  cost.near_copy = {4'000'000'000};
+  CHECK(cost.busy(Bytes{4'096}) == nanoseconds(500 + 1'024));
+  CHECK(cost.busy(Bytes{4'097}) == nanoseconds(500 + 6'000));
+  CHECK(cost.busy(Bytes{16'384}) == nanoseconds(500 + 6'000));
+  CHECK(cost.busy(Bytes{16'385}) == nanoseconds(500 + 70));  // read by the NIC itself
+}
+
 TEST_CASE("sockets: a copy by the proxy, host memory at both ends, the library's latency") {
   PartsCatalogue parts = bare_parts();
   NetworkCosts& costs = costs_of(parts, NetKind::sockets);
