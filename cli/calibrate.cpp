@@ -9,7 +9,9 @@
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/bands/read_measured.hpp"
+#include "models/io/topologies/calibrated.hpp"
 #include "models/studies/accuracy/calibrate_text.hpp"
+#include "models/studies/accuracy/own_runs.hpp"
 #include "models/studies/accuracy/read_recipe.hpp"
 #include "models/studies/accuracy/validate_text.hpp"
 #include "text/quoting.hpp"
@@ -19,8 +21,9 @@ namespace fabricast {
 namespace {
 
 struct CalibrateOptions {
-  std::string recipe, out, predictions, leave_out;
-  bool cross_validate = false;
+  std::string recipe, out, predictions, leave_out, my_runs, my_points;
+  bool cross_validate = false, try_my_runs = false;
+  int my_rows = 20;
   int slices_max = 4'000, slices_max_final = 100'000;
 };
 
@@ -37,22 +40,41 @@ std::string remark(const CalibrateOptions& options, const CalibrateResult& resul
           : "");
 }
 
+CalibrateConfig config_of(const CalibrateOptions& options) {
+  CalibrateConfig out;
+  out.recipe = load_recipe(options.recipe);
+  const bool own = !options.my_runs.empty();
+  out.measured = load_measurements(own ? options.my_runs : out.recipe.runs,
+                                   own ? options.my_points : out.recipe.points, {});
+  out.slices_max = options.slices_max;
+  out.slices_max_final = options.slices_max_final;
+  out.leave_out = options.leave_out;
+  out.cross_validate = options.cross_validate;
+  if (own) out.start = shipped_calibrated();
+  return out;
+}
+
+void say(const std::string& line) { print_err("{}\n", line); }
+
 int run(const CalibrateOptions& options, const CLI::App& command) {
   if (options.cross_validate && !options.leave_out.empty())
     throw Error("--cross-validate leaves each source out in turn: --leave-out does not go with it");
   if (!options.predictions.empty() && !options.cross_validate && options.leave_out.empty())
     throw Error("--predictions needs --cross-validate or --leave-out");
   Outputs outputs(command, {"--out", "--predictions"});
-  CalibrateConfig config;
-  config.recipe = load_recipe(options.recipe);
-  config.measured = load_measurements(config.recipe.runs, config.recipe.points, {});
-  config.slices_max = options.slices_max;
-  config.slices_max_final = options.slices_max_final;
-  config.leave_out = options.leave_out;
-  config.cross_validate = options.cross_validate;
-  const CalibrateResult result =
-      run_calibrate(std::move(config), on_all_cores({}),
-                    [](const std::string& line) { print_err("{}\n", line); });
+  if (options.my_runs.empty() != options.my_points.empty())
+    throw Error("--my-runs and --my-points go together: the runs, and their rows");
+  if (!options.my_runs.empty() && (options.cross_validate || !options.leave_out.empty()))
+    throw Error("--my-runs goes on from the shipped fit: no source of it is left out");
+  CalibrateConfig config = config_of(options);
+  if (options.try_my_runs) {
+    print_out("fabricast calibrate: {} own rows at most, errors of the rest of each source\n{}",
+              options.my_rows,
+              own_runs_text(run_own_runs(config, shipped_calibrated(), options.my_rows,
+                                         on_all_cores({}), say)));
+    return kDone;
+  }
+  const CalibrateResult result = run_calibrate(std::move(config), on_all_cores({}), say);
   if (!options.out.empty())
     outputs.write(options.out, calibrated_yaml(calibrated_of(result), remark(options, result)));
   if (!options.predictions.empty())
@@ -77,6 +99,17 @@ void add_calibrate(CLI::App& app, Action& action) {
                     "refit without each source in turn and predict its runs: gives bands");
   command->add_option("--predictions", options->predictions,
                       "write what was predicted for runs that were left out, as validate's CSV");
+  CLI::Option* const own = command->add_option("--my-runs", options->my_runs,
+                                               "runs of your cluster, as CSV: the shipped values "
+                                               "go on from where they are with these alone");
+  command->add_option("--my-points", options->my_points, "and their rows");
+  command
+      ->add_flag("--try-my-runs", options->try_my_runs,
+                 "what own rows are worth: each source of the recipe's runs in turn as yours")
+      ->excludes(own);
+  command->add_option("--my-rows", options->my_rows, "of --try-my-runs: so many rows at most")
+      ->check(whole_number(1, 1'000))
+      ->capture_default_str();
   command
       ->add_option("--slices-max", options->slices_max,
                    "calls that take more slices to simulate are not fitted to")

@@ -28,14 +28,14 @@ BandKey band_key(const NodeShape& shape, const PartsCatalogue& parts, Collective
   std::string network = "none";
   if (shape.nics > 0) network = to_text(shape.network.value_or(parts.nics.at(shape.nic).network));
   return {hardware(shape.gpu, shape.kind), network, std::string(to_text(collective)),
-          size_range(size)};
+          size_range(size), parts.gpus.at(shape.gpu).sm / 10};
 }
 
 BandKey band_key(const NodeGraph& node, int nodes, Collective collective, Bytes size) {
   const bool has_network = nodes > 1 && !node.nics().empty();
   return {hardware(node.gpus().front().part.name, kind_of(node)),
           std::string(has_network ? to_text(node.nics().front().part.network) : "none"),
-          std::string(to_text(collective)), size_range(size)};
+          std::string(to_text(collective)), size_range(size), node.gpus().front().part.sm / 10};
 }
 
 }  // namespace fabricast

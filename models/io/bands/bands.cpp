@@ -66,6 +66,7 @@ std::optional<BandKey> parent(BandKey key) {
     key.collective.clear();
   } else if (!key.hardware.empty()) {
     key.hardware.clear();
+    key.generation = 0;
   } else if (!key.network.empty()) {
     key.network.clear();
   } else {
@@ -93,14 +94,53 @@ Band band_of(const Group& group, const Band* wider) {
   return out;
 }
 
+std::size_t number_of(Known known) { return static_cast<std::size_t>(known); }
+
+/// The widest of those of the range of which as much or more was known.
+void widen(FoundBand& band, const BandTable& table, std::size_t range) {
+  for (std::size_t known = 1; known <= number_of(band.known); ++known) {
+    const Band* const further = find(table.further[known], {"", "", "", range});
+    if (further == nullptr) continue;
+    band.lower = std::min(band.lower, further->lower);
+    band.upper = std::max(band.upper, further->upper);
+  }
+}
+
+std::string basis_of(const Band& band, Known known) {
+  std::string out = fmt::format("{} run{} of ", band.runs, band.runs == 1 ? "" : "s");
+  const bool one_node = band.key.network == "none";
+  const std::string on = band.key.network.empty() ? ""
+                         : one_node               ? ", one node"
+                                                  : " " + band.key.network;
+  if (known == Known::hardware_and_network) return out + band.key.hardware + on;
+  out += "other hardware" + on;
+  return known == Known::nothing ? out : fmt::format("{} ({} elsewhere)", out, to_text(known));
+}
+
 }  // namespace
 
+Known known_of(const BandKey& key, const std::vector<BandKey>& others) {
+  Known out = Known::nothing;
+  for (const BandKey& other : others) {
+    if (other.hardware.empty()) continue;
+    const Known near =
+        other.hardware == key.hardware
+            ? other.network == key.network ? Known::hardware_and_network : Known::hardware
+        : other.generation == key.generation ? Known::generation
+                                             : Known::nothing;
+    out = std::min(out, near);
+  }
+  return out;
+}
+
 BandTable make_bands(const std::vector<BandSample>& samples) {
-  Groups groups, extrapolated;
+  Groups groups;
+  std::array<Groups, kKnowns> further;
   for (const BandSample& sample : samples) {
     for (std::optional<BandKey> key = sample.key; key; key = parent(*key))
       add(groups, *key, sample);
-    if (sample.extrapolated) add(extrapolated, {"", "", "", sample.key.range}, sample);
+    if (sample.known != Known::hardware_and_network)
+      add(further[number_of(sample.known)], {"", "", "", sample.key.range}, sample);
   }
   BandTable out;
   // Blanks sort first: a parent stands before its children.
@@ -108,28 +148,23 @@ BandTable make_bands(const std::vector<BandSample>& samples) {
     const std::optional<BandKey> above = parent(group.key);
     out.bands.push_back(band_of(group, above ? find(out.bands, *above) : nullptr));
   }
-  for (const auto& [key, group] : extrapolated) out.extrapolated.push_back(band_of(group, nullptr));
+  for (std::size_t known = 0; known < kKnowns; ++known)
+    for (const auto& [key, group] : further[known])
+      out.further[known].push_back(band_of(group, nullptr));
   return out;
 }
 
-std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted) {
+std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted, Known at_most) {
+  std::vector<BandKey> measured;
+  for (const Band& band : table.bands)
+    if (band.key.range == wanted.range) measured.push_back(band.key);
   for (std::optional<BandKey> key = wanted; key; key = parent(*key)) {
     const Band* const band = find(table.bands, *key);
     if (band == nullptr) continue;
-    FoundBand out{band->lower, band->upper, !key->hardware.empty(), band->runs, {}};
-    const std::string runs = fmt::format("{} run{}", band->runs, band->runs == 1 ? "" : "s");
-    const bool one_node = key->network == "none";
-    if (out.measured) {
-      out.basis = fmt::format("{} of {}{}", runs, key->hardware,
-                              one_node ? ", one node" : " " + key->network);
-    } else {
-      out.basis = fmt::format("extrapolated from {} on other hardware", runs);
-      if (!key->network.empty()) out.basis += one_node ? ", one node" : " with " + key->network;
-      if (const Band* const new_hardware = find(table.extrapolated, {"", "", "", wanted.range})) {
-        out.lower = std::min(out.lower, new_hardware->lower);
-        out.upper = std::max(out.upper, new_hardware->upper);
-      }
-    }
+    FoundBand out{
+        band->lower, band->upper, std::max(known_of(wanted, measured), at_most), band->runs, {}};
+    out.basis = basis_of(*band, key->hardware.empty() ? out.known : Known::hardware_and_network);
+    widen(out, table, wanted.range);
     // Where nearly all runs lie on one side, the prediction is an end of the band.
     out.lower = std::min(out.lower, 1.0);
     out.upper = std::max(out.upper, 1.0);
@@ -139,8 +174,9 @@ std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted
 }
 
 std::string band_line(std::size_t range, const FoundBand& band) {
-  return fmt::format("  {:<13} {:+3.0f} .. {:+3.0f} %  {}\n", kSizeRangeNames[range],
-                     100 * (band.lower - 1), 100 * (band.upper - 1), band.basis);
+  return fmt::format("  {:<13} {:+3.0f} .. {:+3.0f} %  {}: {}\n", kSizeRangeNames[range],
+                     100 * (band.lower - 1), 100 * (band.upper - 1), to_text(band.known),
+                     band.basis);
 }
 
 }  // namespace fabricast

@@ -2,8 +2,11 @@
 // How far measurements lie from predictions: the middle 80 % of ratios measured / predicted, of
 // runs whose source the fit had not seen, each source as much as any other. By hardware, collective
 // and range of sizes; where sources are few, drawn towards those of the same hardware, its kind of
-// network, and all.
+// network, and all. What is further from all that was measured is at least as wide as runs were
+// whose machine the fit without their source knew as little of.
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,22 +16,35 @@
 
 namespace fabricast {
 
+/// What was measured that is like the machine of a prediction, from the nearest on.
+enum class Known : std::uint8_t { hardware_and_network, hardware, generation, nothing };
+inline constexpr std::size_t kKnowns = 4;
+inline constexpr std::array<std::string_view, kKnowns> kKnownWords = {
+    "same hardware and network", "same hardware", "same generation", "nothing"};
+constexpr std::string_view to_text(Known known) {
+  return kKnownWords[static_cast<std::size_t>(known)];
+}
+
 /// What a prediction is about.
 struct BandKey {
   std::string hardware;  ///< GPU part and kind of node: "H100_SXM5 nvswitch"
   std::string network;   ///< "ib", ... as NetKind has it; "none" inside a node
   std::string collective;
   std::size_t range = 0;  ///< size_range()
+  int generation = 0;     ///< of the GPU, its compute capability's first digit; 0 = over all
 
   bool operator==(const BandKey&) const = default;
 };
+
+/// What those of `others` that are measured say of `key`, whatever their collective and size.
+Known known_of(const BandKey& key, const std::vector<BandKey>& others);
 
 /// One measured point and its prediction.
 struct BandSample {
   BandKey key;
   std::string run, source;
-  double log_ratio = 0;       ///< of measured / predicted
-  bool extrapolated = false;  ///< the fit had seen no such hardware on such a network
+  double log_ratio = 0;  ///< of measured / predicted
+  Known known{};         ///< to the fit that had not seen the source
 };
 
 /// Factors on a prediction. Empty fields of the key: over all of them.
@@ -40,19 +56,24 @@ struct Band {
 
 struct BandTable {
   std::vector<Band> bands;
-  std::vector<Band> extrapolated;  ///< by range: hardware that nothing was measured on
+  /// Beyond Known::hardware_and_network: by range, of runs of which as much was known. Where there
+  /// were none, of those of which more was.
+  std::array<std::vector<Band>, kKnowns> further;
 };
 BandTable make_bands(const std::vector<BandSample>& samples);
 
 /// The band of one prediction, and what it rests on. It holds the prediction.
 struct FoundBand {
   double lower = 1, upper = 1;  ///< lower <= 1 <= upper
-  bool measured = false;        ///< runs on such hardware
+  Known known{};
   int runs = 0;
-  std::string basis;  ///< "12 runs of A100_SXM4_80 nvswitch ib", "extrapolated from 30 runs on ib"
+  std::string basis;  ///< "12 runs of A100_SXM4_80 nvswitch ib"
 };
-/// Nothing where the table is empty.
-std::optional<FoundBand> find_band(const BandTable& table, const BandKey& key);
+/// `at_most`: how near to what was measured the prediction is at best, whatever its machine:
+/// faults, background traffic and schedules of one's own are nothing that was. Nothing where the
+/// table is empty.
+std::optional<FoundBand> find_band(const BandTable& table, const BandKey& key,
+                                   Known at_most = Known::hardware_and_network);
 
 /// "  <64KiB   -9 .. +12 %  12 runs of ..."
 std::string band_line(std::size_t range, const FoundBand& band);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
@@ -11,8 +13,15 @@ namespace fabricast {
 namespace {
 
 constexpr int kRunsMax = 1'000'000'000;
+constexpr int kGenerationMax = 99;
 constexpr int kLeftOutDigits = 6;
 constexpr double kFactorMin = 1e-6, kFactorMax = 1e6;
+
+const char* further_key(std::size_t known) {
+  constexpr std::array<const char*, kKnowns> keys = {"bands", "same_hardware", "same_generation",
+                                                     "new_hardware"};
+  return keys[known];
+}
 
 CalibratedValue read_value(const std::string& path, Reader& in) {
   CalibratedValue out;
@@ -34,6 +43,7 @@ Band read_band(Reader& in) {
   out.key.network = in.text("network", "");
   out.key.collective = in.text("collective", "");
   out.key.range = in.choice("sizes", {kSizeRangeNames.begin(), kSizeRangeNames.end()});
+  out.key.generation = in.whole("generation", 0, kGenerationMax, 0);
   out.lower = in.number("lower", kFactorMin, kFactorMax);
   out.upper = in.number("upper", kFactorMin, kFactorMax);
   out.runs = in.whole("runs", 0, kRunsMax);
@@ -44,7 +54,8 @@ Band read_band(Reader& in) {
 
 std::string band_yaml(const Band& band) {
   std::string key;
-  if (!band.key.hardware.empty()) key += fmt::format("hardware: {}, ", band.key.hardware);
+  if (!band.key.hardware.empty())
+    key += fmt::format("hardware: {}, generation: {}, ", band.key.hardware, band.key.generation);
   if (!band.key.network.empty()) key += fmt::format("network: {}, ", band.key.network);
   if (!band.key.collective.empty()) key += fmt::format("collective: {}, ", band.key.collective);
   return fmt::format("  - {{{}sizes: \"{}\", lower: {:.3f}, upper: {:.3f}, runs: {}}}\n", key,
@@ -109,8 +120,9 @@ Calibrated parse_calibrated(const std::string& text, const std::string& file) {
   Calibrated out;
   for (auto& [path, value] : in.table("values")) out.values.push_back(read_value(path, value));
   for (Reader& band : in.children("bands")) out.bands.bands.push_back(read_band(band));
-  for (Reader& band : in.children("new_hardware"))
-    out.bands.extrapolated.push_back(read_band(band));
+  for (std::size_t known = 1; known < kKnowns; ++known)
+    for (Reader& band : in.children(further_key(known)))
+      out.bands.further[known].push_back(read_band(band));
   if (in.has("left_out")) out.left_out = read_left_out(in.child("left_out"));
   in.finish();
   return out;
@@ -125,7 +137,8 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& rem
         value.path, value.value, value.low, value.high, value.catalogue, value.runs);
   }
   out += bands_yaml("bands", calibrated.bands.bands);
-  out += bands_yaml("new_hardware", calibrated.bands.extrapolated);
+  for (std::size_t known = 1; known < kKnowns; ++known)
+    out += bands_yaml(further_key(known), calibrated.bands.further[known]);
   return out + left_out_yaml(calibrated.left_out);
 }
 

@@ -18,6 +18,7 @@ namespace {
 constexpr int kFitDigits = 6, kWrittenDigits = 4;
 constexpr double kStep = 0.03;  // of a logarithm, for differences
 constexpr double kTouched = 1e-9;
+constexpr double kInterval = 1.645;  // standard deviations of a 90 % interval
 
 /// At most `most` of each run and range of sizes, spread evenly; of the largest sizes, where more
 /// bytes tell nothing new, the smallest.
@@ -54,6 +55,7 @@ class Calibration {
 
   CalibrateResult run() {
     out_.recipe = config_.recipe;
+    if (config_.start) overlay(*config_.start, catalogue_);
     read_parameters();
     choose_points();
     problem_.noise = config_.recipe.noise;
@@ -84,7 +86,12 @@ class Calibration {
           throw Error(parameter.place, fmt::format("{} is also moved by {}", path, other->second));
         try {
           const std::string& value = catalogue_.value(path);
-          const double low = bound(parameter.low, value), high = bound(parameter.high, value);
+          double low = bound(parameter.low, value), high = bound(parameter.high, value);
+          if (config_.start) {  // it may stand at its bound, rounded
+            low = std::min(low, 1.0);
+            high = std::max(high, 1.0);
+            bounds.width = start_width(path).value_or(bounds.width);
+          }
           if (!(low > 0 && low <= 1 && high >= 1))
             throw Error(fmt::format("the catalogue's value {} is not within {} and {}", value,
                                     parameter.low, parameter.high));
@@ -98,6 +105,14 @@ class Calibration {
       out_.parameters.push_back(std::move(fitted));
       problem_.parameters.push_back(bounds);
     }
+  }
+
+  /// The standard deviation that the fit to other runs left of a value.
+  std::optional<double> start_width(const std::string& path) const {
+    const auto& values = config_.start->values;
+    const auto found = std::ranges::find(values, path, &CalibratedValue::path);
+    if (found == values.end()) return std::nullopt;
+    return std::log(ratio(found->high, found->low)) / (2 * kInterval);
   }
 
   /// Of those that are scored and that the simulation can predict cheaply enough.
@@ -125,7 +140,7 @@ class Calibration {
     if (!config_.leave_out.empty() && !has_source)
       throw Error(fmt::format("--leave-out: no run has the source_key \"{}\"", config_.leave_out),
                   hint_nearest(config_.leave_out, sources()));
-    wanted = thinned(measured(), wanted, config_.recipe.points_per_range);
+    if (!config_.start) wanted = thinned(measured(), wanted, config_.recipe.points_per_range);
     say_(fmt::format("simulating {} with the catalogue's values",
                      counted(std::ssize(wanted), "point")));
     const ValidateResult first = predict(wanted, {}, config_.slices_max);
@@ -157,7 +172,9 @@ class Calibration {
   Vector weights(const std::string& without) const {
     std::map<std::pair<std::string, std::size_t>, std::map<std::size_t, int>> groups;
     const auto group_of = [&](std::size_t i) -> auto& {
-      return groups[{class_of(run_of(i)), size_range(measured().points[i].size)}];
+      const MeasuredRun& run = run_of(i);
+      return groups[{config_.start ? run.id : class_of(run),
+                     size_range(measured().points[i].size)}];
     };
     const auto counts = [&](std::size_t i) {
       return without.empty() || run_of(i).source != without;
@@ -282,7 +299,7 @@ class Calibration {
       }
       out_.parameters[k].runs = static_cast<int>(runs.size());
       out_.parameters[k].sources = static_cast<int>(known_sources.size());
-      if (known_sources.size() == 1) slopes[k].assign(slopes[k].size(), 0);
+      if (known_sources.size() == 1 && !config_.start) slopes[k].assign(slopes[k].size(), 0);
     }
   }
 
@@ -295,7 +312,7 @@ class Calibration {
       for (std::size_t i = 0; i < points_.size(); ++i) {
         if (std::abs(slopes[k][i]) <= kTouched) continue;
         const RunParts& run = run_parts_[measured().points[points_[i]].run];
-        free[{network, network ? run.network : run.hardware}].insert(recipe()[k].name);
+        free[{network, network ? run.key.network : run.key.hardware}].insert(recipe()[k].name);
       }
     }
     for (const auto& [key, names] : free) {
@@ -311,7 +328,6 @@ class Calibration {
 
   /// The fit as it is written down: four digits, which also are what is predicted with.
   void describe() {
-    constexpr double kInterval = 1.645;  // standard deviations of a 90 % interval
     constexpr double kAtBound = 1e-6;
     const Vector deviations = fit_deviations(problem_, fitted_.residuals, fitted_.slopes);
     for (std::size_t k = 0; k < recipe().size(); ++k) {
@@ -379,7 +395,7 @@ class Calibration {
       std::vector<double>& factors = out_.left_out[source];
       for (const double log_factor : x) factors.push_back(std::exp(log_factor));
       const ValidateResult part = predict(points, x, config_.slices_max_final);
-      add_samples(points, part);
+      add_samples(source, points, part);
       append(part, all);
     }
     out_.unseen = std::move(all);
@@ -398,22 +414,20 @@ class Calibration {
     for (const Prediction& prediction : part.predictions) all.predictions.push_back(prediction);
   }
 
-  void add_samples(const std::vector<std::size_t>& points, const ValidateResult& part) {
+  void add_samples(const std::string& source, const std::vector<std::size_t>& points,
+                   const ValidateResult& part) {
+    std::vector<BandKey> others;
+    for (const std::size_t i : points_)
+      if (run_of(i).source != source) others.push_back(run_parts_[measured().points[i].run].key);
     for (std::size_t k = 0; k < points.size(); ++k) {
       if (part.predictions[k].method == Method::none) continue;
       const MeasuredRun& run = run_of(points[k]);
-      const RunParts& known = run_parts_[measured().points[points[k]].run];
-      const bool seen = std::ranges::any_of(points_, [&](std::size_t i) {
-        const RunParts& other = run_parts_[measured().points[i].run];
-        return run_of(i).source != run.source && other.hardware == known.hardware &&
-               other.network == known.network;
-      });
-      out_.samples.push_back({{known.hardware, known.network, std::string(to_text(run.collective)),
-                               size_range(measured().points[points[k]].size)},
-                              run.id,
-                              run.source,
-                              -residual(part, k, 0),
-                              !seen});
+      const BandKey& known = run_parts_[measured().points[points[k]].run].key;
+      BandKey key = known;
+      key.collective = to_text(run.collective);
+      key.range = size_range(measured().points[points[k]].size);
+      out_.samples.push_back(
+          {key, run.id, run.source, -residual(part, k, 0), known_of(key, others)});
     }
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/io/bands/bands.hpp"
+#include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/catalogue_text.hpp"
 #include "models/studies/accuracy/robust_fit.hpp"
 #include "models/studies/accuracy/validate_score.hpp"
@@ -40,6 +41,10 @@ struct CalibrateConfig {
   std::int64_t slices_max_final = 0;  ///< of predictions for what was left out: extrapolated above
   std::string leave_out;              ///< a source whose runs are not fitted to; "" = none
   bool cross_validate = false;        ///< refit without each source in turn
+  /// Values that a fit to other runs gave: the prior is around them, as wide as their intervals.
+  /// Then runs of one source are enough, and each run and range of sizes weighs as much as any
+  /// other.
+  std::optional<Calibrated> start;
 };
 
 /// What became of one parameter.

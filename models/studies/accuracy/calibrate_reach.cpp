@@ -38,9 +38,7 @@ RunParts parts_of(const MappedRun& run, const PartsCatalogue& parts) {
   for (const PciConfig& element : node.pci) add_pci(element, out.parts);
   for (const NvSwitchConfig& nvswitch : node.nvswitches)
     out.parts.insert("nvswitches." + nvswitch.part);
-  const BandKey key = band_key(run.shape, parts, Collective::all_reduce, Bytes{0});
-  out.hardware = key.hardware;
-  out.network = key.network;
+  out.key = band_key(run.shape, parts, Collective::all_reduce, Bytes{0});
   return out;
 }
 
@@ -53,8 +51,8 @@ bool is_network_figure(std::string_view path) {
 bool can_matter(std::string_view path, const RunParts& run, std::string_view protocol) {
   const std::vector<std::string> words = words_of(path);
   const std::string& table = words.front();
-  if (is_network_figure(path) && run.network == "none") return false;
-  if (table == "networks" && words.size() > 1 && words[1] != run.network) return false;
+  if (is_network_figure(path) && run.key.network == "none") return false;
+  if (table == "networks" && words.size() > 1 && words[1] != run.key.network) return false;
   constexpr std::array kPartTables = {"gpus", "cpus", "pcie_switches", "nics", "nvswitches"};
   if (std::ranges::find(kPartTables, table) != kPartTables.end() && words.size() > 1 &&
       !run.parts.contains(table + "." + words[1]))

@@ -14,8 +14,7 @@ namespace fabricast {
 /// What a run is simulated on.
 struct RunParts {
   std::set<std::string> parts;  ///< "gpus.H100_SXM5", "cpus.Xeon_8480C", "nics.ConnectX-7"
-  std::string network;          ///< "ib"; "none" without NICs
-  std::string hardware;         ///< BandKey
+  BandKey key;                  ///< of its hardware and network
 };
 RunParts parts_of(const MappedRun& run, const PartsCatalogue& parts);
 

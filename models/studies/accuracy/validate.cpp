@@ -228,7 +228,7 @@ class Validation {
       if (!band) continue;
       prediction.lower_us = band->lower * prediction.time_us;
       prediction.upper_us = band->upper * prediction.time_us;
-      prediction.band_basis = band->basis;
+      prediction.band_basis = to_text(band->known);
     }
   }
 

@@ -53,8 +53,8 @@ struct Prediction {
   double lower_us = 0, upper_us = 0;     ///< 80 % band; 0 = none
   std::string_view algorithm, protocol;  ///< NCCL's spelling, "none" for sends and receives
   int channels = 0;
-  std::string band_basis{};  ///< what the band rests on
-  double left_out_us = 0;    ///< by a fit that has not seen the run's source; 0 = none
+  std::string_view band_basis{};  ///< what the band rests on, a word for Known
+  double left_out_us = 0;         ///< by a fit that has not seen the run's source; 0 = none
 };
 
 struct ValidateResult {

@@ -272,7 +272,7 @@ class Advice {
         }
       } else {
         const StepBand band = step_band(std::get<StepConfig>(result_.config.work).model);
-        row.band = FoundBand{band.low, band.high, true, 0, "published steps"};
+        row.band = FoundBand{band.low, band.high, Known::hardware, 0, "published steps"};
       }
       result_.rows.push_back(std::move(row));
     }

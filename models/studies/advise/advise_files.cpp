@@ -77,8 +77,9 @@ std::string expected(const AdviseRow& row) {
   std::string out =
       fmt::format("#   {:>14} B  {:>10.4g} GB/s", row.after.size.count, row.after.busbw_GBps);
   if (row.band)
-    out += fmt::format("  {:.4g} .. {:.4g} GB/s ({})", row.after.busbw_GBps / row.band->upper,
-                       row.after.busbw_GBps / row.band->lower, line_text(row.band->basis));
+    out += fmt::format("  {:.4g} .. {:.4g} GB/s ({}: {})", row.after.busbw_GBps / row.band->upper,
+                       row.after.busbw_GBps / row.band->lower, to_text(row.band->known),
+                       line_text(row.band->basis));
   return out + "\n";
 }
 

@@ -7,10 +7,11 @@ namespace fabricast {
 std::optional<FoundBand> band_of(const BenchResult& result, const BenchBlock& block,
                                  const BenchRow& row, const BandTable& bands) {
   const BenchConfig& config = result.config;
-  if (config.custom || config.split || !config.faults.empty() || !config.network.background.empty())
-    return std::nullopt;
+  const bool is_unlike =
+      config.custom || !config.faults.empty() || !config.network.background.empty();
   return find_band(bands,
-                   band_key(block.cluster.node(), block.cluster.nodes(), row.collective, row.size));
+                   band_key(block.cluster.node(), block.cluster.nodes(), row.collective, row.size),
+                   is_unlike ? Known::nothing : Known::hardware_and_network);
 }
 
 std::optional<TimeBand> time_band(const BenchResult& result, const BenchBlock& block,
@@ -18,7 +19,7 @@ std::optional<TimeBand> time_band(const BenchResult& result, const BenchBlock& b
   const auto band = band_of(result, block, row, bands);
   if (!band) return std::nullopt;
   const double time_us = microseconds_of(row.call_time());
-  return TimeBand{band->lower * time_us, band->upper * time_us, band->basis};
+  return TimeBand{band->lower * time_us, band->upper * time_us, band->known, band->basis};
 }
 
 std::string bands_text(const BenchResult& result, const BenchBlock& block,

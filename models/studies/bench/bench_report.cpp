@@ -79,7 +79,7 @@ ReportTable runs_table(const BenchResult& result, const BandTable& bands) {
       const auto band = time_band(result, block, row, bands);
       out.add(with_key(
           row, {row.count, to_text(block.network.rung), to_text(block.network.routing),
-                band ? Json(band->basis) : Json(), row.decided.decision.time_us,
+                band ? Json(to_text(band->known)) : Json(), row.decided.decision.time_us,
                 figure(row, microseconds_of(ran.time) / row.decided.run.calls),
                 microseconds_of(ran.launch), row.decided.run.calls, ran.events, ran.events_skipped,
                 ran.nodes_simulated, ran.rails_folded, ran.channels_simulated, ran.why_not_folded,

@@ -19,7 +19,7 @@ namespace fabricast {
 
 namespace {
 
-FoundBand assumed_band() { return {0.8, 1.25, false, 0, "assumed"}; }
+FoundBand assumed_band() { return {0.8, 1.25, Known::nothing, 0, "assumed"}; }
 
 /// A cluster as somebody has it, and NCCL on it.
 struct Loaded {

@@ -33,8 +33,9 @@ ReportTable rows_table(const std::vector<JudgedTable>& tables) {
     const JudgeResult& result = table.result;
     for (const JudgeRow& row : result.rows)
       out.add({table.source, row.size.count, row.measured_us, row.expected_us,
-               row.expected_us * row.band.lower, row.expected_us * row.band.upper, row.band.basis,
-               row.measured_us / row.expected_us, busbw_of(result, row.size, row.measured_us),
+               row.expected_us * row.band.lower, row.expected_us * row.band.upper,
+               to_text(row.band.known), row.measured_us / row.expected_us,
+               busbw_of(result, row.size, row.measured_us),
                busbw_of(result, row.size, row.expected_us), to_text(row.verdict), row.algorithm,
                row.protocol, row.channels});
   }

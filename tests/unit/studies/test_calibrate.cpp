@@ -244,11 +244,11 @@ TEST_CASE("bands hold about what they say, and are wider where nothing was measu
     return sum - 6;
   };
   const auto sample = [&](int run, double spread, bool unseen) {
-    return BandSample{{unseen ? "C pcie" : "A nvswitch", "ib", "all_reduce", 0},
+    return BandSample{{unseen ? "C pcie" : "A nvswitch", "ib", "all_reduce", 0, unseen ? 8 : 9},
                       std::to_string(run),
                       std::to_string(run),  // each from a source of its own
                       spread * normal(),
-                      unseen};
+                      unseen ? Known::nothing : Known::hardware_and_network};
   };
   std::vector<BandSample> samples;
   for (int i = 0; i < 400; ++i) samples.push_back(sample(i % 40, 0.1, false));
@@ -256,7 +256,7 @@ TEST_CASE("bands hold about what they say, and are wider where nothing was measu
   const BandTable table = make_bands(samples);
   const auto band = find_band(table, samples.front().key);
   REQUIRE(band);
-  CHECK(band->measured);
+  CHECK(band->known == Known::hardware_and_network);
   CHECK(band->basis == "40 runs of A nvswitch ib");
   int inside = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -265,25 +265,33 @@ TEST_CASE("bands hold about what they say, and are wider where nothing was measu
   }
   CHECK(inside > 750);
   CHECK(inside < 900);
-  const auto other = find_band(table, {"B nvswitch", "ib", "alltoall", 0});
+  const auto other = find_band(table, {"B nvswitch", "ib", "alltoall", 0, 10});
   REQUIRE(other);
-  CHECK_FALSE(other->measured);
-  CHECK(other->basis == "extrapolated from 50 runs on other hardware with ib");
+  CHECK(other->known == Known::nothing);
+  CHECK(other->basis == "50 runs of other hardware ib");
   CHECK(other->lower < band->lower);
   CHECK(other->upper > band->upper);
-  CHECK_FALSE(find_band(table, {"B nvswitch", "ib", "alltoall", 2}));
+  CHECK_FALSE(find_band(table, {"B nvswitch", "ib", "alltoall", 2, 10}));
+  // The nearer, the more is known; what is unlike everything measured knows nothing.
+  CHECK(find_band(table, {"A nvswitch", "roce", "alltoall", 0, 9})->known == Known::hardware);
+  CHECK(find_band(table, {"B nvswitch", "ib", "alltoall", 0, 9})->known == Known::generation);
+  const auto faulty = find_band(table, samples.front().key, Known::nothing);
+  CHECK(faulty->known == Known::nothing);
+  CHECK(faulty->lower == other->lower);
+  CHECK(faulty->upper == other->upper);
   const BandTable read = parse_calibrated(calibrated_yaml({{}, table}, ""), "c.yaml").bands;
   CHECK(read.bands.size() == table.bands.size());
-  CHECK(read.extrapolated.size() == 1);
+  CHECK(read.further[3].size() == 1);
+  CHECK(read.bands.back().key.generation == 8);
 }
 
 TEST_CASE("bands: a source of many runs counts as one") {
-  const BandKey key{"A nvswitch", "ib", "all_reduce", 0};
+  const BandKey key{"A nvswitch", "ib", "all_reduce", 0, 9};
   std::vector<BandSample> samples;
-  for (int i = 0; i < 90; ++i) samples.push_back({key, std::to_string(i), "large", 0.5, false});
+  for (int i = 0; i < 90; ++i) samples.push_back({key, std::to_string(i), "large", 0.5, {}});
   for (int i = 0; i < 9; ++i) {
     const std::string own = "small " + std::to_string(i);
-    samples.push_back({key, own, own, 0, false});
+    samples.push_back({key, own, own, 0, {}});
   }
   // One of ten sources is 65 % too low: it stands at the end of the band, not in the middle.
   const auto band = find_band(make_bands(samples), key);

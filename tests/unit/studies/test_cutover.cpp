@@ -64,7 +64,7 @@ TEST_CASE("cutover: each time is that of bench with the algorithm forced" *
 }
 
 TEST_CASE("cutover: on one side the one is ahead, on the other side the other") {
-  const CutoverConfig config = question({2}, {{1 << 14}, {1 << 16}, {1 << 18}, {1 << 20}});
+  const CutoverConfig config = question({2}, {{1 << 14}, {1 << 18}, {1 << 21}, {1 << 25}});
   const CutoverResult result = run_cutover(config, load_catalogue(), in_turn);
   const CutoverColumn& column = result.columns.front();
   REQUIRE_FALSE(column.fastest.empty());
