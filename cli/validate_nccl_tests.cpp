@@ -73,7 +73,8 @@ int run(const ValidateOptions& options, const CLI::App& command) {
   for (const MeasuredRun& run : config.measured.runs)
     if (is_simulated && calibrated.left_out.factors.contains(run.source) &&
         !config.left_out.contains(run.source))
-      config.left_out.emplace(run.source, parts_without(calibrated.left_out, run.source));
+      config.left_out.emplace(run.source,
+                              catalogue_without(calibrated.left_out, run.source).parts());
   ValidateResult result;
   {
     Progress progress;

@@ -119,18 +119,11 @@ std::string basis_of(const Band& band, Known known) {
 
 }  // namespace
 
-Known known_of(const BandKey& key, const std::vector<BandKey>& others) {
-  Known out = Known::nothing;
-  for (const BandKey& other : others) {
-    if (other.hardware.empty()) continue;
-    const Known near =
-        other.hardware == key.hardware
-            ? other.network == key.network ? Known::hardware_and_network : Known::hardware
-        : other.generation == key.generation ? Known::generation
-                                             : Known::nothing;
-    out = std::min(out, near);
-  }
-  return out;
+Known nearness(const BandKey& key, const BandKey& other) {
+  if (other.hardware.empty()) return Known::nothing;
+  if (other.hardware == key.hardware)
+    return other.network == key.network ? Known::hardware_and_network : Known::hardware;
+  return other.generation == key.generation ? Known::generation : Known::nothing;
 }
 
 BandTable make_bands(const std::vector<BandSample>& samples) {
@@ -155,14 +148,13 @@ BandTable make_bands(const std::vector<BandSample>& samples) {
 }
 
 std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted, Known at_most) {
-  std::vector<BandKey> measured;
+  Known known = Known::nothing;
   for (const Band& band : table.bands)
-    if (band.key.range == wanted.range) measured.push_back(band.key);
+    if (band.key.range == wanted.range) known = std::min(known, nearness(wanted, band.key));
   for (std::optional<BandKey> key = wanted; key; key = parent(*key)) {
     const Band* const band = find(table.bands, *key);
     if (band == nullptr) continue;
-    FoundBand out{
-        band->lower, band->upper, std::max(known_of(wanted, measured), at_most), band->runs, {}};
+    FoundBand out{band->lower, band->upper, std::max(known, at_most), band->runs, {}};
     out.basis = basis_of(*band, key->hardware.empty() ? out.known : Known::hardware_and_network);
     widen(out, table, wanted.range);
     // Where nearly all runs lie on one side, the prediction is an end of the band.

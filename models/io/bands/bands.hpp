@@ -36,8 +36,9 @@ struct BandKey {
   bool operator==(const BandKey&) const = default;
 };
 
-/// What those of `others` that are measured say of `key`, whatever their collective and size.
-Known known_of(const BandKey& key, const std::vector<BandKey>& others);
+/// How near what was measured of `other` is to `key`, whatever their collective and size; nothing
+/// where `other` is over all hardware.
+Known nearness(const BandKey& key, const BandKey& other);
 
 /// One measured point and its prediction.
 struct BandSample {

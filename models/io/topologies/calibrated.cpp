@@ -160,14 +160,14 @@ void overlay(const Calibrated& calibrated, CatalogueText& catalogue) {
   }
 }
 
-PartsCatalogue parts_without(const LeftOutFits& left_out, const std::string& source) {
+CatalogueText catalogue_without(const LeftOutFits& left_out, const std::string& source) {
   CatalogueText text;
   const std::vector<double>& factors = left_out.factors.at(source);
   for (std::size_t k = 0; k < factors.size(); ++k) {
     if (factors[k] == 1) continue;
     text.scale(left_out.parameters[k].second, factors[k], kLeftOutDigits);
   }
-  return text.parts();
+  return text;
 }
 
 Calibrated load_calibrated(const std::string& own_file) {

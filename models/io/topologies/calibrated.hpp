@@ -46,7 +46,7 @@ const Calibrated& shipped_calibrated();
 /// Throws Error where a figure is not in the catalogue.
 void overlay(const Calibrated& calibrated, CatalogueText& catalogue);
 /// The catalogue of a fit without the source's runs. REQUIRES: left_out.factors has it.
-PartsCatalogue parts_without(const LeftOutFits& left_out, const std::string& source);
+CatalogueText catalogue_without(const LeftOutFits& left_out, const std::string& source);
 /// Of the shipped values those of the parts of a node, a line each; "" where there are none.
 std::string calibrated_text(const NodeGraph& node);
 /// What a user's own file of calibrated values says, where it has bands; else the shipped one.

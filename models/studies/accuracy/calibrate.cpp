@@ -416,18 +416,19 @@ class Calibration {
 
   void add_samples(const std::string& source, const std::vector<std::size_t>& points,
                    const ValidateResult& part) {
-    std::vector<BandKey> others;
+    std::set<std::size_t> others;  // runs
     for (const std::size_t i : points_)
-      if (run_of(i).source != source) others.push_back(run_parts_[measured().points[i].run].key);
+      if (run_of(i).source != source) others.insert(measured().points[i].run);
     for (std::size_t k = 0; k < points.size(); ++k) {
       if (part.predictions[k].method == Method::none) continue;
       const MeasuredRun& run = run_of(points[k]);
-      const BandKey& known = run_parts_[measured().points[points[k]].run].key;
-      BandKey key = known;
+      BandKey key = run_parts_[measured().points[points[k]].run].key;
       key.collective = to_text(run.collective);
       key.range = size_range(measured().points[points[k]].size);
-      out_.samples.push_back(
-          {key, run.id, run.source, -residual(part, k, 0), known_of(key, others)});
+      Known known = Known::nothing;
+      for (const std::size_t other : others)
+        known = std::min(known, nearness(key, run_parts_[other].key));
+      out_.samples.push_back({key, run.id, run.source, -residual(part, k, 0), known});
     }
   }
 

@@ -94,8 +94,7 @@ class OwnRuns {
     CalibrateConfig config = config_;
     config.measured = subset(measured(), own);
     config.start = without_source(shipped_, source);
-    CatalogueText before;
-    overlay(*config.start, before);
+    const CatalogueText before = catalogue_without(shipped_.left_out, source);
     CatalogueText after = before;
     try {
       const CalibrateResult fit = run_calibrate(std::move(config), for_each_, [](const auto&) {});
@@ -152,17 +151,11 @@ std::string table_of(const char* title, const std::vector<OwnRunsRow>& rows) {
 
 Calibrated without_source(const Calibrated& shipped, const std::string& source) {
   Calibrated out;
-  CatalogueText text;
-  const std::vector<double>& factors = shipped.left_out.factors.at(source);
-  for (std::size_t k = 0; k < factors.size(); ++k) {
-    if (factors[k] == 1) continue;
-    for (const std::string& path : shipped.left_out.parameters[k].second) {
-      const auto known = std::ranges::find(shipped.values, path, &CalibratedValue::path);
-      if (known == shipped.values.end()) continue;
-      CalibratedValue value = *known;
-      value.value = scaled(text.value(path), factors[k], kDigits);
-      out.values.push_back(std::move(value));
-    }
+  const CatalogueText text = catalogue_without(shipped.left_out, source);
+  const CatalogueText catalogue;
+  for (CalibratedValue value : shipped.values) {
+    value.value = text.value(value.path);
+    if (value.value != catalogue.value(value.path)) out.values.push_back(std::move(value));
   }
   return out;
 }

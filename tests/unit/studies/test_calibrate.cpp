@@ -317,7 +317,7 @@ TEST_CASE("left out: a file holds what each refit says, and validate predicts wi
   ask.measured = config.measured;
   ask.slices_max = 1'000'000;
   for (const auto& [source, factors] : read.left_out.factors)
-    ask.left_out.emplace(source, parts_without(read.left_out, source));
+    ask.left_out.emplace(source, catalogue_without(read.left_out, source).parts());
   const ValidateResult got = run_validate(ask, CatalogueText().parts(), in_turn);
   // As the refits themselves predicted, but for the digits that are written.
   int compared = 0;
