@@ -69,6 +69,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   static_cast<Job&>(out) = options.job.job(options.topology, options.fabric, options.sharp);
   out.gpus_per_process = options.nccl_tests.threads * options.nccl_tests.gpus;
   out.gpus_per_thread = options.nccl_tests.gpus;
+  out.cuda_graph = options.nccl_tests.graphs > 0;
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   if (algorithm) {

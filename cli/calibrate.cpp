@@ -29,11 +29,12 @@ struct CalibrateOptions {
 
 std::string remark(const CalibrateOptions& options, const CalibrateResult& result) {
   return fmt::format(
-      "# Made by `fabricast calibrate {}{}`, not by hand: fitted to\n"
+      "# Made by `fabricast calibrate {}{}`{}, not by hand: fitted to\n"
       "# {} points of {} runs from {} sources. `catalogue` is the value in topologies/parts.yaml,\n"
       "# low and high are a 90 % interval, `runs` how many depend on it.{}\n",
-      line_text(options.recipe), options.cross_validate ? " --cross-validate" : "", result.points,
-      result.runs, result.sources,
+      line_text(options.recipe), options.cross_validate ? " --cross-validate" : "",
+      options.my_runs.empty() ? "" : " from the shipped values and the rows of --my-runs alone",
+      result.points, result.runs, result.sources,
       options.cross_validate
           ? " Bands are factors on a\n# predicted time, of runs whose source the "
             "fit had not seen."
@@ -91,22 +92,24 @@ void add_calibrate(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("calibrate", "fit physical parameters to measured runs of nccl-tests");
   command->add_option("recipe", options->recipe, "YAML file: parameters, bounds, data")->required();
-  command->add_option("--out", options->out,
-                      "write the calibrated values, for --parts of other commands");
-  command->add_option("--leave-out", options->leave_out,
-                      "a source_key: fit without its runs, then predict them");
-  command->add_flag("--cross-validate", options->cross_validate,
-                    "refit without each source in turn and predict its runs: gives bands");
-  command->add_option("--predictions", options->predictions,
-                      "write what was predicted for runs that were left out, as validate's CSV");
+  CLI::Option* const out = command->add_option(
+      "--out", options->out, "write the calibrated values, for --parts of other commands");
+  CLI::Option* const left = command->add_option(
+      "--leave-out", options->leave_out, "a source_key: fit without its runs, then predict them");
+  CLI::Option* const all =
+      command->add_flag("--cross-validate", options->cross_validate,
+                        "refit without each source in turn and predict its runs: gives bands");
+  CLI::Option* const predictions = command->add_option(
+      "--predictions", options->predictions,
+      "write what was predicted for runs that were left out, as validate's CSV");
   CLI::Option* const own = command->add_option("--my-runs", options->my_runs,
                                                "runs of your cluster, as CSV: the shipped values "
                                                "go on from where they are with these alone");
   command->add_option("--my-points", options->my_points, "and their rows");
-  command
-      ->add_flag("--try-my-runs", options->try_my_runs,
-                 "what own rows are worth: each source of the recipe's runs in turn as yours")
-      ->excludes(own);
+  CLI::Option* const trial = command->add_flag(
+      "--try-my-runs", options->try_my_runs,
+      "what own rows are worth: each source of the recipe's runs in turn as yours");
+  trial->excludes(own)->excludes(out)->excludes(predictions)->excludes(left)->excludes(all);
   command->add_option("--my-rows", options->my_rows, "of --try-my-runs: so many rows at most")
       ->check(whole_number(1, 1'000))
       ->capture_default_str();

@@ -29,7 +29,6 @@ constexpr IgnoredOption kIgnored[] = {
     {"-z,--blocking", "the host does not wait between calls"},
     {"-y,--stream_null", "streams are not told apart"},
     {"-T,--timeout", "nothing can hang"},
-    {"-G,--cudagraph", "graph launches are not simulated"},
     {"-C,--report_cputime", "GPU time is reported"},
     {"-a,--average", "the slowest rank counts"},
     {"-R,--local_register", "user buffers are not registered"},
@@ -94,6 +93,10 @@ void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
       ->check(whole_number(0, 1 << 30));
   add("-m,--agg_iters", options.calls, "so many calls in one group: the time is one call's share")
       ->check(whole_number(1, kCallsMax));
+  add("-G,--cudagraph", options.graphs,
+      "launch all calls as one CUDA graph: the CPU's launches, and -g, take no time; how often "
+      "it is launched has no effect")
+      ->check(whole_number(0, 1 << 30));
   for (const IgnoredOption& ignored : kIgnored) {
     command
         .add_option(

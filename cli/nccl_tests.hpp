@@ -12,7 +12,7 @@ namespace fabricast {
 /// Those that act, as typed.
 struct NcclTestsOptions {
   std::string minbytes, maxbytes, stepbytes, datatype = "float", op = "sum";
-  int stepfactor = 1, threads = 1, gpus = 1, root = 0, calls = 1;
+  int stepfactor = 1, threads = 1, gpus = 1, root = 0, calls = 1, graphs = 0;
 
   /// Does any of them say what sizes to run?
   bool asks_for_sizes(const CLI::App& command) const;

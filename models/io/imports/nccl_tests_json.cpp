@@ -127,6 +127,7 @@ NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& fil
   table.threads =
       static_cast<int>(std::clamp<std::int64_t>(whole_of(config, "nthreads", 1), 1, 1024));
   table.gpus = static_cast<int>(std::clamp<std::int64_t>(whole_of(config, "ngpus", 1), 1, 1024));
+  table.cuda_graph = whole_of(config, "graph", 0) > 0;
   read_devices(child_of(config, "devices"), table);  // where they stand has moved between releases
   if (table.devices.empty()) read_devices(child_of(json, "devices"), table);
   if (const InputJson& results = child_of(json, "results"); results.is_array()) {

@@ -146,6 +146,7 @@ class LogParser {
       table().threads = static_cast<int>(std::clamp<std::int64_t>(*threads, 1, 1024));
       table().gpus = static_cast<int>(
           std::clamp<std::int64_t>(number_after(line, "nGpus ").value_or(1), 1, 1024));
+      table().cuda_graph = number_after(line, "graph: ").value_or(0) > 0;
       return true;
     }
     if (line.find("nccl-tests version") != std::string_view::npos) {

@@ -59,6 +59,7 @@ struct NcclTestsTable {
   int named_at = 0;                      ///< the line that names it; 0 = an argument in JSON
   int command_ranks = 0;                 ///< what that command line starts; 0 = it does not say
   int threads = 1, gpus = 1;             ///< -t and -g
+  bool cuda_graph = false;               ///< -G
   std::vector<NcclTestsDevice> devices;
   std::vector<NcclTestsRow> rows;
   std::optional<double> out_of_bounds, average_busbw;

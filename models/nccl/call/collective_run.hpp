@@ -39,7 +39,9 @@ struct CollectiveRun {
   const P2pTraffic* traffic = nullptr;
   /// Runs instead of NCCL's own; then of `p2p` the NICs are heeded.
   const CustomAlgorithm* custom = nullptr;
-  int gpus_per_thread = 1;  ///< of the host, whose launches follow one another
+  /// GPUs for which one thread of the host launches this call, one after another; 0: a CUDA graph
+  /// holds it, whose one launch is shared by many calls.
+  int launches_in_a_row = 1;
   Faults faults;
 
   /// Thread blocks that stay together for the whole call; not NCCL's sends and receives.

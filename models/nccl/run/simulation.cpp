@@ -108,7 +108,7 @@ struct AllCalls {
     const std::size_t calls = stream.runs.size() * static_cast<std::size_t>(stream.rounds);
     for (std::size_t i = 0; i < calls; ++i) {
       const CollectiveRun& run = stream.runs[i % stream.runs.size()];
-      serialised += setting.software.launch_per_gpu * run.gpus_per_thread;
+      serialised += setting.software.launch_per_gpu * run.launches_in_a_row;
       if (machine.kernels(number) == 0) {
         end =
             end + setting.software.launch(run.protocol, setting.cluster.node().gpus().front().part);
@@ -208,7 +208,7 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
     *options.timeline = watch(cluster, software, {&stream, 1}, plan, options, Launching::left_out,
                               result, result.time);
   const Duration makespan = result.time;
-  const Duration serialised = software.launch_per_gpu * run.gpus_per_thread;
+  const Duration serialised = software.launch_per_gpu * run.launches_in_a_row;
   const Duration launch = software.launch(run.protocol, cluster.node().gpus().front().part);
   result.time = std::max(makespan + launch, serialised);
   result.launch = result.time - makespan;

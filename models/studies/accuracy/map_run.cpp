@@ -238,12 +238,13 @@ class Mapper {
               threads = option_in(run_.flags, "-t ").value_or(1);
     const bool is_said = gpus * threads > 1;
     if (is_said && gpus <= out_.gpus_used && out_.gpus_used % gpus == 0) {
-      out_.gpus_per_thread = gpus;
+      out_.launches_in_a_row = gpus;
     } else if (is_whole_node) {
-      out_.gpus_per_thread = out_.gpus_used;
+      out_.launches_in_a_row = out_.gpus_used;
     } else {
       note("process_mode is blank: one process per GPU");
     }
+    if (option_in(run_.flags, "-G ").value_or(0) > 0) out_.launches_in_a_row = 0;
   }
 
   const MeasuredRun& run_;

@@ -16,8 +16,8 @@ namespace fabricast {
 struct MappedRun {
   NodeShape shape;
   int nodes = 1;
-  int gpus_used = 1;        ///< of each node: ranks / nodes
-  int gpus_per_thread = 1;  ///< their launches follow one another
+  int gpus_used = 1;          ///< of each node: ranks / nodes
+  int launches_in_a_row = 1;  ///< nccl-tests' -g, 0 with -G
   bool sharp = false;
   std::optional<int> channels;     ///< that ran, if the run says so
   NcclVersion version;             ///< between the modelled ones the release itself

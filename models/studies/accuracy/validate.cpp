@@ -94,7 +94,7 @@ class Validation {
   static std::string key_of(const MappedRun& mapped) {
     std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, mapped.gpus_used,
-                    mapped.gpus_per_thread, mapped.sharp, to_text(mapped.version));
+                    mapped.launches_in_a_row, mapped.sharp, to_text(mapped.version));
     for (const auto& [name, value] : mapped.environment.variables())
       key += fmt::format("|{}={}", name, value);
     return key;
@@ -157,7 +157,7 @@ class Validation {
     const std::int64_t count = element_count(collective, point.size, element, communicator.ranks);
     if (count == 0) return std::nullopt;
     DecidedCall call = decide_call(communicator, {collective, count, element, 0});
-    call.run.gpus_per_thread = setup.mapped.gpus_per_thread;
+    call.run.launches_in_a_row = setup.mapped.launches_in_a_row;
     if (const auto channels = setup.mapped.channels; channels && is_tuned(collective))
       call.run.channels = call.run.communicator_channels = *channels;
     return call;

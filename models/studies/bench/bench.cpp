@@ -277,7 +277,7 @@ class Bench {
     const Call call{collective, row.count, element_bytes_, config.root, config.calls};
     row.decided = decide_row(config, healthy_ ? *healthy_ : block.cluster, parts_.software,
                              communicator, call);
-    row.decided.run.gpus_per_thread = config.gpus_per_thread;
+    row.decided.run.launches_in_a_row = config.launches_in_a_row();
     row.decided.run.faults = faults_;
     const Symmetry symmetry = find_symmetry(block.cluster, row.decided.run);
     SimulationOptions options = options_of(block);

@@ -26,6 +26,7 @@ struct BenchConfig : Job {
   std::vector<int> nodes;    ///< empty = what the topology says, else 1
   int gpus_per_process = 1;  ///< nccl-tests' -t times -g
   int gpus_per_thread = 1;   ///< nccl-tests' -g: their launches follow one another
+  bool cuda_graph = false;   ///< nccl-tests' -G: one launch for all calls
   std::vector<Collective> collectives = {Collective::all_reduce};
   std::vector<Bytes> sizes;        ///< as nccl-tests counts them
   std::string datatype = "float";  ///< nccl-tests' name
@@ -39,6 +40,9 @@ struct BenchConfig : Job {
   bool explain_fold = false;
   std::optional<Split> split;     ///< several groups at the same time; else of environment
   std::vector<FaultSpec> faults;  ///< what is broken or slow; NCCL does not know
+  /// GPUs for which the host launches each call, one after another.
+  int launches_in_a_row() const { return cuda_graph ? 0 : gpus_per_thread; }
+
   const CustomAlgorithm* custom = nullptr;  ///< runs instead of NCCL's own; outlives the result
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };

@@ -162,6 +162,7 @@ Json ask_json(const BenchConfig& config) {
           {"calls", config.calls},
           {"gpus_per_process", config.gpus_per_process},
           {"gpus_per_thread", config.gpus_per_thread},
+          {"cuda_graph", config.cuda_graph},
           {"one_shot", config.one_shot},
           {"network", to_text(config.network.rung)},
           {"routing", config.network.routing ? Json(to_text(*config.network.routing)) : Json()},

@@ -69,7 +69,7 @@ std::optional<BenchSplit::Calls> BenchSplit::calls(Collective collective, Bytes 
     };
     out.decided.push_back(communicators_.decide(group.members, decide));
     CollectiveRun& run = out.decided.back().run;
-    run.gpus_per_thread = config_.gpus_per_thread;
+    run.launches_in_a_row = config_.launches_in_a_row();
     run.faults = faults_of(faults, group.members, gpus_);
     out.streams.push_back({{run}, {}});
   }

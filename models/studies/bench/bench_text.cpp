@@ -106,10 +106,10 @@ std::string head(const BenchResult& result, const BenchBlock& block, Collective 
   out += fmt::format(
       "# nThread {} nGpus {} minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: "
       "{} "
-      "validation: 0 graph: 0\n#\n# Using devices\n",
+      "validation: 0 graph: {}\n#\n# Using devices\n",
       config.gpus_per_process / config.gpus_per_thread, config.gpus_per_thread,
       std::ranges::min(config.sizes).count, std::ranges::max(config.sizes).count,
-      step_text(config.sizes), config.calls);
+      step_text(config.sizes), config.calls, config.cuda_graph ? 1 : 0);
   out += devices(block, ranks, config.gpus_per_process);
   return out;
 }

@@ -89,7 +89,7 @@ class Expecter {
                       size.count, place.communicator.ranks));
     DecidedCall call =
         decide_call(place.communicator, {config_.collective, count, element_bytes_, config_.root});
-    call.run.gpus_per_thread = config_.gpus_per_thread;
+    call.run.launches_in_a_row = config_.launches_in_a_row;
     return call;
   }
 

@@ -23,7 +23,7 @@ struct JudgedRow {
 struct JudgeConfig : Job {
   int nodes = 0;  ///< 0 = what the topology says, else 1
   int gpus_per_process = 1;
-  int gpus_per_thread = 1;  ///< nccl-tests' -g: their launches follow one another
+  int launches_in_a_row = 1;  ///< nccl-tests' -g, 0 with -G
   Collective collective{};
   std::string datatype = "float";  ///< nccl-tests' name
   int root = 0;

@@ -227,7 +227,7 @@ JudgeConfig judge_config(const NcclTestsTable& table, const std::string& file,
     if (!note.empty()) out.notes.push_back(std::move(note));
   }
   out.gpus_per_process = table.threads * table.gpus;
-  out.gpus_per_thread = table.gpus;
+  out.launches_in_a_row = table.cuda_graph ? 0 : table.gpus;
   const NcclTestsRow& first = table.rows.front();
   out.datatype = datatype_in(first.type);
   out.root = std::max(first.root, 0);

@@ -82,6 +82,7 @@ void read_processes(Reader& in, BenchConfig& config) {
   config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, config.gpus_per_process);
   config.gpus_per_thread = in.whole("gpus_per_thread", 1, kGpusMax,
                                     is_said ? config.gpus_per_process : config.gpus_per_thread);
+  config.cuda_graph = in.flag("cuda_graph", config.cuda_graph);
 }
 
 void read_bench(Reader& in, const std::string& file, BenchConfig& config) {

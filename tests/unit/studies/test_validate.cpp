@@ -252,12 +252,14 @@ TEST_CASE("mapping: environment, forced algorithms, SHARP, processes") {
   CHECK(sharp.environment.get("NCCL_ALGO") == "CollnetDirect,CollnetChain");
   CHECK(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=4", ",,,,s").channels == 4);
   CHECK_FALSE(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=8", ",,,,s").channels);
-  CHECK(run("", ",-b 8 -g 8,,,s").gpus_per_thread == 8);
-  CHECK(run("", ",-t 2 -g 2,,,s").gpus_per_thread == 2);
-  CHECK(run("", ",-t 8 -g 1,one-process-per-node,,s").gpus_per_thread == 1);
-  CHECK(run("", ",-g 3,,,s").gpus_per_thread == 1);  // 3 do not divide 8
-  CHECK(run("", ",-g 8,one-process-per-gpu,,s").gpus_per_thread == 1);
-  CHECK(run("", ",,one-process-per-node,,s").gpus_per_thread == 8);
+  CHECK(run("", ",-b 8 -g 8,,,s").launches_in_a_row == 8);
+  CHECK(run("", ",-t 2 -g 2,,,s").launches_in_a_row == 2);
+  CHECK(run("", ",-t 8 -g 1,one-process-per-node,,s").launches_in_a_row == 1);
+  CHECK(run("", ",-g 8 -G 1,,,s").launches_in_a_row == 0);
+  CHECK(run("", ",-g 8 -G 0,,,s").launches_in_a_row == 8);
+  CHECK(run("", ",-g 3,,,s").launches_in_a_row == 1);  // 3 do not divide 8
+  CHECK(run("", ",-g 8,one-process-per-gpu,,s").launches_in_a_row == 1);
+  CHECK(run("", ",,one-process-per-node,,s").launches_in_a_row == 8);
 }
 
 TEST_CASE("mapping: hardware that is not known is named, never guessed") {

@@ -85,8 +85,13 @@ TEST_CASE("period: never longer than a call alone, never shorter than its busies
 TEST_CASE("period: launches of one thread follow one another") {
   const Machines machines("dgx-a100", 1);
   CollectiveRun run = machines.run(Collective::broadcast, 256);
-  run.gpus_per_thread = 8;
+  run.launches_in_a_row = 8;
   CHECK(machines.period(run) == machines.parts.software.launch_per_gpu * 8);
+  run.launches_in_a_row = 0;  // of a CUDA graph
+  const Duration graph = machines.period(run);
+  run.launches_in_a_row = 1;
+  CHECK(graph <= machines.period(run));
+  CHECK(graph < machines.parts.software.launch_per_gpu * 8);
 }
 
 TEST_CASE("period: with a link that goes down, the call alone") {

@@ -342,7 +342,7 @@ TEST_CASE("launch: once per call, and at least one launch after the other in a p
   CHECK(alone.launch == microseconds(5));
   for (const int gpus : {1, 2, 8}) {
     // 8 x 4.4 us = 35.2 us is longer than this call takes; fewer are not.
-    run.gpus_per_thread = gpus;
+    run.launches_in_a_row = gpus;
     const SimulationResult got = node.run(run);
     CHECK(got.time == std::max(alone.time, nanoseconds(4'400) * gpus));
     CHECK(got.time - got.launch == alone.time - alone.launch);

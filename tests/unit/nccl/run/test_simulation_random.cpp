@@ -151,7 +151,7 @@ RandomRun random_run(Random& random, const PartsCatalogue& parts) {
   run.channels = call.channels;
   run.communicator_channels = call.communicator_channels;
   run.threads = call.threads;
-  run.gpus_per_thread = static_cast<int>(random.pick(1, gpus));
+  run.launches_in_a_row = static_cast<int>(random.pick(1, gpus));
   run.graph = random_graph(random, tree ? random.of(trees) : GraphPattern::ring, gpus);
   for (GraphChannel& channel : run.graph.channels) {
     channel.net_in = static_cast<int>(random.pick(0, nics - 1));

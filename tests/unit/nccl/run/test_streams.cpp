@@ -56,7 +56,7 @@ TEST_CASE("streams: a stream alone takes the time of its call alone") {
   for (int i = 0; i < cases(20); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
     CollectiveRun run = random_call_on(random, cluster);
-    run.gpus_per_thread = static_cast<int>(random.pick(1, 8));
+    run.launches_in_a_row = static_cast<int>(random.pick(1, 8));
     const SimulationResult alone = simulate(cluster, parts.software, run);
     const Instant start{random.pick(0, 3) * 1'234'567};
     const std::vector<Stream> streams = {{{run}, start}};

@@ -99,6 +99,9 @@ TEST_CASE("launches of one process come one after the other") {
   config.gpus_per_thread = 8;
   CHECK(only_row(config).result.time == launch * 8);
   CHECK(only_row(config).call_time() == launch * 8);
+  config.cuda_graph = true;  // one launch for all calls
+  CHECK(only_row(config).result.time == alone.result.time);
+  config.cuda_graph = false;
   // A large one hides them all.
   config.sizes = {Bytes{1 << 28}};
   const BenchRow hidden = only_row(config);
