@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
@@ -58,18 +59,15 @@ void write_files(const std::string& folder, const AdviseResult& result, Outputs&
 }
 
 std::string text_in(const std::string& format, const AdviseResult& result) {
-  if (format == "json") return report_json(advise_report(result));
-  if (format == "csv") return report_csv(advise_report(result));
   if (format == "shell") return advise_shell(result);
   if (format == "kubernetes") return advise_kubernetes(result);
   if (format == "slurm") return advise_slurm(result);
   if (format == "nccl.conf") return advise_nccl_conf(result);
   if (format == "tuner-csv") return advise_tuner(result);
-  if (format == "nccl-tests") return advise_verify(result);
-  return advise_text(result);
+  return advise_verify(result);
 }
 
-int run(const AdviseOptions& options, const CLI::App& command) {
+int run(const AdviseOptions& options, const CLI::App& command, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const AdviseConfig asked = config(options, command, parts);
   make_folder(options.write);
@@ -80,12 +78,19 @@ int run(const AdviseOptions& options, const CLI::App& command) {
   }
   AdviseResult result;
   {
-    Progress progress;
+    Progress progress(answers);
     result = run_advise(asked, candidate_moves(asked.work, parts), parts,
                         load_bands(options.work.job.parts), on_all_cores(progress.callback()));
   }
   if (!options.write.empty()) write_files(options.write, result, outputs);
-  print_out("{}", text_in(options.format, result));
+  const auto report = [&] { return advise_report(result); };
+  if (options.format == "text" || options.format == "csv" || options.format == "json") {
+    answers.give(
+        options.format, [&] { return advise_text(result); }, report);
+  } else {
+    print_out("{}", text_in(options.format, result));
+    answers.give(report);
+  }
   return kDone;
 }
 
@@ -109,13 +114,14 @@ void add_advise(CLI::App& app, Action& action) {
                    "percent of the time that a line must save to be written")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  add_html_option(*command);
   command->add_option("--write", options->write, "a folder: all forms of it, as files");
   command->add_option("--format", options->format)
       ->check(one_of({"text", "csv", "json", "shell", "kubernetes", "slurm", "nccl.conf",
                       "tuner-csv", "nccl-tests"}))
       ->capture_default_str();
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

@@ -5,23 +5,39 @@
 
 namespace fabricast {
 
+void Answers::give(const std::string& format, const Text& page, const MakeReport& report) const {
+  if (prints && format == "text") print_out("{}", page());
+  if (!also && (!prints || format == "text")) return;
+  const Report answer = report();
+  if (prints && format == "json") print_out("{}", report_json(answer));
+  if (prints && format == "csv") {
+    for (const std::string& note : answer.notes) print_err("note: {}\n", note);
+    print_out("{}", report_csv(answer));
+  }
+  if (also) also(part_of(answer));
+}
+
+void Answers::give(const MakeReport& report) const {
+  if (also) also(part_of(report()));
+}
+
 CLI::Option* add_format_option(CLI::App& command, std::string& format) {
   return command.add_option("--format", format)
       ->check(one_of({"text", "csv", "json"}))
       ->capture_default_str();
 }
 
-void print_answer(const std::string& format, const std::function<std::string()>& page,
-                  const std::function<Report()>& report) {
-  if (format == "text") {
-    print_out("{}", page());
-  } else if (format == "json") {
-    print_out("{}", report_json(report()));
-  } else {
-    const Report answer = report();
-    for (const std::string& note : answer.notes) print_err("note: {}\n", note);
-    print_out("{}", report_csv(answer));
-  }
+CLI::Option* add_html_option(CLI::App& command) {
+  return command
+      .add_option(
+          "--html", [](const CLI::results_t&) { return true; },
+          "also write a page with pictures to this file, for a browser; it holds the JSON")
+      ->type_name("FILE");
+}
+
+CLI::Option* add_answer_options(CLI::App& command, std::string& format) {
+  add_html_option(command);
+  return add_format_option(command, format);
 }
 
 }  // namespace fabricast

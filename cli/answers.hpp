@@ -1,20 +1,40 @@
 #pragma once
-// An answer in the form that --format asks for.
+// An answer, where it is wanted: on standard output in the form that --format asks for, in a page
+// of
+// --html, or at the live page.
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
+#include "models/io/pages/page.hpp"
 #include "models/io/report/report.hpp"
 
 namespace fabricast {
 
+/// Where the answer of a command goes.
+struct Answers {
+  using Text = std::function<std::string()>;
+  using MakeReport = std::function<Report()>;
+
+  bool prints = true;                         ///< to standard output
+  std::function<void(PagePart)> also;         ///< the report, whatever --format says
+  std::function<void(double)> progress = {};  ///< is told the share done, in place of a terminal
+  /// Is told that a part of the report can be had.
+  std::function<void(const MakeReport&)> so_far = {};
+
+  /// `page`: for people; only what is asked for is made. CSV has no room for notes: they go to
+  /// standard error.
+  void give(const std::string& format, const Text& page, const MakeReport& report) const;
+  /// Of a command that prints its answer in a way of its own.
+  void give(const MakeReport& report) const;
+};
+
 /// --format text, csv or json.
 CLI::Option* add_format_option(CLI::App& command, std::string& format);
-
-/// `page`: for people; only what is asked for is made. CSV has no room for notes: they go to
-/// standard error.
-void print_answer(const std::string& format, const std::function<std::string()>& page,
-                  const std::function<Report()>& report);
+/// --html FILE: what the command gives to Answers::also becomes a page (cli/html.hpp).
+CLI::Option* add_html_option(CLI::App& command);
+/// Both.
+CLI::Option* add_answer_options(CLI::App& command, std::string& format);
 
 }  // namespace fabricast

@@ -100,19 +100,20 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   return out;
 }
 
-void print_result(const BenchResult& result, const std::string& format, const BandTable& bands) {
+void give_result(const BenchResult& result, const std::string& format, const BandTable& bands,
+                 const Answers& answers) {
   if (format == "csv") {
     for (const BenchBlock& block : result.blocks) {
       const std::string network = network_text(block.network, block.cluster);
       if (!network.empty()) print_err("note: network: {}\n", network);
     }
   }
-  print_answer(
+  answers.give(
       format, [&] { return bench_text(result, bands); },
       [&] { return bench_report(result, bands); });
 }
 
-int run(const BenchOptions& options, const CLI::App& command) {
+int run(const BenchOptions& options, const CLI::App& command, const Answers& answers) {
   std::optional<CustomAlgorithm> algorithm;
   if (!options.algorithm_file.empty()) algorithm = load_algorithm(options.algorithm_file);
   BenchConfig asked = config(options, command, algorithm);
@@ -120,13 +121,19 @@ int run(const BenchOptions& options, const CLI::App& command) {
   const auto tuner = load_tuner_for(asked, options.tuner, parts);
   Outputs outputs(command, {"--trace"});
   say_what_is_ignored(command, options.nccl_tests);
+  const BandTable bands = load_bands(options.job.parts);
   BenchResult result;
   {
-    Progress progress;
-    result = run_bench(asked, parts, progress.callback());
+    Progress progress(answers);
+    std::function<void(const BenchResult&)> so_far;
+    if (answers.so_far)
+      so_far = [&](const BenchResult& some) {
+        answers.so_far([&] { return bench_report(some, bands); });
+      };
+    result = run_bench(asked, parts, progress.callback(), so_far);
   }
   if (asked.trace) write_trace(result, options.trace, outputs);
-  print_result(result, options.format, load_bands(options.job.parts));
+  give_result(result, options.format, bands, answers);
   return result.completes() ? kDone : kCheckFailed;
 }
 
@@ -148,7 +155,7 @@ void add_bench(CLI::App& app, Action& action) {
                       "run this instead of NCCL's own: MSCCL's XML, or YAML of chunks and steps");
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
-  add_format_option(*command, options->format);
+  add_answer_options(*command, options->format);
   command->add_option("--network", options->network, "rung: chunk (fast), flow or packet (slow)")
       ->check(one_of(kRungWords.list()))
       ->capture_default_str();
@@ -188,7 +195,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--no-fold", options->no_fold, "simulate every rank and every event");
   add_nccl_tests_options(*command, options->nccl_tests);
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

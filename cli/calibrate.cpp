@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
@@ -57,7 +58,7 @@ CalibrateConfig config_of(const CalibrateOptions& options) {
 
 void say(const std::string& line) { print_err("{}\n", line); }
 
-int run(const CalibrateOptions& options, const CLI::App& command) {
+int run(const CalibrateOptions& options, const CLI::App& command, const Answers& answers) {
   if (options.cross_validate && !options.leave_out.empty())
     throw Error("--cross-validate leaves each source out in turn: --leave-out does not go with it");
   if (!options.predictions.empty() && !options.cross_validate && options.leave_out.empty())
@@ -82,6 +83,7 @@ int run(const CalibrateOptions& options, const CLI::App& command) {
     outputs.write(options.predictions, report_csv(validate_report(*result.unseen)));
   outputs.commit();
   print_out("{}", calibrate_text(result));
+  answers.give([&] { return calibrate_report(result); });
   return kDone;
 }
 
@@ -92,6 +94,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("calibrate", "fit physical parameters to measured runs of nccl-tests");
   command->add_option("recipe", options->recipe, "YAML file: parameters, bounds, data")->required();
+  add_html_option(*command);
   CLI::Option* const out = command->add_option(
       "--out", options->out, "write the calibrated values, for --parts of other commands");
   CLI::Option* const left = command->add_option(
@@ -124,7 +127,7 @@ void add_calibrate(CLI::App& app, Action& action) {
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

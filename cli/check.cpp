@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/outputs.hpp"
@@ -84,7 +85,7 @@ class Stopwatch {
   std::vector<double> seconds_;
 };
 
-RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked) {
+RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked, const Answers& answers) {
   RulesRun out;
   if (asked.has_version) out.release = to_text(asked.version);
   RuleFile file = load_rules(options.rules, asked);
@@ -94,7 +95,7 @@ RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked) {
   if (!options.topology.empty())
     of_option("--topology", [&] { return load_nodes(options.topology, parts); });
   Stopwatch watch(file);
-  Progress progress;
+  Progress progress(answers);
   const ForEach for_each = on_all_cores(progress.callback());
   out.result = run_rules(std::move(file), parts, [&](std::size_t count, const auto& one) {
     const auto timed = [&](std::size_t i) {
@@ -128,28 +129,32 @@ void write_files(const CheckOptions& options, const std::vector<RulesRun>& runs,
   outputs.commit();
 }
 
-int run(const CheckOptions& options, const CLI::App& command) {
+int run(const CheckOptions& options, const CLI::App& command, const Answers& answers) {
   Outputs outputs(command, {"--junit", "--markdown", "--json"});
   const std::vector<RuleOverrides> asked = overrides(options, command);
   const std::optional<RulesBaseline> baseline = baseline_of(options, asked.size());
   std::vector<RulesRun> runs;
-  for (const RuleOverrides& one : asked) runs.push_back(run_one(options, one));
+  for (const RuleOverrides& one : asked) runs.push_back(run_one(options, one, answers));
   std::optional<RulesComparison> changes;
   if (baseline) changes = compare_rules(runs.front().result, *baseline, options.tolerance / 100);
   write_files(options, runs, changes, outputs);
+  answers.give([&] { return rules_report(runs); });
+  std::string page;
   bool as_expected = true;
   for (const RulesRun& one : runs) {
-    if (runs.size() > 1) print_out("{}NCCL {}\n\n", &one == &runs.front() ? "" : "\n", one.release);
-    print_out("{}", rules_text(one.result, options.details));
+    if (runs.size() > 1)
+      page += fmt::format("{}NCCL {}\n\n", &one == &runs.front() ? "" : "\n", one.release);
+    page += rules_text(one.result, options.details);
     if (changes) continue;
     const std::string against = expectations_text(one.result);
-    print_out("{}", against);
+    page += against;
     as_expected = as_expected && against.empty();
   }
   if (changes) {
-    print_out("{}", comparison_text(*changes));
+    page += comparison_text(*changes);
     as_expected = changes->verdicts.empty();
   }
+  if (answers.prints) print_out("{}", page);
   return as_expected ? kDone : kCheckFailed;
 }
 
@@ -178,8 +183,9 @@ void add_check(CLI::App& app, Action& action) {
   command->add_option("--junit", options->junit, "write JUnit XML to this file");
   command->add_option("--markdown", options->markdown, "write a table to this file");
   command->add_option("--json", options->json, "write verdicts and figures to this file");
+  add_html_option(*command);
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

@@ -12,8 +12,10 @@ namespace fabricast {
 /// Stable exit codes (docs/commands.md).
 enum ExitCode { kDone = 0, kCheckFailed = 1, kInputWrong = 2, kOwnFault = 3 };
 
+struct Answers;
+
 /// Runs the chosen command; the exit code.
-using Action = std::function<int()>;
+using Action = std::function<int(Answers&)>;
 
 void add_bench(CLI::App& app, Action& action);
 void add_decide(CLI::App& app, Action& action);
@@ -32,6 +34,8 @@ void add_check(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
+void add_ui(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);
@@ -41,7 +45,7 @@ void add_validate_steps(CLI::App& validate, Action& action);
 /// far: on a terminal in one line that changes, elsewhere in a line per minute.
 class Progress {
  public:
-  Progress();
+  explicit Progress(const Answers& answers);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -49,8 +53,9 @@ class Progress {
   std::function<void(double)> callback();
 
  private:
-  bool watched_;             ///< by a terminal
-  double next_line_s_ = 60;  ///< where it is no terminal, after begin_
+  std::function<void(double)> listener_;  ///< in place of a terminal
+  bool watched_;                          ///< by a terminal
+  double next_line_s_ = 60;               ///< where it is no terminal, after begin_
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::string shown_;
 };

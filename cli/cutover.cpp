@@ -45,7 +45,7 @@ CutoverConfig config(const CutoverOptions& options,
   return out;
 }
 
-int run(const CutoverOptions& options) {
+int run(const CutoverOptions& options, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.job.parts);
   std::vector<CustomAlgorithm> algorithms;
   for (const std::string& file : options.algorithm_files)
@@ -55,12 +55,12 @@ int run(const CutoverOptions& options) {
   CutoverResult result;
   std::vector<CutoverVariant> variants;
   {
-    Progress progress;
+    Progress progress(answers);
     const ForEach for_each = on_all_cores(progress.callback());
     result = run_cutover(asked, parts, for_each);
     if (options.sensitivity) variants = cutover_sensitivity(asked, parts, for_each);
   }
-  print_answer(
+  answers.give(
       options.format, [&] { return cutover_text(result, variants); },
       [&] { return cutover_report(result, variants); });
   return kDone;
@@ -95,8 +95,10 @@ void add_cutover(CLI::App& app, Action& action) {
                    "extrapolate over sizes or nodes what would take more slices to simulate")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
-  add_format_option(*command, options->format);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  add_answer_options(*command, options->format);
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
+  });
 }
 
 }  // namespace fabricast

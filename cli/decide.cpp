@@ -46,26 +46,26 @@ DecideConfig at_size(DecideConfig config, const std::string& size) {
   return config;
 }
 
-void print_result(const DecideResult& result, const DecideOptions& options) {
+void give_result(const DecideResult& result, const DecideOptions& options, const Answers& answers) {
   if (options.table) {
     for (const std::string& note : result.notes) print_err("note: {}\n", note);
     print_out("{}", decide_table(result, kDecideTableWords.parse("table", *options.table)));
     return;
   }
-  print_answer(
+  answers.give(
       options.format, [&] { return options.explain ? explain_text(result) : decide_text(result); },
       [&] { return decide_report(result); });
 }
 
-int list_releases(const DecideOptions& options) {
+int list_releases(const DecideOptions& options, const Answers& answers) {
   const std::vector<ReleaseRow> rows = release_rows();
-  print_answer(
+  answers.give(
       options.format, [&] { return releases_text(rows); }, [&] { return releases_report(rows); });
   return kDone;
 }
 
-int run(const DecideOptions& options) {
-  if (options.releases) return list_releases(options);
+int run(const DecideOptions& options, const Answers& answers) {
+  if (options.releases) return list_releases(options, answers);
   if (options.table) {
     of_option("--table", [&] { kDecideTableWords.parse("table", *options.table); });
     if (options.format == "json") throw Error("--table is CSV", "leave --format out");
@@ -75,7 +75,7 @@ int run(const DecideOptions& options) {
   const PartsCatalogue parts = load_parts(options.job.parts);
   const auto tuner = load_tuner_for(asked, options.tuner, parts);
   const DecideResult result = run_decide(asked, parts);
-  print_result(result, options);
+  give_result(result, options, answers);
   return kDone;
 }
 
@@ -105,7 +105,7 @@ void add_decide(CLI::App& app, Action& action) {
                            ->capture_default_str();
   add_sharp_option(*command, options->sharp);
   add_tuner_option(*command, options->tuner);
-  CLI::Option* format = add_format_option(*command, options->format);
+  CLI::Option* format = add_answer_options(*command, options->format);
   CLI::Option* explain =
       command
           ->add_option("--explain", options->explain,
@@ -117,7 +117,9 @@ void add_decide(CLI::App& app, Action& action) {
                    "what was settled before any choice, as CSV: graphs, graph_channels, rings, "
                    "trees, paths, comms, model, predictions or systems")
       ->excludes(explain);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
+  });
 }
 
 }  // namespace fabricast

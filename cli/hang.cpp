@@ -22,8 +22,9 @@ struct HangOptions {
   std::string trace, layout, fault, write_trace, parts, timeout = "600 s", format = "text";
 };
 
-int print(const HangOptions& options, const HangResult& result, double timeout_s) {
-  print_answer(
+int give(const HangOptions& options, const HangResult& result, double timeout_s,
+         const Answers& answers) {
+  answers.give(
       options.format, [&] { return hang_text(result, timeout_s); },
       [&] { return hang_report(result, timeout_s); });
   return result.hangs() ? kCheckFailed : kDone;
@@ -48,19 +49,20 @@ HangResult hang_of_layout(const HangOptions& options, Outputs& outputs) {
   return find_hang(made.calls);
 }
 
-int run_scenario(const HangOptions& options, const std::string& text, Outputs& outputs) {
+int run_scenario(const HangOptions& options, const std::string& text, Outputs& outputs,
+                 const Answers& answers) {
   std::vector<RankCall> calls;
   const HangAnswer answer = run_hang_scenario(parse_hang_scenario(text, options.trace),
                                               load_parts(options.parts), &calls);
   write_calls(options, calls, outputs);
-  print_answer(
+  answers.give(
       options.format, [&] { return hang_answer_text(answer); },
       [&] { return hang_report(answer.result, answer.scenario.timeout_s); });
   return answer.holds ? kDone : kCheckFailed;
 }
 
 /// A trace of calls, or what a watchdog printed.
-int run(const HangOptions& options, const CLI::App& command) {
+int run(const HangOptions& options, const CLI::App& command, const Answers& answers) {
   const Duration timeout = of_option("--timeout", [&] { return parse_duration(options.timeout); });
   const double seconds = static_cast<double>(timeout.ps) / 1e12;
   if (options.trace.empty() == options.layout.empty())
@@ -69,12 +71,13 @@ int run(const HangOptions& options, const CLI::App& command) {
       !options.trace.ends_with(".yaml"))
     throw Error("--fault and --write-trace belong to --layout");
   Outputs outputs(command, {"--write-trace"});
-  if (!options.layout.empty()) return print(options, hang_of_layout(options, outputs), seconds);
+  if (!options.layout.empty())
+    return give(options, hang_of_layout(options, outputs), seconds, answers);
   const std::string hint = "hang takes a trace of calls, or a log";
   const bool large = is_large_file(options.trace);
   const std::string text =
       large ? begin_of_file(options.trace) : read_text_file(options.trace, hint);
-  if (options.trace.ends_with(".yaml")) return run_scenario(options, text, outputs);
+  if (options.trace.ends_with(".yaml")) return run_scenario(options, text, outputs, answers);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos || text[begin] != '{') {
     const ImportedFile read =
@@ -84,15 +87,15 @@ int run(const HangOptions& options, const CLI::App& command) {
     if (!is_log)
       throw Error(Place{options.trace, 0, {}}, "neither calls nor the log of a watchdog",
                   "docs/hang.md says what a trace is");
-    print_answer(
+    answers.give(
         options.format, [&] { return imported_text(read, options.trace); },
         [&] { return imported_report(read, options.trace); });
     return kDone;
   }
-  return print(
+  return give(
       options,
       find_hang(large ? read_call_trace(options.trace) : parse_call_trace(text, options.trace)),
-      seconds);
+      seconds, answers);
 }
 
 }  // namespace
@@ -113,9 +116,9 @@ void add_hang(CLI::App& app, Action& action) {
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--timeout", options->timeout, "of the process group: the watchdog's")
       ->capture_default_str();
-  add_format_option(*command, options->format);
+  add_answer_options(*command, options->format);
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

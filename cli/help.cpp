@@ -26,7 +26,7 @@ constexpr std::array kGroups = {
     OptionGroup{"NCCL", " nccl env env-file tuner releases from to "},
     OptionGroup{"Output",
                 " format write explain explain-fold details trace trace-ranks chart junit "
-                "markdown json table "},
+                "markdown json html table "},
     OptionGroup{"Effort", " no-fold slices-max slices-max-final exhaustive "},
 };
 
@@ -70,6 +70,8 @@ constexpr std::array kExamples = {
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},
     Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
     Examples{"list", "list topologies", "list variables --format csv"},
+    Examples{"report", "report cutover.json whatif.json --html purchase.html",
+             "report monday.html friday.html --html both.html"},
 };
 
 /// Options in the default group go to that of their meaning.

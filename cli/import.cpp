@@ -51,14 +51,14 @@ Written topology_in(const ImportOptions& options) {
 }
 
 /// A file of unknown kind is an answer, too, but not a success.
-int run(const ImportOptions& options, const CLI::App& command) {
+int run(const ImportOptions& options, const CLI::App& command, const Answers& answers) {
   Outputs outputs(command, {"--write"});
   std::optional<Written> written;
   if (!options.write.empty()) written = topology_in(options);
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read = import_file(file, "import takes what a tool printed");
-    print_answer(
+    answers.give(
         options.format, [&] { return imported_text(read, file); },
         [&] { return imported_report(read, file); });
     if (!options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos &&
@@ -98,7 +98,7 @@ void add_import(CLI::App& app, Action& action) {
   add_format_option(*command, options->format);
   command->callback([options, command, &action] {
     options->changes = asked_changes(*command);
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

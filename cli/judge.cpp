@@ -110,7 +110,7 @@ JudgeConfig config_of(const NcclTestsLog& log, const NcclTestsTable& table,
   return out;
 }
 
-int run(const JudgeOptions& options, const CLI::App& command) {
+int run(const JudgeOptions& options, const CLI::App& command, const Answers& answers) {
   const NcclTestsLog log = logged_run(options.log);
   std::vector<Target> targets;
   if (!options.targets.empty()) targets = load_targets(options.targets);
@@ -122,7 +122,7 @@ int run(const JudgeOptions& options, const CLI::App& command) {
   for (std::size_t i = 0; i < log.tables.size(); ++i) {
     const JudgeConfig config =
         config_of(log, log.tables[i], options, request, command, parts, settings);
-    Progress progress;
+    Progress progress(answers);
     JudgeResult result =
         judge_rows(config, expect_rows(config, parts, bands, on_all_cores(progress.callback())));
     const std::string source =
@@ -130,7 +130,7 @@ int run(const JudgeOptions& options, const CLI::App& command) {
     std::vector<JudgedTarget> judged = judge_targets(result, targets);
     tables.push_back({source, std::move(result), std::move(judged)});
   }
-  print_answer(
+  answers.give(
       options.format,
       [&] {
         std::string out;
@@ -161,9 +161,9 @@ void add_judge(CLI::App& app, Action& action) {
   add_sharp_option(*command, options->sharp);
   command->add_option("--targets", options->targets,
                       "CSV of bus bandwidths to be reached (docs/judge.md)");
-  add_format_option(*command, options->format);
+  add_answer_options(*command, options->format);
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
@@ -91,7 +92,7 @@ bool fails(const LintResult& result, const std::string& fail_on) {
   return false;
 }
 
-int check(const LintOptions& options, NcclVersion version) {
+int check(const LintOptions& options, NcclVersion version, const Answers& answers) {
   LintInput input;
   input.files = read_files(options);
   input.version = version;
@@ -106,17 +107,18 @@ int check(const LintOptions& options, NcclVersion version) {
     input.description = topology.describe(asked).node;
   }
   const LintResult result = lint(input, load_variables());
-  if (options.format == "text") {
-    print_out("{}", lint_text(result, version));
-  } else if (options.format == "json") {
-    print_out("{}", report_json(lint_report(result, version)));
-  } else {
+  if (options.format == "sarif") {
     print_out("{}", lint_sarif(result));
+    answers.give([&] { return lint_report(result, version); });
+  } else {
+    answers.give(
+        options.format, [&] { return lint_text(result, version); },
+        [&] { return lint_report(result, version); });
   }
   return fails(result, options.fail_on) ? kCheckFailed : kDone;
 }
 
-int run(const LintOptions& options) {
+int run(const LintOptions& options, const Answers& answers) {
   const NcclVersion version = of_option("--nccl", [&] { return release(options.nccl); });
   if (options.list_rules) {
     print_out("{}", rules_text());
@@ -125,7 +127,7 @@ int run(const LintOptions& options) {
   } else if (!options.explain.empty()) {
     print_out("{}", explanation(options.explain, version));
   } else {
-    return check(options, version);
+    return check(options, version, answers);
   }
   return kDone;
 }
@@ -154,6 +156,7 @@ void add_lint(CLI::App& app, Action& action) {
   add_sharp_option(*command, options->sharp);
   command->add_option("--nccl", options->nccl, "any release of NCCL 2, like 2.18.3")
       ->capture_default_str();
+  add_html_option(*command);
   command->add_option("--format", options->format)
       ->check(one_of({"text", "json", "sarif"}))
       ->capture_default_str();
@@ -163,7 +166,9 @@ void add_lint(CLI::App& app, Action& action) {
   command->add_flag("--list-rules", options->list_rules, "print the rules");
   command->add_flag("--list-variables", options->list_variables, "print the catalogue");
   command->add_option("--explain", options->explain, "print all that is known of one variable");
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
+  });
 }
 
 }  // namespace fabricast

@@ -24,9 +24,9 @@ void add_list(CLI::App& app, Action& action) {
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   add_format_option(*command, options->format);
   command->callback([options, &action] {
-    action = [options] {
+    action = [options](Answers& answers) {
       const auto names = known_names(options->subject, load_parts(options->parts));
-      print_answer(
+      answers.give(
           options->format, [&] { return known_names_text(names); },
           [&] { return known_names_report(options->subject, names); });
       return kDone;

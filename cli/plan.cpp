@@ -20,7 +20,7 @@ struct PlanOptions {
   double price = 0;
 };
 
-int run(const PlanOptions& options) {
+int run(const PlanOptions& options, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.parts);
   PlanLimits limits = options.limits;
   limits.headroom = of_option("--headroom", [&] { return parse_headroom(options.headroom); });
@@ -33,10 +33,10 @@ int run(const PlanOptions& options) {
     configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
   std::vector<Plan> plans;
   {
-    Progress progress;
+    Progress progress(answers);
     plans = run_plans(configs, parts, limits, progress.callback());
   }
-  print_answer(
+  answers.give(
       options.format, [&] { return plan_text(plans); }, [&] { return plan_report(plans); });
   return kDone;
 }
@@ -73,8 +73,10 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--price", options->price, "USD per GPU and hour")
       ->check(CLI::Range(1e-6, 1e6));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  add_format_option(*command, options->format);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  add_answer_options(*command, options->format);
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
+  });
 }
 
 }  // namespace fabricast

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 
@@ -24,13 +25,15 @@ std::string progress_text(double share, double passed_s) {
 
 }  // namespace
 
-Progress::Progress() : watched_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(const Answers& answers)
+    : listener_(answers.progress), watched_(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (!shown_.empty()) std::fputs("\r\033[K", stderr);
 }
 
 std::function<void(double)> Progress::callback() {
+  if (listener_) return listener_;
   return [this](double share) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     if (!watched_ && passed.count() < next_line_s_) return;

@@ -27,15 +27,15 @@ void say_what_does_not_act(const std::vector<Job>& jobs) {
   }
 }
 
-int run(const RunOptions& options) {
+int run(const RunOptions& options, const Answers& answers) {
   const std::string text = read_text_file(options.file, "give the path of a question file");
   Answer answer;
   {
-    Progress progress;
+    Progress progress(answers);
     answer = answer_question(text, options.file, on_all_cores({}), progress.callback());
   }
   say_what_does_not_act(answer.jobs);
-  print_answer(options.format, answer.page, answer.report);
+  answers.give(options.format, answer.page, answer.report);
   return answer.holds ? kDone : kCheckFailed;
 }
 
@@ -48,8 +48,10 @@ void add_run(CLI::App& app, Action& action) {
       ->add_option("file", options->file,
                    "YAML file of kind scenario, step, plan, serve, hang or rules")
       ->required();
-  add_format_option(*command, options->format);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  add_answer_options(*command, options->format);
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
+  });
 }
 
 }  // namespace fabricast

@@ -18,11 +18,11 @@ void add_serve(CLI::App& app, Action& action) {
       app.add_subcommand("serve", "inference: time to the first token, per token, and why");
   command->add_option("file", options->file, "SERVE.yaml: model, cluster, requests")->required();
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  add_format_option(*command, options->format);
+  add_answer_options(*command, options->format);
   command->callback([options, &action] {
-    action = [options] {
+    action = [options](Answers& answers) {
       const ServeResult result = run_serve(load_serve(options->file), load_parts(options->parts));
-      print_answer(
+      answers.give(
           options->format, [&] { return serve_text(result); },
           [&] { return serve_report(result); });
       return kDone;

@@ -32,18 +32,18 @@ void write_trace(const std::string& path, const StepResult& result, Outputs& out
 
 /// The same layout on each variation.
 int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
-                   const PartsCatalogue& parts) {
+                   const PartsCatalogue& parts, const Answers& answers) {
   if (!options.trace.empty()) throw Error("--vary takes no --trace");
   for (const std::string& variation : options.vary)
     configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
   const std::vector<NamedStep> steps = run_variations(configs, parts);
-  print_answer(
+  answers.give(
       options.format, [&] { return variations_text(steps); }, [&] { return step_report(steps); });
   return kDone;
 }
 
 /// The calls of a trace of PyTorch.
-int run_calls(const StepOptions& options) {
+int run_calls(const StepOptions& options, const Answers& answers) {
   if (!options.layout.empty() || !options.vary.empty() || !options.trace.empty())
     throw Error("--calls takes --topology, and no layout, --vary or --trace");
   if (options.topology.empty())
@@ -51,30 +51,30 @@ int run_calls(const StepOptions& options) {
   const Job config = options.job.job(options.topology, options.fabric);
   const TracedResult result = predict_calls(import_file(options.calls, "--calls takes a trace"),
                                             options.calls, config, load_parts(options.job.parts));
-  print_answer(
+  answers.give(
       options.format, [&] { return traced_text(result); }, [&] { return traced_report(result); });
   return kDone;
 }
 
-int run(const StepOptions& options, const CLI::App& command) {
+int run(const StepOptions& options, const CLI::App& command, const Answers& answers) {
   Outputs outputs(command, {"--trace"});
   if (options.list_models) {
     for (const std::string& name : model_names())
       print_out("{:18} {}\n", name, load_transformer(name).title);
     return kDone;
   }
-  if (!options.calls.empty()) return run_calls(options);
+  if (!options.calls.empty()) return run_calls(options, answers);
   if (options.layout.empty())
     throw Error("LAYOUT is missing", "name a layout file, like scenarios/steps/llama-3-70b.yaml");
   StepConfig config = load_step(options.layout);
   config.topology = with_options(command, config.topology);
   if (options.price > 0) config.price = options.price;
   const PartsCatalogue parts = load_parts(options.job.parts);
-  if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts);
+  if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts, answers);
   config.trace = !options.trace.empty();
   const StepResult result = run_step(config, parts);
   if (config.trace) write_trace(options.trace, result, outputs);
-  print_answer(
+  answers.give(
       options.format, [&] { return step_text(result); }, [&] { return step_report(result); });
   return kDone;
 }
@@ -96,7 +96,7 @@ void add_step(CLI::App& app, Action& action) {
   add_environment_options(*command, options->job);
   command->add_option("--parts", options->job.parts,
                       "YAML file of own parts, on top of the catalogue");
-  add_format_option(*command, options->format);
+  add_answer_options(*command, options->format);
   command
       ->add_option("--price", options->price,
                    "USD per GPU and hour (default: workloads/prices.yaml)")
@@ -106,7 +106,7 @@ void add_step(CLI::App& app, Action& action) {
   command->add_option("--trace", options->trace, "write the step's timeline for ui.perfetto.dev");
   command->add_flag("--list-models", options->list_models, "names of the models that come along");
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

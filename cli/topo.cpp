@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
@@ -40,8 +41,7 @@ std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
   return graphs_text(made, node);
 }
 
-std::string text_of(const TopoOptions& options) {
-  const PartsCatalogue parts = load_parts(options.parts);
+std::string text_of(const TopoOptions& options, const PartsCatalogue& parts) {
   // NCCL's view may hold what no part of the catalogue is like.
   if (options.graphs) return graphs(options, parts);
   if (options.format == "xml") return to_nccl_xml(load_description(options.topology, parts));
@@ -58,8 +58,13 @@ std::string text_of(const TopoOptions& options) {
   return topo_tree(cluster) + "\n" + calibrated + (calibrated.empty() ? "" : "\n") + matrix;
 }
 
-int show(const TopoOptions& options) {
-  print_out("{}", text_of(options));
+int show(const TopoOptions& options, const Answers& answers) {
+  const PartsCatalogue parts = load_parts(options.parts);
+  if (answers.prints) print_out("{}", text_of(options, parts));
+  answers.give([&] {
+    const Topology topology(options.topology, options.fabric, parts);
+    return topo_report(topology.cluster({options.nodes, true}), options.topology, options.fabric);
+  });
   return kDone;
 }
 
@@ -88,6 +93,7 @@ void add_topo(CLI::App& app, Action& action) {
   add_environment_options(*command, options->job);
   for (const char* name : {"--nccl", "--env", "--env-file"})
     command->get_option(name)->needs(graphs);
+  add_html_option(*command);
   CLI::Option* format =
       command
           ->add_option("--format", options->format,
@@ -98,7 +104,9 @@ void add_topo(CLI::App& app, Action& action) {
   matrix->excludes(pair)->excludes(format);
   graphs->excludes(pair)->excludes(format)->excludes(matrix)->excludes(fabric);
   pair->excludes(format);
-  command->callback([options, &action] { action = [options] { return show(*options); }; });
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return show(*options, answers); };
+  });
 }
 
 }  // namespace fabricast

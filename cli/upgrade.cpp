@@ -11,6 +11,7 @@
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/report/page_data.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/studies/bench/bench.hpp"
@@ -77,17 +78,18 @@ std::optional<double> share(const std::string& text) {
   return of_option("--fail-over", [&] { return parse_percent(text); });
 }
 
-int run(const UpgradeOptions& options, const CLI::App& command) {
+int run(const UpgradeOptions& options, const CLI::App& command, const Answers& answers) {
   Outputs outputs(command, {"--junit", "--markdown", "--json"});
   std::string baseline;
   if (!options.baseline.empty())
-    baseline = read_text_file(options.baseline, "--baseline takes what --json wrote");
+    baseline = report_in(read_text_file(options.baseline, "--baseline takes what --json wrote"),
+                         options.baseline, "upgrade");
   const PartsCatalogue parts = load_parts(options.job.parts);
   const UpgradeConfig asked = config(options);
   const std::optional<double> fail_over = share(options.fail_over);
   UpgradeResult result;
   {
-    Progress progress;
+    Progress progress(answers);
     result = run_upgrade(asked, parts, on_all_cores(progress.callback()));
   }
   if (!options.junit.empty()) outputs.write(options.junit, upgrade_junit(result, fail_over));
@@ -96,7 +98,7 @@ int run(const UpgradeOptions& options, const CLI::App& command) {
   std::vector<UpgradeDrift> drifts;
   if (!baseline.empty()) drifts = compare_upgrade(result, baseline, options.baseline, kTolerance);
   outputs.commit();
-  print_answer(
+  answers.give(
       options.format,
       [&] {
         return upgrade_text(result, {options.all, options.bisect});
@@ -141,9 +143,9 @@ void add_upgrade(CLI::App& app, Action& action) {
   command->add_option("--json", options->json, "write the report to this file, too");
   command->add_option("--baseline", options->baseline,
                       "what --json wrote earlier: exit code 1 if something is not as it was");
-  add_format_option(*command, options->format);
+  add_answer_options(*command, options->format);
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

@@ -6,7 +6,6 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
@@ -21,27 +20,10 @@ namespace fabricast {
 namespace {
 
 struct ValidateOptions {
-  std::string points, runs, pairs, parts, chart, node_of;
+  std::string points, runs, pairs, parts, node_of;
   std::string predictor = "simulation", format = "text";
   int slices_max = 2'000'000;
 };
-
-/// The chart by gnuplot, or with the ending .gnuplot the script for it.
-void draw(const ValidateResult& result, const std::string& file, Outputs& outputs) {
-  if (file.ends_with(".gnuplot")) {
-    const std::string picture = file.substr(0, file.rfind('.')) + ".svg";
-    outputs.write(file, validate_chart(result, picture));
-    return outputs.commit();
-  }
-  std::FILE* const gnuplot = popen("gnuplot", "w");
-  const std::string script = validate_chart(result, outputs.written_elsewhere(file));
-  const bool written =
-      gnuplot != nullptr && std::fwrite(script.data(), 1, script.size(), gnuplot) == script.size();
-  const bool drawn = gnuplot != nullptr && pclose(gnuplot) == 0;
-  if (written && drawn) return outputs.commit();
-  throw Error(Place{file, 0, {}}, "gnuplot did not draw it",
-              "install gnuplot-nox, or ask for the script: --chart out.gnuplot");
-}
 
 /// The node that a run is simulated on, as a topology file.
 int show_node(const ValidateOptions& options, const Measurements& measured,
@@ -55,11 +37,7 @@ int show_node(const ValidateOptions& options, const Measurements& measured,
   throw Error(fmt::format("--node-of: no run \"{}\" in {}", options.node_of, options.runs));
 }
 
-int run(const ValidateOptions& options, const CLI::App& command) {
-  const bool file_fits = options.chart.empty() || options.chart.ends_with(".svg") ||
-                         options.chart.ends_with(".png") || options.chart.ends_with(".gnuplot");
-  if (!file_fits) throw Error("--chart: the file ends in .svg, .png or .gnuplot");
-  Outputs outputs(command, {"--chart"});
+int run(const ValidateOptions& options, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.parts);
   ValidateConfig config;
   config.measured = load_measurements(options.runs, options.points, options.pairs);
@@ -77,12 +55,11 @@ int run(const ValidateOptions& options, const CLI::App& command) {
                               catalogue_without(calibrated.left_out, run.source).parts());
   ValidateResult result;
   {
-    Progress progress;
+    Progress progress(answers);
     result = run_validate(std::move(config), parts, on_all_cores(progress.callback()));
   }
-  if (!options.chart.empty()) draw(result, options.chart, outputs);
   print_err("{}", left_out_text(result));
-  print_answer(
+  answers.give(
       options.format, [&] { return validate_text(result); },
       [&] { return validate_report(result); });
   return kDone;
@@ -100,10 +77,7 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
                       "CSV of runs that differ in one thing, with measured ratios");
   command->add_option("--predictor", options->predictor, "simulation, nccl-model or alpha-beta")
       ->capture_default_str();
-  add_format_option(*command, options->format);
-  command->add_option("--chart", options->chart,
-                      "draw predicted against measured: .svg or .png by gnuplot, .gnuplot: the "
-                      "script for it");
+  add_answer_options(*command, options->format);
   command
       ->add_option("--slices-max", options->slices_max,
                    "extrapolate over sizes or nodes what would take more slices to simulate")
@@ -112,8 +86,8 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
   command->add_option("--node-of", options->node_of,
                       "print the node that this run is simulated on, as a topology file");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
   });
 }
 

@@ -17,20 +17,20 @@ struct StepsOptions {
   std::string cases, parts, format = "text";
 };
 
-int run(const StepsOptions& options) {
+int run(const StepsOptions& options, const Answers& answers) {
   const FrameworkCatalogue frameworks = load_frameworks();
   const StepCases cases = read_step_cases(read_text_file(options.cases, "--cases takes a CSV file"),
                                           options.cases, frameworks);
   StepValidation result;
   {
-    Progress progress;
+    Progress progress(answers);
     result = validate_steps(cases, load_parts(options.parts), frameworks, load_compute(),
                             progress.callback());
   }
   for (const LeftOut& one : result.left_out) {
     print_err("{}: left out: {}\n", one.id, one.why);
   }
-  print_answer(
+  answers.give(
       options.format, [&] { return validation_text(result); },
       [&] { return validation_report(result); });
   return kDone;
@@ -43,8 +43,10 @@ void add_validate_steps(CLI::App& validate, Action& action) {
   CLI::App* steps = validate.add_subcommand("steps", "published times of training steps");
   steps->add_option("--cases", options->cases, "CSV of measured steps")->required();
   steps->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
-  add_format_option(*steps, options->format);
-  steps->callback([options, &action] { action = [options] { return run(*options); }; });
+  add_answer_options(*steps, options->format);
+  steps->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
+  });
 }
 
 }  // namespace fabricast

@@ -84,14 +84,14 @@ std::vector<Named> afters(const WhatifOptions& options, const Job& before) {
   return out;
 }
 
-int run(const WhatifOptions& options, const CLI::App& command) {
+int run(const WhatifOptions& options, const CLI::App& command, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const Work before = options.work.work(command);
   const std::vector<Named> after = afters(options, job_of(before));
   std::function<std::string()> page;
   std::function<Report()> report;
   if (after.size() == 1) {
-    Progress progress;
+    Progress progress(answers);
     const Job& to = after.front().setup;
     const auto two = std::make_shared<WhatifResult>(
         run_whatif(before, with_job(before, to), parts, on_all_cores(progress.callback())));
@@ -100,13 +100,13 @@ int run(const WhatifOptions& options, const CLI::App& command) {
   } else {
     std::vector<NamedWork> works = {{"before", before}};
     for (const Named& one : after) works.push_back({one.name, with_job(before, one.setup)});
-    Progress progress;
+    Progress progress(answers);
     const auto many =
         std::make_shared<WhatifTable>(compare_all(works, parts, on_all_cores(progress.callback())));
     page = [many] { return whatif_text(*many); };
     report = [many, works] { return whatif_report(*many, works); };
   }
-  print_answer(options.format, page, report);
+  answers.give(options.format, page, report);
   return kDone;
 }
 
@@ -134,9 +134,9 @@ void add_whatif(CLI::App& app, Action& action) {
   repeated("--to-topology", options->topologies, "preset name or YAML file");
   repeated("--to-fabric", options->fabrics,
            "preset name or YAML file; several of these four: a table of each against before");
-  add_format_option(*command, options->format);
+  add_answer_options(*command, options->format);
   command->callback([options, command, &action] {
-    action = [options, command] { return run(*options, *command); };
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

@@ -21,14 +21,14 @@ void for_each_on_all_cores(std::size_t count, const std::function<void(std::size
     for (std::size_t i = next++; i < count; i = next++) {
       try {
         one(i);
+        const std::lock_guard lock(mutex);
+        if (progress) progress(static_cast<double>(++done) / static_cast<double>(count));
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::current_exception();
         next = count;
         return;
       }
-      const std::lock_guard lock(mutex);
-      if (progress) progress(static_cast<double>(++done) / static_cast<double>(count));
     }
   };
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());

@@ -12,8 +12,8 @@ import sys
 
 from program import GOOD, ROOT, arguments_of, help_of, main, run
 
-KEYS = ["schema_version", "study", "job", "program", "data", "seed", "digest", "notes", "tables",
-        "facts"]
+KEYS = ["schema_version", "study", "answer", "job", "program", "data", "seed", "digest", "notes",
+        "tables", "facts"]
 TYPES = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
 # Runs that have tables which the first run of a command has not.
 MORE = {

@@ -18,9 +18,12 @@ LIBRARIES = {
     "nlohmann": r"models/io/|models/studies/\w+/(\w+_json|read_\w+)\.cpp|tests/",
     "CLI": r"cli/",
     "unistd.h": r"cli/|tests/",
+    "httplib.h": r"cli/ui/server\.cpp",
+    "stdlib.h": r"cli/ui/own_folder\.cpp",  # mkdtemp
+    "pthread.h": r"cli/ui/ui\.cpp",
     "fcntl.h": r"cli/",
     "dlfcn.h": r"tests/plugins/",
-    "sys": r"sim/base/large_pages\.hpp",
+    "sys": r"sim/base/large_pages\.hpp|cli/ui/ui\.cpp",
     "doctest": r"tests/",
     "benchmark": r"bench/",
     "Eigen": r"models/",  # few files: see check_eigen
@@ -83,7 +86,7 @@ def check_banned(path, text):
 # Who prints, who writes files, who reads digits: one place each.
 SPEAKERS = {
     r"fmt::print\b|\bstd::c(?:out|err)\b|\bprintf\b": ("cli/streams.cpp",),
-    r"\bstd::ofstream\b": ("cli/outputs.cpp",),
+    r"\bstd::ofstream\b": ("cli/outputs.cpp", "cli/ui/own_folder.cpp"),
     r"\bfrom_chars\b": ("text/numbers.hpp",),
 }
 

@@ -40,6 +40,21 @@ std::string_view what_it_is(const std::string& path) {
   }
 }
 
+/// Where files may be read; empty = everywhere.
+std::filesystem::path& readable() {
+  static std::filesystem::path folder;
+  return folder;
+}
+
+bool may_read(const std::string& path) {
+  if (readable().empty()) return true;
+  std::error_code problem;
+  const std::filesystem::path real = std::filesystem::canonical(path, problem);
+  if (problem) return false;
+  const auto [end, differs] = std::ranges::mismatch(readable(), real);
+  return end == readable().end();
+}
+
 [[noreturn]] void refuse_size(const std::string& name, std::size_t size_max) {
   const std::string limit = size_max % (1u << 30) == 0 ? fmt::format("{} GiB", size_max >> 30)
                                                        : fmt::format("{} MiB", size_max >> 20);
@@ -47,6 +62,8 @@ std::string_view what_it_is(const std::string& path) {
 }
 
 }  // namespace
+
+void read_only_below(const std::string& folder) { readable() = std::filesystem::canonical(folder); }
 
 std::string resolved(const std::string& name, const std::string& file) {
   const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
@@ -56,7 +73,7 @@ std::string resolved(const std::string& name, const std::string& file) {
 
 bool is_large_file(const std::string& path) {
   std::error_code problem;
-  if (!std::filesystem::is_regular_file(path, problem)) return false;
+  if (!may_read(path) || !std::filesystem::is_regular_file(path, problem)) return false;
   const std::uintmax_t size = std::filesystem::file_size(path, problem);
   if (problem || size <= kTextSizeMax) return false;
   if (size > kLogSizeMax) refuse_size(path, kLogSizeMax);
@@ -83,6 +100,7 @@ std::string read_text_stream(std::istream& in, const std::string& name, std::siz
 }
 
 std::string read_text_file(const std::string& path, const std::string& hint, std::size_t size_max) {
+  if (!may_read(path)) throw Error(Place{path, 0, {}}, "no file of that name was given", hint);
   if (const std::string_view what = what_it_is(path); !what.empty())
     throw Error(Place{path, 0, {}}, std::string(what), hint);
   std::ifstream in(path, std::ios::binary);

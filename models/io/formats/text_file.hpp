@@ -18,6 +18,9 @@ inline constexpr std::size_t kLogSizeMax = std::size_t{1} << 30;
 /// `size_max` bytes; `hint` says what to give.
 std::string read_text_file(const std::string& path, const std::string& hint = {},
                            std::size_t size_max = kTextSizeMax);
+/// From now on no file outside of this folder is read: whoever asks is told that there is none. For
+/// a server, which gets names from elsewhere. Before any thread reads.
+void read_only_below(const std::string& folder);
 /// What `file` names: a path is meant relative to its folder, a preset's name is not.
 std::string resolved(const std::string& name, const std::string& file);
 /// A regular file above kTextSizeMax, which is to be read piece by piece. Throws Error when it is

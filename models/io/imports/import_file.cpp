@@ -48,6 +48,7 @@ void read_large(const std::string& file, ImportedFile& out) {
 
 /// The first reader that knows the file.
 void read(const std::string& text, const std::string& file, ImportedFile& out) {
+  if (read_page(text, file, out)) return;
   if (read_xml(text, file, out)) return;
   if (begins_like_json(text) && (read_nccl_tests(text, file, out) || read_trace(text, out))) return;
   const LogText log = read_log(text);

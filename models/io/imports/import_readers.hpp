@@ -26,6 +26,8 @@ bool read_nccl_tests_lines(const LogText& log, ImportedFile& out);
 bool read_trace(const std::string& text, ImportedFile& out);
 /// Reads a file, of which only what is told is held.
 bool read_trace_file(const std::string& file, ImportedFile& out);
+/// A page of reports of --html.
+bool read_page(const std::string& text, const std::string& file, ImportedFile& out);
 /// NCCL's topology or graphs, MSCCL's algorithms
 bool read_xml(const std::string& text, const std::string& file, ImportedFile& out);
 bool read_settings(const std::string& text, const std::string& file, ImportedFile& out);

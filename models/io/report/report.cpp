@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "models/io/formats/embedded.hpp"
+#include "models/io/report/answer.hpp"
 #include "sim/base/digest.hpp"
 #include "text/quoting.hpp"
 
@@ -85,6 +86,7 @@ std::string report_json(const Report& report) {
   std::string out = "{\n";
   for (const auto& [name, value] : {std::pair<const char*, Json>{"schema_version", kSchemaVersion},
                                     {"study", report.study},
+                                    {"answer", answer_of(report)},
                                     {"job", report.job},
                                     {"program", program_version()},
                                     {"data", data_version()},

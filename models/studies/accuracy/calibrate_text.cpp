@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "models/io/report/columns.hpp"
+#include "models/studies/accuracy/validate_text.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
 
@@ -122,6 +124,37 @@ std::string bands_text(const CalibrateResult& result) {
 }
 
 }  // namespace
+
+Report calibrate_report(const CalibrateResult& result) {
+  using namespace column;
+  ReportTable rows(
+      "rows", {text("parameter"), number("factor", {}, ".4g"), number("factor_low", {}, ".4g"),
+               number("factor_high", {}, ".4g"), whole("runs"), whole("sources"), flag("at_bound"),
+               text("from"), text("to")});
+  for (std::size_t i = 0; i < result.parameters.size(); ++i) {
+    const FittedParameter& one = result.parameters[i];
+    rows.add({result.recipe.parameters[i].name, one.factor, one.low, one.high, one.runs,
+              one.sources, one.at_bound, one.from.empty() ? Json() : Json(one.from.front()),
+              one.to.empty() ? Json() : Json(one.to.front())});
+  }
+  const Summary before = summary_of(result.before), after = summary_of(result.after);
+  ReportTable errors("errors", {text("class"), text("sizes"), number("before"), number("after"),
+                                number("bias_after")});
+  for (std::size_t c = 0; c < after.classes.size(); ++c)
+    for (std::size_t range = 0; range < kSizeRanges; ++range)
+      errors.add({after.classes[c].name, kSizeRangeNames[range],
+                  before.classes[c].ranges[range].error, after.classes[c].ranges[range].error,
+                  after.classes[c].ranges[range].bias});
+  Report out;
+  out.study = "calibrate";
+  out.job["ask"] = {{"recipe", result.recipe.name}};
+  out.tables = {std::move(rows), std::move(errors)};
+  if (result.unseen) out.tables.push_back(validate_report(*result.unseen).tables.front());
+  out.facts = {
+      {"runs", result.runs},     {"points", result.points},           {"sources", result.sources},
+      {"rounds", result.rounds}, {"cost_before", result.cost_before}, {"cost", result.cost}};
+  return out;
+}
 
 std::string calibrate_text(const CalibrateResult& result) {
   std::string out = fmt::format(

@@ -14,8 +14,5 @@ std::string validate_text(const ValidateResult& result);
 Report validate_report(const ValidateResult& result);
 /// One line for each run that is left out, with the reason.
 std::string left_out_text(const ValidateResult& result);
-/// A script for gnuplot with its data in it: predicted against measured time, a panel per class of
-/// hardware, a colour per range of sizes. It writes `file`.
-std::string validate_chart(const ValidateResult& result, const std::string& file);
 
 }  // namespace fabricast

@@ -65,8 +65,12 @@ void check_size(const Symmetry& symmetry, const SimulationOptions& options, cons
 class Bench {
  public:
   Bench(const BenchConfig& config, const PartsCatalogue& parts,
-        const std::function<void(double)>& progress)
-      : parts_(parts), progress_(progress), element_bytes_(datatype_bytes(config.datatype)) {
+        const std::function<void(double)>& progress,
+        const std::function<void(const BenchResult&)>& so_far)
+      : parts_(parts),
+        progress_(progress),
+        so_far_(so_far),
+        element_bytes_(datatype_bytes(config.datatype)) {
     result_.config = config;
     if (!config.split) result_.config.split = split_of(config.environment);
   }
@@ -105,12 +109,9 @@ class Bench {
     const BenchConfig& config = result_.config;
     const NodesRequest asked = nodes_of(config, nodes, config.network.routing);
     Site site = site_of(topology, config, asked);
-    BenchBlock block{site.cluster.hosts(), std::move(site.cluster), {}, {}, {}};
-    if (config.split) {
-      split_block(block, site.communicator);
-      result_.blocks.push_back(std::move(block));
-      return;
-    }
+    BenchBlock& block = result_.blocks.emplace_back(
+        BenchBlock{site.cluster.hosts(), std::move(site.cluster), {}, {}, {}});
+    if (config.split) return split_block(block, site.communicator);
     const Communicator communicator = make_communicator(block.cluster, site.communicator);
     const int gpus_per_host = communicator.ranks / communicator.hosts;
     check_root(config, communicator.ranks);
@@ -127,7 +128,6 @@ class Bench {
     }
     result_.simulations += runs.counts();
     compare_routing(block, topology, asked);
-    result_.blocks.push_back(std::move(block));
   }
 
   /// What the last row would take if switches chose among their uplinks in another way.
@@ -298,6 +298,7 @@ class Bench {
     check_traced(row);
     if (!config.faults.empty()) compare(block, runs, row);
     block.rows.push_back(std::move(row));
+    if (so_far_) so_far_(result_);
   }
 
   /// After NCCL has made its decisions, which know nothing of it.
@@ -328,6 +329,7 @@ class Bench {
 
   const PartsCatalogue& parts_;
   const std::function<void(double)>& progress_;
+  const std::function<void(const BenchResult&)>& so_far_;
   int element_bytes_;
   std::size_t rows_done_ = 0, rows_in_all_ = 0;
   BenchResult result_;
@@ -410,8 +412,9 @@ std::vector<Collective> parse_collectives(std::string_view text) {
 }
 
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
-                      const std::function<void(double)>& progress) {
-  return Bench(config, parts, progress).run();
+                      const std::function<void(double)>& progress,
+                      const std::function<void(const BenchResult&)>& so_far) {
+  return Bench(config, parts, progress, so_far).run();
 }
 
 }  // namespace fabricast

@@ -119,8 +119,10 @@ struct BenchResult {
   bool completes() const;
 };
 
-/// Runs it all. `progress` gets the share done, 0..1. Throws Error.
+/// Runs it all. `progress` gets the share done, 0..1; `so_far` the rows there are, after each.
+/// Throws Error.
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
-                      const std::function<void(double)>& progress = {});
+                      const std::function<void(double)>& progress = {},
+                      const std::function<void(const BenchResult&)>& so_far = {});
 
 }  // namespace fabricast

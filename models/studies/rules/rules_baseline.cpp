@@ -7,6 +7,7 @@
 #include <set>
 
 #include "models/io/formats/text_file.hpp"
+#include "models/io/report/page_data.hpp"
 #include "models/studies/shared/read_report.hpp"
 #include "sim/base/error.hpp"
 #include "text/numbers.hpp"
@@ -49,7 +50,8 @@ RulesBaseline parse_baseline(const std::string& text, const std::string& file) {
 }
 
 RulesBaseline load_baseline(const std::string& file) {
-  return parse_baseline(read_text_file(file, "--baseline takes what --json wrote"), file);
+  return parse_baseline(
+      report_in(read_text_file(file, "--baseline takes what --json wrote"), file, "check"), file);
 }
 
 std::vector<std::string> point_names(const Rule& rule, const RuleOutcome& outcome) {

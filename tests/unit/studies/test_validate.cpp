@@ -514,11 +514,3 @@ TEST_CASE("alpha-beta finds the line that made the points, from other sources on
   points.back().hardware = "other";
   CHECK(alpha_beta_left_out(points).back() == doctest::Approx(points[2].time_us).epsilon(1e-6));
 }
-
-TEST_CASE("the chart is a script with its data, and quotes what the files say") {
-  const ValidateResult result = validated(kTwoRuns, "one,1024,50,,\n", Predictor::nccl_model);
-  const std::string script = validate_chart(result, "it's.svg");
-  CHECK(script.find("set output 'it''s.svg'") != std::string::npos);
-  CHECK(script.find("$d0_0 << EOD\n50.000 ") != std::string::npos);
-  CHECK(script.find("set title 'H100 nvswitch none'") != std::string::npos);
-}

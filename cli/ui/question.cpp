@@ -1,0 +1,227 @@
+#include "cli/ui/question.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <vector>
+
+#include "cli/program.hpp"
+#include "models/io/imports/ib_network.hpp"
+#include "models/io/imports/import_file.hpp"
+#include "models/io/topologies/known_names.hpp"
+#include "models/io/topologies/load.hpp"
+#include "sim/base/error.hpp"
+#include "text/quoting.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr std::array kStudies = {"bench", "decide",  "cutover", "whatif", "advise",
+                                 "step",  "plan",    "judge",   "check",  "lint",
+                                 "topo",  "upgrade", "serve",   "hang"};
+/// Options that write files, or print in place of answering.
+constexpr std::array kNotHere = {"html",  "json",        "junit",        "markdown",
+                                 "write", "trace",       "write-trace",  "format",
+                                 "help",  "list-models", "list-rules",   "list-variables",
+                                 "table", "tuner",       "explain-fold", "releases"};
+constexpr std::size_t kFilesMax = 16;
+constexpr int kNodesMax = 1024;
+
+template <class List>
+bool has(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+/// A text of the body, by its key.
+std::string text_of(const std::string& key, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return value.dump();
+  throw Error(Place{{}, 0, "--" + key}, "is a text, a number, true or a list of texts");
+}
+
+void check_nodes(const std::string& text) {
+  long long number = 0;
+  for (const char c : text) {
+    number = '0' <= c && c <= '9' ? std::min(10 * number + (c - '0'), 1'000'000LL) : 0;
+    if (number > kNodesMax)
+      throw Error(Place{{}, 0, "--nodes"}, fmt::format("at most {} on this page", kNodesMax),
+                  "the command line takes more");
+  }
+}
+
+/// Files of the body, written into the folder.
+class Files {
+ public:
+  Files(const Json& body, const OwnFolder& folder) : folder_(folder) {
+    const auto files = body.find("files");
+    if (files == body.end()) return;
+    if (!files->is_object()) throw Error("files: an object of names and texts");
+    if (files->size() > kFilesMax) throw Error(fmt::format("files: at most {}", kFilesMax));
+    for (const auto& [name, text] : files->items()) {
+      if (!is_file_name(name) || !text.is_string())
+        throw Error(fmt::format("files: \"{}\" is no name of a file and its text", name),
+                    "letters, digits, dots, blanks, hyphens and underscores");
+      folder_.write(name, text.get_ref<const std::string&>());
+      names_.push_back(name);
+    }
+  }
+
+  /// A dropped file's path, for what names one; else the text as it is.
+  std::string named(const std::string& text) const { return has(names_, text) ? path(text) : text; }
+  /// Without the folder in which they are, wherever a report names one.
+  Json shown(Json part) const {
+    return names_.empty() ? part : Json::parse(shown(json_line(part)));
+  }
+  std::string shown(std::string text) const {
+    const std::string prefix = folder_.path() + "/";
+    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at))
+      text.erase(at, prefix.size());
+    return text;
+  }
+
+ private:
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+
+  const OwnFolder& folder_;
+  std::vector<std::string> names_;
+};
+
+void add_option(const std::string& key, const Json& value, const Files& files,
+                std::vector<std::string>& words) {
+  const bool is_name = !key.empty() && std::ranges::all_of(key, [](char c) {
+    return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-';
+  });
+  if (!is_name || has(kNotHere, key))
+    throw Error(fmt::format("\"{}\" cannot be asked here", key.substr(0, 60)));
+  if (value.is_boolean()) {
+    if (value.get<bool>()) words.push_back("--" + key);
+    return;
+  }
+  if (value.is_array()) {
+    for (const Json& one : value)
+      words.push_back(fmt::format("--{}={}", key, files.named(text_of(key, one))));
+    return;
+  }
+  const std::string text = text_of(key, value);
+  if (key == "nodes") check_nodes(text);
+  words.push_back(fmt::format("--{}={}", key, files.named(text)));
+}
+
+std::vector<std::string> words_of(const std::string& study, const Json& body, const Files& files) {
+  std::vector<std::string> words = {study};
+  const char* const positional = study == "topo" && !body.contains("input") ? "topology" : "input";
+  for (const auto& [key, value] : body.items()) {
+    if (key == "files") continue;
+    if (key == positional) continue;
+    add_option(key, value, files, words);
+  }
+  if (body.contains(positional)) {
+    const std::string text = text_of(positional, body[positional]);
+    words.emplace_back("--");
+    words.push_back(files.named(text));
+  }
+  return words;
+}
+
+/// "--nodes" of "--nodes: 0 is no number of nodes".
+std::string option_in(const std::string& message) {
+  if (message.find("unknown topology") != std::string::npos) return "--topology";
+  const std::size_t word = message.find_first_not_of("0123456789");
+  if (word > 0 && message.substr(word).starts_with(" NICs")) return "--nics";
+  if (!message.starts_with("--")) return {};
+  const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-");
+  return message.substr(0, end);
+}
+
+Json error_of(const Error& error, const Files& files) {
+  const std::string message = files.shown(error.reason());
+  return error_json(message, option_in(message), files.shown(error.hint()));
+}
+
+}  // namespace
+
+bool is_file_name(const std::string& name) {
+  const bool known = std::ranges::all_of(name, [](char c) {
+    return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ' ';
+  });
+  return known && !name.empty() && name.size() <= 100 && name.front() != '.' && name.front() != '-';
+}
+
+Json error_json(const std::string& message, const std::string& option, const std::string& hint) {
+  return {{"error",
+           {{"message", message},
+            {"option", option.empty() ? Json() : Json(option)},
+            {"hint", hint.empty() ? Json() : Json(hint)}}}};
+}
+
+Answered answer(const std::string& study, const Json& body, const OwnFolder& folder,
+                const Listener& listener) {
+  Answered out;
+  std::optional<Files> files;
+  try {
+    if (!has(kStudies, study)) throw Error(fmt::format("\"{}\" is no study", study.substr(0, 60)));
+    if (!body.is_object()) throw Error("a question is a JSON object");
+    files.emplace(body, folder);
+    Answers answers;
+    answers.prints = false;
+    answers.also = [&](PagePart part) { out.part = files->shown(part_json(part)); };
+    answers.progress = listener.progress ? listener.progress : [](double) {};
+    if (listener.so_far) {
+      answers.so_far = [&](const Answers::MakeReport& report) {
+        if (listener.wants_more())
+          listener.so_far({{"command", ""},
+                           {"report", Json::parse(report_json(report()))},
+                           {"machine", Json()}});
+      };
+    }
+    run_program(words_of(study, body, *files), answers);
+    if (!out.part) out.error = error_json("there is no answer to show", "", "");
+  } catch (const Error& error) {
+    out.part.reset();
+    out.error = files ? error_of(error, *files) : error_json(error.reason(), "", error.hint());
+  } catch (const std::bad_alloc&) {
+    out.part.reset();
+    out.error = error_json("this takes more memory than the page may use", "",
+                           "fewer nodes; the command line has no such limit");
+  }
+  return out;
+}
+
+Json describe_file(const std::string& name, const std::string& text, const OwnFolder& folder) {
+  const std::string path = folder.write(name, text);
+  Json facts = Json::array();
+  std::string kind;
+  try {
+    const ImportedFile read = import_text(text, name);
+    kind = read.kind;
+    for (const ImportFinding& finding : read.found) facts.push_back({finding.key, finding.value});
+    for (const std::string& remark : read.remarks) facts.push_back({"note", remark});
+  } catch (const Error& error) {
+    facts.push_back({"note", error.reason()});
+  }
+  Json out = {{"kind", kind}, {"name", name}};
+  try {  // what the fabric of a network's listing is in our words
+    const IbNetwork network = parse_ib_network(read_log(text));
+    if (!network.empty()) out["text"] = fabric_of(network, load_catalogue(), name).yaml;
+  } catch (const Error& error) {
+    facts.push_back({"note", error.reason()});
+  }
+  bool is_topology = kind.find("topo -m") != std::string::npos;
+  try {
+    const PartsCatalogue parts = load_catalogue();
+    const Topology topology(path, {}, parts);
+    const Cluster cluster = topology.cluster({0, true});
+    if (kind.empty() || kind.find("settings") != std::string::npos) kind = "topology (YAML)";
+    is_topology = true;
+  } catch (const Error&) {  // is none; import has said what it is
+  }
+  out["kind"] = kind;
+  out["facts"] = std::move(facts);
+  out["topology"] = is_topology;
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,284 @@
+#include "cli/ui/server.hpp"
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "cli/ui/catalogue.hpp"
+#include "cli/ui/own_folder.hpp"
+#include "cli/ui/question.hpp"
+#include "models/io/pages/page.hpp"
+#include "sim/base/error.hpp"
+#include "text/quoting.hpp"
+
+namespace fabricast {
+namespace ui_server {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kBetweenParts = std::chrono::milliseconds(60);
+constexpr auto kBetweenProgress = std::chrono::milliseconds(100);
+constexpr std::size_t kThreads = 32;
+constexpr const char* kJson = "application/json";
+
+/// So many simulate at a time; so many may wait for it.
+class Turns {
+ public:
+  Turns(int running, int waiting) : free_(running), room_(waiting) {}
+
+  /// False: too many wait already.
+  bool take(const std::function<bool()>& given_up) {
+    std::unique_lock lock(mutex_);
+    if (free_ == 0 && room_ == 0) return false;
+    --room_;
+    while (free_ == 0) {
+      changed_.wait_for(lock, std::chrono::milliseconds(50));
+      if (given_up()) {
+        ++room_;
+        throw GivenUp();
+      }
+    }
+    ++room_;
+    --free_;
+    return true;
+  }
+  void give_back() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++free_;
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int free_, room_;
+};
+
+/// In a time that does not tell how much of it was right.
+inline bool same(std::string_view one, std::string_view other) {
+  if (one.size() != other.size()) return false;
+  int differs = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) differs |= one[i] ^ other[i];
+  return differs == 0;
+}
+
+inline void refuse(httplib::Response& response, int status, const std::string& message,
+                   const std::string& hint = {}) {
+  response.status = status;
+  response.set_content(json_line(error_json(message, "", hint)), kJson);
+}
+
+inline std::string event(const char* name, const Json& data) {
+  return fmt::format("event: {}\ndata: {}\n\n", name, json_line(data));
+}
+
+}  // namespace ui_server
+
+using namespace ui_server;
+
+struct UiServer::Impl {
+  Impl(std::string folder_in, std::string token_in, ServerLimits limits_in)
+      : folder(std::move(folder_in)),
+        token(std::move(token_in)),
+        limits(limits_in),
+        turns(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())),
+              limits_in.waiting),
+        page(ui_page()),
+        catalogue(json_line(ui_catalogue())) {
+    server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server.set_payload_max_length(limits.body_bytes);
+    server.set_read_timeout(10);
+    server.set_keep_alive_timeout(30);
+    server.set_pre_routing_handler([this](const auto& request, auto& response) {
+      return check(request, response) ? httplib::Server::HandlerResponse::Unhandled
+                                      : httplib::Server::HandlerResponse::Handled;
+    });
+    server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+      if (!response.body.empty()) return;
+      const char* const text = response.status == 413   ? "the question is too large"
+                               : response.status == 404 ? "there is no such page"
+                                                        : "this is no question";
+      refuse(response, response.status, text);
+    });
+    server.set_exception_handler(
+        [](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
+          refuse(response, 500, "the program failed at this question",
+                 "please report it with the question");
+        });
+    server.Get("/", [this](const httplib::Request&, httplib::Response& response) {
+      response.set_header("Referrer-Policy", "no-referrer");
+      response.set_content(page, "text/html; charset=utf-8");
+    });
+    server.Get("/api/v1/catalogue", [this](const httplib::Request&, httplib::Response& response) {
+      response.set_content(catalogue, kJson);
+    });
+    server.Post("/api/v1/import",
+                [this](const auto& request, auto& response) { import(request, response); });
+    server.Post(R"(/api/v1/([a-z]+))",
+                [this](const auto& request, auto& response) { ask(request, response); });
+  }
+
+  /// Pages of other sites reach this server too, through their readers' browsers: they know no
+  /// token, and call it by another name (DNS rebinding).
+  bool check(const httplib::Request& request, httplib::Response& response) const {
+    response.set_header("Cache-Control", "no-store");
+    response.set_header("X-Content-Type-Options", "nosniff");
+    response.set_header("Cross-Origin-Resource-Policy", "same-origin");
+    const std::string here = fmt::format("127.0.0.1:{}", port),
+                      name = fmt::format("localhost:{}", port);
+    const std::string host = request.get_header_value("Host");
+    const std::string origin = request.get_header_value("Origin");
+    const bool known = host == here || host == name;
+    const bool own = origin.empty() || origin == "http://" + here || origin == "http://" + name;
+    if (!known || !own) {
+      refuse(response, 403, "this address is not the server's", "open the one that it printed");
+      return false;
+    }
+    if (request.path == "/" && request.method == "GET") return true;
+    if (!same(request.get_header_value("X-Fabricast-Token"), token)) {
+      refuse(response, 401, "the token is missing or wrong", "open the address that was printed");
+      return false;
+    }
+    return true;
+  }
+
+  void import(const httplib::Request& request, httplib::Response& response) {
+    std::string name = httplib::detail::decode_url(request.get_header_value("X-File-Name"), false);
+    for (char& c : name)
+      if (!is_file_name(std::string("a") + c)) c = '_';
+    if (!is_file_name(name)) name = "file";
+    const OwnFolder own(folder, std::to_string(next++));
+    response.set_content(json_line(describe_file(name, request.body, own)), kJson);
+  }
+
+  void ask(const httplib::Request& request, httplib::Response& response) {
+    const std::string study = request.matches[1];
+    auto body = std::make_shared<Json>(Json::parse(request.body, nullptr, false));
+    if (body->is_discarded()) return refuse(response, 422, "the question is no JSON");
+    if (request.get_header_value("Accept").find("text/event-stream") != std::string::npos) {
+      response.set_chunked_content_provider(
+          "text/event-stream", [this, study, body](std::size_t, httplib::DataSink& sink) {
+            stream(study, *body, sink);
+            return true;
+          });
+      return;
+    }
+    try {
+      const auto begin = Clock::now();
+      Listener listener;
+      listener.progress = [this, begin](double) { check_time(begin); };
+      const Answered answered = in_turn(study, *body, listener, [this] { return stopping.load(); });
+      if (answered.part) return response.set_content(json_line(*answered.part), kJson);
+      response.status = 422;
+      response.set_content(json_line(answered.error), kJson);
+    } catch (const Busy&) {
+      refuse(response, 429, "too many questions at once", "wait for some of them");
+    } catch (const GivenUp&) {
+      refuse(response, 503, "the question was given up", "it took too long, or the server stops");
+    }
+  }
+
+  /// The answer as server-sent events: progress, part, then report or error.
+  void stream(const std::string& study, const Json& body, httplib::DataSink& sink) {
+    const auto begin = Clock::now();
+    auto told = begin, shown = begin;
+    bool gone = false;
+    std::mutex mutex;
+    const auto send = [&](const std::string& text) {
+      gone = gone || !sink.write(text.data(), text.size());
+      if (gone) throw GivenUp();
+    };
+    Listener listener;
+    listener.progress = [&](double done) {  // from any of the threads that simulate
+      check_time(begin);
+      const std::lock_guard lock(mutex);
+      const auto now = Clock::now();
+      if (now - told < kBetweenProgress) return;
+      told = now;
+      const double passed = std::chrono::duration<double>(now - begin).count();
+      send(event("progress",
+                 {{"done", done},
+                  {"seconds_left", done > 0 ? Json(passed * (1 - done) / done) : Json()}}));
+    };
+    listener.wants_more = [&] { return Clock::now() - shown >= kBetweenParts; };
+    listener.so_far = [&](const Json& part) {
+      const std::lock_guard lock(mutex);
+      send(event("part", part));
+      shown = Clock::now();
+    };
+    try {
+      const Answered answered =
+          in_turn(study, body, listener, [&] { return stopping.load() || !sink.is_writable(); });
+      send(answered.part ? event("report", *answered.part) : event("error", answered.error));
+    } catch (const Busy&) {
+      const std::string text =
+          event("error", error_json("too many questions at once", "", "wait for some of them"));
+      sink.write(text.data(), text.size());
+    } catch (const GivenUp&) {
+      const std::string text = event("error", error_json("the question was given up", "",
+                                                         "it took too long, or the server stops"));
+      if (!gone) sink.write(text.data(), text.size());
+    }
+    sink.done();
+  }
+
+  struct Busy {};
+
+  Answered in_turn(const std::string& study, const Json& body, const Listener& listener,
+                   const std::function<bool()>& given_up) {
+    if (!turns.take(given_up)) throw Busy();
+    struct Turn {
+      Turns& turns;
+      ~Turn() { turns.give_back(); }
+    } const turn{turns};
+    const OwnFolder own(folder, std::to_string(next++));
+    return answer(study, body, own, listener);
+  }
+
+  void check_time(Clock::time_point begin) const {
+    const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (stopping || passed > limits.seconds) throw GivenUp();
+  }
+
+  std::string folder, token;
+  ServerLimits limits;
+  Turns turns;
+  std::string page, catalogue;
+  std::atomic<std::uint64_t> next = 0;
+  std::atomic<bool> stopping = false;
+  int port = 0;
+  httplib::Server server;
+};
+
+UiServer::UiServer(std::string folder, std::string token, ServerLimits limits)
+    : impl_(std::make_unique<Impl>(std::move(folder), std::move(token), limits)) {}
+
+UiServer::~UiServer() = default;
+
+int UiServer::bind(int port) {
+  constexpr const char* kHost = "127.0.0.1";
+  impl_->port = port == 0 ? impl_->server.bind_to_any_port(kHost)
+                          : (impl_->server.bind_to_port(kHost, port) ? port : -1);
+  if (impl_->port < 0)
+    throw Error(Place{{}, 0, "--port"}, fmt::format("{} cannot be had", port),
+                "another program has it: leave --port out for one that is free");
+  return impl_->port;
+}
+
+void UiServer::run() { impl_->server.listen_after_bind(); }
+
+void UiServer::stop() {
+  impl_->stopping = true;
+  impl_->server.stop();
+}
+
+}  // namespace fabricast

@@ -1,0 +1,135 @@
+#include "models/io/pages/page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/io/pages/embedded_web.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topologies/load.hpp"
+#include "sim/base/error.hpp"
+
+namespace fabricast {
+namespace {
+
+std::string html_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+unsigned hex_digit(char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); }
+
+/// The bytes that a hexadecimal text names, in base 64 (RFC 4648).
+std::string base64_of_hex(std::string_view hex) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  unsigned bits = 0;
+  int count = 0;
+  for (const char c : hex) {
+    bits = bits << 4 | hex_digit(c);
+    count += 4;
+    if (count < 6) continue;
+    count -= 6;
+    out += kDigits[bits >> count & 63];
+  }
+  if (count > 0) out += kDigits[bits << (6 - count) & 63];
+  while (out.size() % 4 != 0) out += '=';
+  return out;
+}
+
+std::string policy(const EmbeddedPage& page, std::string_view connect) {
+  std::string out = "default-src 'none'; script-src";
+  for (const EmbeddedScript& script : page.scripts)
+    out += fmt::format(" 'sha256-{}'", base64_of_hex(script.sha256));
+  return out + fmt::format(
+                   "; style-src 'unsafe-inline'; img-src data:; connect-src {}; form-action "
+                   "'none'; base-uri 'none'",
+                   connect);
+}
+
+/// The page with its places filled.
+std::string filled(const EmbeddedPage& page, const std::string& title, const std::string& data,
+                   std::string_view connect) {
+  std::string style, scripts;
+  for (const std::string_view one : page.styles) style += one;
+  for (const EmbeddedScript& script : page.scripts) {
+    if (!scripts.empty()) scripts += "</script>\n    <script>";
+    scripts += script.text;
+  }
+  const std::string csp = policy(page, connect);
+  std::string out;
+  std::string_view rest = page.page;
+  while (true) {
+    const std::size_t begin = rest.find("{{");
+    out += rest.substr(0, begin);
+    if (begin == std::string_view::npos) return out;
+    const std::size_t end = rest.find("}}", begin);
+    const std::string_view place = rest.substr(begin + 2, end - begin - 2);
+    if (place == "title") out += html_text(title);
+    if (place == "csp") out += csp;
+    if (place == "style") out += style;
+    if (place == "data") out += data;
+    if (place == "scripts") out += scripts;
+    rest.remove_prefix(end + 2);
+  }
+}
+
+std::string title_of(const std::vector<PagePart>& parts) {
+  std::string out;
+  for (const PagePart& part : parts) {
+    const std::string study = part.report.value("study", "");
+    if (out.find(study) == std::string::npos) out += (out.empty() ? "" : ", ") + study;
+  }
+  return "Fabricast: " + out;
+}
+
+}  // namespace
+
+PagePart part_of(const Report& report) {
+  return {{}, Json::parse(report_json(report)), machine_json(report.job)};
+}
+
+std::string report_page(const std::vector<PagePart>& parts) {
+  return filled(embedded_report_page(), title_of(parts), page_data(parts), "'none'");
+}
+
+std::string ui_page() { return filled(embedded_ui_page(), "Fabricast", {}, "'self'"); }
+
+Json machine_json(const Json& job) {
+  const auto site = job.find("site");
+  if (site == job.end() || !site->contains("topology")) return {};
+  try {
+    const PartsCatalogue parts = load_catalogue();
+    const Topology topology(site->at("topology").get<std::string>(), site->value("fabric", ""),
+                            parts);
+    int nodes = 0;
+    if (const auto asked = site->find("nodes"); asked != site->end() && asked->is_array())
+      for (const Json& one : *asked) nodes = std::max(nodes, one.get<int>());
+    return Json::parse(topo_json(topology.cluster({nodes, true})));
+  } catch (const Error&) {  // a file that has gone, or that came with parts of its own
+    return {};
+  } catch (const Json::exception&) {  // a report that somebody else wrote
+    return {};
+  }
+}
+
+}  // namespace fabricast

@@ -1,0 +1,398 @@
+#include "models/io/report/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+namespace {
+
+/// The rows of a table that may not be there.
+class Rows {
+ public:
+  Rows(const Report& report, std::string_view table) {
+    const auto found = std::ranges::find(report.tables, table, &ReportTable::name);
+    if (found != report.tables.end()) table_ = &*found;
+  }
+
+  std::size_t size() const { return table_ == nullptr ? 0 : table_->rows().size(); }
+  /// Null where there is no such column.
+  Json cell(std::size_t row, std::string_view column) const {
+    const auto& columns = table_->columns();
+    const auto found = std::ranges::find(columns, column, &ReportColumn::name);
+    if (found == columns.end()) return {};
+    return table_->rows()[row][static_cast<std::size_t>(found - columns.begin())];
+  }
+  bool has(std::size_t row, std::string_view column) const { return cell(row, column).is_number(); }
+  /// 0 where there is no number.
+  double number(std::size_t row, std::string_view column) const {
+    const Json value = cell(row, column);
+    return value.is_number() ? value.get<double>() : 0;
+  }
+  std::string text(std::size_t row, std::string_view column) const {
+    const Json value = cell(row, column);
+    return value.is_string() ? value.get<std::string>() : std::string();
+  }
+  bool flag(std::size_t row, std::string_view column) const {
+    const Json value = cell(row, column);
+    return value.is_boolean() && value.get<bool>();
+  }
+  /// The row with the largest number in a column; nothing where there is none.
+  std::optional<std::size_t> largest(std::string_view column) const {
+    std::optional<std::size_t> out;
+    for (std::size_t i = 0; i < size(); ++i)
+      if (has(i, column) && (!out || number(i, column) > number(*out, column))) out = i;
+    return out;
+  }
+  std::map<std::string, int> count(std::string_view column) const {
+    std::map<std::string, int> out;
+    for (std::size_t i = 0; i < size(); ++i) ++out[text(i, column)];
+    return out;
+  }
+
+ private:
+  const ReportTable* table_ = nullptr;
+};
+
+std::string us(double value) {
+  if (value >= 999'950) return fmt::format("{:.4g} s", value / 1e6);
+  if (value >= 999.95) return fmt::format("{:.4g} ms", value / 1e3);
+  return fmt::format("{:.4g} us", value);
+}
+
+std::string seconds(double value) { return us(value * 1e6); }
+
+std::string size(const Rows& rows, std::size_t row, std::string_view column = "size_bytes") {
+  const double bytes = rows.number(row, column);
+  const Bytes exact{static_cast<std::int64_t>(bytes)};
+  const std::string text = to_text(exact);
+  if (exact.count < 1024 || !text.ends_with(" B")) return text;
+  if (bytes >= 1 << 20) return fmt::format("{:.4g} MiB", bytes / (1 << 20));
+  return fmt::format("{:.4g} KiB", bytes / 1024);
+}
+
+std::string whole(const Rows& rows, std::size_t row, std::string_view column) {
+  return fmt::format("{:.0f}", rows.number(row, column));
+}
+
+std::string counted(double count, std::string_view what) {
+  return fmt::format("{:.0f} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
+
+std::string choice(const Rows& rows, std::size_t row) {
+  const std::string protocol = rows.text(row, "protocol");
+  return rows.text(row, "algorithm") + (protocol.empty() ? "" : " " + protocol);
+}
+
+/// "all_reduce of 1 GiB on 2 nodes", or "the step".
+std::string call(const Rows& rows, std::size_t row) {
+  const std::string collective = rows.text(row, "collective");
+  if (collective == "step") return "The step";
+  return fmt::format("{} of {} on {}", collective, size(rows, row),
+                     counted(rows.number(row, "nodes"), "node"));
+}
+
+std::string bench(const Report& report) {
+  const Rows rows(report, "rows");
+  std::optional<std::size_t> last;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.has(i, "time_us")) last = i;
+  if (!last) return rows.size() == 0 ? "" : "No call completes.";
+  std::string out = fmt::format("{} takes {}: {:.4g} GB/s busbw with {}", call(rows, *last),
+                                us(rows.number(*last, "time_us")), rows.number(*last, "busbw_GBps"),
+                                choice(rows, *last));
+  if (rows.has(*last, "lower_us"))
+    out += fmt::format(" (80 % of measured times lie in {} to {})",
+                       us(rows.number(*last, "lower_us")), us(rows.number(*last, "upper_us")));
+  out += ".";
+  const Rows links(report, "links");
+  std::optional<std::size_t> busiest;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const bool same = links.text(i, "collective") == rows.text(*last, "collective") &&
+                      links.number(i, "size_bytes") == rows.number(*last, "size_bytes") &&
+                      links.number(i, "nodes") == rows.number(*last, "nodes");
+    if (same &&
+        (!busiest || links.number(i, "utilisation") > links.number(*busiest, "utilisation")))
+      busiest = i;
+  }
+  if (busiest)
+    out +=
+        fmt::format(" The busiest link, {}, is busy {} of that time.", links.text(*busiest, "link"),
+                    percent(links.number(*busiest, "utilisation")));
+  return out;
+}
+
+std::string decide(const Report& report) {
+  const Rows rows(report, "segments");
+  if (rows.size() == 0) return {};
+  std::string out;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows.text(i, "collective") != rows.text(0, "collective") ||
+        rows.number(i, "nodes") != rows.number(0, "nodes"))
+      break;
+    out += fmt::format("{}{} from {}", i == 0 ? "" : ", ", choice(rows, i),
+                       size(rows, i, "from_bytes"));
+  }
+  return fmt::format("NCCL {} runs {} on {} with {}.",
+                     report.job.value("site", Json::object()).value("nccl", ""),
+                     rows.text(0, "collective"), counted(rows.number(0, "nodes"), "node"), out);
+}
+
+std::string cutover(const Report& report) {
+  const Rows rows(report, "choices");
+  const auto worst = rows.largest("loss");
+  if (!worst) return {};
+  if (rows.number(*worst, "loss") < 0.005)
+    return "NCCL takes the fastest algorithm and protocol at every size and number of nodes.";
+  return fmt::format(
+      "NCCL loses most at {} on {}: its {} takes {} longer than {} would, by this prediction.",
+      size(rows, *worst), counted(rows.number(*worst, "nodes"), "node"), rows.text(*worst, "nccl"),
+      percent(rows.number(*worst, "loss")), rows.text(*worst, "fastest"));
+}
+
+std::string whatif(const Report& report) {
+  const Rows both(report, "before_and_after");
+  std::optional<std::size_t> most;
+  const auto change = [&](std::size_t i) {
+    return std::fabs(std::log(both.number(i, "after_us") / both.number(i, "before_us")));
+  };
+  for (std::size_t i = 0; i < both.size(); ++i)
+    if (both.number(i, "before_us") > 0 && both.number(i, "after_us") > 0 &&
+        (!most || change(i) > change(*most)))
+      most = i;
+  if (most)
+    return fmt::format("{} takes {} after the change, {} before.", call(both, *most),
+                       us(both.number(*most, "after_us")), us(both.number(*most, "before_us")));
+  const Rows setups(report, "setups");
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < setups.size(); ++i)
+    if (!best || setups.number(i, "total_us") < setups.number(*best, "total_us")) best = i;
+  if (!best) return {};
+  return fmt::format("{} is fastest: {} for all calls together, {} of the time of {}.",
+                     setups.text(*best, "setup"), us(setups.number(*best, "total_us")),
+                     percent(setups.number(*best, "of_the_first")), setups.text(0, "setup"));
+}
+
+std::string advise(const Report& report) {
+  std::string lines;
+  if (report.facts.contains("advised"))
+    for (const auto& [name, value] : report.facts["advised"].items())
+      lines += fmt::format("{}{}={}", lines.empty() ? "" : ", ", name,
+                           value.is_string() ? value.get<std::string>() : value.dump());
+  const Rows rows(report, "rows");
+  if (lines.empty()) return "Keep NCCL's defaults: nothing that was tried is sure to save time.";
+  std::optional<std::size_t> most;
+  const auto factor = [&](std::size_t i) {
+    return rows.number(i, "advised_us") / rows.number(i, "before_us");
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.number(i, "before_us") > 0 && (!most || factor(i) < factor(*most))) most = i;
+  std::string out = fmt::format("Set {}.", lines);
+  if (most)
+    out += fmt::format(" {} then takes {} instead of {}.", rows.text(*most, "what"),
+                       us(rows.number(*most, "advised_us")), us(rows.number(*most, "before_us")));
+  return out;
+}
+
+std::string upgrade(const Report& report) {
+  const Rows rows(report, "targets");
+  if (rows.size() == 0) return {};
+  const auto loss = rows.largest("largest_loss");
+  std::string out = fmt::format(
+      "On {}, {} of {} calls get another algorithm, protocol or number of "
+      "channels",
+      rows.text(0, "topology"), whole(rows, 0, "choice"), whole(rows, 0, "calls"));
+  if (loss && rows.number(*loss, "largest_loss") > 0.005)
+    return out + fmt::format("; the largest loss is {}, on {}.",
+                             percent(rows.number(*loss, "largest_loss")),
+                             rows.text(*loss, "topology"));
+  return out + "; none takes longer.";
+}
+
+std::string layout_words(const Rows& rows, std::size_t row) {
+  std::string out;
+  for (const auto& [column, word] :
+       {std::pair{"tp", "TP"}, {"cp", "CP"}, {"pp", "PP"}, {"ep", "EP"}, {"dp", "DP"}}) {
+    if (rows.number(row, column) > 1 || std::string_view(column) == "tp")
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", word, whole(rows, row, column));
+  }
+  return out;
+}
+
+std::string step_words(const Rows& rows, std::size_t row) {
+  return fmt::format("{} with {} takes {} a step (80 % of measured steps lie in {} to {}), {} MFU",
+                     rows.text(row, "model"), layout_words(rows, row),
+                     seconds(rows.number(row, "step_s")), seconds(rows.number(row, "lower_s")),
+                     seconds(rows.number(row, "upper_s")), percent(rows.number(row, "mfu")));
+}
+
+/// The part of a step that takes most of it and is no arithmetic.
+std::string largest_wait(const Rows& rows, std::size_t row) {
+  std::string_view best;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kParts = {
+      {{"tp_exposed_s", "tensor parallel communication"},
+       {"cp_exposed_s", "context parallel communication"},
+       {"ep_exposed_s", "expert parallel communication"},
+       {"contention_s", "communication that slows kernels down"},
+       {"pipeline_s", "the pipeline's bubble"},
+       {"dp_exposed_s", "data parallel communication"},
+       {"optimizer_s", "the optimizer"}}};
+  std::string_view name;
+  double most = 0;
+  for (const auto& [column, words] : kParts) {
+    if (rows.number(row, column) <= most) continue;
+    most = rows.number(row, column);
+    best = words;
+    name = column;
+  }
+  return best.empty() ? ""
+                      : fmt::format(" Beside arithmetic, {} takes most: {}.", best,
+                                    seconds(rows.number(row, name)));
+}
+
+std::string step(const Report& report) {
+  const Rows rows(report, "rows");
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.has(i, "step_s") && (!best || rows.number(i, "step_s") < rows.number(*best, "step_s")))
+      best = i;
+  if (!best) return rows.size() == 0 ? "" : "Each variation is refused: " + rows.text(0, "refused");
+  const std::string variation = rows.size() > 1 ? rows.text(*best, "variation") + ": " : "";
+  return variation + step_words(rows, *best) + "." + largest_wait(rows, *best) +
+         (rows.flag(*best, "fits") ? "" : " It does not fit into the GPU's memory.");
+}
+
+std::string plan(const Report& report) {
+  const Rows rows(report, "rows");
+  if (rows.size() == 0 || !rows.has(0, "step_s")) return "No layout fits.";
+  int equal = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) equal += rows.flag(i, "equal_to_best");
+  return step_words(rows, 0) + ": the fastest layout found." + largest_wait(rows, 0) +
+         (equal > 1 ? " Others in the table may be as fast: their bands overlap with it." : "");
+}
+
+std::string serve(const Report& report) {
+  const Rows rows(report, "rows");
+  std::string out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    out +=
+        fmt::format("{}{} takes {}, {:.4g} tokens/s", out.empty() ? "" : "; ", rows.text(i, "what"),
+                    seconds(rows.number(i, "time_s")), rows.number(i, "tokens_per_s"));
+  return out.empty() ? out : rows.text(0, "model") + ": " + out + ".";
+}
+
+std::string scenario(const Report& report) {
+  const Rows rows(report, "expectations");
+  if (rows.size() == 0) return bench(report);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!rows.flag(i, "holds"))
+      return "Not all that the file expects holds: " + rows.text(i, "what");
+  return "All that the file expects holds.";
+}
+
+std::string check(const Report& report) {
+  const Rows rows(report, "rules");
+  std::string out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!rows.flag(i, "as_expected"))
+      return fmt::format("Not as expected: {} ({}: {}).", rows.text(i, "claim"),
+                         rows.text(i, "verdict"), rows.text(i, "range"));
+  return rows.size() == 0 ? "" : "Each rule is as the file expects.";
+}
+
+std::string judge(const Report& report) {
+  const Rows tables(report, "tables"), causes(report, "causes"), rows(report, "rows");
+  if (tables.size() == 0) return {};
+  std::string out =
+      fmt::format("{} on {}: {}.", tables.text(0, "collective"),
+                  counted(tables.number(0, "nodes"), "node"), tables.text(0, "verdict"));
+  std::optional<std::size_t> last;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.has(i, "ratio")) last = i;
+  if (last)
+    out += fmt::format(" {} took {}, expected are {}.", size(rows, *last),
+                       us(rows.number(*last, "time_us")), us(rows.number(*last, "expected_us")));
+  const bool healthy = tables.text(0, "verdict").find("expected") != std::string::npos;
+  if (causes.size() > 0 && !healthy)
+    out += fmt::format(" What explains it best: {}.", causes.text(0, "title"));
+  return out;
+}
+
+std::string hang(const Report& report) {
+  const Rows rows(report, "rows"), ended(report, "ended");
+  if (!report.facts.value("hangs", false))
+    return "Nobody waits for ever: each call meets its partners.";
+  if (ended.size() > 0)
+    return fmt::format("The job hangs: rank {} is not there any more ({}), and others wait for it.",
+                       whole(ended, 0, "rank"), ended.text(0, "why"));
+  return rows.size() == 0
+             ? "The job hangs."
+             : fmt::format("The job hangs: rank {} waits in {} for ranks {}.",
+                           whole(rows, 0, "rank"), rows.text(0, "op"), rows.text(0, "waits_for"));
+}
+
+std::string lint(const Report& report) {
+  const Rows rows(report, "findings");
+  for (const char* const severity : {"error", "warning", "note"})
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows.text(i, "severity") == severity)
+        return fmt::format("The first {}: {}", severity, rows.text(i, "message"));
+  return "Nothing is wrong with these settings.";
+}
+
+std::string validate(const Report& report) {
+  const Rows rows(report, "ranges");
+  std::string out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.has(i, "median_over_classes") && rows.text(i, "era") == rows.text(0, "era"))
+      out += fmt::format("{}{} for {}", out.empty() ? "" : ", ",
+                         percent(rows.number(i, "median_over_classes")), rows.text(i, "sizes"));
+  return out.empty()
+             ? out
+             : "Median over classes of hardware of how far predictions are off: " + out + ".";
+}
+
+std::string topo(const Report& report) {
+  const Rows rows(report, "counts");
+  std::map<std::string, double> counts;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    counts[rows.text(i, "what")] = rows.number(i, "count");
+  return fmt::format("{}: {}, each with {}, {} and {}.", report.facts.value("title", ""),
+                     counted(counts["nodes"], "node"), counted(counts["gpu"], "GPU"),
+                     counted(counts["nic"], "NIC"), counted(counts["cpu"], "CPU"));
+}
+
+std::string calibrate(const Report& report) {
+  const Rows rows(report, "rows");
+  const auto most = rows.largest("sources");
+  return most ? fmt::format("{} is told by most: by runs of {}.", rows.text(*most, "parameter"),
+                            counted(rows.number(*most, "sources"), "source"))
+              : std::string();
+}
+
+}  // namespace
+
+std::string answer_of(const Report& report) {
+  using Make = std::string (*)(const Report&);
+  static constexpr std::pair<std::string_view, Make> kStudies[] = {
+      {"bench", bench},         {"decide", decide},      {"cutover", cutover},
+      {"whatif", whatif},       {"advise", advise},      {"upgrade", upgrade},
+      {"step", step},           {"plan", plan},          {"serve", serve},
+      {"concurrent", scenario}, {"check", check},        {"judge", judge},
+      {"hang", hang},           {"lint", lint},          {"validate nccl-tests", validate},
+      {"topo", topo},           {"calibrate", calibrate}};
+  const auto found =
+      std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });
+  if (found == std::end(kStudies)) return {};
+  const bool from_file = std::ranges::any_of(
+      report.tables, [](const ReportTable& table) { return table.name() == "expectations"; });
+  return from_file ? scenario(report) : found->second(report);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,143 @@
+#include "models/io/pages/page.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "models/io/imports/import_file.hpp"
+#include "models/io/report/answer.hpp"
+#include "models/io/report/columns.hpp"
+#include "models/io/topo_views/topo_formats.hpp"
+#include "models/io/topologies/load.hpp"
+#include "sim/base/error.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+Report bench_of(const std::string& link) {
+  using namespace column;
+  Report out;
+  out.study = "bench";
+  out.job = {{"site", {{"topology", "dgx-h100"}, {"fabric", ""}, {"nodes", {1, 2}}}},
+             {"ask", Json::object()}};
+  ReportTable rows(
+      "rows", {kCollective, kSize, kNodes, kAlgorithm, kProtocol, kTime, kBusbw, kLower, kUpper});
+  rows.add({"all_reduce", 1 << 20, 2, "Tree", "LL", 77.5, 25.25, 70.25, 91.0});
+  rows.add({"all_reduce", 1 << 30, 2, "Ring", "Simple", 5432.1, 370.5, 5000.0, 6000.0});
+  ReportTable links("links", {kCollective, kSize, kNodes, text("link"), number("utilisation")});
+  links.add({"all_reduce", 1 << 30, 2, "other", 0.5});
+  links.add({"all_reduce", 1 << 30, 2, link, 0.875});
+  links.add({"all_reduce", 1 << 20, 2, "of another size", 0.99});
+  out.tables = {std::move(rows), std::move(links)};
+  return out;
+}
+
+std::string error_of(const std::string& page) {
+  try {
+    parts_of_page(page, "p.html");
+  } catch (const Error& error) {
+    return error.reason();
+  }
+  return "";
+}
+
+std::string page_with(const std::string& data) {
+  return R"(<script type="application/json" id="fabricast-data">)" + data + "</script>";
+}
+
+}  // namespace
+
+TEST_CASE("the answer is made of the tables") {
+  CHECK(answer_of(bench_of("nic")) ==
+        "all_reduce of 1 GiB on 2 nodes takes 5.432 ms: 370.5 GB/s busbw with Ring Simple (80 % of "
+        "measured times lie in 5 ms to 6 ms). The busiest link, nic, is busy 87.5 % of that time.");
+  Report empty;
+  empty.study = "bench";
+  CHECK(answer_of(empty).empty());
+  empty.study = "no such study";
+  CHECK(answer_of(empty).empty());
+}
+
+TEST_CASE("each study's answer takes tables that are not there") {
+  for (const char* study : {"bench", "decide", "cutover", "whatif", "advise", "upgrade", "step",
+                            "plan", "serve", "concurrent", "check", "judge", "hang", "lint",
+                            "validate nccl-tests", "topo", "calibrate"}) {
+    CAPTURE(study);
+    Report report;
+    report.study = study;
+    CHECK_NOTHROW(answer_of(report));
+    // And tables of the right names without their columns.
+    using column::text;
+    for (const char* table : {"rows", "choices", "segments", "targets", "setups", "rules",
+                              "findings", "ranges", "counts", "tables", "ended", "causes"}) {
+      ReportTable one(table, {text("stray")});
+      one.add({"x"});
+      report.tables.push_back(std::move(one));
+    }
+    report.job = {{"site", Json::object()}};
+    CHECK_NOTHROW(answer_of(report));
+  }
+}
+
+TEST_CASE("a page holds its reports, and nothing in it is markup") {
+  const std::string hostile = "</script><img src=x onerror=alert(1)>";
+  const PagePart part = part_of(bench_of(hostile));
+  CHECK(part.machine["name"] == "dgx-h100");
+  CHECK(part.machine["nodes"] == 2);
+  const std::string page = report_page({part, part});
+  CHECK(page.find(hostile) == std::string::npos);
+  CHECK(page.find("{{") == std::string::npos);
+  CHECK(page.find("connect-src 'none'") != std::string::npos);
+  REQUIRE(is_page(page));
+  const std::vector<PagePart> read = parts_of_page(page, "p.html");
+  REQUIRE(read.size() == 2);
+  CHECK(read[1].report == part.report);
+  CHECK(read[1].machine == part.machine);
+  CHECK(page == report_page(read));
+  // What a page says of itself, and as a baseline.
+  const ImportedFile told = import_text(page, "p.html");
+  CHECK(told.kind == "page of reports (fabricast --html)");
+  CHECK(told.value("report") == "bench");
+  CHECK(Json::parse(report_in(page, "p.html", "bench")) == part.report);
+  CHECK(report_in("{}", "x.json", "bench") == "{}");
+  CHECK_THROWS_WITH_AS(report_in(page, "p.html", "check"),
+                       "p.html: holds no report of check\nhint: --html of that command writes one",
+                       Error);
+}
+
+TEST_CASE("what is no page is refused") {
+  for (const char* data :
+       {"", "{", "[]", "{}", R"({"parts": 1})", R"({"parts": []})", R"({"parts": [{}]})",
+        R"({"parts": [{"command": 1, "report": {}, "machine": null}]})",
+        R"({"parts": [{"command": "", "report": [], "machine": null}]})",
+        R"({"parts": [{"command": "", "report": {}, "machine": null}]})",
+        R"({"parts": [{"command": "", "report": {"study": 1}, "machine": 0}]})"}) {
+    CAPTURE(data);
+    CHECK(error_of(page_with(data)) == "p.html: no page of a report");
+    CHECK_NOTHROW(import_text(page_with(data), "p.html"));
+  }
+  CHECK(error_of(R"(<script type="application/json" id="fabricast-data">{"parts": )") ==
+        "p.html: no page of a report");
+}
+
+TEST_CASE("a machine that a report cannot name any more is left out") {
+  for (const char* job : {"null", "[]", "{}", R"({"site": 1})", R"({"site": {"topology": 1}})",
+                          R"({"site": {"topology": "no-such-preset"}})",
+                          R"({"site": {"topology": "dgx-h100", "fabric": 7}})",
+                          R"({"site": {"topology": "dgx-h100", "fabric": "", "nodes": ["x"]}})"}) {
+    CAPTURE(job);
+    CHECK(machine_json(Json::parse(job)).is_null());
+  }
+}
+
+TEST_CASE("topo as a report: links, devices, and how many there are") {
+  const PartsCatalogue parts = load_catalogue();
+  const Topology topology("dgx-h100", {}, parts);
+  const Report report = topo_report(topology.cluster({2, true}), "dgx-h100", "");
+  CHECK(answer_of(report) ==
+        "NVIDIA DGX H100: 8 x H100-SXM5, NVSwitch, 8 x NDR 400 Gb/s: 2 nodes, each with 8 GPUs, "
+        "8 NICs and 2 CPUs.");
+  CHECK(report.table("devices").rows().size() == 27);
+  CHECK(report.table("rows").rows().size() == 66);
+}
