@@ -35,7 +35,8 @@ OPEN_ALL = "for (const one of document.querySelectorAll('details')) one.open = t
 DRAWN = """
 return [...document.querySelectorAll('figure')].map((figure) => {
   const stage = figure.querySelector('svg, canvas');
-  if (!stage) return figure.querySelector('.chart[role="img"]') ? 'nothing' : 'text';
+  if (figure.querySelector('.drawn')?.children.length > 0) return 'text';  // a list or a grid
+  if (!stage) return 'nothing';
   if (stage.tagName === 'CANVAS') {
     const data = stage.getContext('2d').getImageData(0, 0, stage.width, stage.height).data;
     const seen = new Set();
