@@ -1,7 +1,6 @@
 #pragma once
-// An answer, where it is wanted: on standard output in the form that --format asks for, in a page
-// of
-// --html, or at the live page.
+// Where the answer of a command goes: to standard output in the form that --format asks for, into a
+// page of --html, or to the live page.
 
 #include <CLI/CLI.hpp>
 #include <functional>

@@ -10,7 +10,6 @@
 #include "cli/program.hpp"
 #include "models/io/imports/ib_network.hpp"
 #include "models/io/imports/import_file.hpp"
-#include "models/io/topologies/known_names.hpp"
 #include "models/io/topologies/load.hpp"
 #include "sim/base/error.hpp"
 #include "text/quoting.hpp"
@@ -172,9 +171,7 @@ Answered answer(const std::string& study, const Json& body, const OwnFolder& fol
     if (listener.so_far) {
       answers.so_far = [&](const Answers::MakeReport& report) {
         if (listener.wants_more())
-          listener.so_far({{"command", ""},
-                           {"report", Json::parse(report_json(report()))},
-                           {"machine", Json()}});
+          listener.so_far(part_json({{}, Json::parse(report_json(report())), {}}));
       };
     }
     run_program(words_of(study, body, *files), answers);

@@ -106,6 +106,19 @@ globalThis.fabricast ??= {};
     ...more,
   });
 
+  // A cell of a grid of two category axes: a rectangle around `at`.
+  const cell_rect = (at, [width, height], style, more) => ({
+    type: "rect",
+    shape: {
+      x: at[0] - width / 2 + 1,
+      y: at[1] - height / 2 + 1,
+      width: width - 2,
+      height: height - 2,
+      ...more,
+    },
+    style,
+  });
+
   // Room for the labels of a category axis, in pixels.
   const text_width = (text) =>
     globalThis.echarts?.format?.getTextRect
@@ -377,6 +390,7 @@ globalThis.fabricast ??= {};
       : { symbol, symbolSize: size, itemStyle: { color } };
 
   fabricast.charts = {
+    cell_rect,
     mark,
     LEFT,
     log_axis,

@@ -110,16 +110,7 @@ fabricast.figures ??= {};
                   return {
                     type: "group",
                     children: [
-                      {
-                        type: "rect",
-                        shape: {
-                          x: at[0] - w / 2 + 1,
-                          y: at[1] - h / 2 + 1,
-                          width: w - 2,
-                          height: h - 2,
-                        },
-                        style: { fill: color, decal: api.visual("decal") },
-                      },
+                      charts.cell_rect(at, [w, h], { fill: color, decal: api.visual("decal") }),
                       cell_text(
                         color,
                         name.length * 6.3 > w - 8 ? name.replace(" ", "\n") : name,
@@ -218,16 +209,7 @@ fabricast.figures ??= {};
                 return {
                   type: "group",
                   children: [
-                    {
-                      type: "rect",
-                      shape: {
-                        x: at[0] - w / 2 + 1,
-                        y: at[1] - h / 2 + 1,
-                        width: w - 2,
-                        height: h - 2,
-                      },
-                      style: { fill: color },
-                    },
+                    charts.cell_rect(at, [w, h], { fill: color }),
                     cell_text(color, loss < 0.0005 ? "0" : format.percent(loss), at[0], at[1]),
                   ],
                 };

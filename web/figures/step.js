@@ -710,17 +710,7 @@ fabricast.figures ??= {};
                   return {
                     type: "group",
                     children: [
-                      {
-                        type: "rect",
-                        shape: {
-                          x: at[0] - w / 2 + 1,
-                          y: at[1] - h / 2 + 1,
-                          width: w - 2,
-                          height: h - 2,
-                          r: 2,
-                        },
-                        style: { fill: color },
-                      },
+                      charts.cell_rect(at, [w, h], { fill: color }, { r: 2 }),
                       {
                         type: "text",
                         silent: true,
