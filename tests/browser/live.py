@@ -19,6 +19,7 @@ from pathlib import Path
 from browser import open_browser, selenium
 
 selenium()  # another python3 may go on from here
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -425,7 +426,7 @@ def keyboard_only(p):
     assert p.view() == "explore"
     seen = set()
     for _ in range(30):
-        webdriver.ActionChains(p.browser).send_keys(Keys.TAB).perform()
+        ActionChains(p.browser).send_keys(Keys.TAB).perform()
         e = p.browser.switch_to.active_element
         seen.add((e.tag_name, e.get_attribute("type")))
     assert (
