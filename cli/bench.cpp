@@ -12,6 +12,7 @@
 #include "cli/topology_option.hpp"
 #include "cli/tuner_option.hpp"
 #include "cli/values.hpp"
+#include "cli/workers.hpp"
 #include "models/io/algorithms/read_algorithm.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/studies/bench/bench_text.hpp"
@@ -125,12 +126,12 @@ int run(const BenchOptions& options, const CLI::App& command, const Answers& ans
   BenchResult result;
   {
     Progress progress(answers);
-    std::function<void(const BenchResult&)> so_far;
+    BenchWatch watch{progress.callback()};
     if (answers.so_far)
-      so_far = [&](const BenchResult& some) {
-        answers.so_far([&] { return bench_report(some, bands); });
+      watch.so_far = [&](const std::function<BenchResult()>& some) {
+        answers.so_far([&] { return bench_report(some(), bands); });
       };
-    result = run_bench(asked, parts, progress.callback(), so_far);
+    result = run_bench(asked, parts, watch, on_all_cores({}));
   }
   if (asked.trace) write_trace(result, options.trace, outputs);
   give_result(result, options.format, bands, answers);

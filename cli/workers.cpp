@@ -17,6 +17,7 @@ void for_each_on_all_cores(std::size_t count, const std::function<void(std::size
   std::mutex mutex;
   std::size_t done = 0;
   std::exception_ptr failure;
+  std::size_t failed = count;  // the first of them: all before it have been begun
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
       try {
@@ -25,7 +26,8 @@ void for_each_on_all_cores(std::size_t count, const std::function<void(std::size
         if (progress) progress(static_cast<double>(++done) / static_cast<double>(count));
       } catch (...) {
         const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
+        if (i < failed) failure = std::current_exception();
+        failed = std::min(failed, i);
         next = count;
         return;
       }

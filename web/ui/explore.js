@@ -4,7 +4,8 @@ globalThis.fabricast ??= {};
 fabricast.views ??= {};
 (() => {
   const wait_ms = 20; // changes within it are one question
-  const part_wait_ms = 80; // between drawings of an answer that is not whole
+  const first_wait_ms = 40; // before the rows that there are get drawn
+  const part_wait_ms = 80; // between such drawings
   const lint_wait_ms = 150;
   const shares = [
     ["link_us", "waiting for links"],
@@ -521,22 +522,28 @@ fabricast.views ??= {};
       busy.textContent = "Simulating…";
       const old = live;
       let last_draw = last_run; // an answer that comes at once is drawn once
+      let first = true;
+      const follow = (some, before) => {
+        draw(some, before);
+        if (first) page.followed(started);
+        first = false;
+        last_draw = performance.now();
+      };
       try {
         const part = await fabricast.api.ask("bench", body, {
           signal: abort.signal,
           keep: true,
           seen: {
             part: (some) => {
-              const now = performance.now();
-              if (abort.signal.aborted || now - last_draw < part_wait_ms) return;
-              draw(some, old);
-              last_draw = performance.now();
+              const wait = first ? first_wait_ms : part_wait_ms;
+              if (abort.signal.aborted || performance.now() - last_draw < wait) return;
+              follow(some, old);
             },
           },
         });
         if (abort.signal.aborted) return;
         live = part;
-        draw(part, null);
+        follow(part, null);
         page.drawn(started);
         busy.textContent = "";
         tell_choices(part);

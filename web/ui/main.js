@@ -10,8 +10,18 @@ globalThis.fabricast ??= {};
 
   fabricast.answer_ms = [];
   fabricast.last_answer_ms = null;
+  fabricast.last_following_ms = null;
 
   const by_id = (id) => document.getElementById(id);
+
+  // Measures up to the frame that shows what was drawn.
+  function when_painted(started, tell) {
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => tell(performance.now() - started);
+      channel.port2.postMessage(null);
+    });
+  }
 
   // What views may ask of the page.
   const page = {
@@ -39,20 +49,18 @@ globalThis.fabricast ??= {};
       if (error.status === 401) ask_token(error);
       else if (!form.fail(error)) page.banner(error.message, error.hint);
     },
-    // Measures up to the frame that shows the curve.
-    drawn: (started) => {
-      requestAnimationFrame(() => {
-        const channel = new MessageChannel();
-        channel.port1.onmessage = () => {
-          const took = performance.now() - started;
-          fabricast.answer_ms.push(took);
-          if (fabricast.answer_ms.length > 1000) fabricast.answer_ms.shift();
-          fabricast.last_answer_ms = took;
-          by_id("speed").textContent = `last answer ${fabricast.format.number(took)} ms`;
-        };
-        channel.port2.postMessage(null);
-      });
-    },
+    // A curve follows a change when its first rows are drawn.
+    followed: (started) =>
+      when_painted(started, (took) => {
+        fabricast.last_following_ms = took;
+      }),
+    drawn: (started) =>
+      when_painted(started, (took) => {
+        fabricast.answer_ms.push(took);
+        if (fabricast.answer_ms.length > 1000) fabricast.answer_ms.shift();
+        fabricast.last_answer_ms = took;
+        by_id("speed").textContent = `last answer ${fabricast.format.number(took)} ms`;
+      }),
     tools: ({ study, body, part }) => {
       const { el } = fabricast;
       const save = el("button", { type: "button" }, "Save as JSON");

@@ -220,12 +220,22 @@ NodeGraph build_node(const ClusterConfig& config, int trays, int gpus,
 
 }  // namespace
 
-PartsCatalogue load_catalogue() { return CatalogueText().parts(); }
+PartsCatalogue load_catalogue() {
+  static const PartsCatalogue parts = CatalogueText().parts();
+  return parts;
+}
 
 PartsCatalogue load_parts(const std::string& own_file) {
-  CatalogueText catalogue;
-  overlay(shipped_calibrated(), catalogue);
-  if (own_file.empty()) return catalogue.parts();
+  const auto shipped = [] {
+    CatalogueText out;
+    overlay(shipped_calibrated(), out);
+    return out;
+  };
+  if (own_file.empty()) {
+    static const PartsCatalogue parts = shipped().parts();
+    return parts;
+  }
+  CatalogueText catalogue = shipped();
   const std::string own = read_text_file(own_file);
   if (is_calibrated_file(own, own_file)) {
     overlay(parse_calibrated(own, own_file), catalogue);

@@ -50,7 +50,9 @@ Transformer load_transformer(const std::string& model) {
 }
 
 ComputeCatalogue load_compute() {
-  return parse_compute(std::string(find(kGpus)->text), path_of(kGpus));
+  static const ComputeCatalogue shipped =
+      parse_compute(std::string(find(kGpus)->text), path_of(kGpus));
+  return shipped;
 }
 
 FrameworkCatalogue load_frameworks() {

@@ -36,7 +36,8 @@ Duration mean(const std::vector<Instant>& ended, std::size_t calls) {
 }  // namespace
 
 Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-                   const SimulationResult& alone, const SimulationOptions& options) {
+                   const Symmetry& symmetry, const SimulationResult& alone,
+                   const SimulationOptions& options) {
   if (!run.faults.outages.empty()) return alone.time;
   const auto apart = static_cast<double>(spread(alone.rank_finish).ps);
   if (apart < kNegligible * static_cast<double>(alone.time.ps)) return alone.time;
@@ -47,11 +48,12 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
   const Duration launch = software.launch(run.protocol, cluster.node().gpus().front().part);
   Stream stream{{run}, {}, LaunchesAhead{{}, launch}};
   const std::span<const Stream> streams(&stream, 1);
+  stream.rounds = kFewCalls;
+  const JobPlan plan = plan_job(cluster, stream, symmetry);
   for (const int calls : {kFewCalls, kManyCalls}) {
     stream.rounds = calls;
-    const JobPlan plan = plan_job(cluster, streams);
     if (job_size(cluster, software, streams, plan).simulated > kSlicesMax) break;
-    const StreamsResult result = simulate(cluster, software, streams, plain);
+    const StreamsResult result = simulate(cluster, software, streams, plan, plain);
     const std::vector<Instant>& ended = result.streams.front().ended;
     if (calls < kManyCalls && !is_steady(ended)) continue;
     const Duration period = mean(ended, is_steady(ended) ? 1 : kManyCalls / 2);
@@ -70,7 +72,7 @@ Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
   SimulationOptions options;
   options.fold = options.fast_forward = true;
   const SimulationResult alone = simulate(cluster, software, run, symmetry, options);
-  return period_of(cluster, software, run, alone, options);
+  return period_of(cluster, software, run, symmetry, alone, options);
 }
 
 }  // namespace fabricast

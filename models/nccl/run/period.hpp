@@ -12,9 +12,10 @@ namespace fabricast {
 /// long, or of eight; if these differ, too, the mean of the last four. The time alone, too, where
 /// calls are too large to be simulated in a row, or meet outages, whose instants are those of one
 /// call.
-/// `alone`: what the run does with the same options. REQUIRES: as simulate().
+/// `alone`: what the run does with the same options. REQUIRES: as simulate() with a symmetry.
 Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-                   const SimulationResult& alone, const SimulationOptions& options);
+                   const Symmetry& symmetry, const SimulationResult& alone,
+                   const SimulationOptions& options);
 
 /// The same of a run whose time alone nobody asks for. What is alike is folded.
 Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,

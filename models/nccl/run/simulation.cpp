@@ -245,9 +245,14 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
 
 StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                        std::span<const Stream> streams, const SimulationOptions& options) {
+  return simulate(cluster, software, streams, plan_job(cluster, streams), options);
+}
+
+StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
+                       std::span<const Stream> streams, const JobPlan& plan,
+                       const SimulationOptions& options) {
   for (const Stream& stream : streams)
     for (const CollectiveRun& run : stream.runs) check(run, options);
-  const JobPlan plan = plan_job(cluster, streams);
   StreamsResult result = run_as<AllCalls>(cluster, software, streams, plan, options);
   const std::string_view forbids = forbids_folding(options);
   result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);

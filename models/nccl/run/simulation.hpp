@@ -99,5 +99,9 @@ struct StreamsResult : RunFacts {
 /// simulate(); streams with runs.
 StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                        std::span<const Stream> streams, const SimulationOptions& options = {});
+/// The same where the plan is known already. REQUIRES: it is what plan_job() says.
+StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
+                       std::span<const Stream> streams, const JobPlan& plan,
+                       const SimulationOptions& options);
 
 }  // namespace fabricast

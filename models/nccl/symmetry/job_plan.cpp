@@ -63,6 +63,14 @@ void keep_apart(const StreamPlan& stream, Work& work, bool is_grouped) {
   if (is_grouped) work.symmetry.lanes = all_lanes(work.partition);
 }
 
+void keep_apart(const Stream& stream, StreamPlan& plan) {
+  for (Kernel& kernel : plan.kernels) {
+    const bool is_grouped = kernel.works.size() > 1;
+    if (!is_grouped && plan.kernels.size() == 1 && stream.rounds == 1) continue;
+    for (Work& work : kernel.works) keep_apart(plan, work, is_grouped);
+  }
+}
+
 /// Leaves each work what its channels have, and all of them a move by whole nodes, if there is one
 /// that all have. Returns what stands against more.
 std::string shift_together(const Cluster& cluster, JobPlan& plan) {
@@ -120,14 +128,7 @@ JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams) {
       first.moves, [](const Move& move) { return move.gpu.empty() && !move.reverses; });
   const bool fits = is_by_nodes ? have_equal_nodes(out) : have_equal_members(out);
   if (!is_alike || (first.copies() > 1 && !fits)) out.why_not = shift_together(cluster, out);
-  for (std::size_t i = 0; i < streams.size(); ++i) {
-    StreamPlan& stream = out.streams[i];
-    for (Kernel& kernel : stream.kernels) {
-      const bool is_grouped = kernel.works.size() > 1;
-      if (!is_grouped && stream.kernels.size() == 1 && streams[i].rounds == 1) continue;
-      for (Work& work : kernel.works) keep_apart(stream, work, is_grouped);
-    }
-  }
+  for (std::size_t i = 0; i < streams.size(); ++i) keep_apart(streams[i], out.streams[i]);
   return out;
 }
 
@@ -141,6 +142,7 @@ JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Symmetry& s
   std::vector<Work>& works = out.streams.front().kernels.front().works;
   if (works.size() > 1) return plan_job(cluster, std::span(&stream, 1));
   works.front().symmetry = symmetry;
+  keep_apart(stream, out.streams.front());
   return out;
 }
 

@@ -45,7 +45,7 @@ struct JobPlan {
 /// The most that can be folded of all of them. The streams outlive the plan. REQUIRES: as
 /// simulate().
 JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams);
-/// The same of one call whose symmetry is known.
+/// The same of one call, or of rounds of it, whose symmetry is known.
 JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Symmetry& symmetry);
 
 }  // namespace fabricast

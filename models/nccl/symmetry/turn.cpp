@@ -55,8 +55,8 @@ class TurnFinder {
     if (!has_equal_planes()) return none("ways of rails cross the fabric differently");
     if (run_.algorithm != Algorithm::tree) return find_heads();
     FoundMove best = none("rails are unlike");
-    for (int target = 1; target < run_.graph.channel_count(); ++target)
-      take_better(best, of_channels(target));
+    for (int target = 1; target < run_.graph.channel_count() && !is_whole(best); ++target)
+      take_better(best, of_channels(target, best.move.copies));
     return best;
   }
 
@@ -69,6 +69,11 @@ class TurnFinder {
   }
   static void take_better(FoundMove& best, std::optional<Move> move) {
     if (move && move->copies > best.move.copies) best = {std::move(*move), ""};
+  }
+
+  /// All GPUs of a node are alike by it.
+  bool is_whole(const FoundMove& found) const {
+    return found.move.copies == members_.gpus_per_node();
   }
 
   /// Planes of a rail-optimised fabric of two tiers are alike; below one leaf there is nothing.
@@ -87,7 +92,8 @@ class TurnFinder {
     if (std::ssize(heads) != members_.gpus_per_node()) return none("not every GPU is a head");
     if (!has_equal_chunks()) return none("the last chunks of heads differ in size");
     FoundMove best = none("rails are unlike");
-    for (std::size_t by = 1; by < heads.size(); ++by) take_better(best, of_heads(heads, by));
+    for (std::size_t by = 1; by < heads.size() && !is_whole(best); ++by)
+      take_better(best, of_heads(heads, by));
     return best;
   }
 
@@ -143,8 +149,8 @@ class TurnFinder {
     return run_.graph.channels[static_cast<std::size_t>(number)];
   }
 
-  /// What the move does that takes the first channel to this one.
-  std::optional<Move> of_channels(int target) const {
+  /// What the move does that takes the first channel to this one, if more than `least` are alike.
+  std::optional<Move> of_channels(int target, int least) const {
     Turn turn;
     if (!takes_channel(turn, 0, target)) return std::nullopt;
     std::vector<bool> taken(static_cast<std::size_t>(run_.graph.channel_count()));
@@ -154,10 +160,12 @@ class TurnFinder {
       taken[static_cast<std::size_t>(*to)] = true;
       turn.channels[from] = *to;
     }
-    MoveCheck check = check_of(turn);
-    if (!takes_ways(turn, check) || order(turn.channels) != order(turn.gpus)) return std::nullopt;
+    const int copies = order(turn.gpus);
+    if (copies <= least || order(turn.channels) != copies) return std::nullopt;
     std::vector<std::uint32_t> lanes = lanes_of(turn);
     if (lanes.empty()) return std::nullopt;
+    MoveCheck check = check_of(turn);
+    if (!takes_ways(turn, check)) return std::nullopt;
     return move_of(turn, check, std::move(lanes));
   }
 

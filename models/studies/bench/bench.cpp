@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <mutex>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -64,25 +67,28 @@ void check_size(const Symmetry& symmetry, const SimulationOptions& options, cons
 
 class Bench {
  public:
-  Bench(const BenchConfig& config, const PartsCatalogue& parts,
-        const std::function<void(double)>& progress,
-        const std::function<void(const BenchResult&)>& so_far)
+  Bench(const BenchConfig& config, const PartsCatalogue& parts, const BenchWatch& watch,
+        const ForEach& for_each)
       : parts_(parts),
-        progress_(progress),
-        so_far_(so_far),
+        watch_(watch),
+        for_each_(for_each),
         element_bytes_(datatype_bytes(config.datatype)) {
     result_.config = config;
     if (!config.split) result_.config.split = split_of(config.environment);
   }
 
+  /// Decides all rows, simulates what they need side by side, and puts the rows together.
   BenchResult run() {
     check(result_.config);
     check_trace(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
-    rows_in_all_ = nodes.size() * result_.config.collectives.size() * result_.config.sizes.size();
     const Topology topology = topology_of(result_.config, parts_);
-    for (const int n : nodes) block(topology, n);
+    result_.blocks.reserve(nodes.size());
+    for (const int n : nodes) open_block(topology, n);
+    simulate_all();
+    for (OpenRow& open : open_) close(open);
+    compare_routing(topology);
     return std::move(result_);
   }
 
@@ -92,26 +98,68 @@ class Bench {
   struct Answer {
     SimulationResult alone;
     std::optional<Duration> in_a_row;
+    std::optional<Timeline> timeline;
 
     Duration group_time() const { return in_a_row.value_or(alone.time); }
   };
-  using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, Answer>;
+  struct Asked {
+    Answer answer;
+    int rows = 0;  ///< that need it and have not got it
+    bool is_there = false;
+  };
+  using Runs = Memo<std::tuple<Kind, Collective, std::int64_t>, Asked*>;
+
+  /// What a block needs besides what the reader is given.
+  struct OpenBlock {
+    BenchBlock& block;
+    NodesRequest asked;
+    std::optional<Cluster> healthy;  ///< with faults: the cluster without them
+    Faults faults;
+    std::optional<BenchSplit> split;
+
+    const Cluster& known() const { return healthy ? *healthy : block.cluster; }  ///< to NCCL
+  };
+  /// A row that is decided and not yet simulated.
+  struct OpenRow {
+    OpenBlock* of;
+    BenchRow row;
+    Asked* asked_for = nullptr;  ///< none: of a split, whose task fills the row
+    Asked* healthy = nullptr;
+    bool is_filled = false;
+
+    bool is_ready() const {
+      return asked_for ? asked_for->is_there && (!healthy || healthy->is_there) : is_filled;
+    }
+  };
+  using Told = std::function<void(double)>;
+  struct Task {
+    Bytes size;
+    std::function<void(const Told&)> run;
+    bool* is_done;
+  };
 
   Answer ran(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
              const SimulationOptions& options) const {
-    Answer out{simulate(cluster, parts_.software, run, symmetry, options), {}};
+    Answer out;
+    out.alone = simulate(cluster, parts_.software, run, symmetry, options);
     if (!result_.config.one_shot)
-      out.in_a_row = period_of(cluster, parts_.software, run, out.alone, options);
+      out.in_a_row = period_of(cluster, parts_.software, run, symmetry, out.alone, options);
     return out;
   }
 
-  void block(const Topology& topology, int nodes) {
+  void open_block(const Topology& topology, int nodes) {
     const BenchConfig& config = result_.config;
     const NodesRequest asked = nodes_of(config, nodes, config.network.routing);
     Site site = site_of(topology, config, asked);
-    BenchBlock& block = result_.blocks.emplace_back(
-        BenchBlock{site.cluster.hosts(), std::move(site.cluster), {}, {}, {}});
-    if (config.split) return split_block(block, site.communicator);
+    OpenBlock& open = open_blocks_.emplace_back(
+        OpenBlock{result_.blocks.emplace_back(
+                      BenchBlock{site.cluster.hosts(), std::move(site.cluster), {}, {}, {}}),
+                  asked,
+                  {},
+                  {},
+                  {}});
+    BenchBlock& block = open.block;
+    if (config.split) return open_split(open, site.communicator);
     const Communicator communicator = make_communicator(block.cluster, site.communicator);
     const int gpus_per_host = communicator.ranks / communicator.hosts;
     check_root(config, communicator.ranks);
@@ -119,74 +167,51 @@ class Bench {
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) add_once(result_.notes, warning);
     set_network(block);
-    if (!config.faults.empty()) break_parts(block, gpus_per_host);
+    if (!config.faults.empty()) break_parts(open, gpus_per_host);
     if (config.sharp && !communicator.settings.collnet)
       add_once(result_.notes, "--sharp: NCCL uses it with NCCL_COLLNET_ENABLE=1 only.");
     Runs runs;
     for (const Collective collective : config.collectives) {
-      for (const Bytes size : config.sizes) row(block, communicator, runs, collective, size);
+      for (const Bytes size : config.sizes) open_row(open, communicator, runs, collective, size);
     }
     result_.simulations += runs.counts();
-    compare_routing(block, topology, asked);
-  }
-
-  /// What the last row would take if switches chose among their uplinks in another way.
-  void compare_routing(const BenchBlock& block, const Topology& topology, NodesRequest asked) {
-    const BenchConfig& config = result_.config;
-    if (block.cluster.nodes() == 1 || block.rows.empty() || !config.faults.empty() ||
-        !config.network.is_plain() || config.trace)
-      return;
-    const BenchRow& row = block.rows.back();
-    const bool climbs = std::ranges::any_of(row.result.links, [&](const LinkLoad& load) {
-      return index_of(load.link) < block.cluster.links() && block.cluster.is_trunk(load.link);
-    });
-    if (!climbs || row.result.events - row.result.events_skipped > kEventsCompared) return;
-    const bool adaptive = block.network.routing == Routing::adaptive;
-    asked.routing = adaptive ? Routing::by_destination : Routing::adaptive;
-    const Cluster other = topology.cluster(asked);
-    if (!adaptive && !other.pools_cables()) return;
-    SimulationOptions options;
-    options.fold = options.fast_forward = config.fold;
-    const CollectiveRun& run = row.decided.run;
-    const Answer answer = ran(other, run, find_symmetry(other, run), options);
-    const Duration time = answer.group_time();
-    const double more = static_cast<double>(time.ps) / static_cast<double>(row.group_time().ps) - 1;
-    const std::string took =
-        std::abs(more) < 0.001
-            ? "as long"
-            : fmt::format("{:.1f} us ({:+.1f} %)", microseconds_of(time) / run.calls, more * 100);
-    add_once(
-        result_.notes,
-        fmt::format("--routing {} would take {} for {} of {} on {}; this is {} routing.",
-                    to_text(*asked.routing), took, to_text(row.requested), to_text(row.collective),
-                    counted(block.nodes, "node"), to_text(block.network.routing)));
   }
 
   /// All groups of a split at the same time.
-  void split_block(BenchBlock& block, const CommunicatorConfig& wanted) {
+  void open_split(OpenBlock& open, const CommunicatorConfig& wanted) {
     const BenchConfig& config = result_.config;
-    BenchSplit split(config, parts_.software, wanted, block);
+    BenchSplit& split = open.split.emplace(config, parts_.software, wanted, open.block);
     check_trace_ranks(config, split.ranks());
     for (const std::string& note : split.notes()) add_once(result_.notes, note);
-    set_network(block);
-    if (!config.faults.empty()) break_parts(block, split.gpus_per_node());
+    set_network(open.block);
+    if (!config.faults.empty()) break_parts(open, split.gpus_per_node());
     for (const Collective collective : config.collectives)
-      for (const Bytes size : config.sizes) split_row(block, split, collective, size);
+      for (const Bytes size : config.sizes) open_split_row(open, collective, size);
   }
 
-  void split_row(BenchBlock& block, BenchSplit& split, Collective collective, Bytes size) {
-    const BenchConfig& config = result_.config;
-    ++rows_done_;
-    const Cluster& healthy = healthy_ ? *healthy_ : block.cluster;
-    std::optional<BenchSplit::Calls> calls = split.calls(collective, size, faults_, healthy);
+  void open_split_row(OpenBlock& open, Collective collective, Bytes size) {
+    BenchBlock& block = open.block;
+    std::optional<BenchSplit::Calls> calls =
+        open.split->calls(collective, size, open.faults, open.known());
     if (!calls) return note_empty(collective, size, block.groups.front().members.ranks());
     int channels = 0;
     for (const DecidedCall& one : calls->decided)
       channels = std::max(channels, one.run.channels * one.run.calls);
-    check_blocks(split.ranks(), channels, "groups run at the same time");
+    check_blocks(open.split->ranks(), channels, "groups run at the same time");
+    OpenRow& row = open_.emplace_back(OpenRow{&open, {}});
+    add_task(size, row.is_filled,
+             [this, &open, &row, size, asked = std::move(*calls)](const Told& told) {
+               row.row = split_row(open, asked, size, told);
+             });
+  }
+
+  BenchRow split_row(const OpenBlock& open, const BenchSplit::Calls& calls, Bytes size,
+                     const Told& told) const {
+    const BenchConfig& config = result_.config;
+    const BenchBlock& block = open.block;
     const SimulationOptions options = options_of(block);
     check_rung(block, [&](const SimulationOptions& on_chunk) {
-      return simulate(block.cluster, parts_.software, calls->streams, on_chunk);
+      return simulate(block.cluster, parts_.software, calls.streams, on_chunk);
     });
     SimulationOptions whole = options;
     std::optional<Timeline> timeline;
@@ -194,20 +219,18 @@ class Bench {
       whole.timeline = &timeline.emplace();
       whole.shown = *config.trace;
     }
-    whole.progress = row_progress();
-    const StreamsResult result = simulate(block.cluster, parts_.software, calls->streams, whole);
-    BenchRow row = split.row(*calls, size, result, options);
+    whole.progress = told;
+    const StreamsResult result = simulate(block.cluster, parts_.software, calls.streams, whole);
+    BenchRow row = open.split->row(calls, size, result, options);
     row.timeline = std::move(timeline);
-    check_traced(row);
     if (!config.faults.empty()) {
-      for (Stream& stream : calls->streams) stream.runs[0].faults = {};
-      row.healthy = simulate(*healthy_, parts_.software, calls->streams, options)
+      std::vector<Stream> healthy = calls.streams;
+      for (Stream& stream : healthy) stream.runs[0].faults = {};
+      row.healthy = simulate(*open.healthy, parts_.software, healthy, options)
                         .streams[row.split->number]
                         .time;
-      for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
-        add_once(result_.notes, note);
     }
-    block.rows.push_back(std::move(row));
+    return row;
   }
 
   /// The rung and routes of a block, and what there is to say of them.
@@ -239,35 +262,22 @@ class Bench {
     check_size(block.network.rung, block.cluster, run(on_chunk));
   }
 
-  void check_traced(const BenchRow& row) const {
-    if (result_.config.trace && !row.completes())
-      throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
-  }
-
   void note_empty(Collective collective, Bytes size, int ranks) {
     add_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
                                         "out.",
                                         to_text(collective), size.count, ranks));
   }
 
-  std::function<void(double)> row_progress() const {
-    if (!progress_) return {};
-    const auto before = static_cast<double>(rows_done_ - 1);
-    return [this, before](double share) {
-      progress_((before + share) / static_cast<double>(rows_in_all_));
-    };
-  }
-
-  void row(BenchBlock& block, const Communicator& communicator, Runs& runs, Collective collective,
-           Bytes size) {
+  void open_row(OpenBlock& open, const Communicator& communicator, Runs& runs,
+                Collective collective, Bytes size) {
     const BenchConfig& config = result_.config;
+    const BenchBlock& block = open.block;
     BenchRow row;
     row.collective = collective;
     row.nodes = block.nodes;
     row.ranks = communicator.ranks;
     row.requested = size;
     row.count = element_count(collective, size, element_bytes_, row.ranks);
-    ++rows_done_;
     if (row.count == 0) {
       if (config.trace)
         throw Error("this size rounds down to no element: there is nothing to trace");
@@ -275,66 +285,187 @@ class Bench {
     }
     row.size = message_size(collective, row.count, element_bytes_, row.ranks);
     const Call call{collective, row.count, element_bytes_, config.root, config.calls};
-    row.decided = decide_row(config, healthy_ ? *healthy_ : block.cluster, parts_.software,
-                             communicator, call);
-    row.decided.run.launches_in_a_row = config.launches_in_a_row();
-    row.decided.run.faults = faults_;
-    const Symmetry symmetry = find_symmetry(block.cluster, row.decided.run);
-    SimulationOptions options = options_of(block);
-    if (config.trace) {
-      options.timeline = &row.timeline.emplace();
-      options.shown = *config.trace;
-    }
+    row.decided = decide_row(config, open.known(), parts_.software, communicator, call);
+    CollectiveRun& run = row.decided.run;
+    run.launches_in_a_row = config.launches_in_a_row();
+    run.faults = open.faults;
+    const Symmetry symmetry = find_symmetry(block.cluster, run);
+    const SimulationOptions options = options_of(block);
     check_size(symmetry, options, row);
+    OpenRow& kept = open_.emplace_back(OpenRow{&open, std::move(row)});
+    kept.asked_for = runs.at({Kind::asked_for, collective, kept.row.count}, [&] {
+      return add_call(
+          size, [this, &open, &run = kept.row.decided.run, symmetry, options](const Told& told) {
+            return asked_for(open.block, run, symmetry, options, told);
+          });
+    });
+    ++kept.asked_for->rows;
+    if (config.faults.empty()) return;
+    kept.healthy = runs.at({Kind::healthy, collective, kept.row.count}, [&] {
+      return add_call(size, [this, &open, run = kept.row.decided.run](const Told&) mutable {
+        run.faults = {};
+        SimulationOptions plain = options_of(open.block);
+        plain.explain = false;
+        return ran(*open.healthy, run, find_symmetry(*open.healthy, run), plain);
+      });
+    });
+  }
+
+  Answer asked_for(const BenchBlock& block, const CollectiveRun& run, const Symmetry& symmetry,
+                   SimulationOptions options, const Told& told) const {
     check_rung(block, [&](const SimulationOptions& on_chunk) {
-      return simulate(block.cluster, parts_.software, row.decided.run, symmetry, on_chunk);
+      return simulate(block.cluster, parts_.software, run, symmetry, on_chunk);
     });
-    options.progress = row_progress();
-    const Answer& answer = runs.at({Kind::asked_for, collective, row.count}, [&] {
-      return ran(block.cluster, row.decided.run, symmetry, options);
+    std::optional<Timeline> timeline;
+    if (result_.config.trace) {
+      options.timeline = &timeline.emplace();
+      options.shown = *result_.config.trace;
+    }
+    options.progress = told;
+    Answer out = ran(block.cluster, run, symmetry, options);
+    out.timeline = std::move(timeline);
+    return out;
+  }
+
+  Asked* add_call(Bytes size, std::function<Answer(const Told&)> run) {
+    Asked& asked = asked_.emplace_back();
+    add_task(size, asked.is_there,
+             [&asked, run = std::move(run)](const Told& told) { asked.answer = run(told); });
+    return &asked;
+  }
+
+  void add_task(Bytes size, bool& is_done, std::function<void(const Told&)> run) {
+    tasks_.push_back({size, std::move(run), &is_done});
+  }
+
+  /// The largest first, so that no core is left with one of them at the end.
+  void simulate_all() {
+    std::vector<std::size_t> order(tasks_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::size_t task) { return tasks_[task].size; });
+    std::mutex mutex;
+    std::vector<double> shares(tasks_.size());
+    double done = 0;
+    const auto tell = [&](std::size_t place, double share) {
+      const std::lock_guard lock(mutex);
+      done += share - std::exchange(shares[place], share);
+      watch_.progress(done / static_cast<double>(tasks_.size()));
+    };
+    for_each_(order.size(), [&](std::size_t number) {
+      const std::size_t place = order[number];
+      Told told;
+      if (watch_.progress) told = [&tell, place](double share) { tell(place, share); };
+      tasks_[place].run(told);
+      if (told) told(1);
+      const std::lock_guard lock(mutex);
+      *tasks_[place].is_done = true;
+      if (watch_.so_far) watch_.so_far([&] { return rows_so_far(); });
     });
-    row.result = answer.alone;
+  }
+
+  BenchResult rows_so_far() const {
+    BenchResult out = result_;
+    for (const OpenRow& open : open_) {
+      if (!open.is_ready()) continue;
+      const auto number = static_cast<std::size_t>(&open.of->block - result_.blocks.data());
+      out.blocks[number].rows.push_back(open.asked_for ? filled(open, open.asked_for->answer)
+                                                       : open.row);
+    }
+    std::erase_if(out.blocks, [](const BenchBlock& block) { return block.rows.empty(); });
+    return out;
+  }
+
+  static BenchRow filled(const OpenRow& open, Answer answer) {
+    BenchRow row = open.row;
+    row.result = std::move(answer.alone);
     row.in_a_row = answer.in_a_row;
-    check_traced(row);
-    if (!config.faults.empty()) compare(block, runs, row);
-    block.rows.push_back(std::move(row));
-    if (so_far_) so_far_(result_);
+    row.timeline = std::move(answer.timeline);
+    if (open.healthy) {
+      // A lost message concerns one call.
+      const bool is_lone = !row.decided.run.faults.outages.empty();
+      row.healthy = is_lone ? open.healthy->answer.alone.time : open.healthy->answer.group_time();
+    }
+    return row;
+  }
+
+  void close(OpenRow& open) {
+    if (open.asked_for) {
+      Asked& asked = *open.asked_for;
+      open.row = filled(open, --asked.rows == 0 ? std::move(asked.answer) : asked.answer);
+    }
+    if (result_.config.trace && !open.row.completes())
+      throw Error("the run does not complete: there is nothing to trace", "run it without --trace");
+    if (!result_.config.faults.empty()) {
+      for (const std::string& note :
+           fault_notes(open.of->block.cluster, open.of->faults.retry, open.row))
+        add_once(result_.notes, note);
+    }
+    open.of->block.rows.push_back(std::move(open.row));
+  }
+
+  /// What the last row of each block would take if switches chose among their uplinks in another
+  /// way.
+  void compare_routing(const Topology& topology) {
+    std::vector<std::string> notes(open_blocks_.size());
+    for_each_(notes.size(), [&](std::size_t number) {
+      notes[number] = other_routing(open_blocks_[number], topology);
+    });
+    for (const std::string& note : notes)
+      if (!note.empty()) add_once(result_.notes, note);
+  }
+
+  std::string other_routing(const OpenBlock& open, const Topology& topology) const {
+    const BenchConfig& config = result_.config;
+    const BenchBlock& block = open.block;
+    if (config.split || block.cluster.nodes() == 1 || block.rows.empty() ||
+        !config.faults.empty() || !config.network.is_plain() || config.trace)
+      return {};
+    const BenchRow& row = block.rows.back();
+    const bool climbs = std::ranges::any_of(row.result.links, [&](const LinkLoad& load) {
+      return index_of(load.link) < block.cluster.links() && block.cluster.is_trunk(load.link);
+    });
+    if (!climbs || row.result.events - row.result.events_skipped > kEventsCompared) return {};
+    const bool adaptive = block.network.routing == Routing::adaptive;
+    NodesRequest asked = open.asked;
+    asked.routing = adaptive ? Routing::by_destination : Routing::adaptive;
+    const Cluster other = topology.cluster(asked);
+    if (!adaptive && !other.pools_cables()) return {};
+    SimulationOptions options;
+    options.fold = options.fast_forward = config.fold;
+    const CollectiveRun& run = row.decided.run;
+    const Answer answer = ran(other, run, find_symmetry(other, run), options);
+    const Duration time = answer.group_time();
+    const double more = static_cast<double>(time.ps) / static_cast<double>(row.group_time().ps) - 1;
+    const std::string took =
+        std::abs(more) < 0.001
+            ? "as long"
+            : fmt::format("{:.1f} us ({:+.1f} %)", microseconds_of(time) / run.calls, more * 100);
+    return fmt::format("--routing {} would take {} for {} of {} on {}; this is {} routing.",
+                       to_text(*asked.routing), took, to_text(row.requested),
+                       to_text(row.collective), counted(block.nodes, "node"),
+                       to_text(block.network.routing));
   }
 
   /// After NCCL has made its decisions, which know nothing of it.
-  void break_parts(BenchBlock& block, int gpus_per_node) {
+  void break_parts(OpenBlock& open, int gpus_per_node) {
     const BenchConfig& config = result_.config;
     std::vector<std::string> warnings;
-    faults_ = {};
-    faults_.retry = ib_retry(config.environment, config.version, warnings);
+    open.faults.retry = ib_retry(config.environment, config.version, warnings);
     for (const std::string& warning : warnings) add_once(result_.notes, warning);
-    healthy_.emplace(block.cluster);
-    apply_faults(config.faults, gpus_per_node, block.cluster, faults_);
-  }
-
-  void compare(const BenchBlock& block, Runs& runs, BenchRow& row) {
-    CollectiveRun run = row.decided.run;
-    run.faults = {};
-    SimulationOptions options = options_of(block);
-    options.explain = false;
-    const Answer& answer = runs.at({Kind::healthy, row.collective, row.count}, [&] {
-      return ran(*healthy_, run, find_symmetry(*healthy_, run), options);
-    });
-    // A lost message concerns one call.
-    const bool is_lone = !row.decided.run.faults.outages.empty();
-    row.healthy = is_lone ? answer.alone.time : answer.group_time();
-    for (const std::string& note : fault_notes(block.cluster, faults_.retry, row))
-      add_once(result_.notes, note);
+    open.healthy.emplace(open.block.cluster);
+    apply_faults(config.faults, gpus_per_node, open.block.cluster, open.faults);
   }
 
   const PartsCatalogue& parts_;
-  const std::function<void(double)>& progress_;
-  const std::function<void(const BenchResult&)>& so_far_;
+  const BenchWatch& watch_;
+  const ForEach& for_each_;
   int element_bytes_;
-  std::size_t rows_done_ = 0, rows_in_all_ = 0;
   BenchResult result_;
-  std::optional<Cluster> healthy_;
-  Faults faults_;
+  std::deque<OpenBlock> open_blocks_;
+  std::deque<OpenRow> open_;  ///< in the order of the answer
+  std::deque<Asked> asked_;
+  std::vector<Task> tasks_;
 };
 
 }  // namespace
@@ -412,9 +543,8 @@ std::vector<Collective> parse_collectives(std::string_view text) {
 }
 
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
-                      const std::function<void(double)>& progress,
-                      const std::function<void(const BenchResult&)>& so_far) {
-  return Bench(config, parts, progress, so_far).run();
+                      const BenchWatch& watch, const ForEach& for_each) {
+  return Bench(config, parts, watch, for_each).run();
 }
 
 }  // namespace fabricast

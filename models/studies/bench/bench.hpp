@@ -14,6 +14,7 @@
 #include "models/studies/bench/fault.hpp"
 #include "models/studies/bench/network.hpp"
 #include "models/studies/bench/split.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/job.hpp"
 
 namespace fabricast {
@@ -119,10 +120,15 @@ struct BenchResult {
   bool completes() const;
 };
 
-/// Runs it all. `progress` gets the share done, 0..1; `so_far` the rows there are, after each.
-/// Throws Error.
+/// What is told while a bench runs, from any thread, one call at a time.
+struct BenchWatch {
+  std::function<void(double)> progress = {};  ///< the share done, 0..1
+  /// After each simulated call; what it is given makes the rows that there are.
+  std::function<void(const std::function<BenchResult()>&)> so_far = {};
+};
+
+/// Runs it all: calls side by side, by `for_each`. Throws Error.
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
-                      const std::function<void(double)>& progress = {},
-                      const std::function<void(const BenchResult&)>& so_far = {});
+                      const BenchWatch& watch = {}, const ForEach& for_each = in_turn);
 
 }  // namespace fabricast

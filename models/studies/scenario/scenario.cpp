@@ -70,7 +70,7 @@ struct Answerer {
   const std::function<void(double)>& progress;
 
   CaseAnswer operator()(const BenchConfig& config) const {
-    return run_bench(config, parts, progress);
+    return run_bench(config, parts, {progress});
   }
   CaseAnswer operator()(const DecideConfig& config) const { return run_decide(config, parts); }
   CaseAnswer operator()(const ConcurrentCase& config) const {

@@ -8,6 +8,7 @@
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/run/period.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 
 using namespace fabricast;
 
@@ -29,8 +30,8 @@ struct Machines {
     return simulate(cluster, parts.software, run);
   }
   Duration period(const CollectiveRun& run, const SimulationOptions& options = {}) const {
-    return period_of(cluster, parts.software, run, simulate(cluster, parts.software, run, options),
-                     options);
+    return period_of(cluster, parts.software, run, find_symmetry(cluster, run),
+                     simulate(cluster, parts.software, run, options), options);
   }
 };
 
@@ -100,5 +101,7 @@ TEST_CASE("period: with a link that goes down, the call alone") {
   REQUIRE(machines.period(run) < machines.alone(run).time);
   const SimulationResult alone = machines.alone(run);
   run.faults.outages.push_back({LinkId{0}, {}});
-  CHECK(period_of(machines.cluster, machines.parts.software, run, alone, {}) == alone.time);
+  const Symmetry symmetry = find_symmetry(machines.cluster, run);
+  CHECK(period_of(machines.cluster, machines.parts.software, run, symmetry, alone, {}) ==
+        alone.time);
 }
