@@ -27,7 +27,7 @@ struct JobOptions {
   Environment environment() const;
   /// On this topology and fabric. Throws Error.
   Job job(const std::string& topology, const std::string& fabric = {}, bool sharp = false) const {
-    return {topology, fabric, gpus_per_node, sharp, version(), environment()};
+    return {topology, fabric, gpus_per_node, sharp, version(), environment(), nullptr, parts};
   }
 };
 

@@ -28,13 +28,14 @@ void say_what_does_not_act(const std::vector<Job>& jobs) {
 }
 
 int run(const RunOptions& options, const Answers& answers) {
-  const std::string text = read_text_file(options.file, "give the path of a question file");
+  const Question question = parse_question(
+      read_text_file(options.file, "give the path of a question file"), options.file);
   Answer answer;
   {
     Progress progress(answers);
-    answer = answer_question(text, options.file, on_all_cores({}), progress.callback());
+    answer = question.answer(on_all_cores({}), progress.callback());
   }
-  say_what_does_not_act(answer.jobs);
+  say_what_does_not_act(question.jobs);
   answers.give(options.format, answer.page, answer.report);
   return answer.holds ? kDone : kCheckFailed;
 }

@@ -69,11 +69,12 @@ int run(const StepOptions& options, const CLI::App& command, const Answers& answ
   StepConfig config = load_step(options.layout);
   config.topology = with_options(command, config.topology);
   if (options.price > 0) config.price = options.price;
+  config.parts = options.job.parts;
   const PartsCatalogue parts = load_parts(options.job.parts);
   if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts, answers);
-  config.trace = !options.trace.empty();
+  config.trace = true;
   const StepResult result = run_step(config, parts);
-  if (config.trace) write_trace(options.trace, result, outputs);
+  if (!options.trace.empty()) write_trace(options.trace, result, outputs);
   answers.give(
       options.format, [&] { return step_text(result); }, [&] { return step_report(result); });
   return kDone;

@@ -11,6 +11,7 @@
 #include "cli/work_options.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/calibrated.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
 
@@ -86,6 +87,7 @@ std::vector<Named> afters(const WhatifOptions& options, const Job& before) {
 
 int run(const WhatifOptions& options, const CLI::App& command, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
+  const BandTable bands = load_bands(options.work.job.parts);
   const Work before = options.work.work(command);
   const std::vector<Named> after = afters(options, job_of(before));
   std::function<std::string()> page;
@@ -94,15 +96,15 @@ int run(const WhatifOptions& options, const CLI::App& command, const Answers& an
     Progress progress(answers);
     const Job& to = after.front().setup;
     const auto two = std::make_shared<WhatifResult>(
-        run_whatif(before, with_job(before, to), parts, on_all_cores(progress.callback())));
+        run_whatif(before, with_job(before, to), parts, bands, on_all_cores(progress.callback())));
     page = [two] { return whatif_text(*two); };
     report = [two, &before, &to] { return whatif_report(*two, job_of(before), to); };
   } else {
     std::vector<NamedWork> works = {{"before", before}};
     for (const Named& one : after) works.push_back({one.name, with_job(before, one.setup)});
     Progress progress(answers);
-    const auto many =
-        std::make_shared<WhatifTable>(compare_all(works, parts, on_all_cores(progress.callback())));
+    const auto many = std::make_shared<WhatifTable>(
+        compare_all(works, parts, bands, on_all_cores(progress.callback())));
     page = [many] { return whatif_text(*many); };
     report = [many, works] { return whatif_report(*many, works); };
   }

@@ -23,6 +23,8 @@ std::string shell_word(std::string_view text);
 std::string shell_print(std::string_view text);
 /// In double quotes, as YAML and JSON both read it. Bytes that are no UTF-8 become U+FFFD.
 std::string yaml_text(std::string_view text);
+/// Text between or in the attributes of the tags of XML and HTML.
+std::string markup_text(std::string_view text);
 /// A field as RFC 4180 writes it: in quotes where it needs them.
 std::string csv_field(std::string_view text);
 /// A line of nccl.conf, which knows no quotes: the value is all that follows "=" (NCCL 2.30.7,

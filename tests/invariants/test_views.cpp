@@ -257,7 +257,7 @@ TEST_CASE("views: whatif") {
     BenchConfig after = before;
     after.environment.set(random.of(std::array{"NCCL_ALGO=Ring", "NCCL_PROTO=Simple",
                                                "NCCL_MAX_NCHANNELS=4", "NCCL_NVLS_ENABLE=0"}));
-    const WhatifResult result = run_whatif(before, after, shipped_parts(), in_turn);
+    const WhatifResult result = run_whatif(before, after, shipped_parts(), {}, in_turn);
     const Report report = whatif_report(result, before, after);
     const std::vector<Json> lines = rows_of_json(report, "rows"),
                             rows = rows_of_json(report, "before_and_after");

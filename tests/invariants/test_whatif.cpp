@@ -109,7 +109,7 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
       other = run_bench(std::get<BenchConfig>(after), shipped_parts());
     });
     const std::string why =
-        refusal([&] { both = run_whatif(before, after, shipped_parts(), in_turn); });
+        refusal([&] { both = run_whatif(before, after, shipped_parts(), {}, in_turn); });
     if (why.empty()) {
       REQUIRE(refused.empty());
       REQUIRE(both.rows.size() == one.blocks.front().rows.size());
@@ -147,7 +147,7 @@ TEST_CASE("whatif of a step is step before and step after") {
     CAPTURE(before.topology);
     CAPTURE(tensor);
     WhatifResult both;
-    if (!refusal([&] { both = run_whatif(before, after, shipped_parts(), in_turn); }).empty())
+    if (!refusal([&] { both = run_whatif(before, after, shipped_parts(), {}, in_turn); }).empty())
       continue;
     REQUIRE(both.rows.size() == 1);
     const StepResult one = run_step(before, shipped_parts()),

@@ -306,6 +306,11 @@ globalThis.fabricast ??= {};
       alive.delete(root);
     };
 
+    // The wheel scrolls the page; with Ctrl it is the chart's.
+    for (const wheel of ["wheel", "mousewheel"]) {
+      const keep = (event) => event.ctrlKey || event.stopPropagation();
+      stage.addEventListener(wheel, keep, { capture: true, passive: true });
+    }
     alive.add(root);
     observer?.observe(stage);
     resizer?.observe(stage);

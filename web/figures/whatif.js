@@ -13,8 +13,16 @@ fabricast.figures ??= {};
       .filter(Boolean)
       .join(", ");
 
+  // Where the time ends with a change, by 80 % of measured ones: the doubt of the change alone.
+  function doubt_of(f, from) {
+    if (!data.finite(f.alone_low_us) || f.alone_low_us === f.alone_high_us) return null;
+    const others = (f.shapley_us ?? 0) - f.alone_us;
+    return [from - f.alone_high_us - others, from - f.alone_low_us - others];
+  }
+
   function waterfall(report) {
     const rows = data.records(report, "rows", ["factor", "shapley_us", "before_us", "after_us"]);
+    const whole = data.records(report, "before_and_after", ["before_us", "ratio_lower"]);
     const variants = [];
     for (const [call, factors] of data.group(rows, call_of)) {
       const { before_us: before, after_us: after } = factors[0];
@@ -29,11 +37,17 @@ fabricast.figures ??= {};
           from: at,
           to: next,
           saves: f.shapley_us ?? 0,
+          doubt: doubt_of(f, at),
           record: f,
         });
         at = next;
       }
-      steps.push({ label: "after", from: 0, to: after, whole: true });
+      const both = whole.find((r) => call_of(r) === call);
+      const doubt =
+        both && both.ratio_lower < both.ratio_upper
+          ? [before * both.ratio_lower, before * both.ratio_upper]
+          : null;
+      steps.push({ label: "after", from: 0, to: after, whole: true, doubt });
       const worth = factors
         .map(
           (f) =>
@@ -59,6 +73,8 @@ fabricast.figures ??= {};
             ["alone_us", "number", "us"],
             ["in_order_us", "number", "us"],
             ["last_us", "number", "us"],
+            ["alone_low_us", "number", "us"],
+            ["alone_high_us", "number", "us"],
             ["before_us", "number", "us"],
             ["after_us", "number", "us"],
           ],
@@ -67,7 +83,7 @@ fabricast.figures ??= {};
         option: (theme) => {
           const { axis, left } = charts.category_y(steps.map((s) => format.short(s.label, 46)));
           const color = (s) => (s.whole ? theme.palette[9] : s.saves >= 0 ? theme.good : theme.bad);
-          const most = Math.max(...steps.map((s) => Math.max(s.from, s.to)));
+          const most = Math.max(...steps.map((s) => Math.max(s.from, s.to, ...(s.doubt ?? []))));
           return {
             grid: charts.grid({ left, top: 10 }),
             tooltip: {
@@ -76,6 +92,9 @@ fabricast.figures ??= {};
                 const s = steps[p.dataIndex];
                 return fabricast.tip(s.label, [
                   text(s),
+                  s.doubt
+                    ? `80 % of measured: ends at ${format.time_us(s.doubt[0])} to ${format.time_us(s.doubt[1])}`
+                    : null,
                   s.record ? `alone: saves ${format.time_us(s.record.alone_us)}` : null,
                   s.record ? `as the last change: saves ${format.time_us(s.record.last_us)}` : null,
                 ]);
@@ -128,7 +147,7 @@ fabricast.figures ??= {};
                         type: "text",
                         style: {
                           text: text(s),
-                          x: b[0] + 6,
+                          x: Math.max(b[0], s.doubt ? api.coord([s.doubt[1], 0])[0] : 0) + 8,
                           y: b[1],
                           verticalAlign: "middle",
                           fill: theme.text,
@@ -140,6 +159,14 @@ fabricast.figures ??= {};
                   };
                 },
               },
+              charts.whiskers(
+                "80 % of measured",
+                steps
+                  .map((s, i) => s.doubt && [Math.max(0, s.doubt[0]), s.doubt[1], i])
+                  .filter(Boolean),
+                theme.text,
+                { z: 5 },
+              ),
             ],
           };
         },
@@ -151,7 +178,7 @@ fabricast.figures ??= {};
       {
         id: "worth",
         title: "What each change is worth",
-        hint: "From the time before to the time after. Changes that act together share what they save (Shapley value); the table has each alone and as the last one.",
+        hint: "From the time before to the time after. Changes that act together share what they save (Shapley value); the table has each alone and as the last one. A whisker spans 80 % of what measured changes of a setting, or of a machine, came to.",
         variants,
         variants_label: "Call",
       },
@@ -159,11 +186,12 @@ fabricast.figures ??= {};
   }
 
   // Bars of a change in percent, left is better.
-  function change_bars({ labels, values, tips, theme, name, good_is_less = true }) {
+  function change_bars({ labels, values, tips, theme, name, doubts = [], good_is_less = true }) {
     const { axis, left } = charts.category_y(labels);
-    const most = Math.max(0.01, ...values.map((v) => Math.abs(v ?? 0)));
-    const low = Math.min(0, ...values);
-    const high = Math.max(0, ...values);
+    const ends = [...values, ...doubts.flatMap((d) => d ?? [])];
+    const most = Math.max(0.01, ...ends.map((v) => Math.abs(v ?? 0)));
+    const low = Math.min(0, ...ends);
+    const high = Math.max(0, ...ends);
     return {
       grid: charts.grid({ left, top: 10, right: 60 }),
       tooltip: {
@@ -190,7 +218,11 @@ fabricast.figures ??= {};
             },
             label: { position: v < 0 ? "left" : "right" },
           })),
-          label: { show: true, color: theme.text, formatter: (p) => format.percent(p.value, true) },
+          label: {
+            show: doubts.length === 0,
+            color: theme.text,
+            formatter: (p) => format.percent(p.value, true),
+          },
           markLine: {
             silent: true,
             symbol: "none",
@@ -200,6 +232,34 @@ fabricast.figures ??= {};
             data: [{ xAxis: 0 }],
           },
         },
+        ...(doubts.some((d) => d)
+          ? [
+              charts.whiskers(
+                "80 % of measured",
+                doubts.map((d, i) => d && [...d, i]).filter(Boolean),
+                theme.text,
+                { z: 5 },
+              ),
+            ]
+          : []),
+        // Behind the whisker.
+        ...(doubts.length > 0
+          ? [
+              {
+                type: "scatter",
+                symbolSize: 1,
+                silent: true,
+                itemStyle: { color: "transparent" },
+                data: values.map((v, i) => [Math.max(v, doubts[i]?.[1] ?? v, 0), i]),
+                label: {
+                  show: true,
+                  position: "right",
+                  color: theme.text,
+                  formatter: (p) => format.percent(values[p.dataIndex], true),
+                },
+              },
+            ]
+          : []),
       ],
     };
   }
@@ -208,7 +268,11 @@ fabricast.figures ??= {};
     const rows = data
       .records(report, "before_and_after", ["before_us", "after_us"])
       .filter((r) => r.before_us > 0 && data.finite(r.after_us))
-      .map((r) => ({ ...r, change: r.after_us / r.before_us - 1 }));
+      .map((r) => ({
+        ...r,
+        change: r.after_us / r.before_us - 1,
+        doubt: r.ratio_lower < r.ratio_upper ? [r.ratio_lower - 1, r.ratio_upper - 1] : null,
+      }));
     if (rows.length === 0) return [];
     const labels = rows.map(call_of);
     return [
@@ -219,7 +283,7 @@ fabricast.figures ??= {};
           .slice(0, 6)
           .map((r, i) => `${labels[i]}: ${format.percent(r.change, true)}`)
           .join("; ")}.`,
-        hint: "Less than 0 is faster.",
+        hint: "Less than 0 is faster. A whisker spans 80 % of measured changes.",
         height: charts.bar_height(rows.length, 32) - 20,
         table: data.table_of(
           "before and after",
@@ -230,6 +294,8 @@ fabricast.figures ??= {};
             ["before_us", "number", "us"],
             ["after_us", "number", "us"],
             ["change", "number"],
+            ["ratio_lower", "number"],
+            ["ratio_upper", "number"],
             ["before_busbw_GBps", "number", "GB/s"],
             ["after_busbw_GBps", "number", "GB/s"],
             ["before", "string"],
@@ -242,6 +308,7 @@ fabricast.figures ??= {};
           change_bars({
             labels,
             values: rows.map((r) => r.change),
+            doubts: rows.map((r) => r.doubt),
             theme,
             name: "change of the time",
             tips: (i) => [
@@ -285,6 +352,9 @@ fabricast.figures ??= {};
                 return r
                   ? fabricast.tip(`${r.setup}: ${call_of(r)}`, [
                       `${format.number(r.of_the_first)} of the first's time`,
+                      r.of_the_first_lower < r.of_the_first_upper
+                        ? `80 % of measured: ${format.number(r.of_the_first_lower)} to ${format.number(r.of_the_first_upper)}`
+                        : null,
                       format.time_us(r.time_us),
                       r.choice,
                     ])

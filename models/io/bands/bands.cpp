@@ -9,10 +9,12 @@
 #include <tuple>
 #include <utility>
 
+#include "models/io/bands/by_source.hpp"
+#include "models/io/bands/ratio_band.hpp"
+
 namespace fabricast {
 namespace {
 
-constexpr double kLow = 0.1, kHigh = 0.9;
 /// A group's own quantiles count as its sources, its parent's as so many.
 constexpr double kParentSources = 4;
 
@@ -20,35 +22,10 @@ using Key = std::tuple<std::string, std::string, std::string, std::size_t>;
 
 Key key_of(const BandKey& key) { return {key.hardware, key.network, key.collective, key.range}; }
 
-/// Each source counts as much as any other, since the next prediction is about yet another one: its
-/// weight is shared among its points.
 struct Group {
   BandKey key;
-  std::map<std::string, std::vector<double>> by_source;
+  BySource ratios;
   std::set<std::string> runs;
-
-  double quantile(double share) const {
-    std::vector<std::pair<double, double>> values;
-    for (const auto& [source, ratios] : by_source) {
-      for (const double ratio : ratios)
-        values.emplace_back(ratio, 1 / static_cast<double>(ratios.size()));
-    }
-    std::ranges::sort(values);
-    // Each value stands in the middle of its weight; between two of them linearly.
-    const double wanted = share * static_cast<double>(by_source.size());
-    double sum = 0, at_before = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double at = sum + values[i].second / 2;
-      if (at >= wanted) {
-        if (i == 0) return values[i].first;
-        const double part = (wanted - at_before) / (at - at_before);
-        return values[i - 1].first + part * (values[i].first - values[i - 1].first);
-      }
-      sum += values[i].second;
-      at_before = at;
-    }
-    return values.back().first;
-  }
 };
 
 using Groups = std::map<Key, Group>;
@@ -56,7 +33,7 @@ using Groups = std::map<Key, Group>;
 void add(Groups& groups, const BandKey& key, const BandSample& sample) {
   Group& group = groups[key_of(key)];
   group.key = key;
-  group.by_source[sample.source].push_back(sample.log_ratio);
+  group.ratios.add(sample.source, sample.log_ratio);
   group.runs.insert(sample.run);
 }
 
@@ -81,10 +58,10 @@ const Band* find(const std::vector<Band>& bands, const BandKey& key) {
 }
 
 Band band_of(const Group& group, const Band* wider) {
-  Band out{group.key, group.quantile(kLow), group.quantile(kHigh),
+  Band out{group.key, group.ratios.quantile(kBandLow), group.ratios.quantile(kBandHigh),
            static_cast<int>(group.runs.size())};
   if (wider != nullptr) {
-    const auto sources = static_cast<double>(group.by_source.size());
+    const auto sources = static_cast<double>(group.ratios.sources());
     const double own = sources / (sources + kParentSources);
     out.lower = own * out.lower + (1 - own) * std::log(wider->lower);
     out.upper = own * out.upper + (1 - own) * std::log(wider->upper);
@@ -144,6 +121,7 @@ BandTable make_bands(const std::vector<BandSample>& samples) {
   for (std::size_t known = 0; known < kKnowns; ++known)
     for (const auto& [key, group] : further[known])
       out.further[known].push_back(band_of(group, nullptr));
+  out.changes = make_change_bands(samples);
   return out;
 }
 

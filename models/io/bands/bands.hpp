@@ -44,8 +44,11 @@ Known nearness(const BandKey& key, const BandKey& other);
 struct BandSample {
   BandKey key;
   std::string run, source;
-  double log_ratio = 0;  ///< of measured / predicted
-  Known known{};         ///< to the fit that had not seen the source
+  double log_ratio = 0;   ///< of measured / predicted
+  Known known{};          ///< to the fit that had not seen the source
+  std::string machine{};  ///< which, and how many GPUs of it
+  Bytes size{};
+  double log_predicted = 0;  ///< us
 };
 
 /// Factors on a prediction. Empty fields of the key: over all of them.
@@ -60,6 +63,7 @@ struct BandTable {
   /// Beyond Known::hardware_and_network: by range, of runs of which as much was known. Where there
   /// were none, of those of which more was.
   std::array<std::vector<Band>, kKnowns> further;
+  std::vector<Band> changes;  ///< of ratios, by range (ratio_band.hpp)
 };
 BandTable make_bands(const std::vector<BandSample>& samples);
 

@@ -2,34 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "text/quoting.hpp"
+
 namespace fabricast {
 namespace {
 
 using Pci = NodeDescription::Pci;
 using Cpu = NodeDescription::Cpu;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 /// Writes one element per line, two blanks per level, as NCCL's ncclTopoDumpXml does. Not with
 /// pugixml: it puts a blank before "/>", and NCCL does not.
@@ -58,25 +37,25 @@ class XmlWriter {
 
   void write_cpu(const Cpu& cpu) {
     const std::string host =
-        cpu.host_hash.empty() ? "" : fmt::format(" host_hash=\"{}\"", escaped(cpu.host_hash));
+        cpu.host_hash.empty() ? "" : fmt::format(" host_hash=\"{}\"", markup_text(cpu.host_hash));
     open(fmt::format(
         "<cpu{} numaid=\"{}\" affinity=\"{}\" arch=\"{}\" vendor=\"{}\" familyid=\"{}\" "
         "modelid=\"{}\">",
-        host, cpu.numa, escaped(cpu.affinity), escaped(cpu.arch), escaped(cpu.vendor), cpu.family,
-        cpu.model));
+        host, cpu.numa, markup_text(cpu.affinity), markup_text(cpu.arch), markup_text(cpu.vendor),
+        cpu.family, cpu.model));
     for (const Pci& child : cpu.children) write_pci(child);
     close("</cpu>");
   }
 
   void write_pci(const Pci& pci) {
     if (pci.busid.empty()) return write_nic(*pci.nic);
-    open(
-        fmt::format("<pci busid=\"{}\" class=\"{}\" vendor=\"{}\" device=\"{}\" "
-                    "subsystem_vendor=\"{}\" subsystem_device=\"{}\" link_speed=\"{}\" "
-                    "link_width=\"{}\">",
-                    escaped(pci.busid), escaped(pci.device_class), escaped(pci.vendor),
-                    escaped(pci.device), escaped(pci.subsystem_vendor),
-                    escaped(pci.subsystem_device), escaped(pci.link_speed), pci.link_width));
+    open(fmt::format(
+        "<pci busid=\"{}\" class=\"{}\" vendor=\"{}\" device=\"{}\" "
+        "subsystem_vendor=\"{}\" subsystem_device=\"{}\" link_speed=\"{}\" "
+        "link_width=\"{}\">",
+        markup_text(pci.busid), markup_text(pci.device_class), markup_text(pci.vendor),
+        markup_text(pci.device), markup_text(pci.subsystem_vendor),
+        markup_text(pci.subsystem_device), markup_text(pci.link_speed), pci.link_width));
     if (pci.gpu) write_gpu(*pci.gpu);
     if (pci.nic) write_nic(*pci.nic);
     for (const Pci& child : pci.children) write_pci(child);
@@ -89,8 +68,8 @@ class XmlWriter {
     if (gpu.nvlinks.empty() && gpu.c2c.empty()) return line(element + "/>");
     open(element + ">");
     for (const NodeDescription::Nvlink& link : gpu.nvlinks) {
-      line(fmt::format("<nvlink target=\"{}\" count=\"{}\" tclass=\"{}\"/>", escaped(link.target),
-                       link.count, escaped(link.tclass)));
+      line(fmt::format("<nvlink target=\"{}\" count=\"{}\" tclass=\"{}\"/>",
+                       markup_text(link.target), link.count, markup_text(link.tclass)));
     }
     for (const NodeDescription::C2c& link : gpu.c2c) {
       line(fmt::format("<c2c bw=\"{}\" count=\"{}\"/>", link.bw, link.count));
@@ -102,11 +81,11 @@ class XmlWriter {
     open("<nic>");
     for (const NodeDescription::Net& net : nic.nets) {
       const std::string guid = net.guid ? fmt::format(" guid=\"0x{:x}\"", *net.guid) : "";
-      line(
-          fmt::format("<net name=\"{}\" dev=\"{}\" speed=\"{}\" port=\"{}\" latency=\"{:.6f}\"{} "
-                      "maxconn=\"{}\" gdr=\"{}\"{}/>",
-                      escaped(net.name), net.dev, net.speed_mbps, net.port, net.latency_us, guid,
-                      net.max_connections, net.gdr ? 1 : 0, net.collnet ? " coll=\"1\"" : ""));
+      line(fmt::format(
+          "<net name=\"{}\" dev=\"{}\" speed=\"{}\" port=\"{}\" latency=\"{:.6f}\"{} "
+          "maxconn=\"{}\" gdr=\"{}\"{}/>",
+          markup_text(net.name), net.dev, net.speed_mbps, net.port, net.latency_us, guid,
+          net.max_connections, net.gdr ? 1 : 0, net.collnet ? " coll=\"1\"" : ""));
     }
     close("</nic>");
   }

@@ -8,32 +8,10 @@
 #include "models/io/topo_views/topo_formats.hpp"
 #include "models/io/topologies/load.hpp"
 #include "sim/base/error.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast {
 namespace {
-
-std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 unsigned hex_digit(char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); }
 
@@ -84,7 +62,7 @@ std::string filled(const EmbeddedPage& page, const std::string& title, const std
     if (begin == std::string_view::npos) return out;
     const std::size_t end = rest.find("}}", begin);
     const std::string_view place = rest.substr(begin + 2, end - begin - 2);
-    if (place == "title") out += html_text(title);
+    if (place == "title") out += markup_text(title);
     if (place == "csp") out += csp;
     if (place == "style") out += style;
     if (place == "data") out += data;
@@ -118,7 +96,9 @@ Json machine_json(const Json& job) {
   const auto site = job.find("site");
   if (site == job.end() || !site->contains("topology")) return {};
   try {
-    const PartsCatalogue parts = load_catalogue();
+    const auto own = site->find("parts");
+    const PartsCatalogue parts =
+        load_parts(own != site->end() && own->is_string() ? own->get<std::string>() : "");
     const Topology topology(site->at("topology").get<std::string>(), site->value("fabric", ""),
                             parts);
     int nodes = 0;

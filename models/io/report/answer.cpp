@@ -166,9 +166,16 @@ std::string whatif(const Report& report) {
     if (both.number(i, "before_us") > 0 && both.number(i, "after_us") > 0 &&
         (!most || change(i) > change(*most)))
       most = i;
-  if (most)
-    return fmt::format("{} takes {} after the change, {} before.", call(both, *most),
-                       us(both.number(*most, "after_us")), us(both.number(*most, "before_us")));
+  if (most) {
+    std::string out =
+        fmt::format("{} takes {} after the change, {} before", call(both, *most),
+                    us(both.number(*most, "after_us")), us(both.number(*most, "before_us")));
+    const double low = both.number(*most, "ratio_lower"), high = both.number(*most, "ratio_upper");
+    if (low < high)
+      out += fmt::format(": {:.3g} of the time (80 % of measured changes lie in {:.3g} to {:.3g})",
+                         both.number(*most, "ratio"), low, high);
+    return out + ".";
+  }
   const Rows setups(report, "setups");
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < setups.size(); ++i)
@@ -279,12 +286,10 @@ std::string plan(const Report& report) {
 
 std::string serve(const Report& report) {
   const Rows rows(report, "rows");
-  std::string out;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    out +=
-        fmt::format("{}{} takes {}, {:.4g} tokens/s", out.empty() ? "" : "; ", rows.text(i, "what"),
-                    seconds(rows.number(i, "time_s")), rows.number(i, "tokens_per_s"));
-  return out.empty() ? out : rows.text(0, "model") + ": " + out + ".";
+  if (rows.size() < 2) return {};
+  return fmt::format("{}: {} to the first token, then {} a token: {:.4g} tokens/s.",
+                     rows.text(0, "model"), seconds(rows.number(0, "time_s")),
+                     seconds(rows.number(1, "time_s")), rows.number(1, "tokens_per_s"));
 }
 
 std::string scenario(const Report& report) {

@@ -123,6 +123,7 @@ Calibrated parse_calibrated(const std::string& text, const std::string& file) {
   for (std::size_t known = 1; known < kKnowns; ++known)
     for (Reader& band : in.children(further_key(known)))
       out.bands.further[known].push_back(read_band(band));
+  for (Reader& band : in.children("changes")) out.bands.changes.push_back(read_band(band));
   if (in.has("left_out")) out.left_out = read_left_out(in.child("left_out"));
   in.finish();
   return out;
@@ -139,6 +140,7 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& rem
   out += bands_yaml("bands", calibrated.bands.bands);
   for (std::size_t known = 1; known < kKnowns; ++known)
     out += bands_yaml(further_key(known), calibrated.bands.further[known]);
+  out += bands_yaml("changes", calibrated.bands.changes);
   return out + left_out_yaml(calibrated.left_out);
 }
 

@@ -414,6 +414,12 @@ class Calibration {
     for (const Prediction& prediction : part.predictions) all.predictions.push_back(prediction);
   }
 
+  /// A source's runs of one class on as many GPUs are of one machine.
+  static std::string machine(const MeasuredRun& run) {
+    return fmt::format("{} {} {}, {} NICs, {} nodes, {} ranks", run.gpu_model, run.node_kind,
+                       run.net_kind, run.nics_per_node.value_or(0), run.nodes, run.ranks);
+  }
+
   void add_samples(const std::string& source, const std::vector<std::size_t>& points,
                    const ValidateResult& part) {
     std::set<std::size_t> others;  // runs
@@ -428,7 +434,9 @@ class Calibration {
       Known known = Known::nothing;
       for (const std::size_t other : others)
         known = std::min(known, nearness(key, run_parts_[other].key));
-      out_.samples.push_back({key, run.id, run.source, -residual(part, k, 0), known});
+      const double predicted = std::log(part.predictions[k].time_us);
+      out_.samples.push_back({key, run.id, run.source, -residual(part, k, 0), known, machine(run),
+                              measured().points[points[k]].size, predicted});
     }
   }
 

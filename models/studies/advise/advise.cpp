@@ -138,7 +138,7 @@ class Advice {
     const Environment start = job_of(result_.config.work).environment;
     after_ = run_work(in(result_.best), parts_, false);
     if (differing(start, result_.best).empty()) return;
-    result_.whatif = run_whatif(result_.config.work, in(result_.best), parts_, for_each_);
+    result_.whatif = run_whatif(result_.config.work, in(result_.best), parts_, bands_, for_each_);
     for (std::size_t i = 0; i < result_.whatif->factors.size(); ++i)
       result_.lines.push_back(line(i));
   }
@@ -262,14 +262,7 @@ class Advice {
     for (std::size_t i = 0; i < after_.rows.size(); ++i) {
       AdviseRow row{before_.rows[i], after_.rows[i], rules_.counts[i], {}};
       if (after_.bench) {
-        std::size_t left = i;
-        for (const BenchBlock& block : after_.bench->blocks) {
-          if (left < block.rows.size()) {
-            row.band = band_of(*after_.bench, block, block.rows[left], bands_);
-            break;
-          }
-          left -= block.rows.size();
-        }
+        row.band = band_of(after_, i, bands_);
       } else {
         const StepBand band = step_band(std::get<StepConfig>(result_.config.work).model);
         row.band = FoundBand{band.low, band.high, Known::hardware, 0, "published steps"};

@@ -16,10 +16,6 @@ namespace fabricast {
 
 namespace {
 
-struct Source {
-  const std::string &text, &file;
-};
-
 using Progress = std::function<void(double)>;
 
 /// The views of a result, which is kept as long as they are.
@@ -32,75 +28,92 @@ Answer views_of(Result result, Page page, MakeReport report) {
   return out;
 }
 
-Answer answer_scenario(const Source& source, const ForEach&, const Progress& progress) {
-  const Scenario scenario = parse_scenario(source.text, source.file);
-  ScenarioResult result = run_scenario(scenario, load_parts(scenario.parts), progress);
-  const bool holds = result.holds();
-  Answer out = views_of(std::move(result), scenario_text, scenario_report);
-  out.holds = holds;
-  for (const ScenarioCase& one : scenario.cases) out.jobs.push_back(one.job());
+Question ask_scenario(const std::string& text, const std::string& file) {
+  const auto asked = std::make_shared<const Scenario>(parse_scenario(text, file));
+  Question out;
+  for (const ScenarioCase& one : asked->cases) out.jobs.push_back(one.job());
+  out.answer = [asked](const ForEach&, const Progress& progress) {
+    ScenarioResult result = run_scenario(*asked, load_parts(asked->parts), progress);
+    const bool holds = result.holds();
+    Answer answer = views_of(std::move(result), scenario_text, scenario_report);
+    answer.holds = holds;
+    return answer;
+  };
   return out;
 }
 
-Answer answer_step(const Source& source, const ForEach&, const Progress&) {
-  const StepConfig asked = parse_step(source.text, source.file);
-  Answer out = views_of(run_step(asked, load_parts("")), step_text,
-                        [](const StepResult& result) { return step_report(result); });
-  out.jobs = {asked};
+Question ask_step(const std::string& text, const std::string& file) {
+  StepConfig asked = parse_step(text, file);
+  asked.trace = true;
+  const Job job = asked;
+  return {{}, {job}, [asked = std::move(asked)](const ForEach&, const Progress&) {
+            return views_of(run_step(asked, load_parts()), step_text,
+                            [](const StepResult& result) { return step_report(result); });
+          }};
+}
+
+Question ask_plan(const std::string& text, const std::string& file) {
+  const auto asked =
+      std::make_shared<const PlanQuestion>(parse_plan_question(text, file, load_parts()));
+  Question out;
+  for (const NamedConfig& one : asked->configs) out.jobs.push_back(one.config);
+  out.answer = [asked](const ForEach&, const Progress& progress) {
+    return views_of(run_plans(asked->configs, load_parts(), asked->limits, progress), plan_text,
+                    plan_report);
+  };
   return out;
 }
 
-Answer answer_plan(const Source& source, const ForEach&, const Progress& progress) {
-  const PartsCatalogue parts = load_parts("");
-  const PlanQuestion asked = parse_plan_question(source.text, source.file, parts);
-  Answer out =
-      views_of(run_plans(asked.configs, parts, asked.limits, progress), plan_text, plan_report);
-  for (const NamedConfig& one : asked.configs) out.jobs.push_back(one.config);
+Question ask_serve(const std::string& text, const std::string& file) {
+  ServeConfig asked = parse_serve(text, file);
+  const Job job = asked.site;
+  return {{}, {job}, [asked = std::move(asked)](const ForEach&, const Progress&) {
+            return views_of(run_serve(asked, load_parts()), serve_text, serve_report);
+          }};
+}
+
+Question ask_hang(const std::string& text, const std::string& file) {
+  const auto asked = std::make_shared<const HangScenario>(parse_hang_scenario(text, file));
+  Question out;
+  out.answer = [asked](const ForEach&, const Progress&) {
+    HangAnswer found = run_hang_scenario(*asked, load_parts());
+    const bool holds = found.holds;
+    Answer answer = views_of(std::move(found), hang_answer_text, [](const HangAnswer& one) {
+      return hang_report(one.result, one.scenario.timeout_s);
+    });
+    answer.holds = holds;
+    return answer;
+  };
   return out;
 }
 
-Answer answer_serve(const Source& source, const ForEach&, const Progress&) {
-  const ServeConfig asked = parse_serve(source.text, source.file);
-  Answer out = views_of(run_serve(asked, load_parts("")), serve_text, serve_report);
-  out.jobs = {asked.site};
-  return out;
-}
-
-Answer answer_hang(const Source& source, const ForEach&, const Progress&) {
-  HangAnswer answer =
-      run_hang_scenario(parse_hang_scenario(source.text, source.file), load_parts(""));
-  const bool holds = answer.holds;
-  Answer out = views_of(std::move(answer), hang_answer_text, [](const HangAnswer& one) {
-    return hang_report(one.result, one.scenario.timeout_s);
-  });
-  out.holds = holds;
-  return out;
-}
-
-Answer answer_rules(const Source& source, const ForEach& for_each, const Progress&) {
-  RuleFile rules = parse_rules(source.text, source.file, {});
-  const PartsCatalogue parts = load_parts(rules.parts);
-  RulesRun run{"", run_rules(std::move(rules), parts, for_each), {}};
-  const bool holds = expectations_text(run.result).empty();
-  Answer out = views_of(
-      std::move(run),
-      [](const RulesRun& one) {
-        return rules_text(one.result, false) + expectations_text(one.result);
-      },
-      [](const RulesRun& one) { return rules_report({one}); });
-  out.holds = holds;
+Question ask_rules(const std::string& text, const std::string& file) {
+  const auto asked = std::make_shared<const RuleFile>(parse_rules(text, file, {}));
+  Question out;
+  out.answer = [asked](const ForEach& for_each, const Progress&) {
+    RulesRun run{"", run_rules(*asked, load_parts(asked->parts), for_each), {}};
+    const bool holds = expectations_text(run.result).empty();
+    Answer answer = views_of(
+        std::move(run),
+        [](const RulesRun& one) {
+          return rules_text(one.result, false) + expectations_text(one.result);
+        },
+        [](const RulesRun& one) { return rules_report({one}); });
+    answer.holds = holds;
+    return answer;
+  };
   return out;
 }
 
 struct Kind {
   std::string_view word;  ///< of the key `kind`
-  Answer (*answer)(const Source&, const ForEach&, const Progress&);
+  Question (*ask)(const std::string& text, const std::string& file);
 };
 
 constexpr std::array kKinds = {
-    Kind{"scenario", answer_scenario},  // study: bench, decide, concurrent, whatif
-    Kind{"step", answer_step},         Kind{"plan", answer_plan},   Kind{"serve", answer_serve},
-    Kind{"hang", answer_hang},         Kind{"rules", answer_rules},
+    Kind{"scenario", ask_scenario},  // study: bench, decide, concurrent, whatif
+    Kind{"step", ask_step},         Kind{"plan", ask_plan},   Kind{"serve", ask_serve},
+    Kind{"hang", ask_hang},         Kind{"rules", ask_rules},
 };
 
 }  // namespace
@@ -111,12 +124,13 @@ std::vector<std::string> question_kinds() {
   return out;
 }
 
-Answer answer_question(const std::string& text, const std::string& file, const ForEach& for_each,
-                       const std::function<void(double)>& progress) {
+Question parse_question(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   const Kind& kind = kKinds[in.choice("kind", question_kinds())];
-  return kind.answer({text, file}, for_each, progress);
+  Question out = kind.ask(text, file);
+  out.kind = kind.word;
+  return out;
 }
 
 }  // namespace fabricast

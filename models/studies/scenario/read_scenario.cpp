@@ -253,6 +253,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
     out.cases.push_back(std::move(one));
   }
   if (out.cases.empty()) out.cases.push_back({out.name, common});
+  for (ScenarioCase& one : out.cases) one.job().parts = out.parts;
   if (out.study == Study::whatif && out.cases.size() < 2)
     in.fail("cases", "study whatif compares two setups or more", "the first one is before");
   for (const ScenarioCase& one : out.cases) check_whole(in, one);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "models/io/topologies/calibrated.hpp"
 #include "models/studies/scenario/scenario_judge.hpp"
 #include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/site.hpp"
@@ -86,13 +87,14 @@ struct Answerer {
 
 /// The first case is before.
 void compare_setups(const PartsCatalogue& parts, ScenarioResult& out) {
+  const BandTable bands = load_bands(out.scenario.parts);
   std::vector<NamedWork> works;
   for (const ScenarioCase& one : out.scenario.cases)
     works.push_back({one.name, std::get<Work>(one.ask)});
   if (works.size() == 2) {
-    out.compared = run_whatif(works[0].work, works[1].work, parts, in_turn);
+    out.compared = run_whatif(works[0].work, works[1].work, parts, bands, in_turn);
   } else {
-    out.compared = compare_all(works, parts, in_turn);
+    out.compared = compare_all(works, parts, bands, in_turn);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -65,6 +66,7 @@ struct ScenarioCase {
   CaseAsk ask;
 
   const Job& job() const;
+  Job& job() { return const_cast<Job&>(std::as_const(*this).job()); }
 };
 
 struct Scenario {

@@ -20,6 +20,7 @@ struct Job {
   Environment environment;
   /// Asked for each call of a tuned collective; it outlives the job. nullptr = none is loaded.
   const TunerPlugin* tuner = nullptr;
+  std::string parts{};  ///< file of own parts or calibrated values; "" = none
 };
 
 }  // namespace fabricast

@@ -12,6 +12,7 @@ Json job_json(const Job& job, const std::vector<int>& nodes, Json ask) {
   Json site = {{"topology", job.topology},
                {"fabric", job.fabric},
                {"nodes", nodes},
+               {"parts", job.parts.empty() ? Json() : Json(job.parts)},
                {"gpus_per_node", job.gpus_per_node},
                {"sharp", job.sharp},
                {"nccl", to_text(job.version)},

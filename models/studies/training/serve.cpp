@@ -12,6 +12,7 @@ namespace fabricast {
 
 namespace {
 
+constexpr int kLoadMax = 4096;     // requests
 constexpr double kReserved = 4e9;  // bytes: contexts of CUDA and NCCL, workspaces
 
 void check(const ServeConfig& config, const GpuCompute& gpu) {
@@ -42,11 +43,19 @@ std::vector<std::string> row(const char* name, const ServeTime& time) {
           share(time.pipeline)};
 }
 
-}  // namespace
+std::string loads_text(const ServeResult& result) {
+  TextTable table;
+  table.add({"requests at once", "first token", "each token", "tokens/s", "per GPU"});
+  for (std::size_t column = 0; column < 5; ++column) table.align_right(column);
+  for (const ServeLoad& load : result.loads)
+    table.add({fmt::format("{}", load.batch), time_text(load.first_token), time_text(load.token),
+               fmt::format("{:.0f}", load.tokens_per_s),
+               fmt::format("{:.1f}", load.tokens_per_s / result.gpus())});
+  return table.text();
+}
 
-ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
+ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
                       CollectiveTimes& collectives) {
-  check(config, gpu);
   ServeResult out;
   out.config = config;
   out.gpu = gpu;
@@ -67,6 +76,21 @@ ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
   out.fits = fitting == setup.local_batch();
   setup.batch = out.at_once;
   out.decode = decode_time(setup, config.prompt + config.output / 2.0, collectives);
+  return out;
+}
+
+}  // namespace
+
+ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
+                      CollectiveTimes& collectives) {
+  check(config, gpu);
+  ServeResult out = run_batch(config, gpu, collectives);
+  ServeConfig other = config;
+  for (other.batch = config.expert; other.batch <= kLoadMax; other.batch *= 2) {
+    const ServeResult one = run_batch(other, gpu, collectives);
+    if (!one.fits) break;
+    out.loads.push_back({other.batch, one.prefill.total(), one.decode.total(), one.tokens_per_s()});
+  }
   return out;
 }
 
@@ -100,8 +124,7 @@ std::string serve_text(const ServeResult& result) {
   table.add(row("each token", result.decode));
   out += table.text();
   out += fmt::format("\n{:.0f} tokens/s, {:.0f} per GPU; {:.1f} % of a token is communication\n",
-                     result.at_once / result.decode.total(),
-                     result.at_once / result.decode.total() / result.gpus(),
+                     result.tokens_per_s(), result.tokens_per_s() / result.gpus(),
                      100 * result.decode.communication() / result.decode.total());
   out += fmt::format("memory {:.1f} GB of weights, {:.1f} GB of keys and values, of {:.1f} GB{}\n",
                      result.memory.weights * 1e-9, result.memory.cache * 1e-9,
@@ -110,6 +133,7 @@ std::string serve_text(const ServeResult& result) {
                                  : fmt::format(": does not fit; tokens are those of {} requests at "
                                                "a time",
                                                result.at_once));
+  if (!result.loads.empty()) out += "\n" + loads_text(result);
   return out;
 }
 

@@ -16,6 +16,13 @@ struct ServeConfig {
   int prompt = 1, output = 1;  ///< tokens of a request
 };
 
+/// The same with another number of requests at once.
+struct ServeLoad {
+  int batch = 1;
+  double first_token = 0, token = 0;  ///< seconds
+  double tokens_per_s = 0;            ///< see ServeResult
+};
+
 struct ServeResult {
   ServeConfig config;
   GpuCompute gpu;
@@ -24,10 +31,14 @@ struct ServeResult {
   ServeMemory memory;  ///< at their full length
   int at_once = 1;     ///< requests whose keys and values fit at their full length, of the batch
   bool fits = true;    ///< all of them
+  /// One request per GPU of an expert group, then twice as many each time, as long as they fit.
+  std::vector<ServeLoad> loads;
   /// Of a whole batch of requests, in seconds: what does not fit at once waits.
   double request() const {
     return prefill.total() + config.output * decode.total() * config.batch / at_once;
   }
+  /// While all that run at once decode, of all GPUs.
+  double tokens_per_s() const { return at_once / decode.total(); }
   int gpus() const { return config.tensor * config.expert * config.pipeline; }
 };
 

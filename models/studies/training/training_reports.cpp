@@ -8,6 +8,7 @@
 #include "models/io/report/columns.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/job_json.hpp"
+#include "models/studies/training/step_timeline.hpp"
 
 namespace fabricast {
 
@@ -214,7 +215,14 @@ Report step_report(const std::vector<NamedStep>& steps) {
   return out;
 }
 
-Report step_report(const StepResult& result) { return step_report({{"", "", result}}); }
+Report step_report(const StepResult& result) {
+  Report out = step_report({{"", "", result}});
+  if (!result.config.trace) return out;
+  StepTimeline timeline = step_timeline(result);
+  out.tables.push_back(std::move(timeline.table));
+  if (!timeline.left_out.empty()) out.notes.push_back(std::move(timeline.left_out));
+  return out;
+}
 
 Report plan_report(const std::vector<Plan>& plans) {
   using namespace column;
@@ -316,11 +324,18 @@ Report serve_report(const ServeResult& result) {
               t.expert,
               t.pipeline,
               result.at_once,
-              result.at_once / result.decode.total(),
+              result.tokens_per_s(),
               result.memory.weights,
               result.memory.cache,
               result.fits});
   out.tables.push_back(std::move(rows));
+  ReportTable loads(
+      "load", {whole("batch"), s("first_token_s"), s("token_s"), number("tokens_per_s", {}, ".9g"),
+               number("tokens_per_s_per_gpu", {}, ".9g")});
+  for (const ServeLoad& load : result.loads)
+    loads.add({load.batch, load.first_token, load.token, load.tokens_per_s,
+               load.tokens_per_s / result.gpus()});
+  out.tables.push_back(std::move(loads));
   out.facts["request_s"] = result.request();
   return out;
 }

@@ -84,14 +84,39 @@ class Combinations {
   std::vector<double> orders_to_, orders_from_;  ///< by combination
 };
 
-Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row) {
+/// Runs of the same work, on the same machine or on two.
+std::optional<RatioBand> ratio_band(const WorkRun& before, const WorkRun& after, std::size_t row,
+                                    bool is_same_machine, const BandTable& bands) {
+  const WorkRow &a = before.rows[row], &b = after.rows[row];
+  if (!a.collective || a.time_us <= 0) return std::nullopt;
+  const double ratio = b.time_us / a.time_us;
+  if (is_same_machine) return change_band(bands, size_range(a.size), ratio);
+  const auto first = band_of(before, row, bands), second = band_of(after, row, bands);
+  if (!first || !second) return std::nullopt;
+  return machines_band(*first, *second, ratio);
+}
+
+bool is_same_machine(const Job& a, const Job& b) {
+  return a.topology == b.topology && a.fabric == b.fabric;
+}
+
+Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row, bool is_same_machine,
+               const BandTable& bands) {
   const std::uint32_t own = bit(factor), others = all.whole() & ~own;
   Worth out;
   out.alone_us = all.gain(0, factor, row);
   out.in_order_us = all.gain(own - 1, factor, row);
   out.last_us = all.gain(others, factor, row);
   out.shapley_us = all.mean_gain(factor, row);
-  if (out.alone_us) out.mechanism = mechanism(*all.run(0), *all.run(own), row);
+  if (out.alone_us) {
+    out.mechanism = mechanism(*all.run(0), *all.run(own), row);
+    const auto ratio = ratio_band(*all.run(0), *all.run(own), row, is_same_machine, bands);
+    const double before_us = all.run(0)->rows[row].time_us;
+    if (ratio) {
+      out.alone_low_us = before_us * (1 - ratio->upper);
+      out.alone_high_us = before_us * (1 - ratio->lower);
+    }
+  }
   if (out.mechanism.empty() && out.last_us) {
     out.mechanism = mechanism(*all.run(others), *all.run(all.whole()), row);
     if (!out.mechanism.empty()) out.mechanism = "with the others: " + out.mechanism;
@@ -191,7 +216,7 @@ Job with_factors(Job before, const std::vector<WhatifFactor>& factors, std::uint
 }
 
 WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
-                        const ForEach& for_each) {
+                        const BandTable& bands, const ForEach& for_each) {
   WhatifResult out;
   out.factors = factors_between(job_of(before), job_of(after));
   const Combinations all(before, out.factors, parts, for_each);
@@ -210,7 +235,11 @@ WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalo
     row.before = first.rows[r];
     row.after = last.rows[r];
     row.mechanism = mechanism(first, last, r);
-    for (std::size_t i = 0; i < factors; ++i) row.worths.push_back(worth_of(all, i, r));
+    row.ratio = ratio_band(first, last, r, is_same_machine(job_of(before), job_of(after)), bands);
+    for (std::size_t i = 0; i < factors; ++i) {
+      const Job changed = with_factors(job_of(before), out.factors, bit(i));
+      row.worths.push_back(worth_of(all, i, r, is_same_machine(job_of(before), changed), bands));
+    }
   }
   add_notes(out.notes, "before", first);
   add_notes(out.notes, "after", last);
@@ -232,7 +261,7 @@ double WhatifTable::total_us(std::size_t run) const {
 }
 
 WhatifTable compare_all(const std::vector<NamedWork>& works, const PartsCatalogue& parts,
-                        const ForEach& for_each) {
+                        const BandTable& bands, const ForEach& for_each) {
   WhatifTable out;
   out.runs.resize(works.size());
   for_each(works.size(),
@@ -240,6 +269,10 @@ WhatifTable compare_all(const std::vector<NamedWork>& works, const PartsCatalogu
   for (std::size_t i = 0; i < works.size(); ++i) {
     out.names.push_back(works[i].name);
     check_same_rows(out.runs.front(), out.runs[i]);
+    const bool same = is_same_machine(job_of(works.front().work), job_of(works[i].work));
+    auto& ratios = out.ratios.emplace_back();
+    for (std::size_t row = 0; row < out.runs[i].rows.size(); ++row)
+      ratios.push_back(ratio_band(out.runs.front(), out.runs[i], row, same, bands));
     add_notes(out.notes, works[i].name, out.runs[i]);
   }
   return out;

@@ -34,12 +34,24 @@ std::string gain(std::optional<double> gain_us, const WorkRow& before) {
                      before.collective ? size : size * 1e-3, 100 * size / before.time_us);
 }
 
+/// "0.61 .. 1.20", where measured ratios lie.
+std::string band_cell(const std::optional<RatioBand>& ratio) {
+  if (!ratio || ratio->lower == ratio->upper) return "";
+  return fmt::format("{:.2f} .. {:.2f}", ratio->lower, ratio->upper);
+}
+
+/// " (80 %: 0.61 .. 1.20)"
+std::string in_brackets(const std::string& band) {
+  return band.empty() ? "" : fmt::format(" (80 %: {})", band);
+}
+
 std::string row_text(const WhatifResult& result, const WhatifRow& row) {
   std::string out = fmt::format("# {}\n", row.before.what);
   out += fmt::format("#   before: {}, {} ({})\n", time_with_unit(row.before), rate(row.before),
                      row.before.choice);
-  out += fmt::format("#   after:  {}, {} ({}): {:.3f} of the time\n", time_with_unit(row.after),
-                     rate(row.after), row.after.choice, row.after.time_us / row.before.time_us);
+  out += fmt::format("#   after:  {}, {} ({}): {:.3f} of the time{}\n", time_with_unit(row.after),
+                     rate(row.after), row.after.choice, row.after.time_us / row.before.time_us,
+                     in_brackets(band_cell(row.ratio)));
   if (!row.mechanism.empty()) out += fmt::format("#   {}\n", row.mechanism);
   TextTable table("  ");
   table.add(
@@ -85,13 +97,15 @@ std::string whatif_text(const WhatifTable& table) {
   for (std::size_t r = 0; r < first.size(); ++r) {
     out += fmt::format("#\n# {}\n", first[r].what);
     TextTable lines("  ");
-    lines.add({"", "time", "of the first", "rate", first[r].collective ? "choice" : "beside work"});
+    lines.add({"", "time", "of the first", "80 % lie in", "rate",
+               first[r].collective ? "choice" : "beside work"});
     for (std::size_t i = 0; i < table.runs.size(); ++i) {
       const WorkRow& row = table.runs[i].rows[r];
       lines.add({table.names[i], time_with_unit(row),
-                 fmt::format("{:.3f}", row.time_us / first[r].time_us), rate(row), row.choice});
+                 fmt::format("{:.3f}", row.time_us / first[r].time_us),
+                 band_cell(table.ratios[i][r]), rate(row), row.choice});
     }
-    for (const std::size_t column : {1U, 2U, 3U}) lines.align_right(column);
+    for (const std::size_t column : {1U, 2U, 3U, 4U}) lines.align_right(column);
     out += lines.text();
     for (std::size_t i = 1; i < table.runs.size(); ++i) {
       const std::string words = mechanism(table.runs.front(), table.runs[i], r);

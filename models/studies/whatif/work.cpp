@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/whatif/mechanism.hpp"
 #include "text/unit_text.hpp"
 
@@ -124,6 +125,12 @@ std::string mechanism(const WorkRun& before, const WorkRun& after, std::size_t r
   const auto [block_before, row_before] = at(*before.bench, row);
   const auto [block_after, row_after] = at(*after.bench, row);
   return mechanism(*block_before, *row_before, *block_after, *row_after);
+}
+
+std::optional<FoundBand> band_of(const WorkRun& run, std::size_t row, const BandTable& bands) {
+  if (!run.bench) return std::nullopt;
+  const auto [block, bench_row] = at(*run.bench, row);
+  return band_of(*run.bench, *block, *bench_row, bands);
 }
 
 void check_same_rows(const WorkRun& before, const WorkRun& after) {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/io/bands/bands.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/training/step.hpp"
 
@@ -46,6 +47,9 @@ WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain);
 /// Why row `row` takes another time in `after`; "" when nothing changes. REQUIRES: both explained,
 /// the same work.
 std::string mechanism(const WorkRun& before, const WorkRun& after, std::size_t row);
+
+/// Of the time of a row, by what was measured of the like; nothing of a step.
+std::optional<FoundBand> band_of(const WorkRun& run, std::size_t row, const BandTable& bands);
 
 /// Throws Error where they have other rows: sizes that one of them rounds down to nothing, or other
 /// numbers of ranks.

@@ -108,7 +108,8 @@ class Step {
   /// A pass, as its tasks come.
   struct Pass {
     std::size_t stage = 0;
-    double time = 0;  ///< alone
+    double time = 0;    ///< alone
+    double inside = 0;  ///< of it: communication that compute does not hide
     Load load = kNone;
     CollectiveTime beside;  ///< each of its pieces
     Ends ends;
@@ -131,6 +132,8 @@ class Step {
     pass.stage = stage;
     pass.time = (forward ? chunk.forward : chunk.backward).total();
     if (!forward && calls_.splits_backward()) pass.time -= chunk.weight.total();
+    const PassTime& parts = forward ? chunk.forward : chunk.backward;
+    pass.inside = parts.tensor + parts.context + parts.expert;
     pass.load = forward ? kForward : kBackward;
     pass.beside = beside(issues);
     for (const StepIssue& issue : issues) add(pass, issue);
@@ -168,6 +171,8 @@ class Step {
     if (l_.shards_weights() && !computed.empty()) unit_before_last_ = computed.back();
     const TaskId task =
         compute_beside(pass.stage, pass.time / issue.pieces, pass.beside, pass.load);
+    insides_.resize(index_of(task) + 1);
+    insides_.back() = pass.inside / issue.pieces;
     if (pass.gathered) graph_.after(task, *pass.gathered);
     if (pass.awaited) graph_.after(task, *pass.awaited);
     if (issue.piece == 0) pass.ends.first = task;
@@ -272,6 +277,7 @@ class Step {
       span.exchange = span.stream != kCompute;
       span.start = times[task].start;
       span.end = times[task].end;
+      if (task < insides_.size()) span.inside = insides_[task];
       if (span.end > span.start) spans.push_back(span);
     }
   }
@@ -326,6 +332,7 @@ class Step {
   std::vector<Stage> stages_;
   StreamGraph graph_;
   std::vector<StepIssue> issues_;                         ///< what tasks come from
+  std::vector<double> insides_;                           ///< StepSpan::inside of the first tasks
   StepIssue issue_;                                       ///< what the next task comes from
   Duration message_, norm_;                               ///< between stages; of all gradients
   std::map<std::pair<What, int>, CollectiveTime> known_;  ///< exchanges of this pass

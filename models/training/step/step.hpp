@@ -36,6 +36,7 @@ struct StepSpan {
   bool exchange = false;  ///< between replicas or with another stage, beside compute
   int stream = 0;         ///< compute, between replicas, to the next stage, to the one before
   Instant start, end;
+  double inside = 0;  ///< seconds of communication in it that compute does not hide
 };
 
 /// REQUIRES: check_layout() passed, setup.layout.recompute is not automatic. Spans are added to

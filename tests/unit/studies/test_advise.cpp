@@ -166,7 +166,8 @@ TEST_CASE("advise: mends a bad environment, each line as whatif says") {
   CHECK(result.lines[1].factor.name == "NCCL_NET_GDR_LEVEL");
   Job setup = job_of(config.work);
   setup.environment = result.best;
-  const WhatifResult whatif = run_whatif(config.work, with_job(config.work, setup), parts, in_turn);
+  const WhatifResult whatif =
+      run_whatif(config.work, with_job(config.work, setup), parts, {}, in_turn);
   REQUIRE(whatif.factors.size() == result.lines.size());
   for (std::size_t i = 0; i < whatif.factors.size(); ++i) {
     CHECK(whatif.factors[i].text() == result.lines[i].factor.text());

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/bands/ratio_band.hpp"
 #include "models/io/bands/read_measured.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
@@ -300,6 +301,52 @@ TEST_CASE("bands: a source of many runs counts as one") {
   CHECK(band->lower == 1);
   CHECK(band->upper > 1);
   CHECK(band->upper < std::exp(0.5));
+}
+
+TEST_CASE("bands of ratios: what a change is worth, of pairs of runs on one machine") {
+  std::vector<BandSample> samples;
+  const auto add = [&](const char* source, int run, const char* machine, double measured,
+                       double predicted) {
+    samples.push_back({{"A nvswitch", "ib", "all_reduce", 1, 9},
+                       std::to_string(run),
+                       source,
+                       std::log(measured / predicted),
+                       Known::hardware_and_network,
+                       machine,
+                       Bytes{1 << 20},
+                       std::log(predicted)});
+  };
+  // The slower by prediction over the faster: 2 predicted, 1.5 measured. The second machine and
+  // what is predicted alike (100 and 101) tell nothing.
+  add("one", 0, "x", 300, 200);
+  add("one", 1, "x", 200, 100);
+  add("one", 2, "y", 900, 100);
+  add("two", 3, "x", 100, 100);
+  add("two", 4, "x", 100, 101);
+  BandTable table = make_bands(samples);
+  REQUIRE(table.changes.size() == 1);
+  CHECK(table.changes[0].runs == 1);
+  CHECK(table.changes[0].lower == doctest::Approx(0.75));
+  CHECK(table.changes[0].upper == doctest::Approx(0.75));
+  // The band holds the prediction, and turns with it.
+  const auto slower = change_band(table, 1, 2), faster = change_band(table, 1, 0.5);
+  REQUIRE(slower);
+  REQUIRE(faster);
+  CHECK(slower->lower == doctest::Approx(1.5));
+  CHECK(slower->upper == 2);
+  CHECK(faster->lower == 0.5);
+  CHECK(faster->upper == doctest::Approx(1 / 1.5));
+  CHECK(change_band(table, 1, 1)->upper == 1);
+  CHECK_FALSE(change_band(table, 2, 2));
+  // Two machines: errors of 20 % and 10 % are 22 % together.
+  const FoundBand before{std::exp(-0.1), std::exp(0.2), {}, 1, {}},
+      after{std::exp(-0.1), std::exp(0.1), {}, 1, {}};
+  const RatioBand machines = machines_band(before, after, 3);
+  CHECK(machines.lower == doctest::Approx(3 * std::exp(-std::hypot(0.1, 0.2))));
+  CHECK(machines.upper == doctest::Approx(3 * std::exp(std::hypot(0.1, 0.1))));
+  const BandTable read = parse_calibrated(calibrated_yaml({{}, table}, ""), "c.yaml").bands;
+  REQUIRE(read.changes.size() == 1);
+  CHECK(read.changes[0].key.range == 1);
 }
 
 TEST_CASE("left out: a file holds what each refit says, and validate predicts with it") {

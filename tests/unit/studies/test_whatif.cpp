@@ -33,7 +33,7 @@ TEST_CASE("whatif: gains in order and by Shapley add up to the whole") {
       changed(two_nodes({1 << 24}), {"NCCL_IB_HCA==mlx5_0", "NCCL_NET_GDR_LEVEL=LOC"});
   const BenchConfig after =
       changed(two_nodes({1 << 24}), {"NCCL_NET_GDR_LEVEL=SYS", "NCCL_ALGO=Ring"});
-  const WhatifResult result = run_whatif(before, after, load_catalogue(), in_turn);
+  const WhatifResult result = run_whatif(before, after, load_catalogue(), {}, in_turn);
   REQUIRE(result.factors.size() == 3);
   CHECK(result.runs == 8);
   REQUIRE(result.rows.size() == 1);
@@ -58,7 +58,7 @@ TEST_CASE(
   pairs.gpus_per_node = 2;
   const BenchConfig before = changed(pairs, {"NCCL_IB_HCA==mlx5_0", "NCCL_NET_GDR_LEVEL=LOC"});
   const BenchConfig after = changed(pairs, {"NCCL_ALGO=NVLSTree", "NCCL_NET_GDR_LEVEL=LOC"});
-  const WhatifResult result = run_whatif(before, after, load_catalogue(), in_turn);
+  const WhatifResult result = run_whatif(before, after, load_catalogue(), {}, in_turn);
   CHECK(result.runs == 3);
   REQUIRE(result.factors.size() == 2);
   CHECK(result.factors[0].name == "NCCL_ALGO");
@@ -86,7 +86,7 @@ TEST_CASE("whatif: a step's times are those of step") {
   before.environment.set("NCCL_NET_GDR_LEVEL", "LOC");
   before.environment.set("NCCL_IB_HCA", "=mlx5_0");
   const PartsCatalogue parts = load_catalogue();
-  const WhatifResult result = run_whatif(before, after, parts, in_turn);
+  const WhatifResult result = run_whatif(before, after, parts, {}, in_turn);
   REQUIRE(result.rows.size() == 1);
   const WhatifRow& row = result.rows.front();
   const StepResult first = run_step(before, parts), last = run_step(after, parts);
@@ -103,7 +103,7 @@ TEST_CASE("whatif: each setup is compared with the first") {
   const BenchConfig work = two_nodes({1 << 20});
   const WhatifTable table = compare_all(
       {{"as it is", work}, {"the same", work}, {"a ring", changed(work, {"NCCL_ALGO=Ring"})}},
-      load_catalogue(), in_turn);
+      load_catalogue(), {}, in_turn);
   CHECK(table.total_us(0) == table.total_us(1));
   CHECK(table.total_us(2) > table.total_us(0));
   const std::string text = whatif_text(table);
@@ -115,11 +115,11 @@ TEST_CASE("whatif: each setup is compared with the first") {
 TEST_CASE("whatif: what cannot be compared") {
   const BenchConfig work = two_nodes({1 << 20});
   const PartsCatalogue parts = load_catalogue();
-  CHECK(error_text([&] { run_whatif(work, work, parts, in_turn); }) ==
+  CHECK(error_text([&] { run_whatif(work, work, parts, {}, in_turn); }) ==
         "before and after are the same: nothing to compare");
   BenchConfig other = work;
   other.topology = "gh200-4";
-  CHECK(error_text([&] { run_whatif(work, other, parts, in_turn); }) ==
+  CHECK(error_text([&] { run_whatif(work, other, parts, {}, in_turn); }) ==
         "before and after are not the same work: other numbers of ranks or sizes\n"
         "hint: give --gpus-per-node and --nodes such that both have as many ranks");
 }

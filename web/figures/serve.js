@@ -1,0 +1,177 @@
+"use strict";
+// serve: where the time of a token goes, latency over load, memory.
+globalThis.fabricast ??= {};
+fabricast.figures ??= {};
+(() => {
+  const { format, data, charts } = fabricast;
+
+  const serve_parts = [
+    ["gemm_s", "GEMM"],
+    ["attention_s", "attention"],
+    ["elementwise_s", "elementwise"],
+    ["tp_s", "TP"],
+    ["ep_s", "EP"],
+    ["pp_s", "PP"],
+  ];
+  const what_words = { first_token: "first token", token: "each token" };
+
+  // Latency over load: more requests at once give more tokens per second, and each waits longer.
+  function loads(report) {
+    const rows = data.records(report, "load", ["batch", "token_s", "tokens_per_s"]);
+    if (rows.length < 2) return [];
+    const asked = report?.job?.ask?.batch;
+    const said = (r) =>
+      `${format.count(r.batch, "request")}: ${format.time_s(r.token_s)} a token, ${format.number(r.tokens_per_s)} tokens/s`;
+    const line = (id, title, value, name, index) => ({
+      id,
+      title,
+      hint: "Each mark is a number of requests at once, written beside it, up to what the memory holds.",
+      alt: `Line of ${name} over tokens per second. ${said(rows[0])}; ${said(rows[rows.length - 1])}.`,
+      height: 340,
+      table: data.cut(report, "load"),
+      option: (theme) => {
+        const look = charts.look(theme, index);
+        return {
+          grid: charts.grid({ top: 16, left: 84, right: 60 }),
+          tooltip: {
+            trigger: "item",
+            formatter: (p) => {
+              const r = rows[p.dataIndex];
+              return fabricast.tip(format.count(r.batch, "request"), [
+                `${format.time_s(r.token_s)} a token`,
+                `${format.time_s(r.first_token_s)} to the first token`,
+                `${format.number(r.tokens_per_s)} tokens/s, ${format.number(r.tokens_per_s_per_gpu)} of a GPU`,
+              ]);
+            },
+          },
+          xAxis: charts.value_axis("tokens/s", (v) => format.number(v)),
+          yAxis: { ...charts.value_axis(name, format.time_s), nameGap: 60 },
+          series: [
+            {
+              type: "line",
+              name,
+              symbolSize: 9,
+              itemStyle: { color: look.color },
+              lineStyle: { color: look.color, type: look.dash },
+              label: {
+                show: true,
+                position: "top",
+                color: theme.text,
+                formatter: (p) => format.number(rows[p.dataIndex].batch),
+              },
+              data: rows.map((r) => ({
+                value: [r.tokens_per_s, value(r)],
+                symbol: r.batch === asked ? "diamond" : look.symbol,
+                symbolSize: r.batch === asked ? 14 : 9,
+              })),
+            },
+          ],
+        };
+      },
+    });
+    return [
+      line("latency", "Time of each token over load", (r) => r.token_s, "time of a token", 0),
+      line(
+        "first-token",
+        "Time to the first token over load",
+        (r) => r.first_token_s,
+        "time to the first token",
+        1,
+      ),
+    ];
+  }
+
+  fabricast.figures.serve = (part) => {
+    const report = part?.report;
+    const rows = data
+      .records(report, "rows", ["what", "time_s"])
+      .filter((r) => data.finite(r.time_s));
+    if (rows.length === 0) return [];
+    const specs = [];
+    const varying = ["variation", "tp", "pp", "ep", "batch", "prompt", "output"].filter(
+      (k) => data.unique(rows.map((r) => r[k])).length > 1,
+    );
+    const label = (r) =>
+      [
+        what_words[r.what] ?? r.what,
+        ...varying.map((k) => (k === "variation" ? r[k] : `${k} ${r[k]}`)),
+      ]
+        .filter(Boolean)
+        .join(", ");
+    const variants = [...data.group(rows, (r) => r.what)].map(([what, all]) => {
+      const total = (r) => r.time_s;
+      return {
+        name: what_words[what] ?? String(what),
+        alt: `Stacked bars of the parts of the time. ${all
+          .slice(0, 4)
+          .map(
+            (r) =>
+              `${label(r)}: ${format.time_s(r.time_s)}, ${serve_parts
+                .filter(([c]) => (r[c] ?? 0) > 0)
+                .map(([c, l]) => `${l} ${format.percent(r[c] / r.time_s)}`)
+                .join(", ")}`,
+          )
+          .join("; ")}.`,
+        height: charts.bar_height(all.length, 46),
+        table: data.table_of(
+          String(what),
+          [
+            ["what", "string"],
+            ["batch", "integer"],
+            ["time_s", "number", "s"],
+            ...serve_parts.map(([c]) => [c, "number", "s"]),
+            ["tokens_per_s", "number"],
+          ],
+          all,
+        ),
+        option: (theme) =>
+          charts.stacked({
+            rows: all,
+            labels: all.map(label),
+            parts: serve_parts,
+            formatter: format.time_s,
+            name: "time",
+            theme,
+            total,
+          }),
+      };
+    });
+    // Prefill and decode differ by a factor of ten: shares compare them.
+    const shares = rows.map((r) => {
+      const copy = { record: r };
+      for (const [c] of serve_parts) copy[c] = (r[c] ?? 0) / r.time_s;
+      return copy;
+    });
+    specs.push({
+      id: "serve-shares",
+      title: "Where the time of a token goes",
+      alt: variants.map((v) => v.alt).join(" "),
+      height: charts.bar_height(rows.length, 46),
+      table: data.cut(report, "rows"),
+      option: (theme) => {
+        const option = charts.stacked({
+          rows: shares,
+          labels: rows.map((r) => `${label(r)}\n${format.time_s(r.time_s)}`),
+          parts: serve_parts,
+          formatter: (v) => format.percent(v),
+          name: "share of the time",
+          theme,
+        });
+        option.xAxis.max = 1;
+        return option;
+      },
+    });
+    specs.push(...loads(report));
+    const memory_rows = rows
+      .filter(
+        (r, i) =>
+          data.finite(r.weights_bytes) &&
+          rows.findIndex(
+            (o) => o.batch === r.batch && o.tp === r.tp && o.variation === r.variation,
+          ) === i,
+      )
+      .map((r) => ({ ...r, label: `batch ${r.batch}`, step_s: 1, all_bytes: undefined }));
+    if (memory_rows.length) specs.push(...fabricast.step_memory(memory_rows));
+    return specs;
+  };
+})();
