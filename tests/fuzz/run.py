@@ -18,6 +18,7 @@ SEEDS = {
     "import": [ROOT / "tests/data/logs"],
     "algorithm": [ROOT / "scenarios/algorithms"],
     "tuner": [],
+    "formula": [],
 }
 
 

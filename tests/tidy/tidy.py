@@ -23,7 +23,8 @@ LIBRARIES = {
     "pthread.h": r"cli/ui/ui\.cpp",
     "fcntl.h": r"cli/",
     "dlfcn.h": r"tests/plugins/",
-    "sys": r"sim/base/large_pages\.hpp|cli/ui/ui\.cpp",
+    "sqlite3.h": r"models/io/store/",
+    "sys": r"sim/base/large_pages\.hpp|cli/ui/ui\.cpp|models/io/store/file_system\.cpp|tests/",
     "doctest": r"tests/",
     "benchmark": r"bench/",
     "Eigen": r"models/",  # few files: see check_eigen
