@@ -100,7 +100,7 @@ StepTimeline step_timeline(const StepResult& result) {
                                counted(stages, "stage"));
   else if (spans.size() > out.table.rows().size())
     out.left_out = fmt::format("the timeline shows {} of {}; --trace writes all of them.",
-                               out.table.rows().size(), counted(spans.size(), "span"));
+                               out.table.rows().size(), counted(std::ssize(spans), "span"));
   return out;
 }
 
