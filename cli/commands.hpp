@@ -35,6 +35,8 @@ void add_import(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_sweep(CLI::App& app, Action& action);
+void add_query(CLI::App& app, Action& action);
 void add_ui(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);

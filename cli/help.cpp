@@ -70,6 +70,11 @@ constexpr std::array kExamples = {
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},
     Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
     Examples{"list", "list topologies", "list variables --format csv"},
+    Examples{"sweep", "sweep scenarios/sweeps/oversubscription.yaml --store results.sqlite",
+             "sweep status results.sqlite"},
+    Examples{
+        "query", "query results.sqlite --best step_s --group-by nodes",
+        "query results.sqlite --where \"nodes >= 8\" --pareto step_s,usd_per_step --format csv"},
     Examples{"report", "report cutover.json whatif.json --html purchase.html",
              "report monday.html friday.html --html both.html"},
 };

@@ -88,6 +88,8 @@ std::unique_ptr<CLI::App> make_program(Action& action) {
   add_hang(*app, action);
   add_list(*app, action);
   add_report(*app, action);
+  add_sweep(*app, action);
+  add_query(*app, action);
   add_ui(*app, action);
   lay_out_help(*app);
   return app;

@@ -24,7 +24,10 @@ LIBRARIES = {
     "fcntl.h": r"cli/",
     "dlfcn.h": r"tests/plugins/",
     "sqlite3.h": r"models/io/store/",
-    "sys": r"sim/base/large_pages\.hpp|cli/ui/ui\.cpp|models/io/store/file_system\.cpp|tests/",
+    "openssl": r"models/studies/sweep/question_identity\.cpp",
+    "signal.h": r"cli/sweep/",
+    "sys": r"sim/base/large_pages\.hpp|cli/ui/ui\.cpp|models/io/store/file_system\.cpp|cli/sweep/"
+           r"|tests/",
     "doctest": r"tests/",
     "benchmark": r"bench/",
     "Eigen": r"models/",  # few files: see check_eigen

@@ -1,0 +1,108 @@
+#include "cli/sweep/crew.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "cli/streams.hpp"
+#include "sim/base/error.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr int kDeathsMax = 1000;  // per crew: something else is wrong then
+constexpr int kDone = 0, kStoreFailed = 1;
+
+volatile sig_atomic_t end_asked = 0;
+
+/// The life of a worker, which never comes back.
+[[noreturn]] void live(const std::function<void()>& work, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(kDone);
+  int code = kDone;
+  try {
+    work();
+  } catch (const Error& error) {
+    print_err("fabricast sweep: {}\n", error.what());
+    code = kStoreFailed;
+  } catch (const std::exception& error) {
+    print_err("fabricast sweep: a worker failed: {}\n", error.what());
+    code = kStoreFailed;
+  }
+  _exit(code);
+}
+
+class Crew {
+ public:
+  Crew(const std::function<void()>& work, const std::function<bool()>& is_unfinished)
+      : work_(work), is_unfinished_(is_unfinished) {}
+
+  void begin() {
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child < 0)
+      throw std::system_error(errno, std::generic_category(), "a worker cannot be started");
+    if (child == 0) live(work_, parent);
+    workers_.push_back(child);
+  }
+
+  bool is_empty() const { return workers_.empty(); }
+  void send(int signal) const {
+    for (const pid_t worker : workers_) kill(worker, signal);
+  }
+
+  /// Those that have ended.
+  void reap(CrewEnd& end) {
+    int status = 0;
+    for (pid_t child = waitpid(-1, &status, WNOHANG); child > 0;
+         child = waitpid(-1, &status, WNOHANG)) {
+      if (std::erase(workers_, child) == 0) continue;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == kDone) continue;
+      ++end.died;
+      if (WIFEXITED(status)) {
+        end.failure = "a worker could not go on with the store";
+      } else if (end_asked == 0 && end.died < kDeathsMax && is_unfinished_()) {
+        begin();
+      }
+    }
+  }
+
+ private:
+  const std::function<void()>& work_;
+  const std::function<bool()>& is_unfinished_;
+  std::vector<pid_t> workers_;
+};
+
+}  // namespace
+
+CrewEnd run_crew(int jobs, const std::function<void()>& work,
+                 const std::function<bool()>& is_unfinished, const std::function<void()>& tick) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { end_asked = 1; };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  CrewEnd end;
+  Crew crew(work, is_unfinished);
+  for (int i = 0; i < jobs; ++i) crew.begin();
+  while (!crew.is_empty()) {
+    std::this_thread::sleep_for(kTick);
+    if (end_asked != 0 && !end.was_stopped) {
+      end.was_stopped = true;
+      crew.send(SIGTERM);
+    }
+    crew.reap(end);
+    tick();
+  }
+  return end;
+}
+
+}  // namespace fabricast

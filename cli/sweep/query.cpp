@@ -1,0 +1,85 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/answers.hpp"
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "models/studies/sweep/query.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+
+namespace {
+
+struct QueryOptions {
+  std::string store, format = "text", sweep, where, columns, group_by, best, pareto, diff;
+  int limit = 0;
+};
+
+std::vector<std::string> names(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    out.emplace_back(trimmed(rest.substr(0, comma)));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return out;
+}
+
+int run(const QueryOptions& options, const Answers& answers) {
+  QueryConfig config{options.sweep,
+                     options.where,
+                     names(options.columns),
+                     names(options.group_by),
+                     {},
+                     {},
+                     static_cast<std::size_t>(options.limit)};
+  if (!options.best.empty())
+    config.best = of_option("--best", [&] { return parse_aim(options.best); });
+  for (const std::string& one : names(options.pareto))
+    config.pareto.push_back(of_option("--pareto", [&] { return parse_aim(one); }));
+  Store store(options.store, StoreAccess::read);
+  const auto result = std::make_shared<QueryResult>();
+  if (options.diff.empty()) {
+    *result = run_query(store, config);
+  } else {
+    Store other(options.diff, StoreAccess::read);
+    *result = run_diff(store, other, options.diff == options.store,
+                       config.columns.empty() ? "" : config.columns.front(), config);
+  }
+  answers.give(
+      options.format, [result] { return query_text(*result); },
+      [result, config] { return query_report(*result, config); });
+  return kDone;
+}
+
+}  // namespace
+
+void add_query(CLI::App& app, Action& action) {
+  auto options = std::make_shared<QueryOptions>();
+  CLI::App* command = app.add_subcommand("query", "what the results of a sweep say");
+  command->add_option("store", options->store, "the file for results of `sweep`")->required();
+  command->add_option("--sweep", options->sweep, "only this one of the store");
+  command->add_option("--where", options->where,
+                      "rows that fit: \"nodes >= 8 and topology = dgx-h100\"");
+  command->add_option("--columns", options->columns,
+                      "axes and figures (list); default: all there are");
+  command->add_option("--group-by", options->group_by,
+                      "a row for each value of these (list): mean, least and most");
+  command->add_option("--best", options->best,
+                      "the row with the least of this, of rates the most; with --group-by of each "
+                      "group; step_s, nodes:most");
+  command->add_option("--pareto", options->pareto,
+                      "rows that no other beats in all of these (list)");
+  command->add_option("--diff", options->diff,
+                      "a store of another version: what is another figure there (--columns NAME)");
+  command->add_option("--limit", options->limit, "so many rows at most")
+      ->check(whole_number(1, 1 << 30));
+  add_answer_options(*command, options->format);
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return run(*options, answers); };
+  });
+}
+
+}  // namespace fabricast

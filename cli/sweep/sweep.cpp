@@ -1,0 +1,390 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "cli/answers.hpp"
+#include "cli/commands.hpp"
+#include "cli/outputs.hpp"
+#include "cli/streams.hpp"
+#include "cli/sweep/crew.hpp"
+#include "cli/sweep/slurm.hpp"
+#include "cli/sweep/worker.hpp"
+#include "cli/values.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/report/columns.hpp"
+#include "models/io/store/store.hpp"
+#include "models/studies/sweep/sweep.hpp"
+#include "text/counted.hpp"
+#include "text/numbers.hpp"
+#include "text/quoting.hpp"
+
+namespace fabricast {
+
+namespace {
+
+constexpr std::size_t kErrorsShown = 20;
+constexpr std::size_t kSamples = 5;
+constexpr int kJobsMax = 4096, kTasksMax = 10'000;
+
+struct SweepOptions {
+  std::string file, store, share;
+  std::string format = "text";
+  int jobs = 0;
+  bool dry_run = false, retry_failed = false, slurm = false, print_commands = false;
+  SlurmOptions array;
+};
+
+struct Share {
+  std::size_t number = 1, of = 1;
+};
+
+Share share_of(const std::string& text) {
+  if (text.empty()) return {};
+  const std::size_t slash = text.find('/');
+  const auto number = to_number<std::size_t>(text.substr(0, slash));
+  const auto of =
+      slash == std::string::npos ? std::nullopt : to_number<std::size_t>(text.substr(slash + 1));
+  if (!number || !of || *number < 1 || *number > *of)
+    throw Error(Place{{}, 0, "--share"}, fmt::format("\"{}\" is no share", text),
+                "like 2/16: the second of sixteen");
+  return {*number, *of};
+}
+
+/// Each mistake once, with the points that make it.
+void say_wrong(const std::vector<SweepPoint>& points, const std::vector<WrongPoint>& wrong) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> mistakes;
+  for (const WrongPoint& one : wrong) {
+    auto known = std::ranges::find(mistakes, std::string(one.error.what()),
+                                   [](const auto& mistake) { return mistake.first; });
+    if (known == mistakes.end()) known = mistakes.insert(mistakes.end(), {one.error.what(), {}});
+    known->second.push_back(one.place);
+  }
+  for (const auto& [mistake, places] : mistakes) {
+    const auto first = std::ranges::find(points, places.front(), &SweepPoint::place);
+    print_err("fabricast sweep: {}\n  {}, first: {}\n", mistake,
+              counted(std::ssize(places), "point"), point_text(*first));
+  }
+}
+
+/// The points of the share, each question known to be right.
+std::vector<SweepPoint> checked_points(const Sweep& sweep, const Share& share) {
+  std::vector<SweepPoint> points = points_of(sweep);
+  if (share.of > 1)
+    std::erase_if(points, [&, i = std::size_t{0}](const SweepPoint&) mutable {
+      return i++ % share.of != share.number - 1;
+    });
+  const std::vector<WrongPoint> wrong = wrong_points(sweep, points);
+  say_wrong(points, wrong);
+  if (!wrong.empty())
+    throw Error(Place{sweep.file, 0, {}},
+                fmt::format("{} of {} are no questions; nothing was run",
+                            counted(std::ssize(wrong), "point"), points.size()),
+                "mend them, or leave them out: where: ...");
+  return points;
+}
+
+std::vector<StorePoint> store_points(const std::vector<SweepPoint>& points,
+                                     const std::string& study) {
+  std::vector<StorePoint> out;
+  for (const SweepPoint& point : points) {
+    Json axes = Json::object();
+    for (const auto& [key, value] : point.axes) {
+      const auto number = finite_number(value);
+      axes[key] = number ? Json(*number) : Json(value);
+      if (is_whole_number(value) && value.size() < 16) axes[key] = *to_number<std::int64_t>(value);
+    }
+    out.push_back({point.place, point.sha256, study, point.question, json_line(axes)});
+  }
+  return out;
+}
+
+/// "study: bench" of a scenario, else the kind.
+std::string study_of(const SweepPoint& point) {
+  const Json question = Json::parse(point.question);
+  return question.contains("study") ? question["study"].get<std::string>()
+                                    : question.value("kind", "");
+}
+
+/// What a run of this takes, by some points of it.
+int dry_run(const Sweep& sweep, const std::vector<SweepPoint>& points, int jobs) {
+  std::vector<std::string> keys;
+  for (const SweepPoint& point : points) keys.push_back(point.sha256);
+  std::ranges::sort(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  print_out("{}: {}, {} of them different questions\n", sweep.name,
+            counted(std::ssize(points), "point"), keys.size());
+  constexpr int kNever = 0;
+  double cpu = 0;
+  const std::size_t samples = std::min(kSamples, points.size());
+  for (std::size_t i = 0; i < samples; ++i) {
+    const SweepPoint& point = points[(2 * i + 1) * points.size() / (2 * samples)];
+    const StoreResult result = answer_point(point.question, sweep.question_file, kNever);
+    cpu += result.cpu_s;
+    print_out("  {:10.1f} ms  {}{}\n", 1000 * result.cpu_s, point_text(point),
+              result.error.empty() ? "" : ": " + result.error);
+  }
+  const double all = cpu / static_cast<double>(samples) * static_cast<double>(keys.size());
+  print_out("about {:.3g} s of CPU, {:.3g} s with --jobs {}, by these {}\n", all, all / jobs, jobs,
+            counted(static_cast<std::int64_t>(samples), "point"));
+  return kDone;
+}
+
+struct Failure {
+  std::int64_t place = 0;
+  std::string axes, error;
+};
+
+struct SweepOutcome {
+  std::string sweep, store;
+  Store::Counts counts;
+  std::vector<Failure> failures;  ///< the first of them
+};
+
+SweepOutcome outcome_of(const std::string& path, const std::string& sweep) {
+  const StoreVersion version = this_version();
+  Store store(path, StoreAccess::read);
+  SweepOutcome out{sweep, path, store.counts(sweep, version), {}};
+  store.select(
+      "SELECT place, axes, error, error_place FROM points WHERE sweep = ? AND program = ? AND data "
+      "= ? AND error IS NOT NULL AND error != '' ORDER BY place LIMIT ?",
+      {sweep, version.program, version.data, std::int64_t{kErrorsShown}},
+      [&](std::span<const StoreCell> row) {
+        const auto text = [&](std::size_t i) {
+          const auto* const cell = std::get_if<std::string_view>(&row[i]);
+          return cell == nullptr ? std::string() : std::string(*cell);
+        };
+        const std::string place = text(3);
+        out.failures.push_back({std::get<std::int64_t>(row[0]), text(1),
+                                place.empty() ? text(2) : place + ": " + text(2)});
+      });
+  return out;
+}
+
+std::string outcome_text(const SweepOutcome& outcome) {
+  const Store::Counts& counts = outcome.counts;
+  std::string out = fmt::format("{}: {}: {} done, {} failed, {} under way, {} open\n",
+                                outcome.sweep, counted(counts.points, "point"), counts.done,
+                                counts.failed, counts.claimed, counts.open);
+  for (const Failure& failure : outcome.failures)
+    out += fmt::format("  failed: {}: {}\n", failure.axes, failure.error);
+  if (counts.failed > std::ssize(outcome.failures))
+    out += fmt::format("  and {} more\n", counts.failed - std::ssize(outcome.failures));
+  return out;
+}
+
+Report outcome_report(const std::vector<SweepOutcome>& outcomes) {
+  using namespace column;
+  Report out;
+  out.study = "sweep";
+  ReportTable rows("rows", {text("sweep"), whole("points"), whole("done"), whole("failed"),
+                            whole("claimed"), whole("open")});
+  ReportTable failed("failed", {text("sweep"), whole("point"), text("axes"), text("error")});
+  for (const SweepOutcome& one : outcomes) {
+    rows.add({one.sweep, one.counts.points, one.counts.done, one.counts.failed, one.counts.claimed,
+              one.counts.open});
+    for (const Failure& failure : one.failures)
+      failed.add({one.sweep, failure.place, failure.axes, failure.error});
+  }
+  out.tables = {std::move(rows), std::move(failed)};
+  return out;
+}
+
+void give(const std::vector<SweepOutcome>& outcomes, const std::string& format,
+          const Answers& answers) {
+  answers.give(
+      format,
+      [&] {
+        std::string out;
+        for (const SweepOutcome& one : outcomes) out += outcome_text(one);
+        return out;
+      },
+      [&] { return outcome_report(outcomes); });
+}
+
+/// Runs what is left to do on this host.
+CrewEnd run_here(const SweepOptions& options, const Sweep& sweep, int jobs,
+                 const Answers& answers) {
+  const StoreVersion version = this_version();
+  const auto counts = [&] {
+    return Store(options.store, StoreAccess::read).counts(sweep.name, version);
+  };
+  const Store::Counts before = counts();
+  const std::int64_t left = before.points - before.done - before.failed;
+  if (left == 0) return {};
+  Progress progress(answers);
+  const auto told = progress.callback();
+  int ticks = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const CrewEnd end = run_crew(
+      static_cast<int>(std::min<std::int64_t>(jobs, left)),
+      [&] { work_on(options.store, sweep.question_file); },
+      [&] {
+        const Store::Counts now = counts();
+        return now.done + now.failed < now.points;
+      },
+      [&] {
+        if (!told || ++ticks % 5 != 0) return;
+        const Store::Counts now = counts();
+        told(static_cast<double>(now.done + now.failed - before.done - before.failed) /
+             static_cast<double>(left));
+      });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const Store::Counts now = counts();
+  const std::int64_t answered = now.done + now.failed - before.done - before.failed;
+  print_err("{} in {:.1f} s: {:.4g} a second\n", counted(answered, "point"), took.count(),
+            static_cast<double>(answered) / took.count());
+  if (end.died > 0)
+    print_err("{} died and {} replaced\n", counted(end.died, "worker"),
+              end.died == 1 ? "was" : "were");
+  return end;
+}
+
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string own_program() {
+  std::error_code ignored;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return path.empty() ? "fabricast" : path.string();
+}
+
+int run(const SweepOptions& options, const CLI::App& command, const Answers& answers) {
+  if (options.file.empty())
+    throw Error("FILE is missing", "fabricast sweep FILE.yaml --store results.sqlite");
+  const Sweep sweep =
+      parse_sweep(read_text_file(options.file, "give the path of a sweep's file"), options.file);
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int jobs = options.jobs > 0 ? options.jobs : cores;
+  const std::vector<SweepPoint> points = checked_points(sweep, share_of(options.share));
+  if (options.dry_run) return dry_run(sweep, points, jobs);
+  if (options.store.empty())
+    throw Error("--store is missing", "name the file for results: --store results.sqlite");
+  const int shares = options.array.tasks > 0 ? options.array.tasks : jobs;
+  if (options.print_commands) {
+    for (const std::string& line :
+         share_commands(own_program(), absolute(options.file), absolute(options.store), shares))
+      print_out("{}\n", line);
+    return kDone;
+  }
+  if (options.slurm) {
+    SlurmOptions array = options.array;
+    array.tasks =
+        std::min<int>(array.tasks > 0 ? array.tasks : 16, static_cast<int>(points.size()));
+    array.cpus = std::max(options.jobs, 1);
+    Outputs outputs(command, {});
+    const std::vector<std::string> submitted =
+        submit(own_program(), absolute(options.file), absolute(options.store), array, outputs);
+    print_out("submitted: job array {} of {}, then job {} merges into {}\n", submitted[0],
+              counted(array.tasks, "task"), submitted[1], options.store);
+    return kDone;
+  }
+  {
+    Store store(options.store, StoreAccess::write);
+    store.add_points(sweep.name, store_points(points, study_of(points.front())), this_version());
+    if (options.retry_failed) store.retry_failed(this_version());
+  }
+  const CrewEnd end = run_here(options, sweep, jobs, answers);
+  if (!end.failure.empty() && end.was_stopped == false) {
+    print_err("fabricast sweep: {}; nothing is lost: run it again\n", end.failure);
+  }
+  const SweepOutcome outcome = outcome_of(options.store, sweep.name);
+  give({outcome}, options.format, answers);
+  return outcome.counts.done == outcome.counts.points ? kDone : kCheckFailed;
+}
+
+struct StoreOnly {
+  std::string store, format = "text";
+  std::vector<std::string> others;
+};
+
+int status(const StoreOnly& options, const Answers& answers) {
+  std::vector<SweepOutcome> outcomes;
+  for (const std::string& sweep : Store(options.store, StoreAccess::read).sweeps())
+    outcomes.push_back(outcome_of(options.store, sweep));
+  give(outcomes, options.format, answers);
+  return kDone;
+}
+
+int merge(const StoreOnly& options) {
+  Store store(options.store, StoreAccess::write);
+  for (const std::string& other : options.others) store.merge(other);
+  for (const std::string& sweep : store.sweeps()) {
+    const Store::Counts counts = store.counts(sweep, this_version());
+    print_out("{}: {} of {}\n", sweep, counts.done, counted(counts.points, "point"));
+  }
+  return kDone;
+}
+
+void add_status(CLI::App& sweep, Action& action) {
+  auto options = std::make_shared<StoreOnly>();
+  CLI::App* command = sweep.add_subcommand("status", "how far the sweeps of a store are");
+  command->add_option("store", options->store, "the file for results")->required();
+  add_answer_options(*command, options->format);
+  command->callback([options, &action] {
+    action = [options](Answers& answers) { return status(*options, answers); };
+  });
+}
+
+void add_merge(CLI::App& sweep, Action& action) {
+  auto options = std::make_shared<StoreOnly>();
+  CLI::App* command = sweep.add_subcommand("merge", "add what other stores hold to a store");
+  command->add_option("store", options->store, "the file for results, made where there is none")
+      ->required();
+  command->add_option("others", options->others, "stores to be added")->required();
+  command->callback(
+      [options, &action] { action = [options](Answers&) { return merge(*options); }; });
+}
+
+void add_cancel(CLI::App& sweep, Action& action) {
+  auto options = std::make_shared<StoreOnly>();
+  CLI::App* command = sweep.add_subcommand("cancel", "cancel the Slurm jobs of a store");
+  command->add_option("store", options->store, "as --slurm had it")->required();
+  command->callback([options, &action] {
+    action = [options](Answers&) {
+      const std::vector<std::string> jobs = cancel(absolute(options->store));
+      print_out("cancelled: job array {}; job {} merges what it has done\n", jobs.at(0),
+                jobs.at(1));
+      return kDone;
+    };
+  });
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Action& action) {
+  auto options = std::make_shared<SweepOptions>();
+  CLI::App* command =
+      app.add_subcommand("sweep", "a question on a grid: all answers into a store, none lost");
+  command->add_option("file", options->file, "YAML file of kind sweep: a question and axes");
+  command->add_option("--store", options->store,
+                      "SQLite file for results; what is there is not run again");
+  command->add_option("--jobs", options->jobs, "worker processes; default: one per core")
+      ->check(whole_number(1, kJobsMax));
+  command->add_option("--share", options->share, "only these points: 2/16, the second of sixteen");
+  command->add_flag("--dry-run", options->dry_run, "how many points, and about how long they take");
+  command->add_flag("--retry-failed", options->retry_failed, "what failed is run again");
+  command->add_flag("--slurm", options->slurm,
+                    "submit a job array to Slurm in place of running here");
+  command->add_option("--partition", options->array.partition, "of Slurm");
+  command->add_option("--time", options->array.time, "of each task, as Slurm has it");
+  command->add_option("--array-size", options->array.tasks, "tasks of the array; default: 16")
+      ->check(whole_number(1, kTasksMax));
+  command->add_flag(
+      "--print-commands", options->print_commands,
+      "a command for each of --array-size shares, for GNU parallel; merge them after");
+  add_answer_options(*command, options->format);
+  add_status(*command, action);
+  add_merge(*command, action);
+  add_cancel(*command, action);
+  command->callback([options, command, &action] {
+    if (!command->get_subcommands().empty()) return;
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
+  });
+}
+
+}  // namespace fabricast

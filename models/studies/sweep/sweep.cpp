@@ -1,0 +1,301 @@
+#include "models/studies/sweep/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "models/io/formats/reader.hpp"
+#include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/studies/questions/question.hpp"
+#include "models/studies/sweep/axis_values.hpp"
+#include "models/studies/sweep/question_identity.hpp"
+#include "text/numbers.hpp"
+#include "text/quoting.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr int kSeedsMax = 1'000'000;
+
+std::string folder_of(const std::string& file) {
+  return std::filesystem::path(file).parent_path().string();
+}
+
+YamlNode* find(YamlNode& mapping, std::string_view key) {
+  const auto at = std::ranges::find(mapping.keys, key);
+  return at == mapping.keys.end()
+             ? nullptr
+             : &mapping.items[static_cast<std::size_t>(at - mapping.keys.begin())];
+}
+const YamlNode* find(const YamlNode& mapping, std::string_view key) {
+  return find(const_cast<YamlNode&>(mapping), key);
+}
+
+/// "cases[0].nodes" as "cases", "0", "nodes".
+std::vector<std::string> steps_of(const std::string& path) {
+  std::vector<std::string> out(1);
+  for (const char c : path) {
+    if (c == '.' || c == '[') {
+      out.emplace_back();
+    } else if (c != ']') {
+      out.back() += c;
+    }
+  }
+  return out;
+}
+
+void remove(YamlNode& mapping, std::string_view key) {
+  const auto at = std::ranges::find(mapping.keys, key) - mapping.keys.begin();
+  if (at == std::ssize(mapping.keys)) return;
+  mapping.keys.erase(mapping.keys.begin() + at);
+  mapping.key_lines.erase(mapping.key_lines.begin() + at);
+  mapping.items.erase(mapping.items.begin() + at);
+}
+
+YamlNode& add(YamlNode& mapping, const std::string& key, int line) {
+  mapping.kind = YamlNode::Kind::mapping;
+  mapping.keys.push_back(key);
+  mapping.key_lines.push_back(line);
+  mapping.items.emplace_back();
+  mapping.items.back().line = line;
+  return mapping.items.back();
+}
+
+/// The node that a step leads to, made where there is none.
+YamlNode& child(YamlNode& node, const std::string& step, int line) {
+  if (node.kind == YamlNode::Kind::sequence) {
+    const auto number = to_number<std::size_t>(step);
+    if (!number || *number >= node.items.size())
+      throw Error(fmt::format("there is no element {} in a list of {}", step, node.items.size()));
+    return node.items[*number];
+  }
+  if (node.kind == YamlNode::Kind::scalar)
+    throw Error(fmt::format("\"{}\" is a value, it has no key {}", node.text, step));
+  YamlNode* const there = find(node, step);
+  return there != nullptr ? *there : add(node, step, line);
+}
+
+void set(YamlNode& question, const std::string& path, const YamlNode& value) {
+  const std::vector<std::string> steps = steps_of(path);
+  YamlNode* at = &question;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) at = &child(*at, steps[i], value.line);
+  if (value.kind == YamlNode::Kind::null && at->kind == YamlNode::Kind::mapping)
+    return remove(*at, steps.back());
+  child(*at, steps.back(), value.line) = value;
+}
+
+std::string value_text(const YamlNode& value) {
+  if (value.kind == YamlNode::Kind::scalar) return value.text;
+  return value.kind == YamlNode::Kind::null ? "" : canonical_question(value);
+}
+
+std::vector<std::string> split_keys(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    out.emplace_back(trimmed(rest.substr(0, comma)));
+    if (comma == std::string_view::npos) return out;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+SweepAxis read_axis(const std::string& key, const YamlNode& node, const Sweep& sweep) {
+  SweepAxis out{split_keys(key), {}, node.line};
+  const auto values = axis_values(node, folder_of(sweep.file), folder_of(sweep.question_file));
+  for (const YamlNode& value : values) {
+    if (out.keys.size() == 1) {
+      out.values.push_back({value});
+      continue;
+    }
+    if (value.kind != YamlNode::Kind::sequence || value.items.size() != out.keys.size())
+      throw Error(
+          fmt::format("each value of {} keys is a list of {}", out.keys.size(), out.keys.size()),
+          "like \"topology, nccl: [[dgx-h100, 2.27.7], [hgx-b200, 2.30.7]]\"");
+    out.values.push_back(value.items);
+  }
+  return out;
+}
+
+void read_axes(const YamlNode& axes, Sweep& out) {
+  if (axes.kind != YamlNode::Kind::mapping)
+    throw Error(Place{out.file, axes.line, "axes"}, "is a mapping of keys and their values");
+  for (std::size_t i = 0; i < axes.keys.size(); ++i) {
+    const Place place{out.file, axes.key_lines[i], "axes." + axes.keys[i]};
+    try {
+      out.axes.push_back(read_axis(axes.keys[i], axes.items[i], out));
+    } catch (const Error& error) {
+      throw error.with(place);
+    }
+  }
+}
+
+/// One more axis, which nobody has to write down: the seeds 1, 2, 3 ...
+SweepAxis seeds_axis(int seeds, int line) {
+  SweepAxis out{{"seed"}, {}, line};
+  for (int seed = 1; seed <= seeds; ++seed) {
+    YamlNode node;
+    node.kind = YamlNode::Kind::scalar;
+    node.line = line;
+    node.text = std::to_string(seed);
+    out.values.push_back({std::move(node)});
+  }
+  return out;
+}
+
+void read_question(const YamlNode& node, Sweep& out) {
+  if (node.kind == YamlNode::Kind::mapping) {
+    out.question = node;
+    out.question_file = out.file;
+    return;
+  }
+  out.question_file = (std::filesystem::path(folder_of(out.file)) / node.text).string();
+  out.question = parse_yaml(read_text_file(out.question_file, "the path starts at this file"),
+                            out.question_file);
+}
+
+std::vector<std::string> keys_of(const Sweep& sweep) {
+  std::vector<std::string> out;
+  for (const SweepAxis& axis : sweep.axes)
+    out.insert(out.end(), axis.keys.begin(), axis.keys.end());
+  return out;
+}
+
+void check_keys(const Sweep& sweep) {
+  const std::vector<std::string> keys = keys_of(sweep);
+  for (auto key = keys.begin(); key != keys.end(); ++key)
+    if (std::find(keys.begin(), key, *key) != key)
+      throw Error(Place{sweep.file, 0, "axes"}, fmt::format("{} stands there twice", *key));
+}
+
+std::size_t combinations(const Sweep& sweep) {
+  std::size_t out = 1;
+  for (const SweepAxis& axis : sweep.axes) {
+    out *= axis.values.size();
+    if (out > kSweepPointsMax)
+      throw Error(Place{sweep.file, 0, "axes"},
+                  fmt::format("more than {} combinations", kSweepPointsMax));
+  }
+  return out;
+}
+
+/// Of the axis that says the key, or what the key is a part of; else of the first.
+int line_of(const Sweep& sweep, const std::string& key) {
+  for (const SweepAxis& axis : sweep.axes)
+    for (const std::string& own : axis.keys)
+      if (key == own || (key.starts_with(own) && key[own.size()] == '.')) return axis.line;
+  return sweep.axes.empty() ? 0 : sweep.axes.front().line;
+}
+
+/// A number where it is one, with or without a unit of bytes.
+FormulaValue formula_value(const std::string& text) {
+  if (const auto number = finite_number(text)) return *number;
+  try {
+    return static_cast<double>(parse_bytes(text).count);
+  } catch (const Error&) {
+    return text;
+  }
+}
+
+bool is_wanted(const Sweep& sweep, const SweepPoint& point) {
+  if (!sweep.where) return true;
+  return sweep.where->holds([&](const FormulaName& name) -> FormulaValue {
+    const auto axis =
+        std::ranges::find(point.axes, name.column, &std::pair<std::string, std::string>::first);
+    if (axis == point.axes.end()) return {};
+    return formula_value(axis->second);
+  });
+}
+
+}  // namespace
+
+Sweep parse_sweep(const std::string& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
+  Reader in(tree, file);
+  in.choice("kind", {"sweep"});
+  Sweep out;
+  out.file = file;
+  out.name = in.text("name");
+  out.title = in.prose("title", "");
+  const YamlNode* const question = find(tree, "question");
+  const YamlNode* const axes = find(tree, "axes");
+  if (in.is_mapping("question")) {
+    (void)in.child("question");
+  } else {
+    (void)in.text("question");
+  }
+  (void)in.child("axes");
+  read_question(*question, out);
+  read_axes(*axes, out);
+  const int seeds = in.whole("seeds", 1, kSeedsMax, 0);
+  if (seeds > 0) out.axes.push_back(seeds_axis(seeds, in.place("seeds").line));
+  check_keys(out);
+  if (const std::string where = in.text("where", ""); !where.empty()) {
+    out.where_place = in.place("where");
+    out.where = placed(out.where_place, [&] { return Formula::parse(where, keys_of(out)); });
+  }
+  in.finish();
+  return out;
+}
+
+std::vector<SweepPoint> points_of(const Sweep& sweep) {
+  const std::string folder = folder_of(sweep.question_file);
+  const std::size_t all = combinations(sweep);
+  std::vector<SweepPoint> out;
+  for (std::size_t place = 0; place < all; ++place) {
+    SweepPoint point;
+    point.place = static_cast<std::int64_t>(place);
+    YamlNode question = sweep.question;
+    std::size_t rest = place, of = all;
+    for (const SweepAxis& axis : sweep.axes) {
+      of /= axis.values.size();
+      const std::vector<YamlNode>& values = axis.values[rest / of];
+      rest %= of;
+      for (std::size_t i = 0; i < axis.keys.size(); ++i) {
+        point.axes.emplace_back(axis.keys[i], value_text(values[i]));
+        placed(Place{sweep.file, axis.line, "axes." + axis.keys[i]},
+               [&] { set(question, axis.keys[i], values[i]); });
+      }
+    }
+    if (!placed(sweep.where_place, [&] { return is_wanted(sweep, point); })) continue;
+    point.question = canonical_question(question);
+    point.sha256 = question_sha256(question, folder);
+    out.push_back(std::move(point));
+  }
+  if (out.empty()) throw Error(sweep.where_place, "holds for no combination: there is no point");
+  return out;
+}
+
+std::vector<WrongPoint> wrong_points(const Sweep& sweep, const std::vector<SweepPoint>& points) {
+  std::vector<WrongPoint> out;
+  const PartsCatalogue parts = load_parts();
+  std::map<std::pair<std::string, std::string>, bool> known;  // topologies and fabrics
+  for (const SweepPoint& point : points) {
+    try {
+      const Question question = parse_question(point.question, sweep.question_file);
+      for (const Job& job : question.jobs) {
+        bool& is_known = known[{job.topology, job.fabric}];
+        if (!is_known) (void)Topology(job.topology, job.fabric, parts);
+        is_known = true;
+      }
+    } catch (const Error& error) {
+      const std::string& path = error.place().path;
+      out.push_back({point.place, Error(Place{sweep.file, line_of(sweep, path), path},
+                                        error.message(), error.hint())});
+    }
+  }
+  return out;
+}
+
+std::string point_text(const SweepPoint& point) {
+  std::string out;
+  for (const auto& [key, value] : point.axes)
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", key, line_text(value));
+  return out;
+}
+
+}  // namespace fabricast

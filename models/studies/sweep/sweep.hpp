@@ -1,0 +1,61 @@
+#pragma once
+// A file of `kind: sweep`: a question and axes, each of which says other values of some of its
+// keys. Every combination is a point: a question of its own, whose identity is a hash of what it
+// says.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/io/formats/yaml_tree.hpp"
+#include "models/io/formulas/formula.hpp"
+#include "sim/base/error.hpp"
+
+namespace fabricast {
+
+/// So many points of a sweep at most.
+inline constexpr std::size_t kSweepPointsMax = 10'000'000;
+
+struct SweepAxis {
+  std::vector<std::string> keys;  ///< dotted paths in the question; several change together
+  /// Each holds a node for each key; null: the key goes.
+  std::vector<std::vector<YamlNode>> values;
+  int line = 0;
+};
+
+struct Sweep {
+  std::string name, title, file;
+  std::string question_file;  ///< paths in the question start from its folder
+  YamlNode question;
+  std::vector<SweepAxis> axes;   ///< the last one changes fastest
+  std::optional<Formula> where;  ///< what does not hold is no point
+  Place where_place;
+};
+
+/// One question.
+struct SweepPoint {
+  std::int64_t place = 0;  ///< among all combinations, those that `where` drops included
+  std::vector<std::pair<std::string, std::string>> axes;  ///< key and value, as text
+  std::string question;                                   ///< JSON in one line, keys sorted
+  std::string sha256;  ///< of the question, and of the files it names
+};
+
+/// Throws Error with file and line.
+Sweep parse_sweep(const std::string& text, const std::string& file);
+/// Throws Error.
+std::vector<SweepPoint> points_of(const Sweep& sweep);
+
+/// What is wrong with a point, as the sweep's file has it.
+struct WrongPoint {
+  std::int64_t place = 0;
+  Error error;
+};
+/// Reads each question and the topologies that it names.
+std::vector<WrongPoint> wrong_points(const Sweep& sweep, const std::vector<SweepPoint>& points);
+
+/// "nodes=4, topology=dgx-h100"
+std::string point_text(const SweepPoint& point);
+
+}  // namespace fabricast
