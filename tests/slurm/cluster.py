@@ -48,6 +48,10 @@ def free_port():
         return one.getsockname()[1]
 
 
+class NotHere(Exception):
+    """Slurm is installed and does not run on this host."""
+
+
 class Cluster:
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -80,7 +84,7 @@ class Cluster:
             time.sleep(0.2)
         logs = [p.read_text()[-2000:] for p in self.folder.glob("*.log")]
         self.__exit__()
-        raise RuntimeError("Slurm does not start: " + "\n".join(logs))
+        raise NotHere("Slurm does not start: " + "\n".join(logs))
 
     def __exit__(self, *_):
         for daemon in self.daemons:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
-from cluster import Cluster, is_there
+from cluster import Cluster, NotHere, is_there
 from sweep_runs import SWEEP, points, reports
 
 SKIPPED = 77
@@ -63,4 +63,8 @@ def log_of(store):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except NotHere as why:
+        print(f"skipped: {why}")
+        sys.exit(SKIPPED)
