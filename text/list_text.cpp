@@ -52,15 +52,13 @@ template <class Parse>
 std::vector<std::int64_t> parse_list(std::string_view text, std::string_view what, Parse parse) {
   if (trimmed(text).empty()) throw Error(fmt::format("the list of {} is empty", what));
   std::vector<std::int64_t> out;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    append_piece(trimmed(rest.substr(0, comma)), parse, out);
+  for (const std::string_view item : comma_items(text)) {
+    append_piece(item, parse, out);
     if (out.size() > kItemsMax) {
       throw Error(fmt::format("more than {} {} in one list", kItemsMax, what));
     }
-    if (comma == std::string_view::npos) return out;
-    rest.remove_prefix(comma + 1);
   }
+  return out;
 }
 
 /// "1G", "32k": a number with a letter that nccl-tests reads as a power of 1024.

@@ -55,6 +55,16 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+std::vector<std::string_view> comma_items(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    out.push_back(trimmed(text.substr(0, comma)));
+    if (comma == std::string_view::npos) return out;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t word_max = 64;  // nobody mistypes more; keeps hostile input cheap
   if (word.size() > word_max) return {};

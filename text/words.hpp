@@ -10,6 +10,9 @@ namespace fabricast {
 /// Without blanks and tabs at both ends.
 std::string_view trimmed(std::string_view text);
 
+/// The items between commas, each trimmed: "a, b" is two, "" is one that is empty.
+std::vector<std::string_view> comma_items(std::string_view text);
+
 /// The known word closest to `word`, or "" when nothing is near. Edit distance where a change of
 /// case counts half; a word that begins a known one ("H100") is near, too. Ties: the shorter one,
 /// then the first.

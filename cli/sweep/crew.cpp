@@ -20,16 +20,16 @@ namespace fabricast {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr int kDeathsMax = 1000;  // per crew: something else is wrong then
-constexpr int kDone = 0, kStoreFailed = 1;
+constexpr int kDeathsMax = 1000;                // per crew: something else is wrong then
+constexpr int kWorkDone = 0, kStoreFailed = 1;  // exit codes of a worker
 
 volatile sig_atomic_t end_asked = 0;
 
 /// The life of a worker, which never comes back.
 [[noreturn]] void live(const std::function<void()>& work, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(kDone);
-  int code = kDone;
+  if (getppid() != parent) _exit(kWorkDone);
+  int code = kWorkDone;
   try {
     work();
   } catch (const Error& error) {
@@ -67,7 +67,7 @@ class Crew {
     for (pid_t child = waitpid(-1, &status, WNOHANG); child > 0;
          child = waitpid(-1, &status, WNOHANG)) {
       if (std::erase(workers_, child) == 0) continue;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == kDone) continue;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == kWorkDone) continue;
       ++end.died;
       if (WIFEXITED(status)) {
         end.failure = "a worker could not go on with the store";

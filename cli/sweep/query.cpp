@@ -18,13 +18,9 @@ struct QueryOptions {
 };
 
 std::vector<std::string> names(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    out.emplace_back(trimmed(rest.substr(0, comma)));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  return out;
+  if (text.empty()) return {};
+  const std::vector<std::string_view> items = comma_items(text);
+  return {items.begin(), items.end()};
 }
 
 int run(const QueryOptions& options, const Answers& answers) {

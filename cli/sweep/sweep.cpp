@@ -72,11 +72,9 @@ void say_wrong(const std::vector<SweepPoint>& points, const std::vector<WrongPoi
 
 /// The points of the share, each question known to be right.
 std::vector<SweepPoint> checked_points(const Sweep& sweep, const Share& share) {
-  std::vector<SweepPoint> points = points_of(sweep);
-  if (share.of > 1)
-    std::erase_if(points, [&, i = std::size_t{0}](const SweepPoint&) mutable {
-      return i++ % share.of != share.number - 1;
-    });
+  std::vector<SweepPoint> all = points_of(sweep), points;
+  for (std::size_t i = share.number - 1; i < all.size(); i += share.of)
+    points.push_back(std::move(all[i]));
   const std::vector<WrongPoint> wrong = wrong_points(sweep, points);
   say_wrong(points, wrong);
   if (!wrong.empty())
@@ -289,9 +287,8 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
     if (options.retry_failed) store.retry_failed(this_version());
   }
   const CrewEnd end = run_here(options, sweep, jobs, answers);
-  if (!end.failure.empty() && end.was_stopped == false) {
+  if (!end.failure.empty() && !end.was_stopped)
     print_err("fabricast sweep: {}; nothing is lost: run it again\n", end.failure);
-  }
   const SweepOutcome outcome = outcome_of(options.store, sweep.name);
   give({outcome}, options.format, answers);
   return outcome.counts.done == outcome.counts.points ? kDone : kCheckFailed;

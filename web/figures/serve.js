@@ -98,44 +98,11 @@ fabricast.figures ??= {};
       ]
         .filter(Boolean)
         .join(", ");
-    const variants = [...data.group(rows, (r) => r.what)].map(([what, all]) => {
-      const total = (r) => r.time_s;
-      return {
-        name: what_words[what] ?? String(what),
-        alt: `Stacked bars of the parts of the time. ${all
-          .slice(0, 4)
-          .map(
-            (r) =>
-              `${label(r)}: ${format.time_s(r.time_s)}, ${serve_parts
-                .filter(([c]) => (r[c] ?? 0) > 0)
-                .map(([c, l]) => `${l} ${format.percent(r[c] / r.time_s)}`)
-                .join(", ")}`,
-          )
-          .join("; ")}.`,
-        height: charts.bar_height(all.length, 46),
-        table: data.table_of(
-          String(what),
-          [
-            ["what", "string"],
-            ["batch", "integer"],
-            ["time_s", "number", "s"],
-            ...serve_parts.map(([c]) => [c, "number", "s"]),
-            ["tokens_per_s", "number"],
-          ],
-          all,
-        ),
-        option: (theme) =>
-          charts.stacked({
-            rows: all,
-            labels: all.map(label),
-            parts: serve_parts,
-            formatter: format.time_s,
-            name: "time",
-            theme,
-            total,
-          }),
-      };
-    });
+    const words = (r) =>
+      `${label(r)}: ${format.time_s(r.time_s)}, ${serve_parts
+        .filter(([c]) => (r[c] ?? 0) > 0)
+        .map(([c, l]) => `${l} ${format.percent(r[c] / r.time_s)}`)
+        .join(", ")}`;
     // Prefill and decode differ by a factor of ten: shares compare them.
     const shares = rows.map((r) => {
       const copy = { record: r };
@@ -145,7 +112,7 @@ fabricast.figures ??= {};
     specs.push({
       id: "serve-shares",
       title: "Where the time of a token goes",
-      alt: variants.map((v) => v.alt).join(" "),
+      alt: rows.map((r) => `Stacked bars of the parts of the time. ${words(r)}.`).join(" "),
       height: charts.bar_height(rows.length, 46),
       table: data.cut(report, "rows"),
       option: (theme) => {

@@ -19,6 +19,7 @@
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/unit_text.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 
@@ -528,18 +529,15 @@ std::vector<Collective> parse_collectives(std::string_view text) {
   std::vector<std::string> known;
   for (const Collective c : kAllCollectives) known.emplace_back(to_text(c));
   std::vector<Collective> out;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view name = trimmed(rest.substr(0, comma));
+  for (const std::string_view name : comma_items(text)) {
     const auto collective = collective_from_text(name);
     if (!collective)
       throw Error(fmt::format("unknown collective \"{}\"", name), hint_nearest(name, known));
     if (std::find(out.begin(), out.end(), *collective) != out.end())
       throw Error(fmt::format("{} is listed twice", name));
     out.push_back(*collective);
-    if (comma == std::string_view::npos) return out;
-    rest.remove_prefix(comma + 1);
   }
+  return out;
 }
 
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,

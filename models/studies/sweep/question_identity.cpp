@@ -6,7 +6,6 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <map>
 
 #include "models/io/formats/text_file.hpp"
 #include "models/io/report/report.hpp"
@@ -48,10 +47,11 @@ std::string sha256_of(const std::string& text) {
   return out;
 }
 
-/// What looks like a path, and is one.
+bool looks_like_path(const std::string& text) {
+  return text.find_first_of("/.") != std::string::npos && text.find('\n') == std::string::npos;
+}
+
 std::string with_contents(const std::string& text, const std::string& folder) {
-  if (text.find_first_of("/.") == std::string::npos || text.find('\n') != std::string::npos)
-    return text;
   const std::filesystem::path path = std::filesystem::path(folder) / text;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return text;
@@ -64,9 +64,13 @@ std::string canonical_question(const YamlNode& question) {
   return json_line(json_of(question, [](const std::string& text) { return text; }));
 }
 
-std::string question_sha256(const YamlNode& question, const std::string& folder) {
-  return sha256_of(json_line(
-      json_of(question, [&](const std::string& text) { return with_contents(text, folder); })));
+std::string QuestionIdentity::sha256(const YamlNode& question) {
+  return sha256_of(json_line(json_of(question, [&](const std::string& text) {
+    if (!looks_like_path(text)) return text;
+    const auto [known, is_new] = meant_.try_emplace(text);
+    if (is_new) known->second = with_contents(text, folder_);
+    return known->second;
+  })));
 }
 
 }  // namespace fabricast

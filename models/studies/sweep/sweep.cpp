@@ -15,7 +15,7 @@
 #include "models/studies/sweep/question_identity.hpp"
 #include "text/numbers.hpp"
 #include "text/quoting.hpp"
-#include "text/unit_text.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
@@ -94,18 +94,9 @@ std::string value_text(const YamlNode& value) {
   return value.kind == YamlNode::Kind::null ? "" : canonical_question(value);
 }
 
-std::vector<std::string> split_keys(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    out.emplace_back(trimmed(rest.substr(0, comma)));
-    if (comma == std::string_view::npos) return out;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
 SweepAxis read_axis(const std::string& key, const YamlNode& node, const Sweep& sweep) {
-  SweepAxis out{split_keys(key), {}, node.line};
+  SweepAxis out{{}, {}, node.line};
+  for (const std::string_view one : comma_items(key)) out.keys.emplace_back(one);
   const auto values = axis_values(node, folder_of(sweep.file), folder_of(sweep.question_file));
   for (const YamlNode& value : values) {
     if (out.keys.size() == 1) {
@@ -191,14 +182,10 @@ int line_of(const Sweep& sweep, const std::string& key) {
   return sweep.axes.empty() ? 0 : sweep.axes.front().line;
 }
 
-/// A number where it is one, with or without a unit of bytes.
+/// Texts with a unit are the formula's to read.
 FormulaValue formula_value(const std::string& text) {
-  if (const auto number = finite_number(text)) return *number;
-  try {
-    return static_cast<double>(parse_bytes(text).count);
-  } catch (const Error&) {
-    return text;
-  }
+  const auto number = finite_number(text);
+  return number ? FormulaValue(*number) : FormulaValue(text);
 }
 
 bool is_wanted(const Sweep& sweep, const SweepPoint& point) {
@@ -243,7 +230,7 @@ Sweep parse_sweep(const std::string& text, const std::string& file) {
 }
 
 std::vector<SweepPoint> points_of(const Sweep& sweep) {
-  const std::string folder = folder_of(sweep.question_file);
+  QuestionIdentity identity(folder_of(sweep.question_file));
   const std::size_t all = combinations(sweep);
   std::vector<SweepPoint> out;
   for (std::size_t place = 0; place < all; ++place) {
@@ -263,7 +250,7 @@ std::vector<SweepPoint> points_of(const Sweep& sweep) {
     }
     if (!placed(sweep.where_place, [&] { return is_wanted(sweep, point); })) continue;
     point.question = canonical_question(question);
-    point.sha256 = question_sha256(question, folder);
+    point.sha256 = identity.sha256(question);
     out.push_back(std::move(point));
   }
   if (out.empty()) throw Error(sweep.where_place, "holds for no combination: there is no point");

@@ -64,6 +64,8 @@ TEST_CASE("sweep: axes cross, the last one fastest; keys that change together do
         Texts{"nodes=2", "nodes=8"});
   CHECK(texts("axes:\n  topology: [dgx-h100, hgx-b200]\nwhere: topology = hgx-b200\n") ==
         Texts{"topology=hgx-b200"});
+  CHECK(texts("axes:\n  sizes: [64KiB, 1MiB, 1GiB]\nwhere: sizes >= 1 MiB\n") ==
+        Texts{"sizes=1MiB", "sizes=1GiB"});
   CHECK(texts("axes:\n  nodes: [1, 2]\nseeds: 2\n") ==
         Texts{"nodes=1, seed=1", "nodes=1, seed=2", "nodes=2, seed=1", "nodes=2, seed=2"});
 }
