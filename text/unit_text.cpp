@@ -54,6 +54,7 @@ constexpr std::array kSizeUnits = {Unit{"B", 1},       Unit{"kB", kKilo},  Unit{
                                    Unit{"GB", kGiga},  Unit{"TB", kTera},  Unit{"KiB", kKibi},
                                    Unit{"MiB", kMebi}, Unit{"GiB", kGibi}, Unit{"TiB", kTebi}};
 constexpr std::array kLengthUnits = {Unit{"m", 1}};
+constexpr std::array kPowerUnits = {Unit{"W", 1}, Unit{"kW", 1000}};
 constexpr std::array kFlopUnits = {Unit{"FLOP/s", 1}, Unit{"GFLOP/s", kGiga},
                                    Unit{"TFLOP/s", kTera}, Unit{"PFLOP/s", 1000 * kTera}};
 constexpr std::array kNcclTestsUnits = {Unit{"", 1},      Unit{"K", kKibi}, Unit{"k", kKibi},
@@ -64,6 +65,7 @@ constexpr Quantity kBandwidth = {"bandwidth", "Gb/s", "B/s", kBandwidthUnits};
 constexpr Quantity kDuration = {"time", "ns", "ps", kDurationUnits};
 constexpr Quantity kSize = {"size", "MiB", "B", kSizeUnits};
 constexpr Quantity kLength = {"length", "m", "m", kLengthUnits};
+constexpr Quantity kPower = {"power", "W", "W", kPowerUnits};
 constexpr Quantity kFlops = {"rate of FLOPs", "TFLOP/s", "FLOP/s", kFlopUnits};
 constexpr Quantity kNcclTestsSize = {"size", "M", "B", kNcclTestsUnits};
 
@@ -177,14 +179,23 @@ Bytes parse_bytes(std::string_view text) { return {parse_exactly(text, kSize)}; 
 double parse_flop_rate(std::string_view text) {
   return static_cast<double>(parse_exactly(text, kFlops));
 }
-double parse_metres(std::string_view text) {
-  const Parts parts = split(text, kLength);
-  unit_of(parts, kLength);
-  constexpr double metres_max = 1e6;
-  const double metres = to_number<double>(parts.number).value_or(0);
-  if (metres > metres_max) throw Error(fmt::format("\"{}\" is too large", trimmed(text)));
-  return metres;
+
+namespace {
+
+/// A quantity that need not be a whole number of its base unit.
+double parse_real(std::string_view text, const Quantity& kind) {
+  constexpr double most = 1e6;
+  const Parts parts = split(text, kind);
+  const double value = to_number<double>(parts.number).value_or(0) *
+                       static_cast<double>(unit_of(parts, kind).numerator);
+  if (value > most) throw Error(fmt::format("\"{}\" is too large", trimmed(text)));
+  return value;
 }
+
+}  // namespace
+
+double parse_metres(std::string_view text) { return parse_real(text, kLength); }
+double parse_watts(std::string_view text) { return parse_real(text, kPower); }
 
 double parse_percent(std::string_view text) {
   std::string_view number = trimmed(text);

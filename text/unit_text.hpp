@@ -17,6 +17,8 @@ Bandwidth parse_bandwidth(std::string_view text);
 Duration parse_duration(std::string_view text);
 Bytes parse_bytes(std::string_view text);
 double parse_metres(std::string_view text);
+/// Electric power: "1.7 kW" is 1700.
+double parse_watts(std::string_view text);
 /// A share: "5 %" is 0.05. From 0 on.
 double parse_percent(std::string_view text);
 /// FLOPs per second: "989 TFLOP/s".

@@ -142,6 +142,10 @@ class Cluster {
   };
   FabricEnd link_from(LinkId global) const;
   FabricEnd link_to(LinkId global) const;
+  /// The cable between neighbours, its length with what racks add.
+  CableRun cable(const FabricEnd& from, const FabricEnd& to) const;
+  /// Of a NIC in its leaf: that of the slower of the two.
+  Bandwidth port_rate(const FabricEnd& nic) const;
   /// Links from here on belong to the fabric, not to a node.
   LinkId first_fabric_link() const { return LinkId{nic_to_leaf_}; }
   /// REQUIRES: the node has a NIC.
@@ -190,7 +194,6 @@ class Cluster {
   std::vector<LinkId> route(const Joined& ends, std::uint32_t way) const;
   FabricEnd nic_end(std::uint32_t id) const;
   std::int64_t rack_of(const FabricEnd& end) const;
-  Bandwidth port_rate(const FabricEnd& nic) const;
 
   NodeGraph node_;
   int nodes_;

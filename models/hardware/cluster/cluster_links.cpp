@@ -100,6 +100,21 @@ Bandwidth Cluster::port_rate(const FabricEnd& nic) const {
   return std::min(node_.nics()[nic.rail].speed, fabric_.leaf.port_rate);
 }
 
+CableRun Cluster::cable(const FabricEnd& from, const FabricEnd& to) const {
+  CableRun run{fabric_.node_leaf_cable, fabric_.node_leaf_metres};
+  if (from.is_switch && to.is_switch) {
+    run = {fabric_.leaf_spine_cable, fabric_.leaf_spine_metres};
+    if (fabric_.kind == FabricConfig::Kind::dragonfly) {
+      const auto group = static_cast<std::uint32_t>(fabric_.group_switches);
+      run = from.which.index / group == to.which.index / group ? fabric_.local : fabric_.global;
+    } else if (from.which.tier == SwitchTier::core || to.which.tier == SwitchTier::core) {
+      run = fabric_.spine_core;
+    }
+  }
+  run.metres += fabric_.racks.metres(rack_of(from), rack_of(to));
+  return run;
+}
+
 ClusterLink Cluster::link(LinkId global) const {
   ClusterLink out = healthy_link(global);
   if (is_pool(global)) {
@@ -124,25 +139,18 @@ ClusterLink Cluster::healthy_link(LinkId global) const {
     return {link.rate, link.latency};
   }
   const FabricEnd from = link_from(global), to = link_to(global);
-  const double racks = fabric_.racks.metres(rack_of(from), rack_of(to));
+  const CableRun run = cable(from, to);
   if (!from.is_switch || !to.is_switch) {
     const FabricEnd& nic = from.is_switch ? to : from;
     const NicPart& part = node_.nics()[nic.rail].part;
     const double line = static_cast<double>(port_rate(nic).bytes_per_s);
     return {{std::llround(line * part.goodput)},
             (from.is_switch ? fabric_.leaf.latency : part.latency) +
-                cable_delay(fabric_.node_leaf_cable, fabric_.node_leaf_metres + racks)};
+                cable_delay(run.cable, run.metres)};
   }
   const FabricSwitchPart &a = switch_part(from.which.tier), &b = switch_part(to.which.tier);
-  CableRun run{fabric_.leaf_spine_cable, fabric_.leaf_spine_metres};
-  if (fabric_.kind == FabricConfig::Kind::dragonfly) {
-    const auto group = static_cast<std::uint32_t>(fabric_.group_switches);
-    run = from.which.index / group == to.which.index / group ? fabric_.local : fabric_.global;
-  } else if (from.which.tier == SwitchTier::core || to.which.tier == SwitchTier::core) {
-    run = fabric_.spine_core;
-  }
   return {std::min(payload_rate(a), payload_rate(b)),
-          a.latency + cable_delay(run.cable, run.metres + racks)};
+          a.latency + cable_delay(run.cable, run.metres)};
 }
 
 int Cluster::first_node_of(LinkId global) const {

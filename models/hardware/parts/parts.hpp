@@ -70,6 +70,7 @@ struct NicPart {
   Duration latency;     ///< per side: doorbell to wire, wire to memory
   NetKind network = NetKind::ib;
   double reported_latency_us = 0;  ///< what the plugin tells NCCL's tuning model; 0 = nothing
+  double watts = 0;                ///< of the card, transceiver left out; 0 = not known
   int pcie_gen = 0;
   int pcie_width = 16;
   PciIds ids;
@@ -110,6 +111,8 @@ struct SharpPart {
 struct FabricSwitchPart {
   std::string name;
   int radix = 0;
+  int cage_ports = 1;  ///< ports that one transceiver or cable serves
+  double watts = 0;    ///< typical, with passive cables: transceivers left out; 0 = not known
   Bandwidth port_rate;
   Duration latency;                      ///< port to port, ingress FEC included
   Bytes packet_payload, packet_headers;  ///< of a full packet: what headers leave of a port's rate
@@ -151,7 +154,27 @@ struct SoftwareCosts {
 
 struct Cable {
   Duration delay_per_metre;
-  Duration optics;  ///< per transceiver; two per optical cable
+  Duration optics;  ///< per transceiver; two per optical cable, none (0) of copper
+};
+
+/// What is plugged into a cage for fibre. A switch or a NIC takes the slowest that is fast enough
+/// and reaches far enough.
+struct TransceiverPart {
+  std::string name;
+  Bandwidth rate;           ///< of all fibres together
+  Bandwidth fibre_rate;     ///< of one fibre cable
+  std::string fibre;        ///< the kind of cable; both ends of a link must have the same
+  double reach_metres = 0;  ///< the longest link
+  double watts = 0;         ///< at most; 0 = not known
+};
+
+/// A copper cable with its plugs: straight from cage to cage, or split at one end.
+struct CopperCablePart {
+  std::string name;
+  Bandwidth rate;           ///< of all it carries
+  double reach_metres = 0;  ///< the longest that is sold
+  bool splits = false;      ///< one plug for a switch, several for NICs
+  double watts = 0;         ///< of both ends
 };
 
 /// Where figures come from. Only what is assumed may have no url.
@@ -192,7 +215,9 @@ struct PartsCatalogue {
   std::map<std::string, PcieSwitchPart> pcie_switches;
   std::map<std::string, NvSwitchPart> nvswitches;
   std::map<std::string, FabricSwitchPart> fabric_switches;
-  std::map<std::string, Cable> cables;
+  std::map<std::string, Cable> cables;  ///< kinds: how fast bytes are in them
+  std::map<std::string, TransceiverPart> transceivers;
+  std::map<std::string, CopperCablePart> copper_cables;
   SoftwareCosts software;
   DefaultFabric default_fabric;
   std::map<std::string, Platform> platforms;  ///< by GPU

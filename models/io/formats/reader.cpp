@@ -145,6 +145,7 @@ Bandwidth Reader::bandwidth(std::string_view key) {
 Duration Reader::duration(std::string_view key) { return parsed(key, parse_duration); }
 Bytes Reader::bytes(std::string_view key) { return parsed(key, parse_bytes); }
 double Reader::metres(std::string_view key) { return parsed(key, parse_metres); }
+double Reader::watts(std::string_view key) { return parsed(key, parse_watts); }
 double Reader::flop_rate(std::string_view key) {
   const double rate = parsed(key, parse_flop_rate);
   if (rate == 0) fail(key, "a rate of FLOPs must be more than 0");
@@ -254,6 +255,9 @@ Bytes Figures::bytes(Reader& in, std::string_view key) const {
 }
 double Figures::metres(Reader& in, std::string_view key) const {
   return figure(in, key, [](Reader& figure) { return figure.metres("value"); });
+}
+double Figures::watts(Reader& in, std::string_view key) const {
+  return figure(in, key, [](Reader& figure) { return figure.watts("value"); });
 }
 double Figures::flop_rate(Reader& in, std::string_view key) const {
   return figure(in, key, [](Reader& figure) { return figure.flop_rate("value"); });

@@ -42,6 +42,7 @@ class Reader {
   Duration duration(std::string_view key);
   Bytes bytes(std::string_view key);
   double metres(std::string_view key);
+  double watts(std::string_view key);
   double flop_rate(std::string_view key);  ///< FLOP/s, > 0
   /// One of `words`, as its index.
   std::size_t choice(std::string_view key, const std::vector<std::string>& words);
@@ -91,6 +92,7 @@ class Figures {
   Duration duration(Reader& in, std::string_view key) const;
   Bytes bytes(Reader& in, std::string_view key) const;
   double metres(Reader& in, std::string_view key) const;
+  double watts(Reader& in, std::string_view key) const;
   double flop_rate(Reader& in, std::string_view key) const;
   double number(Reader& in, std::string_view key, double min, double max) const;
   int whole(Reader& in, std::string_view key, int min, int max) const;

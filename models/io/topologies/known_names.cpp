@@ -63,6 +63,14 @@ std::vector<KnownName> parts_of(const PartsCatalogue& parts) {
                    fmt::format("{} ports of {}, {}", part.radix, to_bits_text(part.port_rate),
                                part.ethernet ? "Ethernet" : "InfiniBand")});
   for (const auto& [name, cable] : parts.cables) out.push_back({name, "cable", ""});
+  for (const auto& [name, part] : parts.transceivers)
+    out.push_back({name, "transceiver",
+                   fmt::format("{}, {:.4g} m of {}", to_bits_text(part.rate), part.reach_metres,
+                               part.fibre)});
+  for (const auto& [name, part] : parts.copper_cables)
+    out.push_back({name, "copper cable",
+                   fmt::format("{}, up to {:.4g} m{}", to_bits_text(part.rate), part.reach_metres,
+                               part.splits ? ", split" : "")});
   return out;
 }
 

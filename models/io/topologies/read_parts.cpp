@@ -45,6 +45,10 @@ class PartsReader {
                              figures_.duration(in, "optics")};
       in.finish();
     }
+    for (auto& [name, in] : root_.table("transceivers"))
+      parts_.transceivers[name] = transceiver(name, in);
+    for (auto& [name, in] : root_.table("copper_cables"))
+      parts_.copper_cables[name] = copper_cable(name, in);
     if (is_whole_ || root_.has("software")) read_software(root_.child("software"));
     if (is_whole_ || root_.has("networks"))
       read_networks(root_.child("networks"), figures_, is_whole_, parts_.software.network);
@@ -166,6 +170,7 @@ class PartsReader {
     if (in.has("reported_latency"))
       part.reported_latency_us =
           static_cast<double>(figures_.duration(in, "reported_latency").ps) / 1e6;
+    part.watts = watts(in);
     in.finish();
     return part;
   }
@@ -210,9 +215,38 @@ class PartsReader {
     part.ethernet =
         in.has("link_layer") && in.choice("link_layer", {"infiniband", "ethernet"}) == 1;
     if (in.has("sharp")) part.sharp = sharp(in.child("sharp"));
+    if (in.has("cage_ports")) part.cage_ports = figures_.whole(in, "cage_ports", 1, 64);
+    part.watts = watts(in);
     in.finish();
     return part;
   }
+
+  TransceiverPart transceiver(const std::string& name, Reader& in) {
+    TransceiverPart part;
+    part.name = name;
+    part.rate = figures_.bandwidth(in, "rate");
+    part.fibre_rate = figures_.bandwidth(in, "fibre_rate");
+    if (part.fibre_rate > part.rate) in.fail("fibre_rate", "must not be more than the rate");
+    part.fibre = in.text("fibre");
+    part.reach_metres = figures_.metres(in, "reach");
+    part.watts = watts(in);
+    in.finish();
+    return part;
+  }
+
+  CopperCablePart copper_cable(const std::string& name, Reader& in) {
+    CopperCablePart part;
+    part.name = name;
+    part.rate = figures_.bandwidth(in, "rate");
+    part.reach_metres = figures_.metres(in, "reach");
+    part.splits = in.flag("splits", false);
+    part.watts = watts(in);
+    in.finish();
+    return part;
+  }
+
+  /// 0 = not known.
+  double watts(Reader& in) const { return in.has("power") ? figures_.watts(in, "power") : 0; }
 
   SharpPart sharp(Reader in) {
     SharpPart part;

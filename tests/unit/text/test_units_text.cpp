@@ -35,6 +35,8 @@ TEST_CASE("durations and sizes") {
   CHECK(parse_bytes("16 GiB").count == (1LL << 34));
   CHECK(parse_bytes("1 TB").count == 1'000'000'000'000);
   CHECK(parse_metres("2.5 m") == 2.5);
+  CHECK(parse_watts("2.5 W") == 2.5);
+  CHECK(parse_watts("1.72 kW") == 1720);
 }
 
 TEST_CASE("digits are never rounded on the way") {
@@ -78,6 +80,9 @@ TEST_CASE("values outside int64 or between two of its steps are refused") {
   CHECK(error_text([] { parse_bandwidth("99999999999999999999999999 TB/s"); }) ==
         "\"99999999999999999999999999 TB/s\" is too large");
   CHECK(error_text([] { parse_metres("99999999999 m"); }) == "\"99999999999 m\" is too large");
+  CHECK(error_text([] { parse_watts("20 KW"); }) ==
+        "unknown unit \"KW\"\nhint: did you mean \"kW\"?");
+  CHECK(error_text([] { parse_watts("9 w"); }).starts_with("unknown unit \"w\""));
   CHECK(error_text([] { parse_bytes("0.3 B"); }) == "\"0.3 B\" is not a whole number of B");
   CHECK(error_text([] { parse_duration("0.1 ps"); }) == "\"0.1 ps\" is not a whole number of ps");
   CHECK(error_text([] { parse_bandwidth("1 b/s"); }) == "\"1 b/s\" is not a whole number of B/s");
