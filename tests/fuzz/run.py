@@ -19,6 +19,7 @@ SEEDS = {
     "algorithm": [ROOT / "scenarios/algorithms"],
     "tuner": [],
     "formula": [],
+    "prices": [ROOT / "workloads"],
 }
 
 

@@ -61,4 +61,10 @@ FrameworkCatalogue load_frameworks() {
 
 Prices load_prices() { return parse_prices(std::string(find(kPrices)->text), path_of(kPrices)); }
 
+Prices load_prices(const std::string& own_file, const PartsCatalogue& parts) {
+  Prices shipped = load_prices();
+  if (own_file.empty()) return shipped;
+  return parse_own_prices(read_text_file(own_file), own_file, shipped, parts);
+}
+
 }  // namespace fabricast

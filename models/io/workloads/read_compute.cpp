@@ -1,5 +1,4 @@
-// workloads/gpus.yaml -> ComputeCatalogue, frameworks.yaml -> FrameworkCatalogue, prices.yaml ->
-// Prices.
+// workloads/gpus.yaml -> ComputeCatalogue, frameworks.yaml -> FrameworkCatalogue.
 #include <fmt/format.h>
 
 #include "models/io/formats/reader.hpp"
@@ -118,22 +117,6 @@ FrameworkCatalogue parse_frameworks(const std::string& text, const std::string& 
     in.finish();
     out[name] = alias;
   }
-  root.finish();
-  return out;
-}
-
-Prices parse_prices(const std::string& text, const std::string& file) {
-  const YamlNode tree = parse_yaml(text, file);
-  Reader root(tree, file);
-  root.choice("kind", {"prices"});
-  Prices out;
-  out.as_of = root.text("as_of");
-  std::map<std::string, Source> sources;
-  read_sources(root, sources);
-  const Figures figures(sources);
-  Reader gpus = root.child("gpus");
-  for (const std::string& name : gpus.keys()) out.usd[name] = figures.number(gpus, name, 0, 1000);
-  gpus.finish();
   root.finish();
   return out;
 }

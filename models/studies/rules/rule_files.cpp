@@ -160,14 +160,14 @@ CheckOutcome part_figure(const RuleCheck& check, const PartsCatalogue& parts) {
 
 CheckOutcome price(const RuleCheck& check) {
   const Prices prices = load_prices();
-  const auto known = prices.usd.find(check.name);
-  if (known == prices.usd.end()) {
+  const auto known = prices.gpus.find(check.name);
+  if (known == prices.gpus.end()) {
     std::vector<std::string> names;
-    for (const auto& [name, usd] : prices.usd) names.push_back(name);
+    for (const auto& [name, usd] : prices.gpus) names.push_back(name);
     throw Error(check.place, fmt::format("no price is known of \"{}\"", check.name),
                 hint_nearest(check.name, names));
   }
-  return only(point_of(check, known->second, {}, prices.as_of));
+  return only(point_of(check, known->second.value, {}, prices.as_of));
 }
 
 CheckOutcome retry(const RuleCheck& check) {

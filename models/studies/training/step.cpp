@@ -32,9 +32,9 @@ std::optional<StepCost> cost_of(const StepResult& result) {
   out.gpu_hour = config.price;
   if (out.gpu_hour == 0) {
     static const Prices prices = load_prices();
-    const auto found = prices.usd.find(result.gpu.name);
-    if (found == prices.usd.end()) return {};
-    out.gpu_hour = found->second;
+    const auto found = prices.gpus.find(result.gpu.name);
+    if (found == prices.gpus.end()) return {};
+    out.gpu_hour = found->second.value;
     out.as_of = prices.as_of;
   }
   const double tokens = static_cast<double>(config.layout.global_batch) * config.layout.sequence;
