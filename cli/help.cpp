@@ -75,6 +75,10 @@ constexpr std::array kExamples = {
     Examples{
         "query", "query results.sqlite --best step_s --group-by nodes",
         "query results.sqlite --where \"nodes >= 8\" --pareto step_s,usd_per_step --format csv"},
+    Examples{"solve",
+             "solve scenarios/steps/llama-3-70b-512.yaml --vary fabric.oversubscription=1..8 "
+             "--until \"step_s <= 1.03 * base.step_s\"",
+             "solve scenarios/h100-2node.yaml --fewest nics --such-that \"busbw_GBps >= 300\""},
     Examples{"report", "report cutover.json whatif.json --html purchase.html",
              "report monday.html friday.html --html both.html"},
 };

@@ -85,8 +85,14 @@ std::vector<SweepPoint> checked_points(const Sweep& sweep, const Share& share) {
   return points;
 }
 
-std::vector<StorePoint> store_points(const std::vector<SweepPoint>& points,
-                                     const std::string& study) {
+/// "study: bench" of a scenario, else the kind.
+std::string study_of(const SweepPoint& point) {
+  const Json question = Json::parse(point.question);
+  return question.contains("study") ? question["study"].get<std::string>()
+                                    : question.value("kind", "");
+}
+
+std::vector<StorePoint> store_points(const std::vector<SweepPoint>& points) {
   std::vector<StorePoint> out;
   for (const SweepPoint& point : points) {
     Json axes = Json::object();
@@ -95,16 +101,9 @@ std::vector<StorePoint> store_points(const std::vector<SweepPoint>& points,
       axes[key] = number ? Json(*number) : Json(value);
       if (is_whole_number(value) && value.size() < 16) axes[key] = *to_number<std::int64_t>(value);
     }
-    out.push_back({point.place, point.sha256, study, point.question, json_line(axes)});
+    out.push_back({point.place, point.sha256, study_of(point), point.question, json_line(axes)});
   }
   return out;
-}
-
-/// "study: bench" of a scenario, else the kind.
-std::string study_of(const SweepPoint& point) {
-  const Json question = Json::parse(point.question);
-  return question.contains("study") ? question["study"].get<std::string>()
-                                    : question.value("kind", "");
 }
 
 /// What a run of this takes, by some points of it.
@@ -203,37 +202,28 @@ void give(const std::vector<SweepOutcome>& outcomes, const std::string& format,
       [&] { return outcome_report(outcomes); });
 }
 
-/// Runs what is left to do on this host.
+/// Runs what is left to do in the store, on this host.
 CrewEnd run_here(const SweepOptions& options, const Sweep& sweep, int jobs,
                  const Answers& answers) {
-  const StoreVersion version = this_version();
-  const auto counts = [&] {
-    return Store(options.store, StoreAccess::read).counts(sweep.name, version);
+  const auto unfinished = [&] {
+    return Store(options.store, StoreAccess::read).unfinished(this_version());
   };
-  const Store::Counts before = counts();
-  const std::int64_t left = before.points - before.done - before.failed;
-  if (left == 0) return {};
+  const std::int64_t before = unfinished();
+  if (before == 0) return {};
   Progress progress(answers);
   const auto told = progress.callback();
   int ticks = 0;
   const auto begin = std::chrono::steady_clock::now();
   const CrewEnd end = run_crew(
-      static_cast<int>(std::min<std::int64_t>(jobs, left)),
-      [&] { work_on(options.store, sweep.question_file); },
-      [&] {
-        const Store::Counts now = counts();
-        return now.done + now.failed < now.points;
-      },
+      static_cast<int>(std::min<std::int64_t>(jobs, before)),
+      [&] { work_on(options.store, sweep.question_file); }, [&] { return unfinished() > 0; },
       [&] {
         if (!told || ++ticks % 5 != 0) return;
-        const Store::Counts now = counts();
-        told(static_cast<double>(now.done + now.failed - before.done - before.failed) /
-             static_cast<double>(left));
+        told(1 - static_cast<double>(unfinished()) / static_cast<double>(before));
       });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  const Store::Counts now = counts();
-  const std::int64_t answered = now.done + now.failed - before.done - before.failed;
-  print_err("{} in {:.1f} s: {:.4g} a second\n", counted(answered, "point"), took.count(),
+  const std::int64_t answered = before - unfinished();
+  print_err("{} in {:.1f} s: {:.4g} a second\n", counted(answered, "question"), took.count(),
             static_cast<double>(answered) / took.count());
   if (end.died > 0)
     print_err("{} died and {} replaced\n", counted(end.died, "worker"),
@@ -283,7 +273,7 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
   }
   {
     Store store(options.store, StoreAccess::write);
-    store.add_points(sweep.name, store_points(points, study_of(points.front())), this_version());
+    store.add_points(sweep.name, store_points(points), this_version());
     if (options.retry_failed) store.retry_failed(this_version());
   }
   const CrewEnd end = run_here(options, sweep, jobs, answers);

@@ -68,7 +68,9 @@ void read_only_below(const std::string& folder) { readable() = std::filesystem::
 std::string resolved(const std::string& name, const std::string& file) {
   const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
   std::error_code ignored;
-  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name;
+  if (std::filesystem::is_regular_file(beside, ignored)) return beside.string();
+  const std::string unchanged = beside.string().substr(0, beside.string().find(':'));
+  return std::filesystem::is_regular_file(unchanged, ignored) ? beside.string() : name;
 }
 
 bool is_large_file(const std::string& path) {

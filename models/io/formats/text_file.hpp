@@ -21,7 +21,8 @@ std::string read_text_file(const std::string& path, const std::string& hint = {}
 /// From now on no file outside of this folder is read: whoever asks is told that there is none. For
 /// a server, which gets names from elsewhere. Before any thread reads.
 void read_only_below(const std::string& folder);
-/// What `file` names: a path is meant relative to its folder, a preset's name is not.
+/// What `file` names: a path is meant relative to its folder, a preset's name is not. Changes may
+/// follow the name: "node.yaml:nics=4".
 std::string resolved(const std::string& name, const std::string& file);
 /// A regular file above kTextSizeMax, which is to be read piece by piece. Throws Error when it is
 /// above kLogSizeMax.

@@ -128,10 +128,14 @@ class FormulaMachine {
     for (const FormulaName& name : names) found_.push_back(look_up(name));
   }
 
-  FormulaValue run(const std::vector<FormulaNode>& nodes) {
-    stack_.reserve(nodes.size());
+  FormulaValue run(std::span<const FormulaNode> nodes) {
     for (const FormulaNode& node : nodes) step(node);
     return std::move(stack_.back());
+  }
+  /// Of all operations but the last, which compares two.
+  std::pair<FormulaValue, FormulaValue> compared_by(std::span<const FormulaNode> nodes) {
+    for (const FormulaNode& node : nodes.first(nodes.size() - 1)) step(node);
+    return {top(1), top(0)};
   }
 
  private:
@@ -282,6 +286,16 @@ bool Formula::holds(const LookUp& look_up) const {
   throw Error(condition_ ? fmt::format("\"{}\" is {}, no condition", text_, value_text(found))
                          : fmt::format("\"{}\" is no condition", text_),
               "compare it, like step_s < 1.5");
+}
+
+std::optional<std::pair<double, double>> Formula::sides(const LookUp& look_up) const {
+  const FormulaOp last = nodes_.back().op;
+  if (!is_ordering(last) && last != FormulaOp::equal && last != FormulaOp::unequal)
+    return std::nullopt;
+  const auto [left, right] = FormulaMachine(names_, look_up).compared_by(nodes_);
+  const auto *const a = std::get_if<double>(&left), *const b = std::get_if<double>(&right);
+  if (a == nullptr || b == nullptr) return std::nullopt;
+  return std::pair{*a, *b};
 }
 
 std::string Formula::canonical() const { return FormulaWriter(names_).run(nodes_); }

@@ -30,6 +30,7 @@
 // Not here: functions beside min and max, sums over rows, patterns of text.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,6 +82,9 @@ class Formula {
   FormulaValue value(const LookUp& look_up) const;
   /// Without a value it does not hold. Throws Error when the formula is a number or a text.
   bool holds(const LookUp& look_up) const;
+  /// What both sides of a comparison of numbers come to, where that is all of the formula: how far
+  /// it is from changing. Nothing for other formulas, and where a side has no value.
+  std::optional<std::pair<double, double>> sides(const LookUp& look_up) const;
   /// False: it is a number or a text, and holds() throws.
   bool is_condition() const { return condition_; }
   const std::string& text() const { return text_; }  ///< as it was given

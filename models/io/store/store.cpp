@@ -44,6 +44,15 @@ Store::Counts Store::counts(const std::string& sweep, const StoreVersion& versio
   return out;
 }
 
+std::int64_t Store::unfinished(const StoreVersion& version) {
+  std::int64_t out = 0;
+  SqliteStatement& statement = database_->prepared(
+      "SELECT count(*) FROM work WHERE state IN ('open', 'claimed') AND program = ?1 AND data = "
+      "?2");
+  statement.with(version.program, version.data).each([&] { out = statement.whole(0); });
+  return out;
+}
+
 std::vector<std::string> Store::sweeps() {
   std::vector<std::string> out;
   // From one to the next: a sweep may have a million points.

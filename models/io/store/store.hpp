@@ -55,7 +55,7 @@ struct StoreResult {
 /// A question that a worker has taken upon itself.
 struct Claimed {
   std::string job_sha256, study, question;
-  int tries = 0;  ///< with this one; those before it ended with a worker that died, or was too slow
+  int tries = 0;  ///< with this one; at those before it a worker died, or was too slow
 };
 
 /// A value in a question to the store; std::monostate = null.
@@ -118,6 +118,8 @@ class Store {
   };
   /// It reads every point: 1 us each.
   Counts counts(const std::string& sweep, const StoreVersion& version);
+  /// Questions of all sweeps that are open or claimed: 0.03 us each.
+  std::int64_t unfinished(const StoreVersion& version);
   std::vector<std::string> sweeps();  ///< in alphabetical order
 
   /// Adds what another store holds: questions, points, results, what failed, what is not done. Its

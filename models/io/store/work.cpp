@@ -17,23 +17,29 @@ namespace {
 constexpr std::string_view kOpenAgain =
     "UPDATE work SET state = 'open', claimed_by = NULL, lease_until = NULL ";
 
-/// Work of whoever is late or gone is open again.
+/// Work of whoever is late or gone is open again. A worker answers what it has claimed in the order
+/// of the numbers, so the first that is left is what it was at: that was a try.
 void take_over(SqliteDatabase& database, const StoreVersion& version, std::int64_t now_s,
                const std::function<bool(const std::string&)>& is_gone) {
-  const std::string of_version = "WHERE state = 'claimed' AND program = ?1 AND data = ?2 ";
-  database.prepared(std::string(kOpenAgain) + of_version + "AND lease_until <= ?3")
-      .with(version.program, version.data, now_s)
-      .run();
-  if (!is_gone) return;
-  SqliteStatement& workers =
-      database.prepared("SELECT DISTINCT claimed_by FROM work " + of_version + "ORDER BY 1");
-  std::vector<std::string> gone;
-  workers.with(version.program, version.data).each([&] {
+  const std::string claimed = "FROM work WHERE state = 'claimed' AND program = ?1 AND data = ?2 ";
+  SqliteStatement& workers = database.prepared("SELECT claimed_by, min(lease_until) <= ?3 " +
+                                               claimed + "GROUP BY claimed_by ORDER BY 1");
+  std::vector<std::string> ended;
+  workers.with(version.program, version.data, now_s).each([&] {
     std::string worker = workers.text(0);
-    if (is_gone(worker)) gone.push_back(std::move(worker));
+    if (workers.whole(1) != 0 || (is_gone && is_gone(worker))) ended.push_back(std::move(worker));
   });
-  for (const std::string& worker : gone) {
-    database.prepared(std::string(kOpenAgain) + of_version + "AND claimed_by = ?3")
+  for (const std::string& worker : ended) {
+    database
+        .prepared(
+            "UPDATE work SET tries = tries + 1 WHERE program = ?1 AND data = ?2 AND "
+            "question = (SELECT min(question) " +
+            claimed + "AND claimed_by = ?3)")
+        .with(version.program, version.data, worker)
+        .run();
+    database
+        .prepared(std::string(kOpenAgain) +
+                  "WHERE state = 'claimed' AND program = ?1 AND data = ?2 AND claimed_by = ?3")
         .with(version.program, version.data, worker)
         .run();
   }
@@ -121,7 +127,7 @@ std::vector<Claimed> Store::claim(const std::string& worker, const StoreVersion&
     out.push_back({open.text(1), open.text(2), open.text(3), static_cast<int>(open.whole(4))});
   });
   SqliteStatement& take = database_->prepared(
-      "UPDATE work SET state = 'claimed', claimed_by = ?4, lease_until = ?5, tries = tries + 1 "
+      "UPDATE work SET state = 'claimed', claimed_by = ?4, lease_until = ?5 "
       "WHERE question = ?1 AND program = ?2 AND data = ?3");
   for (const std::int64_t question : questions)
     take.with(question, version.program, version.data, worker, now_s + lease_s).run();
@@ -142,10 +148,7 @@ void Store::renew(const std::string& worker, std::int64_t lease_until) {
 void Store::give_back(const std::string& worker) {
   require_write();
   SqliteChange change(*database_);
-  database_
-      ->prepared(
-          "UPDATE work SET state = 'open', claimed_by = NULL, lease_until = NULL, "
-          "tries = tries - 1 WHERE state = 'claimed' AND claimed_by = ?1")
+  database_->prepared(std::string(kOpenAgain) + "WHERE state = 'claimed' AND claimed_by = ?1")
       .with(worker)
       .run();
   change.commit();

@@ -290,9 +290,12 @@ struct Topology::Read {
   std::optional<NodeDescription> xml;   ///< NCCL's, which needs no part of the catalogue
   std::optional<ClusterConfig> config;  ///< anything else
   std::optional<FabricConfig> fabric;   ///< in place of the topology's own
+  double oversubscription = 0;          ///< in place of the fabric's; 0 = as it is
 
-  Read(const TopologyFile& file, const std::string& fabric_name, const PartsCatalogue& catalogue)
+  Read(const TopologyFile& file, const std::string& fabric_text, const PartsCatalogue& catalogue)
       : parts(catalogue) {
+    const auto [fabric_name, changed_oversubscription] = parse_fabric_name(fabric_text);
+    oversubscription = changed_oversubscription;
     if (is_xml(file.text)) {
       xml = read_described(file, parts);
       changes = file.changes;
@@ -341,6 +344,7 @@ Cluster Topology::cluster(const NodesRequest& request) const {
                                         : default_fabric(node, read_->parts);
   if (config.nodes_per_rack > 0) fabric.nodes_per_rack = config.nodes_per_rack;
   if (request.routing) fabric.routing = *request.routing;
+  if (read_->oversubscription > 0) fabric.oversubscription = read_->oversubscription;
   return Cluster(std::move(node), nodes, std::move(fabric));
 }
 

@@ -46,7 +46,7 @@ class Topology {
  public:
   /// `topology`: preset name, or path of a YAML file (node type or cluster), of NCCL's XML or of a
   /// tool's output. `fabric`: preset name or path of a YAML fabric; "" = the topology's own, else
-  /// the default. `parts` outlives it. Throws Error.
+  /// the default. Both with changes (topology_name.hpp). `parts` outlives it. Throws Error.
   Topology(const std::string& topology, const std::string& fabric, const PartsCatalogue& parts);
   ~Topology();
   Topology(Topology&&) noexcept;

@@ -12,7 +12,6 @@ namespace fabricast {
 namespace {
 
 constexpr int kPortsMax = 100'000;
-constexpr double kOversubscriptionMax = 1'000;
 
 template <class Part>
 const Part& read_part(Reader& in, std::string_view key, std::string_view what,

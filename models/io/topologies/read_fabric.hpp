@@ -7,6 +7,8 @@
 
 namespace fabricast {
 
+inline constexpr double kOversubscriptionMax = 1'000;
+
 /// Reads a file of `kind: fabric` whole, or the mapping under `fabric:` of a cluster. Figures may
 /// cite sources of the catalogue and of the fabric's own table.
 FabricConfig read_fabric(Reader& in, const PartsCatalogue& parts);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
+#include "models/io/topologies/read_fabric.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
 
@@ -41,22 +44,57 @@ void set(const std::string& key, const std::string& value, NodeChanges& out) {
   }
 }
 
-}  // namespace
+struct SplitName {
+  std::string base;
+  std::vector<std::pair<std::string, std::string>> changes;  ///< key and value
+};
 
-TopologyName parse_topology_name(const std::string& text) {
-  TopologyName out{text, {}};
-  std::vector<std::pair<std::string, std::string>> changes;
+/// "x:nics=4:gpu=B200_SXM" at its changes.
+SplitName split(const std::string& text) {
+  SplitName out{text, {}};
   while (true) {
     const std::size_t colon = out.base.rfind(':');
     const std::size_t equals = out.base.find('=', colon == std::string::npos ? 0 : colon);
     if (colon == std::string::npos || equals == std::string::npos) break;
-    changes.emplace_back(out.base.substr(colon + 1, equals - colon - 1),
-                         out.base.substr(equals + 1));
+    out.changes.emplace_back(out.base.substr(colon + 1, equals - colon - 1),
+                             out.base.substr(equals + 1));
     out.base.resize(colon);
   }
-  std::ranges::reverse(changes);
-  for (const auto& [key, value] : changes) set(key, value, out.changes);
+  std::ranges::reverse(out.changes);
   return out;
+}
+
+}  // namespace
+
+TopologyName parse_topology_name(const std::string& text) {
+  const SplitName name = split(text);
+  TopologyName out{name.base, {}};
+  for (const auto& [key, value] : name.changes) set(key, value, out.changes);
+  return out;
+}
+
+FabricName parse_fabric_name(const std::string& text) {
+  const SplitName name = split(text);
+  FabricName out{name.base, 0};
+  for (const auto& [key, value] : name.changes) {
+    if (key != "oversubscription")
+      throw Error(fmt::format("a fabric has no \"{}\" that could be changed", key),
+                  hint_nearest(key, {"oversubscription"}));
+    const std::optional<double> ratio = finite_number(value);
+    if (!ratio || *ratio < 1 || *ratio > kOversubscriptionMax)
+      throw Error(fmt::format("oversubscription: \"{}\" is not a number from 1 to {}", value,
+                              kOversubscriptionMax));
+    out.oversubscription = *ratio;
+  }
+  return out;
+}
+
+std::string with_change(const std::string& name, const std::string& key, const std::string& value) {
+  const SplitName had = split(name);
+  std::string out = had.base;
+  for (const auto& [own, text] : had.changes)
+    if (own != key) out += fmt::format(":{}={}", own, text);
+  return out + fmt::format(":{}={}", key, value);
 }
 
 std::string with_changes(const std::string& topology, const NodeChanges& changes) {

@@ -1,6 +1,6 @@
 #pragma once
-// What `--topology` names: a preset, an alias of one or a file, and what is changed of it:
-// "dgx-h100:nics=4", "node.yaml:gpu=H200_SXM".
+// What `--topology` and `--fabric` name: a preset, an alias of one or a file, and what is changed
+// of it: "dgx-h100:nics=4", "node.yaml:gpu=H200_SXM", "fabric-ndr-rail:oversubscription=2".
 
 #include <string>
 #include <vector>
@@ -18,6 +18,16 @@ struct TopologyName {
 TopologyName parse_topology_name(const std::string& text);
 /// The name of `topology` with these changes on top of its own.
 std::string with_changes(const std::string& topology, const NodeChanges& changes);
+
+struct FabricName {
+  std::string base;             ///< "" = the topology's own, else the default
+  double oversubscription = 0;  ///< of leaves; 0 = the file's
+};
+
+/// Takes ":oversubscription=2" off the end. Throws Error.
+FabricName parse_fabric_name(const std::string& text);
+/// The name with `key` changed to `value`, in place of what it says of that key.
+std::string with_change(const std::string& name, const std::string& key, const std::string& value);
 
 /// Another name of a machine that a preset, or one with a few changes, stands for.
 struct TopologyAlias {

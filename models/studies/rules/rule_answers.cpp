@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "models/io/formats/embedded.hpp"
+#include "models/io/topologies/topology_name.hpp"
 #include "models/io/workloads/load_variables.hpp"
 
 namespace fabricast {
@@ -50,9 +51,10 @@ CheckOutcome asked(const RuleCheck& check, const PartsCatalogue& parts) {
   return {};
 }
 
-bool is_fabric(const std::string& name) {
+bool is_fabric(const std::string& text) {
+  const std::string name = parse_fabric_name(text).base;
   std::error_code ignored;
-  return std::filesystem::exists(name, ignored) ||
+  return name.empty() || std::filesystem::exists(name, ignored) ||
          std::ranges::any_of(embedded_topologies(),
                              [&](const EmbeddedFile& file) { return file.name == name; });
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "models/io/report/columns.hpp"
+#include "models/io/topologies/calibrated.hpp"
+#include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/bench/bench_text.hpp"
 #include "models/studies/decide/decide_text.hpp"
 #include "models/studies/scenario/scenario.hpp"
@@ -12,18 +14,33 @@ namespace fabricast {
 
 namespace {
 
+/// Of a simulated row.
+std::optional<TimeBand> band_of(const CaseAnswer& answer, const ScenarioRow& row,
+                                const BandTable& bands) {
+  const auto* const bench = std::get_if<BenchResult>(&answer);
+  if (bench == nullptr || row.row == nullptr || !row.completes()) return std::nullopt;
+  return time_band(*bench, *row.block, *row.row, bands);
+}
+
 /// A line for each row of each case.
 ReportTable rows_table(const ScenarioResult& result) {
   using namespace column;
-  ReportTable out("rows", {text("case"), kCollective, kNodes, kRanks, kSize, text("choice"),
-                           kTunedChannels, kTime, kBusbw, flag("completes", "yes")});
+  ReportTable out(
+      "rows", {text("case"), kCollective, kNodes, kRanks, kSize, text("choice"), kAlgorithm,
+               kProtocol, kTunedChannels, kTime, kLower, kUpper, kBusbw, flag("completes", "yes")});
+  const BandTable bands = load_bands(result.scenario.parts);
   const std::vector<std::vector<ScenarioRow>> rows = result.rows();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (const ScenarioRow& row : rows[i])
+    for (const ScenarioRow& row : rows[i]) {
+      const auto band = band_of(result.answers[i], row, bands);
       out.add({result.scenario.cases[i].name, to_text(row.collective), row.nodes, row.ranks,
-               row.requested.count, row.choice, row.channels,
-               row.completes() ? Json(row.time_us) : Json(),
+               row.requested.count, row.choice,
+               row.algorithm ? Json(to_text(*row.algorithm)) : Json(),
+               row.algorithm ? Json(to_text(row.protocol)) : Json(), row.channels,
+               row.completes() ? Json(row.time_us) : Json(), band ? Json(band->lower_us) : Json(),
+               band ? Json(band->upper_us) : Json(),
                row.completes() ? Json(row.busbw_GBps) : Json(), row.completes()});
+    }
   }
   return out;
 }

@@ -34,15 +34,17 @@ std::optional<Quantity> quantity(std::string_view text) {
 struct Stride {
   bool adds = false;
   double by = 2;
+  std::string unit = {};  ///< "" = that of the ends
 };
 
 Stride stride_of(std::string_view text) {
-  const auto by = text.size() > 1 ? finite_number(text.substr(1)) : std::nullopt;
+  const auto by = text.size() > 1 ? quantity(text.substr(1)) : std::nullopt;
   const bool adds = text.starts_with('+');
-  if (!by || !(adds || text.starts_with('x')) || *by <= (adds ? 0 : 1))
+  if (!by || !(adds || text.starts_with('x')) || by->number <= (adds ? 0 : 1) ||
+      (!adds && !by->unit.empty()))
     throw Error(fmt::format("\"{}\" is no stride of a range", text),
                 ":x4 multiplies by 4, :+1 adds 1; without one it doubles");
-  return {adds, *by};
+  return {adds, by->number, by->unit};
 }
 
 std::string value_text(double number, const std::string& unit) {
@@ -65,6 +67,10 @@ std::vector<std::string> numbers(const Quantity& first, const Quantity& last, St
 std::vector<std::string> sizes(std::string_view first, std::string_view last, Stride stride) {
   const Quantity from{static_cast<double>(parse_bytes(first).count), {}},
       to{static_cast<double>(parse_bytes(last).count), {}};
+  if (!stride.unit.empty()) {
+    const std::string step = fmt::format("{} {}", stride.by, stride.unit);
+    stride = {true, static_cast<double>(parse_bytes(step).count), {}};
+  }
   std::vector<std::string> out;
   for (const std::string& bytes : numbers(from, to, stride)) {
     const auto count = static_cast<std::int64_t>(std::llround(*finite_number(bytes)));
@@ -141,8 +147,10 @@ std::vector<std::string> range_values(const std::string& text) {
       colon == std::string::npos ? Stride{} : stride_of(std::string_view(text).substr(colon + 1));
   Quantity begin = *from;
   if (begin.unit.empty()) begin.unit = to->unit;
+  const bool one_unit =
+      begin.unit == to->unit && (stride.unit.empty() || stride.unit == begin.unit);
   std::vector<std::string> out =
-      begin.unit == to->unit ? numbers(begin, *to, stride) : sizes(first, last, stride);
+      one_unit ? numbers(begin, *to, stride) : sizes(first, last, stride);
   if (out.empty()) throw Error(fmt::format("the range \"{}\" is empty", text), "the least first");
   return out;
 }

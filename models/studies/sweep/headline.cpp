@@ -18,11 +18,15 @@ void add(Headline& out, const std::string& name, const Json& cell) {
 
 }  // namespace
 
+std::size_t headline_row(const Report& report, const ReportTable& table) {
+  return report.study == "plan" ? 0 : table.rows().size() - 1;
+}
+
 Headline headline_of(const Report& report) {
   Headline out;
   if (report.tables.empty() || report.tables.front().rows().empty()) return out;
   const ReportTable& rows = report.tables.front();
-  const std::size_t row = report.study == "plan" ? 0 : rows.rows().size() - 1;
+  const std::size_t row = headline_row(report, rows);
   const std::vector<std::string> known = headline_columns();
   for (std::size_t i = 0; i < rows.columns().size(); ++i) {
     const std::string name(rows.columns()[i].name);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <functional>
@@ -52,10 +53,14 @@ bool looks_like_path(const std::string& text) {
 }
 
 std::string with_contents(const std::string& text, const std::string& folder) {
-  const std::filesystem::path path = std::filesystem::path(folder) / text;
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return text;
-  return "file of SHA-256 " + sha256_of(read_text_file(path.string()));
+  // Changes may follow a file's name: "node.yaml:nics=4".
+  for (const std::size_t end : {text.size(), std::min(text.find(':'), text.size())}) {
+    const std::filesystem::path path = std::filesystem::path(folder) / text.substr(0, end);
+    if (std::filesystem::is_regular_file(path, ignored))
+      return "file of SHA-256 " + sha256_of(read_text_file(path.string())) + text.substr(end);
+  }
+  return text;
 }
 
 }  // namespace

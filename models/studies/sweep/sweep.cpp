@@ -10,6 +10,7 @@
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/io/topologies/topology_name.hpp"
 #include "models/studies/questions/question.hpp"
 #include "models/studies/sweep/axis_values.hpp"
 #include "models/studies/sweep/question_identity.hpp"
@@ -89,9 +90,63 @@ void set(YamlNode& question, const std::string& path, const YamlNode& value) {
   child(*at, steps.back(), value.line) = value;
 }
 
+/// What a key of an axis is about.
+struct KeyMeaning {
+  std::string path;         ///< in the question
+  std::string change = {};  ///< of the name that stands there: "nics" of "dgx-h100:nics=4"
+};
+
+bool has_own_key(const YamlNode& question, const std::string& path) {
+  return find(question, steps_of(path).front()) != nullptr;
+}
+
+/// Questions have no groups `site` and `ask`, but reports have; parts of a machine that the
+/// question names are changed in its name.
+KeyMeaning meaning_of(const YamlNode& question, const std::string& key) {
+  if (has_own_key(question, key) && key.find('.') == std::string::npos) return {key};
+  for (const std::string_view group : {"site.", "ask."})
+    if (key.starts_with(group) && !has_own_key(question, key))
+      return meaning_of(question, key.substr(group.size()));
+  if (key == "nics") return {"topology", "nics"};
+  const std::size_t dot = key.find('.');
+  const std::string owner = key.substr(0, dot);
+  const YamlNode* const named = find(question, owner);
+  const bool is_name = named == nullptr || named->kind == YamlNode::Kind::scalar;
+  if (dot != std::string::npos && is_name && (owner == "topology" || owner == "fabric"))
+    return {owner, key.substr(dot + 1)};
+  return {key};
+}
+
+void change_name(YamlNode& question, const KeyMeaning& meaning, const YamlNode& value) {
+  const YamlNode* const named = find(question, meaning.path);
+  if (named == nullptr && meaning.path == "topology")
+    throw Error("the question names no topology of its own", "set topology, too");
+  YamlNode name = value;
+  name.text = with_change(named == nullptr ? "" : named->text, meaning.change, value.text);
+  if (value.kind == YamlNode::Kind::scalar) set(question, meaning.path, name);
+}
+
 std::string value_text(const YamlNode& value) {
   if (value.kind == YamlNode::Kind::scalar) return value.text;
   return value.kind == YamlNode::Kind::null ? "" : canonical_question(value);
+}
+
+/// The values of a point's axes into its question: changes of names after the names.
+void set_axes(YamlNode& question, const Sweep& sweep,
+              const std::vector<const std::vector<YamlNode>*>& chosen) {
+  for (const bool changes : {false, true}) {
+    for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
+      const SweepAxis& axis = sweep.axes[a];
+      for (std::size_t i = 0; i < axis.keys.size(); ++i) {
+        const KeyMeaning meaning = meaning_of(question, axis.keys[i]);
+        if (meaning.change.empty() == changes) continue;
+        const YamlNode& value = (*chosen[a])[i];
+        placed(Place{sweep.file, axis.line, "axes." + axis.keys[i]}, [&] {
+          changes ? change_name(question, meaning, value) : set(question, meaning.path, value);
+        });
+      }
+    }
+  }
 }
 
 SweepAxis read_axis(const std::string& key, const YamlNode& node, const Sweep& sweep) {
@@ -229,6 +284,42 @@ Sweep parse_sweep(const std::string& text, const std::string& file) {
   return out;
 }
 
+Sweep sweep_over(const std::string& question_file) {
+  Sweep out;
+  out.question_file = question_file;
+  out.question =
+      parse_yaml(read_text_file(question_file, "a question, as `run` takes it"), question_file);
+  if (out.question.kind != YamlNode::Kind::mapping)
+    throw Error(Place{question_file, 0, {}}, "is no question: a mapping of keys and values");
+  return out;
+}
+
+void add_axis(Sweep& sweep, const std::string& key, const std::string& values) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.text = values;
+  if (range_values(values).empty()) {
+    node.kind = YamlNode::Kind::sequence;
+    for (const std::string_view item : comma_items(values)) {
+      node.items.emplace_back();
+      node.items.back().kind = YamlNode::Kind::scalar;
+      node.items.back().text = item;
+    }
+  }
+  sweep.axes.push_back(read_axis(key, node, sweep));
+  check_keys(sweep);
+}
+
+const YamlNode* value_at(const Sweep& sweep, const std::string& key) {
+  const YamlNode* at = &sweep.question;
+  for (const std::string& step : steps_of(meaning_of(sweep.question, key).path)) {
+    if (at->kind != YamlNode::Kind::mapping) return nullptr;
+    at = find(*at, step);
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
 std::vector<SweepPoint> points_of(const Sweep& sweep) {
   QuestionIdentity identity(folder_of(sweep.question_file));
   const std::size_t all = combinations(sweep);
@@ -238,16 +329,15 @@ std::vector<SweepPoint> points_of(const Sweep& sweep) {
     point.place = static_cast<std::int64_t>(place);
     YamlNode question = sweep.question;
     std::size_t rest = place, of = all;
+    std::vector<const std::vector<YamlNode>*> chosen;
     for (const SweepAxis& axis : sweep.axes) {
       of /= axis.values.size();
-      const std::vector<YamlNode>& values = axis.values[rest / of];
+      chosen.push_back(&axis.values[rest / of]);
       rest %= of;
-      for (std::size_t i = 0; i < axis.keys.size(); ++i) {
-        point.axes.emplace_back(axis.keys[i], value_text(values[i]));
-        placed(Place{sweep.file, axis.line, "axes." + axis.keys[i]},
-               [&] { set(question, axis.keys[i], values[i]); });
-      }
+      for (std::size_t i = 0; i < axis.keys.size(); ++i)
+        point.axes.emplace_back(axis.keys[i], value_text((*chosen.back())[i]));
     }
+    set_axes(question, sweep, chosen);
     if (!placed(sweep.where_place, [&] { return is_wanted(sweep, point); })) continue;
     point.question = canonical_question(question);
     point.sha256 = identity.sha256(question);

@@ -19,7 +19,10 @@ namespace fabricast {
 inline constexpr std::size_t kSweepPointsMax = 10'000'000;
 
 struct SweepAxis {
-  std::vector<std::string> keys;  ///< dotted paths in the question; several change together
+  /// Dotted paths in the question; several change together. `nics`, `topology.gpu` and
+  /// `fabric.oversubscription` change the name that stands there: "dgx-h100:nics=4"
+  /// (topology_name.hpp). `site.` and `ask.`, which reports have, may stand before any.
+  std::vector<std::string> keys;
   /// Each holds a node for each key; null: the key goes.
   std::vector<std::vector<YamlNode>> values;
   int line = 0;
@@ -44,6 +47,12 @@ struct SweepPoint {
 
 /// Throws Error with file and line.
 Sweep parse_sweep(const std::string& text, const std::string& file);
+/// Of a question's file, without an axis: one point. Throws Error.
+Sweep sweep_over(const std::string& question_file);
+/// `values`: a list at commas, or a range. Throws Error.
+void add_axis(Sweep& sweep, const std::string& key, const std::string& values);
+/// What the question says where an axis of that key would change it; nullptr: nothing.
+const YamlNode* value_at(const Sweep& sweep, const std::string& key);
 /// Throws Error.
 std::vector<SweepPoint> points_of(const Sweep& sweep);
 

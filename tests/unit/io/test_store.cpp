@@ -124,6 +124,7 @@ TEST_CASE("equal questions are computed once: within a sweep, and across sweeps"
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", {point(0, 1), point(1, 1), point(2, 2)}, kNow);
   CHECK(counts(store) == "3 points: 0 done, 0 failed, 0 claimed, 3 open");
+  CHECK(store.unfinished(kNow) == 2);
   CHECK(store.claim("a", kNow, 9, 0, 60).size() == 2);
   store.give_back("a");
   finish_all(store);
@@ -171,6 +172,7 @@ TEST_CASE("claims end: by time, by the death of the worker, by being given back"
     const std::vector<Claimed> taken = store.claim("b", kNow, 9, 101, 60);
     REQUIRE(taken.size() == 2);
     CHECK(taken[0].tries == 2);
+    CHECK(taken[1].tries == 1);  // it had not begun that one
     CHECK(store.claim("c", kNow, 9, 101, 60).empty());
   }
   SUBCASE("given back, it was no try") {

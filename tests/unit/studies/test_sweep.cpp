@@ -46,6 +46,8 @@ TEST_CASE("sweep: ranges double, multiply, add, and keep their unit") {
   CHECK(range_values("0.5..1.5:+0.5") == Texts{"0.5", "1", "1.5"});
   CHECK(range_values("100 Gb/s..400 Gb/s") == Texts{"100 Gb/s", "200 Gb/s", "400 Gb/s"});
   CHECK(range_values("256KiB..1MiB") == Texts{"256 KiB", "512 KiB", "1 MiB"});
+  CHECK(range_values("64KiB..256KiB:+64KiB") == Texts{"64 KiB", "128 KiB", "192 KiB", "256 KiB"});
+  CHECK(range_values("512KiB..2MiB:+512KiB") == Texts{"512 KiB", "1 MiB", "1.5 MiB", "2 MiB"});
   CHECK(range_values("dgx-h100").empty());
   CHECK(error_text([] { range_values("1..8:x1"); }) ==
         "\"x1\" is no stride of a range\nhint: :x4 multiplies by 4, :+1 adds 1; without one it "
@@ -77,6 +79,14 @@ TEST_CASE("sweep: a key is set, made or taken away where its path leads") {
   CHECK(question("axes:\n  environment.NCCL_ALGO: [Ring]\n")
             .find("\"environment\":{\"NCCL_ALGO\":\"Ring\"}") != std::string::npos);
   CHECK(question("axes:\n  nodes: [~]\n").find("\"nodes\"") == std::string::npos);
+  // Parts of what a question names are changed in the name.
+  const auto has = [&](const std::string& axes, const std::string& text) {
+    return question("axes:\n" + axes).find(text) != std::string::npos;
+  };
+  CHECK(has("  site.nics: [4]\n", "\"topology\":\"dgx-h100:nics=4\""));
+  CHECK(has("  nics: [4]\n  topology: [hgx-b200]\n", "\"topology\":\"hgx-b200:nics=4\""));
+  CHECK(has("  nics: [4]\n  topology: [\"dgx-h100:nics=2\"]\n", "\"dgx-h100:nics=4\""));
+  CHECK(has("  fabric.oversubscription: [2]\n", "\"fabric\":\":oversubscription=2\""));
   CHECK(question("axes:\n  nodes: [4]\n").find("\"nodes\":\"4\"") != std::string::npos);
 }
 
