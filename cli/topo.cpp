@@ -1,4 +1,6 @@
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <memory>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "models/io/topo_views/topo_text.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/studies/costs/costs.hpp"
 #include "models/studies/decide/graph_text.hpp"
 #include "models/studies/shared/site.hpp"
 
@@ -23,9 +26,9 @@ namespace {
 
 struct TopoOptions {
   JobOptions job;  ///< the environment, for the graphs
-  std::string topology, parts, fabric, format = "text";
+  std::string topology, parts, fabric, prices, format = "text";
   int nodes = 0;  ///< 0 = what the topology says
-  bool matrix = false, graphs = false, sharp = false;
+  bool matrix = false, graphs = false, bill = false, sharp = false;
   std::vector<std::string> pair;
 };
 
@@ -58,8 +61,25 @@ std::string text_of(const TopoOptions& options, const PartsCatalogue& parts) {
   return topo_tree(cluster) + "\n" + calibrated + (calibrated.empty() ? "" : "\n") + matrix;
 }
 
+int show_bill(const TopoOptions& options, const PartsCatalogue& parts, const Answers& answers) {
+  const Cluster cluster =
+      Topology(options.topology, options.fabric, parts).cluster({options.nodes, true});
+  const PricedBill bill = price_fabric(cluster, parts, load_prices(options.prices, parts));
+  answers.give(
+      options.format, [&] { return bill_text(bill, cluster); },
+      [&] { return bill_report(bill, cluster, options.topology, options.fabric); });
+  return kDone;
+}
+
 int show(const TopoOptions& options, const Answers& answers) {
+  const bool is_table = options.format == "text" || options.format == "csv" ||
+                        (options.bill && options.format == "json");
+  if (options.bill && !is_table)
+    throw Error(fmt::format("--bill: no such format: {}", options.format), "text, csv or json");
+  if (!options.bill && options.format == "csv")
+    throw Error("--format csv: only a bill is a table", "add --bill");
   const PartsCatalogue parts = load_parts(options.parts);
+  if (options.bill) return show_bill(options, parts, answers);
   if (answers.prints) print_out("{}", text_of(options, parts));
   answers.give([&] {
     const Topology topology(options.topology, options.fabric, parts);
@@ -89,21 +109,28 @@ void add_topo(CLI::App& app, Action& action) {
       command->add_flag("--matrix", options->matrix, "only the matrix of nvidia-smi topo -m");
   CLI::Option* graphs = command->add_flag("--graphs", options->graphs,
                                           "NCCL's rings and trees on it, in the words of its log");
+  CLI::Option* bill = command->add_flag(
+      "--bill", options->bill, "what joins the nodes, counted and priced: NICs, switches, cables");
+  command
+      ->add_option("--prices", options->prices,
+                   "YAML file of own prices, on top of workloads/prices.yaml")
+      ->needs(bill);
   add_sharp_option(*command, options->sharp)->needs(graphs);
   add_environment_options(*command, options->job);
   for (const char* name : {"--nccl", "--env", "--env-file"})
     command->get_option(name)->needs(graphs);
-  add_html_option(*command);
+  CLI::Option* html = add_html_option(*command);
   CLI::Option* format =
       command
           ->add_option("--format", options->format,
-                       "text; json; dot: for Graphviz; yaml: a node type; xml: the "
-                       "node as NCCL_TOPO_DUMP_FILE writes it")
-          ->check(one_of({"text", "json", "dot", "yaml", "xml"}))
+                       "text; json; csv: of a bill; dot: for Graphviz; yaml: a node type; xml: "
+                       "the node as NCCL_TOPO_DUMP_FILE writes it")
+          ->check(one_of({"text", "csv", "json", "dot", "yaml", "xml"}))
           ->capture_default_str();
   matrix->excludes(pair)->excludes(format);
   graphs->excludes(pair)->excludes(format)->excludes(matrix)->excludes(fabric);
   pair->excludes(format);
+  bill->excludes(pair)->excludes(matrix)->excludes(graphs)->excludes(html);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return show(*options, answers); };
   });

@@ -76,6 +76,7 @@ class BillCounter {
     sum_plugs();
     sum_cables();
     count_switches();
+    note_lengths();
     return take();
   }
 
@@ -136,7 +137,8 @@ class BillCounter {
       const Bandwidth rate = cluster_.port_rate(from);
       const int split = links_of_port(leaves.part->port_rate, rate);
       End above = switch_end(to.which, split);
-      const End below{BillPlace::nic, port, {nic(from).part.port_rate, 1}};
+      const End below{
+          BillPlace::nic, port, {nic(from).part.port_rate, nic(from).part.port_rate, 1}};
       ports_[{SwitchTier::leaf, above.number, split}] += 1;
       add_link(BillPlace::node_leaf, cluster_.cable(from, to), above, below, rate);
     }
@@ -151,7 +153,8 @@ class BillCounter {
     const BoughtTier& tier = tiers_[place_of(which.tier)];
     return {bill_place(which.tier),
             which.index / tier.merged,
-            {tier.part->port_rate * tier.part->cage_ports, tier.part->cage_ports * split}};
+            {tier.part->port_rate * tier.part->cage_ports, tier.part->port_rate,
+             tier.part->cage_ports * split}};
   }
 
   void count_trunks() {
@@ -202,10 +205,19 @@ class BillCounter {
   }
 
   void note_fibre(BillPlace place, double metres) {
-    notes_.insert(fmt::format(
-        "The fabric has copper of {:.4g} m for {} cables: none is sold so, they are counted as "
-        "fibre.",
-        metres, kBillPlaceWords[place]));
+    const auto [found, is_new] = instead_.try_emplace(place, metres, metres);
+    auto& [least, most] = found->second;
+    least = std::min(least, metres);
+    most = std::max(most, metres);
+  }
+
+  void note_lengths() {
+    for (const auto& [place, lengths] : instead_) {
+      const auto& [least, most] = lengths;
+      notes_.insert(fmt::format(
+          "Copper of {:.4g} m{} ({}) is not sold for these ports: counted as fibre.", least,
+          least < most ? fmt::format(" to {:.4g} m", most) : "", kBillPlaceWords[place]));
+    }
   }
 
   void sum_plugs() {
@@ -231,8 +243,9 @@ class BillCounter {
       BillLine& line =
           line_of({BillKind::fibre, place, part == nullptr ? "" : part->fibre, metres});
       const std::int64_t fibre_rate = part == nullptr ? rate : part->fibre_rate.bytes_per_s;
-      line.count += rate >= fibre_rate ? links * pieces_for(rate, fibre_rate)
-                                       : pieces_for(links, fibre_rate / rate);
+      const bool splits = place == BillPlace::node_leaf && rate < fibre_rate;
+      line.count +=
+          splits ? pieces_for(links, fibre_rate / rate) : links * pieces_for(rate, fibre_rate);
       line.links += links;
       line.watts_each = 0;
     }
@@ -302,6 +315,7 @@ class BillCounter {
       copper_;
   std::map<std::tuple<BillPlace, const TransceiverPart*, double, std::int64_t>, std::int64_t>
       fibres_;
+  std::map<BillPlace, std::pair<double, double>> instead_;  ///< lengths of copper that is not sold
   std::map<LineKey, BillLine> lines_;
   std::set<std::string> notes_;
   FabricBill out_;

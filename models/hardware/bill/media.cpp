@@ -22,11 +22,13 @@ double sold_length(double metres, bool copper) {
   return std::ceil(wanted / coarse) * coarse;
 }
 
+/// A cable much faster than the cage does not fit it.
 const CopperCablePart* copper_for(double metres, Bandwidth rate, bool splits,
                                   const PartsCatalogue& parts) {
   const CopperCablePart* best = nullptr;
   for (const auto& [name, part] : parts.copper_cables) {
-    if (part.rate < rate || part.reach_metres < metres || part.splits != splits) continue;
+    const bool fits = part.rate >= rate && part.rate < rate * 2;
+    if (!fits || part.reach_metres < metres || part.splits != splits) continue;
     if (best == nullptr ||
         std::pair(part.rate, part.reach_metres) < std::pair(best->rate, best->reach_metres))
       best = &part;
@@ -34,19 +36,22 @@ const CopperCablePart* copper_for(double metres, Bandwidth rate, bool splits,
   return best;
 }
 
-/// The slowest pair that fits, then the one with the shortest reach.
+/// The slowest pair that fits; of these the one whose fibres are no faster than a port, with the
+/// shortest reach and then the slower fibres.
 void find_transceivers(double metres, const BillCage& above, const BillCage& below,
                        const PartsCatalogue& parts, BillMedium& out) {
-  const auto fits = [&](const TransceiverPart& part, Bandwidth rate) {
-    return part.rate >= rate && part.reach_metres >= metres;
+  const auto fits = [&](const TransceiverPart& part, const BillCage& cage) {
+    return part.rate >= cage.rate && part.reach_metres >= metres;
   };
-  const auto order = [](const TransceiverPart& a, const TransceiverPart& b) {
-    return std::tuple(a.rate, b.rate, a.fibre_rate != b.fibre_rate, a.reach_metres);
+  const auto order = [&](const TransceiverPart& a, const TransceiverPart& b) {
+    const bool too_fast = a.fibre_rate > above.port || b.fibre_rate > below.port;
+    return std::tuple(a.rate, b.rate, too_fast, a.fibre_rate != b.fibre_rate, a.reach_metres,
+                      a.fibre_rate);
   };
   for (const auto& [name, a] : parts.transceivers) {
-    if (!fits(a, above.rate)) continue;
+    if (!fits(a, above)) continue;
     for (const auto& [other, b] : parts.transceivers) {
-      if (!fits(b, below.rate) || a.fibre != b.fibre) continue;
+      if (!fits(b, below) || a.fibre != b.fibre) continue;
       if (out.above != nullptr && order(*out.above, *out.below) <= order(a, b)) continue;
       out.above = &a;
       out.below = &b;

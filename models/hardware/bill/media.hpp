@@ -9,7 +9,8 @@ namespace fabricast {
 
 /// An end of a link: the cage that it is plugged into.
 struct BillCage {
-  Bandwidth rate;  ///< of all links that share it
+  Bandwidth rate;  ///< of all its ports
+  Bandwidth port;  ///< of one of them
   int links = 1;   ///< that share it
 };
 

@@ -116,9 +116,9 @@ TEST_CASE("copper that is not sold becomes fibre, and a note says so") {
   const FabricBill found = small_bill("QM9700", "copper", "5 m");
   CHECK(found.pieces(BillKind::copper) == 0);
   CHECK(count(found, BillKind::fibre, BillPlace::node_leaf) == 32);
-  CHECK(std::find(found.notes.begin(), found.notes.end(),
-                  "The fabric has copper of 5 m for node-leaf cables: none is sold so, they are "
-                  "counted as fibre.") != found.notes.end());
+  REQUIRE(!found.notes.empty());
+  CHECK(found.notes[0] ==
+        "Copper of 5 m (node-leaf) is not sold for these ports: counted as fibre.");
 }
 
 // 400 Gb/s NICs on 800 Gb/s ports: two share a port. 4 NICs take 2 ports of each leaf, and 2
@@ -185,6 +185,16 @@ TEST_CASE("spines of an assumed fabric that no switch can be are several") {
   CHECK(count(found, BillKind::fabric_switch, BillPlace::spine) == 64);
   CHECK(found.ports[1].used == 4096);
   CHECK(found.ports[1].free == 0);
+}
+
+// A cage of two ports of 200 Gb/s has a fibre for each, where the switches are not the same.
+TEST_CASE("fibres of trunks serve one link each") {
+  const FabricBill found = bill("gh200-4", 256, "fabric-slingshot-dragonfly");
+  CHECK(count(found, BillKind::fibre, BillPlace::global) == links(found, BillPlace::global));
+  CHECK(count(found, BillKind::transceiver, BillPlace::leaf, "400G_SR8") == 64 * 17 / 2 + 32);
+  const FabricBill far = bill("dgx-h100", 1024, "fabric-ndr-rail-3tier");
+  CHECK(count(far, BillKind::transceiver, BillPlace::spine, "800G_DR8") == 1024);
+  CHECK(count(far, BillKind::fibre, BillPlace::spine_core) == links(far, BillPlace::spine_core));
 }
 
 TEST_CASE("one node needs no fabric; the trays of an NVLink domain do") {
