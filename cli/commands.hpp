@@ -38,6 +38,7 @@ void add_report(CLI::App& app, Action& action);
 void add_sweep(CLI::App& app, Action& action);
 void add_query(CLI::App& app, Action& action);
 void add_solve(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
 void add_ui(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);

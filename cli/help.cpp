@@ -79,6 +79,9 @@ constexpr std::array kExamples = {
              "solve scenarios/steps/llama-3-70b-512.yaml --vary fabric.oversubscription=1..8 "
              "--until \"step_s <= 1.03 * base.step_s\"",
              "solve scenarios/h100-2node.yaml --fewest nics --such-that \"busbw_GBps >= 300\""},
+    Examples{"compare", "compare --topology dgx-h100,hgx-b200 --nics 4,8 --nodes 64 --sizes 1GiB",
+             "compare --topology dgx-h100 --fabric fabric-ndr-rail,fabric-ndr-fat-tree-2to1 "
+             "--nodes 64 --layout scenarios/steps/llama-3-70b-512.yaml --html purchase.html"},
     Examples{"report", "report cutover.json whatif.json --html purchase.html",
              "report monday.html friday.html --html both.html"},
 };

@@ -91,6 +91,7 @@ std::unique_ptr<CLI::App> make_program(Action& action) {
   add_sweep(*app, action);
   add_query(*app, action);
   add_solve(*app, action);
+  add_compare(*app, action);
   add_ui(*app, action);
   lay_out_help(*app);
   return app;

@@ -20,6 +20,7 @@ SEEDS = {
     "tuner": [],
     "formula": [],
     "prices": [ROOT / "workloads"],
+    "sweep": [ROOT / "scenarios/sweeps"],
 }
 
 

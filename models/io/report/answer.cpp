@@ -381,17 +381,66 @@ std::string calibrate(const Report& report) {
               : std::string();
 }
 
+/// A cell as a person writes it.
+std::string cell_text(const Json& cell) {
+  if (cell.is_string()) return cell.get<std::string>();
+  return cell.is_number() ? fmt::format("{:.6g}", cell.get<double>()) : "none";
+}
+
+std::string solve(const Report& report) {
+  const Rows answers(report, "answer");
+  std::string out;
+  for (std::size_t i = 0; i < answers.size() && i < 3; ++i) {
+    const std::string others = answers.text(i, "others"),
+                      middle = cell_text(answers.cell(i, "value")),
+                      fast = cell_text(answers.cell(i, "value_if_fast")),
+                      slow = cell_text(answers.cell(i, "value_if_slow"));
+    out += fmt::format("{}{}{}: {}", out.empty() ? "" : " ", others.empty() ? "" : others + ": ",
+                       report.facts.value("condition", ""), middle);
+    if (fast != middle || slow != middle)
+      out += fmt::format(", and {} to {} over the 80 % band", fast, slow);
+    out += ".";
+  }
+  return out;
+}
+
+/// The machine that is best in a figure, at the last question that was asked of all.
+std::string best_machine(const Rows& rows, std::string_view of_best, std::string_view figure,
+                         const char* form) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.has(i, of_best) && rows.number(i, of_best) == 1) best = i;
+  if (!best) return {};
+  return fmt::format(fmt::runtime(form), rows.text(*best, "machine"), rows.number(*best, figure));
+}
+
+std::string compare(const Report& report) {
+  const Rows rows(report, "rows");
+  std::string out;
+  for (const std::string& one :
+       {best_machine(rows, "busbw_of_best", "busbw_GBps",
+                     "{} has the most bus bandwidth, {:.4g} GB/s."),
+        best_machine(rows, "usd_per_GBps_of_best", "usd_per_GBps",
+                     "{} pays the least for its fabric, {:.4g} USD per GB/s."),
+        best_machine(rows, "step_of_best", "step_s", "{} takes the shortest step, {:.4g} s."),
+        best_machine(rows, "usd_per_step_of_best", "usd_per_step",
+                     "{} makes the cheapest step, {:.4g} USD.")})
+    if (!one.empty()) out += (out.empty() ? "" : " ") + one;
+  return out;
+}
+
 }  // namespace
 
 std::string answer_of(const Report& report) {
   using Make = std::string (*)(const Report&);
   static constexpr std::pair<std::string_view, Make> kStudies[] = {
-      {"bench", bench},         {"decide", decide},      {"cutover", cutover},
-      {"whatif", whatif},       {"advise", advise},      {"upgrade", upgrade},
-      {"step", step},           {"plan", plan},          {"serve", serve},
-      {"concurrent", scenario}, {"check", check},        {"judge", judge},
-      {"hang", hang},           {"lint", lint},          {"validate nccl-tests", validate},
-      {"topo", topo},           {"calibrate", calibrate}};
+      {"bench", bench},         {"decide", decide},       {"cutover", cutover},
+      {"whatif", whatif},       {"advise", advise},       {"upgrade", upgrade},
+      {"step", step},           {"plan", plan},           {"serve", serve},
+      {"concurrent", scenario}, {"check", check},         {"judge", judge},
+      {"hang", hang},           {"lint", lint},           {"validate nccl-tests", validate},
+      {"topo", topo},           {"calibrate", calibrate}, {"solve", solve},
+      {"compare", compare}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });
   if (found == std::end(kStudies)) return {};

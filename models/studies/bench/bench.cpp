@@ -419,7 +419,7 @@ class Bench {
   std::string other_routing(const OpenBlock& open, const Topology& topology) const {
     const BenchConfig& config = result_.config;
     const BenchBlock& block = open.block;
-    if (config.split || block.cluster.nodes() == 1 || block.rows.empty() ||
+    if (!config.routing_note || config.split || block.cluster.nodes() == 1 || block.rows.empty() ||
         !config.faults.empty() || !config.network.is_plain() || config.trace)
       return {};
     const BenchRow& row = block.rows.back();

@@ -39,6 +39,7 @@ struct BenchConfig : Job {
   NetworkConfig network;  ///< the rung, routes, background traffic
   bool fold = true;       ///< false: simulate every rank and every event
   bool explain_fold = false;
+  bool routing_note = true;  ///< simulates the last row of each block with other routing, too
   std::optional<Split> split;     ///< several groups at the same time; else of environment
   std::vector<FaultSpec> faults;  ///< what is broken or slow; NCCL does not know
   /// GPUs for which the host launches each call, one after another.
