@@ -127,19 +127,37 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("every alias is a machine that loads on two nodes, and is named once") {
+TEST_CASE("every alias is a machine that loads as it is and on two nodes, and is named once") {
   const std::vector<std::string> presets = preset_names();
   std::set<std::string> seen;
   for (const TopologyAlias& alias : topology_aliases()) {
     CAPTURE(alias.name);
     CHECK(seen.insert(alias.name).second);
     CHECK(std::ranges::find(presets, alias.name) == presets.end());
-    CHECK(std::ranges::find(presets, parse_topology_name(alias.is).base) != presets.end());
-    const Cluster cluster = load_cluster({alias.name, 2, ""}, shipped_parts());
-    CHECK(cluster.nodes() == 2);
+    if (!alias.composed)
+      CHECK(std::ranges::find(presets, parse_topology_name(alias.is).base) != presets.end());
+    CHECK(load_nodes(alias.name, shipped_parts()) == std::max(alias.nodes, 1));
+    CHECK(load_cluster({alias.name, 2, ""}, shipped_parts()).nodes() == 2);
     CHECK(topology_note(alias.name, shipped_parts()).starts_with(alias.name + " is "));
     CHECK(alias.source.starts_with("https://"));
   }
+}
+
+TEST_CASE("an alias of a few words is the node that they say, and takes changes like a preset") {
+  const PartsCatalogue& parts = shipped_parts();
+  // HGX H800: a NIC beside each GPU, and of the 18 NVLinks of an H100 eight, two to each NVSwitch.
+  const NodeGraph node = load_cluster({"hgx-h800", 1, ""}, parts).node();
+  CHECK(node.name() == "hgx-h800");
+  CHECK(node.gpus().size() == 8);
+  CHECK(node.nics().size() == 8);
+  CHECK(node.nvswitches().size() == 4);
+  CHECK(node.gpus().front().nvlink_count == 8);
+  CHECK(load_cluster({"hgx-h800:nics=4", 1, ""}, parts).node().nics().size() == 4);
+  // A rack says how many trays it has; --nodes replaces that.
+  CHECK(load_nodes("gb200-nvl72-16", parts) == 16);
+  CHECK(load_cluster({"gb200-nvl72-16", 18, ""}, parts).hosts() == 18);
+  CHECK(topology_note("gb200-nvl72-16", parts)
+            .starts_with("gb200-nvl72-16 is 16 nodes of gb200-nvl72"));
 }
 
 }  // namespace

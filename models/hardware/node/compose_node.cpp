@@ -61,7 +61,7 @@ class Composer {
       case NodeKind::nvswitch:
       case NodeKind::nvl72:
         if (platform_.nvswitches == 0) fail("this GPU is on no NVSwitches");
-        if ((shape_.kind == NodeKind::nvl72) != is_grace()) fail("this GPU is in no such node");
+        if ((shape_.kind == NodeKind::nvl72) != is_superchip()) fail("this GPU is in no such node");
         break;
       case NodeKind::nvlink_mesh:
         if (shape_.gpus < 2 || nvlinks() < shape_.gpus - 1)
@@ -79,15 +79,16 @@ class Composer {
     }
   }
 
-  bool is_grace() const { return platform_.cpu == "Grace"; }
+  /// Grace and what follows it: GPUs and CPU are joined into one superchip.
+  bool is_superchip() const { return parts_.cpus.at(platform_.cpu).arch == "arm64"; }
   /// HGX boards; PCIe cards that have a NIC each, beside them.
   bool has_own_switches() const {
     return shape_.kind == NodeKind::nvswitch ||
-           (shape_.kind == NodeKind::pcie && shape_.nics >= shape_.gpus && !is_grace());
+           (shape_.kind == NodeKind::pcie && shape_.nics >= shape_.gpus && !is_superchip());
   }
   int cpus() const {
     if (shape_.kind == NodeKind::nvl72) return (shape_.gpus + 1) / 2;
-    if (is_grace()) return shape_.gpus;
+    if (is_superchip()) return shape_.gpus;
     if (shape_.kind == NodeKind::nvswitch) return std::min(platform_.cpus, (shape_.gpus + 1) / 2);
     if (shape_.kind == NodeKind::nvlink_mesh) return 1;
     return shape_.gpus > kRootPortGpus ? 2 : 1;

@@ -33,7 +33,7 @@ std::vector<KnownName> topologies() {
   std::vector<KnownName> out;
   add_files({"node", "cluster"}, out);
   for (const TopologyAlias& alias : topology_aliases())
-    out.push_back({alias.name, "alias", fmt::format("is {}: {}", alias.is, alias.what)});
+    out.push_back({alias.name, "alias", fmt::format("is {}: {}", to_text(alias), alias.what)});
   return out;
 }
 

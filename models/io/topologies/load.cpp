@@ -24,7 +24,9 @@ namespace fabricast {
 struct TopologyFile {
   std::string name;  ///< for messages
   std::string text;
-  std::vector<NodeChanges> changes = {};  ///< of the node, one after the other
+  std::vector<NodeChanges> changes = {};    ///< of the node, one after the other
+  std::optional<TopologyAlias> alias = {};  ///< that it was found behind; without text if composed
+  bool is_composed() const { return alias && alias->composed; }
 };
 
 /// What a cluster file says; a node type alone is a cluster of one node.
@@ -89,17 +91,32 @@ TopologyFile find_topology(const std::string& text, const std::vector<std::strin
   const bool is_file = !text.empty() && std::filesystem::exists(folder / text, ignored);
   if (is_file || find_embedded(text) != nullptr) return find_file(text, kinds, what, folder);
   TopologyName name = parse_topology_name(text);
+  TopologyFile out;
   std::vector<NodeChanges> changes;
-  for (const TopologyAlias& alias : topology_aliases()) {
+  for (TopologyAlias& alias : topology_aliases()) {
     if (alias.name != name.base) continue;
-    const TopologyName meant = parse_topology_name(alias.is);
-    name.base = meant.base;
-    changes.push_back(meant.changes);
+    if (!alias.composed) {
+      const TopologyName meant = parse_topology_name(alias.is);
+      name.base = meant.base;
+      changes.push_back(meant.changes);
+    }
+    out.alias = std::move(alias);
     break;
   }
   changes.push_back(name.changes);
-  TopologyFile out = find_file(name.base, kinds, what, folder);
+  if (!out.is_composed()) {
+    TopologyFile file = find_file(name.base, kinds, what, folder);
+    out.name = std::move(file.name);
+    out.text = std::move(file.text);
+  }
   out.changes = std::move(changes);
+  return out;
+}
+
+/// The node that an alias says in a few words, under the alias's name.
+NodeType composed_node(const TopologyAlias& alias, const PartsCatalogue& parts) {
+  NodeType out = compose_node(*alias.composed, parts);
+  out.name = alias.name;
   return out;
 }
 
@@ -147,7 +164,7 @@ void read_described_node(const NodeDescription& described, const std::vector<Nod
           fmt::join(spread_nics(config.node, static_cast<int>(nics_of(config.node).size())), ", "));
 }
 
-/// A node type in YAML, or NCCL's XML.
+/// A node type in YAML or of a few words, NCCL's XML, or what a tool printed.
 void read_node(const TopologyFile& file, const PartsCatalogue& parts, ClusterConfig& config) {
   if (is_xml(file.text))
     return read_described_node(read_described(file, parts), file.changes, parts, config);
@@ -159,7 +176,8 @@ void read_node(const TopologyFile& file, const PartsCatalogue& parts, ClusterCon
     config.nodes = read.nodes;
     return;
   }
-  config.node = parse_node_type(file.text, file.name);
+  config.node = file.is_composed() ? composed_node(*file.alias, parts)
+                                   : parse_node_type(file.text, file.name);
   for (const NodeChanges& changes : file.changes)
     config.node = changed(std::move(config.node), changes, parts);
 }
@@ -189,7 +207,8 @@ ClusterConfig read_cluster(Reader& in, const TopologyFile& file, bool fabric_giv
 ClusterConfig read_config(const TopologyFile& file, bool fabric_given,
                           const PartsCatalogue& parts) {
   ClusterConfig config;
-  if (is_xml(file.text) || is_tool_output(file.text)) {
+  if (file.alias && file.alias->nodes > 0) config.nodes = file.alias->nodes;
+  if (file.is_composed() || is_xml(file.text) || is_tool_output(file.text)) {
     read_node(file, parts, config);
     return config;
   }
@@ -266,7 +285,8 @@ std::string topology_note(const std::string& topology, const PartsCatalogue& par
   std::string out;
   const std::string base = parse_topology_name(topology).base;
   for (const TopologyAlias& alias : topology_aliases()) {
-    if (alias.name == base) out = fmt::format("{} is {} ({})", alias.name, alias.is, alias.what);
+    if (alias.name == base)
+      out = fmt::format("{} is {} ({})", alias.name, to_text(alias), alias.what);
   }
   const TopologyFile file = find_topology(topology, kTopologyKinds, "topology");
   if (is_tool_output(file.text)) {

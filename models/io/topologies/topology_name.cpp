@@ -17,6 +17,8 @@ namespace fabricast {
 namespace {
 
 constexpr int kNicsMax = 1024;
+constexpr int kAliasGpusMax = 128;
+constexpr int kAliasNodesMax = 256;
 
 int nics_from_text(const std::string& text) {
   const int count = to_number<int>(text).value_or(0);
@@ -42,6 +44,36 @@ void set(const std::string& key, const std::string& value, NodeChanges& out) {
     throw Error(fmt::format("a topology has no \"{}\" that could be changed", key),
                 hint_nearest(key, {"nics", "gpu", "nic", "network"}));
   }
+}
+
+/// composed: {gpus: 8, gpu: H800_SXM, joined: nvswitch, nics: 8, nic: ConnectX-7}
+NodeShape read_shape(Reader in) {
+  NodeShape out;
+  out.gpu = in.text("gpu");
+  out.kind = in.choice("joined", kNodeKindWords);
+  out.gpus = in.whole("gpus", 1, kAliasGpusMax);
+  out.nics = in.whole("nics", 0, kNicsMax, 0);
+  if (out.nics > 0) out.nic = in.text("nic");
+  if (in.has("nic_rate")) out.nic_rate = in.bandwidth("nic_rate");
+  if (in.has("network")) out.network = in.choice("network", kNetKindWords);
+  in.finish();
+  return out;
+}
+
+TopologyAlias read_alias(const std::string& name, Reader& in) {
+  TopologyAlias out;
+  out.name = name;
+  if (in.has("composed")) {
+    out.composed = read_shape(in.child("composed"));
+    out.is = to_text(*out.composed);
+  } else {
+    out.is = in.text("is");
+  }
+  out.nodes = in.whole("nodes", 1, kAliasNodesMax, 0);
+  out.what = in.text("what");
+  out.source = in.text("source");
+  in.finish();
+  return out;
 }
 
 struct SplitName {
@@ -114,12 +146,13 @@ std::vector<TopologyAlias> topology_aliases() {
   Reader in(tree, file);
   in.choice("kind", {"aliases"});
   std::vector<TopologyAlias> out;
-  for (auto& [name, alias] : in.table("aliases")) {
-    out.push_back({name, alias.text("is"), alias.text("what"), alias.text("source")});
-    alias.finish();
-  }
+  for (auto& [name, alias] : in.table("aliases")) out.push_back(read_alias(name, alias));
   in.finish();
   return out;
+}
+
+std::string to_text(const TopologyAlias& alias) {
+  return alias.nodes > 0 ? fmt::format("{} nodes of {}", alias.nodes, alias.is) : alias.is;
 }
 
 }  // namespace fabricast

@@ -1,10 +1,12 @@
 #pragma once
-// What `--topology` and `--fabric` name: a preset, an alias of one or a file, and what is changed
-// of it: "dgx-h100:nics=4", "node.yaml:gpu=H200_SXM", "fabric-ndr-rail:oversubscription=2".
+// What `--topology` and `--fabric` name: a preset, an alias or a file, and what is changed of it:
+// "dgx-h100:nics=4", "node.yaml:gpu=H200_SXM", "fabric-ndr-rail:oversubscription=2".
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/hardware/node/compose_node.hpp"
 #include "models/hardware/node/node_changes.hpp"
 
 namespace fabricast {
@@ -29,11 +31,16 @@ FabricName parse_fabric_name(const std::string& text);
 /// The name with `key` changed to `value`, in place of what it says of that key.
 std::string with_change(const std::string& name, const std::string& key, const std::string& value);
 
-/// Another name of a machine that a preset, or one with a few changes, stands for.
+/// Another name of a machine: a preset, or one with a few changes, or a node of a few words.
 struct TopologyAlias {
-  std::string name, is;      ///< "p5", "dgx-h100:nic=EFA_v2:nics=32"
-  std::string what, source;  ///< for people
+  std::string name;                   ///< "p5"
+  std::string is;                     ///< "dgx-h100:nic=EFA_v2:nics=32", or the shape as text
+  std::optional<NodeShape> composed;  ///< instead of a preset
+  int nodes = 0;                      ///< how many, where it names more than one; else 0
+  std::string what, source;           ///< for people
 };
+/// "dgx-h100:nic=EFA_v2:nics=32", "18 nodes of gb200-nvl72".
+std::string to_text(const TopologyAlias& alias);
 /// topologies/aliases.yaml, in its order.
 std::vector<TopologyAlias> topology_aliases();
 
