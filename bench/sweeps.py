@@ -140,7 +140,7 @@ def measure_kill(program, folder):
 def measure_disk(program, folder):
     disk = folder / "disk"
     disk.mkdir()
-    mounted = run("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk)
+    mounted = run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk)
     if mounted.returncode != 0:
         print("disk: left out:", mounted.stderr.strip())
         return

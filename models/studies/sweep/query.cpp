@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <map>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "models/io/formulas/formula.hpp"
@@ -63,7 +65,7 @@ void check_column(const std::string& column, const std::vector<std::string>& kno
 std::vector<StoreVersion> versions_of(Store& store) {
   std::vector<StoreVersion> out;
   store.select(
-      "SELECT program, data FROM points WHERE program IS NOT NULL GROUP BY program, data "
+      "SELECT program, data FROM result GROUP BY program, data "
       "ORDER BY max(finished_at) DESC, program DESC, data DESC",
       {}, [&](std::span<const StoreCell> row) {
         out.push_back({std::string(std::get<std::string_view>(row[0])),
@@ -72,28 +74,65 @@ std::vector<StoreVersion> versions_of(Store& store) {
   return out;
 }
 
-/// Axes and figures with a value somewhere, in the order of the view.
-std::vector<std::string> telling_columns(Store& store, const std::vector<std::string>& known,
-                                         const StoreVersion& version) {
-  static constexpr std::array<std::string_view, 12> kOthers = {
-      "sweep", "place",       "job_sha256", "study", "program", "data",
-      "error", "error_place", "answer",     "axes",  "cpu_s",   "max_rss_bytes"};
-  std::string counts;
-  std::vector<std::string> asked;
-  for (const std::string& column : known) {
-    if (std::ranges::find(kOthers, column) != kOthers.end() || column == "finished_at") continue;
-    counts += (counts.empty() ? "" : ", ") + fmt::format("count({})", quoted(column));
-    asked.push_back(column);
-  }
+/// Of the view: all but what is neither axis nor figure.
+std::vector<std::string> axes_and_figures(const std::vector<std::string>& known) {
+  static constexpr std::array<std::string_view, 13> kOthers = {
+      "sweep",  "place",       "job_sha256", "study", "program",     "data",         "error",
+      "answer", "error_place", "axes",       "cpu_s", "finished_at", "max_rss_bytes"};
   std::vector<std::string> out;
-  store.select("SELECT " + counts + " FROM points WHERE program = ? AND data = ?",
-               {version.program, version.data}, [&](std::span<const StoreCell> row) {
-                 for (std::size_t i = 0; i < row.size(); ++i)
-                   if (std::get<std::int64_t>(row[i]) > 0) out.push_back(asked[i]);
-               });
+  for (const std::string& column : known)
+    if (std::ranges::find(kOthers, column) == kOthers.end()) out.push_back(column);
   return out;
 }
 
+bool is_figure(const std::string& column) {
+  static const std::vector<std::string> figures = headline_columns();
+  return std::ranges::find(figures, column) != figures.end();
+}
+
+/// Axes, and figures with a value somewhere, in the order of the view.
+std::vector<std::string> telling_columns(Store& store, const std::vector<std::string>& known,
+                                         const StoreVersion& version) {
+  std::string counts;
+  std::vector<std::string> figures, silent;
+  for (const std::string& column : axes_and_figures(known)) {
+    if (!is_figure(column)) continue;
+    counts += (counts.empty() ? "" : ", ") + fmt::format("count({})", quoted(column));
+    figures.push_back(column);
+  }
+  store.select("SELECT " + counts + " FROM result WHERE program = ? AND data = ?",
+               {version.program, version.data}, [&](std::span<const StoreCell> row) {
+                 for (std::size_t i = 0; i < row.size(); ++i)
+                   if (std::get<std::int64_t>(row[i]) == 0) silent.push_back(figures[i]);
+               });
+  std::vector<std::string> out;
+  for (const std::string& column : axes_and_figures(known))
+    if (std::ranges::find(silent, column) == silent.end()) out.push_back(column);
+  return out;
+}
+
+/// Of a column in a group.
+struct Summary {
+  double sum = 0, least = INFINITY, most = -INFINITY;
+  std::int64_t count = 0;
+
+  void add(double value) {
+    sum += value;
+    least = std::min(least, value);
+    most = std::max(most, value);
+    ++count;
+  }
+  double mean() const { return sum / static_cast<double>(count); }
+};
+
+/// Which point: its sweep's number among names seen so far, and its place there.
+struct PointAt {
+  std::size_t sweep = 0;
+  std::int64_t place = 0;
+};
+
+/// Goes through the points once and reads of each no more than it takes to choose; what is shown of
+/// those chosen is read then. A million points have JSON of a hundred megabytes.
 class Query {
  public:
   Query(Store& store, const QueryConfig& config)
@@ -108,192 +147,232 @@ class Query {
                                        counted(std::ssize(versions), "version"), version_.program));
     out_.columns = config_.columns;
     if (out_.columns.empty()) out_.columns = telling_columns(store_, known_, version_);
-    choose_columns();
-    read();
-    if (!config_.pareto.empty()) keep_front();
-    if (!config_.group_by.empty() || config_.best) group();
+    for (const std::string& column : out_.columns) check_column(column, known_);
+    read_where();
+    if (!config_.pareto.empty()) {
+      read_front();
+    } else if (config_.best) {
+      read_best();
+    } else if (!config_.group_by.empty()) {
+      read_groups();
+    } else {
+      read_all();
+    }
     cut();
     return std::move(out_);
   }
 
  private:
-  void choose_columns() {
-    const auto want = [&](const std::string& column) {
-      check_column(column, known_);
-      if (std::ranges::find(read_, column) == read_.end()) read_.push_back(column);
-    };
-    for (const std::string& column : out_.columns) want(column);
-    for (const std::string& column : config_.group_by) want(column);
-    if (config_.best) want(config_.best->column);
-    for (const Aim& aim : config_.pareto) want(aim.column);
+  void read_where() {
     if (config_.where.empty()) return;
     where_ = Formula::parse(config_.where, known_);
     for (const FormulaName& name : where_->names()) {
       if (name.of_base || !name.filter.empty())
         throw Error(fmt::format("{}: a query looks at one row at a time", to_text(name)));
-      want(name.column);
     }
   }
 
-  std::size_t at(const std::string& column) const {
-    return static_cast<std::size_t>(std::ranges::find(read_, column) - read_.begin());
+  /// A column that each() reads; its index in the row.
+  std::size_t want(const std::string& column) {
+    check_column(column, known_);
+    const auto found = std::ranges::find(read_, column);
+    if (found != read_.end()) return static_cast<std::size_t>(found - read_.begin());
+    read_.push_back(column);
+    return read_.size() - 1;
   }
 
-  void read() {
-    std::string columns;
-    for (const std::string& column : read_)
-      columns += (columns.empty() ? "" : ", ") + quoted(column);
-    std::string sql = "SELECT " + columns + " FROM points WHERE program = ? AND data = ?";
+  /// Calls `row` with the wanted columns of each point that fits, in their order.
+  void each(const std::function<void(PointAt, const Row&)>& row) {
+    std::vector<std::size_t> conditions;
+    if (where_)
+      for (const FormulaName& name : where_->names()) conditions.push_back(want(name.column));
+    std::string sql = "SELECT sweep, place";
+    for (const std::string& column : read_) sql += ", " + quoted(column);
+    sql += " FROM points WHERE program = ? AND data = ?";
     std::vector<StoreValue> bound = {version_.program, version_.data};
     if (!config_.sweep.empty()) {
       sql += " AND sweep = ?";
       bound.emplace_back(config_.sweep);
     }
-    sql += " ORDER BY sweep, place";
-    store_.select(sql, bound, [&](std::span<const StoreCell> cells) {
+    Row cells(read_.size());
+    store_.select(sql + " ORDER BY sweep, place", bound, [&](std::span<const StoreCell> found) {
       ++out_.seen;
-      Row row;
-      row.reserve(cells.size());
-      for (const StoreCell& cell : cells) row.push_back(kept(cell));
+      for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = kept(found[i + 2]);
       if (where_ && !where_->holds([&](const FormulaName& name) {
-            return formula_value(row[at(name.column)]);
+            return formula_value(cells[want(name.column)]);
           }))
         return;
       ++out_.matched;
-      rows_.push_back(std::move(row));
+      const auto sweep = std::get<std::string_view>(found[0]);
+      if (sweeps_.empty() || sweeps_.back() != sweep) sweeps_.emplace_back(sweep);
+      row({sweeps_.size() - 1, std::get<std::int64_t>(found[1])}, cells);
+    });
+  }
+
+  /// What is shown of a point.
+  void show(PointAt point) {
+    std::string columns;
+    for (const std::string& column : out_.columns)
+      columns += (columns.empty() ? "" : ", ") + quoted(column);
+    store_.select("SELECT " + columns +
+                      " FROM points WHERE program = ? AND data = ? AND sweep = ? AND place = ?",
+                  {version_.program, version_.data, sweeps_[point.sweep], point.place},
+                  [&](std::span<const StoreCell> cells) {
+                    Row line;
+                    for (const StoreCell& cell : cells) line.push_back(kept(cell));
+                    out_.rows.push_back(std::move(line));
+                  });
+  }
+
+  void read_all() {
+    for (const std::string& column : out_.columns) want(column);
+    each([&](PointAt, const Row& row) {
+      if (config_.limit == 0 || out_.matched <= config_.limit)
+        out_.rows.emplace_back(row.begin(),
+                               row.begin() + static_cast<std::ptrdiff_t>(out_.columns.size()));
     });
   }
 
   /// Less is better.
-  std::optional<double> cost(const Row& row, const Aim& aim) const {
-    const auto value = number(row[at(aim.column)]);
+  static std::optional<double> cost(const QueryCell& cell, const Aim& aim) {
+    const auto value = number(cell);
     if (!value) return std::nullopt;
     return aim.is_most ? -*value : *value;
   }
 
-  /// Rows that no other beats in all aims.
-  void keep_front() {
-    std::vector<std::pair<std::vector<double>, std::size_t>> all;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      std::vector<double> costs;
-      for (const Aim& aim : config_.pareto)
-        if (const auto one = cost(rows_[i], aim)) costs.push_back(*one);
-      if (costs.size() == config_.pareto.size()) all.emplace_back(std::move(costs), i);
-    }
-    std::ranges::sort(all);
-    std::vector<const std::vector<double>*> front;
-    std::vector<Row> out;
-    for (auto& one : all) {
-      const std::vector<double>& costs = one.first;
-      // Whatever beats this one comes before it.
-      const bool beaten = std::ranges::any_of(front, [&](const auto* other) {
-        return *other != costs && std::ranges::equal(*other, costs, std::less_equal{});
-      });
-      if (beaten) continue;
-      front.push_back(&costs);
-      out.push_back(std::move(rows_[one.second]));
-    }
-    rows_ = std::move(out);
+  struct Candidate {
+    std::vector<double> costs;
+    PointAt point;
+  };
+
+  /// Rows that no other of their group beats in all aims.
+  void read_front() {
+    if (config_.best)
+      throw Error("--best and --pareto: one row, or all that no other beats?", "give one of them");
+    std::vector<std::size_t> aims;
+    for (const Aim& aim : config_.pareto) aims.push_back(want(aim.column));
+    const std::vector<std::size_t> keys = wanted(config_.group_by);
+    std::map<std::string, std::vector<Candidate>> groups;
+    each([&](PointAt point, const Row& row) {
+      Candidate one{{}, point};
+      for (std::size_t i = 0; i < aims.size(); ++i)
+        if (const auto found = cost(row[aims[i]], config_.pareto[i])) one.costs.push_back(*found);
+      if (one.costs.size() == aims.size()) groups[key_of(row, keys)].push_back(std::move(one));
+    });
+    for (auto& [key, all] : groups) show_front(all);
   }
 
-  std::string key_of(const Row& row) const {
-    std::string out;
-    for (const std::string& column : config_.group_by)
-      out += fmt::format("{}\x1f", cell_key(row[at(column)]));
+  void show_front(std::vector<Candidate>& all) {
+    std::ranges::stable_sort(all, {}, &Candidate::costs);
+    std::vector<const Candidate*> front;
+    for (const Candidate& one : all) {
+      // Whatever beats this one comes before it.
+      const bool beaten = std::ranges::any_of(front, [&](const Candidate* other) {
+        return other->costs != one.costs &&
+               std::ranges::equal(other->costs, one.costs, std::less_equal{});
+      });
+      if (!beaten) front.push_back(&one);
+    }
+    for (const Candidate* one : front) show(one->point);
+  }
+
+  std::vector<std::size_t> wanted(const std::vector<std::string>& columns) {
+    std::vector<std::size_t> out;
+    for (const std::string& column : columns) out.push_back(want(column));
     return out;
   }
-  static std::string cell_key(const QueryCell& cell) {
-    if (const auto value = number(cell)) return fmt::format("{:+025.9f}", *value);
-    const auto* const text = std::get_if<std::string>(&cell);
-    return text == nullptr ? "" : *text;
-  }
 
-  void group() {
-    std::map<std::string, std::vector<const Row*>> groups;
-    for (const Row& row : rows_) groups[key_of(row)].push_back(&row);
-    if (config_.best) return keep_best(groups);
-    summarise(groups);
-  }
-
-  void keep_best(const std::map<std::string, std::vector<const Row*>>& groups) {
-    std::vector<Row> out;
-    for (const auto& [key, rows] : groups) {
-      const Row* best = nullptr;
-      double least = 0;
-      for (const Row* row : rows) {
-        const auto one = cost(*row, *config_.best);
-        if (!one || (best != nullptr && *one >= least)) continue;
-        best = row;
-        least = *one;
-      }
-      if (best != nullptr) out.push_back(*best);
+  /// Numbers in their order, then texts in theirs.
+  static std::string key_of(const Row& row, const std::vector<std::size_t>& keys) {
+    std::string out;
+    for (const std::size_t key : keys) {
+      const auto value = number(row[key]);
+      const auto* const text = std::get_if<std::string>(&row[key]);
+      out += value ? fmt::format("{:+025.9f}", *value) : (text == nullptr ? "" : *text);
+      out += '\x1f';
     }
-    rows_ = std::move(out);
+    return out;
+  }
+
+  /// The best of each group; without groups one.
+  void read_best() {
+    const std::size_t aim = want(config_.best->column);
+    const std::vector<std::size_t> keys = wanted(config_.group_by);
+    std::map<std::string, std::pair<double, PointAt>> best;
+    each([&](PointAt point, const Row& row) {
+      const auto found = cost(row[aim], *config_.best);
+      if (!found) return;
+      const auto [known, is_new] = best.try_emplace(key_of(row, keys), *found, point);
+      if (!is_new && *found < known->second.first) known->second = {*found, point};
+    });
+    for (const auto& [key, one] : best) show(one.second);
   }
 
   /// A row for each group: how many, and of each figure the mean, the least and the most.
-  void summarise(const std::map<std::string, std::vector<const Row*>>& groups) {
-    std::vector<std::string> figures;
+  void read_groups() {
+    struct Group {
+      Row key;
+      std::int64_t points = 0;
+      std::vector<Summary> figures;
+    };
+    const std::vector<std::size_t> keys = wanted(config_.group_by);
+    std::vector<std::string> names;
+    std::vector<std::size_t> figures;
     for (const std::string& column : out_.columns) {
       const bool is_key = std::ranges::find(config_.group_by, column) != config_.group_by.end();
-      const bool is_number = std::ranges::any_of(
-          rows_, [&](const Row& row) { return number(row[at(column)]).has_value(); });
-      if (!is_key && is_number) figures.push_back(column);
+      if (is_key || (config_.columns.empty() && !is_figure(column))) continue;
+      names.push_back(column);
+      figures.push_back(want(column));
     }
+    std::map<std::string, Group> groups;
+    std::vector<bool> has_numbers(figures.size());
+    each([&](PointAt, const Row& row) {
+      Group& group = groups[key_of(row, keys)];
+      if (group.points++ == 0) {
+        for (const std::size_t key : keys) group.key.push_back(row[key]);
+        group.figures.resize(figures.size());
+      }
+      for (std::size_t i = 0; i < figures.size(); ++i) {
+        const auto value = number(row[figures[i]]);
+        if (!value) continue;
+        group.figures[i].add(*value);
+        has_numbers[i] = true;
+      }
+    });
     out_.columns = config_.group_by;
     out_.columns.emplace_back("points");
-    for (const std::string& figure : figures)
+    for (std::size_t i = 0; i < figures.size(); ++i)
       for (const char* const what : {"mean", "least", "most"})
-        out_.columns.push_back(fmt::format("{} {}", what, figure));
-    for (const auto& [key, rows] : groups) {
-      Row line;
-      for (const std::string& column : config_.group_by) line.push_back((*rows[0])[at(column)]);
-      line.emplace_back(std::ssize(rows));
-      for (const std::string& figure : figures) add_summary(line, rows, at(figure));
+        if (has_numbers[i]) out_.columns.push_back(fmt::format("{} {}", what, names[i]));
+    for (auto& [key, group] : groups) {
+      Row line = std::move(group.key);
+      line.emplace_back(group.points);
+      for (std::size_t i = 0; i < figures.size(); ++i) {
+        const Summary& one = group.figures[i];
+        if (!has_numbers[i]) continue;
+        for (const double value : {one.mean(), one.least, one.most})
+          line.push_back(one.count == 0 ? QueryCell() : QueryCell(value));
+      }
       out_.rows.push_back(std::move(line));
     }
-    is_summary_ = true;
-  }
-
-  static void add_summary(Row& line, const std::vector<const Row*>& rows, std::size_t column) {
-    double sum = 0, least = INFINITY, most = -INFINITY;
-    std::size_t count = 0;
-    for (const Row* row : rows) {
-      const auto value = number((*row)[column]);
-      if (!value) continue;
-      sum += *value;
-      least = std::min(least, *value);
-      most = std::max(most, *value);
-      ++count;
-    }
-    for (const double value :
-         {sum / static_cast<double>(std::max<std::size_t>(count, 1)), least, most})
-      line.push_back(count == 0 ? QueryCell() : QueryCell(value));
   }
 
   void cut() {
-    if (!is_summary_) {
-      for (const Row& row : rows_) {
-        Row line;
-        for (const std::string& column : out_.columns) line.push_back(row[at(column)]);
-        out_.rows.push_back(std::move(line));
-      }
-    }
-    if (config_.limit > 0 && out_.rows.size() > config_.limit) {
-      out_.notes.push_back(
-          fmt::format("the first {} of {}", config_.limit, counted(std::ssize(out_.rows), "row")));
-      out_.rows.resize(config_.limit);
-    }
+    const bool is_list = config_.pareto.empty() && !config_.best && config_.group_by.empty();
+    const std::size_t all = is_list ? out_.matched : out_.rows.size();
+    if (config_.limit == 0 || all <= config_.limit) return;
+    out_.notes.push_back(fmt::format("the first {} of {}", config_.limit,
+                                     counted(static_cast<std::int64_t>(all), "row")));
+    out_.rows.resize(config_.limit);
   }
 
   Store& store_;
   const QueryConfig& config_;
   std::vector<std::string> known_;
   StoreVersion version_;
-  std::vector<std::string> read_;
+  std::vector<std::string> read_;    ///< columns of each()
+  std::vector<std::string> sweeps_;  ///< names, in the order of points
   std::optional<Formula> where_;
-  std::vector<Row> rows_;  ///< as read_
-  bool is_summary_ = false;
   QueryResult out_;
 };
 
@@ -329,24 +408,6 @@ std::string figure_to_compare(Store& store, const StoreVersion& version) {
   for (const char* const one : {"time_us", "step_s", "token_s", "busbw_GBps"})
     if (std::ranges::find(telling, one) != telling.end()) return one;
   throw Error("the store has no times to compare", "name a figure: --columns NAME");
-}
-
-std::string cell_text(const QueryCell& cell) {
-  if (const auto* const whole = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *whole);
-  if (const auto* const real = std::get_if<double>(&cell)) return fmt::format("{:.6g}", *real);
-  const auto* const text = std::get_if<std::string>(&cell);
-  return text == nullptr ? "" : *text;
-}
-
-Json cell_json(const QueryCell& cell) {
-  return std::visit(
-      [](const auto& value) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-          return {};
-        else
-          return value;
-      },
-      cell);
 }
 
 }  // namespace
@@ -397,58 +458,6 @@ QueryResult run_diff(Store& before, Store& after, bool is_same_store, const std:
       now.front().program, now.front().data.substr(0, 12), out.matched,
       counted(static_cast<std::int64_t>(out.seen), "equal question"), figure));
   if (config.limit > 0 && out.rows.size() > config.limit) out.rows.resize(config.limit);
-  return out;
-}
-
-std::string query_text(const QueryResult& result) {
-  TextTable table;
-  std::vector<std::string> head(result.columns);
-  table.add(head);
-  for (std::size_t i = 0; i < head.size(); ++i) {
-    const bool is_number = std::ranges::any_of(
-        result.rows, [&](const Row& row) { return number(row[i]).has_value(); });
-    if (is_number) table.align_right(i);
-  }
-  for (const Row& row : result.rows) {
-    std::vector<std::string> line;
-    for (const QueryCell& cell : row) line.push_back(cell_text(cell));
-    table.add(std::move(line));
-  }
-  std::string out = table.text();
-  for (const std::string& note : result.notes) out += "note: " + note + "\n";
-  return out;
-}
-
-Report query_report(const QueryResult& result, const QueryConfig& config) {
-  Report out;
-  out.study = "query";
-  Json pareto = Json::array();
-  for (const Aim& aim : config.pareto) pareto.push_back(aim.column);
-  out.job = {{"ask",
-              {{"sweep", config.sweep},
-               {"where", config.where},
-               {"group_by", config.group_by},
-               {"best", config.best ? Json(config.best->column) : Json()},
-               {"pareto", std::move(pareto)}}}};
-  out.notes = result.notes;
-  std::vector<ReportColumn> columns;
-  for (std::size_t i = 0; i < result.columns.size(); ++i) {
-    const bool is_text = std::ranges::any_of(
-        result.rows, [&](const Row& row) { return std::holds_alternative<std::string>(row[i]); });
-    columns.push_back({result.columns[i],
-                       is_text ? ReportColumn::Type::text : ReportColumn::Type::number,
-                       {},
-                       is_text ? "" : ".9g"});
-  }
-  ReportTable rows("rows", std::move(columns));
-  for (const Row& row : result.rows) {
-    std::vector<Json> cells;
-    for (const QueryCell& cell : row) cells.push_back(cell_json(cell));
-    rows.add(std::move(cells));
-  }
-  out.tables.push_back(std::move(rows));
-  out.facts["rows_of_the_store"] = result.seen;
-  out.facts["rows_that_fit"] = result.matched;
   return out;
 }
 
