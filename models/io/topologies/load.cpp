@@ -79,9 +79,13 @@ TopologyFile find_file(const std::string& name, const std::vector<std::string>& 
     throw Error(Place{path.string(), 0, {}}, "no such file");
   }
   std::vector<std::string> known = embedded_of_kind(kinds);
-  if (kinds != kFabricKinds)
+  std::string hint = hint_nearest(name, known);
+  if (kinds != kFabricKinds) {
     for (const TopologyAlias& alias : topology_aliases()) known.push_back(alias.name);
-  throw Error(fmt::format("unknown {} \"{}\"", what, name), hint_nearest(name, known));
+    hint = nearest(name, known).empty() ? "fabricast list topologies names those that are known"
+                                        : hint_nearest(name, known);
+  }
+  throw Error(fmt::format("unknown {} \"{}\"", what, name), hint);
 }
 
 /// The file of a topology or node type, behind aliases, and what is changed of it.
