@@ -147,7 +147,8 @@ globalThis.fabricast ??= {};
 
   fabricast.figure = (first_spec) => {
     let spec = first_spec;
-    let chosen = 0;
+    let chosen = [];
+    let seen = { key: null, view: null };
     let chart = null;
     let renderer = "";
     let dirty = true;
@@ -161,8 +162,22 @@ globalThis.fabricast ??= {};
     const folded = el("div", { class: "figure-table" });
     const head = el("div", { class: "figure-head" }, caption, tools);
 
-    const variants = () => (spec.variants?.length ? spec.variants : [spec]);
-    const current = () => variants()[Math.min(chosen, variants().length - 1)];
+    // Choices of what is shown: spec.picks [{label, names, first?}] with spec.view(indices), or one
+    // choice among spec.variants.
+    const picks = () =>
+      spec.picks ??
+      (spec.variants?.length > 1
+        ? [{ label: spec.variants_label ?? "Shown", names: spec.variants.map((v) => v.name) }]
+        : []);
+    const indices = () =>
+      picks().map((pick, i) => Math.min(chosen[i] ?? pick.first ?? 0, pick.names.length - 1));
+    function current() {
+      const at = indices();
+      if (!spec.view) return spec.variants?.[at[0] ?? 0] ?? spec;
+      const key = at.join();
+      if (seen.key !== key) seen = { key, view: spec.view(at) };
+      return seen.view;
+    }
     // Paper is short: two charts have to fit on a page.
     const height = () => {
       const wanted = current().height ?? spec.height ?? 380;
@@ -238,22 +253,23 @@ globalThis.fabricast ??= {};
 
     function fill_tools() {
       tools.replaceChildren();
-      const all = variants();
-      if (all.length > 1) {
+      picks().forEach((pick, i) => {
+        if (pick.names.length < 2) return;
         const select = el(
           "select",
-          { "aria-label": `${spec.title}: ${spec.variants_label ?? "shown"}` },
-          all.map((v, i) => el("option", { value: i }, v.name)),
+          { "aria-label": `${spec.title}: ${pick.label}` },
+          pick.names.map((name, k) => el("option", { value: k }, name)),
         );
-        select.value = String(chosen);
+        select.value = String(indices()[i]);
         select.addEventListener("change", () => {
-          chosen = Number(select.value);
+          chosen = indices();
+          chosen[i] = Number(select.value);
           fill_text();
           if (chart) chart.resize({ height: height() });
           draw();
         });
-        tools.append(el("label", { class: "quiet" }, `${spec.variants_label ?? "Shown"} `, select));
-      }
+        tools.append(el("label", { class: "quiet" }, `${pick.label} `, select));
+      });
       if (current().option) {
         tools.append(
           el(
@@ -287,10 +303,13 @@ globalThis.fabricast ??= {};
       if (chart) chart.resize({ width: on ? PRINT_WIDTH : stage.clientWidth, height: height() });
     };
     root.update = (next) => {
-      const name = current().name;
+      const names = picks().map((pick, i) => pick.names[indices()[i]]);
       spec = next;
-      const same = variants().findIndex((v) => v.name === name);
-      chosen = Math.max(0, same);
+      seen = { key: null, view: null };
+      chosen = picks().map((pick, i) => {
+        const same = pick.names.indexOf(names[i]);
+        return same >= 0 ? same : (pick.first ?? 0);
+      });
       fill_tools();
       fill_text();
       dirty = true;

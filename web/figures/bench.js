@@ -4,7 +4,6 @@ globalThis.fabricast ??= {};
 fabricast.figures ??= {};
 (() => {
   const { format, data, charts } = fabricast;
-  const BANDS = 6;
   const LINES = 24;
 
   const setup_name = (r, vary) => {
@@ -43,103 +42,6 @@ fabricast.figures ??= {};
   ];
   const kept = (rows) =>
     columns.filter(([n]) => rows.some((r) => r[n] !== undefined && r[n] !== null));
-
-  // Lines over x (size or nodes), one for each setup.
-  function lines({ setups, x, x_axis, x_text, y, y_axis, y_text, lower, upper, theme }) {
-    const names = [...setups.keys()];
-    const few = names.length <= BANDS;
-    const series = [];
-    let i = 0;
-    for (const [name, rows] of setups) {
-      const look = charts.look(theme, i);
-      const sorted = rows.filter((r) => data.finite(y(r)) && y(r) > 0).sort((a, b) => x(a) - x(b));
-      series.push({
-        type: "line",
-        name,
-        data: sorted.map((r) => ({ value: [x(r), y(r)], record: r })),
-        symbol: look.symbol,
-        symbolSize: 6,
-        showSymbol: sorted.length <= 60,
-        lineStyle: { color: look.color, type: look.dash, width: 2 },
-        itemStyle: { color: look.color },
-        z: 4,
-      });
-      // After the line, which gives the legend its mark.
-      if (few) {
-        const points = sorted.map((r) => [x(r), lower(r), upper(r)]);
-        series.push(charts.band(name, points, look.color));
-      }
-      i += 1;
-    }
-    return {
-      legend: charts.legend(names),
-      grid: charts.grid(),
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "line" },
-        formatter: (ps) => {
-          const points = ps.filter((p) => p.data?.record);
-          if (points.length === 0) return "";
-          return fabricast.tip(
-            x_text(x(points[0].data.record)),
-            points.slice(0, 14).map((p) => {
-              const r = p.data.record;
-              const range = data.finite(lower(r))
-                ? ` (80 %: ${y_text(lower(r))} to ${y_text(upper(r))})`
-                : "";
-              return `${p.seriesName}: ${y_text(y(r))}${range}, ${choice_of(r)}`;
-            }),
-          );
-        },
-      },
-      xAxis: x_axis,
-      yAxis: y_axis,
-      series,
-    };
-  }
-
-  // Bars where nothing varies over x.
-  function bars({ rows, labels, value, lower, upper, text, name, theme }) {
-    const { axis, left } = charts.category_y(labels);
-    return {
-      grid: charts.grid({ left, top: 12 }),
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "shadow" },
-        formatter: (ps) => {
-          const r = rows[ps[0]?.dataIndex ?? 0];
-          return fabricast.tip(labels[ps[0]?.dataIndex ?? 0], [
-            text(value(r)),
-            data.finite(lower(r)) ? `80 %: ${text(lower(r))} to ${text(upper(r))}` : null,
-            choice_of(r),
-          ]);
-        },
-      },
-      xAxis: charts.value_axis(name, text),
-      yAxis: axis,
-      series: [
-        {
-          type: "bar",
-          barMaxWidth: 26,
-          itemStyle: { color: theme.palette[0], decal: { symbol: "none" } },
-          data: rows.map(value),
-          label: {
-            show: true,
-            position: "insideLeft",
-            formatter: (p) => text(p.value),
-            color: fabricast.ink_on(theme.palette[0]),
-          },
-        },
-        charts.whiskers(
-          "80 % band",
-          rows
-            .map((r, i) => [lower(r), upper(r), i])
-            .filter((p) => data.finite(p[0]) && data.finite(p[1])),
-          theme.text,
-        ),
-      ],
-    };
-  }
 
   function extremes(rows) {
     const by_size = data.group(rows, (r) => r.setup);
@@ -255,7 +157,7 @@ fabricast.figures ??= {};
       const same = coinciding(drawn, m.y);
       const hint = banded
         ? `80 % of measured times lie in the ${over_size || over_nodes ? "shaded band" : "whiskers"}.${
-            setups.size > BANDS ? " Bands are in the tooltip: there are too many lines." : ""
+            setups.size > charts.BANDS ? " Bands are in the tooltip: there are too many lines." : ""
           }`
         : "";
       const hints = [hint, thin_hint(setups), same].filter(Boolean).join(" ");
@@ -275,7 +177,8 @@ fabricast.figures ??= {};
           height: 400,
           table,
           option: (theme) => {
-            const drawn_lines = lines({
+            const drawn_lines = charts.lines({
+              tip: choice_of,
               setups: drawn,
               theme,
               x: (r) => (over_size ? r.size_bytes : r.nodes),
@@ -310,7 +213,8 @@ fabricast.figures ??= {};
           height: charts.bar_height(labels.length),
           table,
           option: (theme) =>
-            bars({
+            charts.bars({
+              tip: choice_of,
               rows: named,
               labels,
               value: m.y,
@@ -654,7 +558,8 @@ fabricast.figures ??= {};
           all,
         ),
         option: (theme) =>
-          bars({
+          charts.bars({
+            tip: choice_of,
             rows: all,
             labels,
             value: (r) => r.factor,
@@ -668,7 +573,7 @@ fabricast.figures ??= {};
     ];
   }
 
-  fabricast.bench_parts = { with_setups, choice_of, time_and_bandwidth, choices, bars, lines };
+  fabricast.bench_parts = { with_setups, choice_of, time_and_bandwidth, choices };
 
   fabricast.figures.bench = (part) => {
     const report = part?.report;

@@ -185,85 +185,6 @@ fabricast.figures ??= {};
     ];
   }
 
-  // Bars of a change in percent, left is better.
-  function change_bars({ labels, values, tips, theme, name, doubts = [], good_is_less = true }) {
-    const { axis, left } = charts.category_y(labels);
-    const ends = [...values, ...doubts.flatMap((d) => d ?? [])];
-    const most = Math.max(0.01, ...ends.map((v) => Math.abs(v ?? 0)));
-    const low = Math.min(0, ...ends);
-    const high = Math.max(0, ...ends);
-    return {
-      grid: charts.grid({ left, top: 10, right: 60 }),
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "shadow" },
-        formatter: (ps) =>
-          fabricast.tip(labels[ps[0]?.dataIndex ?? 0], tips(ps[0]?.dataIndex ?? 0)),
-      },
-      xAxis: charts.roomy(
-        charts.value_axis(name, (v) => format.percent(v, true)),
-        low < 0 ? low - most * 0.2 : 0,
-        high + most * 0.2,
-      ),
-      yAxis: { ...axis, axisLine: { show: false, onZero: false } },
-      series: [
-        {
-          type: "bar",
-          barMaxWidth: 22,
-          data: values.map((v) => ({
-            value: v,
-            itemStyle: {
-              color: v === 0 ? theme.muted : v < 0 === good_is_less ? theme.good : theme.bad,
-              decal: { symbol: "none" },
-            },
-            label: { position: v < 0 ? "left" : "right" },
-          })),
-          label: {
-            show: doubts.length === 0,
-            color: theme.text,
-            formatter: (p) => format.percent(p.value, true),
-          },
-          markLine: {
-            silent: true,
-            symbol: "none",
-            animation: false,
-            label: { show: false },
-            lineStyle: { color: theme.line, type: "solid" },
-            data: [{ xAxis: 0 }],
-          },
-        },
-        ...(doubts.some((d) => d)
-          ? [
-              charts.whiskers(
-                "80 % of measured",
-                doubts.map((d, i) => d && [...d, i]).filter(Boolean),
-                theme.text,
-                { z: 5 },
-              ),
-            ]
-          : []),
-        // Behind the whisker.
-        ...(doubts.length > 0
-          ? [
-              {
-                type: "scatter",
-                symbolSize: 1,
-                silent: true,
-                itemStyle: { color: "transparent" },
-                data: values.map((v, i) => [Math.max(v, doubts[i]?.[1] ?? v, 0), i]),
-                label: {
-                  show: true,
-                  position: "right",
-                  color: theme.text,
-                  formatter: (p) => format.percent(values[p.dataIndex], true),
-                },
-              },
-            ]
-          : []),
-      ],
-    };
-  }
-
   function before_and_after(report) {
     const rows = data
       .records(report, "before_and_after", ["before_us", "after_us"])
@@ -305,7 +226,7 @@ fabricast.figures ??= {};
           rows,
         ),
         option: (theme) =>
-          change_bars({
+          charts.change_bars({
             labels,
             values: rows.map((r) => r.change),
             doubts: rows.map((r) => r.doubt),
@@ -596,7 +517,7 @@ fabricast.figures ??= {};
         height: charts.bar_height(shown.length, 28) - 20,
         table: data.cut(report, name),
         option: (theme) =>
-          change_bars({
+          charts.change_bars({
             labels,
             values: shown.map((r) => r[key]),
             theme,
@@ -817,7 +738,7 @@ fabricast.figures ??= {};
       height: charts.bar_height(shown.length, 27) - 20,
       table: data.cut(report, "rows", columns),
       option: (theme) =>
-        change_bars({
+        charts.change_bars({
           labels: labels.slice(0, 40),
           values: shown.map((r) => r.change),
           theme,
