@@ -34,6 +34,16 @@ fabricast.figures ??= {};
     return all.length ? format.list(all) : "a collective";
   }
 
+  function question_of_query(ask) {
+    const label = (column) => fabricast.quantities.quantity(column).label;
+    const by = ask.group_by?.length ? ` of each ${format.list(ask.group_by.map(label))}` : "";
+    const where = ask.where ? ` where ${ask.where}` : "";
+    if (ask.best) return `Which point${by} has the best ${label(ask.best)}${where}?`;
+    if (ask.pareto?.length)
+      return `Which points does no other beat in ${format.list(ask.pareto.map(label))}${where}?`;
+    return `What are the figures${by || " of each point"}${where}?`;
+  }
+
   const questions = {
     bench: (r) => `How long does ${collectives(r)} take on ${place(r.job)}?`,
     decide: (r) => `What does NCCL take for ${collectives(r)} on ${place(r.job)}?`,
@@ -59,6 +69,13 @@ fabricast.figures ??= {};
         : "Where does the job hang, and who waits for whom?",
     validate: () => "How far are predictions from measured nccl-tests?",
     validate_steps: () => "How far are predicted training steps from measured ones?",
+    query: (r) => question_of_query(r.job?.ask ?? {}),
+    sweep: () => "How far are the sweeps?",
+    compare: () => "Which machine is fastest, and what does each cost?",
+    solve: (r) =>
+      r.facts?.condition
+        ? `From which value on: ${r.facts.condition}?`
+        : `Which ${r.job?.ask?.key ?? "value"} is enough?`,
     lint: (r) => `What is wrong with these settings under NCCL ${r.job?.site?.nccl ?? ""}?`,
     machine: () => "What does the machine look like?",
     topo: () => "What does the machine look like?",

@@ -23,6 +23,11 @@ globalThis.fabricast ??= {};
     memory_bytes: ["memory of a GPU", "memory"],
     nodes: ["nodes", "machine"],
     gpus: ["GPUs", "machine"],
+    nics: ["NICs", "machine"],
+    nccl: ["NCCL", "nccl"],
+    sharp: ["SHARP", "sharp"],
+    sizes: ["size", "size"],
+    size_bytes: ["size", "size"],
   };
   const details =
     /^(lower|upper)_|_of_best$|^(machine|ranks|gpus|algorithm|protocol|nchannels|holds|refused|points|place|job_sha256|study|program|data|axes|answer|error|error_place|cpu_s|max_rss_bytes|finished_at)$/;
@@ -91,7 +96,7 @@ globalThis.fabricast ??= {};
 
   function value_text(column, value) {
     if (value === null || value === undefined || value === "") return "not set";
-    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (["true", "false"].includes(String(value))) return String(value) === "true" ? "on" : "off";
     return format.short(column === "size_bytes" ? format.bytes(value) : value, 60);
   }
 
@@ -117,23 +122,33 @@ globalThis.fabricast ??= {};
     return same_word || rows.length > count;
   }
 
-  // {axes, figures}: names of columns. Axes have several values, and none says what another says.
-  function meanings(table, rows) {
+  // {axes, figures, rows}: names of columns, and the rows that have figures. Axes have several
+  // values, and none says what another says.
+  function meanings(table, all) {
     const names = (table?.columns ?? []).map((c) => c.name);
-    const varies = (name) => data.unique(rows.map((r) => r[name])).length > 1;
-    const axes = [];
-    for (const name of names) {
-      if (is_figure(name) || details.test(name) || !varies(name)) continue;
-      if (!axes.some((other) => follows(rows, other, name))) axes.push(name);
-    }
-    const has = (name) => rows.some((r) => data.finite(r[name]));
     const order = Object.keys(named);
     const rank = (name) => (order.includes(name) ? order.indexOf(name) : order.length);
-    return {
-      axes,
-      figures: names.filter((n) => is_figure(n) && has(n)).sort((a, b) => rank(a) - rank(b)),
-    };
+    const figures = names
+      .filter((n) => is_figure(n) && all.some((r) => data.finite(r[n])))
+      .sort((a, b) => rank(a) - rank(b));
+    const rows = all.filter((r) => figures.some((f) => data.finite(r[f])));
+    const axes = [];
+    for (const name of names) {
+      const varies = data.unique(rows.map((r) => r[name])).length > 1;
+      if (is_figure(name) || details.test(name) || !varies) continue;
+      if (!axes.some((other) => follows(rows, other, name))) axes.push(name);
+    }
+    return { axes, figures, rows };
   }
+
+  // Axes that make another question of a point, not another answer: the best of several sizes says
+  // nothing. A call on more nodes is another call; a step on more nodes is the same work.
+  const asked_axes = (axes, figures) =>
+    axes.filter(
+      (a) =>
+        ["sizes", "size_bytes", "collective"].includes(a) ||
+        (/^(axis_)?nodes$/.test(a) && figures.some((f) => quantity(f).family === "call")),
+    );
 
   // Rows that no other beats in both figures, by the first.
   function front(rows, a, b) {
@@ -156,6 +171,7 @@ globalThis.fabricast ??= {};
     value_text,
     point_text,
     meanings,
+    asked_axes,
     front,
   };
 })();

@@ -64,8 +64,11 @@ globalThis.fabricast ??= {};
   // Bars where nothing varies over x.
   function bars({ rows, labels, value, lower, upper, text, name, theme, tip, whisker = "80 %" }) {
     const { axis, left } = charts.category_y(labels);
+    const most = Math.max(
+      ...rows.map((r) => Math.max(value(r), data.finite(upper(r)) ? upper(r) : 0)),
+    );
     return {
-      grid: charts.grid({ left, top: 12 }),
+      grid: charts.grid({ left, top: 12, right: 52 }),
       tooltip: {
         trigger: "axis",
         axisPointer: { type: "shadow" },
@@ -85,13 +88,15 @@ globalThis.fabricast ??= {};
           type: "bar",
           barMaxWidth: 26,
           itemStyle: { color: theme.palette[0], decal: { symbol: "none" } },
-          data: rows.map(value),
-          label: {
-            show: true,
-            position: "insideLeft",
-            formatter: (p) => text(p.value),
-            color: fabricast.ink_on(theme.palette[0]),
-          },
+          data: rows.map((r) => ({
+            value: value(r),
+            // Beside a bar that is too short for it.
+            label:
+              value(r) < 0.12 * most
+                ? { position: "right", color: theme.text, backgroundColor: theme.background }
+                : { position: "insideLeft", color: fabricast.ink_on(theme.palette[0]) },
+          })),
+          label: { show: true, padding: [1, 3], formatter: (p) => text(p.value) },
         },
         charts.whiskers(
           "80 % band",

@@ -34,6 +34,15 @@ globalThis.fabricast ??= {};
     return { least, most, wide: least > 0 && most / least > 100 };
   };
 
+  // Share (0..1) of a value between the least and the most, of large ratios by the logarithm.
+  function share_of(values) {
+    const { least, most } = spread(values);
+    if (!(most > least)) return () => 0;
+    return least > 0 && most / least > 8
+      ? (v) => Math.log(v / least) / Math.log(most / least)
+      : (v) => (v - least) / (most - least);
+  }
+
   // One axis of parallel coordinates: {words} for few values or text, else numbers.
   function dimension(rows, name, is_axis) {
     const label = quantities.label_of(name);
@@ -110,16 +119,12 @@ globalThis.fabricast ??= {};
       ...figures.map((f) => dimension(rows, f, false)),
     ];
     const room = width / Math.max(1, dimensions.length - 1) - 14;
-    const { least, most, wide } = spread(rows.map((r) => r[colour.name]));
-    const share = (v) => {
-      if (most === least) return 0;
-      const at = wide ? Math.log(v / least) / Math.log(most / least) : (v - least) / (most - least);
-      return colour.more ? 1 - at : at;
-    };
+    const share = share_of(rows.map((r) => r[colour.name]));
+    const badness = (v) => (colour.more ? 1 - share(v) : share(v));
     return {
       animation: false,
       aria: { decal: { show: false } },
-      parallel: { left: 90, right: 60, top: 62, bottom: 24 },
+      parallel: { left: 90, right: 84, top: 62, bottom: 24 },
       parallelAxis: dimensions.map((d, i) => parallel_axis(d, i, room, theme)),
       tooltip: {
         trigger: "item",
@@ -141,7 +146,7 @@ globalThis.fabricast ??= {};
             record: row,
             lineStyle: {
               color: data.finite(row[colour.name])
-                ? fabricast.shade(quality(theme), share(row[colour.name]))
+                ? fabricast.shade(quality(theme), badness(row[colour.name]))
                 : theme.line,
               width: rows.length > 300 ? 1 : 1.6,
               opacity: rows.length > 300 ? 0.45 : 0.75,
@@ -155,6 +160,7 @@ globalThis.fabricast ??= {};
   // Every point as a line over its axes and figures. A pick keeps one value of an axis: what a
   // brush does with the mouse.
   function parallel({ rows, axes, figures, table }) {
+    const size = axes.find((a) => ["sizes", "size_bytes"].includes(a));
     if (figures.length === 0 || axes.length === 0 || rows.length < 3) return [];
     const shown_axes = axes.slice(0, 6);
     const shown_figures = figures.slice(0, Math.max(1, Math.min(4, 9 - shown_axes.length)));
@@ -166,8 +172,13 @@ globalThis.fabricast ??= {};
         only.push({
           name: `${quantities.label_of(a)} ${quantities.value_text(a, v)}`,
           holds: (r) => r[a] === v,
+          is_size: a === size,
         });
     }
+    const first = Math.max(
+      0,
+      only.findLastIndex((o) => o.is_size),
+    );
     const quality_of = shown_figures.map(quantities.quantity);
     return [
       {
@@ -175,7 +186,7 @@ globalThis.fabricast ??= {};
         title: "All points: each line is one, over its axes and figures",
         picks: [
           { label: "Colour", names: quality_of.map((q) => q.label) },
-          { label: "Only", names: only.map((o) => o.name) },
+          { label: "Only", names: only.map((o) => o.name), first },
         ],
         view: ([colour_at, only_at]) => {
           const colour = quality_of[colour_at];
@@ -196,7 +207,12 @@ globalThis.fabricast ??= {};
             table,
             option: (theme) =>
               parallel_option(
-                { rows: drawn, axes: shown_axes, figures: shown_figures, colour },
+                {
+                  rows: drawn,
+                  axes: shown_axes.filter((a) => data.unique(kept.map((r) => r[a])).length > 1),
+                  figures: shown_figures,
+                  colour,
+                },
                 theme,
               ),
           };
@@ -204,6 +220,29 @@ globalThis.fabricast ??= {};
       },
     ];
   }
+
+  // A choice for each axis that makes another question: one value of it, at first the last one.
+  function questions(rows, axes, figures) {
+    return quantities.asked_axes(axes, figures).map((axis) => {
+      const values = quantities.ordered(rows.map((r) => r[axis]));
+      return {
+        axis,
+        values,
+        label: quantities.label_of(axis),
+        names: [...values.map((v) => quantities.value_text(axis, v)), "all"],
+        first: values.length - 1,
+      };
+    });
+  }
+  // Rows at the chosen values of axes that are not shown themselves.
+  const asked_rows = (rows, asked, chosen, shown) =>
+    asked.reduce(
+      (kept, q, i) =>
+        shown.includes(q.axis) || chosen[i] >= q.values.length
+          ? kept
+          : kept.filter((r) => r[q.axis] === q.values[chosen[i]]),
+      rows,
+    );
 
   // Longer names go to the side, where they have room.
   function across_and_down(rows, a, b) {
@@ -230,11 +269,8 @@ globalThis.fabricast ??= {};
   });
 
   function heat_option({ cells, across, down, columns, lines, figure, axes }, theme) {
-    const { least, most, wide } = spread(cells.map((c) => c.value));
-    const share = (v) => {
-      if (most === least) return 0.3;
-      return wide ? Math.log(v / least) / Math.log(most / least) : (v - least) / (most - least);
-    };
+    const { least, most } = spread(cells.map((c) => c.value));
+    const share = share_of(cells.map((c) => c.value));
     const words = (name, values) => values.map((v) => quantities.value_text(name, v));
     const { axis, left } = charts.category_y(words(down, lines));
     const best = data.least(cells, (c) => figure.cost(c.row));
@@ -334,7 +370,11 @@ globalThis.fabricast ??= {};
   // A figure over two axes: the best over all others.
   function heat({ rows, axes, figures, what = "Best" }) {
     const count = (a) => data.unique(rows.map((r) => r[a])).length;
-    const usable = axes.filter((a) => count(a) <= HEAT).sort((a, b) => count(b) - count(a));
+    const asked = questions(rows, axes, figures);
+    const is_asked = (a) => asked.some((q) => q.axis === a);
+    const usable = axes
+      .filter((a) => count(a) <= HEAT)
+      .sort((a, b) => is_asked(a) - is_asked(b) || count(b) - count(a));
     const pairs = usable.flatMap((a, i) => usable.slice(i + 1).map((b) => [a, b]));
     if (pairs.length === 0 || figures.length === 0) return [];
     const known = figures.map(quantities.quantity);
@@ -346,15 +386,19 @@ globalThis.fabricast ??= {};
         picks: [
           { label: "Axes", names: pairs.map(([a, b]) => `${label(a)}, ${label(b)}`) },
           { label: "Figure", names: known.map((q) => q.label) },
+          ...asked,
         ],
-        view: ([pair_at, figure_at]) => {
+        view: ([pair_at, figure_at, ...chosen]) => {
           const figure = known[figure_at];
           const [across, down] = across_and_down(rows, ...pairs[pair_at]);
-          const cells = heat_cells(rows, across, down, figure);
-          const columns = quantities.ordered(rows.map((r) => r[across]));
-          const lines = quantities.ordered(rows.map((r) => r[down]));
+          const kept = asked_rows(rows, asked, chosen, [across, down]);
+          const cells = heat_cells(kept, across, down, figure);
+          const columns = quantities.ordered(kept.map((r) => r[across]));
+          const lines = quantities.ordered(kept.map((r) => r[down]));
           const best = data.least(cells, (c) => figure.cost(c.row));
-          const others = axes.filter((a) => a !== across && a !== down);
+          const others = axes.filter(
+            (a) => a !== across && a !== down && data.unique(kept.map((r) => r[a])).length > 1,
+          );
           const said = best
             ? `Best ${figure.label}: ${figure.text(best.value)}, ${quantities.point_text(best.row, axes)}.`
             : "";
@@ -403,20 +447,22 @@ globalThis.fabricast ??= {};
 
   // Points at one place are one mark, named by what they share.
   function places(rows, x, y, axes) {
+    const varies = axes.filter((a) => data.unique(rows.map((r) => r[a])).length > 1);
+    const told = varies.length ? varies : axes;
     const groups = data.group(rows, (r) => JSON.stringify([r[x.name], r[y.name]]));
     return [...groups.values()].map((all) => {
-      const shared = axes.filter((a) => all.every((r) => r[a] === all[0][a]));
+      const is_shared = (a) => all.every((r) => r[a] === all[0][a]);
+      const shared = told.filter(is_shared);
       return {
         all,
         value: [all[0][x.name], all[0][y.name]],
-        label: quantities.point_text(all[0], shared),
+        label: quantities.point_text(all[0], shared.length ? shared : axes.filter(is_shared)),
       };
     });
   }
 
   function plane_option({ rows, front, x, y, axes, figures }, theme) {
-    const told = axes.filter((a) => data.unique(front.map((r) => r[a])).length > 1);
-    const marks = places(front, x, y, told.length ? told : axes);
+    const marks = places(front, x, y, axes);
     const on_front = new Set(front);
     const beaten = thinned(
       rows.filter((r) => !on_front.has(r)),
@@ -491,6 +537,8 @@ globalThis.fabricast ??= {};
     const others = known.filter((q) => q.family !== known[0]?.family);
     const beside = others.find((q) => families.includes(q.family)) ?? others[0];
     const other = known.indexOf(beside);
+    if (known.length < 2 || (other < 0 && first.length === 0)) return [];
+    const asked = questions(rows, axes, figures);
     const y_first = at(first[1], 0);
     const x_first = at(first[0], other < 0 ? 1 : other);
     return [
@@ -500,10 +548,12 @@ globalThis.fabricast ??= {};
         picks: [
           { label: "Across", names: known.map((q) => q.label), first: x_first },
           { label: "Up", names: known.map((q) => q.label), first: y_first },
+          ...asked,
         ],
-        view: ([x_at, y_at]) => {
+        view: ([x_at, y_at, ...chosen]) => {
           const [x, y] = [known[x_at], known[y_at]];
-          const shown = rows.filter((r) => data.finite(r[x.name]) && data.finite(r[y.name]));
+          const kept = asked_rows(rows, asked, chosen, [x.name, y.name]);
+          const shown = kept.filter((r) => data.finite(r[x.name]) && data.finite(r[y.name]));
           const front = quantities.front(shown, x, y);
           const said = places(front, x, y, axes)
             .slice(0, 6)

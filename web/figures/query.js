@@ -166,9 +166,10 @@ fabricast.figures ??= {};
     if (keys.length && rows.some((r) => data.finite(r[ask.best]))) {
       return best_of_groups(rows, table, keys, ask.best, meaning);
     }
-    const sizes = ["nodes", "gpus"].filter((n) => rows.some((r) => data.finite(r[n])));
+    const asked = quantities.asked_axes(meaning.axes, meaning.figures);
+    const sizes = asked.some((a) => /nodes$/.test(a)) ? [] : ["nodes"];
     const aims = (ask.pareto ?? []).map((a) => a.replace(/:(most|least)$/, ""));
-    const all = { rows, table, ...meaning };
+    const all = { table, ...meaning };
     const plane = fabricast.points.plane({
       ...all,
       figures: data.unique([...meaning.figures, ...aims, ...sizes]),
