@@ -35,7 +35,8 @@ fabricast.figures ??= {};
   }
 
   function question_of_query(ask) {
-    const label = (column) => fabricast.quantities.quantity(column).label;
+    const label = (column) =>
+      fabricast.quantities.quantity(column.replace(/:(most|least)$/, "")).label;
     const by = ask.group_by?.length ? ` of each ${format.list(ask.group_by.map(label))}` : "";
     const where = ask.where ? ` where ${ask.where}` : "";
     if (ask.best) return `Which point${by} has the best ${label(ask.best)}${where}?`;

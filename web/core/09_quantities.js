@@ -36,14 +36,17 @@ globalThis.fabricast ??= {};
   const is_figure = (name) =>
     name !== "size_bytes" && !name.includes(".") && figures.test(name) && !details.test(name);
 
-  // As `--best` and `--pareto` have it: the most of rates and shares, else the least.
+  // The same rule as that of `--best` and `--pareto`: the most of rates and shares, else the least.
   const more_is_better = (name) =>
     !/^usd_/.test(name) &&
     (/(GBps|_per_s|_per_gpu)$/.test(name) || ["mfu", "holds"].includes(name));
 
+  const usd = (v) =>
+    Math.abs(v) >= 1e5 ? `${format.number(v / 1e6)} M USD` : format.number(v, "USD");
+
   function text_of(name) {
     if (/_us$/.test(name)) return format.time_us;
-    if (/^usd_|_usd$/.test(name)) return (v) => format.number(v, "USD");
+    if (/^usd_|_usd$/.test(name)) return usd;
     if (/_bytes$/.test(name)) return format.bytes;
     if (/GBps$/.test(name)) return (v) => format.number(v, "GB/s");
     if (name === "mfu") return (v) => format.percent(v);
@@ -59,17 +62,19 @@ globalThis.fabricast ??= {};
       : column.replace(/^axis_/, "").replaceAll("_", " "));
 
   // A figure by the name of its column; "mean step_s" of groups is one, too.
-  function quantity(column) {
+  // `is_more`: more of it is better, where that is not as usual.
+  function quantity(column, is_more) {
     const name = column.replace(/^(mean|least|most|before|after) /, "");
+    const more = is_more ?? more_is_better(name);
     return {
       name: column,
       label: label_of(name),
       family: named[name]?.[1] ?? name,
       text: text_of(name),
-      more: more_is_better(name),
-      better: more_is_better(name) ? "more is better" : "less is better",
+      more,
+      better: more ? "more is better" : "less is better",
       // Less is better.
-      cost: (row) => (more_is_better(name) ? -row[column] : row[column]),
+      cost: (row) => (more ? -row[column] : row[column]),
     };
   }
 

@@ -104,6 +104,7 @@ globalThis.fabricast ??= {};
             .map((r, i) => [lower(r), upper(r), i])
             .filter((p) => data.finite(p[0]) && data.finite(p[1])),
           theme.text,
+          { z: 3 },
         ),
       ],
     };

@@ -179,7 +179,7 @@ globalThis.fabricast ??= {};
       0,
       only.findLastIndex((o) => o.is_size),
     );
-    const quality_of = shown_figures.map(quantities.quantity);
+    const quality_of = shown_figures.map((f) => quantities.quantity(f));
     return [
       {
         id: "points",
@@ -377,7 +377,7 @@ globalThis.fabricast ??= {};
       .sort((a, b) => is_asked(a) - is_asked(b) || count(b) - count(a));
     const pairs = usable.flatMap((a, i) => usable.slice(i + 1).map((b) => [a, b]));
     if (pairs.length === 0 || figures.length === 0) return [];
-    const known = figures.map(quantities.quantity);
+    const known = figures.map((f) => quantities.quantity(f));
     const label = quantities.label_of;
     return [
       {
@@ -425,23 +425,26 @@ globalThis.fabricast ??= {};
     ];
   }
 
-  function plane_axis(rows, figure, theme, gap) {
+  // Room for labels on the better side, where no point can be.
+  function plane_axis(rows, figure, theme, gap, room) {
     const { least, most, wide } = spread(rows.map((r) => r[figure.name]));
-    const name = `${figure.label} (${figure.better})`;
-    const line = { nameTextStyle: { color: theme.text } };
-    if (wide)
-      return charts.log_axis([least, most], {
-        name,
-        nameGap: gap,
-        formatter: figure.text,
-        ...line,
-      });
-    const margin = (most - least) * 0.08 || Math.abs(most) * 0.1 || 1;
-    const low = least >= 0 ? Math.max(0, least - margin) : least - margin;
+    const look = {
+      name: `${figure.label} (${figure.better})`,
+      nameGap: gap,
+      nameTextStyle: { color: theme.text },
+    };
+    const [below, above] = figure.more ? [0.08, room] : [room, 0.08];
+    if (wide) {
+      const ratio = most / least;
+      const ends = [least / ratio ** below, most * ratio ** above];
+      return charts.log_axis(ends, { ...look, formatter: figure.text, exact: true });
+    }
+    const span = most - least || Math.abs(most) * 0.5 || 1;
+    const low = least - span * below;
     return charts.roomy(
-      charts.value_axis(name, figure.text, { nameGap: gap, splitNumber: 5, ...line }),
-      low,
-      most + margin,
+      charts.value_axis(look.name, figure.text, { ...look, splitNumber: 5 }),
+      least >= 0 ? Math.max(0, low) : low,
+      most + span * above,
     );
   }
 
@@ -469,8 +472,6 @@ globalThis.fabricast ??= {};
       y,
       LINES,
     );
-    const { least, most } = spread(rows.map((r) => r[x.name]));
-    const right = (v) => (v - least) / (most - least || 1) > 0.62;
     const tip = (p) => {
       const all = p.data?.place?.all ?? (p.data?.record ? [p.data.record] : []);
       if (all.length === 0) return "";
@@ -487,8 +488,8 @@ globalThis.fabricast ??= {};
       ),
       grid: charts.grid({ left: 92, bottom: 58 }),
       tooltip: { trigger: "item", formatter: tip },
-      xAxis: plane_axis(rows, x, theme, 34),
-      yAxis: plane_axis(rows, y, theme, 72),
+      xAxis: plane_axis(rows, x, theme, 34, 0.3),
+      yAxis: plane_axis(rows, y, theme, 72, 0.14),
       series: [
         {
           type: "line",
@@ -501,14 +502,13 @@ globalThis.fabricast ??= {};
           data: marks.map((place) => ({
             value: place.value,
             place,
-            label: { position: right(place.value[0]) ? "left" : "right" },
           })),
           label: {
             show: true,
             color: theme.text,
-            backgroundColor: theme.background,
-            padding: [1, 3],
-            distance: 9,
+            position: y.more ? "top" : "bottom",
+            align: x.more ? "left" : "right",
+            distance: 8,
             formatter: (p) => format.short(p.data.place.label, 52),
           },
           labelLayout: { hideOverlap: true },
@@ -526,11 +526,12 @@ globalThis.fabricast ??= {};
   }
 
   // Two figures against each other. `first`: names of columns that are shown at first.
-  function plane({ rows, axes, figures, table, first = [], id = "front", title }) {
+  // `more`: {column: whether more is better} where that is not as usual.
+  function plane({ rows, axes, figures, table, first = [], more = {}, id = "front", title }) {
     const names = figures.filter(
       (f) => data.unique(rows.map((r) => r[f]).filter(data.finite)).length > 1,
     );
-    const known = names.map(quantities.quantity);
+    const known = names.map((n) => quantities.quantity(n, more[n]));
     const at = (wanted, otherwise) => (names.includes(wanted) ? names.indexOf(wanted) : otherwise);
     // Cost and size tell more beside a speed than another word for it.
     const families = ["price", "running cost", "machine", "power"];

@@ -17,7 +17,9 @@ fabricast.figures ??= {};
           ["topology", "nics", "fabric", "sharp", "nccl"].filter((c) => r[c] !== undefined),
         );
       const nodes = several && data.finite(r.nodes) ? `, ${format.count(r.nodes, "node")}` : "";
-      return { ...r, machine: `${name}${nodes}` };
+      // "dgx-h100:nics=4" has its NICs in a column of their own.
+      const topology = data.finite(r.nics) ? r.topology?.replace(/:nics=\d+$/, "") : r.topology;
+      return { ...r, topology, machine: `${name}${nodes}` };
     });
   }
 
@@ -64,12 +66,22 @@ fabricast.figures ??= {};
     };
   }
 
+  // Names of machines are long: a legend of several lines, none of them folded away.
+  function all_names_above(option, names) {
+    const letters = (fabricast.stage_width || 1000) / 6.2;
+    const rows = Math.ceil(names.reduce((sum, n) => sum + Math.min(44, n.length) + 8, 0) / letters);
+    return {
+      ...option,
+      legend: { ...option.legend, type: "plain" },
+      grid: { ...option.grid, top: 26 + 24 * rows },
+    };
+  }
+
   function speed_lines(rows, table) {
     const sizes = data.sorted_numbers(rows.map((r) => r.size_bytes));
     const order = ranked(largest(rows), "busbw_GBps").map((r) => r.machine);
     const all = data.group(rows, (r) => r.machine);
     const setups = new Map(order.slice(0, LINES).map((name) => [name, all.get(name)]));
-    const values = [...setups.values()].flat().flatMap((r) => [r.busbw_GBps, lower(r), upper(r)]);
     const more = order.length > LINES ? ` The ${LINES} fastest of ${order.length} are drawn.` : "";
     const bands =
       setups.size > charts.BANDS
@@ -80,28 +92,26 @@ fabricast.figures ??= {};
       return `${name}: ${GBps(top?.busbw_GBps)}`;
     });
     return {
-      height: 420,
+      height: 480,
       hint: `${bands}${more}`,
       alt: `Lines of busbw over message size, logarithmic axes. At ${format.bytes(sizes[sizes.length - 1])} from ${best} to ${last}.`,
       table,
-      option: (theme) =>
-        charts.lines({
+      option: (theme) => {
+        const option = charts.lines({
           setups,
           theme,
           x: (r) => r.size_bytes,
           x_axis: charts.size_axis(sizes),
           x_text: format.bytes,
           y: (r) => r.busbw_GBps,
-          y_axis: charts.log_axis(values, {
-            name: "busbw (GB/s)",
-            nameGap: 58,
-            formatter: (v) => format.number(v),
-          }),
+          y_axis: charts.value_axis("busbw (GB/s)", (v) => format.number(v), { nameGap: 50 }),
           y_text: GBps,
           lower,
           upper,
           tip: choice,
-        }),
+        });
+        return all_names_above(option, [...setups.keys()]);
+      },
     };
   }
 
@@ -137,9 +147,10 @@ fabricast.figures ??= {};
       "fabric_watts",
       "usd_per_GBps",
     ].filter((f) => rows.some((r) => data.finite(r[f])));
+    const { axes } = quantities.meanings(table, rows);
     return fabricast.points.plane({
       rows,
-      axes: ["machine"],
+      axes: axes.length ? axes : ["machine"],
       figures,
       table,
       first: ["fabric_usd", "busbw_GBps"],
@@ -148,17 +159,32 @@ fabricast.figures ??= {};
     });
   }
 
+  // The sum at the end of each stacked bar.
+  const totals = (rows, text, theme) => ({
+    type: "scatter",
+    symbolSize: 1,
+    silent: true,
+    itemStyle: { color: "transparent" },
+    data: rows.map((r, i) => [r.total, i]),
+    label: {
+      show: true,
+      position: "right",
+      color: theme.text,
+      formatter: (p) => text(rows[p.dataIndex].total),
+    },
+  });
+
   // The bill by kind of part; watts are those of all pieces.
   function bill(report) {
     const lines = with_machines(data.records(report, "bill", ["machine", "kind"]));
     const kinds = data.unique(lines.map((l) => String(l.kind)));
     const measures = [
-      ["USD", (l) => l.usd, "price", (v) => format.number(v, "USD")],
+      ["USD", (l) => l.usd, "price", quantities.quantity("fabric_usd").text],
       [
         "W",
         (l) => l.watts ?? (l.watts_each ?? 0) * (l.count ?? 0),
         "power",
-        (v) => format.number(v, "W"),
+        quantities.quantity("fabric_watts").text,
       ],
     ];
     const variants = [];
@@ -200,8 +226,9 @@ fabricast.figures ??= {};
             total: (r) => r.total,
             name: `${what} of the fabric`,
             theme,
+            marks: [totals(shown, text, theme)],
           });
-          return { ...option, grid: { ...option.grid, right: 56 } };
+          return { ...option, grid: { ...option.grid, right: 96 } };
         },
       });
     }

@@ -35,7 +35,7 @@ fabricast.figures ??= {};
       {
         id: "difference",
         title: `Change of the ${q.label}, the largest first`,
-        hint: `Blue is better: ${q.better}.${cut_hint(points)}`,
+        hint: `Blue is better; ${q.better}.${cut_hint(points)}`,
         alt: `Bars of the change of the ${q.label}. ${labels
           .slice(0, 6)
           .map((l, i) => `${l}: ${format.percent(values[i], true)}`)
@@ -153,6 +153,12 @@ fabricast.figures ??= {};
     ];
   }
 
+  // "nodes:most"
+  function aim_of(text) {
+    const [column, word] = String(text).split(/:(?=most$|least$)/);
+    return { column, more: word ? word === "most" : undefined };
+  }
+
   fabricast.figures.query = (part) => {
     const report = part?.report;
     const table = data.cut(report, "rows");
@@ -163,17 +169,19 @@ fabricast.figures ??= {};
     if (table.columns.some((c) => c.name === "change")) return differences(rows, table);
     if (keys.length && !ask.best) return groups(rows, table, keys);
     const meaning = quantities.meanings(table, rows);
-    if (keys.length && rows.some((r) => data.finite(r[ask.best]))) {
-      return best_of_groups(rows, table, keys, ask.best, meaning);
+    const best = ask.best ? aim_of(ask.best).column : null;
+    if (keys.length && rows.some((r) => data.finite(r[best]))) {
+      return best_of_groups(rows, table, keys, best, meaning);
     }
     const asked = quantities.asked_axes(meaning.axes, meaning.figures);
     const sizes = asked.some((a) => /nodes$/.test(a)) ? [] : ["nodes"];
-    const aims = (ask.pareto ?? []).map((a) => a.replace(/:(most|least)$/, ""));
+    const aims = (ask.pareto ?? []).map(aim_of);
     const all = { table, ...meaning };
     const plane = fabricast.points.plane({
       ...all,
-      figures: data.unique([...meaning.figures, ...aims, ...sizes]),
-      first: aims.length >= 2 ? [aims[1], aims[0]] : [],
+      figures: data.unique([...meaning.figures, ...aims.map((a) => a.column), ...sizes]),
+      first: aims.length >= 2 ? [aims[1].column, aims[0].column] : [],
+      more: Object.fromEntries(aims.map((a) => [a.column, a.more])),
     });
     const rest = [...fabricast.points.heat(all), ...fabricast.points.parallel(all)];
     return aims.length ? [...plane, ...rest] : [...rest, ...plane];

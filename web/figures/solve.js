@@ -9,6 +9,8 @@ fabricast.figures ??= {};
   const figure_of = (condition) =>
     quantities.quantity(/(?:^|[^.\w])([A-Za-z_]\w*)/.exec(condition ?? "")?.[1] ?? "figure");
 
+  const DASHES = "path://M0 6h7v2h-7zM11 6h7v2h-7zM22 6h7v2h-7z";
+
   const same = (a, b) => a === b || String(a) === String(b);
 
   // Values that were asked, in their order, with those of the answer and its doubt.
@@ -104,7 +106,10 @@ fabricast.figures ??= {};
       labelLayout: { hideOverlap: true },
     }));
     return {
-      legend: charts.legend([...kinds.map(([n]) => n), "threshold"]),
+      legend: charts.legend([
+        ...kinds.map(([n]) => n),
+        ...(thresholds.length ? [{ name: "threshold", icon: DASHES }] : []),
+      ]),
       grid: charts.grid({ left: 92, top: 62, bottom: 58 }),
       tooltip: {
         trigger: "item",
@@ -155,7 +160,7 @@ fabricast.figures ??= {};
 
   function variant(others, points, answer, report) {
     const ask = report.job?.ask ?? {};
-    const key = String(answer?.key ?? ask.key ?? "value");
+    const key = quantities.label_of(String(answer?.key ?? ask.key ?? "value"));
     const q = figure_of(ask.condition);
     const line = line_of(points, answer);
     if (line.rows.length === 0) return null;
@@ -217,7 +222,7 @@ fabricast.figures ??= {};
     return [
       {
         id: "answer",
-        title: `${q.label.replace(/^./, (c) => c.toUpperCase())} over ${answers[0]?.key ?? report.job?.ask?.key ?? "the value"}: where the condition holds`,
+        title: `${q.label.replace(/^./, (c) => c.toUpperCase())} over ${quantities.label_of(String(answers[0]?.key ?? report.job?.ask?.key ?? "the value"))}: where the condition holds`,
         variants,
         variants_label: "With",
       },
