@@ -381,6 +381,65 @@ std::string calibrate(const Report& report) {
               : std::string();
 }
 
+/// "a, b and c"
+std::string listed(const Json& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i].get<std::string>();
+  return out;
+}
+
+/// Of two stores or versions.
+std::string difference(const Rows& rows, const Json& facts) {
+  const auto seen = facts.value("rows_of_the_store", 0), other = facts.value("rows_that_fit", 0);
+  if (rows.size() == 0) return fmt::format("None of {} equal questions has another figure.", seen);
+  return fmt::format("{} of {} equal questions have another figure: {:+.3g} % at most.", other,
+                     seen, rows.number(0, "change") * 100);
+}
+
+std::string query(const Report& report) {
+  const Rows rows(report, "rows");
+  const Json& facts = report.facts;
+  const auto& columns = report.table("rows").columns();
+  if (std::ranges::find(columns, "change", &ReportColumn::name) != columns.end())
+    return difference(rows, facts);
+  const Json ask = report.job.value("ask", Json::object());
+  const Json by = ask.value("group_by", Json::array()), best = ask.value("best", Json()),
+             pareto = ask.value("pareto", Json::array());
+  const auto fit = facts.value("rows_that_fit", 0);
+  const std::string of = counted(static_cast<double>(fit), "row");
+  if (best.is_string() && by.empty()) {
+    const std::string column = best.get<std::string>().substr(0, best.get<std::string>().find(':'));
+    return rows.size() == 0
+               ? std::string("No row has the figure.")
+               : fmt::format("The best {} of {} is {:.4g}.", column, of, rows.number(0, column));
+  }
+  if (best.is_string())
+    return fmt::format("{} by {}, each with its best {}, of {}.",
+                       counted(static_cast<double>(rows.size()), "group"), listed(by),
+                       best.get<std::string>(), of);
+  if (!by.empty())
+    return fmt::format("{} by {}, of {}.", counted(static_cast<double>(rows.size()), "group"),
+                       listed(by), of);
+  if (!pareto.empty())
+    return fmt::format("{} of {} are on the front: no other is better in {}.", rows.size(), of,
+                       listed(pareto));
+  return fmt::format("{} of {} of the store fit.", fit,
+                     counted(facts.value("rows_of_the_store", 0.0), "row"));
+}
+
+std::string sweep(const Report& report) {
+  const Rows rows(report, "rows");
+  std::string out;
+  for (std::size_t i = 0; i < rows.size() && i < 3; ++i) {
+    out += fmt::format("{}{}: {} of {} done", out.empty() ? "" : " ", rows.text(i, "sweep"),
+                       whole(rows, i, "done"), counted(rows.number(i, "points"), "point"));
+    if (rows.number(i, "failed") > 0) out += fmt::format(", {} failed", whole(rows, i, "failed"));
+    out += ".";
+  }
+  return out;
+}
+
 /// A cell as a person writes it.
 std::string cell_text(const Json& cell) {
   if (cell.is_string()) return cell.get<std::string>();
@@ -440,7 +499,7 @@ std::string answer_of(const Report& report) {
       {"concurrent", scenario}, {"check", check},         {"judge", judge},
       {"hang", hang},           {"lint", lint},           {"validate nccl-tests", validate},
       {"topo", topo},           {"calibrate", calibrate}, {"solve", solve},
-      {"compare", compare}};
+      {"compare", compare},     {"query", query},         {"sweep", sweep}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });
   if (found == std::end(kStudies)) return {};

@@ -422,7 +422,12 @@ Aim parse_aim(const std::string& text) {
     throw Error(fmt::format("\"{}\" is neither most nor least", word), "like nodes:least");
   const bool is_rate = column.ends_with("GBps") || column.ends_with("_per_s") ||
                        column.ends_with("_per_gpu") || column == "mfu" || column == "holds";
-  return {column, is_rate};
+  return {column, is_rate && !column.starts_with("usd_")};
+}
+
+std::string aim_text(const Aim& aim) {
+  if (aim.is_most == parse_aim(aim.column).is_most) return aim.column;
+  return aim.column + (aim.is_most ? ":most" : ":least");
 }
 
 QueryResult run_query(Store& store, const QueryConfig& config) {

@@ -21,6 +21,8 @@ struct Aim {
 /// "step_s", "busbw_GBps", "nodes:most": without a word what is usual: the most of rates and
 /// shares. Throws Error.
 Aim parse_aim(const std::string& text);
+/// As parse_aim() reads it: the word only where it is not the usual one.
+std::string aim_text(const Aim& aim);
 
 struct QueryConfig {
   std::string sweep;                  ///< "" = all of the store

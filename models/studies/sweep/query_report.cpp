@@ -57,12 +57,12 @@ Report query_report(const QueryResult& result, const QueryConfig& config) {
   Report out;
   out.study = "query";
   Json pareto = Json::array();
-  for (const Aim& aim : config.pareto) pareto.push_back(aim.column);
+  for (const Aim& aim : config.pareto) pareto.push_back(aim_text(aim));
   out.job = {{"ask",
               {{"sweep", config.sweep},
                {"where", config.where},
                {"group_by", config.group_by},
-               {"best", config.best ? Json(config.best->column) : Json()},
+               {"best", config.best ? Json(aim_text(*config.best)) : Json()},
                {"pareto", std::move(pareto)}}}};
   out.notes = result.notes;
   std::vector<ReportColumn> columns;
@@ -84,6 +84,7 @@ Report query_report(const QueryResult& result, const QueryConfig& config) {
   out.tables.push_back(std::move(rows));
   out.facts["rows_of_the_store"] = result.seen;
   out.facts["rows_that_fit"] = result.matched;
+  out.facts["rows"] = result.rows.size();
   return out;
 }
 
