@@ -463,19 +463,27 @@ std::string solve(const Report& report) {
   return out;
 }
 
-/// The machine that is best in a figure, at the last question that was asked of all.
+/// The machine that is best in a figure, among those of the most nodes and the largest size.
 std::string best_machine(const Rows& rows, std::string_view of_best, std::string_view figure,
                          const char* form) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows.has(i, of_best) && rows.number(i, of_best) == 1) best = i;
-  if (!best) return {};
-  return fmt::format(fmt::runtime(form), rows.text(*best, "machine"), rows.number(*best, figure));
+  const auto size = rows.largest("size_bytes"), nodes = rows.largest("nodes");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool is_last =
+        rows.number(i, "nodes") == rows.number(*nodes, "nodes") &&
+        (!size || rows.number(i, "size_bytes") == rows.number(*size, "size_bytes"));
+    if (is_last && rows.has(i, of_best) && rows.number(i, of_best) == 1)
+      return fmt::format(fmt::runtime(form), rows.text(i, "machine"), rows.number(i, figure));
+  }
+  return {};
 }
 
 std::string compare(const Report& report) {
   const Rows rows(report, "rows");
   std::string out;
+  if (const auto last = rows.largest("size_bytes"))
+    out = fmt::format("{} of {} on {}:", rows.text(*last, "collective"),
+                      to_text(Bytes{static_cast<std::int64_t>(rows.number(*last, "size_bytes"))}),
+                      counted(rows.number(*rows.largest("nodes"), "nodes"), "node"));
   for (const std::string& one :
        {best_machine(rows, "busbw_of_best", "busbw_GBps",
                      "{} has the most bus bandwidth, {:.4g} GB/s."),
