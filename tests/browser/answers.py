@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from stores import make_store
 from studies import ANSWERS_NO, STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +76,9 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         pages = []
+        store = str(make_store(fabricast, folder))
         for name, words in STUDIES.items():
+            words = words.replace("STORE", store)
             page = Path(folder) / f"{name}.html"
             done = run([*words.split(), "--html", page])
             if done.returncode not in ((1,) if name in ANSWERS_NO else (0,)) or not page.exists():

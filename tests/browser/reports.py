@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from browser import open_browser
+from stores import make_store
 from studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -229,12 +230,13 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder)
+            store = str(make_store(fabricast, folder))
             for name, words in STUDIES.items():
                 if asked.names and name not in asked.names:
                     continue
                 page = folder / f"{name}.html"
                 subprocess.run(
-                    [fabricast, *words.split(), "--html", page],
+                    [fabricast, *words.replace("STORE", store).split(), "--html", page],
                     cwd=ROOT,
                     capture_output=True,
                     check=False,

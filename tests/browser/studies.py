@@ -1,4 +1,5 @@
-"""Every study that gives a page: a name, and the words of a command that is quick."""
+"""Every study that gives a page: a name, and the words of a command that is quick. STORE is what
+stores.py makes."""
 
 STUDIES = {
     "bench": "bench --topology dgx-h100 --nodes 1,2 --explain",
@@ -24,6 +25,16 @@ STUDIES = {
     "validate": "validate nccl-tests --runs tests/cli/files/measured-runs.csv "
     "--points tests/cli/files/measured-points.csv",
     "calibrate": "calibrate tests/cli/files/calibrate.yaml",
+    "sweep": "sweep status STORE",
+    "query": "query STORE",
+    "query-pareto": "query STORE --pareto step_s,usd_per_step",
+    "query-group": "query STORE --group-by topology,nodes",
+    "query-best": "query STORE --best step_s --group-by topology,nodes",
+    "query-diff": "query STORE --diff STORE",
+    "compare": "compare --topology dgx-h100,hgx-b200 --nics 4,8 --nodes 4 --sizes 1MiB,1GiB "
+    "--layout tests/cli/files/step-small.yaml",
+    "compare-one": "compare --topology dgx-h100,hgx-b200 --nodes 2 --sizes 1GiB",
+    "solve": "solve scenarios/h100-2node.yaml --fewest nics --such-that busbw_GBps>=300",
 }
 # Exit code 1: the study answers no, and the page shows it.
 ANSWERS_NO = {"lint", "check"}

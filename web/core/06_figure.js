@@ -228,7 +228,7 @@ globalThis.fabricast ??= {};
     function fill_text() {
       const view = current();
       const charted = Boolean(view.option);
-      caption.textContent = spec.title;
+      caption.textContent = view.title ?? spec.title;
       hint.textContent = view.hint ?? spec.hint ?? "";
       hint.hidden = !hint.textContent;
       stage.hidden = !charted;

@@ -203,7 +203,7 @@ globalThis.fabricast ??= {};
               drawn.length < kept.length
                 ? ` ${format.number(drawn.length)} of ${format.number(kept.length)} are drawn, evenly over the ranks of ${colour.label}.`
                 : ""
-            }`,
+            }${table.rows.length > rows.length ? ` ${format.count(table.rows.length - rows.length, "point")} without a figure: left out.` : ""}`,
             table,
             option: (theme) =>
               parallel_option(
@@ -271,6 +271,7 @@ globalThis.fabricast ??= {};
   function heat_option({ cells, across, down, columns, lines, figure, axes }, theme) {
     const { least, most } = spread(cells.map((c) => c.value));
     const share = share_of(cells.map((c) => c.value));
+    const units = data.unique(cells.map((c) => figure.text(c.value).split(" ").at(-1)));
     const words = (name, values) => values.map((v) => quantities.value_text(name, v));
     const { axis, left } = charts.category_y(words(down, lines));
     const best = data.least(cells, (c) => figure.cost(c.row));
@@ -337,8 +338,11 @@ globalThis.fabricast ??= {};
             const at = api.coord([api.value(0), api.value(1)]);
             const [w, h] = api.size([1, 1]);
             const color = fabricast.shade(theme.heat, share(cell.value));
-            const text = figure.text(cell.value);
             const is_best = cell === best;
+            // Where a cell is narrow and all have one unit, the legend says it.
+            const full = figure.text(cell.value);
+            const text =
+              full.length * 6.6 > w - 16 && units.length === 1 ? full.replace(/ \S+$/, "") : full;
             return {
               type: "group",
               children: [
@@ -368,7 +372,7 @@ globalThis.fabricast ??= {};
   }
 
   // A figure over two axes: the best over all others.
-  function heat({ rows, axes, figures, what = "Best" }) {
+  function heat({ rows, axes, figures, what = "best" }) {
     const count = (a) => data.unique(rows.map((r) => r[a])).length;
     const asked = questions(rows, axes, figures);
     const is_asked = (a) => asked.some((q) => q.axis === a);
@@ -382,7 +386,7 @@ globalThis.fabricast ??= {};
     return [
       {
         id: "heat",
-        title: `${what} figure over two axes`,
+        title: "A figure over two axes",
         picks: [
           { label: "Axes", names: pairs.map(([a, b]) => `${label(a)}, ${label(b)}`) },
           { label: "Figure", names: known.map((q) => q.label) },
@@ -402,7 +406,10 @@ globalThis.fabricast ??= {};
           const said = best
             ? `Best ${figure.label}: ${figure.text(best.value)}, ${quantities.point_text(best.row, axes)}.`
             : "";
+          const named = what === "mean" ? `mean ${figure.label}` : figure.label;
+          const name = named.replace(/^./, (c) => c.toUpperCase());
           return {
+            title: `${name} over ${label(across)} and ${label(down)}${others.length ? `, the ${what} of each cell` : ""}`,
             height: 150 + Math.max(26, Math.min(44, 560 / lines.length)) * lines.length,
             alt: `Grid of ${figure.label} by ${label(across)} and ${label(down)}. ${said}`,
             hint: `${said} Framed (${figure.better}).${others.length ? ` Each cell has the best over ${format.list(others.map(label))}.` : ""}`,
@@ -440,10 +447,11 @@ globalThis.fabricast ??= {};
       return charts.log_axis(ends, { ...look, formatter: figure.text, exact: true });
     }
     const span = most - least || Math.abs(most) * 0.5 || 1;
-    const low = least - span * below;
+    // Room for labels may reach below 0, where there are no amounts.
+    const text = (v) => (v < 0 && least >= 0 ? "" : figure.text(v));
     return charts.roomy(
-      charts.value_axis(look.name, figure.text, { ...look, splitNumber: 5 }),
-      least >= 0 ? Math.max(0, low) : low,
+      charts.value_axis(look.name, text, { ...look, splitNumber: 5, axisLine: { onZero: false } }),
+      least - span * below,
       most + span * above,
     );
   }
@@ -462,6 +470,16 @@ globalThis.fabricast ??= {};
         label: quantities.point_text(all[0], shared.length ? shared : axes.filter(is_shared)),
       };
     });
+  }
+
+  const LABELS = 10;
+  const label_of_place = (place) => format.short(place.label, 48);
+
+  // Share of the span that the longest label takes: that of any point may be the outermost one.
+  function room_for(marks) {
+    const longest = Math.max(...marks.map((m) => label_of_place(m).length), 0);
+    const share = Math.min(0.4, (longest * 6.2 + 8) / ((fabricast.stage_width || 1000) - 120));
+    return (1.08 * share) / (1 - share);
   }
 
   function plane_option({ rows, front, x, y, axes, figures }, theme) {
@@ -488,7 +506,7 @@ globalThis.fabricast ??= {};
       ),
       grid: charts.grid({ left: 92, bottom: 58 }),
       tooltip: { trigger: "item", formatter: tip },
-      xAxis: plane_axis(rows, x, theme, 34, 0.3),
+      xAxis: plane_axis(rows, x, theme, 34, room_for(marks)),
       yAxis: plane_axis(rows, y, theme, 72, 0.14),
       series: [
         {
@@ -509,7 +527,11 @@ globalThis.fabricast ??= {};
             position: y.more ? "top" : "bottom",
             align: x.more ? "left" : "right",
             distance: 8,
-            formatter: (p) => format.short(p.data.place.label, 52),
+            // With many points on the front, every so many are named.
+            formatter: (p) =>
+              p.dataIndex % Math.ceil(marks.length / LABELS) === 0
+                ? label_of_place(p.data.place)
+                : "",
           },
           labelLayout: { hideOverlap: true },
         },

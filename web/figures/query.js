@@ -131,7 +131,7 @@ fabricast.figures ??= {};
         rows,
         axes: keys,
         figures: figures.map((f) => f.column),
-        what: "Mean",
+        what: "mean",
       }),
     ];
   }
@@ -167,7 +167,8 @@ fabricast.figures ??= {};
     const ask = report.job?.ask ?? {};
     const keys = (ask.group_by ?? []).filter((k) => table.columns.some((c) => c.name === k));
     if (table.columns.some((c) => c.name === "change")) return differences(rows, table);
-    if (keys.length && !ask.best) return groups(rows, table, keys);
+    const are_means = table.columns.some((c) => c.name.startsWith("mean "));
+    if (keys.length && are_means) return groups(rows, table, keys);
     const meaning = quantities.meanings(table, rows);
     const best = ask.best ? aim_of(ask.best).column : null;
     if (keys.length && rows.some((r) => data.finite(r[best]))) {
