@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/studies/sweep/axis_values.hpp"
+#include "models/studies/sweep/query.hpp"
 #include "models/studies/sweep/sweep.hpp"
 #include "tests/unit/error_text.hpp"
 
@@ -88,6 +89,17 @@ TEST_CASE("sweep: a key is set, made or taken away where its path leads") {
   CHECK(has("  nics: [4]\n  topology: [\"dgx-h100:nics=2\"]\n", "\"dgx-h100:nics=4\""));
   CHECK(has("  fabric.oversubscription: [2]\n", "\"fabric\":\":oversubscription=2\""));
   CHECK(question("axes:\n  nodes: [4]\n").find("\"nodes\":\"4\"") != std::string::npos);
+}
+
+TEST_CASE("query: the most of rates and the least of all else is best, unless a word says so") {
+  CHECK(parse_aim("busbw_GBps").is_most);
+  CHECK(parse_aim("mfu").is_most);
+  CHECK_FALSE(parse_aim("step_s").is_most);
+  CHECK_FALSE(parse_aim("usd_per_GBps").is_most);  // a price, though its name ends like a rate
+  CHECK(parse_aim("nodes:most").is_most);
+  CHECK(aim_text(parse_aim("nodes:most")) == "nodes:most");
+  CHECK(aim_text(parse_aim("nodes:least")) == "nodes");
+  CHECK(aim_text(parse_aim("mfu:most")) == "mfu");
 }
 
 TEST_CASE("sweep: equal questions have one identity, however they are written") {
