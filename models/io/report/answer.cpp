@@ -19,6 +19,10 @@ class Rows {
     if (found != report.tables.end()) table_ = &*found;
   }
 
+  bool has_column(std::string_view column) const {
+    return table_ != nullptr && std::ranges::find(table_->columns(), column, &ReportColumn::name) !=
+                                    table_->columns().end();
+  }
   std::size_t size() const { return table_ == nullptr ? 0 : table_->rows().size(); }
   /// Null where there is no such column.
   Json cell(std::size_t row, std::string_view column) const {
@@ -400,9 +404,8 @@ std::string difference(const Rows& rows, const Json& facts) {
 std::string query(const Report& report) {
   const Rows rows(report, "rows");
   const Json& facts = report.facts;
-  const auto& columns = report.table("rows").columns();
-  if (std::ranges::find(columns, "change", &ReportColumn::name) != columns.end())
-    return difference(rows, facts);
+  if (!facts.contains("rows_that_fit")) return {};
+  if (rows.has_column("change")) return difference(rows, facts);
   const Json ask = report.job.value("ask", Json::object());
   const Json by = ask.value("group_by", Json::array()), best = ask.value("best", Json()),
              pareto = ask.value("pareto", Json::array());
@@ -432,6 +435,7 @@ std::string sweep(const Report& report) {
   const Rows rows(report, "rows");
   std::string out;
   for (std::size_t i = 0; i < rows.size() && i < 3; ++i) {
+    if (!rows.has(i, "points")) continue;
     out += fmt::format("{}{}: {} of {} done", out.empty() ? "" : " ", rows.text(i, "sweep"),
                        whole(rows, i, "done"), counted(rows.number(i, "points"), "point"));
     if (rows.number(i, "failed") > 0) out += fmt::format(", {} failed", whole(rows, i, "failed"));

@@ -62,7 +62,7 @@ TEST_CASE("the answer is made of the tables") {
 TEST_CASE("each study's answer takes tables that are not there") {
   for (const char* study : {"bench", "decide", "cutover", "whatif", "advise", "upgrade", "step",
                             "plan", "serve", "concurrent", "check", "judge", "hang", "lint",
-                            "validate nccl-tests", "topo", "calibrate"}) {
+                            "validate nccl-tests", "topo", "calibrate", "query", "sweep"}) {
     CAPTURE(study);
     Report report;
     report.study = study;
