@@ -267,8 +267,8 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
         "unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
   CHECK(load({"torus", 1, ""}) ==
         "unknown topology \"torus\"\nhint: fabricast list topologies names those that are known");
-  CHECK(load({"gb300-nvl72-15", 1, ""}) ==
-        "unknown topology \"gb300-nvl72-15\"\nhint: did you mean \"gb300-nvl72-16\"?");
+  CHECK(load({"dgx-sparks", 1, ""}) ==
+        "unknown topology \"dgx-sparks\"\nhint: did you mean \"dgx-spark\"?");
   CHECK(load({"./nowhere.yaml", 1, ""}) == "./nowhere.yaml: no such file");
   CHECK(load({"/tmp", 1, ""}) == "/tmp: is a directory");
   CHECK(load({"dgx-h100", 1, "fabric-ndr-rial"}) ==
