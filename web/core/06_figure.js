@@ -212,6 +212,8 @@ globalThis.fabricast ??= {};
         });
       }
       const calm = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").matches;
+      // A tooltip that is due would look for what is no longer there.
+      chart.dispatchAction({ type: "hideTip" });
       chart.setOption(complete(option, theme, Boolean(animated) && !calm), { notMerge: !animated });
     }
 
