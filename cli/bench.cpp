@@ -80,7 +80,6 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   out.sizes = sizes(options, command);
   out.datatype = options.nccl_tests.datatype;
   out.op = options.nccl_tests.op;
-  of_option("-d", [&] { datatype_bytes(out.datatype); });
   out.root = options.nccl_tests.root;
   out.calls = options.nccl_tests.calls;
   out.explain = options.explain;

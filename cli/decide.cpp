@@ -67,7 +67,6 @@ int list_releases(const DecideOptions& options, const Answers& answers) {
 int run(const DecideOptions& options, const Answers& answers) {
   if (options.releases) return list_releases(options, answers);
   if (options.table) {
-    of_option("--table", [&] { kDecideTableWords.parse("table", *options.table); });
     if (options.format == "json") throw Error("--table is CSV", "leave --format out");
   }
   DecideConfig asked = config(options);
@@ -112,10 +111,8 @@ void add_decide(CLI::App& app, Action& action) {
                        "a size: what every candidate would cost there, and what excluded the rest")
           ->excludes(sizes)
           ->excludes(format);
-  command
-      ->add_option("--table", options->table,
-                   "what was settled before any choice, as CSV: graphs, graph_channels, rings, "
-                   "trees, paths, comms, model, predictions or systems")
+  command->add_option("--table", options->table, "what was settled before any choice, as CSV")
+      ->check(one_of(kDecideTableWords.list(), "table"))
       ->excludes(explain);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };

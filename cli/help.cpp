@@ -26,14 +26,18 @@ constexpr std::array kGroups = {
     OptionGroup{"NCCL", " nccl env env-file tuner releases from to "},
     OptionGroup{"Output",
                 " format write explain explain-fold details trace trace-ranks chart junit "
-                "markdown json html table "},
-    OptionGroup{"Effort", " no-fold slices-max slices-max-final exhaustive "},
+                "markdown json html table out predictions write-trace "},
+    OptionGroup{"Effort", " no-fold slices-max slices-max-final exhaustive jobs "},
+    OptionGroup{"Slurm and other schedulers",
+                " slurm partition time array-size print-commands share "},
+    OptionGroup{"Own runs", " my-runs my-points my-rows try-my-runs "},
 };
 
 struct Examples {
   std::string_view command, first, second;
 };
 constexpr std::array kExamples = {
+    Examples{"", "bench --topology dgx-h100 --nodes 1,8 --sizes 1MiB,1GiB", "help topologies"},
     Examples{"bench", "bench --topology dgx-h100 --nodes 1,8,64 --sizes 1MiB,1GiB",
              "bench --topology hgx-h200 --nics 4 --nodes 16 --fabric fabric-ndr-fat-tree-2to1 "
              "--sizes 1GiB --explain"},
@@ -60,11 +64,16 @@ constexpr std::array kExamples = {
              "serve scenarios/serve/claim-decode-node.yaml --format json"},
     Examples{"validate", "validate nccl-tests --runs runs.csv --points points.csv",
              "validate steps --cases steps.csv"},
+    Examples{"validate nccl-tests",
+             "validate nccl-tests --runs runs.csv --points points.csv --predictor nccl-model",
+             "validate nccl-tests --runs runs.csv --points points.csv --node-of own-a"},
+    Examples{"validate steps", "validate steps --cases steps.csv",
+             "validate steps --cases steps.csv --format csv"},
     Examples{"calibrate", "calibrate recipe.yaml --out own.yaml",
              "bench --topology dgx-h100 --parts own.yaml"},
     Examples{"judge", "judge all_reduce.log --topology dgx-h100",
              "judge all_reduce.log --topology topo.txt --gpu H100_SXM5 --nodes 4"},
-    Examples{"check", "check scenarios/rules-releases.yaml --topology dgx-h100",
+    Examples{"check", "check scenarios/rules-releases.yaml --nccl 2.27.7",
              "check rules.yaml --json now.json --baseline last-week.json"},
     Examples{"import", "import topo.txt ibstat.txt nccl.log",
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},
@@ -72,6 +81,11 @@ constexpr std::array kExamples = {
     Examples{"list", "list topologies", "list variables --format csv"},
     Examples{"sweep", "sweep scenarios/sweeps/oversubscription.yaml --store results.sqlite",
              "sweep status results.sqlite"},
+    Examples{"sweep status", "sweep status results.sqlite",
+             "sweep status results.sqlite --format csv"},
+    Examples{"sweep merge", "sweep merge results.sqlite share-1.sqlite",
+             "sweep merge all.sqlite share-1.sqlite share-2.sqlite"},
+    Examples{"sweep cancel", "sweep cancel results.sqlite", "sweep cancel /shared/results.sqlite"},
     Examples{
         "query", "query results.sqlite --best step_s --group-by nodes",
         "query results.sqlite --where \"nodes >= 8\" --pareto step_s,usd_per_step --format csv"},
@@ -84,6 +98,9 @@ constexpr std::array kExamples = {
              "--nodes 64 --layout scenarios/steps/llama-3-70b-512.yaml --html purchase.html"},
     Examples{"report", "report cutover.json whatif.json --html purchase.html",
              "report monday.html friday.html --html both.html"},
+    Examples{"ui", "ui", "ui --port 8080"},
+    Examples{"completion", "completion bash", "completion fish"},
+    Examples{"help", "help bench", "help sizes"},
 };
 
 /// Options in the default group go to that of their meaning.
@@ -97,16 +114,18 @@ void group_options(CLI::App& command) {
   }
 }
 
+void lay_out(CLI::App& command, const std::string& name) {
+  group_options(command);
+  const auto examples = std::ranges::find(kExamples, name, &Examples::command);
+  if (examples != kExamples.end())
+    command.footer(fmt::format("\nExamples:\n  fabricast {}\n  fabricast {}", examples->first,
+                               examples->second));
+  for (CLI::App* below : command.get_subcommands({}))
+    lay_out(*below, name.empty() ? below->get_name() : name + " " + below->get_name());
+}
+
 }  // namespace
 
-void lay_out_help(CLI::App& app) {
-  for (CLI::App* command : app.get_subcommands({})) {
-    group_options(*command);
-    const auto examples = std::ranges::find(kExamples, command->get_name(), &Examples::command);
-    if (examples != kExamples.end())
-      command->footer(fmt::format("\nExamples:\n  fabricast {}\n  fabricast {}", examples->first,
-                                  examples->second));
-  }
-}
+void lay_out_help(CLI::App& app) { lay_out(app, ""); }
 
 }  // namespace fabricast

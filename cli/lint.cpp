@@ -38,8 +38,7 @@ bool is_assignment(const std::string& text) {
 
 std::vector<EnvFile> read_files(const LintOptions& options) {
   std::optional<EnvKind> kind;
-  if (!options.kind.empty())
-    kind = of_option("--kind", [&] { return env_kind_from_text(options.kind); });
+  if (!options.kind.empty()) kind = env_kind_from_text(options.kind);
   std::vector<EnvFile> out;
   for (const std::string& file : options.files) out.push_back(read_env_file(file, kind));
   for (const std::string& file : options.env_files) out.push_back(read_env_file(file, kind));
@@ -144,9 +143,8 @@ void add_lint(CLI::App& app, Action& action) {
       ->expected(1)
       ->take_all();
   command->add_option("--env-file", options->env_files, "a file as well")->expected(1)->take_all();
-  command->add_option("--kind", options->kind,
-                      "plain, nccl_conf, shell, csh, dockerfile, yaml, toml or python; default: "
-                      "by name and content");
+  command->add_option("--kind", options->kind, "of all files; default: by name and content of each")
+      ->check(one_of({env_kind_words().begin(), env_kind_words().end()}, "kind"));
   add_topology_option(*command, options->topology)
       ->description("preset name or YAML file; without it nothing is said of hardware");
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")

@@ -6,6 +6,7 @@
 
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
+#include "models/studies/bench/bench.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -87,8 +88,11 @@ void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
   add("-g,--ngpus", options.gpus,
       "GPUs per thread: -t times -g GPUs share a process, whose launches serialise")
       ->check(whole_number(1, kProcessGpusMax));
-  add("-d,--datatype", options.datatype, "element type")->capture_default_str();
-  add("-o,--op", options.op, "reduction")->capture_default_str();
+  add("-d,--datatype", options.datatype, "element type")
+      ->check(one_of(datatype_names(), "datatype"))
+      ->capture_default_str();
+  add("-o,--op", options.op, "reduction: sum, prod, max, min, avg or mulsum")
+      ->capture_default_str();
   add("-r,--root", options.root, "root rank of broadcast, reduce, gather and scatter")
       ->check(whole_number(0, 1 << 30));
   add("-m,--agg_iters", options.calls, "so many calls in one group: the time is one call's share")

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <span>
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "cli/complete/complete.hpp"
 #include "cli/help.hpp"
+#include "cli/man.hpp"
 #include "cli/streams.hpp"
 #include "models/io/report/report.hpp"
 #include "sim/base/error.hpp"
@@ -61,6 +65,21 @@ Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return Error(error.what(), fmt::format("see fabricast {} --help", chosen.front()->get_name()));
 }
 
+/// What other programs ask, and no help lists. Nothing = it is a command like others.
+std::optional<int> hidden_command(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  const std::span<const std::string> rest = std::span(words).subspan(1);
+  if (words.front() == "__complete") {
+    const std::size_t begin = !rest.empty() && rest.front() == "--" ? 1 : 0;
+    print_out("{}", completions_text(completions(app, rest.subspan(begin))));
+  } else if (words.front() == "__man") {
+    print_out("{}", man_text(app, rest));
+  } else {
+    return std::nullopt;
+  }
+  return kDone;
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> make_program(Action& action) {
@@ -93,6 +112,8 @@ std::unique_ptr<CLI::App> make_program(Action& action) {
   add_solve(*app, action);
   add_compare(*app, action);
   add_ui(*app, action);
+  add_completion(*app, action);
+  add_help(*app, action);
   lay_out_help(*app);
   return app;
 }
@@ -100,6 +121,7 @@ std::unique_ptr<CLI::App> make_program(Action& action) {
 int run_program(const std::vector<std::string>& words, Answers& answers, const Parsed& parsed) {
   Action action;
   const std::unique_ptr<CLI::App> app = make_program(action);
+  if (const std::optional<int> code = hidden_command(*app, words)) return *code;
   try {
     app->parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {

@@ -42,8 +42,7 @@ int run(const ValidateOptions& options, const Answers& answers) {
   ValidateConfig config;
   config.measured = load_measurements(options.runs, options.points, options.pairs);
   if (!options.node_of.empty()) return show_node(options, config.measured, parts);
-  config.predictor = of_option(
-      "--predictor", [&] { return kPredictorWords.parse("predictor", options.predictor); });
+  config.predictor = kPredictorWords.parse("predictor", options.predictor);
   config.slices_max = options.slices_max;
   const Calibrated calibrated = load_calibrated(options.parts);
   config.bands = calibrated.bands;
@@ -75,7 +74,8 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
   command->add_option("--runs", options->runs, "CSV of runs: hardware and settings")->required();
   command->add_option("--pairs", options->pairs,
                       "CSV of runs that differ in one thing, with measured ratios");
-  command->add_option("--predictor", options->predictor, "simulation, nccl-model or alpha-beta")
+  command->add_option("--predictor", options->predictor, "what predicts")
+      ->check(one_of(kPredictorWords.list(), "predictor"))
       ->capture_default_str();
   add_answer_options(*command, options->format);
   command

@@ -27,11 +27,11 @@ CLI::Validator whole_number(int min, int max) {
   return CLI::Validator(check, "");
 }
 
-CLI::Validator one_of(std::vector<std::string> words) {
+CLI::Validator one_of(std::vector<std::string> words, const std::string& what) {
   const std::string known = fmt::format("{{{}}}", fmt::join(words, ","));
-  const auto check = [words = std::move(words)](const std::string& text) -> std::string {
+  const auto check = [words = std::move(words), what](const std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return {};
-    return Error(fmt::format("unknown word \"{}\"", text), hint_nearest(text, words)).what();
+    return Error(fmt::format("unknown {} \"{}\"", what, text), hint_nearest(text, words)).what();
   };
   return CLI::Validator(check, known);
 }

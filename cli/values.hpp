@@ -13,8 +13,8 @@ namespace fabricast {
 bool given(const CLI::App& command, const char* option);
 
 CLI::Validator whole_number(int min, int max);
-/// The hint is the nearest word.
-CLI::Validator one_of(std::vector<std::string> words);
+/// `unknown WHAT "wrod"`, with the nearest word. --help and completions list the words.
+CLI::Validator one_of(std::vector<std::string> words, const std::string& what = "word");
 
 /// The value of --sizes. Says on stderr what nccl-tests' letters mean, where they stand in it.
 std::vector<Bytes> sizes_from_option(const std::string& text);

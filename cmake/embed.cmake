@@ -1,5 +1,5 @@
 # cmake -DOUTPUT=x.cpp -DFILES=a.yaml;b.yaml -DWORKLOADS=c.yaml -DTUNERS=t.yaml
-# -DVARIABLES=v.yaml -P embed.cmake
+# -DTEXTS=d.txt;e.bash -DVARIABLES=v.yaml -P embed.cmake
 
 # Appends the content of a file as string literals: one may hold at most 65,535 characters portably.
 function(append_literals file)
@@ -14,11 +14,11 @@ function(append_literals file)
   set(text "${text}" PARENT_SCOPE)
 endfunction()
 
-# A table of files, named without folder and extension.
-function(append_table table)
+# A table of files, named without folder; NAME_WLE: and without extension, NAME: with it.
+function(append_table table part)
   string(APPEND text "constexpr EmbeddedFile ${table}[] = {\n")
   foreach(file IN LISTS ARGN)
-    get_filename_component(name "${file}" NAME_WLE)
+    get_filename_component(name "${file}" ${part})
     string(APPEND text "    {\"${name}\",\n")
     append_literals("${file}")
     string(APPEND text "    },\n")
@@ -32,15 +32,17 @@ set(text "// Generated from data files by cmake/embed.cmake.\n")
 string(APPEND text "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
 string(APPEND text "#include \"models/io/formats/embedded.hpp\"\n\n")
 string(APPEND text "namespace fabricast {\nnamespace {\n")
-append_table(kTopologies ${FILES})
-append_table(kWorkloads ${WORKLOADS})
-append_table(kTuners ${TUNERS})
+append_table(kTopologies NAME_WLE ${FILES})
+append_table(kWorkloads NAME_WLE ${WORKLOADS})
+append_table(kTuners NAME_WLE ${TUNERS})
+append_table(kTexts NAME ${TEXTS})
 string(APPEND text "constexpr std::string_view kVariables =\n")
 append_literals("${VARIABLES}")
 string(APPEND text ";\n}  // namespace\n\n")
 string(APPEND text "std::span<const EmbeddedFile> embedded_topologies() { return kTopologies; }\n")
 string(APPEND text "std::span<const EmbeddedFile> embedded_workloads() { return kWorkloads; }\n")
 string(APPEND text "std::span<const EmbeddedFile> embedded_tuners() { return kTuners; }\n")
+string(APPEND text "std::span<const EmbeddedFile> embedded_texts() { return kTexts; }\n")
 string(APPEND text "std::string_view embedded_variables() { return kVariables; }\n\n")
 string(APPEND text "}  // namespace fabricast\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -42,6 +42,8 @@ GOOD = {
     "hang": "hang-oom.jsonl",
     "list": "topologies",
     "report": "report.json --html /dev/null",
+    "completion": "bash",
+    "help": "sizes",
 }
 # Commands whose runs need more than a line: tests/browser/live.py, sweep.py.
 ELSEWHERE = {"ui", "sweep status", "sweep merge", "sweep cancel", "query"}

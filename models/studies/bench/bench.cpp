@@ -512,17 +512,21 @@ void check_blocks(int ranks, int channels, std::string_view why_not_folded) {
       "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
 }
 
+// nccl-tests' names (src/common.cu).
+constexpr std::pair<const char*, int> kDatatypes[] = {
+    {"int8", 1}, {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
+    {"half", 2}, {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1}};
+
+std::vector<std::string> datatype_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, bytes] : kDatatypes) out.emplace_back(name);
+  return out;
+}
+
 int datatype_bytes(const std::string& name) {
-  // nccl-tests' names (src/common.cu).
-  static constexpr std::pair<const char*, int> kKnown[] = {
-      {"int8", 1}, {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
-      {"half", 2}, {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1}};
-  std::vector<std::string> names;
-  for (const auto& [known, bytes] : kKnown) {
+  for (const auto& [known, bytes] : kDatatypes)
     if (name == known) return bytes;
-    names.emplace_back(known);
-  }
-  throw Error(fmt::format("unknown datatype \"{}\"", name), hint_nearest(name, names));
+  fail_unknown("datatype", name, datatype_names());
 }
 
 std::vector<Collective> parse_collectives(std::string_view text) {

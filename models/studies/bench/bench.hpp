@@ -51,6 +51,7 @@ struct BenchConfig : Job {
 
 /// nccl-tests' datatype names and their bytes; throws Error with the nearest name.
 int datatype_bytes(const std::string& name);
+std::vector<std::string> datatype_names();
 // Throw Error when it does not fit.
 void check_root(const BenchConfig& config, int ranks);
 void check_processes(const BenchConfig& config, int gpus_per_node);

@@ -1,0 +1,270 @@
+#include "cli/complete/values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+
+#include "models/io/topologies/known_names.hpp"
+#include "models/io/topologies/load.hpp"
+#include "models/nccl/base/releases.hpp"
+#include "text/words.hpp"
+
+namespace fabricast {
+
+namespace {
+
+enum class Takes : std::uint8_t {
+  file,
+  words,        ///< those of `detail`
+  collectives,  ///< several, with commas between them
+  tuned,        ///< the same of those that NCCL chooses an algorithm for
+  topology,
+  fabric,
+  gpu,
+  release,
+  assignment,          ///< NAME=value
+  assignment_or_file,  ///< or a file
+  variable,            ///< its name
+  variation,           ///< KEY=VALUE,...: of --vary
+  pairs                ///< KEY=VALUE,KEY=VALUE: keys before a '|' in `detail`, then values
+};
+
+struct OptionTakes {
+  std::string_view option;  ///< with its command where others take something else
+  Takes takes;
+  std::string_view detail = "";  ///< endings of files, or words, with blanks around each
+};
+
+constexpr std::string_view kYamlFiles = " .yaml .yml ";
+constexpr std::string_view kCsvFiles = " .csv ";
+constexpr std::string_view kJsonFiles = " .json ";
+constexpr std::string_view kStoreFiles = " .sqlite .db ";
+constexpr std::string_view kTraceFiles = " .jsonl .json .log .txt .yaml .yml ";
+constexpr std::string_view kTopologyFiles = " .yaml .yml .xml .txt .log ";
+constexpr std::string_view kAlgorithmFiles = " .xml .yaml .yml ";
+
+// What has neither words of its own (one_of) nor a line here is free: numbers, sizes, conditions.
+constexpr std::array kTakes = {
+    OptionTakes{"upgrade --to", Takes::release},
+    OptionTakes{"--to", Takes::assignment},
+    OptionTakes{"lint --explain", Takes::variable},
+    OptionTakes{"lint --env", Takes::assignment_or_file},
+    OptionTakes{"lint --env-file", Takes::file},
+    OptionTakes{"lint files", Takes::file},
+    OptionTakes{"import files", Takes::file},
+    OptionTakes{"import --write", Takes::file, kYamlFiles},
+    OptionTakes{"advise --write", Takes::file},
+    OptionTakes{"calibrate --out", Takes::file, kYamlFiles},
+    OptionTakes{"decide --collective", Takes::tuned},
+    OptionTakes{"upgrade --collective", Takes::tuned},
+    OptionTakes{"--collective", Takes::collectives},
+    OptionTakes{"--topology", Takes::topology},
+    OptionTakes{"--to-topology", Takes::topology},
+    OptionTakes{"topology", Takes::topology},
+    OptionTakes{"--fabric", Takes::fabric},
+    OptionTakes{"--to-fabric", Takes::fabric},
+    OptionTakes{"--gpu", Takes::gpu},
+    OptionTakes{"--nccl", Takes::release},
+    OptionTakes{"--to-nccl", Takes::release},
+    OptionTakes{"--from", Takes::release},
+    OptionTakes{"--env", Takes::assignment},
+    OptionTakes{"--to-unset", Takes::variable},
+    OptionTakes{"--env-file", Takes::file},
+    OptionTakes{"--to-env-file", Takes::file},
+    OptionTakes{"--vary", Takes::variation},
+    OptionTakes{"--fix", Takes::pairs, " tp cp pp vpp ep etp dp micro_batch sharding | "},
+    OptionTakes{"--within", Takes::pairs, " tp cp ep dp pp | node rack "},
+    OptionTakes{"--op", Takes::words, " sum prod max min avg mulsum "},
+    OptionTakes{"--tuner", Takes::file, " .so .csv .conf .json .txt "},
+    OptionTakes{"--layout", Takes::file, kYamlFiles},
+    OptionTakes{"layout", Takes::file, kYamlFiles},
+    OptionTakes{"--parts", Takes::file, kYamlFiles},
+    OptionTakes{"--targets", Takes::file, kYamlFiles},
+    OptionTakes{"file", Takes::file, kYamlFiles},
+    OptionTakes{"rules", Takes::file, kYamlFiles},
+    OptionTakes{"recipe", Takes::file, kYamlFiles},
+    OptionTakes{"--algorithm-file", Takes::file, kAlgorithmFiles},
+    OptionTakes{"--points", Takes::file, kCsvFiles},
+    OptionTakes{"--runs", Takes::file, kCsvFiles},
+    OptionTakes{"--pairs", Takes::file, kCsvFiles},
+    OptionTakes{"--cases", Takes::file, kCsvFiles},
+    OptionTakes{"--my-runs", Takes::file, kCsvFiles},
+    OptionTakes{"--my-points", Takes::file, kCsvFiles},
+    OptionTakes{"--predictions", Takes::file, kCsvFiles},
+    OptionTakes{"log", Takes::file, " .log .txt .out .json "},
+    OptionTakes{"trace", Takes::file, kTraceFiles},
+    OptionTakes{"--write-trace", Takes::file, " .jsonl "},
+    OptionTakes{"--calls", Takes::file, kJsonFiles},
+    OptionTakes{"--trace", Takes::file, kJsonFiles},
+    OptionTakes{"--json", Takes::file, kJsonFiles},
+    OptionTakes{"--baseline", Takes::file, kJsonFiles},
+    OptionTakes{"results", Takes::file, kJsonFiles},
+    OptionTakes{"--html", Takes::file, " .html "},
+    OptionTakes{"--junit", Takes::file, " .xml "},
+    OptionTakes{"--markdown", Takes::file, " .md "},
+    OptionTakes{"store", Takes::file, kStoreFiles},
+    OptionTakes{"others", Takes::file, kStoreFiles},
+    OptionTakes{"--store", Takes::file, kStoreFiles},
+    OptionTakes{"--diff", Takes::file, kStoreFiles},
+};
+
+std::vector<Completion> words_in(std::string_view text) {
+  std::vector<Completion> out;
+  while (!trimmed(text).empty()) {
+    text = trimmed(text);
+    const std::size_t end = std::min(text.find(' '), text.size());
+    out.push_back({std::string(text.substr(0, end)), ""});
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
+/// `kind`: only these, as "GPU"; "" = all.
+std::vector<Completion> names_of(const std::string& subject, std::string_view kind = "") {
+  std::vector<Completion> out;
+  for (const KnownName& one : known_names(subject, load_parts("")))
+    if (kind.empty() || one.kind == kind) out.push_back({one.name, one.what});
+  return out;
+}
+
+std::vector<Completion> collectives(bool only_tuned) {
+  std::vector<Completion> out;
+  for (const Collective one : kAllCollectives)
+    if (!only_tuned || is_tuned(one)) out.push_back({std::string(to_text(one)), ""});
+  return out;
+}
+
+std::string answers_by(NcclVersion version) {
+  if (is_exact(version)) return "every decision is exact";
+  return "answers by the rules of " + to_text(modelled_version(version));
+}
+
+std::vector<Completion> releases() {
+  std::vector<Completion> out;
+  for (const NcclVersion version : known_releases())
+    out.push_back({to_text(version), answers_by(version)});
+  return out;
+}
+
+std::vector<Completion> operator+(std::vector<Completion> a, std::vector<Completion> b) {
+  a.insert(a.end(), std::make_move_iterator(b.begin()), std::make_move_iterator(b.end()));
+  return a;
+}
+
+/// Names, then files: both begin as `typed`.
+std::vector<Completion> or_files(std::vector<Completion> names, const std::string& typed,
+                                 std::string_view endings) {
+  return that_begin(std::move(names), typed) + files_like(typed, endings);
+}
+
+/// Puts `begin` before each.
+std::vector<Completion> after(const std::string& begin, std::vector<Completion> all) {
+  for (Completion& one : all) one.word.insert(0, begin);
+  return all;
+}
+
+/// Keys of --vary, or values of the one that is typed.
+std::vector<Completion> variations(const std::string& typed) {
+  const std::size_t equals = typed.find('=');
+  if (equals == std::string::npos) {
+    std::vector<Completion> keys;
+    for (const Completion& one : words_in("topology fabric nodes nics oversubscription bucket"))
+      keys.push_back({one.word + "=", ""});
+    return that_begin(std::move(keys), typed) + variables_like(typed, true);
+  }
+  const std::string key = typed.substr(0, equals), values = typed.substr(equals + 1);
+  if (key == "topology") return after(key + "=", in_list(names_of("topologies"), values));
+  if (key == "fabric") return after(key + "=", in_list(names_of("fabrics"), values));
+  return variables_like(typed, true);
+}
+
+/// Of --fix and --within.
+std::vector<Completion> pairs(const std::string& typed, std::string_view detail) {
+  const std::size_t bar = detail.find('|');
+  const std::size_t comma = typed.rfind(',');
+  const std::string done = comma == std::string::npos ? "" : typed.substr(0, comma + 1);
+  const std::string last = typed.substr(done.size());
+  const std::size_t equals = last.find('=');
+  if (equals != std::string::npos)
+    return after(done + last.substr(0, equals + 1),
+                 that_begin(words_in(detail.substr(bar + 1)), last.substr(equals + 1)));
+  std::vector<Completion> keys = words_in(detail.substr(0, bar));
+  for (Completion& one : keys) one.word += "=";
+  return after(done, that_begin(std::move(keys), last));
+}
+
+const OptionTakes* takes_of(const std::string& command, const std::string& option) {
+  const std::string longer = command + " " + option;
+  const auto found = std::ranges::find_if(
+      kTakes, [&](const OptionTakes& one) { return one.option == longer || one.option == option; });
+  return found == kTakes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<Completion> that_begin(std::vector<Completion> all, const std::string& typed) {
+  std::erase_if(all, [&](const Completion& one) { return !one.word.starts_with(typed); });
+  return all;
+}
+
+std::vector<Completion> in_list(std::vector<Completion> all, const std::string& typed) {
+  const std::size_t comma = typed.rfind(',');
+  const std::string done = comma == std::string::npos ? "" : typed.substr(0, comma + 1);
+  const std::vector<std::string_view> there = comma_items(done);
+  std::erase_if(all, [&](const Completion& one) {
+    return std::ranges::find(there, std::string_view(one.word)) != there.end();
+  });
+  return after(done, that_begin(std::move(all), typed.substr(done.size())));
+}
+
+std::vector<std::string> enumerated(const CLI::Option& option) {
+  const std::string type = option.get_type_name();  // "TEXT:{text,csv,json}"
+  const std::size_t open = type.find('{'), close = type.rfind('}');
+  if (open == type.npos || close == type.npos || close < open) return {};
+  std::vector<std::string> out;
+  for (const std::string_view word :
+       comma_items(std::string_view(type).substr(open + 1, close - open - 1)))
+    out.emplace_back(word);
+  return out;
+}
+
+std::vector<Completion> values_of(const std::string& command, const CLI::Option& option,
+                                  const std::string& typed) {
+  std::vector<Completion> words;
+  for (const std::string& word : enumerated(option)) words.push_back({word, ""});
+  if (!words.empty()) return that_begin(std::move(words), typed);
+  const OptionTakes* const found = takes_of(command, option.get_name());
+  if (found == nullptr) return {};
+  switch (found->takes) {
+    case Takes::file:
+      return files_like(typed, found->detail);
+    case Takes::words:
+      return that_begin(words_in(found->detail), typed);
+    case Takes::collectives:
+      return in_list(collectives(false), typed);
+    case Takes::tuned:
+      return in_list(collectives(true), typed);
+    case Takes::topology:
+      return or_files(names_of("topologies"), typed, kTopologyFiles);
+    case Takes::fabric:
+      return or_files(names_of("fabrics"), typed, kYamlFiles);
+    case Takes::gpu:
+      return that_begin(names_of("parts", "GPU"), typed);
+    case Takes::release:
+      return that_begin(releases(), typed);
+    case Takes::assignment:
+      return variables_like(typed, true);
+    case Takes::assignment_or_file:
+      return variables_like(typed, true) + files_like(typed, "");
+    case Takes::variable:
+      return variables_like(typed, false);
+    case Takes::variation:
+      return variations(typed);
+    case Takes::pairs:
+      return pairs(typed, found->detail);
+  }
+  return {};
+}
+
+}  // namespace fabricast
