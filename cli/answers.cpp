@@ -7,7 +7,7 @@ namespace fabricast {
 
 void Answers::give(const std::string& format, const Text& page, const MakeReport& report) const {
   if (prints && format == "text") print_out("{}", page());
-  if (!also && (!prints || format == "text")) return;
+  if (!also && !as_report && (!prints || format == "text")) return;
   const Report answer = report();
   if (prints && format == "json") print_out("{}", report_json(answer));
   if (prints && format == "csv") {
@@ -15,10 +15,14 @@ void Answers::give(const std::string& format, const Text& page, const MakeReport
     print_out("{}", report_csv(answer));
   }
   if (also) also(part_of(answer));
+  if (as_report) as_report(answer);
 }
 
 void Answers::give(const MakeReport& report) const {
-  if (also) also(part_of(report()));
+  if (!also && !as_report) return;
+  const Report answer = report();
+  if (also) also(part_of(answer));
+  if (as_report) as_report(answer);
 }
 
 CLI::Option* add_format_option(CLI::App& command, std::string& format) {

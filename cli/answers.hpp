@@ -1,6 +1,6 @@
 #pragma once
 // Where the answer of a command goes: to standard output in the form that --format asks for, into a
-// page of --html, or to the live page.
+// page of --html, to the live page, or to a program that this one is a library of.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -16,8 +16,9 @@ struct Answers {
   using Text = std::function<std::string()>;
   using MakeReport = std::function<Report()>;
 
-  bool prints = true;                         ///< to standard output
-  std::function<void(PagePart)> also;         ///< the report, whatever --format says
+  bool prints = true;                                 ///< to standard output
+  std::function<void(PagePart)> also;                 ///< the report, whatever --format says
+  std::function<void(const Report&)> as_report = {};  ///< the same, not yet part of a page
   std::function<void(double)> progress = {};  ///< is told the share done, in place of a terminal
   /// Is told that a part of the report can be had.
   std::function<void(const MakeReport&)> so_far = {};

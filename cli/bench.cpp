@@ -4,10 +4,12 @@
 #include <optional>
 
 #include "cli/answers.hpp"
+#include "cli/asked_bench.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
 #include "cli/outputs.hpp"
+#include "cli/program.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/tuner_option.hpp"
@@ -113,15 +115,21 @@ void give_result(const BenchResult& result, const std::string& format, const Ban
       [&] { return bench_report(result, bands); });
 }
 
+std::unique_ptr<AskedBench> asked_by(const BenchOptions& options, const CLI::App& command) {
+  auto out = std::make_unique<AskedBench>();
+  if (!options.algorithm_file.empty()) out->algorithm = load_algorithm(options.algorithm_file);
+  out->config = config(options, command, out->algorithm);
+  out->parts = load_parts(options.job.parts);
+  out->tuner = load_tuner_for(out->config, options.tuner, out->parts);
+  out->bands = load_bands(options.job.parts);
+  return out;
+}
+
 int run(const BenchOptions& options, const CLI::App& command, const Answers& answers) {
-  std::optional<CustomAlgorithm> algorithm;
-  if (!options.algorithm_file.empty()) algorithm = load_algorithm(options.algorithm_file);
-  BenchConfig asked = config(options, command, algorithm);
-  const PartsCatalogue parts = load_parts(options.job.parts);
-  const auto tuner = load_tuner_for(asked, options.tuner, parts);
+  const std::unique_ptr<AskedBench> asked = asked_by(options, command);
+  const BandTable& bands = asked->bands;
   Outputs outputs(command, {"--trace"});
   say_what_is_ignored(command, options.nccl_tests);
-  const BandTable bands = load_bands(options.job.parts);
   BenchResult result;
   {
     Progress progress(answers);
@@ -130,17 +138,14 @@ int run(const BenchOptions& options, const CLI::App& command, const Answers& ans
       watch.so_far = [&](const std::function<BenchResult()>& some) {
         answers.so_far([&] { return bench_report(some(), bands); });
       };
-    result = run_bench(asked, parts, watch, on_all_cores({}));
+    result = run_bench(asked->config, asked->parts, watch, on_all_cores({}));
   }
-  if (asked.trace) write_trace(result, options.trace, outputs);
+  if (asked->config.trace) write_trace(result, options.trace, outputs);
   give_result(result, options.format, bands, answers);
   return result.completes() ? kDone : kCheckFailed;
 }
 
-}  // namespace
-
-void add_bench(CLI::App& app, Action& action) {
-  auto options = std::make_shared<BenchOptions>();
+CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& options) {
   CLI::App* command = app.add_subcommand("bench", "nccl-tests for hardware you don't have");
   add_topology_option(*command, options->topology)->required();
   command->add_option("--fabric", options->fabric,
@@ -194,9 +199,28 @@ void add_bench(CLI::App& app, Action& action) {
                     "say what of the run was simulated, and what stands against less");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank and every event");
   add_nccl_tests_options(*command, options->nccl_tests);
+  return command;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = add_command(app, options);
   command->callback([options, command, &action] {
     action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
+}
+
+std::unique_ptr<AskedBench> ask_bench(const std::vector<std::string>& words) {
+  CLI::App app("", "fabricast");
+  app.require_subcommand(1);
+  auto options = std::make_shared<BenchOptions>();
+  const CLI::App* command = add_command(app, options);
+  std::vector<std::string> all = {"bench"};
+  all.insert(all.end(), words.begin(), words.end());
+  parse_words(app, all);
+  return asked_by(*options, *command);
 }
 
 }  // namespace fabricast

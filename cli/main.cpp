@@ -20,9 +20,10 @@ int run(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   Answers answers;
   std::optional<HtmlOutput> html;
-  const int code = run_program(words, answers, [&](const CLI::App& command) {
+  const auto parsed = [&](const CLI::App& command) {
     html.emplace(command, words).listen(answers);
-  });
+  };
+  const int code = run_program(words, answers, parsed, add_ui);
   if (html) html->write();
   return code;
 }

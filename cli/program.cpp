@@ -82,7 +82,7 @@ std::optional<int> hidden_command(const CLI::App& app, const std::vector<std::st
 
 }  // namespace
 
-std::unique_ptr<CLI::App> make_program(Action& action) {
+std::unique_ptr<CLI::App> make_program(Action& action, const AddCommand& own) {
   auto app = std::make_unique<CLI::App>(
       "Fabricast: forecast what a GPU cluster will do before it is bought or booked.", "fabricast");
   app->require_subcommand(1);
@@ -111,21 +111,31 @@ std::unique_ptr<CLI::App> make_program(Action& action) {
   add_query(*app, action);
   add_solve(*app, action);
   add_compare(*app, action);
-  add_ui(*app, action);
+  if (own) own(*app, action);
   add_completion(*app, action);
   add_help(*app, action);
   lay_out_help(*app);
   return app;
 }
 
-int run_program(const std::vector<std::string>& words, Answers& answers, const Parsed& parsed) {
+void parse_words(CLI::App& app, const std::vector<std::string>& words) {
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::Success&) {
+    throw;
+  } catch (const CLI::ParseError& error) {
+    throw parse_error(app, error);
+  }
+}
+
+int run_program(const std::vector<std::string>& words, Answers& answers, const Parsed& parsed,
+                const AddCommand& own) {
   Action action;
-  const std::unique_ptr<CLI::App> app = make_program(action);
+  const std::unique_ptr<CLI::App> app = make_program(action, own);
   if (const std::optional<int> code = hidden_command(*app, words)) return *code;
   try {
-    app->parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) throw parse_error(*app, error);
+    parse_words(*app, words);
+  } catch (const CLI::Success& error) {
     std::ostringstream text;  // --help, --version
     app->exit(error, text, text);
     if (answers.prints) write_out(text.str());

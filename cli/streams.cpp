@@ -27,6 +27,12 @@ std::string& held_back() {
   return text;
 }
 
+/// Of this thread; nullptr = there is none.
+StreamListener*& listener() {
+  static thread_local StreamListener* one = nullptr;
+  return one;
+}
+
 /// Standard input, output, error, with what makes every use of a closed one fail.
 constexpr int kUseless[] = {O_WRONLY, O_RDONLY, O_RDONLY};
 
@@ -41,7 +47,16 @@ void prepare_streams() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-void write_out(std::string_view text) { held_back() += terminal_text(text); }
+StreamListener::StreamListener(Take out, Take err) : out_(std::move(out)), err_(std::move(err)) {
+  listener() = this;
+}
+
+StreamListener::~StreamListener() { listener() = nullptr; }
+
+void write_out(std::string_view text) {
+  if (listener() != nullptr) return listener()->out_(text);
+  held_back() += terminal_text(text);
+}
 
 void flush_out() {
   const std::string text = std::exchange(held_back(), {});
@@ -51,6 +66,7 @@ void flush_out() {
 
 void write_err(std::string_view text) noexcept {
   try {
+    if (listener() != nullptr) return listener()->err_(text);
     const std::string clean = terminal_text(text);
     std::fwrite(clean.data(), 1, clean.size(), stderr);
   } catch (const std::exception&) {  // no memory: better nothing than what a terminal acts on

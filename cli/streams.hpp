@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,24 @@ class ReaderLeft : public OutputError {
 /// Before anything else: a closed stream stays without a number that a file could take; a pipe that
 /// nobody reads and a file that may not grow are errors of writing, not the end of the program.
 void prepare_streams();
+
+/// While it lives, what this thread says goes to these in place of the process's own streams: for
+/// programs that this one is a library of. One at a time.
+class StreamListener {
+ public:
+  using Take = std::function<void(std::string_view)>;
+
+  StreamListener(Take out, Take err);
+  ~StreamListener();
+  StreamListener(const StreamListener&) = delete;
+  StreamListener& operator=(const StreamListener&) = delete;
+
+ private:
+  friend void write_out(std::string_view text);
+  friend void write_err(std::string_view text) noexcept;
+
+  Take out_, err_;
+};
 
 /// Adds to the answer, which flush_out() prints: a run that ends in an error prints none of it.
 void write_out(std::string_view text);

@@ -28,6 +28,7 @@ function(fabricast_room)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PRIVATE ${private} fabricast_warnings)
+    fabricast_shareable(${target})
   else()
     add_library(${target} INTERFACE)
     set(use INTERFACE)
@@ -36,6 +37,12 @@ function(fabricast_room)
   target_include_directories(${target} ${use} ${wall})
   target_sources(${target} ${use} FILE_SET HEADERS BASE_DIRS ${wall} FILES ${alone})
   set_property(GLOBAL APPEND PROPERTY FABRICAST_ROOMS ${target})
+endfunction()
+
+# May become part of libfabricast.so, and exports only what says so (include/fabricast/export.hpp).
+function(fabricast_shareable target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
 # The include directory of a room, in which nothing is but the room.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <exception>
@@ -63,10 +64,11 @@ class Crew {
 
   /// Those that have ended.
   void reap(CrewEnd& end) {
-    int status = 0;
-    for (pid_t child = waitpid(-1, &status, WNOHANG); child > 0;
-         child = waitpid(-1, &status, WNOHANG)) {
-      if (std::erase(workers_, child) == 0) continue;
+    const std::vector<pid_t> there = workers_;
+    for (const pid_t worker : there) {  // other children are whoever's this is a library of
+      int status = 0;
+      if (waitpid(worker, &status, WNOHANG) != worker) continue;
+      std::erase(workers_, worker);
       if (WIFEXITED(status) && WEXITSTATUS(status) == kWorkDone) continue;
       ++end.died;
       if (WIFEXITED(status)) {
@@ -83,13 +85,32 @@ class Crew {
   std::vector<pid_t> workers_;
 };
 
+/// While it lives, what would end the process only sets end_asked.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    end_asked = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { end_asked = 1; };
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
+  }
+  ~EndingSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
 }  // namespace
 
 CrewEnd run_crew(int jobs, const std::function<void()>& work,
                  const std::function<bool()>& is_unfinished, const std::function<void()>& tick) {
-  struct sigaction action {};
-  action.sa_handler = [](int) { end_asked = 1; };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  const EndingSignals heard;
   CrewEnd end;
   Crew crew(work, is_unfinished);
   for (int i = 0; i < jobs; ++i) crew.begin();

@@ -22,7 +22,7 @@ Json named(const std::string& subject, const PartsCatalogue& parts, const char* 
 
 Json studies() {
   Action action;
-  const std::unique_ptr<CLI::App> program = make_program(action);
+  const std::unique_ptr<CLI::App> program = make_program(action, add_ui);
   Json out = Json::object();
   for (const CLI::App* command : program->get_subcommands({})) {
     Json options = Json::array();

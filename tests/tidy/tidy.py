@@ -7,16 +7,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ["sim", "text", "models", "cli", "tests", "bench", "cmake", ".ci"]
+FOLDERS = ["sim", "text", "models", "cli", "include", "library", "python", "examples", "tests",
+           "bench", "cmake", ".ci"]
 COLUMNS_MAX = 100
 
 # Where a library (the first part of what is included) may be used.
 LIBRARIES = {
-    "fmt": r"text/|models/|cli/|tests/|bench/",
+    "fmt": r"text/|models/|cli/|library/|tests/|bench/",
     "yaml-cpp": r"models/io/",
     "pugixml.hpp": r"models/io/|models/studies/\w+/\w+_junit\.cpp|tests/",
     "nlohmann": r"models/io/|models/studies/\w+/(\w+_json|read_\w+)\.cpp|tests/",
     "CLI": r"cli/",
+    "pybind11": r"python/module\.cpp",
+    "fabricast": r"include/|examples/",
     "unistd.h": r"cli/|tests/",
     "httplib.h": r"cli/ui/server\.cpp",
     "stdlib.h": r"cli/ui/own_folder\.cpp",  # mkdtemp
@@ -95,12 +98,15 @@ SPEAKERS = {
 }
 
 
+SPOKEN_FOR = ("cli/", "include/", "library/", "models/", "sim/", "text/")
+
+
 def check_speakers(path, text):
     """Elsewhere a full disk or a closed stream would not be seen, a name be printed raw, what
     follows a number be passed over."""
     for number, line in lines(blanked(text, LITERALS)):
         for pattern, speakers in SPEAKERS.items():
-            if path.startswith(("cli/", "models/", "sim/", "text/")) and path not in speakers and \
+            if path.startswith(SPOKEN_FOR) and path not in speakers and \
                     (found := re.search(pattern, line)):
                 yield path, number, f"{found.group()}: {speakers[0]} does that"
 
@@ -123,7 +129,7 @@ def check_lists(sources):
     a library with all its files."""
     listed = set()
     for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt"),
-                  *ROOT.glob("tests/*/CMakeLists.txt")]:
+                  *ROOT.glob("tests/*/CMakeLists.txt"), *ROOT.glob("examples/*/CMakeLists.txt")]:
         for glob, arguments in re.findall(r"file\((GLOB\w*)([^)]*)", cmake.read_text()):
             for name in re.findall(r"(?<![\w/.}])[\w/]*\*\.cpp\b", arguments):
                 folder, _, name = f"./{name}".rpartition("/")
@@ -149,7 +155,8 @@ def check_one_definition(sources):
     first = {}
     for path, text in sorted(sources.items()):
         seen = blanked(text, HIDDEN)
-        namespace = "testing" if "namespace fabricast::testing" in seen else ""
+        inner = re.search(r"^namespace fabricast::(testing|api)\b", seen, re.M)
+        namespace = inner[1] if inner else ""
         for found in TYPE.finditer(seen):
             at = (path, seen.count("\n", 0, found.start(1)) + 1)
             there = first.setdefault((namespace, found[1]), at)

@@ -30,15 +30,6 @@ constexpr Bytes kSizeMax{std::int64_t{1} << 40};      // no GPU holds more
 constexpr std::int64_t kBlocksMax = 10'000'000;       // about 1 kB of executor each
 constexpr std::uint64_t kEventsCompared = 1'000'000;  // a third of a second
 
-void check(const BenchConfig& config) {
-  for (const Bytes size : config.sizes) {
-    if (size > kSizeMax) {
-      throw Error(fmt::format("a message of {} is too large: at most {}", to_text(size),
-                              to_text(kSizeMax)));
-    }
-  }
-}
-
 /// A timeline shows one run.
 void check_trace(const BenchConfig& config) {
   if (!config.trace) return;
@@ -59,28 +50,18 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
                           ranks, ranks - 1));
 }
 
-/// What stands in the way of a run that is too large is said with it.
-void check_size(const Symmetry& symmetry, const SimulationOptions& options, const BenchRow& row) {
-  const int copies = forbids_folding(options).empty() ? symmetry.copies() : 1;
-  const CollectiveRun& run = row.decided.run;
-  check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(symmetry, options));
-}
-
 class Bench {
  public:
   Bench(const BenchConfig& config, const PartsCatalogue& parts, const BenchWatch& watch,
         const ForEach& for_each)
-      : parts_(parts),
-        watch_(watch),
-        for_each_(for_each),
-        element_bytes_(datatype_bytes(config.datatype)) {
+      : parts_(parts), watch_(watch), for_each_(for_each) {
     result_.config = config;
     if (!config.split) result_.config.split = split_of(config.environment);
   }
 
   /// Decides all rows, simulates what they need side by side, and puts the rows together.
   BenchResult run() {
-    check(result_.config);
+    for (const Bytes size : result_.config.sizes) check_message(size);
     check_trace(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
@@ -96,12 +77,8 @@ class Bench {
  private:
   /// Simulated calls of one block. Different sizes may round down to one number of elements.
   enum class Kind : std::uint8_t { asked_for, healthy };
-  struct Answer {
-    SimulationResult alone;
-    std::optional<Duration> in_a_row;
+  struct Answer : RunTimes {
     std::optional<Timeline> timeline;
-
-    Duration group_time() const { return in_a_row.value_or(alone.time); }
   };
   struct Asked {
     Answer answer;
@@ -141,11 +118,7 @@ class Bench {
 
   Answer ran(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
              const SimulationOptions& options) const {
-    Answer out;
-    out.alone = simulate(cluster, parts_.software, run, symmetry, options);
-    if (!result_.config.one_shot)
-      out.in_a_row = period_of(cluster, parts_.software, run, symmetry, out.alone, options);
-    return out;
+    return {times_of(result_.config, cluster, parts_.software, run, symmetry, options), {}};
   }
 
   void open_block(const Topology& topology, int nodes) {
@@ -210,8 +183,8 @@ class Bench {
                      const Told& told) const {
     const BenchConfig& config = result_.config;
     const BenchBlock& block = open.block;
-    const SimulationOptions options = options_of(block);
-    check_rung(block, [&](const SimulationOptions& on_chunk) {
+    const SimulationOptions options = options_of(config, block.network);
+    check_rung(block.network, block.cluster, [&](const SimulationOptions& on_chunk) {
       return simulate(block.cluster, parts_.software, calls.streams, on_chunk);
     });
     SimulationOptions whole = options;
@@ -245,24 +218,6 @@ class Bench {
       if (std::string note = old_word_note(fault); !note.empty()) add_once(result_.notes, note);
   }
 
-  SimulationOptions options_of(const BenchBlock& block) const {
-    SimulationOptions out;
-    out.network = block.network;
-    out.explain = result_.config.explain;
-    out.fold = out.fast_forward = result_.config.fold;
-    return out;
-  }
-
-  /// Whether another rung than chunk can take as much, by what the same run does there.
-  template <class Run>
-  void check_rung(const BenchBlock& block, const Run& run) const {
-    if (block.network.rung == Rung::chunk) return;
-    SimulationOptions on_chunk;
-    on_chunk.fold = on_chunk.fast_forward = true;
-    on_chunk.events_max = kSlicesMax;
-    check_size(block.network.rung, block.cluster, run(on_chunk));
-  }
-
   void note_empty(Collective collective, Bytes size, int ranks) {
     add_once(result_.notes, fmt::format("{} of {} B over {} ranks rounds down to no element: left "
                                         "out.",
@@ -273,27 +228,19 @@ class Bench {
                 Collective collective, Bytes size) {
     const BenchConfig& config = result_.config;
     const BenchBlock& block = open.block;
-    BenchRow row;
-    row.collective = collective;
-    row.nodes = block.nodes;
-    row.ranks = communicator.ranks;
-    row.requested = size;
-    row.count = element_count(collective, size, element_bytes_, row.ranks);
-    if (row.count == 0) {
+    std::optional<BenchRow> row =
+        decided_row(config, open.known(), parts_.software, communicator, collective, size);
+    if (!row) {
       if (config.trace)
         throw Error("this size rounds down to no element: there is nothing to trace");
-      return note_empty(collective, size, row.ranks);
+      return note_empty(collective, size, communicator.ranks);
     }
-    row.size = message_size(collective, row.count, element_bytes_, row.ranks);
-    const Call call{collective, row.count, element_bytes_, config.root, config.calls};
-    row.decided = decide_row(config, open.known(), parts_.software, communicator, call);
-    CollectiveRun& run = row.decided.run;
-    run.launches_in_a_row = config.launches_in_a_row();
+    CollectiveRun& run = row->decided.run;
     run.faults = open.faults;
     const Symmetry symmetry = find_symmetry(block.cluster, run);
-    const SimulationOptions options = options_of(block);
-    check_size(symmetry, options, row);
-    OpenRow& kept = open_.emplace_back(OpenRow{&open, std::move(row)});
+    const SimulationOptions options = options_of(config, block.network);
+    check_size(symmetry, options, *row);
+    OpenRow& kept = open_.emplace_back(OpenRow{&open, std::move(*row)});
     kept.asked_for = runs.at({Kind::asked_for, collective, kept.row.count}, [&] {
       return add_call(
           size, [this, &open, &run = kept.row.decided.run, symmetry, options](const Told& told) {
@@ -305,7 +252,7 @@ class Bench {
     kept.healthy = runs.at({Kind::healthy, collective, kept.row.count}, [&] {
       return add_call(size, [this, &open, run = kept.row.decided.run](const Told&) mutable {
         run.faults = {};
-        SimulationOptions plain = options_of(open.block);
+        SimulationOptions plain = options_of(result_.config, open.block.network);
         plain.explain = false;
         return ran(*open.healthy, run, find_symmetry(*open.healthy, run), plain);
       });
@@ -314,7 +261,7 @@ class Bench {
 
   Answer asked_for(const BenchBlock& block, const CollectiveRun& run, const Symmetry& symmetry,
                    SimulationOptions options, const Told& told) const {
-    check_rung(block, [&](const SimulationOptions& on_chunk) {
+    check_rung(block.network, block.cluster, [&](const SimulationOptions& on_chunk) {
       return simulate(block.cluster, parts_.software, run, symmetry, on_chunk);
     });
     std::optional<Timeline> timeline;
@@ -461,7 +408,6 @@ class Bench {
   const PartsCatalogue& parts_;
   const BenchWatch& watch_;
   const ForEach& for_each_;
-  int element_bytes_;
   BenchResult result_;
   std::deque<OpenBlock> open_blocks_;
   std::deque<OpenRow> open_;  ///< in the order of the answer
@@ -510,6 +456,12 @@ void check_blocks(int ranks, int channels, std::string_view why_not_folded) {
                   "folded: {}",
                   ranks, channels, kBlocksMax, why_not_folded),
       "fewer --nodes, or fewer channels (NCCL_MAX_NCHANNELS)");
+}
+
+void check_message(Bytes size) {
+  if (size <= kSizeMax) return;
+  throw Error(
+      fmt::format("a message of {} is too large: at most {}", to_text(size), to_text(kSizeMax)));
 }
 
 // nccl-tests' names (src/common.cu).

@@ -39,7 +39,7 @@ struct BenchConfig : Job {
   NetworkConfig network;  ///< the rung, routes, background traffic
   bool fold = true;       ///< false: simulate every rank and every event
   bool explain_fold = false;
-  bool routing_note = true;  ///< simulates the last row of each block with other routing, too
+  bool routing_note = true;       ///< simulates the last row of each block with other routing, too
   std::optional<Split> split;     ///< several groups at the same time; else of environment
   std::vector<FaultSpec> faults;  ///< what is broken or slow; NCCL does not know
   /// GPUs for which the host launches each call, one after another.
@@ -53,6 +53,7 @@ struct BenchConfig : Job {
 int datatype_bytes(const std::string& name);
 std::vector<std::string> datatype_names();
 // Throw Error when it does not fit.
+void check_message(Bytes size);
 void check_root(const BenchConfig& config, int ranks);
 void check_processes(const BenchConfig& config, int gpus_per_node);
 /// What is too large for memory is refused before it is built: ranks to be simulated.

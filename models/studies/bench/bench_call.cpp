@@ -1,8 +1,11 @@
 #include "models/studies/bench/bench_call.hpp"
 
 #include "models/nccl/communicator/custom_call.hpp"
+#include "models/nccl/run/period.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
 
 namespace fabricast {
+namespace {
 
 DecidedCall decide_row(const BenchConfig& config, const Cluster& cluster,
                        const SoftwareCosts& software, const Communicator& communicator,
@@ -22,6 +25,50 @@ DecidedCall decide_row(const BenchConfig& config, const Cluster& cluster,
     least = time;
   }
   return best;
+}
+
+}  // namespace
+
+std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& known,
+                                    const SoftwareCosts& software, const Communicator& communicator,
+                                    Collective collective, Bytes size) {
+  const int element_bytes = datatype_bytes(config.datatype);
+  BenchRow row;
+  row.collective = collective;
+  row.nodes = known.hosts();
+  row.ranks = communicator.ranks;
+  row.requested = size;
+  row.count = element_count(collective, size, element_bytes, row.ranks);
+  if (row.count == 0) return std::nullopt;
+  row.size = message_size(collective, row.count, element_bytes, row.ranks);
+  const Call call{collective, row.count, element_bytes, config.root, config.calls};
+  row.decided = decide_row(config, known, software, communicator, call);
+  row.decided.run.launches_in_a_row = config.launches_in_a_row();
+  return row;
+}
+
+SimulationOptions options_of(const BenchConfig& config, const NetworkPlan& network) {
+  SimulationOptions out;
+  out.network = network;
+  out.explain = config.explain;
+  out.fold = out.fast_forward = config.fold;
+  return out;
+}
+
+void check_size(const Symmetry& symmetry, const SimulationOptions& options, const BenchRow& row) {
+  const int copies = forbids_folding(options).empty() ? symmetry.copies() : 1;
+  const CollectiveRun& run = row.decided.run;
+  check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(symmetry, options));
+}
+
+RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,
+                  const CollectiveRun& run, const Symmetry& symmetry,
+                  const SimulationOptions& options) {
+  RunTimes out;
+  out.alone = simulate(cluster, software, run, symmetry, options);
+  if (!config.one_shot)
+    out.in_a_row = period_of(cluster, software, run, symmetry, out.alone, options);
+  return out;
 }
 
 }  // namespace fabricast

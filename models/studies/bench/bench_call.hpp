@@ -1,14 +1,46 @@
 #pragma once
-// The call of a bench's row: NCCL's decision, or the algorithm that runs instead.
+// One call of a bench, step by step: what NCCL decides about it (or the algorithm that runs
+// instead), whether it can be simulated, and what it takes.
+
+#include <optional>
 
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/studies/bench/bench.hpp"
 
 namespace fabricast {
 
-/// A custom algorithm that may run in any protocol takes the fastest on `cluster`. Throws Error.
-DecidedCall decide_row(const BenchConfig& config, const Cluster& cluster,
-                       const SoftwareCosts& software, const Communicator& communicator,
-                       const Call& call);
+/// The row of a call that is decided and not yet simulated; nothing where the size rounds down to
+/// no element. `known`: the cluster as NCCL sees it. A custom algorithm that may run in any
+/// protocol takes the fastest on it. Throws Error.
+std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& known,
+                                    const SoftwareCosts& software, const Communicator& communicator,
+                                    Collective collective, Bytes size);
+
+SimulationOptions options_of(const BenchConfig& config, const NetworkPlan& network);
+
+/// Throws Error where the run is too large, and says with it what stands in the way of less.
+void check_size(const Symmetry& symmetry, const SimulationOptions& options, const BenchRow& row);
+
+/// Throws Error where another rung than chunk would take too long, by what the same run does on
+/// chunk: `run` makes it with the options it is given.
+template <class Run>
+void check_rung(const NetworkPlan& network, const Cluster& cluster, const Run& run) {
+  if (network.rung == Rung::chunk) return;
+  SimulationOptions on_chunk;
+  on_chunk.fold = on_chunk.fast_forward = true;
+  on_chunk.events_max = kSlicesMax;
+  check_size(network.rung, cluster, run(on_chunk));
+}
+
+/// What a run takes alone and, where it is asked for, in a row of such runs.
+struct RunTimes {
+  SimulationResult alone;
+  std::optional<Duration> in_a_row;
+
+  Duration group_time() const { return in_a_row.value_or(alone.time); }
+};
+RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,
+                  const CollectiveRun& run, const Symmetry& symmetry,
+                  const SimulationOptions& options);
 
 }  // namespace fabricast

@@ -1,0 +1,42 @@
+#include <optional>
+#include <utility>
+
+#include "cli/html.hpp"
+#include "cli/program.hpp"
+#include "cli/streams.hpp"
+#include "library/report_content.hpp"
+#include "library/translate.hpp"
+#include "library/words.hpp"
+
+namespace fabricast::api {
+namespace {
+
+std::shared_ptr<const Report::Content> content_of(const std::vector<std::string>& words,
+                                                  const Listener& listener) {
+  auto out = std::make_shared<Report::Content>();
+  out->study = words.front();
+  out->command = typed_command(words);
+  Answers answers;
+  answers.prints = false;
+  answers.progress = listener.progress ? listener.progress : [](double) {};
+  answers.as_report = [&](const fabricast::Report& report) { out->keep(report); };
+  const StreamListener streams([&](std::string_view text) { out->text += text; },
+                               [&](std::string_view text) {
+                                 if (listener.said) listener.said(text);
+                               });
+  std::optional<HtmlOutput> html;
+  const int code = run_program(words, answers, [&](const CLI::App& command) {
+    html.emplace(command, words).listen(answers);
+  });
+  if (html) html->write();
+  out->holds = code == kDone;
+  return out;
+}
+
+}  // namespace
+
+Report ask(const Job& job, const Listener& listener) {
+  return translated([&] { return Report(content_of(words_of(job), listener)); });
+}
+
+}  // namespace fabricast::api

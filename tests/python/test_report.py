@@ -1,0 +1,65 @@
+"""Reports as tables of pandas, pages, pictures."""
+
+import fabricast
+import pandas
+import pytest
+
+
+@pytest.fixture(scope="module")
+def report():
+    return fabricast.bench(topology="dgx-h100", nodes=[1, 2], sizes="1KiB..1GiB:x64")
+
+
+def test_a_frame_has_the_types_and_units_of_the_report(report):
+    frame = report.to_pandas()
+    for column in report.json["tables"][0]["columns"]:
+        kind = frame[column["name"]].dtype.name
+        assert (
+            kind
+            == {"string": "object", "boolean": "boolean", "integer": "Int64", "number": "float64"}[
+                column["type"]
+            ]
+        )
+        assert frame.attrs["units"].get(column["name"]) == column.get("unit")
+    rows = [list(row) for row in frame.itertuples(index=False)]
+    assert rows == report.json["tables"][0]["rows"]
+
+
+def test_no_figure_is_na():
+    frame = fabricast.bench(
+        topology="dgx-h100", nodes=2, sizes="1MiB", fault="link node0: mlx5_0 -> leaf0.0 down"
+    ).to_pandas()
+    if not frame["completes"].all():
+        assert pandas.isna(frame["time_us"]).any()
+
+
+def test_tables_by_name(report):
+    assert list(report.tables) == [table["name"] for table in report.json["tables"]]
+    assert len(report.to_pandas("runs")) == len(report.to_pandas("rows"))
+    assert report.tables["rows"]["nodes"][0] == 1
+    with pytest.raises(KeyError):
+        report.to_pandas("row")
+    with pytest.raises(fabricast.Error) as caught:
+        report.csv("row")
+    assert "rows" in caught.value.hint
+
+
+def test_a_page_and_a_notebook(report, tmp_path):
+    page = report.html(tmp_path / "page.html")
+    assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    shown = report._repr_html_()
+    assert "<table>" in shown and "time_us" in shown and report.answer.split(":")[0] in shown
+
+
+def test_a_picture(report):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = report.plot()
+    assert len(axes.lines) == 2
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("size_bytes", "busbw_GBps")
+    assert (
+        list(axes.lines[0].get_ydata())
+        == report.to_pandas().query("nodes == 1")["busbw_GBps"].tolist()
+    )
+    assert len(report.plot(y="time_us").collections) == 2  # bands

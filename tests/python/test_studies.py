@@ -1,0 +1,143 @@
+"""Functions say what the program says, and refuse what it refuses."""
+
+import inspect
+import json
+import threading
+
+import fabricast
+import pytest
+from fabricast import _studies
+
+ASKED = "bench decide cutover whatif advise step plan serve check judge run sweep".split()
+
+
+def test_each_command_is_a_function():
+    assert set(ASKED) <= set(fabricast.__all__)
+
+
+@pytest.mark.parametrize(
+    "study, words, arguments, options",
+    [
+        (
+            "bench",
+            ["--topology", "dgx-h100", "--nodes", "1,2", "--sizes", "1KiB,1MiB"],
+            [],
+            {"topology": "dgx-h100", "nodes": [1, 2], "sizes": [1024, 1 << 20]},
+        ),
+        (
+            "decide",
+            ["--topology", "dgx-h100", "--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=LL"],
+            [],
+            {"topology": "dgx-h100", "env": {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}},
+        ),
+        (
+            "cutover",
+            ["--topology", "dgx-h100", "--nodes", "2", "--sizes", "1MiB,16MiB"],
+            [],
+            {"topology": "dgx-h100", "nodes": 2, "sizes": "1MiB,16MiB"},
+        ),
+        ("step", ["scenarios/steps/llama-3-70b.yaml"], ["scenarios/steps/llama-3-70b.yaml"], {}),
+        (
+            "serve",
+            ["scenarios/serve/llama-2-70b-a100.yaml"],
+            ["scenarios/serve/llama-2-70b-a100.yaml"],
+            {},
+        ),
+        ("run", ["scenarios/h100-2node.yaml"], ["scenarios/h100-2node.yaml"], {}),
+    ],
+)
+def test_json_is_the_programs(program, root, monkeypatch, study, words, arguments, options):
+    monkeypatch.chdir(root)
+    report = getattr(fabricast, study)(*arguments, **options)
+    assert report.json == json.loads(program(study, *words, "--format", "json"))
+    assert report.answer == report.json["answer"]
+    assert report.csv() == program(study, *words, "--format", "csv")
+
+
+def test_checks_say_whether_all_holds(root):
+    assert fabricast.check(root / "scenarios/rules-releases.yaml", topology="dgx-h100").tables
+
+
+def test_what_the_parser_refuses_is_an_error():
+    with pytest.raises(fabricast.Error) as caught:
+        fabricast.bench(topology="dgx-h100", nodes=0)
+    assert caught.value.where.path == "--nodes"
+    with pytest.raises(fabricast.Error) as caught:
+        fabricast.bench(topology="dgx-h100", nods=1)
+    assert caught.value.message == 'unknown option "--nods"'
+    assert caught.value.hint == 'did you mean "--nodes"?'
+    with pytest.raises(fabricast.Error) as caught:
+        fabricast.bench(topology="dgx-h10")
+    assert "unknown topology" in caught.value.message and "dgx-h100" in caught.value.hint
+
+
+def test_an_error_in_a_file_names_its_line(tmp_path):
+    file = tmp_path / "node.yaml"
+    file.write_text("node:\n  gpus: many\n")
+    with pytest.raises(fabricast.Error) as caught:
+        fabricast.bench(topology=file)
+    where = caught.value.where
+    assert where.file == str(file) and where.line in (1, 2)
+    assert str(caught.value).startswith(f"{file}:{where.line}: ")
+
+
+def test_what_the_program_says_goes_to_the_caller(capfd):
+    said = []
+    fabricast.bench(topology="dgx-h100", sizes="1M", env={"NCCL_NO_SUCH": 1}, on_note=said.append)
+    assert any("NCCL_NO_SUCH" in line for line in said)
+    assert any("powers of 1024" in line for line in said)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_is_told_and_what_it_raises_comes_out():
+    told = []
+    fabricast.bench(topology="dgx-h100", nodes=2, sizes="1MiB,1GiB", on_progress=told.append)
+    assert told and told[-1] == pytest.approx(1)
+
+    class Enough(Exception):
+        pass
+
+    def stop(share):
+        raise Enough
+
+    with pytest.raises(Enough):
+        fabricast.bench(topology="dgx-h100", nodes=2, sizes="1MiB,1GiB", on_progress=stop)
+
+
+def test_threads_of_python_run_while_an_answer_is_made():
+    steps = []
+    done = threading.Event()
+
+    def count():
+        while not done.wait(0.001):
+            steps.append(1)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    fabricast.bench(topology="dgx-h100", nodes=[2, 4, 8], sizes="1MiB..8GiB")
+    done.set()
+    counter.join()
+    assert len(steps) > 10
+
+
+def test_docstrings_and_signatures_name_every_option():
+    for name in ASKED:
+        function = getattr(fabricast, name)
+        study = _studies.STUDIES[name]
+        names = inspect.signature(function).parameters
+        for option, entry in study.options.items():
+            assert option in names
+            assert f"{option}: " in function.__doc__ and entry["help"] in function.__doc__
+
+
+def test_a_name_that_python_has_taken_has_an_underscore_behind_it():
+    assert "from_" in inspect.signature(fabricast.upgrade).parameters
+    assert not hasattr(fabricast, "list") and fabricast.list_("topologies").tables
+
+
+def test_sweep_writes_its_store(root, tmp_path):
+    store = tmp_path / "results.sqlite"
+    shipped = sorted((root / "scenarios/sweeps").glob("*.yaml"))[0]
+    fabricast.sweep(shipped, store=store, share="1/64", jobs=1)
+    assert store.exists()
+    assert len(fabricast.query(store, columns="topology,step_s").table()) == 1
