@@ -67,7 +67,13 @@ def shoot(browser, page, figures, whole):
     )
     time.sleep(0.5)
     top = 0 if whole else begin - 10
-    clip = {"x": 0, "y": top, "width": 1000, "height": end + 10 - top, "scale": 0.85}
+    clip = {
+        "x": 0,
+        "y": top,
+        "width": 1000,
+        "height": end + 10 - top,
+        "scale": 0.85 if whole else 0.75,
+    }
     shot = browser.execute_cdp_cmd(
         "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
     )

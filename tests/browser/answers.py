@@ -43,7 +43,7 @@ def stands(text, known):
     for value in known:
         for factor in FACTORS:
             tolerance = 0.51 * 10.0 ** (1 - digits)
-            if math.isclose(value * factor, number, rel_tol=tolerance, abs_tol=1e-12):
+            if math.isclose(abs(value) * factor, number, rel_tol=tolerance, abs_tol=1e-12):
                 return True
     return False
 
@@ -55,7 +55,7 @@ def complaints_of(name, report):
     if not answer.endswith("."):
         if not answer[-1].isalnum() and answer[-1] not in "%)'\"":
             return [f"{name}: no sentence: {answer}"]
-    without_80 = answer.replace("80 % of measured", "of measured")
+    without_80 = re.sub(r"80 % (of measured|band)", r"\1", answer)
     known = numbers_in([t["rows"] for t in report["tables"]], [])
     known += numbers_in(report["facts"], []) + numbers_in(report["job"], [])
     out = []
