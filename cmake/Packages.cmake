@@ -13,6 +13,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/library)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/packages/triggers)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_COMPONENTS_ALL program library development)
@@ -39,19 +41,23 @@ execute_process(COMMAND gzip -9nc ${PROJECT_BINARY_DIR}/changelog
 
 fabricast_package(program fabricast science
   "forecasts what a GPU cluster will do before it is bought or booked
- A discrete-event simulator of GPU-cluster communication: NVSwitch, PCIe, InfiniBand and RoCE as
- links; NCCL's own decisions and schedules; the step time of parallelism layouts.")
+ A discrete-event simulator of GPU-cluster communication: NVSwitch, PCIe,
+ InfiniBand and RoCE as links; NCCL's own decisions and schedules; the step
+ time of parallelism layouts.")
 fabricast_package(library libfabricast${PROJECT_VERSION_MAJOR} libs
   "library of Fabricast, a simulator of GPU clusters
- What the program answers, from C++: reports of every question, and an estimator of collectives.")
+ What the program answers, from C++: reports of every question, and an
+ estimator of collectives.")
 fabricast_package(development libfabricast-dev libdevel
   "headers of Fabricast, a simulator of GPU clusters
- For programs that use the library; with a CMake package and a file for pkg-config."
+ For programs that use the library; with a CMake package and a file for
+ pkg-config."
   "libfabricast${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
 if(TARGET fabricast_python)
   fabricast_package(python python3-fabricast python
     "Python module of Fabricast, a simulator of GPU clusters
- Every command as a function whose answer is a DataFrame, and an estimator of collectives."
+ Every command as a function whose answer is a DataFrame, and an estimator
+ of collectives."
     "${FABRICAST_PYTHON_DEPENDS}")
 endif()
 

@@ -37,7 +37,6 @@ def bench(
     collective: Value = ...,
     algorithm_file: Value = ...,
     sizes: Value = ...,
-    html: Value = ...,
     network: Value = ...,
     routing: Value = ...,
     seed: Union[SupportsIndex, Value] = ...,
@@ -98,7 +97,6 @@ def decide(
     sizes: Value = ...,
     sharp: bool = ...,
     tuner: Value = ...,
-    html: Value = ...,
     explain: Value = ...,
     table: Value = ...,
     on_note: Said = ...,
@@ -123,7 +121,6 @@ def cutover(
     tuner: Value = ...,
     sensitivity: bool = ...,
     slices_max: Union[SupportsIndex, Value] = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -152,7 +149,6 @@ def upgrade(
     markdown: Value = ...,
     json: Value = ...,
     baseline: Value = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -178,7 +174,6 @@ def whatif(
     to_nccl: Value = ...,
     to_topology: Value = ...,
     to_fabric: Value = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -201,14 +196,12 @@ def advise(
     sharp: bool = ...,
     pin_hcas: bool = ...,
     least: Value = ...,
-    html: Value = ...,
     write: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
 def run(
     *arguments: Text,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -225,7 +218,6 @@ def lint(
     parts: Value = ...,
     sharp: bool = ...,
     nccl: Value = ...,
-    html: Value = ...,
     fail_on: Value = ...,
     list_rules: bool = ...,
     list_variables: bool = ...,
@@ -245,7 +237,6 @@ def step(
     env: Value = ...,
     env_file: Value = ...,
     parts: Value = ...,
-    html: Value = ...,
     price: Value = ...,
     vary: Value = ...,
     trace: Value = ...,
@@ -263,14 +254,12 @@ def plan(
     exhaustive: bool = ...,
     price: Value = ...,
     parts: Value = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
 def serve(
     *arguments: Text,
     parts: Value = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -294,7 +283,6 @@ def judge(
     collective: Value = ...,
     sharp: bool = ...,
     targets: Value = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -318,7 +306,6 @@ def check(
     junit: Value = ...,
     markdown: Value = ...,
     json: Value = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -340,7 +327,6 @@ def hang(
     write_trace: Value = ...,
     parts: Value = ...,
     timeout: Value = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -362,7 +348,6 @@ def sweep(
     time: Value = ...,
     array_size: Union[SupportsIndex, Value] = ...,
     print_commands: bool = ...,
-    html: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -376,7 +361,36 @@ def query(
     pareto: Value = ...,
     diff: Value = ...,
     limit: Union[SupportsIndex, Value] = ...,
-    html: Value = ...,
+    on_note: Said = ...,
+    on_progress: Told = ...,
+) -> Report: ...
+def solve(
+    *arguments: Text,
+    vary: Value = ...,
+    until: Value = ...,
+    fewest: Value = ...,
+    most: Value = ...,
+    such_that: Value = ...,
+    grid: bool = ...,
+    on_note: Said = ...,
+    on_progress: Told = ...,
+) -> Report: ...
+def compare(
+    *,
+    topology: Value,
+    nics: Value = ...,
+    fabric: Value = ...,
+    sharp: Value = ...,
+    nccl: Value = ...,
+    nodes: Value,
+    collective: Value = ...,
+    sizes: Value = ...,
+    layout: Value = ...,
+    prices: Value = ...,
+    gpus_per_node: Union[SupportsIndex, Value] = ...,
+    parts: Value = ...,
+    env: Value = ...,
+    env_file: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...

@@ -55,7 +55,8 @@ LINES = [
 NOTHING = ["nonsense x", "bench --nonsense x", "bench --topology nonsense", "bench --nodes 1",
            "bench --topology dgx-h100 stray", "sweep status --nope=", "list topologies x"]
 # Options with values that are free: numbers, sizes, conditions, names of the user's.
-FREE = {"--sizes", "--nodes", "--seed", "--background", "--fault", "--split", "--trace-ranks",
+FREE = {"--sizes", "--nodes", "--nics", "--until", "--such-that", "--seed", "--background",
+        "--fault", "--split", "--trace-ranks",
         "--minbytes", "--maxbytes", "--stepbytes", "--explain", "--fail-over", "--headroom",
         "--leave-out", "--timeout", "--node-of", "--share", "--partition", "--time", "--sweep",
         "--where", "--columns", "--group-by", "--best", "--pareto", "--only", "--pair"}
