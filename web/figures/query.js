@@ -99,7 +99,7 @@ fabricast.figures ??= {};
   }
 
   // --group-by: "points" and "mean X", "least X", "most X".
-  function groups(rows, table, keys) {
+  function groups(all, table, keys) {
     const names = table.columns.map((c) => c.name);
     const figures = names
       .filter((n) => n.startsWith("mean "))
@@ -112,10 +112,11 @@ fabricast.figures ??= {};
         const told = quantities.quantity(f.column);
         return (
           told.family !== told.name.replace("mean ", "") &&
-          rows.some((r) => data.finite(r[f.column]))
+          all.some((r) => data.finite(r[f.column]))
         );
       });
     if (figures.length === 0) return [];
+    const rows = all.filter((r) => figures.some((f) => data.finite(r[f.column])));
     const labels = rows.map((r) => quantities.point_text(r, keys));
     return [
       bars({
