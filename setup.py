@@ -16,11 +16,15 @@ ROOT = Path(__file__).resolve().parent
 class ByCMake(build_ext):
     def build_extension(self, ext):
         folder = Path(os.environ.get("FABRICAST_BUILD") or Path(self.build_temp).resolve())
-        configure = ["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release"]
-        configure += [f"-DFABRICAST_INTERPRETER={sys.executable}", "-DFABRICAST_PYTHON=ON"]
         if not (folder / "CMakeCache.txt").exists():
-            configure += ["-DFABRICAST_TESTS=OFF", "-DFABRICAST_BENCHMARKS=OFF"]
-        subprocess.run(configure, check=True)
+            settings = {
+                "CMAKE_BUILD_TYPE": "Release",
+                "FABRICAST_INTERPRETER": sys.executable,
+                "FABRICAST_TESTS": "OFF",
+                "FABRICAST_BENCHMARKS": "OFF",
+            }
+            words = [f"-D{name}={value}" for name, value in settings.items()]
+            subprocess.run(["cmake", "-S", ROOT, "-B", folder, *words], check=True)
         build = ["cmake", "--build", folder, "--target", "fabricast_python"]
         subprocess.run([*build, "--parallel", str(os.cpu_count())], check=True)
         (made,) = (folder / "python" / "fabricast").glob("_fabricast*.so")

@@ -35,14 +35,14 @@ def step_us(bundles, cost, backward_us):
 
 
 def search(tensors, cost, asked, draw):
-    """Bundles of neighbours, by moving one border at a time to where the step gets shorter."""
-    borders = sorted(draw.sample(range(1, len(tensors)), 8))
+    """Bundles of neighbours: one border after another moves to where the step gets shorter."""
+    borders = draw.sample(range(1, len(tensors)), 8)
     best = None
     while cost.asked < asked:
-        tried = sorted({*borders[:-1], draw.randrange(1, len(tensors))}) or borders
-        draw.shuffle(borders)
-        ends = [0, *tried, len(tensors)]
-        bundles = [sum(tensors[a:b]) for a, b in zip(ends, ends[1:])]
+        tried = list(borders)
+        tried[draw.randrange(len(tried))] = draw.randrange(1, len(tensors))
+        ends = [0, *sorted(set(tried)), len(tensors)]
+        bundles = [sum(tensors[begin:end]) for begin, end in zip(ends, ends[1:])]
         us = step_us(bundles, cost, backward_us=40_000)
         if best is None or us < best[0]:
             best = us, bundles
