@@ -10,7 +10,7 @@
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
-#include "models/studies/compare/compare.hpp"
+#include "models/studies/compare/read_compare.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -31,12 +31,6 @@ std::vector<std::string> items(const std::string& text) {
   return {out.begin(), out.end()};
 }
 
-bool is_on(const std::string& word) {
-  if (word == "on") return true;
-  if (word == "off") return false;
-  throw Error(Place{{}, 0, "--sharp"}, "\"" + word + "\" is neither on nor off");
-}
-
 CompareAsk ask_of(const CompareOptions& options, const PartsCatalogue& parts) {
   CompareAsk out;
   JobOptions job;
@@ -47,7 +41,8 @@ CompareAsk ask_of(const CompareOptions& options, const PartsCatalogue& parts) {
   out.fabrics = items(options.fabrics);
   if (!options.nics.empty())
     out.nics = of_option("--nics", [&] { return parse_counts(options.nics, "nics", 1024); });
-  for (const std::string& word : items(options.sharp)) out.sharp.push_back(is_on(word));
+  if (!options.sharp.empty())
+    out.sharp = of_option("--sharp", [&] { return parse_on_off(options.sharp); });
   for (const std::string& word : items(options.nccl))
     out.versions.push_back(of_option("--nccl", [&] { return nccl_version_from_text(word); }));
   out.nodes = of_option("--nodes", [&] { return parse_counts(options.nodes, "nodes", kNodesMax); });

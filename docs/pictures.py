@@ -29,7 +29,7 @@ SWEEPS = [
     (
         "sweep-purchase.png",
         "purchase-64-nodes",
-        '--where "sizes = 1GiB" --columns topology,fabric,sharp,busbw_GBps',
+        "--columns topology,fabric,sharp,busbw_GBps",
         2,
     ),
     (

@@ -180,6 +180,7 @@ def _drawn(table, x, y, ax):
         ax.set_xscale("log", base=2)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
+    ax.autoscale(axis="y")  # over what was drawn into it before, too
     ax.set_ylim(bottom=0)
     if keys:
         ax.legend()

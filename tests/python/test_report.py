@@ -63,3 +63,13 @@ def test_a_picture(report):
         == report.to_pandas().query("nodes == 1")["busbw_GBps"].tolist()
     )
     assert len(report.plot(y="time_us").collections) == 2  # bands
+
+
+def test_a_second_report_is_drawn_into_the_same_picture(report):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    slow = fabricast.bench(topology="dgx-a100", nodes=2, sizes="1KiB..1GiB:x64")
+    axes = report.plot(ax=slow.plot())
+    assert len(axes.lines) == 3
+    assert axes.get_ylim()[0] == 0
+    assert axes.get_ylim()[1] > report.to_pandas()["busbw_GBps"].max()

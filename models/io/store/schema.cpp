@@ -123,8 +123,15 @@ void refuse_newer(const SqliteDatabase& database, int version, int newest) {
               "use that one, or a store of its own for this");
 }
 
+/// Schema 2: what the fabric costs.
+void add_costs(SqliteDatabase& database) {
+  for (const char* const column : {"fabric_usd", "fabric_watts", "usd_per_hour", "usd_per_GBps"})
+    database.run(fmt::format("ALTER TABLE result ADD COLUMN {} REAL", column));
+  make_axis_columns(database, {});
+}
+
 /// Of schemas that people have.
-constexpr std::span<const StoreMigration> kMigrations = {};
+constexpr std::array kMigrations = {StoreMigration{1, add_costs}};
 
 }  // namespace
 

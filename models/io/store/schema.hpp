@@ -12,25 +12,41 @@
 
 namespace fabricast {
 
-inline constexpr int kStoreSchema = 1;
+inline constexpr int kStoreSchema = 2;
 
 struct StoreColumn {
   std::string_view name, type;
 };
 /// Of `result`: figures, null where the study has none.
-inline constexpr std::array<StoreColumn, 23> kHeadlineColumns = {{
-    {"collective", "TEXT"},   {"size_bytes", "INTEGER"},
-    {"nodes", "INTEGER"},     {"ranks", "INTEGER"},
-    {"time_us", "REAL"},      {"lower_us", "REAL"},
-    {"upper_us", "REAL"},     {"algbw_GBps", "REAL"},
-    {"busbw_GBps", "REAL"},   {"algorithm", "TEXT"},
-    {"protocol", "TEXT"},     {"nchannels", "INTEGER"},
-    {"step_s", "REAL"},       {"lower_s", "REAL"},
-    {"upper_s", "REAL"},      {"tokens_per_s", "REAL"},
-    {"mfu", "REAL"},          {"memory_bytes", "REAL"},
-    {"usd_per_step", "REAL"}, {"usd_per_million_tokens", "REAL"},
-    {"token_s", "REAL"},      {"first_token_s", "REAL"},
+inline constexpr std::array<StoreColumn, 27> kHeadlineColumns = {{
+    {"collective", "TEXT"},
+    {"size_bytes", "INTEGER"},
+    {"nodes", "INTEGER"},
+    {"ranks", "INTEGER"},
+    {"time_us", "REAL"},
+    {"lower_us", "REAL"},
+    {"upper_us", "REAL"},
+    {"algbw_GBps", "REAL"},
+    {"busbw_GBps", "REAL"},
+    {"algorithm", "TEXT"},
+    {"protocol", "TEXT"},
+    {"nchannels", "INTEGER"},
+    {"step_s", "REAL"},
+    {"lower_s", "REAL"},
+    {"upper_s", "REAL"},
+    {"tokens_per_s", "REAL"},
+    {"mfu", "REAL"},
+    {"memory_bytes", "REAL"},
+    {"usd_per_step", "REAL"},
+    {"usd_per_million_tokens", "REAL"},
+    {"token_s", "REAL"},
+    {"first_token_s", "REAL"},
     {"holds", "INTEGER"},
+    // since schema 2
+    {"fabric_usd", "REAL"},
+    {"fabric_watts", "REAL"},
+    {"usd_per_hour", "REAL"},
+    {"usd_per_GBps", "REAL"},
 }};
 
 /// The columns of `result` but its question: in `points` they come behind those of the point.

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "models/io/formats/reader.hpp"
+#include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/studies/compare/read_compare.hpp"
 #include "models/studies/hang/hang_question.hpp"
 #include "models/studies/hang/hang_report.hpp"
 #include "models/studies/rules/rules_text.hpp"
@@ -105,6 +107,25 @@ Question ask_rules(const std::string& text, const std::string& file) {
   return out;
 }
 
+Question ask_compare(const std::string& text, const std::string& file) {
+  const auto asked = std::make_shared<const CompareAsk>(parse_compare(text, file));
+  Question out;
+  for (const std::string& topology : asked->topologies) {
+    Job job;
+    job.topology = topology;
+    if (!asked->fabrics.empty()) job.fabric = asked->fabrics.front();
+    out.jobs.push_back(std::move(job));
+  }
+  out.answer = [asked](const ForEach& for_each, const Progress&) {
+    CompareResult result = run_compare(*asked, load_parts(asked->parts), for_each);
+    return views_of(
+        std::move(result),
+        [](const CompareResult& one) { return compare_text(one, load_bands(one.ask.parts)); },
+        [](const CompareResult& one) { return compare_report(one, load_bands(one.ask.parts)); });
+  };
+  return out;
+}
+
 struct Kind {
   std::string_view word;  ///< of the key `kind`
   Question (*ask)(const std::string& text, const std::string& file);
@@ -113,7 +134,7 @@ struct Kind {
 constexpr std::array kKinds = {
     Kind{"scenario", ask_scenario},  // study: bench, decide, concurrent, whatif
     Kind{"step", ask_step},         Kind{"plan", ask_plan},   Kind{"serve", ask_serve},
-    Kind{"hang", ask_hang},         Kind{"rules", ask_rules},
+    Kind{"hang", ask_hang},         Kind{"rules", ask_rules}, Kind{"compare", ask_compare},
 };
 
 }  // namespace

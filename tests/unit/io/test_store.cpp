@@ -51,7 +51,7 @@ TEST_CASE("a sweep from its points to its results") {
         "2 0.2.0 2026-11-30 bench answer of {\"n\":2} - - 0.25 1048576 2026-12-01T00:00:00Z 0.5 4 "
         "Ring -");
   CHECK(rows(store, "SELECT key, value FROM meta WHERE key = 'schema_version'") ==
-        "schema_version 1");
+        "schema_version 2");
   CHECK(rows(store, "SELECT value LIKE 'fabricast %' FROM meta WHERE key = 'made_by'") == "1");
   CHECK(store.check() == "ok");
 }
@@ -457,8 +457,8 @@ TEST_CASE("merging what cannot be merged") {
   std::ofstream(folder.file("text")) << std::string(5000, 'y');
   CHECK(merging("text") == "text: is no store: not a SQLite database");
   { const Store newer(folder.file("newer"), StoreAccess::write); }
-  run_sql(folder.file("newer"), "UPDATE meta SET value = '2' WHERE key = 'schema_version'");
-  CHECK(merging("newer") == "newer: made by a newer fabricast (schema 2, this knows 1)");
+  run_sql(folder.file("newer"), "UPDATE meta SET value = '3' WHERE key = 'schema_version'");
+  CHECK(merging("newer") == "newer: made by a newer fabricast (schema 3, this knows 2)");
   { const Store empty(folder.file("em?ty"), StoreAccess::write); }
   CHECK(merging("em?ty") == "no error");
 }

@@ -239,9 +239,9 @@ TEST_CASE("a damaged store says so") {
 TEST_CASE("stores of other programs") {
   const StoreFolder folder;
   { const Store store(folder.file(), StoreAccess::write); }
-  run_sql(folder.file(), "UPDATE meta SET value = '2' WHERE key = 'schema_version'");
+  run_sql(folder.file(), "UPDATE meta SET value = '3' WHERE key = 'schema_version'");
   const std::string newer =
-      "s.sqlite: made by a newer fabricast (schema 2, this knows 1)\n"
+      "s.sqlite: made by a newer fabricast (schema 3, this knows 2)\n"
       "hint: use that one, or a store of its own for this";
   CHECK(in_folder(folder, opening(folder.file(), StoreAccess::write)) == newer);
   CHECK(in_folder(folder, opening(folder.file(), StoreAccess::read)) == newer);
@@ -253,6 +253,7 @@ TEST_CASE("stores of other programs") {
 TEST_CASE("older schemas become newer ones, step by step, all steps or none") {
   const StoreFolder folder;
   { const Store store(folder.file(), StoreAccess::write); }
+  run_sql(folder.file(), "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   SqliteDatabase database(folder.file(), StoreAccess::write, {});
   const std::array<StoreMigration, 2> steps = {{
       {1, [](SqliteDatabase& d) { d.run("ALTER TABLE work ADD COLUMN host TEXT"); }},
@@ -268,6 +269,25 @@ TEST_CASE("older schemas become newer ones, step by step, all steps or none") {
   migrate_schema(database, steps, 2);  // another process was first
   CHECK(in_folder(folder, error_text([&] { migrate_schema(database, {}, 3); })) ==
         "s.sqlite: of schema 2, which can no longer be read\nhint: make a new store");
+}
+
+TEST_CASE("a store of schema 1 gets the columns of costs and keeps what it has") {
+  const StoreFolder folder;
+  {
+    Store store(folder.file(), StoreAccess::write);
+    store.add_points("grid", points(2), kNow);
+    finish_all(store);
+  }
+  std::string older = "DROP VIEW IF EXISTS bench; DROP VIEW IF EXISTS step; DROP VIEW points;";
+  for (const char* const column : {"fabric_usd", "fabric_watts", "usd_per_hour", "usd_per_GBps"})
+    older += std::string("ALTER TABLE result DROP COLUMN ") + column + ";";
+  run_sql(folder.file(), older + "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
+  CHECK(in_folder(folder, opening(folder.file(), StoreAccess::read))
+            .starts_with("s.sqlite: of an older fabricast (schema 1, this reads 2)"));
+  Store store(folder.file(), StoreAccess::write);
+  CHECK(counts(store) == "2 points: 2 done, 0 failed, 0 claimed, 0 open");
+  CHECK(rows(store, "SELECT place, fabric_usd IS NULL FROM points ORDER BY place") == "0 1|1 1");
+  CHECK(rows(store, "SELECT value FROM meta WHERE key = 'schema_version'") == "2");
 }
 
 TEST_CASE("a store that may not be written") {

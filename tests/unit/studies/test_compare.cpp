@@ -7,7 +7,7 @@
 #include "models/io/report/answer.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
-#include "models/studies/compare/compare.hpp"
+#include "models/studies/compare/read_compare.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
@@ -83,4 +83,24 @@ TEST_CASE("compare: SHARP is switched on where the environment says nothing of i
   const CompareResult result = run_compare(ask, parts, in_turn);
   CHECK_FALSE(result.machines[0].job.environment.get("NCCL_COLLNET_ENABLE"));
   CHECK(result.machines[1].job.environment.get("NCCL_COLLNET_ENABLE") == "1");
+}
+
+TEST_CASE("compare: a file asks what the command asks, and says where it is wrong") {
+  const CompareAsk ask = parse_compare(
+      "kind: compare\ntopology: dgx-h100, hgx-b200\nnics: 4, 8\nnodes: 2\nsharp: on, off\n"
+      "nccl: 2.27.7, 2.30.7\nsizes: 1MiB\nenvironment: {NCCL_ALGO: Ring}\n",
+      "c.yaml");
+  CHECK(ask.topologies == std::vector<std::string>{"dgx-h100", "hgx-b200"});
+  CHECK(ask.nics == std::vector{4, 8});
+  CHECK(ask.sharp == std::vector{true, false});
+  CHECK(ask.versions.size() == 2);
+  CHECK(ask.environment.get("NCCL_ALGO") == "Ring");
+  const auto failure = [](const std::string& rest) {
+    return error_text([&] { parse_compare("kind: compare\n" + rest, "c.yaml"); });
+  };
+  CHECK(failure("nodes: 2\n").find("topology") != std::string::npos);
+  CHECK(failure("topology: dgx-h100\nsharp: maybe\n") ==
+        "c.yaml:3: sharp: \"maybe\" is neither on nor off");
+  CHECK(failure("topology: dgx-h100\nnodess: 2\n").find("did you mean \"nodes\"") !=
+        std::string::npos);
 }
