@@ -42,6 +42,8 @@ GOOD = {
     "hang": "hang-oom.jsonl",
     "list": "topologies",
     "report": "report.json --html /dev/null",
+    "solve": "step-small.yaml --vary nodes=1,2 --until 'step_s <= 1.5 * base.step_s'",
+    "compare": "--topology pcie-2gpu --nodes 1 --sizes 1MiB",
     "completion": "bash",
     "help": "sizes",
 }
