@@ -6,6 +6,7 @@ same command gives the same bytes; import reads a page back, and report joins se
 import json
 import math
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -90,7 +91,7 @@ def main():
                 complaints.append(f"{name}: {len(text)} bytes")
             part = json.loads(DATA.search(text)[1])["parts"][0]
             complaints += complaints_of(name, part["report"])
-            if part["command"] != "fabricast " + words:
+            if shlex.split(part["command"]) != ["fabricast", *words.split()]:
                 complaints.append(f"{name}: the command is {part['command']}")
             if name in ("bench", "cutover", "judge"):
                 as_json = json.loads(run([*words.split(), "--format", "json"]).stdout)
