@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 
 from program import FILES, ROOT, commands, fresh, help_of, main, options, program, run
 
@@ -109,8 +110,11 @@ def prepare(folder):
 def serves(arguments, folder):
     """It says its address and goes on."""
     with subprocess.Popen([program(), *shlex.split(arguments)], cwd=folder, text=True,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
-        said = running.stderr.readline()
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+        late = threading.Timer(60, running.kill)
+        late.start()
+        said = running.stdout.readline()
+        late.cancel()
         running.terminate()
     assert "http://127.0.0.1" in said, f"{arguments}: {said}"
 

@@ -100,6 +100,13 @@ class Cluster:
             command, env=self.env, capture_output=True, text=True, check=check, timeout=120
         )
 
+    def wait_for_a_start(self, seconds=60):
+        """Until a task runs."""
+        end = time.time() + seconds
+        while not self.ask("squeue", "--noheader", "--states=R").stdout.strip():
+            assert time.time() < end, "no task was seen running: " + self.ask("squeue").stdout
+            time.sleep(0.05)
+
     def wait(self, seconds=240):
         """Until no job is left."""
         end = time.time() + seconds

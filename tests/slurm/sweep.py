@@ -42,8 +42,7 @@ def main():
             cut = folder / "cut.sqlite"
             print(cluster.ask(*submit, str(cut)).stdout.strip())
             shares = Path(f"{cut}.slurm")
-            while not cluster.ask("squeue", "--noheader", "--states=R").stdout.strip():
-                time.sleep(0.05)
+            cluster.wait_for_a_start()
             time.sleep(0.3)
             print(cluster.ask(program, "sweep", "cancel", str(cut)).stdout.strip())
             cluster.wait()
