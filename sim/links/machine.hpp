@@ -27,6 +27,9 @@ struct WorkerClass {
   /// In step, too: from slice to slice all of them stop sending for the overhead of a primitive, in
   /// which the link is idle, as a block's threads wait for each other and for their last stores.
   bool pauses = false;
+  /// Those that pause start together and drift apart: the time that the link is idle for them wanes
+  /// evenly over so many slices that a worker sends, and then there is none. 0 = they stay in step.
+  std::uint32_t in_step_slices = 0;
 };
 
 /// What relays of one kind have in common.

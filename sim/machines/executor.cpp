@@ -202,6 +202,7 @@ void Executor<Stamp>::count_in_step() {
   if (counts.empty()) return;
   idle_.resize(transit_.links.size());
   idle_seen_.resize(workers_.size(), Duration{-1});
+  sent_in_step_.resize(workers_.size());
 }
 
 /// A worker in step has handled a slice: it is busy until its stores have left the link, or leaves
@@ -213,20 +214,33 @@ void Executor<Stamp>::hold(Worker& worker, Stamp start, Duration busy) {
   if (worker.out != 0) {
     worker.free = later(worker.free, link.free);
   } else {
+    const Duration idle = still_in_step(worker, {busy.ps / worker.in_step});
+    if (idle.ps == 0) return;
     const std::int64_t was_free = link.free.ps;
-    link.free = later(link.free, start).plus({busy.ps / worker.in_step}, Cause::worker);
+    link.free = later(link.free, start).plus(idle, Cause::worker);
     idle_[number] += Duration{link.free.ps - was_free};
   }
+}
+
+/// Of a time that workers in step spend together, what is left of it as they drift apart.
+template <class Stamp>
+Duration Executor<Stamp>::still_in_step(const Worker& worker, Duration together) const {
+  const std::int64_t slices = worker_classes_[worker.kind].in_step_slices;
+  if (slices == 0) return together;
+  const std::int64_t left = slices - sent_in_step_[id_of(worker)];
+  return {left == 0 ? 0 : together.ps * left / slices};
 }
 
 /// A worker in step is about to send a slice: since its last one the link was idle for as long as
 /// all of them paused.
 template <class Stamp>
 void Executor<Stamp>::pause(const Worker& worker, Stamp begin, Duration overhead) {
+  overhead = still_in_step(worker, overhead);
+  if (overhead.ps == 0) return;
   const std::uint32_t number = sends_over(worker);
   Link& link = transit_.links[number];
   Duration& idle = idle_[number];
-  Duration& seen = idle_seen_[static_cast<std::size_t>(&worker - workers_.data())];
+  Duration& seen = idle_seen_[id_of(worker)];
   if (begin.ps > link.free.ps) {
     idle += Duration{begin.ps - link.free.ps};
   } else if (const Duration missing = overhead - (idle - seen); seen.ps >= 0 && missing.ps > 0) {
@@ -234,6 +248,8 @@ void Executor<Stamp>::pause(const Worker& worker, Stamp begin, Duration overhead
     idle += missing;
   }
   seen = idle;
+  std::uint32_t& sent = sent_in_step_[id_of(worker)];
+  if (sent < worker_classes_[worker.kind].in_step_slices) ++sent;
 }
 
 /// Links that are booked on arrival: those that ways of different lead join at, or a guest uses.

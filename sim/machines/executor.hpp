@@ -141,6 +141,7 @@ class Executor final : public Machine {
   void count_in_step();
   void hold(Worker& worker, Stamp start, Duration busy);
   void pause(const Worker& worker, Stamp begin, Duration overhead);
+  Duration still_in_step(const Worker& worker, Duration together) const;
   struct Post;
   void act_relay(std::uint32_t id, Stamp start);
   void post(const Post& post, Stamp end, bool alone);
@@ -353,6 +354,7 @@ class Executor final : public Machine {
     HugePageVector<Link> links;
     std::vector<Thread> threads;
     std::vector<Duration> idle, idle_seen;
+    std::vector<std::uint32_t> sent_in_step;
   };
 
   /// Looks for states that repeat themselves, and jumps over what repeats (fast_forward.cpp).
@@ -390,6 +392,7 @@ class Executor final : public Machine {
   // Of links that workers which pause in step send over, and of these workers: for how long the
   // link was idle so far, and had been at the worker's last slice; negative before the first.
   std::vector<Duration> idle_, idle_seen_;
+  std::vector<std::uint32_t> sent_in_step_;  ///< slices of each worker, at most in_step_slices
   HugePageVector<Connection>
       connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   HugePageVector<std::uint32_t> out_connections_;  ///< of workers with several

@@ -105,6 +105,7 @@ void Executor<Stamp>::Repetition::save(Kept& kept, const Executor& machine, std:
   state.threads = machine.threads_;
   state.idle = machine.idle_;
   state.idle_seen = machine.idle_seen_;
+  state.sent_in_step = machine.sent_in_step_;
 }
 
 /// A hash of some times. Equal states have equal ones.
@@ -138,6 +139,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
         a.out != b.out || a.slices_left != b.slices_left)
       return false;
     if (b.in_step == 0) continue;
+    if (was.sent_in_step[i] != machine.sent_in_step_[i]) return false;
     const std::uint32_t link = machine.sends_over(b);
     if (was.idle[link] - was.idle_seen[i] != machine.idle_[link] - machine.idle_seen_[i])
       return false;

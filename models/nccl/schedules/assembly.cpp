@@ -89,6 +89,8 @@ void add_schedule(Assembly& assembly) {
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) {
   const Bytes first = costs().first_pass;
+  const bool pauses = in_step && run_.protocol == Protocol::simple;
+  const double slices = pauses ? software_.in_step_slices * ranks() : 0;
   std::vector<std::uint32_t> out;
   for (const int gpu : members_.gpus()) {
     const Bandwidth whole = cluster_.node()
@@ -101,7 +103,8 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) 
                                     wire_format(run_.protocol),
                                     {of_share(first.count)},
                                     in_step,
-                                    in_step && run_.protocol == Protocol::simple}));
+                                    pauses,
+                                    static_cast<std::uint32_t>(slices)}));
   }
   return out;
 }

@@ -372,15 +372,17 @@ TEST_CASE("in step with pauses: from slice to slice the link is idle for an over
   // A GPU's workers send 5 slices each over one link, 10 us each; before each a worker is busy for
   // 3 us, and a receiver after the last. One worker: 5 * (10 + 3) + 3. Two take turns, so that the
   // link never rests. Workers that pause together leave it idle for 3 us before each round of
-  // slices, the first one too.
+  // slices, the first one too. Those that drift apart over three slices pause for 3, 2, 1 us, then
+  // no more.
   constexpr int kSlices = 5;
   Chain program;
   program.length = 2;
   program.count = kSlices;
   program.chunk = {1'000};
-  const auto makespan = [&](std::uint32_t lanes, bool pauses) {
+  const auto makespan = [&](std::uint32_t lanes, bool pauses, std::uint32_t in_step_slices = 0) {
     Executor<PlainStamp> executor;
-    const std::uint32_t kind = executor.add_worker_class({{0}, {}, {}, true, pauses});
+    const std::uint32_t kind =
+        executor.add_worker_class({{0}, {}, {}, true, pauses, in_step_slices});
     const std::uint32_t link = executor.add_link({{100'000'000}, {}});
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
       const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
@@ -395,6 +397,9 @@ TEST_CASE("in step with pauses: from slice to slice the link is idle for an over
   CHECK(makespan(2, false) == 3 + kSlices * 20 + 3);
   CHECK(makespan(2, true) == kSlices * (20 + 3) + 3);
   CHECK(makespan(4, true) == kSlices * (40 + 3) + 3);
+  CHECK(makespan(2, true, 3) == kSlices * 20 + 3 + 2 + 1 + 3);
+  CHECK(makespan(4, true, 3) == kSlices * 40 + 3 + 2 + 1 + 3);
+  CHECK(makespan(2, true, 1) == makespan(2, false));
 }
 
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
