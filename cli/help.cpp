@@ -66,7 +66,7 @@ constexpr std::array kExamples = {
              "validate steps --cases steps.csv"},
     Examples{"validate nccl-tests",
              "validate nccl-tests --runs runs.csv --points points.csv --predictor nccl-model",
-             "validate nccl-tests --runs runs.csv --points points.csv --node-of own-a"},
+             "validate nccl-tests --runs runs.csv --points points.csv --node-of h100-2n"},
     Examples{"validate steps", "validate steps --cases steps.csv",
              "validate steps --cases steps.csv --format csv"},
     Examples{"calibrate", "calibrate recipe.yaml --out own.yaml",

@@ -56,6 +56,8 @@ axes:
 # Other names: what a run writes.
 RUNS = {
     "node.yaml": "topo dgx-h100 --format yaml",
+    **{f"{day}.html": f"bench --topology dgx-h100 --sizes 1MiB --html {day}.html"
+       for day in ("monday", "friday")},
     "topo.txt": "topo dgx-h100 --matrix",
     "results.sqlite": "sweep sweep.yaml --store results.sqlite",
     "share-1.sqlite": "sweep sweep.yaml --store share-1.sqlite --share 1/2",
