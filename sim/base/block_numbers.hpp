@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/large_pages.hpp"
+
 namespace fabricast {
 
 /// Each number holds a T.
@@ -49,7 +51,7 @@ class BlockNumbers {
   struct Block {
     std::uint32_t free = kNone, taken = 0;
   };
-  std::vector<Entry> entries_;
+  HugePageVector<Entry> entries_;
   std::vector<Block> blocks_;
 };
 

@@ -10,6 +10,8 @@
 namespace fabricast {
 namespace {
 
+constexpr std::uint32_t kLineHops = 16;  // links of a way in one cache line
+
 Duration copy_time(std::int64_t bytes, Bandwidth rate) {
   return rate.bytes_per_s > 0 ? transfer_time({bytes}, rate) : Duration{};
 }
@@ -32,7 +34,47 @@ Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::add_kind(const MessageKind& kind) {
   kinds_.push_back(kind);
+  post_costs_.emplace_back();
   return static_cast<std::uint32_t>(kinds_.size() - 1);
+}
+
+/// Few kinds run together, and the last one is asked for most.
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::end_kind(const ExchangeLane& lane) {
+  const Duration overhead = kinds_[lane.kind].overhead + lane.extra;
+  const auto known = std::find_if(end_kinds_.rbegin(), end_kinds_.rend(), [&](const EndKind& kind) {
+    return kind.rate == lane.rate && kind.overhead == overhead;
+  });
+  if (known != end_kinds_.rend()) return static_cast<std::uint32_t>(end_kinds_.rend() - known - 1);
+  end_kinds_.push_back({lane.rate, overhead, {}});
+  return static_cast<std::uint32_t>(end_kinds_.size() - 1);
+}
+
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::way_kind(const WayKind& way) {
+  const auto next = static_cast<std::uint32_t>(way_kinds_.size());
+  const auto [known, is_new] = way_kind_numbers_.try_emplace(way, next);
+  if (is_new) way_kinds_.push_back(way);
+  return known->second;
+}
+
+template <class Stamp>
+Duration Exchange<Stamp>::copying(std::uint32_t end, std::int64_t bytes) {
+  EndKind& kind = end_kinds_[end];
+  Cost& cost = kind.copying.entry(bytes);
+  if (cost.bytes != bytes) cost = {bytes, copy_time(bytes, kind.rate), {}, {}};
+  return cost.busy;
+}
+
+/// What sending a chunk costs a thread, and its bytes on the wire.
+template <class Stamp>
+const Cost& Exchange<Stamp>::post_cost(std::uint8_t number, std::int64_t bytes) {
+  Cost& cost = post_costs_[number].entry(bytes);
+  if (cost.bytes == bytes) return cost;
+  const MessageKind& kind = kinds_[number];
+  const Bytes wire = kind.wire.on_wire({bytes});
+  cost = {bytes, kind.cost.busy(wire), kind.cost.delay(wire), wire};
+  return cost;
 }
 
 /// A stamp of something that happens in the running event.
@@ -70,6 +112,7 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
       }
     }
   }
+  hops_max_ = (hops_max_ + kLineHops - 1) / kLineHops * kLineHops;
   used_.assign(links, false);
   for (std::size_t i = 0; i < ways.count(); ++i)
     for (const std::uint32_t link : ways[i]) used_[link & kLinkBits] = true;
@@ -131,13 +174,11 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
   Message& message = messages_[id];
   message.receives = true;
   message.receiver_free = at;
-  message.receive_rate = lane.rate;
-  message.receive_overhead = kinds_[lane.kind].overhead + lane.extra;
-  message.far_slots = static_cast<std::uint8_t>(lane.slots);
+  message.receive_end = end_kind(lane);
   message.joint = static_cast<std::uint8_t>(lane.joint);
   if (message.relayed) {
     watch(message);
-    message.far.fill(at);
+    std::fill_n(message.slots.begin() + message.first_far, message.far_slots, at);
     arm_poster(id);
   } else {
     receive(id);
@@ -152,14 +193,16 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   const bool is_new = id == kNone;
   if (is_new) id = new_message();
   Message& message = messages_[id];
+  assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
   if (sending) {
-    assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
-    message.send_rate = lane.rate;
-    message.send_overhead = kinds_[lane.kind].overhead + lane.extra;
+    message.send_end = end_kind(lane);
     message.near_slots = static_cast<std::uint8_t>(lane.slots);
+    message.first_near = message.far_slots;  // whoever comes first has the first ones
     message.sending = sends_.take(from);
     sends_[message.sending] = id;
   } else {
+    message.far_slots = static_cast<std::uint8_t>(lane.slots);
+    message.first_far = message.near_slots;
     message.receiving = receives_.take(to);
     receives_[message.receiving] = id;
   }
@@ -204,14 +247,11 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
   message.relayed = way_.relayed;
   message.send_thread = way_.send_thread;
   message.receive_thread = way_.receive_thread;
-  message.sender_flag = way_.sender_flag;
-  message.receiver_flag = way_.receiver_flag;
-  message.flush = way_.flush;
+  message.way = way_kind({transit_.latency(way_.near), transit_.latency(way_.far), way_.sender_flag,
+                          way_.receiver_flag, way_.flush});
   std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
   hop = std::copy(way_.near.begin(), way_.near.end(), hop);
   std::copy(way_.far.begin(), way_.far.end(), hop);
-  message.near_latency = transit_.latency(way_.near);
-  message.far_latency = transit_.latency(way_.far);
   message.near_hops = static_cast<std::uint8_t>(way_.near.size());
   message.hops = static_cast<std::uint8_t>(way_.near.size() + way_.far.size());
 }
@@ -267,8 +307,9 @@ void Exchange<Stamp>::arm_sender(std::uint32_t id) {
   if (m.sender_armed || !m.sends || m.sent == m.chunks || m.sent - m.released == m.near_slots)
     return;
   m.sender_armed = true;
-  const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
-  schedule(m.sending, Part::sender, now(start).plus(m.send_overhead, Cause::latency));
+  const Stamp start = later(m.sender_free, m.near(m.sent));
+  const Duration overhead = end_kinds_[m.send_end].overhead;
+  schedule(m.sending, Part::sender, now(start).plus(overhead, Cause::latency));
 }
 
 template <class Stamp>
@@ -276,18 +317,19 @@ void Exchange<Stamp>::act_sender(std::uint32_t id) {
   Message& m = messages_[id];
   m.sender_armed = false;
   const std::int64_t bytes = payload(m, m.sent);
-  const Stamp start = later(m.sender_free, m.near[m.sent % m.near_slots]);
-  const Stamp begin = now(start.plus(m.send_overhead, Cause::latency));
-  const Stamp end = begin.plus(copy_time(bytes, m.send_rate), Cause::worker);
+  const Stamp start = later(m.sender_free, m.near(m.sent));
+  const Duration overhead = end_kinds_[m.send_end].overhead;
+  const Stamp begin = now(start.plus(overhead, Cause::latency));
+  const Stamp end = begin.plus(copying(m.send_end, bytes), Cause::worker);
   m.sender_free = end;
   if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
   if (is_watched()) {
-    observer_->handles(id, true, {begin.ps - m.send_overhead.ps}, {end.ps}, {bytes});
-    if (!m.relayed) observer_->departs(id, Instant{end.ps} + m.near_latency);
+    observer_->handles(id, true, {begin.ps - overhead.ps}, {end.ps}, {bytes});
+    if (!m.relayed) observer_->departs(id, Instant{end.ps} + way_kinds_[m.way].near_latency);
   }
   const bool is_last = ++m.sent == m.chunks;
   if (is_last) lane_done(m.from, end);
-  travel({begin, end, kinds_[m.kind].wire.on_wire({bytes}), id, 0, false});
+  travel({begin, end, post_cost(m.kind, bytes).wire, id, 0, false});
   if (!is_last) arm_sender(id);  // else the message may be gone
 }
 
@@ -296,8 +338,9 @@ template <class Stamp>
 void Exchange<Stamp>::arrive_near(std::uint32_t id, Stamp at) {
   Message& m = messages_[id];
   // The flag follows the data: where both go to host memory it adds nothing.
-  const Duration flag = std::max(Duration{}, m.sender_flag - m.near_latency);
-  m.near[m.filled++ % m.near_slots] = at.plus(flag, Cause::latency);
+  const WayKind& way = way_kinds_[m.way];
+  const Duration flag = std::max(Duration{}, way.sender_flag - way.near_latency);
+  m.near(m.filled++) = at.plus(flag, Cause::latency);
   arm_relay(id);
 }
 
@@ -306,8 +349,7 @@ void Exchange<Stamp>::arm_relay(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.relay_armed || m.queued == m.filled || m.queued == m.allowed) return;
   m.relay_armed = true;
-  schedule(m.sending, Part::relay,
-           later(m.near[m.queued % m.near_slots], m.far[m.queued % m.far_slots]));
+  schedule(m.sending, Part::relay, later(m.near(m.queued), m.far(m.queued)));
 }
 
 template <class Stamp>
@@ -324,7 +366,7 @@ void Exchange<Stamp>::arm_poster(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.poster_armed || m.requested == m.chunks || m.requested - m.received == m.far_slots) return;
   m.poster_armed = true;
-  schedule(m.receiving, Part::poster, m.far[m.requested % m.far_slots]);
+  schedule(m.receiving, Part::poster, m.far(m.requested));
 }
 
 template <class Stamp>
@@ -368,13 +410,12 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   Thread& thread = threads_[number];
   const std::uint32_t job = thread.jobs[thread.next];
   const Message& m = messages_[job / 2];
-  const MessageKind& kind = kinds_[m.kind];
   const bool is_send = job % 2 != 0;
-  Duration busy{kind.cost.post.ps / m.joint};
-  Stamp ready = m.far[(is_send ? m.posted : m.allowed) % m.far_slots];
+  Duration busy{kinds_[m.kind].cost.post.ps / m.joint};
+  Stamp ready = m.far(is_send ? m.posted : m.allowed);
   if (is_send) {
-    ready = later(ready, m.near[m.posted % m.near_slots]);
-    busy = kind.cost.busy(kind.wire.on_wire({payload(m, m.posted)}));
+    ready = later(ready, m.near(m.posted));
+    busy = post_cost(m.kind, payload(m, m.posted)).busy;
   }
   thread.busy = true;
   ready = ready.plus(thread.wait(), Cause::latency);
@@ -399,7 +440,7 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
   if (is_send) {
     chunk = m.posted++;
   } else {
-    m.far[m.allowed++ % m.far_slots] = at.plus(m.far_latency, Cause::latency);
+    m.far(m.allowed++) = at.plus(way_kinds_[m.way].far_latency, Cause::latency);
   }
   if (thread.next < thread.jobs.size()) {
     start_job(number);
@@ -408,11 +449,10 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
     thread.next = 0;
   }
   if (is_send) {
-    const MessageKind& kind = kinds_[m.kind];
-    const Bytes wire = kind.wire.on_wire({payload(m, chunk)});
-    const Stamp sent = at.plus(kind.cost.delay(wire), Cause::latency);
-    if (is_watched()) observer_->departs(job / 2, Instant{sent.ps} + m.far_latency);
-    travel({sent, sent, wire, job / 2, m.near_hops, true});
+    const Cost& cost = post_cost(m.kind, payload(m, chunk));
+    const Stamp sent = at.plus(cost.delay, Cause::latency);
+    if (is_watched()) observer_->departs(job / 2, Instant{sent.ps} + way_kinds_[m.way].far_latency);
+    travel({sent, sent, cost.wire, job / 2, m.near_hops, true});
   } else {
     arm_relay(job / 2);
   }
@@ -495,16 +535,17 @@ template <class Stamp>
 void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   Message& m = messages_[id];
   if (is_watched()) observer_->arrives(id, {at.ps});
-  const Stamp seen = at.plus(kinds_[m.kind].sync + m.flush, Cause::latency);
+  const WayKind& way = way_kinds_[m.way];
+  const Stamp seen = at.plus(kinds_[m.kind].sync + way.flush, Cause::latency);
   if (m.relayed) {
     const Thread& sender = threads_[m.send_thread];
-    m.far[m.arrived++ % m.far_slots] = seen.plus(threads_[m.receive_thread].wait(), Cause::latency);
-    const Stamp freed = at.plus(m.far_latency + sender.wait() + m.sender_flag, Cause::slots);
-    m.near[m.released++ % m.near_slots] = freed;
+    m.far(m.arrived++) = seen.plus(threads_[m.receive_thread].wait(), Cause::latency);
+    const Stamp freed = at.plus(way.far_latency + sender.wait() + way.sender_flag, Cause::slots);
+    m.near(m.released++) = freed;
     if (m.released == m.chunks) acknowledged(m.from, freed);
     arm_sender(id);
   } else {
-    m.near[m.arrived++ % m.near_slots] = seen;
+    m.near(m.arrived++) = seen;
   }
   receive(id);
 }
@@ -515,17 +556,19 @@ template <class Stamp>
 void Exchange<Stamp>::receive(std::uint32_t id) {
   Message& m = messages_[id];
   if (!m.receives || m.received == m.arrived) return;
+  const Duration overhead = end_kinds_[m.receive_end].overhead;
+  const WayKind& way = way_kinds_[m.way];
+  const Duration credit = m.relayed ? way.receiver_flag : way.near_latency + kinds_[m.kind].sync;
   while (m.received < m.arrived) {
-    Stamp& slot = m.relayed ? m.far[m.received % m.far_slots] : m.near[m.received % m.near_slots];
-    const Stamp start = later(m.receiver_free, slot).plus(m.receive_overhead, Cause::latency);
-    const Duration copying = copy_time(payload(m, m.received), m.receive_rate);
-    m.receiver_free = start.plus(copying, Cause::worker);
+    Stamp& slot = m.relayed ? m.far(m.received) : m.near(m.received);
+    const Stamp start = later(m.receiver_free, slot).plus(overhead, Cause::latency);
+    const Duration busy = copying(m.receive_end, payload(m, m.received));
+    m.receiver_free = start.plus(busy, Cause::worker);
     if (transit_.is_lossy()) transit_.failing.losses().count({m.receiver_free.ps});
     if (is_watched()) {
-      observer_->handles(id, false, {start.ps - m.receive_overhead.ps}, {m.receiver_free.ps},
+      observer_->handles(id, false, {start.ps - overhead.ps}, {m.receiver_free.ps},
                          {payload(m, m.received)});
     }
-    const Duration credit = m.relayed ? m.receiver_flag : m.near_latency + kinds_[m.kind].sync;
     slot = m.receiver_free.plus(credit, Cause::slots);
     ++m.received;
     ++chunks_;
@@ -586,12 +629,9 @@ template <class Stamp>
 void Exchange<Stamp>::prefetch_message(std::uint32_t id) const {
   const Message& message = messages_[id];
   __builtin_prefetch(&message, 1);
-  __builtin_prefetch(&message.near, 1);
+  __builtin_prefetch(&message.slots, 1);
   __builtin_prefetch(&message.bytes, 1);
-  __builtin_prefetch(&message.from, 1);
-  const std::uint32_t* const hops = hops_.data() + std::size_t{id} * hops_max_;
-  __builtin_prefetch(hops);
-  __builtin_prefetch(hops + hops_max_);
+  __builtin_prefetch(hops_.data() + std::size_t{id} * hops_max_);
 }
 
 /// Asks for what an actor needs that acts soon: first where to find its message, then the message.

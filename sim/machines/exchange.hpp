@@ -33,10 +33,12 @@
 #include <vector>
 
 #include "sim/base/block_numbers.hpp"
+#include "sim/base/large_pages.hpp"
 #include "sim/base/radix_heap.hpp"
 #include "sim/base/stamp.hpp"
 #include "sim/base/units.hpp"
 #include "sim/links/carrier.hpp"
+#include "sim/links/link_servers.hpp"
 #include "sim/links/post_cost.hpp"
 #include "sim/links/wire_format.hpp"
 #include "sim/machines/exchange_observer.hpp"
@@ -158,7 +160,20 @@ class Exchange final : public Guest<Stamp> {
     std::array<Watch, kLanesMax> watched{};
   };
 
-  /// A slot holds one stamp: while full, since when; while free, since when.
+  /// What many ends of messages have in common, each once: they stay in the nearest cache.
+  struct EndKind {
+    Bandwidth rate;     ///< of the lane
+    Duration overhead;  ///< of the lane, per chunk
+    CostTable copying;  ///< of chunks, by payload
+  };
+  /// And what many ways have in common.
+  struct WayKind {
+    Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
+    auto operator<=>(const WayKind&) const = default;
+  };
+
+  /// What every event on it asks for stands in the first cache line, and in the second one if there
+  /// are few slots. A slot holds one stamp: while full, since when; while free, since when.
   struct alignas(64) Message {
     Stamp sender_free, receiver_free;
     // How many chunks have come so far. Relayed: all; direct: sent, arrived, received, released.
@@ -166,23 +181,34 @@ class Exchange final : public Guest<Stamp> {
     std::uint32_t released = 0;                ///< near slots
     std::uint32_t requested = 0, allowed = 0;  ///< far slots: queued at the thread, at the sender
     std::uint32_t chunks = 0;
-    std::uint8_t near_slots = 0, far_slots = 0, near_hops = 0, hops = 0;
+    std::uint8_t near_slots = 0, far_slots = 0;
     std::uint8_t kind = 0;
     std::uint8_t joint = 1;
-    bool relayed = false;
-    bool sends = false, receives = false;  ///< the batch of that end has begun
-    bool sender_armed = false, relay_armed = false, poster_armed = false;
-    bool open = false;
-    std::array<Stamp, kSlotsMax> near{}, far{};  ///< slots of the two sides; direct: near only
+    std::uint8_t first_near = 0, first_far = 0;  ///< in `slots`
+    bool relayed : 1 = false;
+    bool sends : 1 = false, receives : 1 = false;  ///< the batch of that end has begun
+    bool sender_armed : 1 = false, relay_armed : 1 = false, poster_armed : 1 = false;
+    bool open : 1 = false;
+    std::array<Stamp, 2 * kSlotsMax> slots{};  ///< of the two sides; direct: of the sender's only
     std::int64_t bytes = 0, chunk = 0;
-    Bandwidth send_rate, receive_rate;
-    Duration send_overhead, receive_overhead;
-    Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
     std::uint32_t from = 0, to = 0;
     std::uint32_t send_thread = 0, receive_thread = 0;
     std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
     std::uint32_t tag = 0;
     std::uint32_t sending = 0, receiving = 0;  ///< its number at the two ends that have opened it
+    std::uint32_t send_end = 0, receive_end = 0, way = 0;  ///< kinds
+    std::uint8_t near_hops = 0, hops = 0;
+
+    Stamp& near(std::uint32_t chunk_number) {
+      return slots[first_near + chunk_number % near_slots];
+    }
+    const Stamp& near(std::uint32_t chunk_number) const {
+      return slots[first_near + chunk_number % near_slots];
+    }
+    Stamp& far(std::uint32_t chunk_number) { return slots[first_far + chunk_number % far_slots]; }
+    const Stamp& far(std::uint32_t chunk_number) const {
+      return slots[first_far + chunk_number % far_slots];
+    }
   };
 
   struct Flight {  ///< a chunk on its way
@@ -246,6 +272,10 @@ class Exchange final : public Guest<Stamp> {
   void arrive_near(std::uint32_t id, Stamp at);
   void arrive(std::uint32_t id, Stamp at);
   void receive(std::uint32_t id);
+  std::uint32_t end_kind(const ExchangeLane& lane);
+  std::uint32_t way_kind(const WayKind& way);
+  Duration copying(std::uint32_t end, std::int64_t bytes);
+  const Cost& post_cost(std::uint8_t kind, std::int64_t bytes);
   std::int64_t payload(const Message& message, std::uint32_t chunk) const;
   Stamp now(Stamp at) const;
 
@@ -253,11 +283,15 @@ class Exchange final : public Guest<Stamp> {
   RadixHeap& queue_;
   Transit<Stamp>& transit_;
   std::vector<MessageKind> kinds_;
-  std::vector<Block> blocks_;
-  std::vector<Thread> threads_;
-  std::vector<Message> messages_;
+  std::vector<CostTable> post_costs_;  ///< by kind
+  std::vector<EndKind> end_kinds_;
+  std::vector<WayKind> way_kinds_;
+  std::map<WayKind, std::uint32_t> way_kind_numbers_;
+  HugePageVector<Block> blocks_;
+  HugePageVector<Thread> threads_;
+  HugePageVector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
-  std::vector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
+  HugePageVector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
   std::uint32_t hops_max_ = 0;
   BlockNumbers<std::uint32_t> sends_, receives_;  ///< messages, by their number at an end
   BlockNumbers<Flight> flights_;                  ///< of what a block sends
