@@ -48,17 +48,23 @@ std::uint32_t MaxMin::add(const FlowShare& share) {
     flow.first_hop = static_cast<std::uint32_t>(hops_.size());
     hops_.resize(hops_.size() + flow.hops);
   }
-  for (std::uint32_t i = 0; i < flow.hops; ++i) {
-    Link& link = links_[share.links[i]];
-    hops_[flow.first_hop + i] = {share.links[i], id, static_cast<std::uint32_t>(link.hops.size())};
-    link.hops.push_back(flow.first_hop + i);
-  }
+  for (std::uint32_t i = 0; i < flow.hops; ++i) hops_[flow.first_hop + i] = {share.links[i], id, 0};
   flows_[id] = flow;
-  new_flows_.push_back(id);
+  rejoin(id);
   return id;
 }
 
-void MaxMin::remove(std::uint32_t id) {
+void MaxMin::rejoin(std::uint32_t id) {
+  const Flow& flow = flows_[id];
+  for (std::uint32_t hop = flow.first_hop; hop < flow.first_hop + flow.hops; ++hop) {
+    Link& link = links_[hops_[hop].link];
+    hops_[hop].place = static_cast<std::uint32_t>(link.hops.size());
+    link.hops.push_back(hop);
+  }
+  new_flows_.push_back(id);
+}
+
+void MaxMin::leave(std::uint32_t id) {
   Flow& flow = flows_[id];
   if (flow.limit != kNone) --links_[flow.limit].limited;
   for (const Hop& hop : hops_of(flow)) {
@@ -70,9 +76,17 @@ void MaxMin::remove(std::uint32_t id) {
     link.hops.pop_back();
     mark(hop.link);
   }
+  if (flow.round == 0) std::erase(new_flows_, id);
+  flow.rate = {};
+  flow.limit = kNone;
+  flow.round = 0;
+}
+
+void MaxMin::remove(std::uint32_t id) {
+  leave(id);
+  Flow& flow = flows_[id];
   if (flow.hops >= free_hops_.size()) free_hops_.resize(flow.hops + std::size_t{1});
   free_hops_[flow.hops].push_back(flow.first_hop);
-  if (flow.round == 0) std::erase(new_flows_, id);
   flow = {};
   free_flows_.push_back(id);
 }

@@ -48,6 +48,11 @@ class MaxMin {
   /// REQUIRES: a link or a cap.
   std::uint32_t add(const FlowShare& share);
   void remove(std::uint32_t flow);
+  /// @{ Stands aside, with rate 0, and takes part again: remove() and add() of a flow that keeps
+  /// its id and its links. REQUIRES: it takes part; it stands aside.
+  void leave(std::uint32_t flow);
+  void rejoin(std::uint32_t flow);
+  /// @}
 
   /// Brings the rates up to date. Returns the flows whose rate changed and their new rates; valid
   /// until the next call of anything.

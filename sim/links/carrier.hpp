@@ -4,11 +4,11 @@
 // event or the carrier's, whichever comes first, the carrier's on a tie.
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <span>
 #include <vector>
 
+#include "sim/base/fifo.hpp"
 #include "sim/base/stamp.hpp"
 #include "sim/base/units.hpp"
 
@@ -45,18 +45,16 @@ class Carriage {
 
   void put(std::uint32_t way, const Flight& flight) {
     if (way >= ways_.size()) ways_.resize(way + std::size_t{1});
-    ways_[way].push_back(flight);
+    ways_[way].push(flight);
     ++count_;
   }
   Flight take(std::uint32_t way) {
-    const Flight flight = ways_[way].front();
-    ways_[way].pop_front();
     --count_;
-    return flight;
+    return ways_[way].pop();
   }
 
  private:
-  std::vector<std::deque<Flight>> ways_;
+  std::vector<Fifo<Flight>> ways_;
   std::size_t count_ = 0;
 };
 

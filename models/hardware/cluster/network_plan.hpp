@@ -13,7 +13,7 @@ namespace fabricast {
 
 enum class Rung : std::uint8_t {
   chunk,  ///< slices through links that serve in order of arrival
-  flow,   ///< fluids that share all links max-min fairly
+  flow,   ///< fluids that share the fabric's links max-min fairly; nodes inside stay on `chunk`
   packet  ///< packets through the fabric, port to port; nodes inside stay on `chunk`
 };
 

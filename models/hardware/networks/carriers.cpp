@@ -2,26 +2,12 @@
 
 #include <algorithm>
 
-#include "models/hardware/cluster/nvls_rates.hpp"
 #include "sim/links/machine.hpp"
 
 namespace fabricast {
 
 FabricCarrier::FabricCarrier(const Cluster& cluster, const NetworkPlan& plan)
-    : cluster_(cluster), plan_(plan), multimem_(multimem_wire(cluster.node())) {}
-
-CutWay FabricCarrier::cut(std::span<const std::uint32_t> links) const {
-  CutWay out;
-  for (const std::uint32_t marked : links) {
-    const std::uint32_t link = marked & kLinkBits;
-    if (cluster_.is_fabric_link(LinkId{link})) {
-      out.fabric.push_back(link);
-    } else {
-      (out.fabric.empty() ? out.before : out.after).push_back(link);
-    }
-  }
-  return out;
-}
+    : cluster_(cluster), plan_(plan) {}
 
 std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
   const auto id = static_cast<std::uint32_t>(ways_.size());
@@ -35,23 +21,20 @@ std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
     step = std::max(step, cluster_.link(LinkId{link & kLinkBits}).latency);
   }
   way.latency += step;
-  way.multimem = std::ranges::any_of(links, is_multimem);
   std::map<std::uint32_t, std::vector<std::uint32_t>> routes;  // by mark
   for (const std::uint32_t link : links)
-    routes[way.multimem ? 0 : link & ~(kBeside | kLinkBits)].push_back(link);
+    routes[link & ~(kBeside | kLinkBits)].push_back(link & kLinkBits);
   for (const auto& [mark, route] : routes) add_route(id, mark, route);
   return id;
 }
 
 void FabricCarrier::add_route(std::uint32_t way, std::uint32_t mark,
-                              std::span<const std::uint32_t> links) {
+                              const std::vector<std::uint32_t>& links) {
   ways_[way].routes.push_back({mark, static_cast<std::uint32_t>(way_of_pair_.size())});
-  const CutWay parts = cut(links);
-  std::uint32_t* number = nullptr;
-  if (!parts.fabric.empty()) number = &queue_pairs_[{parts.fabric.front(), parts.fabric.back()}];
+  std::uint32_t& number = queue_pairs_[{links.front(), links.back()}];
   for (int i = 0; i < plan_.queue_pairs; ++i) {
     way_of_pair_.push_back(way);
-    lay(parts, number != nullptr ? (*number)++ : 0);
+    lay(links, number++);
   }
 }
 
@@ -80,9 +63,8 @@ std::vector<std::vector<std::uint32_t>> FabricCarrier::routes(
 
 void FabricCarrier::send(std::uint32_t id, Instant at, Bytes wire) {
   Way& way = ways_[id];
-  if (way.multimem) wire = multimem_(wire);
   const std::uint64_t slice = way.first + way.slices.size();
-  way.slices.push_back({0, at});
+  way.slices.push({0, at});
   for (const Route& route : way.routes) {
     const Bytes piece = piece_of(route.mark, wire);
     if (piece.count > 0 || way.routes.size() == 1) post_route(id, route, slice, at, piece);
@@ -124,7 +106,7 @@ void FabricCarrier::done(std::uint32_t queue_pair, std::uint64_t number, Instant
   while (!way.slices.empty() && way.slices.front().parts == 0) {
     const Instant arrived = way.slices.front().at;
     arrivals_.emplace_back(id, arrived);
-    way.slices.pop_front();
+    way.slices.pop();
     ++way.first;
     if (!way.slices.empty()) way.slices.front().at = std::max(way.slices.front().at, arrived);
   }
@@ -132,9 +114,9 @@ void FabricCarrier::done(std::uint32_t queue_pair, std::uint64_t number, Instant
 
 bool FabricCarrier::report(const OnArrival& on_arrival) {
   if (arrivals_.empty()) return false;
-  std::vector<std::pair<std::uint32_t, Instant>> arrivals;
-  arrivals.swap(arrivals_);
-  for (const auto& [way, at] : arrivals) on_arrival(way, at);
+  reported_.swap(arrivals_);
+  for (const auto& [way, at] : reported_) on_arrival(way, at);
+  reported_.clear();
   return true;
 }
 

@@ -2,7 +2,6 @@
 // The rungs of the network as carriers of slices (sim/links/carrier.hpp), for a machine whose first
 // links are those of the cluster. What they have in common stands here: queue pairs, ways, order.
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "models/hardware/cluster/network_plan.hpp"
 #include "sim/base/digest.hpp"
+#include "sim/base/fifo.hpp"
 #include "sim/links/carrier.hpp"
 #include "sim/links/machine.hpp"
 
@@ -18,18 +18,14 @@ namespace fabricast {
 /// REQUIRES: plan.carries(). Throws Error where the rung cannot do what is asked.
 std::unique_ptr<Carrier> make_carrier(const Cluster& cluster, const NetworkPlan& plan);
 
-/// A way, cut where the fabric begins and ends. `fabric` is empty inside a node.
-struct CutWay {
-  std::vector<std::uint32_t> before, fabric, after;
-};
-
+/// What all rungs do alike: they carry the fabric, port to port. Links inside nodes stay with the
+/// machine, whose workers pause and hold them.
 class FabricCarrier : public Carrier {
  public:
   FabricCarrier(const Cluster& cluster, const NetworkPlan& plan);
 
   bool takes(std::uint32_t link) const override {
-    return link < cluster_.links() &&
-           (plan_.rung == Rung::flow || cluster_.is_fabric_link(LinkId{link}));
+    return link < cluster_.links() && cluster_.is_fabric_link(LinkId{link});
   }
   std::uint32_t add_way(std::span<const std::uint32_t> links) final;
   Duration latency(std::uint32_t way) const final { return ways_[way].latency; }
@@ -41,8 +37,9 @@ class FabricCarrier : public Carrier {
   /// hash of the queue pair, else all shortest ones.
   std::vector<std::vector<std::uint32_t>> routes(const std::vector<std::uint32_t>& fabric,
                                                  std::uint32_t queue_pair) const;
-  /// A queue pair, numbered from 0. `number`: among those between the same two ports.
-  virtual void lay(const CutWay& way, std::uint32_t number) = 0;
+  /// A queue pair, numbered from 0, over the links of `fabric` or others between the same two
+  /// ports. `number`: among those between these.
+  virtual void lay(const std::vector<std::uint32_t>& fabric, std::uint32_t number) = 0;
   /// Bytes of a slice; those of one queue pair come in order.
   struct Part {
     std::uint32_t queue_pair = 0;
@@ -71,21 +68,18 @@ class FabricCarrier : public Carrier {
   struct Way {
     Duration latency;
     std::vector<Route> routes;  ///< one, unless slices are cut into pieces
-    bool multimem = false;      ///< inside a node; its bytes are then what the whole way carries
     std::uint64_t first = 0;    ///< number of slices.front()
-    std::deque<Slice> slices;
+    Fifo<Slice> slices;
   };
 
-  CutWay cut(std::span<const std::uint32_t> links) const;
-  void add_route(std::uint32_t way, std::uint32_t mark, std::span<const std::uint32_t> links);
+  void add_route(std::uint32_t way, std::uint32_t mark, const std::vector<std::uint32_t>& links);
   void post_route(std::uint32_t way, const Route& route, std::uint64_t slice, Instant at,
                   Bytes wire);
 
-  MultimemWire multimem_;
   std::vector<Way> ways_;
   std::vector<std::uint32_t> way_of_pair_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> queue_pairs_;  ///< by port links
-  std::vector<std::pair<std::uint32_t, Instant>> arrivals_;
+  std::vector<std::pair<std::uint32_t, Instant>> arrivals_, reported_;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
 };
 

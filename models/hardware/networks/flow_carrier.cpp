@@ -1,7 +1,7 @@
-// The flow rung as a carrier: a slice is a fluid over all links of its way at once, inside nodes
-// too. A queue pair sends one slice at a time. Where switches choose (adaptive routing, spraying),
-// the equal links of a step are one pool: its rate is the sum of theirs (adaptive: what is slow or
-// busy gets less), or as many times the slowest (spraying: every link gets as much).
+// The flow rung as a carrier: a slice is a fluid over all links of the fabric on its way at once. A
+// queue pair is one flow, which sends one slice at a time. Where switches choose (adaptive routing,
+// spraying), the equal links of a step are one pool: its rate is the sum of theirs (adaptive: what
+// is slow or busy gets less), or as many times the slowest (spraying: every link gets as much).
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ class FlowCarrier final : public FabricCarrier {
   bool advance(Instant until, const OnArrival& on_arrival) override {
     for (;;) {
       if (report(on_arrival)) return true;
-      const Instant next = net_.next();
+      const Instant next = net_.next(until);
       if (next == FlowNetwork::kForever || next > until) return false;
       net_.run_until(next, [this](std::uint32_t flow) { ended(flow); });
     }
@@ -38,8 +38,8 @@ class FlowCarrier final : public FabricCarrier {
  private:
   struct QueuePair {
     std::vector<std::uint32_t> links;
-    std::deque<Part> waiting;
-    bool busy = false;
+    std::uint32_t flow = kNone;  ///< the same for all its slices
+    Fifo<Part> parts;            ///< the first one is under way
   };
   struct Pool {
     std::uint32_t id = 0;  ///< as a link of net_
@@ -50,19 +50,15 @@ class FlowCarrier final : public FabricCarrier {
     const auto whole = static_cast<double>(cluster_.link(load.link).rate.bytes_per_s);
     const Bandwidth rate{static_cast<std::int64_t>(whole * load.share)};
     const std::uint32_t links[] = {link};
-    flows_.push_back({});
-    net_.add_flow({net_.now(), FluidSpec::kEndless, links, 1, load.priority, rate});
+    pair_of_flow_.push_back(kNone);
+    net_.add_flow({net_.now(), FluidSpec::kEndless, links, 1, load.priority, rate, false});
   }
 
-  void lay(const CutWay& way, std::uint32_t number) override {
+  void lay(const std::vector<std::uint32_t>& fabric, std::uint32_t number) override {
     QueuePair& pair = pairs_.emplace_back();
-    pair.links = way.before;
-    if (!way.fabric.empty()) {
-      const auto choices = routes(way.fabric, number);
-      for (std::size_t step = 0; step < choices.front().size(); ++step)
-        pair.links.push_back(link_of_step(choices, step));
-    }
-    pair.links.insert(pair.links.end(), way.after.begin(), way.after.end());
+    const auto choices = routes(fabric, number);
+    for (std::size_t step = 0; step < choices.front().size(); ++step)
+      pair.links.push_back(link_of_step(choices, step));
   }
 
   /// The one link, or the pool of all.
@@ -97,34 +93,31 @@ class FlowCarrier final : public FabricCarrier {
   void post(const Part& part, Instant at) override {
     QueuePair& pair = pairs_[part.queue_pair];
     for (const std::uint32_t link : pair.links) carried_[link] += part.bytes;
-    if (pair.busy) {
-      pair.waiting.push_back(part);
-    } else {
-      start(part, at);
-    }
+    pair.parts.push(part);
+    if (pair.parts.size() == 1) start(pair, at);
   }
 
-  void start(const Part& part, Instant at) {
-    QueuePair& pair = pairs_[part.queue_pair];
-    pair.busy = true;
-    flows_.push_back(part);
-    net_.add_flow({std::max(at, net_.now()), part.bytes, pair.links, 1, plan_.priority, {}});
+  /// The first part of those that wait.
+  void start(QueuePair& pair, Instant at) {
+    const Part& part = pair.parts.front();
+    at = std::max(at, net_.now());
+    if (pair.flow != kNone) return net_.send_again(pair.flow, at, part.bytes);
+    pair_of_flow_.push_back(part.queue_pair);
+    pair.flow = net_.add_flow({at, part.bytes, pair.links, 1, plan_.priority, {}, true});
   }
 
   void ended(std::uint32_t flow) {
-    const Part part = flows_[flow];
+    QueuePair& pair = pairs_[pair_of_flow_[flow]];
+    const Part part = pair.parts.pop();
     done(part.queue_pair, part.slice, net_.arrived(flow));
-    QueuePair& pair = pairs_[part.queue_pair];
-    pair.busy = false;
-    if (pair.waiting.empty()) return;
-    const Part next = pair.waiting.front();
-    pair.waiting.pop_front();
-    start(next, net_.now());
+    if (!pair.parts.empty()) start(pair, net_.now());
   }
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
 
   FlowNetwork net_;
   std::vector<QueuePair> pairs_;
-  std::vector<Part> flows_;  ///< by flow
+  std::vector<std::uint32_t> pair_of_flow_;
   std::map<std::uint32_t, Pool> pool_of_;
   std::vector<Bytes> carried_;  ///< by link of net_
 };

@@ -12,6 +12,9 @@
 namespace fabricast {
 namespace {
 
+/// What a lane's buffer holds: 64 KiB at 400 Gb/s.
+constexpr Duration kBuffered = transfer_time(PacketConfig{}.lane_buffer, {50'000'000'000});
+
 /// One lane for each priority in use, the lowest first.
 std::vector<std::uint8_t> priorities(const NetworkPlan& plan) {
   std::set<std::uint8_t> out = {plan.priority};
@@ -22,6 +25,8 @@ std::vector<std::uint8_t> priorities(const NetworkPlan& plan) {
 PacketConfig packet_config(const Cluster& cluster, const NetworkPlan& plan) {
   const FabricSwitchPart& leaf = cluster.fabric().leaf;
   PacketConfig config;
+  // Faster ports have so much more: else the credits of a lane, not the link, would be the limit.
+  config.lane_buffer = std::max(config.lane_buffer, credit_buffer(leaf.port_rate, kBuffered));
   config.lanes.clear();
   for (const std::uint8_t priority : priorities(plan)) config.lanes.push_back({1, priority});
   config.seed = plan.seeds.first;
@@ -84,11 +89,11 @@ class PacketCarrier final : public FabricCarrier {
     return out;
   }
 
-  void lay(const CutWay& way, std::uint32_t number) override {
-    const auto choices = routes(way.fabric, number);
+  void lay(const std::vector<std::uint32_t>& fabric, std::uint32_t number) override {
+    const auto choices = routes(fabric, number);
     QueuePairSpec pair = spec(plan_.priority);
-    pair.from = host_of(cluster_.link_from(LinkId{way.fabric.front()}));
-    pair.to = host_of(cluster_.link_to(LinkId{way.fabric.back()}));
+    pair.from = host_of(cluster_.link_from(LinkId{fabric.front()}));
+    pair.to = host_of(cluster_.link_to(LinkId{fabric.back()}));
     pair.number = number;
     std::vector<std::uint32_t> links;
     if (choices.size() == 1) {

@@ -52,8 +52,8 @@ class ServerCarrier final : public FabricCarrier {
     Instant last;  ///< when its last byte can be there at the earliest
   };
 
-  void lay(const CutWay& way, std::uint32_t number) override {
-    pairs_.push_back({routes(way.fabric, number)});
+  void lay(const std::vector<std::uint32_t>& fabric, std::uint32_t number) override {
+    pairs_.push_back({routes(fabric, number)});
   }
 
   void post(const Part& part, Instant at) override { queue_.push(at, {part, 0, 0, at}); }

@@ -2,8 +2,10 @@
 // T-131), keeps exact time through changes, and stops when nothing can move.
 // Method: vectors by their ids; the rest by hand.
 
+#include <cstdlib>
 #include <vector>
 
+#include "sim/base/random.hpp"
 #include "sim/fluid/flow_network.hpp"
 #include "tests/unit/sim/fabric_vectors.hpp"
 
@@ -160,4 +162,55 @@ TEST_CASE("a flow that follows another starts when it has arrived") {
   });
   REQUIRE(chain.size() == 4);
   CHECK(net.arrived(chain.back()) == Instant{} + (microseconds(1) + nanoseconds(300)) * 4);
+}
+
+TEST_CASE("a flow that sends again does as a new one, and costs no rates while it goes on") {
+  constexpr std::uint32_t senders = 12, messages = 6;
+  Random random(7);
+  for (int round = 0; round < 30; ++round) {
+    FlowNetwork fresh, reused;
+    for (int i = 0; i < 5; ++i) {
+      const LinkSpec link{{1'000'000'000 + random.below(9) * 1'000'000'000}, nanoseconds(10)};
+      fresh.add_link(link), reused.add_link(link);
+    }
+    std::vector<Links> ways;
+    std::vector<std::vector<Bytes>> sizes(senders);
+    std::vector<Duration> rests;  // behind a message before the next
+    for (std::uint32_t i = 0; i < senders; ++i) {
+      ways.push_back({random.below(5)});
+      if (random.below(2) == 0) ways.back().push_back((ways.back().front() + 1) % 5);
+      for (std::uint32_t m = 0; m < messages; ++m)
+        sizes[i].push_back({random.below(4) == 0 ? 0 : 1'000 + random.below(100'000)});
+      rests.push_back(random.below(2) == 0 ? Duration{} : nanoseconds(random.below(20'000)));
+    }
+    using Ends = std::vector<std::vector<std::int64_t>>;
+    const auto run = [&](FlowNetwork& net, bool again) {
+      Ends ends(senders);
+      std::vector<std::uint32_t> sender_of;
+      for (std::uint32_t i = 0; i < senders; ++i) {
+        net.add_flow({{}, sizes[i][0], ways[i], 1, 0, {}, again});
+        sender_of.push_back(i);
+      }
+      net.run([&](std::uint32_t flow) {
+        const std::uint32_t sender = sender_of[flow];
+        ends[sender].push_back(net.left(flow).ps);
+        const std::size_t next = ends[sender].size();
+        if (next == messages) return;
+        const Instant start = net.now() + rests[sender];
+        if (again) return net.send_again(flow, start, sizes[sender][next]);
+        net.add_flow({start, sizes[sender][next], ways[sender], 1, 0, {}});
+        sender_of.push_back(sender);
+      });
+      return ends;
+    };
+    const Ends one = run(fresh, false), other = run(reused, true);
+    for (std::uint32_t i = 0; i < senders; ++i) {
+      REQUIRE(one[i].size() == messages);
+      REQUIRE(other[i].size() == messages);
+      for (std::uint32_t m = 0; m < messages; ++m)  // rates are rounded to 2^-16 B/s
+        CHECK(std::abs(one[i][m] - other[i][m]) <= 2 * (m + 1));
+    }
+    CHECK(reused.shares_computed() < fresh.shares_computed());
+    for (std::uint32_t link = 0; link < 5; ++link) CHECK(reused.load(link).bytes_per_s == 0);
+  }
 }
