@@ -50,7 +50,7 @@ constexpr std::array kExamples = {
     Examples{"whatif", "whatif --topology dgx-h100 --nodes 16 --to NCCL_NVLS_ENABLE=0",
              "whatif --layout scenarios/steps/llama-3-70b.yaml --to NCCL_IB_HCA=mlx5_0"},
     Examples{"advise", "advise --topology dgx-h100 --nodes 16 --goal bandwidth",
-             "advise --topology topo.txt --gpu H200_SXM --nodes 2 --goal latency --write settings/"},
+             "advise --topology topo.txt --gpu H200_SXM --nodes 2 --goal latency --write env/"},
     Examples{"run", "run scenarios/h100-2node.yaml", "run scenarios/one-bad-part.yaml"},
     Examples{"topo", "topo dgx-h100", "topo dgx-h100-su --pair gpu0 node1/gpu3"},
     Examples{"lint", "lint job.sbatch --topology dgx-h100 --nodes 16",
