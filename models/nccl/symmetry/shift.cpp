@@ -62,7 +62,14 @@ class NodeShift {
     const CollectiveRun& run = *call.run;
     if (nodes() == 1) return "there is one node";
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
-    if (const std::string odd = odd_part(cluster_, run); !odd.empty()) return odd;
+    const std::string unlike = unlike_ranks(call);
+    const bool may_be_alike = unlike.empty() && run.faults.outages.empty() && !has_sharp(run);
+    if (std::string odd = odd_part(cluster_, run); !odd.empty() && !may_be_alike) return odd;
+    return unlike;
+  }
+
+  std::string unlike_ranks(const MovedCall& call) const {
+    const CollectiveRun& run = *call.run;
     if (run.traffic != nullptr) return "messages differ in size";
     if (has_root(run.collective)) return "the root is unlike other ranks";
     if (!is_tuned(run.collective)) return "";
@@ -124,6 +131,9 @@ class NodeShift {
       // A period that only cables forbid says more than one that no leaf divides.
       if (why_not != kWaysDiffer && last != kCablesDiffer) last = why_not;
     }
+    for (const MovedCall& call : calls_)
+      if (std::string odd = odd_part(cluster_, *call.run); !odd.empty())
+        return {unmoved(), std::move(odd)};
     if (last.empty()) last = "the number of nodes is prime to what a leaf or a pod holds";
     return {unmoved(), last};
   }
@@ -151,6 +161,9 @@ class NodeShift {
     // Of nodes that stand aside no link is used.
     const auto is_used = [&](LinkId link, int) { return !next.is_aside(cluster_, link); };
     if (!has_equal_cables(next, is_used)) return std::string(kCablesDiffer);
+    if (cluster_.has_own_rates() && !has_equal_rates(next)) return "a link has a rate of its own";
+    for (const MovedCall& call : calls_)
+      if (!has_equal_gpus(call, next)) return "a GPU is slow";
     for (const MovedCall& call : calls_)
       if (const auto why_not = against_ways(call, next); why_not) return *why_not;
     move = next;
@@ -198,6 +211,24 @@ class NodeShift {
   int image(int host, int period) const {
     const auto place = std::ranges::lower_bound(members_.nodes(), host) - members_.nodes().begin();
     return at((static_cast<int>(place) + period) % nodes());
+  }
+
+  /// Whether what is slow is so in all copies.
+  bool has_equal_rates(const Move& move) const {
+    for (std::uint32_t id = 0; id < cluster_.links(); ++id) {
+      const LinkId link{id};
+      if (move.is_aside(cluster_, link)) continue;
+      if (cluster_.link(link).rate != cluster_.link(move.representative(cluster_, link)).rate)
+        return false;
+    }
+    return true;
+  }
+  bool has_equal_gpus(const MovedCall& call, Move move) const {
+    move.gpus = members_of(*call.run, cluster_.nodes()).gpus_per_node();
+    const std::vector<Faults::SlowGpu>& slow = call.run->faults.gpus;
+    return std::ranges::all_of(slow, [&](const Faults::SlowGpu& gpu) {
+      return speed_of(slow, move.moved({0, gpu.rank}).rank) == gpu.speed;
+    });
   }
 
   /// Whether links between switches and to NICs are as their copies, where the place of racks
