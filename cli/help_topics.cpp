@@ -6,7 +6,7 @@
 
 #include "cli/help.hpp"
 #include "cli/streams.hpp"
-#include "models/io/formats/embedded.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "sim/base/error.hpp"
 #include "text/words.hpp"
 
@@ -28,7 +28,7 @@ std::vector<std::string> help_topics() {
 
 std::string_view topic_text(const std::string& topic) {
   const std::string name = topic + std::string(kTopicEnding);
-  return std::ranges::find(embedded_texts(), name, &EmbeddedFile::name)->text;
+  return find_embedded(embedded_texts(), name)->text;
 }
 
 FoundCommand find_command(const CLI::App& program, std::span<const std::string> words) {

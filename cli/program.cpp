@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 #include "cli/commands.hpp"
 #include "cli/complete/complete.hpp"
@@ -80,37 +83,52 @@ std::optional<int> hidden_command(const CLI::App& app, const std::vector<std::st
   return kDone;
 }
 
-}  // namespace
+struct Command {
+  std::string_view name;
+  void (*add)(CLI::App&, Action&);
+};
+/// In the order of --help.
+constexpr std::array kCommands = {
+    Command{"bench", add_bench},       Command{"decide", add_decide},
+    Command{"cutover", add_cutover},   Command{"upgrade", add_upgrade},
+    Command{"whatif", add_whatif},     Command{"advise", add_advise},
+    Command{"run", add_run},           Command{"topo", add_topo},
+    Command{"lint", add_lint},         Command{"step", add_step},
+    Command{"plan", add_plan},         Command{"serve", add_serve},
+    Command{"validate", add_validate}, Command{"calibrate", add_calibrate},
+    Command{"judge", add_judge},       Command{"check", add_check},
+    Command{"import", add_import},     Command{"hang", add_hang},
+    Command{"list", add_list},         Command{"report", add_report},
+    Command{"sweep", add_sweep},       Command{"query", add_query},
+    Command{"solve", add_solve},       Command{"compare", add_compare},
+};
 
-std::unique_ptr<CLI::App> make_program(Action& action, const AddCommand& own) {
+std::unique_ptr<CLI::App> with_commands(std::span<const Command> commands, Action& action) {
   auto app = std::make_unique<CLI::App>(
       "Fabricast: forecast what a GPU cluster will do before it is bought or booked.", "fabricast");
   app->require_subcommand(1);
   app->set_version_flag("--version", fmt::format("fabricast {}", program_version()));
-  add_bench(*app, action);
-  add_decide(*app, action);
-  add_cutover(*app, action);
-  add_upgrade(*app, action);
-  add_whatif(*app, action);
-  add_advise(*app, action);
-  add_run(*app, action);
-  add_topo(*app, action);
-  add_lint(*app, action);
-  add_step(*app, action);
-  add_plan(*app, action);
-  add_serve(*app, action);
-  add_validate(*app, action);
-  add_calibrate(*app, action);
-  add_judge(*app, action);
-  add_check(*app, action);
-  add_import(*app, action);
-  add_hang(*app, action);
-  add_list(*app, action);
-  add_report(*app, action);
-  add_sweep(*app, action);
-  add_query(*app, action);
-  add_solve(*app, action);
-  add_compare(*app, action);
+  for (const Command& command : commands) command.add(*app, action);
+  return app;
+}
+
+/// As much of the program as the words can mean. Options of a command are hundreds of strings:
+/// where the first word names one, those of the others are not made.
+std::unique_ptr<CLI::App> program_for(const std::vector<std::string>& words, Action& action,
+                                      const AddCommand& own) {
+  if (words == std::vector<std::string>{"--version"}) return with_commands({}, action);
+  const auto named =
+      words.empty() ? kCommands.end() : std::ranges::find(kCommands, words.front(), &Command::name);
+  if (named == kCommands.end()) return make_program(action, own);
+  std::unique_ptr<CLI::App> app = with_commands({named, 1}, action);
+  lay_out_help(*app);
+  return app;
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> make_program(Action& action, const AddCommand& own) {
+  std::unique_ptr<CLI::App> app = with_commands(kCommands, action);
   if (own) own(*app, action);
   add_completion(*app, action);
   add_help(*app, action);
@@ -131,7 +149,7 @@ void parse_words(CLI::App& app, const std::vector<std::string>& words) {
 int run_program(const std::vector<std::string>& words, Answers& answers, const Parsed& parsed,
                 const AddCommand& own) {
   Action action;
-  const std::unique_ptr<CLI::App> app = make_program(action, own);
+  const std::unique_ptr<CLI::App> app = program_for(words, action, own);
   if (const std::optional<int> code = hidden_command(*app, words)) return *code;
   try {
     parse_words(*app, words);

@@ -8,7 +8,7 @@
 #include "cli/help.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/formats/embedded.hpp"
+#include "models/io/shipped/embedded.hpp"
 
 namespace fabricast {
 
@@ -137,9 +137,8 @@ const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
 
 std::string shell_script(const std::string& shell) {
   const std::string name = "fabricast." + shell;
-  const auto texts = embedded_texts();
-  const auto found = std::ranges::find(texts, name, &EmbeddedFile::name);
-  return found == texts.end() ? "" : std::string(found->text);
+  const EmbeddedFile* found = find_embedded(embedded_texts(), name);
+  return found == nullptr ? "" : std::string(found->text);
 }
 
 }  // namespace

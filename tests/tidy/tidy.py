@@ -129,7 +129,8 @@ def check_lists(sources):
     a library with all its files."""
     listed = set()
     for cmake in [ROOT / "CMakeLists.txt", *ROOT.glob("*/CMakeLists.txt"),
-                  *ROOT.glob("tests/*/CMakeLists.txt"), *ROOT.glob("examples/*/CMakeLists.txt")]:
+                  *ROOT.glob("tests/*/CMakeLists.txt"), *ROOT.glob("examples/*/CMakeLists.txt"),
+                  ROOT / "models/io/shipped/CMakeLists.txt"]:
         for glob, arguments in re.findall(r"file\((GLOB\w*)([^)]*)", cmake.read_text()):
             for name in re.findall(r"(?<![\w/.}])[\w/]*\*\.cpp\b", arguments):
                 folder, _, name = f"./{name}".rpartition("/")

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "models/io/formats/text_file.hpp"
+#include "models/io/formats/yaml_pack.hpp"
 #include "sim/base/error.hpp"
 #include "text/quoting.hpp"
 
@@ -205,7 +206,9 @@ void check_text(const std::string& text, const std::string& file) {
 
 }  // namespace
 
-YamlNode parse_yaml(const std::string& text, const std::string& file) {
+YamlNode parse_yaml(const YamlText& yaml, const std::string& file) {
+  if (!yaml.packed.empty()) return unpack_yaml(yaml.packed);
+  const std::string text(yaml.text);
   check_text(text, file);
   std::istringstream stream(text);
   TreeBuilder builder(file);

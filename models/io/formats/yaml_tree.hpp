@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fabricast {
@@ -21,8 +22,18 @@ struct YamlNode {
   std::vector<YamlNode> items;    ///< sequence and mapping
 };
 
+/// YAML as text, or as the tree that was made of it when the program was built.
+struct YamlText {
+  YamlText(const std::string& content) : text(content) {}
+  YamlText(const char* content) : text(content) {}
+  YamlText(std::string_view content, std::string_view tree) : text(content), packed(tree) {}
+
+  std::string_view text;
+  std::string_view packed;  ///< pack_yaml() of it; "" = not parsed yet
+};
+
 /// Throws Error with file and line: not text, too large, empty, bad syntax, nested too deep,
 /// duplicate key, alias, tag, more than one document. `file` is used in messages only.
-YamlNode parse_yaml(const std::string& text, const std::string& file);
+YamlNode parse_yaml(const YamlText& yaml, const std::string& file);
 
 }  // namespace fabricast

@@ -6,8 +6,8 @@
 #include <array>
 #include <stdexcept>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/report/answer.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "sim/base/digest.hpp"
 #include "text/quoting.hpp"
 
@@ -124,7 +124,7 @@ std::string data_version() {
       mix(digest, file.text);
     }
   }
-  mix(digest, embedded_variables());
+  mix(digest, embedded_variables().front().text);
   return fmt::format("{:016x}", digest);
 }
 

@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {
@@ -113,7 +113,7 @@ bool is_calibrated_file(const std::string& text, const std::string& file) {
   return in.has("kind") && !in.is_mapping("kind") && in.text("kind") == "calibrated";
 }
 
-Calibrated parse_calibrated(const std::string& text, const std::string& file) {
+Calibrated parse_calibrated(const YamlText& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   in.choice("kind", {"calibrated"});
@@ -145,13 +145,8 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& rem
 }
 
 const Calibrated& shipped_calibrated() {
-  static const Calibrated shipped = [] {
-    for (const EmbeddedFile& file : embedded_topologies()) {
-      if (file.name == "calibrated")
-        return parse_calibrated(std::string(file.text), "topologies/calibrated.yaml");
-    }
-    return Calibrated{};
-  }();
+  static const Calibrated shipped = parse_calibrated(
+      find_embedded(embedded_topologies(), "calibrated")->yaml(), "topologies/calibrated.yaml");
   return shipped;
 }
 

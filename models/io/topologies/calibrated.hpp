@@ -9,6 +9,7 @@
 
 #include "models/hardware/node/node_graph.hpp"
 #include "models/io/bands/bands.hpp"
+#include "models/io/formats/yaml_tree.hpp"
 #include "models/io/topologies/catalogue_text.hpp"
 #include "sim/base/error.hpp"
 
@@ -37,7 +38,7 @@ struct Calibrated {
 };
 
 /// Throws Error with file and line.
-Calibrated parse_calibrated(const std::string& text, const std::string& file);
+Calibrated parse_calibrated(const YamlText& text, const std::string& file);
 bool is_calibrated_file(const std::string& text, const std::string& file);
 std::string calibrated_yaml(const Calibrated& calibrated, const std::string& remark);
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/io/formats/embedded.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "models/io/topologies/load.hpp"
 #include "sim/base/error.hpp"
 #include "text/unit_text.hpp"
@@ -75,11 +75,8 @@ Node* find(Node& tree, std::string_view path) {
 
 }  // namespace
 
-CatalogueText::CatalogueText() {
-  for (const EmbeddedFile& file : embedded_topologies()) {
-    if (file.name == "parts") tree_ = parse_yaml(std::string(file.text), kFile);
-  }
-}
+CatalogueText::CatalogueText()
+    : tree_(parse_yaml(find_embedded(embedded_topologies(), "parts")->yaml(), kFile)) {}
 
 const std::string& CatalogueText::value(std::string_view path) const {
   if (const YamlNode* found = find(tree_, path)) return found->text;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/report/columns.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/io/workloads/load_workloads.hpp"
@@ -21,7 +21,7 @@ namespace {
 void add_files(const std::vector<std::string>& kinds, std::vector<KnownName>& out) {
   for (const EmbeddedFile& file : embedded_topologies()) {
     const std::string name(file.name);
-    const YamlNode tree = parse_yaml(std::string(file.text), name);
+    const YamlNode tree = parse_yaml(file.yaml(), name);
     Reader in(tree, name);
     const std::string kind = in.text("kind");
     if (std::ranges::find(kinds, kind) != kinds.end())

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "models/hardware/cluster/nvlink_domain.hpp"
-#include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/nccl_xml/read_nccl_xml.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/import_node.hpp"
 #include "models/io/topologies/read_fabric.hpp"
@@ -24,9 +24,11 @@ namespace fabricast {
 struct TopologyFile {
   std::string name;  ///< for messages
   std::string text;
+  std::string_view packed = {};             ///< its tree, where it travels in the program
   std::vector<NodeChanges> changes = {};    ///< of the node, one after the other
   std::optional<TopologyAlias> alias = {};  ///< that it was found behind; without text if composed
   bool is_composed() const { return alias && alias->composed; }
+  YamlText yaml() const { return {text, packed}; }
 };
 
 /// What a cluster file says; a node type alone is a cluster of one node.
@@ -42,19 +44,12 @@ namespace {
 
 constexpr int kNodesMax = 1'000'000'000;  // the cluster itself says how many fit
 
-const EmbeddedFile* find_embedded(std::string_view name) {
-  const auto files = embedded_topologies();
-  const auto found = std::find_if(files.begin(), files.end(),
-                                  [&](const EmbeddedFile& file) { return file.name == name; });
-  return found == files.end() ? nullptr : &*found;
-}
-
 /// The names of embedded files of one of these kinds.
 std::vector<std::string> embedded_of_kind(const std::vector<std::string>& kinds) {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_topologies()) {
     const std::string name(file.name);
-    const YamlNode tree = parse_yaml(std::string(file.text), name);
+    const YamlNode tree = parse_yaml(file.yaml(), name);
     const std::string kind = Reader(tree, name).text("kind");
     if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) names.push_back(name);
   }
@@ -67,8 +62,8 @@ const std::vector<std::string> kFabricKinds = {"fabric"};
 /// A preset by name, else a file. `folder` is where relative paths start.
 TopologyFile find_file(const std::string& name, const std::vector<std::string>& kinds,
                        std::string_view what, const std::filesystem::path& folder = {}) {
-  if (const EmbeddedFile* embedded = find_embedded(name)) {
-    return {fmt::format("topologies/{}.yaml", name), std::string(embedded->text)};
+  if (const EmbeddedFile* embedded = find_embedded(embedded_topologies(), name)) {
+    return {fmt::format("topologies/{}.yaml", name), std::string(embedded->text), embedded->packed};
   }
   const std::filesystem::path path = folder / name;
   std::error_code ignored;
@@ -93,7 +88,8 @@ TopologyFile find_topology(const std::string& text, const std::vector<std::strin
                            std::string_view what, const std::filesystem::path& folder = {}) {
   std::error_code ignored;
   const bool is_file = !text.empty() && std::filesystem::exists(folder / text, ignored);
-  if (is_file || find_embedded(text) != nullptr) return find_file(text, kinds, what, folder);
+  if (is_file || find_embedded(embedded_topologies(), text) != nullptr)
+    return find_file(text, kinds, what, folder);
   TopologyName name = parse_topology_name(text);
   TopologyFile out;
   std::vector<NodeChanges> changes;
@@ -112,6 +108,7 @@ TopologyFile find_topology(const std::string& text, const std::vector<std::strin
     TopologyFile file = find_file(name.base, kinds, what, folder);
     out.name = std::move(file.name);
     out.text = std::move(file.text);
+    out.packed = file.packed;
   }
   out.changes = std::move(changes);
   return out;
@@ -127,7 +124,7 @@ NodeType composed_node(const TopologyAlias& alias, const PartsCatalogue& parts) 
 FabricConfig load_fabric(const std::string& name, const std::filesystem::path& folder,
                          const PartsCatalogue& parts) {
   const TopologyFile file = find_file(name, kFabricKinds, "fabric", folder);
-  const YamlNode tree = parse_yaml(file.text, file.name);
+  const YamlNode tree = parse_yaml(file.yaml(), file.name);
   Reader in(tree, file.name);
   in.choice("kind", kFabricKinds);
   return read_fabric(in, parts);
@@ -181,7 +178,7 @@ void read_node(const TopologyFile& file, const PartsCatalogue& parts, ClusterCon
     return;
   }
   config.node = file.is_composed() ? composed_node(*file.alias, parts)
-                                   : parse_node_type(file.text, file.name);
+                                   : parse_node_type(file.yaml(), file.name);
   for (const NodeChanges& changes : file.changes)
     config.node = changed(std::move(config.node), changes, parts);
 }
@@ -216,7 +213,7 @@ ClusterConfig read_config(const TopologyFile& file, bool fabric_given,
     read_node(file, parts, config);
     return config;
   }
-  const YamlNode tree = parse_yaml(file.text, file.name);
+  const YamlNode tree = parse_yaml(file.yaml(), file.name);
   Reader in(tree, file.name);
   if (kTopologyKinds[in.choice("kind", kTopologyKinds)] == "cluster") {
     return read_cluster(in, file, fabric_given, parts);
@@ -282,7 +279,7 @@ std::vector<std::string> node_preset_names() {
 
 NodeType load_node_type(const std::string& topology) {
   const TopologyFile file = find_file(topology, {"node"}, "node type");
-  return parse_node_type(file.text, file.name);
+  return parse_node_type(file.yaml(), file.name);
 }
 
 std::string topology_note(const std::string& topology, const PartsCatalogue& parts) {

@@ -91,12 +91,12 @@ Cluster load_cluster(const TopologyRequest& request, const PartsCatalogue& parts
 
 /// The same from text, for tests and fuzzing; `file` is used in messages only.
 /// With a base the text adds to it and replaces what has the same name.
-PartsCatalogue parse_parts(const std::string& text, const std::string& file,
+PartsCatalogue parse_parts(const YamlText& text, const std::string& file,
                            const PartsCatalogue* base = nullptr);
 /// The same from a tree.
 PartsCatalogue read_parts(const YamlNode& tree, const std::string& file,
                           const PartsCatalogue* base = nullptr);
-NodeType parse_node_type(const std::string& text, const std::string& file);
+NodeType parse_node_type(const YamlText& text, const std::string& file);
 Cluster parse_cluster(const std::string& text, const std::string& file,
                       const TopologyRequest& request, const PartsCatalogue& parts);
 

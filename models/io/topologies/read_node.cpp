@@ -164,7 +164,7 @@ bool is_core_mask(std::string_view text) {
   }
 }
 
-NodeType parse_node_type(const std::string& text, const std::string& file) {
+NodeType parse_node_type(const YamlText& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader root(tree, file);
   root.choice("kind", {"node"});

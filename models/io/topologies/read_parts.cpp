@@ -306,7 +306,7 @@ class PartsReader {
 
 }  // namespace
 
-PartsCatalogue parse_parts(const std::string& text, const std::string& file,
+PartsCatalogue parse_parts(const YamlText& text, const std::string& file,
                            const PartsCatalogue* base) {
   return read_parts(parse_yaml(text, file), file, base);
 }

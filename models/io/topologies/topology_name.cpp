@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "models/io/topologies/read_fabric.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
@@ -140,9 +140,7 @@ std::string with_changes(const std::string& topology, const NodeChanges& changes
 
 std::vector<TopologyAlias> topology_aliases() {
   const std::string file = "aliases";
-  const auto files = embedded_topologies();
-  const auto at = std::ranges::find(files, file, &EmbeddedFile::name);
-  const YamlNode tree = parse_yaml(std::string(at->text), file);
+  const YamlNode tree = parse_yaml(find_embedded(embedded_topologies(), file)->yaml(), file);
   Reader in(tree, file);
   in.choice("kind", {"aliases"});
   std::vector<TopologyAlias> out;

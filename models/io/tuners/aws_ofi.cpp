@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
 
@@ -132,7 +132,7 @@ AwsOfiPlatform read_platform(Reader& in, PlanePoint end) {
 
 }  // namespace
 
-AwsOfiTuner parse_aws_ofi(const std::string& text, const std::string& file) {
+AwsOfiTuner parse_aws_ofi(const YamlText& text, const std::string& file) {
   const YamlNode root = parse_yaml(text, file);
   Reader in(root, file);
   AwsOfiTuner out;
@@ -145,10 +145,7 @@ AwsOfiTuner parse_aws_ofi(const std::string& text, const std::string& file) {
 }
 
 AwsOfiTuner load_aws_ofi() {
-  for (const EmbeddedFile& file : embedded_tuners()) {
-    if (file.name == "aws-ofi") return parse_aws_ofi(std::string(file.text), "aws-ofi.yaml");
-  }
-  throw Error("the data of aws-ofi-nccl's tuner are not built in");
+  return parse_aws_ofi(find_embedded(embedded_tuners(), "aws-ofi")->yaml(), "aws-ofi.yaml");
 }
 
 }  // namespace fabricast

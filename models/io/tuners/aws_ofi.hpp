@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/formats/yaml_tree.hpp"
 #include "models/io/tuners/plane.hpp"
 #include "models/nccl/tuner/tuner_plugin.hpp"
 
@@ -37,7 +38,7 @@ struct AwsOfiTuner {
 };
 
 /// Throws Error with file and line.
-AwsOfiTuner parse_aws_ofi(const std::string& text, const std::string& file);
+AwsOfiTuner parse_aws_ofi(const YamlText& text, const std::string& file);
 /// The one that was built in.
 AwsOfiTuner load_aws_ofi();
 

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "models/nccl/base/releases.hpp"
 
 namespace fabricast {
@@ -87,7 +87,7 @@ Variable read_variable(const std::string& name, Reader& in) {
 
 }  // namespace
 
-VariableCatalogue parse_variables(const std::string& text, const std::string& file) {
+VariableCatalogue parse_variables(const YamlText& text, const std::string& file) {
   const YamlNode root = parse_yaml(text, file);
   Reader in(root, file);
   std::vector<Variable> out;
@@ -97,7 +97,7 @@ VariableCatalogue parse_variables(const std::string& text, const std::string& fi
 }
 
 VariableCatalogue load_variables() {
-  return parse_variables(std::string(embedded_variables()), "variables.yaml");
+  return parse_variables(embedded_variables().front().yaml(), "variables.yaml");
 }
 
 }  // namespace fabricast

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/io/formats/yaml_tree.hpp"
 #include "models/nccl/environment/variables.hpp"
 
 namespace fabricast {
@@ -12,6 +13,6 @@ VariableCatalogue load_variables();
 
 /// The same from text; `file` is used in messages only. Throws Error: unknown words, wrong
 /// releases, a libnccl variable without effect or evidence.
-VariableCatalogue parse_variables(const std::string& text, const std::string& file);
+VariableCatalogue parse_variables(const YamlText& text, const std::string& file);
 
 }  // namespace fabricast

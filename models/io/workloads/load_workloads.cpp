@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -16,11 +16,8 @@ namespace {
 /// The files that are no models.
 constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices";
 
-const EmbeddedFile* find(std::string_view name) {
-  const auto files = embedded_workloads();
-  const auto found = std::find_if(files.begin(), files.end(),
-                                  [&](const EmbeddedFile& file) { return file.name == name; });
-  return found == files.end() ? nullptr : &*found;
+YamlText shipped(std::string_view name) {
+  return find_embedded(embedded_workloads(), name)->yaml();
 }
 
 std::string path_of(std::string_view name) { return fmt::format("workloads/{}.yaml", name); }
@@ -40,7 +37,7 @@ std::vector<std::string> model_names() {
 Transformer load_transformer(const std::string& model) {
   const std::vector<std::string> names = model_names();
   if (std::binary_search(names.begin(), names.end(), model))
-    return parse_transformer(std::string(find(model)->text), path_of(model));
+    return parse_transformer(shipped(model), path_of(model));
   std::error_code ignored;
   if (!model.empty() && std::filesystem::exists(model, ignored))
     return parse_transformer(read_text_file(model), model);
@@ -50,16 +47,15 @@ Transformer load_transformer(const std::string& model) {
 }
 
 ComputeCatalogue load_compute() {
-  static const ComputeCatalogue shipped =
-      parse_compute(std::string(find(kGpus)->text), path_of(kGpus));
-  return shipped;
+  static const ComputeCatalogue compute = parse_compute(shipped(kGpus), path_of(kGpus));
+  return compute;
 }
 
 FrameworkCatalogue load_frameworks() {
-  return parse_frameworks(std::string(find(kFrameworks)->text), path_of(kFrameworks));
+  return parse_frameworks(shipped(kFrameworks), path_of(kFrameworks));
 }
 
-Prices load_prices() { return parse_prices(std::string(find(kPrices)->text), path_of(kPrices)); }
+Prices load_prices() { return parse_prices(shipped(kPrices), path_of(kPrices)); }
 
 Prices load_prices(const std::string& own_file, const PartsCatalogue& parts) {
   Prices shipped = load_prices();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/hardware/parts/parts.hpp"
+#include "models/io/formats/yaml_tree.hpp"
 #include "models/training/model/framework.hpp"
 #include "models/training/model/gpu_compute.hpp"
 #include "models/training/model/transformer.hpp"
@@ -60,10 +61,10 @@ Recompute read_recompute(Reader& in, std::string_view key);
 Overlap read_overlap(Reader& in, std::string_view key, const Overlap& otherwise);
 
 /// The same from text; `file` is used in messages only.
-Transformer parse_transformer(const std::string& text, const std::string& file);
-ComputeCatalogue parse_compute(const std::string& text, const std::string& file);
-FrameworkCatalogue parse_frameworks(const std::string& text, const std::string& file);
-Prices parse_prices(const std::string& text, const std::string& file);
+Transformer parse_transformer(const YamlText& text, const std::string& file);
+ComputeCatalogue parse_compute(const YamlText& text, const std::string& file);
+FrameworkCatalogue parse_frameworks(const YamlText& text, const std::string& file);
+Prices parse_prices(const YamlText& text, const std::string& file);
 /// On top of `base`: every key may be missing, and a figure may be a bare number.
 Prices parse_own_prices(const std::string& text, const std::string& file, const Prices& base,
                         const PartsCatalogue& parts);

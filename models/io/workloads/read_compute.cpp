@@ -90,7 +90,7 @@ Overlap read_overlap(Reader& in, std::string_view key, const Overlap& otherwise)
   return in.has(key) ? overlap(in.child(key), otherwise) : otherwise;
 }
 
-ComputeCatalogue parse_compute(const std::string& text, const std::string& file) {
+ComputeCatalogue parse_compute(const YamlText& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader root(tree, file);
   root.choice("kind", {"gpus"});
@@ -103,7 +103,7 @@ ComputeCatalogue parse_compute(const std::string& text, const std::string& file)
   return out;
 }
 
-FrameworkCatalogue parse_frameworks(const std::string& text, const std::string& file) {
+FrameworkCatalogue parse_frameworks(const YamlText& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader root(tree, file);
   root.choice("kind", {"frameworks"});

@@ -138,7 +138,7 @@ class PricesReader {
   Prices out_;
 };
 
-Prices read_prices(const std::string& text, const std::string& file, const Prices* base,
+Prices read_prices(const YamlText& text, const std::string& file, const Prices* base,
                    const PartsCatalogue* parts) {
   const YamlNode tree = parse_yaml(text, file);
   Reader root(tree, file);
@@ -150,7 +150,7 @@ Prices read_prices(const std::string& text, const std::string& file, const Price
 
 }  // namespace
 
-Prices parse_prices(const std::string& text, const std::string& file) {
+Prices parse_prices(const YamlText& text, const std::string& file) {
   return read_prices(text, file, nullptr, nullptr);
 }
 

@@ -43,7 +43,7 @@ Experts experts(Reader in, int layers) {
 
 }  // namespace
 
-Transformer parse_transformer(const std::string& text, const std::string& file) {
+Transformer parse_transformer(const YamlText& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   in.choice("kind", {"model"});

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "models/io/formats/embedded.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/io/workloads/load_variables.hpp"
 
@@ -55,8 +55,7 @@ bool is_fabric(const std::string& text) {
   const std::string name = parse_fabric_name(text).base;
   std::error_code ignored;
   return name.empty() || std::filesystem::exists(name, ignored) ||
-         std::ranges::any_of(embedded_topologies(),
-                             [&](const EmbeddedFile& file) { return file.name == name; });
+         find_embedded(embedded_topologies(), name) != nullptr;
 }
 
 /// A name that does not exist is a mistake of the file, or of the command line.

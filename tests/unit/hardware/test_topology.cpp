@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/io/formats/embedded.hpp"
 #include "models/io/nccl_xml/nccl_xml.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "models/io/topologies/load.hpp"
 #include "tests/unit/error_text.hpp"
 
@@ -76,13 +76,12 @@ TEST_CASE("every preset loads, in a cluster of two nodes, too") {
 }
 
 TEST_CASE("every source of the catalogue backs at least one figure") {
-  for (const EmbeddedFile& file : embedded_topologies()) {
-    if (file.name != "parts") continue;
-    const PartsCatalogue parts = load_catalogue();
-    for (const auto& source : parts.sources) {
-      CAPTURE(source.first);
-      CHECK(file.text.find("source: " + source.first + ",") != std::string_view::npos);
-    }
+  const EmbeddedFile* file = find_embedded(embedded_topologies(), "parts");
+  REQUIRE(file != nullptr);
+  const PartsCatalogue parts = load_catalogue();
+  for (const auto& source : parts.sources) {
+    CAPTURE(source.first);
+    CHECK(file->text.find("source: " + source.first + ",") != std::string_view::npos);
   }
 }
 

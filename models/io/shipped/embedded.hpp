@@ -5,11 +5,16 @@
 #include <span>
 #include <string_view>
 
+#include "models/io/formats/yaml_tree.hpp"
+
 namespace fabricast {
 
 struct EmbeddedFile {
-  std::string_view name;  ///< without folder and extension: "dgx-h100", "parts"; of texts with it
+  std::string_view name;  ///< without folder, YAML without extension: "dgx-h100", "sizes.txt"
   std::string_view text;
+  std::string_view packed;  ///< the tree of a YAML file, see yaml_pack.hpp; else ""
+
+  YamlText yaml() const { return {text, packed}; }
 };
 
 /// In the order of their file names.
@@ -19,8 +24,10 @@ std::span<const EmbeddedFile> embedded_workloads();
 std::span<const EmbeddedFile> embedded_tuners();
 /// docs/help/*.txt, completions/fabricast.*: "sizes.txt", "fabricast.bash"
 std::span<const EmbeddedFile> embedded_texts();
+/// models/nccl/environment/variables.yaml alone
+std::span<const EmbeddedFile> embedded_variables();
 
-/// models/nccl/environment/variables.yaml
-std::string_view embedded_variables();
+/// nullptr = none of this name.
+const EmbeddedFile* find_embedded(std::span<const EmbeddedFile> files, std::string_view name);
 
 }  // namespace fabricast
