@@ -79,8 +79,9 @@ int run(const AdviseOptions& options, const CLI::App& command, const Answers& an
   AdviseResult result;
   {
     Progress progress(answers);
-    result = run_advise(asked, candidate_moves(asked.work, parts), parts,
-                        load_bands(options.work.job.parts), on_all_cores(progress.callback()));
+    result =
+        run_advise(asked, candidate_moves(asked.work, parts), parts,
+                   load_bands(options.work.job.parts), on_all_cores(answers, progress.callback()));
   }
   if (!options.write.empty()) write_files(options.write, result, outputs);
   const auto report = [&] { return advise_report(result); };
@@ -115,6 +116,7 @@ void add_advise(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   add_html_option(*command);
+  add_jobs_option(*command);
   command->add_option("--write", options->write, "a folder: all forms of it, as files");
   command->add_option("--format", options->format)
       ->check(one_of({"text", "csv", "json", "shell", "kubernetes", "slurm", "nccl.conf",

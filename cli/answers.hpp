@@ -17,6 +17,7 @@ struct Answers {
   using MakeReport = std::function<Report()>;
 
   bool prints = true;                                 ///< to standard output
+  int jobs = 0;                                       ///< threads; 0 = as many as there are CPUs
   std::function<void(PagePart)> also;                 ///< the report, whatever --format says
   std::function<void(const Report&)> as_report = {};  ///< the same, not yet part of a page
   std::function<void(double)> progress = {};  ///< is told the share done, in place of a terminal

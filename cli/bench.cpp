@@ -138,7 +138,7 @@ int run(const BenchOptions& options, const CLI::App& command, const Answers& ans
       watch.so_far = [&](const std::function<BenchResult()>& some) {
         answers.so_far([&] { return bench_report(some(), bands); });
       };
-    result = run_bench(asked->config, asked->parts, watch, on_all_cores({}));
+    result = run_bench(asked->config, asked->parts, watch, on_all_cores(answers, {}));
   }
   if (asked->config.trace) write_trace(result, options.trace, outputs);
   give_result(result, options.format, bands, answers);
@@ -161,6 +161,7 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->add_option("--network", options->network, "rung: chunk (fast), flow or packet (slow)")
       ->check(one_of(kRungWords.list()))
       ->capture_default_str();

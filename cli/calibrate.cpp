@@ -73,10 +73,10 @@ int run(const CalibrateOptions& options, const CLI::App& command, const Answers&
     print_out("fabricast calibrate: {} own rows at most, errors of the rest of each source\n{}",
               options.my_rows,
               own_runs_text(run_own_runs(config, shipped_calibrated(), options.my_rows,
-                                         on_all_cores({}), say)));
+                                         on_all_cores(answers, {}), say)));
     return kDone;
   }
-  const CalibrateResult result = run_calibrate(std::move(config), on_all_cores({}), say);
+  const CalibrateResult result = run_calibrate(std::move(config), on_all_cores(answers, {}), say);
   if (!options.out.empty())
     outputs.write(options.out, calibrated_yaml(calibrated_of(result), remark(options, result)));
   if (!options.predictions.empty())
@@ -95,6 +95,7 @@ void add_calibrate(CLI::App& app, Action& action) {
       app.add_subcommand("calibrate", "fit physical parameters to measured runs of nccl-tests");
   command->add_option("recipe", options->recipe, "YAML file: parameters, bounds, data")->required();
   add_html_option(*command);
+  add_jobs_option(*command);
   CLI::Option* const out = command->add_option(
       "--out", options->out, "write the calibrated values, for --parts of other commands");
   CLI::Option* const left = command->add_option(

@@ -96,7 +96,7 @@ RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked, const 
     of_option("--topology", [&] { return load_nodes(options.topology, parts); });
   Stopwatch watch(file);
   Progress progress(answers);
-  const ForEach for_each = on_all_cores(progress.callback());
+  const ForEach for_each = on_all_cores(answers, progress.callback());
   out.result = run_rules(std::move(file), parts, [&](std::size_t count, const auto& one) {
     const auto timed = [&](std::size_t i) {
       const auto begin = std::chrono::steady_clock::now();
@@ -184,6 +184,7 @@ void add_check(CLI::App& app, Action& action) {
   command->add_option("--markdown", options->markdown, "write a table to this file");
   command->add_option("--json", options->json, "write verdicts and figures to this file");
   add_html_option(*command);
+  add_jobs_option(*command);
   command->callback([options, command, &action] {
     action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });

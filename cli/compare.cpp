@@ -62,7 +62,7 @@ int run(const CompareOptions& options, const Answers& answers) {
   const CompareAsk ask = ask_of(options, parts);
   Progress progress(answers);
   const auto result = std::make_shared<const CompareResult>(
-      run_compare(ask, parts, on_all_cores(progress.callback())));
+      run_compare(ask, parts, on_all_cores(answers, progress.callback())));
   answers.give(
       options.format, [result, &bands] { return compare_text(*result, bands); },
       [result, &bands] { return compare_report(*result, bands); });
@@ -101,6 +101,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->take_all();
   command->add_option("--env-file", options->env_file, "file of NAME=value lines");
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

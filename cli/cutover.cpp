@@ -56,7 +56,7 @@ int run(const CutoverOptions& options, const Answers& answers) {
   std::vector<CutoverVariant> variants;
   {
     Progress progress(answers);
-    const ForEach for_each = on_all_cores(progress.callback());
+    const ForEach for_each = on_all_cores(answers, progress.callback());
     result = run_cutover(asked, parts, for_each);
     if (options.sensitivity) variants = cutover_sensitivity(asked, parts, for_each);
   }
@@ -96,6 +96,7 @@ void add_cutover(CLI::App& app, Action& action) {
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

@@ -123,8 +123,8 @@ int run(const JudgeOptions& options, const CLI::App& command, const Answers& ans
     const JudgeConfig config =
         config_of(log, log.tables[i], options, request, command, parts, settings);
     Progress progress(answers);
-    JudgeResult result =
-        judge_rows(config, expect_rows(config, parts, bands, on_all_cores(progress.callback())));
+    JudgeResult result = judge_rows(
+        config, expect_rows(config, parts, bands, on_all_cores(answers, progress.callback())));
     const std::string source =
         log.tables.size() > 1 ? fmt::format("{}, table {}", options.log, i + 1) : options.log;
     std::vector<JudgedTarget> judged = judge_targets(result, targets);
@@ -162,6 +162,7 @@ void add_judge(CLI::App& app, Action& action) {
   command->add_option("--targets", options->targets,
                       "CSV of bus bandwidths to be reached (docs/judge.md)");
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, command, &action] {
     action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });

@@ -161,6 +161,8 @@ int run_program(const std::vector<std::string>& words, Answers& answers, const P
   }
   const CLI::App* command = app->get_subcommands().front();
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  if (const CLI::Option* jobs = command->get_option_no_throw("--jobs"); jobs && !jobs->empty())
+    answers.jobs = jobs->as<int>();
   if (parsed) parsed(*command);
   return action(answers);
 }

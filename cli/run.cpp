@@ -33,7 +33,7 @@ int run(const RunOptions& options, const Answers& answers) {
   Answer answer;
   {
     Progress progress(answers);
-    answer = question.answer(on_all_cores({}), progress.callback());
+    answer = question.answer(on_all_cores(answers, {}), progress.callback());
   }
   say_what_does_not_act(question.jobs);
   answers.give(options.format, answer.page, answer.report);
@@ -50,6 +50,7 @@ void add_run(CLI::App& app, Action& action) {
                    "YAML file of kind scenario, step, plan, serve, hang or rules")
       ->required();
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

@@ -42,8 +42,8 @@ SolveAsk ask_of(const SolveOptions& options) {
 int run(const SolveOptions& options, const Answers& answers) {
   const SolveAsk ask = ask_of(options);
   Progress progress(answers);
-  const auto result =
-      std::make_shared<const SolveResult>(run_solve(ask, on_all_cores(progress.callback())));
+  const auto result = std::make_shared<const SolveResult>(
+      run_solve(ask, on_all_cores(answers, progress.callback())));
   answers.give(
       options.format, [result] { return solve_text(*result); },
       [result] { return solve_report(*result); });
@@ -73,6 +73,7 @@ void add_solve(CLI::App& app, Action& action) {
                       "a condition: \"busbw_GBps[size_bytes=1GiB] >= 350\"");
   command->add_flag("--grid", options->grid, "ask at every value, in place of a bisection");
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

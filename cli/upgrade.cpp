@@ -90,7 +90,7 @@ int run(const UpgradeOptions& options, const CLI::App& command, const Answers& a
   UpgradeResult result;
   {
     Progress progress(answers);
-    result = run_upgrade(asked, parts, on_all_cores(progress.callback()));
+    result = run_upgrade(asked, parts, on_all_cores(answers, progress.callback()));
   }
   if (!options.junit.empty()) outputs.write(options.junit, upgrade_junit(result, fail_over));
   if (!options.markdown.empty()) outputs.write(options.markdown, upgrade_markdown(result));
@@ -144,6 +144,7 @@ void add_upgrade(CLI::App& app, Action& action) {
   command->add_option("--baseline", options->baseline,
                       "what --json wrote earlier: exit code 1 if something is not as it was");
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, command, &action] {
     action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });

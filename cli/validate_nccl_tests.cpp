@@ -55,7 +55,7 @@ int run(const ValidateOptions& options, const Answers& answers) {
   ValidateResult result;
   {
     Progress progress(answers);
-    result = run_validate(std::move(config), parts, on_all_cores(progress.callback()));
+    result = run_validate(std::move(config), parts, on_all_cores(answers, progress.callback()));
   }
   print_err("{}", left_out_text(result));
   answers.give(
@@ -78,6 +78,7 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
       ->check(one_of(kPredictorWords.list(), "predictor"))
       ->capture_default_str();
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command
       ->add_option("--slices-max", options->slices_max,
                    "extrapolate over sizes or nodes what would take more slices to simulate")

@@ -95,8 +95,8 @@ int run(const WhatifOptions& options, const CLI::App& command, const Answers& an
   if (after.size() == 1) {
     Progress progress(answers);
     const Job& to = after.front().setup;
-    const auto two = std::make_shared<WhatifResult>(
-        run_whatif(before, with_job(before, to), parts, bands, on_all_cores(progress.callback())));
+    const auto two = std::make_shared<WhatifResult>(run_whatif(
+        before, with_job(before, to), parts, bands, on_all_cores(answers, progress.callback())));
     page = [two] { return whatif_text(*two); };
     report = [two, &before, &to] { return whatif_report(*two, job_of(before), to); };
   } else {
@@ -104,7 +104,7 @@ int run(const WhatifOptions& options, const CLI::App& command, const Answers& an
     for (const Named& one : after) works.push_back({one.name, with_job(before, one.setup)});
     Progress progress(answers);
     const auto many = std::make_shared<WhatifTable>(
-        compare_all(works, parts, bands, on_all_cores(progress.callback())));
+        compare_all(works, parts, bands, on_all_cores(answers, progress.callback())));
     page = [many] { return whatif_text(*many); };
     report = [many, works] { return whatif_report(*many, works); };
   }
@@ -137,6 +137,7 @@ void add_whatif(CLI::App& app, Action& action) {
   repeated("--to-fabric", options->fabrics,
            "preset name or YAML file; several of these four: a table of each against before");
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, command, &action] {
     action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "cli/values.hpp"
+#include "models/io/host/cpus.hpp"
+
 namespace fabricast {
 namespace {
 
-void for_each_on_all_cores(std::size_t count, const std::function<void(std::size_t)>& one,
-                           const std::function<void(double)>& progress) {
+void for_each_on(int threads_max, std::size_t count, const std::function<void(std::size_t)>& one,
+                 const std::function<void(double)>& progress) {
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::size_t done = 0;
@@ -33,10 +36,10 @@ void for_each_on_all_cores(std::size_t count, const std::function<void(std::size
       }
     }
   };
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   {
+    const std::size_t most = std::min(static_cast<std::size_t>(threads_max), count);
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(cores, count); ++i) threads.emplace_back(work);
+    for (std::size_t i = 1; i < most; ++i) threads.emplace_back(work);
     work();
   }
   if (failure) std::rethrow_exception(failure);
@@ -44,9 +47,17 @@ void for_each_on_all_cores(std::size_t count, const std::function<void(std::size
 
 }  // namespace
 
-ForEach on_all_cores(std::function<void(double)> progress) {
-  return [progress = std::move(progress)](std::size_t count, const auto& one) {
-    for_each_on_all_cores(count, one, progress);
+CLI::Option* add_jobs_option(CLI::App& command) {
+  return command
+      .add_option("--jobs", "threads; default: one for each CPU that this process may use")
+      ->check(whole_number(1, kJobsMax))
+      ->type_name("INT");
+}
+
+ForEach on_all_cores(const Answers& answers, std::function<void(double)> progress) {
+  const int jobs = answers.jobs > 0 ? answers.jobs : usable_cpus();
+  return [jobs, progress = std::move(progress)](std::size_t count, const auto& one) {
+    for_each_on(jobs, count, one, progress);
   };
 }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
@@ -14,7 +13,9 @@
 #include "cli/sweep/slurm.hpp"
 #include "cli/sweep/worker.hpp"
 #include "cli/values.hpp"
+#include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/host/cpus.hpp"
 #include "models/io/report/columns.hpp"
 #include "models/io/store/store.hpp"
 #include "models/studies/sweep/sweep.hpp"
@@ -28,7 +29,7 @@ namespace {
 
 constexpr std::size_t kErrorsShown = 20;
 constexpr std::size_t kSamples = 5;
-constexpr int kJobsMax = 4096, kTasksMax = 10'000;
+constexpr int kTasksMax = 10'000;
 
 struct SweepOptions {
   std::string file, store, share;
@@ -246,8 +247,7 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
     throw Error("FILE is missing", "fabricast sweep FILE.yaml --store results.sqlite");
   const Sweep sweep =
       parse_sweep(read_text_file(options.file, "give the path of a sweep's file"), options.file);
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int jobs = options.jobs > 0 ? options.jobs : cores;
+  const int jobs = options.jobs > 0 ? options.jobs : usable_cpus();
   const std::vector<SweepPoint> points = checked_points(sweep, share_of(options.share));
   if (options.dry_run) return dry_run(sweep, points, jobs);
   if (options.store.empty())
@@ -350,7 +350,9 @@ void add_sweep(CLI::App& app, Action& action) {
   command->add_option("file", options->file, "YAML file of kind sweep: a question and axes");
   command->add_option("--store", options->store,
                       "SQLite file for results; what is there is not run again");
-  command->add_option("--jobs", options->jobs, "worker processes; default: one per core")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "worker processes; default: one for each CPU that this process may use")
       ->check(whole_number(1, kJobsMax));
   command->add_option("--share", options->share, "only these points: 2/16, the second of sixteen");
   command->add_flag("--dry-run", options->dry_run, "how many points, and about how long they take");

@@ -8,12 +8,12 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "cli/ui/catalogue.hpp"
 #include "cli/ui/own_folder.hpp"
 #include "cli/ui/question.hpp"
+#include "models/io/host/cpus.hpp"
 #include "models/io/pages/page.hpp"
 #include "sim/base/error.hpp"
 #include "text/quoting.hpp"
@@ -90,8 +90,7 @@ struct UiServer::Impl {
       : folder(std::move(folder_in)),
         token(std::move(token_in)),
         limits(limits_in),
-        turns(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())),
-              limits_in.waiting),
+        turns(usable_cpus(), limits_in.waiting),
         page(ui_page()),
         catalogue(json_line(ui_catalogue())) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };

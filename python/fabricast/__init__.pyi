@@ -37,6 +37,7 @@ def bench(
     collective: Value = ...,
     algorithm_file: Value = ...,
     sizes: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     network: Value = ...,
     routing: Value = ...,
     seed: Union[SupportsIndex, Value] = ...,
@@ -121,6 +122,7 @@ def cutover(
     tuner: Value = ...,
     sensitivity: bool = ...,
     slices_max: Union[SupportsIndex, Value] = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -149,6 +151,7 @@ def upgrade(
     markdown: Value = ...,
     json: Value = ...,
     baseline: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -174,6 +177,7 @@ def whatif(
     to_nccl: Value = ...,
     to_topology: Value = ...,
     to_fabric: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -196,12 +200,14 @@ def advise(
     sharp: bool = ...,
     pin_hcas: bool = ...,
     least: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     write: Value = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
 def run(
     *arguments: Text,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -283,6 +289,7 @@ def judge(
     collective: Value = ...,
     sharp: bool = ...,
     targets: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -306,6 +313,7 @@ def check(
     junit: Value = ...,
     markdown: Value = ...,
     json: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -372,6 +380,7 @@ def solve(
     most: Value = ...,
     such_that: Value = ...,
     grid: bool = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
@@ -391,6 +400,7 @@ def compare(
     parts: Value = ...,
     env: Value = ...,
     env_file: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...

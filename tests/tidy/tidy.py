@@ -25,6 +25,7 @@ LIBRARIES = {
     "stdlib.h": r"cli/ui/own_folder\.cpp",  # mkdtemp
     "pthread.h": r"cli/ui/ui\.cpp",
     "fcntl.h": r"cli/",
+    "sched.h": r"models/io/host/cpus\.cpp",
     "dlfcn.h": r"tests/plugins/",
     "sqlite3.h": r"models/io/store/",
     "openssl": r"models/studies/sweep/question_identity\.cpp",
