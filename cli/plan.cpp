@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
+#include "cli/workers.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/training_reports.hpp"
 
@@ -34,7 +35,7 @@ int run(const PlanOptions& options, const Answers& answers) {
   std::vector<Plan> plans;
   {
     Progress progress(answers);
-    plans = run_plans(configs, parts, limits, progress.callback());
+    plans = run_plans(configs, parts, limits, progress.callback(), on_all_cores(answers, {}));
   }
   answers.give(
       options.format, [&] { return plan_text(plans); }, [&] { return plan_report(plans); });
@@ -74,6 +75,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->check(CLI::Range(1e-6, 1e6));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

@@ -8,6 +8,7 @@
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/values.hpp"
+#include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/training_reports.hpp"
@@ -36,7 +37,7 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
   if (!options.trace.empty()) throw Error("--vary takes no --trace");
   for (const std::string& variation : options.vary)
     configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
-  const std::vector<NamedStep> steps = run_variations(configs, parts);
+  const std::vector<NamedStep> steps = run_variations(configs, parts, on_all_cores(answers, {}));
   answers.give(
       options.format, [&] { return variations_text(steps); }, [&] { return step_report(steps); });
   return kDone;
@@ -73,7 +74,7 @@ int run(const StepOptions& options, const CLI::App& command, const Answers& answ
   const PartsCatalogue parts = load_parts(options.job.parts);
   if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts, answers);
   config.trace = true;
-  const StepResult result = run_step(config, parts);
+  const StepResult result = run_step(config, parts, on_all_cores(answers, {}));
   if (!options.trace.empty()) write_trace(options.trace, result, outputs);
   answers.give(
       options.format, [&] { return step_text(result); }, [&] { return step_report(result); });
@@ -98,6 +99,7 @@ void add_step(CLI::App& app, Action& action) {
   command->add_option("--parts", options->job.parts,
                       "YAML file of own parts, on top of the catalogue");
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command
       ->add_option("--price", options->price,
                    "USD per GPU and hour (default: workloads/prices.yaml)")

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
+#include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/training_reports.hpp"
@@ -25,7 +26,7 @@ int run(const StepsOptions& options, const Answers& answers) {
   {
     Progress progress(answers);
     result = validate_steps(cases, load_parts(options.parts), frameworks, load_compute(),
-                            progress.callback());
+                            on_all_cores(answers, progress.callback()));
   }
   for (const LeftOut& one : result.left_out) {
     print_err("{}: left out: {}\n", one.id, one.why);
@@ -44,6 +45,7 @@ void add_validate_steps(CLI::App& validate, Action& action) {
   steps->add_option("--cases", options->cases, "CSV of measured steps")->required();
   steps->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   add_answer_options(*steps, options->format);
+  add_jobs_option(*steps);
   steps->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

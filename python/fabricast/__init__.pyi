@@ -243,6 +243,7 @@ def step(
     env: Value = ...,
     env_file: Value = ...,
     parts: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     price: Value = ...,
     vary: Value = ...,
     trace: Value = ...,
@@ -260,12 +261,14 @@ def plan(
     exhaustive: bool = ...,
     price: Value = ...,
     parts: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
 def serve(
     *arguments: Text,
     parts: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...

@@ -34,8 +34,8 @@ Question ask_scenario(const std::string& text, const std::string& file) {
   const auto asked = std::make_shared<const Scenario>(parse_scenario(text, file));
   Question out;
   for (const ScenarioCase& one : asked->cases) out.jobs.push_back(one.job());
-  out.answer = [asked](const ForEach&, const Progress& progress) {
-    ScenarioResult result = run_scenario(*asked, load_parts(asked->parts), progress);
+  out.answer = [asked](const ForEach& for_each, const Progress& progress) {
+    ScenarioResult result = run_scenario(*asked, load_parts(asked->parts), progress, for_each);
     const bool holds = result.holds();
     Answer answer = views_of(std::move(result), scenario_text, scenario_report);
     answer.holds = holds;
@@ -48,8 +48,8 @@ Question ask_step(const std::string& text, const std::string& file) {
   StepConfig asked = parse_step(text, file);
   asked.trace = true;
   const Job job = asked;
-  return {{}, {job}, [asked = std::move(asked)](const ForEach&, const Progress&) {
-            return views_of(run_step(asked, load_parts()), step_text,
+  return {{}, {job}, [asked = std::move(asked)](const ForEach& for_each, const Progress&) {
+            return views_of(run_step(asked, load_parts(), for_each), step_text,
                             [](const StepResult& result) { return step_report(result); });
           }};
 }
@@ -59,9 +59,9 @@ Question ask_plan(const std::string& text, const std::string& file) {
       std::make_shared<const PlanQuestion>(parse_plan_question(text, file, load_parts()));
   Question out;
   for (const NamedConfig& one : asked->configs) out.jobs.push_back(one.config);
-  out.answer = [asked](const ForEach&, const Progress& progress) {
-    return views_of(run_plans(asked->configs, load_parts(), asked->limits, progress), plan_text,
-                    plan_report);
+  out.answer = [asked](const ForEach& for_each, const Progress& progress) {
+    return views_of(run_plans(asked->configs, load_parts(), asked->limits, progress, for_each),
+                    plan_text, plan_report);
   };
   return out;
 }
@@ -69,8 +69,8 @@ Question ask_plan(const std::string& text, const std::string& file) {
 Question ask_serve(const std::string& text, const std::string& file) {
   ServeConfig asked = parse_serve(text, file);
   const Job job = asked.site;
-  return {{}, {job}, [asked = std::move(asked)](const ForEach&, const Progress&) {
-            return views_of(run_serve(asked, load_parts()), serve_text, serve_report);
+  return {{}, {job}, [asked = std::move(asked)](const ForEach& for_each, const Progress&) {
+            return views_of(run_serve(asked, load_parts(), for_each), serve_text, serve_report);
           }};
 }
 

@@ -69,9 +69,10 @@ std::vector<ScenarioRow> rows_of(const DecideResult& result) {
 struct Answerer {
   const PartsCatalogue& parts;
   const std::function<void(double)>& progress;
+  const ForEach& for_each;
 
   CaseAnswer operator()(const BenchConfig& config) const {
-    return run_bench(config, parts, {progress});
+    return run_bench(config, parts, {progress}, for_each);
   }
   CaseAnswer operator()(const DecideConfig& config) const { return run_decide(config, parts); }
   CaseAnswer operator()(const ConcurrentCase& config) const {
@@ -86,15 +87,15 @@ struct Answerer {
 };
 
 /// The first case is before.
-void compare_setups(const PartsCatalogue& parts, ScenarioResult& out) {
+void compare_setups(const PartsCatalogue& parts, const ForEach& for_each, ScenarioResult& out) {
   const BandTable bands = load_bands(out.scenario.parts);
   std::vector<NamedWork> works;
   for (const ScenarioCase& one : out.scenario.cases)
     works.push_back({one.name, std::get<Work>(one.ask)});
   if (works.size() == 2) {
-    out.compared = run_whatif(works[0].work, works[1].work, parts, bands, in_turn);
+    out.compared = run_whatif(works[0].work, works[1].work, parts, bands, for_each);
   } else {
-    out.compared = compare_all(works, parts, bands, in_turn);
+    out.compared = compare_all(works, parts, bands, for_each);
   }
 }
 
@@ -138,11 +139,11 @@ bool ScenarioResult::holds() const {
 }
 
 ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& parts,
-                            const std::function<void(double)>& progress) {
+                            const std::function<void(double)>& progress, const ForEach& for_each) {
   ScenarioResult out;
   out.scenario = scenario;
   if (scenario.study == Study::whatif) {
-    compare_setups(parts, out);
+    compare_setups(parts, for_each, out);
     return out;
   }
   for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
@@ -152,7 +153,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
         progress((static_cast<double>(i) + share) / static_cast<double>(scenario.cases.size()));
       };
     }
-    out.answers.push_back(std::visit(Answerer{parts, part}, scenario.cases[i].ask));
+    out.answers.push_back(std::visit(Answerer{parts, part, for_each}, scenario.cases[i].ask));
   }
   judge(out);
   return out;

@@ -139,7 +139,8 @@ DecideConfig decide_config(const BenchConfig& config);
 
 /// Throws Error, also when nothing was run at the size or node count of an expectation.
 ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& parts,
-                            const std::function<void(double)>& progress = {});
+                            const std::function<void(double)>& progress = {},
+                            const ForEach& for_each = in_turn);
 
 std::string scenario_text(const ScenarioResult& result);
 /// Tables: rows (of summaries: a line for each row of each case; of whatif its own), groups,

@@ -14,6 +14,7 @@ namespace fabricast {
 namespace {
 
 constexpr int kMicroBatchMost = 16;  // sequences
+constexpr std::size_t kAhead = 8;    // layouts whose collectives are found side by side
 /// Who are neighbours behind TP and CP: replicas, as in Megatron, or stages.
 constexpr AxisOrder kOrders[] = {kMegatronOrder,
                                  {Axis::tensor, Axis::context, Axis::pipeline, Axis::data}};
@@ -178,7 +179,7 @@ std::vector<Layout> possible_layouts(const Transformer& model, const Layout& com
 
 Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
                CollectiveTimes& bounds, CollectiveTimes& collectives, const PlanLimits& limits,
-               const std::function<void(double)>& progress) {
+               const std::function<void(double)>& progress, const ForEach& for_each) {
   Plan plan;
   plan.config = config;
   plan.headroom = limits.headroom;
@@ -210,8 +211,20 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
   std::stable_sort(plan.too_large.begin(), plan.too_large.end(),
                    [](const TooLarge& a, const TooLarge& b) { return a.bytes < b.bytes; });
   Ranking ranking(static_cast<std::size_t>(limits.keep));
-  for (const Fitting& candidate : candidates) {
-    if (!limits.exhaustive && ranking.rules_out(candidate.least)) break;
+  const auto is_wanted = [&](const Fitting& candidate) {
+    return limits.exhaustive || !ranking.rules_out(candidate.least);
+  };
+  std::size_t prepared = 0;
+  for (std::size_t i = 0; i < candidates.size() && is_wanted(candidates[i]); ++i) {
+    if (i ==
+        prepared) {  // as many as are wanted for certain, then a few that may turn out not to be
+      std::vector<Layout> next;
+      const std::size_t most = i == 0 ? static_cast<std::size_t>(limits.keep) : kAhead;
+      while (next.size() < most && prepared < candidates.size() && is_wanted(candidates[prepared]))
+        next.push_back(candidates[prepared++].layout);
+      prepare_steps(config, next, framework, filled, collectives, for_each);
+    }
+    const Fitting& candidate = candidates[i];
     StepConfig one = config;
     one.layout = candidate.layout;
     one.placement_costs = false;
@@ -244,13 +257,14 @@ std::size_t equal_within_error(const Plan& plan) {
 }
 
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
-               const std::function<void(double)>& progress) {
+               const std::function<void(double)>& progress, const ForEach& for_each) {
   using Estimate = CollectiveTimes::Estimate;
   const Site site = load_site(config, parts);
   CollectiveTimes bounds = collectives_of(config, site, parts, Estimate::bound);
   CollectiveTimes collectives = collectives_of(config, site, parts, Estimate::simulated);
   return plan_step(sized(config, site.cluster), load_frameworks().at(config.framework),
-                   compute_of(load_compute(), site.cluster), bounds, collectives, limits, progress);
+                   compute_of(load_compute(), site.cluster), bounds, collectives, limits, progress,
+                   for_each);
 }
 
 std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans) {

@@ -61,11 +61,11 @@ std::vector<Layout> possible_layouts(const Transformer& model, const Layout& com
 /// `bounds` and `collectives` are of the same cluster. Throws Error when nothing is possible.
 Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
                CollectiveTimes& bounds, CollectiveTimes& collectives, const PlanLimits& limits,
-               const std::function<void(double)>& progress = {});
+               const std::function<void(double)>& progress = {}, const ForEach& for_each = in_turn);
 
 /// The same from names.
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
-               const std::function<void(double)>& progress = {});
+               const std::function<void(double)>& progress = {}, const ForEach& for_each = in_turn);
 
 /// "key=a,b,c": topology, fabric, nodes, nics (of a node, by NCCL_IB_HCA), oversubscription (of
 /// leaves), bucket (of gradients) or a variable of NCCL.
@@ -92,10 +92,12 @@ struct NamedStep {
 };
 // What is refused has a line that says why. Throws the first Error where all of them are.
 std::vector<NamedStep> run_variations(const std::vector<NamedConfig>& configs,
-                                      const PartsCatalogue& parts);
+                                      const PartsCatalogue& parts,
+                                      const ForEach& for_each = in_turn);
 std::vector<Plan> run_plans(const std::vector<NamedConfig>& configs, const PartsCatalogue& parts,
                             const PlanLimits& limits,
-                            const std::function<void(double)>& progress = {});
+                            const std::function<void(double)>& progress = {},
+                            const ForEach& for_each = in_turn);
 std::string variations_text(const std::vector<NamedStep>& steps);
 
 }  // namespace fabricast

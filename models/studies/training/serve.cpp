@@ -94,7 +94,8 @@ ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
   return out;
 }
 
-ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts) {
+ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts,
+                      const ForEach& for_each) {
   const Site site = load_site(config.site, parts);
   CollectiveTimes collectives =
       collectives_of(config.site, site, parts, CollectiveTimes::Estimate::simulated);
@@ -104,7 +105,10 @@ ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts) {
     throw Error(fmt::format("TP {} x EP {} x PP {} = {} GPUs of {}", config.tensor, config.expert,
                             config.pipeline, asked, there),
                 "say more nodes");
-  return run_serve(config, compute_of(load_compute(), site.cluster), collectives);
+  const ComputeCatalogue compute = load_compute();
+  const GpuCompute& gpu = compute_of(compute, site.cluster);
+  collectives.prepare(for_each, [&] { run_serve(config, gpu, collectives); });
+  return run_serve(config, gpu, collectives);
 }
 
 std::string serve_text(const ServeResult& result) {

@@ -45,7 +45,9 @@ struct ServeResult {
 /// Throws Error.
 ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
                       CollectiveTimes& collectives);
-ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts);
+/// The same from names, with collectives side by side.
+ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts,
+                      const ForEach& for_each = in_turn);
 
 std::string serve_text(const ServeResult& result);
 

@@ -154,12 +154,32 @@ StepConfig sized(const StepConfig& config, const Cluster& cluster) {
   return out;
 }
 
-StepResult run_step(const StepConfig& config, const PartsCatalogue& parts) {
+void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
+                   const Framework& framework, const GpuCompute& gpu, CollectiveTimes& collectives,
+                   const ForEach& for_each) {
+  collectives.prepare(for_each, [&] {
+    for (Layout layout : layouts) {
+      check_layout(config.model, layout);
+      const MemoryPlan memory =
+          plan_memory(config.model, layout, memory_rules(framework), gpu.memory);
+      layout.recompute = memory.recompute;
+      layout.full_share = memory.full_share;
+      ask_step({config.model, layout, framework, gpu}, collectives);
+    }
+  });
+}
+
+StepResult run_step(const StepConfig& config, const PartsCatalogue& parts,
+                    const ForEach& for_each) {
   const Site site = load_site(config, parts);
   CollectiveTimes collectives =
       collectives_of(config, site, parts, CollectiveTimes::Estimate::simulated);
-  return run_step(sized(config, site.cluster), load_frameworks().at(config.framework),
-                  compute_of(load_compute(), site.cluster), collectives);
+  const StepConfig whole = sized(config, site.cluster);
+  const Framework framework = load_frameworks().at(config.framework);
+  const ComputeCatalogue compute = load_compute();
+  const GpuCompute& gpu = compute_of(compute, site.cluster);
+  prepare_steps(whole, {whole.layout}, framework, gpu, collectives, for_each);
+  return run_step(whole, framework, gpu, collectives);
 }
 
 }  // namespace fabricast

@@ -12,6 +12,7 @@
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/base/types.hpp"
 #include "models/nccl/environment/env.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/site.hpp"
 #include "models/training/step/step.hpp"
 
@@ -76,8 +77,14 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
 /// step takes less where they do not.
 void add_placement_costs(StepResult& result, CollectiveTimes& collectives);
 
-/// The same from names. Throws Error.
-StepResult run_step(const StepConfig& config, const PartsCatalogue& parts);
+/// The same from names, with collectives side by side. Throws Error.
+StepResult run_step(const StepConfig& config, const PartsCatalogue& parts,
+                    const ForEach& for_each = in_turn);
+
+/// Finds the collectives of steps with these layouts side by side, for run_step().
+void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
+                   const Framework& framework, const GpuCompute& gpu, CollectiveTimes& collectives,
+                   const ForEach& for_each);
 
 /// For people.
 std::string step_text(const StepResult& result);

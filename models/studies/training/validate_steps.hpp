@@ -1,7 +1,6 @@
 #pragma once
 // The study behind `fabricast validate steps`: published step times beside predictions.
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,9 +47,10 @@ struct StepValidation {
 StepCases read_step_cases(std::string_view text, const std::string& file,
                           const FrameworkCatalogue& frameworks);
 
+/// Machines side by side; on each its cases share what collectives take.
 StepValidation validate_steps(const StepCases& cases, const PartsCatalogue& parts,
                               const FrameworkCatalogue& frameworks, const ComputeCatalogue& compute,
-                              const std::function<void(double)>& progress = {});
+                              const ForEach& for_each = in_turn);
 
 /// Errors by group.
 std::string validation_text(const StepValidation& validation);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/plan.hpp"
@@ -55,25 +57,25 @@ void change(NamedConfig& made, const std::string& key, const std::string& value,
 
 /// What `run` makes of each, or why it is refused. Throws Error where all of them are.
 template <class Result, class Run>
-std::vector<Result> run_all(const std::vector<NamedConfig>& configs, const Run& run) {
-  std::vector<Result> out;
-  std::optional<Error> first;
-  bool some = false;
-  for (const NamedConfig& one : configs) {
-    Result result;
-    result.refused = one.refused;
+std::vector<Result> run_all(const std::vector<NamedConfig>& configs, const ForEach& for_each,
+                            const Run& run) {
+  std::vector<Result> out(configs.size());
+  std::vector<std::optional<Error>> errors(configs.size());
+  // One of several at a time on each core, else the collectives of the one.
+  const bool several = configs.size() > 1;
+  const ForEach inside = several ? ForEach(in_turn) : for_each;
+  (several ? for_each : ForEach(in_turn))(configs.size(), [&](std::size_t i) {
     try {
-      if (!one.refused.empty()) throw Error(one.refused);
-      result = run(one);
-      some = true;
+      if (!configs[i].refused.empty()) throw Error(configs[i].refused);
+      out[i] = run(i, inside);
     } catch (const Error& error) {
-      result.refused = error.reason();
-      if (!first) first = error;
+      out[i].refused = error.reason();
+      errors[i] = error;
     }
-    result.name = one.name;
-    out.push_back(std::move(result));
-  }
-  if (!some && first) throw *first;
+    out[i].name = configs[i].name;
+  });
+  const bool none = std::ranges::all_of(errors, [](const auto& error) { return !!error; });
+  if (none && !errors.empty()) throw *errors.front();
   return out;
 }
 
@@ -103,20 +105,28 @@ std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::stri
 }
 
 std::vector<NamedStep> run_variations(const std::vector<NamedConfig>& configs,
-                                      const PartsCatalogue& parts) {
-  return run_all<NamedStep>(configs, [&](const NamedConfig& one) {
-    return NamedStep{{}, {}, run_step(one.config, parts)};
+                                      const PartsCatalogue& parts, const ForEach& for_each) {
+  return run_all<NamedStep>(configs, for_each, [&](std::size_t i, const ForEach& inside) {
+    return NamedStep{{}, {}, run_step(configs[i].config, parts, inside)};
   });
 }
 
 std::vector<Plan> run_plans(const std::vector<NamedConfig>& configs, const PartsCatalogue& parts,
-                            const PlanLimits& limits, const std::function<void(double)>& progress) {
-  double before = 0;
-  return run_all<Plan>(configs, [&](const NamedConfig& one) {
-    const double first = before++, all = static_cast<double>(configs.size());
-    std::function<void(double)> part;
-    if (progress) part = [&, first](double share) { progress((first + share) / all); };
-    return plan_step(one.config, parts, limits, part);
+                            const PlanLimits& limits, const std::function<void(double)>& progress,
+                            const ForEach& for_each) {
+  std::mutex mutex;
+  double done = 0;
+  return run_all<Plan>(configs, for_each, [&](std::size_t i, const ForEach& inside) {
+    std::function<void(double)> tell;
+    double told = 0;
+    if (progress) {
+      tell = [&](double share) {
+        const std::lock_guard lock(mutex);
+        done += share - std::exchange(told, share);
+        progress(done / static_cast<double>(configs.size()));
+      };
+    }
+    return plan_step(configs[i].config, parts, limits, tell, inside);
   });
 }
 

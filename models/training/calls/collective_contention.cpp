@@ -61,7 +61,20 @@ CollectiveTimes::Slowdown CollectiveTimes::beside(const Exchange& first, const E
   const auto happens = [](const Exchange& e) { return e.group.ranks() > 1 && e.bytes >= 1; };
   if (estimate_ == Estimate::bound || !happens(first) || !happens(second)) return {};
   const SceneExchange a = scene_of(first), b = scene_of(second);
-  return slowdowns_.at({a, b}, [&] { return together(a, b); });
+  if (wanted_ != nullptr) {
+    wanted_->slowdowns.insert({a, b});
+    return {};
+  }
+  return slowdown({a, b});
+}
+
+CollectiveTimes::Slowdown CollectiveTimes::slowdown(const Scene& scene) {
+  return slowdowns_.at(scene, [&] {
+    const auto found = found_.slowdowns.find(scene);
+    if (found != found_.slowdowns.end()) return found->second;
+    const auto& [first, second] = scene;
+    return found_.slowdowns.emplace(scene, together(first, second)).first->second;
+  });
 }
 
 CollectiveTimes::Slowdown CollectiveTimes::together(const SceneExchange& first,

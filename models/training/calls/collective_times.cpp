@@ -110,6 +110,14 @@ CollectiveTimes::CollectiveTimes(const Cluster& cluster, const SoftwareCosts& so
       gpus_per_node_(gpus_used(cluster, config_.gpus_per_node)),
       shapes_(cluster, gpus_per_node_) {}
 
+CollectiveTimes::CollectiveTimes(const CollectiveTimes& of, const GroupShapes& shapes)
+    : cluster_(of.cluster_),
+      software_(of.software_),
+      config_(of.config_),
+      estimate_(of.estimate_),
+      gpus_per_node_(of.gpus_per_node_),
+      shapes_(shapes) {}
+
 CollectiveTimes::Site::Site(const Cluster& whole, const CommunicatorConfig& config,
                             const std::vector<int>& nodes, const Sides& sides)
     : cluster(whole.node(), nodes.back() + 1, whole.fabric()), communicators(cluster, config) {
@@ -243,30 +251,88 @@ Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int r
   return rate > 0 ? Duration{static_cast<std::int64_t>(moved / rate * 1e12)} : Duration{};
 }
 
-CollectiveTime CollectiveTimes::at(Collective collective, const Shape& shape, int exponent) {
-  const Bytes bytes{std::int64_t{1} << exponent};
+CollectiveTime CollectiveTimes::at(const Question& question) {
+  if (wanted_ != nullptr) {
+    wanted_->times.insert(question);
+    const Shape& shape = std::get<Shape>(question);
+    return {bound(std::get<Collective>(question), shape, shape.nodes * shape.gpus,
+                  std::ldexp(1.0, std::get<int>(question))),
+            0};
+  }
+  return known_.at(question, [&] {
+    const auto found = found_.times.find(question);
+    if (found == found_.times.end())
+      return found_.times.emplace(question, find(question)).first->second.time;
+    for (const Question& part : found->second.of) at(part);  // which are asked as well
+    return found->second.time;
+  });
+}
+
+CollectiveTimes::Found CollectiveTimes::find(const Question& question) {
+  const auto collective = std::get<Collective>(question);
+  const Shape& shape = std::get<Shape>(question);
+  const Bytes bytes{std::int64_t{1} << std::get<int>(question)};
   const auto there = [&](int nodes) {
     Shape out = shape;
     out.nodes = nodes;
     return out;
   };
-  return known_.at({collective, shape, exponent}, [&] {
-    const std::vector<CallShare> shares =
-        affordable({shape.nodes, bytes}, kSlicesMost, [&](const CallAt& at) {
-          return std::optional(size_of(collective, there(at.nodes), at.size.count));
-        });
-    if (shares.size() < 2) return simulated(collective, shape, bytes.count);
-    double ps = 0;
-    CollectiveTime out;
-    for (const CallShare& share : shares) {
-      const int size = std::countr_zero(static_cast<std::uint64_t>(share.at.size.count));
-      const CollectiveTime time = at(collective, there(share.at.nodes), size);
-      ps += share.weight * static_cast<double>(time.time.ps);
-      out.channels = std::max(out.channels, time.channels);
+  const std::vector<CallShare> shares =
+      affordable({shape.nodes, bytes}, kSlicesMost, [&](const CallAt& at) {
+        return std::optional(size_of(collective, there(at.nodes), at.size.count));
+      });
+  if (shares.size() < 2) return {simulated(collective, shape, bytes.count)};
+  double ps = 0;
+  Found out;
+  for (const CallShare& share : shares) {
+    const int size = std::countr_zero(static_cast<std::uint64_t>(share.at.size.count));
+    out.of.emplace_back(collective, there(share.at.nodes), size);
+    const CollectiveTime time = at(out.of.back());
+    ps += share.weight * static_cast<double>(time.time.ps);
+    out.time.channels = std::max(out.time.channels, time.channels);
+  }
+  out.time.time.ps = std::llround(ps);
+  return out;
+}
+
+void CollectiveTimes::prepare(const SideBySide& side_by_side, const std::function<void()>& ask) {
+  if (estimate_ == Estimate::bound) return;
+  Wanted wanted;
+  wanted_ = &wanted;
+  try {
+    ask();
+  } catch (const Error&) {  // and again, when it is asked in earnest
+  }
+  wanted_ = nullptr;
+  std::erase_if(wanted.times, [&](const Question& one) { return found_.times.contains(one); });
+  std::erase_if(wanted.slowdowns, [&](const Scene& one) { return found_.slowdowns.contains(one); });
+  // Questions of groups that differ in their number of nodes alone are answered by each other.
+  std::map<Shape, std::vector<Question>> families;
+  for (const Question& one : wanted.times) {
+    Shape family = std::get<Shape>(one);
+    family.nodes = 0;
+    families[family].push_back(one);
+  }
+  std::vector<Answers> found(families.size() + wanted.slowdowns.size());
+  std::vector<std::function<void(CollectiveTimes&)>> tasks;
+  for (const auto& family : families)
+    tasks.emplace_back([&family](CollectiveTimes& times) {
+      for (const Question& one : family.second) times.at(one);
+    });
+  for (const Scene& scene : wanted.slowdowns)
+    tasks.emplace_back([&scene](CollectiveTimes& times) { times.slowdown(scene); });
+  side_by_side(tasks.size(), [&](std::size_t i) {
+    CollectiveTimes times(*this, shapes_);
+    try {
+      tasks[i](times);
+    } catch (const Error&) {  // likewise
     }
-    out.time.ps = std::llround(ps);
-    return out;
+    found[i] = std::move(times.found_);
   });
+  for (Answers& one : found) {
+    found_.times.merge(one.times);
+    found_.slowdowns.merge(one.slowdowns);
+  }
 }
 
 CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& group, double bytes) {
@@ -277,9 +343,9 @@ CollectiveTime CollectiveTimes::cost(Collective collective, const RankGroup& gro
   const auto whole = static_cast<std::uint64_t>(bytes);
   const int below = std::clamp(static_cast<int>(std::bit_width(whole)) - 1, kSmallest, largest - 1);
   const double low_bytes = std::ldexp(1.0, below);
-  const CollectiveTime low = at(collective, shape, below);
+  const CollectiveTime low = at({collective, shape, below});
   if (bytes <= low_bytes) return low;
-  const CollectiveTime high = at(collective, shape, below + 1);
+  const CollectiveTime high = at({collective, shape, below + 1});
   const double share = (bytes - low_bytes) / low_bytes;
   const auto grown = static_cast<double>(high.time.ps - low.time.ps) * share;
   return {{low.time.ps + std::llround(grown)},

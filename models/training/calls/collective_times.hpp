@@ -11,8 +11,11 @@
 // is too large to simulate is extrapolated (models/nccl/run/affordable.hpp).
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <tuple>
+#include <vector>
 
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/communicator/communicator.hpp"
@@ -41,6 +44,14 @@ class CollectiveTimes {
 
   /// From now on ranks lie as said; empty: in order.
   void place(RankSlots slots) { shapes_.place(std::move(slots)); }
+
+  /// Calls one(0) .. one(count - 1), in any order and on any thread.
+  using SideBySide =
+      std::function<void(std::size_t count, const std::function<void(std::size_t)>& one)>;
+  /// Finds what `ask` asks for side by side, for who asks later. It is called once, with bounds for
+  /// answers; what it throws will be thrown again there. Answers and counts() are then the same as
+  /// without, whatever the number of threads.
+  void prepare(const SideBySide& side_by_side, const std::function<void()>& ask);
 
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
   CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
@@ -87,6 +98,26 @@ class CollectiveTimes {
   };
   /// What NCCL decided, as far as it says which links a call crosses.
   using Way = std::tuple<Algorithm, Protocol, int>;
+  using Question = std::tuple<Collective, Shape, int>;  ///< the size as a power of two
+  using Scene = std::tuple<SceneExchange, SceneExchange>;
+  /// With the questions that it is made of, where it is extrapolated.
+  struct Found {
+    CollectiveTime time;
+    std::vector<Question> of = {};
+  };
+  /// What has been found, maybe before somebody asks.
+  struct Answers {
+    std::map<Question, Found> times;
+    std::map<Scene, Slowdown> slowdowns;
+  };
+  /// What somebody is going to ask.
+  struct Wanted {
+    std::set<Question> times;
+    std::set<Scene> slowdowns;
+  };
+
+  /// Of the same cluster and ranks, with nothing found yet.
+  CollectiveTimes(const CollectiveTimes& of, const GroupShapes& shapes);
 
   Site& site(const Shape& shape);
   Site& site(const Shape& shape, const CollectiveRun& taken);
@@ -96,13 +127,15 @@ class CollectiveTimes {
                                         std::int64_t bytes);
   SceneExchange scene_of(const Exchange& exchange);
   std::vector<CollectiveRun> runs_of(const SceneExchange& exchange, const Cluster& cluster) const;
+  Slowdown slowdown(const Scene& scene);
   Slowdown together(const SceneExchange& first, const SceneExchange& second);
   Duration bound(Collective collective, const Shape& shape, int ranks, double bytes) const;
   /// Of each crowd, what its groups run.
   std::vector<std::vector<CollectiveRun>> crowd_runs(Collective collective, const Shape& shape,
                                                      std::int64_t bytes);
   CallSize size_of(Collective collective, const Shape& shape, std::int64_t bytes);
-  CollectiveTime at(Collective collective, const Shape& shape, int exponent);
+  CollectiveTime at(const Question& question);
+  Found find(const Question& question);
   CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
 
   const Cluster& cluster_;
@@ -113,10 +146,12 @@ class CollectiveTimes {
   GroupShapes shapes_;
   std::map<Shape, Site> sites_;
   std::map<std::tuple<Shape, Algorithm, Protocol>, Site> forced_sites_;
-  Memo<std::tuple<Collective, Shape, int>, CollectiveTime> known_;
+  Memo<Question, CollectiveTime> known_;
   std::map<std::tuple<Collective, Shape, Way>, std::vector<Crowd>> crowds_;
   std::map<std::tuple<Collective, Shape, std::int64_t>, const std::vector<Crowd>*> crowds_of_calls_;
-  Memo<std::tuple<SceneExchange, SceneExchange>, Slowdown> slowdowns_;
+  Memo<Scene, Slowdown> slowdowns_;
+  Answers found_;
+  Wanted* wanted_ = nullptr;  ///< while it is only noted what is asked for
 };
 
 }  // namespace fabricast

@@ -30,6 +30,14 @@ class Step {
 
   /// `spans` may be nullptr.
   StepTime run(std::vector<StepSpan>* spans) {
+    put_on_streams();
+    const std::vector<TaskTimes> times = graph_.run();
+    if (spans != nullptr) add_spans(times, *spans);
+    return result(times);
+  }
+
+  /// All tasks, with the times of collectives.
+  void put_on_streams() {
     chunks_ = make_chunks(setup_, collectives_);
     forward_.assign(chunks_.size(), std::vector<Ends>(micros()));
     backward_ = forward_;
@@ -43,9 +51,6 @@ class Step {
     }
     connect_stages();
     finish();
-    const std::vector<TaskTimes> times = graph_.run();
-    if (spans != nullptr) add_spans(times, *spans);
-    return result(times);
   }
 
  private:
@@ -345,6 +350,10 @@ class Step {
 StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives,
                    std::vector<StepSpan>* spans) {
   return Step(setup, collectives).run(spans);
+}
+
+void ask_step(const StepSetup& setup, CollectiveTimes& collectives) {
+  Step(setup, collectives).put_on_streams();
 }
 
 }  // namespace fabricast

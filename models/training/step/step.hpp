@@ -44,4 +44,7 @@ struct StepSpan {
 StepTime step_time(const StepSetup& setup, CollectiveTimes& collectives,
                    std::vector<StepSpan>* spans = nullptr);
 
+/// Asks `collectives` for all that step_time() asks: for CollectiveTimes::prepare().
+void ask_step(const StepSetup& setup, CollectiveTimes& collectives);
+
 }  // namespace fabricast
