@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "models/io/formats/key_record.hpp"
 #include "text/numbers.hpp"
 #include "text/quoting.hpp"
 #include "text/unit_text.hpp"
@@ -43,11 +44,36 @@ Reader::Reader(const YamlNode& node, std::string file, std::string path)
   }
 }
 
-bool Reader::has(std::string_view key) const {
+bool Reader::contains(std::string_view key) const {
   return std::find(node_->keys.begin(), node_->keys.end(), key) != node_->keys.end();
 }
 
+bool Reader::asks(std::string_view key, std::string_view type, double min, double max,
+                  const std::vector<std::string>& words) const {
+  const bool is_there = contains(key);
+  if (KeyRecord* const record = KeyRecord::current())
+    record->add({file_, mapping_, std::string(key), type, is_there, min, max, words});
+  return is_there;
+}
+
+Reader Reader::below(const YamlNode& node, std::string path, std::string_view step,
+                     std::string_view further) const {
+  Reader out(node, file_, std::move(path));
+  if (KeyRecord::current() == nullptr) return out;
+  out.mapping_ = fmt::format("{}{}{}", mapping_, mapping_.empty() ? "" : "\n", step);
+  if (!further.empty()) out.mapping_ += fmt::format("\n{}", further);
+  return out;
+}
+
+bool Reader::has(std::string_view key) const { return asks(key, "maybe"); }
+
+std::span<const std::string> Reader::keys() const {
+  asks("", "open");
+  return node_->keys;
+}
+
 bool Reader::is_mapping(std::string_view key) const {
+  asks(key, "is_mapping");
   const auto found = std::find(node_->keys.begin(), node_->keys.end(), key);
   return found != node_->keys.end() &&
          node_->items[static_cast<std::size_t>(found - node_->keys.begin())].kind ==
@@ -63,7 +89,10 @@ const YamlNode* Reader::value(std::string_view key) {
 
 const YamlNode& Reader::required(std::string_view key, YamlNode::Kind kind) {
   const YamlNode* found = value(key);
-  if (found == nullptr) throw Error(place(), fmt::format("missing key \"{}\"", key));
+  if (found == nullptr) {
+    asks(key, "lacking");
+    throw Error(place(), fmt::format("missing key \"{}\"", key));
+  }
   if (found->kind != kind) {
     fail(key, fmt::format("{} is expected here, not {}", name_of(kind), name_of(found->kind)));
   }
@@ -71,12 +100,14 @@ const YamlNode& Reader::required(std::string_view key, YamlNode::Kind kind) {
 }
 
 template <class Parse>
-auto Reader::parsed(std::string_view key, Parse parse) {
+auto Reader::parsed(std::string_view key, std::string_view type, Parse parse) {
+  asks(key, type);
   const std::string& text = scalar(key);
   return placed(place(key), [&] { return parse(text); });
 }
 
 std::string Reader::paragraphs(std::string_view key) {
+  asks(key, "text");
   std::string text = scalar(key);
   while (text.ends_with('\n')) text.pop_back();  // which YAML's | and > leave
   if (text.empty()) fail(key, "the text is empty");
@@ -98,15 +129,15 @@ std::string Reader::prose(std::string_view key) {
 }
 
 std::string Reader::prose(std::string_view key, std::string_view otherwise) {
-  return has(key) ? prose(key) : (value(key), std::string(otherwise));
+  return asks(key, "text") ? prose(key) : (value(key), std::string(otherwise));
 }
 
 std::string Reader::text(std::string_view key, std::string_view otherwise) {
-  return has(key) ? text(key) : (value(key), std::string(otherwise));
+  return asks(key, "text") ? text(key) : (value(key), std::string(otherwise));
 }
 
 bool Reader::flag(std::string_view key, bool otherwise) {
-  if (!has(key)) return value(key), otherwise;
+  if (!asks(key, "flag")) return value(key), otherwise;
   const std::string& word = scalar(key);
   if (word != "true" && word != "false") {
     fail(key, fmt::format("\"{}\" is neither true nor false", word));
@@ -115,6 +146,7 @@ bool Reader::flag(std::string_view key, bool otherwise) {
 }
 
 int Reader::whole(std::string_view key, int min, int max) {
+  asks(key, "whole", min, max);
   const std::string& word = scalar(key);
   if (!is_whole_number(word)) fail(key, fmt::format("\"{}\" is not a whole number", word));
   const auto number = to_number<long long>(word);
@@ -124,10 +156,11 @@ int Reader::whole(std::string_view key, int min, int max) {
 }
 
 int Reader::whole(std::string_view key, int min, int max, int otherwise) {
-  return has(key) ? whole(key, min, max) : (value(key), otherwise);
+  return asks(key, "whole", min, max) ? whole(key, min, max) : (value(key), otherwise);
 }
 
 double Reader::number(std::string_view key, double min, double max) {
+  asks(key, "number", min, max);
   const std::string& word = scalar(key);
   const auto number = to_number<double>(word);
   if (!number) fail(key, fmt::format("\"{}\" is not a number", word));
@@ -138,21 +171,22 @@ double Reader::number(std::string_view key, double min, double max) {
 }
 
 Bandwidth Reader::bandwidth(std::string_view key) {
-  const Bandwidth rate = parsed(key, parse_bandwidth);
+  const Bandwidth rate = parsed(key, "bandwidth", parse_bandwidth);
   if (rate.bytes_per_s == 0) fail(key, "a bandwidth must be more than 0");
   return rate;
 }
-Duration Reader::duration(std::string_view key) { return parsed(key, parse_duration); }
-Bytes Reader::bytes(std::string_view key) { return parsed(key, parse_bytes); }
-double Reader::metres(std::string_view key) { return parsed(key, parse_metres); }
-double Reader::watts(std::string_view key) { return parsed(key, parse_watts); }
+Duration Reader::duration(std::string_view key) { return parsed(key, "duration", parse_duration); }
+Bytes Reader::bytes(std::string_view key) { return parsed(key, "bytes", parse_bytes); }
+double Reader::metres(std::string_view key) { return parsed(key, "metres", parse_metres); }
+double Reader::watts(std::string_view key) { return parsed(key, "watts", parse_watts); }
 double Reader::flop_rate(std::string_view key) {
-  const double rate = parsed(key, parse_flop_rate);
+  const double rate = parsed(key, "flop_rate", parse_flop_rate);
   if (rate == 0) fail(key, "a rate of FLOPs must be more than 0");
   return rate;
 }
 
 std::size_t Reader::choice(std::string_view key, const std::vector<std::string>& words) {
+  asks(key, "choice", 0, 0, words);
   const std::string& word = scalar(key);
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) {
@@ -162,22 +196,23 @@ std::size_t Reader::choice(std::string_view key, const std::vector<std::string>&
 }
 
 Reader Reader::child(std::string_view key) {
-  return Reader(required(key, YamlNode::Kind::mapping), file_, path_of(key));
+  asks(key, "child");
+  return below(required(key, YamlNode::Kind::mapping), path_of(key), key);
 }
 
 std::vector<Reader> Reader::children(std::string_view key) {
   std::vector<Reader> out;
-  if (!has(key)) return value(key), out;
+  if (!asks(key, "children")) return value(key), out;
   const YamlNode& list = required(key, YamlNode::Kind::sequence);
   for (std::size_t i = 0; i < list.items.size(); ++i) {
-    out.emplace_back(list.items[i], file_, fmt::format("{}[{}]", path_of(key), i));
+    out.push_back(below(list.items[i], fmt::format("{}[{}]", path_of(key), i), key, "[]"));
   }
   return out;
 }
 
 std::vector<std::string> Reader::texts(std::string_view key) {
   std::vector<std::string> out;
-  if (!has(key)) return value(key), out;
+  if (!asks(key, "texts")) return value(key), out;
   for (const YamlNode& item : required(key, YamlNode::Kind::sequence).items) {
     if (item.kind != YamlNode::Kind::scalar) fail(key, "a list of words is expected");
     out.push_back(item.text);
@@ -187,12 +222,12 @@ std::vector<std::string> Reader::texts(std::string_view key) {
 
 std::vector<std::pair<std::string, Reader>> Reader::table(std::string_view key) {
   std::vector<std::pair<std::string, Reader>> out;
-  if (!has(key)) return value(key), out;
+  if (!asks(key, "table")) return value(key), out;
   const YamlNode& mapping = required(key, YamlNode::Kind::mapping);
   for (std::size_t i = 0; i < mapping.items.size(); ++i) {
     const std::string& name = mapping.keys[i];
     out.emplace_back(name,
-                     Reader(mapping.items[i], file_, fmt::format("{}.{}", path_of(key), name)));
+                     below(mapping.items[i], fmt::format("{}.{}", path_of(key), name), key, "*"));
   }
   return out;
 }
@@ -226,6 +261,7 @@ std::vector<std::string> Reader::unasked() const {
 }
 
 void Reader::finish() const {
+  asks("", "closed");
   for (std::size_t i = 0; i < node_->keys.size(); ++i) {
     const std::string& key = node_->keys[i];
     if (knows(key)) continue;

@@ -25,8 +25,8 @@ class Reader {
 
   bool has(std::string_view key) const;
   bool is_mapping(std::string_view key) const;
-  /// In the order of the file.
-  std::span<const std::string> keys() const { return node_->keys; }
+  /// In the order of the file. Asked where the user chooses them; each is then read by its name.
+  std::span<const std::string> keys() const;
 
   std::string text(std::string_view key);  ///< in one line: names, words, paths
   std::string text(std::string_view key, std::string_view otherwise);
@@ -74,10 +74,18 @@ class Reader {
   std::string path_of(std::string_view key) const;
   /// Runs a parser of unit_text and adds the place to what it throws.
   template <class Parse>
-  auto parsed(std::string_view key, Parse parse);
+  auto parsed(std::string_view key, std::string_view type, Parse parse);
+  bool contains(std::string_view key) const;
+  /// Whether the key is there; a KeyRecord is told that it is asked for.
+  bool asks(std::string_view key, std::string_view type, double min = 0, double max = 0,
+            const std::vector<std::string>& words = {}) const;
+  /// A mapping below this one, by the steps of AskedKey::mapping.
+  Reader below(const YamlNode& node, std::string path, std::string_view step,
+               std::string_view further = {}) const;
 
   const YamlNode* node_;
   std::string file_, path_;
+  std::string mapping_;  ///< AskedKey::mapping, where there is a KeyRecord
   std::vector<std::string> asked_;
 };
 

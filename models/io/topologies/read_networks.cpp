@@ -47,7 +47,7 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
 
 void read_networks(Reader in, const Figures& figures, bool whole,
                    std::array<NetworkCosts, kNetKinds>& out) {
-  for (const std::string& key : in.keys()) {
+  for (const std::string& key : in.unasked()) {
     if (!kNetKindWords.find(key))
       in.fail(key, "no kind of network", hint_nearest(key, kNetKindWords.list()));
   }

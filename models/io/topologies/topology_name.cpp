@@ -138,15 +138,19 @@ std::string with_changes(const std::string& topology, const NodeChanges& changes
   return out;
 }
 
-std::vector<TopologyAlias> topology_aliases() {
-  const std::string file = "aliases";
-  const YamlNode tree = parse_yaml(find_embedded(embedded_topologies(), file)->yaml(), file);
+std::vector<TopologyAlias> parse_aliases(const YamlText& text, const std::string& file) {
+  const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   in.choice("kind", {"aliases"});
   std::vector<TopologyAlias> out;
   for (auto& [name, alias] : in.table("aliases")) out.push_back(read_alias(name, alias));
   in.finish();
   return out;
+}
+
+std::vector<TopologyAlias> topology_aliases() {
+  const std::string file = "aliases";
+  return parse_aliases(find_embedded(embedded_topologies(), file)->yaml(), file);
 }
 
 std::string to_text(const TopologyAlias& alias) {

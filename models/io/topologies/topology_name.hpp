@@ -8,6 +8,7 @@
 
 #include "models/hardware/node/compose_node.hpp"
 #include "models/hardware/node/node_changes.hpp"
+#include "models/io/formats/yaml_tree.hpp"
 
 namespace fabricast {
 
@@ -41,7 +42,9 @@ struct TopologyAlias {
 };
 /// "dgx-h100:nic=EFA_v2:nics=32", "18 nodes of gb200-nvl72".
 std::string to_text(const TopologyAlias& alias);
-/// topologies/aliases.yaml, in its order.
+/// In the order of the file. Throws Error.
+std::vector<TopologyAlias> parse_aliases(const YamlText& text, const std::string& file);
+/// topologies/aliases.yaml
 std::vector<TopologyAlias> topology_aliases();
 
 /// "hgx-h100 is dgx-h100", "4 of its 8 NICs: ...": what a --topology stands for, where its name is
