@@ -79,6 +79,7 @@ constexpr std::array kExamples = {
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},
     Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
     Examples{"list", "list topologies", "list variables --format csv"},
+    Examples{"schema", "schema", "schema step"},
     Examples{"sweep", "sweep scenarios/sweeps/oversubscription.yaml --store results.sqlite",
              "sweep status results.sqlite"},
     Examples{"sweep status", "sweep status results.sqlite",

@@ -98,9 +98,10 @@ constexpr std::array kCommands = {
     Command{"validate", add_validate}, Command{"calibrate", add_calibrate},
     Command{"judge", add_judge},       Command{"check", add_check},
     Command{"import", add_import},     Command{"hang", add_hang},
-    Command{"list", add_list},         Command{"report", add_report},
-    Command{"sweep", add_sweep},       Command{"query", add_query},
-    Command{"solve", add_solve},       Command{"compare", add_compare},
+    Command{"list", add_list},         Command{"schema", add_schema},
+    Command{"report", add_report},     Command{"sweep", add_sweep},
+    Command{"query", add_query},       Command{"solve", add_solve},
+    Command{"compare", add_compare},
 };
 
 std::unique_ptr<CLI::App> with_commands(std::span<const Command> commands, Action& action) {

@@ -19,7 +19,7 @@ READS_LOGS = {("judge", ""), ("import", ""), ("hang", ""), ("step", "--calls")}
 ALWAYS_FILES = {"--parts", "--env-file", "--topology", "--fabric", "--layout", "--calls", "--runs",
                 "--points", "--pairs", "--cases", "--targets", "--baseline", "--algorithm-file",
                 "--to-env-file", "--to-topology", "--to-fabric", ""}
-TAKES_WORDS = {"list", "completion", "help"}  # their arguments are no files
+TAKES_WORDS = {"list", "schema", "completion", "help"}  # their arguments are no files
 # `judge` and others look at another file first, and find it wrong for this.
 LEAST_FILES = 50
 

@@ -41,6 +41,7 @@ GOOD = {
     "import": "job.sbatch",
     "hang": "hang-oom.jsonl",
     "list": "topologies",
+    "schema": "step",
     "report": "report.json --html /dev/null",
     "solve": "step-small.yaml --vary nodes=1,2 --until 'step_s <= 1.5 * base.step_s'",
     "compare": "--topology pcie-2gpu --nodes 1 --sizes 1MiB",

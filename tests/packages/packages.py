@@ -58,6 +58,9 @@ def try_program(root):
     assert said.splitlines()[1].startswith("all_reduce,1048576,1,8,"), said
     for page in ("fabricast.1.gz", "fabricast-bench.1.gz"):
         assert (root / "usr/share/man/man1" / page).is_file(), page
+    line = (root / "usr/share/doc/fabricast/scenarios/h100-2node.yaml").read_text().splitlines()[0]
+    schema = root / "usr/share/doc/fabricast/scenarios" / line.split("$schema=")[1]
+    assert schema.is_file() and "/share/fabricast/" in str(schema.resolve()), schema
     for place in (
         "bash-completion/completions/fabricast",
         "zsh/vendor-completions/_fabricast",

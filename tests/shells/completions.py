@@ -47,6 +47,7 @@ LINES = [
     ("step sub/", ["sub/c.yaml"]),
     ("validate steps --cases ", ["b.csv", "!a.yaml"]),
     ("list mod", ["models"]),
+    ("schema ser", ["serve"]),
     ("help exit", ["exit-codes"]),
     ("help sw", ["sweep"]),
     ("completion ", ["bash", "zsh", "fish"]),

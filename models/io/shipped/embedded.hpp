@@ -1,6 +1,7 @@
 #pragma once
 // The data files as they were when the program was built: topologies/, workloads/, what tuner
-// plugins ask for, the catalogue of environment variables, topics of help, scripts of shells.
+// plugins ask for, the catalogue of environment variables, topics of help, scripts of shells,
+// schemas.
 
 #include <span>
 #include <string_view>
@@ -10,7 +11,7 @@
 namespace fabricast {
 
 struct EmbeddedFile {
-  std::string_view name;  ///< without folder, YAML without extension: "dgx-h100", "sizes.txt"
+  std::string_view name;  ///< without folder; YAML, JSON: without extension: "dgx-h100", "sizes.txt"
   std::string_view text;
   std::string_view packed;  ///< the tree of a YAML file, see yaml_pack.hpp; else ""
 
@@ -24,6 +25,8 @@ std::span<const EmbeddedFile> embedded_workloads();
 std::span<const EmbeddedFile> embedded_tuners();
 /// docs/help/*.txt, completions/fabricast.*: "sizes.txt", "fabricast.bash"
 std::span<const EmbeddedFile> embedded_texts();
+/// schemas/*.json
+std::span<const EmbeddedFile> embedded_schemas();
 /// models/nccl/environment/variables.yaml alone
 std::span<const EmbeddedFile> embedded_variables();
 

@@ -275,7 +275,7 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
         "unknown fabric \"fabric-ndr-rial\"\nhint: did you mean \"fabric-ndr-rail\"?");
   CHECK(load({"dgx-h100", -1, ""}) == "a cluster of -1 nodes: at least 1 is needed");
   CHECK(load({"fabric-ndr-rail", 1, ""}) ==
-        "topologies/fabric-ndr-rail.yaml:6: kind: unknown word \"fabric\"\nhint: known: node, "
+        "topologies/fabric-ndr-rail.yaml:7: kind: unknown word \"fabric\"\nhint: known: node, "
         "cluster");
 
   const auto cluster = [&](const std::string& text) {

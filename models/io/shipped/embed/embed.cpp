@@ -44,7 +44,8 @@ std::string literals(std::string_view content) {
 std::string entry(const std::filesystem::path& path) {
   const std::string text = read_text_file(path.string());
   const bool is_yaml = path.extension() == ".yaml";
-  const std::string name = is_yaml ? path.stem().string() : path.filename().string();
+  const bool by_stem = is_yaml || path.extension() == ".json";
+  const std::string name = by_stem ? path.stem().string() : path.filename().string();
   const std::string packed = is_yaml ? pack_yaml(parse_yaml(text, path.string())) : "";
   return fmt::format("    {{{},\n{},\n{}}},\n", literals(name), literals(text), literals(packed));
 }

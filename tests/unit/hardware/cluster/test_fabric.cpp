@@ -154,7 +154,7 @@ TEST_CASE("a named fabric holds what its switches have ports for") {
   CHECK(cluster_of("dgx-h100", 256, "fabric-ndr-rail").leaves_per_plane() == 8);
   CHECK(
       error_text([] { cluster_of("dgx-h100", 257, "fabric-ndr-rail"); }) ==
-      "topologies/fabric-ndr-rail.yaml:6: 257 nodes need 72 leaves, the spine QM9700 has 64 ports\n"
+      "topologies/fabric-ndr-rail.yaml:7: 257 nodes need 72 leaves, the spine QM9700 has 64 ports\n"
       "hint: two tiers hold no more: fewer nodes, switches with more ports, or three tiers, "
       "like fabric-ndr-rail-3tier");
 }
