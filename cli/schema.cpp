@@ -5,8 +5,8 @@
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
-#include "models/io/shipped/embedded.hpp"
 #include "models/io/report/report.hpp"
+#include "models/io/shipped/embedded.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {

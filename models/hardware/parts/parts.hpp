@@ -149,8 +149,7 @@ struct SoftwareCosts {
   double nvls_tree_copy_share = 1;  ///< of that rate in NVLSTree
   Duration collnet_sync;            ///< from a result in the receiver's slot to the flag seen
   double lane_share = 1;            ///< of a block that long sends have while as much is received
-  /// Of a ring, for each of its GPUs: over so many slices its blocks drift apart, which start in
-  /// step (WorkerClass::in_step_slices).
+  /// Blocks of a ring start in step and drift apart over so many (WorkerClass::in_step_slices).
   double in_step_slices = 0;
   double ll_lane_share = 0;  ///< of a block's LL rate that one send or receive reaches; may be > 1
 };

@@ -11,7 +11,7 @@
 namespace fabricast {
 
 struct EmbeddedFile {
-  std::string_view name;  ///< without folder; YAML, JSON: without extension: "dgx-h100", "sizes.txt"
+  std::string_view name;  ///< YAML and JSON without extension: "dgx-h100", "sizes.txt"
   std::string_view text;
   std::string_view packed;  ///< the tree of a YAML file, see yaml_pack.hpp; else ""
 

@@ -90,7 +90,7 @@ void add_schedule(Assembly& assembly) {
 std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) {
   const Bytes first = costs().first_pass;
   const bool pauses = in_step && run_.protocol == Protocol::simple;
-  const double slices = pauses ? software_.in_step_slices * ranks() : 0;
+  const double slices = pauses ? software_.in_step_slices : 0;
   std::vector<std::uint32_t> out;
   for (const int gpu : members_.gpus()) {
     const Bandwidth whole = cluster_.node()

@@ -3,6 +3,7 @@
 // there (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -85,7 +86,7 @@ TEST_CASE("version 1: the controller of CPUs, mounted with others or alone") {
 }
 
 TEST_CASE("files that say nothing of use are no limit") {
-  Machine machine(std::string("no mount\n- - -\n") + kV2, "nonsense\n0::/a\n");
+  Machine machine(fmt::format("no mount\n- - -\n{}", kV2), "nonsense\n0::/a\n");
   machine.write("sys/fs/cgroup/a/cpu.max", "much\n").write("sys/fs/cgroup/cpu.max", "0 100000\n");
   CHECK(machine.quota() == 0);
   CHECK(!cpu_quota("/no/such/folder"));
