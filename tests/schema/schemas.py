@@ -65,7 +65,8 @@ def broken_values(key):
             if "minimum" in limits:
                 yield Plain(int(limits["minimum"]) - 1), "too small"
             if "maximum" in limits:
-                yield Plain(int(limits["maximum"]) + 1), "too large"
+                over = int(limits["maximum"])
+                yield Plain(over + max(1, over // 100)), "too large"
 
 
 def broken(record):
