@@ -129,6 +129,7 @@ def run(arguments, **options):
         raise AssertionError(f"{arguments}: still running after {asked['timeout']} s") from expired
 
 
+@functools.cache
 def help_of(command):
     ran = run([*command.split(), "--help"], text=True)
     assert ran.returncode == 0, ran
@@ -145,6 +146,7 @@ def sections(text):
             yield heading, entry[1], entry[2]
 
 
+@functools.cache
 def commands():
     """["bench", "validate nccl-tests", ...]"""
     out = []
