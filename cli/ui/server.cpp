@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "cli/ui/catalogue.hpp"
@@ -253,7 +254,7 @@ struct UiServer::Impl {
   Turns turns;
   std::string page, catalogue;
   std::atomic<std::uint64_t> next = 0;
-  std::atomic<bool> stopping = false;
+  std::atomic<bool> stopping = false, ended = false;
   int port = 0;
   httplib::Server server;
 };
@@ -273,10 +274,16 @@ int UiServer::bind(int port) {
   return impl_->port;
 }
 
-void UiServer::run() { impl_->server.listen_after_bind(); }
+void UiServer::run() {
+  impl_->server.listen_after_bind();
+  impl_->ended = true;
+}
 
 void UiServer::stop() {
   impl_->stopping = true;
+  // A server that does not listen yet would not heed it.
+  while (!impl_->server.is_running() && !impl_->ended)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   impl_->server.stop();
 }
 

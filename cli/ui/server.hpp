@@ -26,7 +26,7 @@ class UiServer {
   int bind(int port);
   /// Answers until stop().
   void run();
-  /// From any thread. What is being simulated is given up.
+  /// From any thread, after bind(); run() may be yet to come. What is being simulated is given up.
   void stop();
 
  private:
