@@ -15,7 +15,7 @@ FILES = HERE / "files"
 ROOT = HERE.parents[1]
 LOGS = "../../data/logs"
 STEPS = "../../../scenarios/steps"
-TIMEOUT_S = 60
+TIMEOUT_S = 150
 
 # Of each command one run that answers and one that is refused: of a new command the test says that
 # it is missing here.
