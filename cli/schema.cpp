@@ -36,9 +36,11 @@ void add_schema(CLI::App& app, Action& action) {
       ->check(one_of(schema_kinds()));
   command->callback([kind, &action] {
     action = [kind](Answers&) {
-      if (kind->empty()) print_out("{}", schemas_text());
-      for (const EmbeddedFile& file : embedded_schemas())
-        if (file.name == *kind) print_out("{}", file.text);
+      if (kind->empty()) {
+        print_out("{}", schemas_text());
+      } else {
+        print_out("{}", find_embedded(embedded_schemas(), *kind)->text);
+      }
       return kDone;
     };
   });

@@ -48,12 +48,15 @@ bool Reader::contains(std::string_view key) const {
   return std::find(node_->keys.begin(), node_->keys.end(), key) != node_->keys.end();
 }
 
-bool Reader::asks(std::string_view key, std::string_view type, double min, double max,
+void Reader::note(std::string_view key, std::string_view type, double min, double max,
                   const std::vector<std::string>& words) const {
-  const bool is_there = contains(key);
   if (KeyRecord* const record = KeyRecord::current())
-    record->add({file_, mapping_, std::string(key), type, is_there, min, max, words});
-  return is_there;
+    record->add({file_, mapping_, std::string(key), type, contains(key), min, max, words});
+}
+
+bool Reader::asks(std::string_view key, std::string_view type, double min, double max) const {
+  note(key, type, min, max);
+  return contains(key);
 }
 
 Reader Reader::below(const YamlNode& node, std::string path, std::string_view step,
@@ -68,12 +71,12 @@ Reader Reader::below(const YamlNode& node, std::string path, std::string_view st
 bool Reader::has(std::string_view key) const { return asks(key, "maybe"); }
 
 std::span<const std::string> Reader::keys() const {
-  asks("", "open");
+  note("", "open");
   return node_->keys;
 }
 
 bool Reader::is_mapping(std::string_view key) const {
-  asks(key, "is_mapping");
+  note(key, "is_mapping");
   const auto found = std::find(node_->keys.begin(), node_->keys.end(), key);
   return found != node_->keys.end() &&
          node_->items[static_cast<std::size_t>(found - node_->keys.begin())].kind ==
@@ -90,7 +93,7 @@ const YamlNode* Reader::value(std::string_view key) {
 const YamlNode& Reader::required(std::string_view key, YamlNode::Kind kind) {
   const YamlNode* found = value(key);
   if (found == nullptr) {
-    asks(key, "lacking");
+    note(key, "lacking");
     throw Error(place(), fmt::format("missing key \"{}\"", key));
   }
   if (found->kind != kind) {
@@ -101,13 +104,13 @@ const YamlNode& Reader::required(std::string_view key, YamlNode::Kind kind) {
 
 template <class Parse>
 auto Reader::parsed(std::string_view key, std::string_view type, Parse parse) {
-  asks(key, type);
+  note(key, type);
   const std::string& text = scalar(key);
   return placed(place(key), [&] { return parse(text); });
 }
 
 std::string Reader::paragraphs(std::string_view key) {
-  asks(key, "text");
+  note(key, "text");
   std::string text = scalar(key);
   while (text.ends_with('\n')) text.pop_back();  // which YAML's | and > leave
   if (text.empty()) fail(key, "the text is empty");
@@ -146,7 +149,7 @@ bool Reader::flag(std::string_view key, bool otherwise) {
 }
 
 int Reader::whole(std::string_view key, int min, int max) {
-  asks(key, "whole", min, max);
+  note(key, "whole", min, max);
   const std::string& word = scalar(key);
   if (!is_whole_number(word)) fail(key, fmt::format("\"{}\" is not a whole number", word));
   const auto number = to_number<long long>(word);
@@ -160,7 +163,7 @@ int Reader::whole(std::string_view key, int min, int max, int otherwise) {
 }
 
 double Reader::number(std::string_view key, double min, double max) {
-  asks(key, "number", min, max);
+  note(key, "number", min, max);
   const std::string& word = scalar(key);
   const auto number = to_number<double>(word);
   if (!number) fail(key, fmt::format("\"{}\" is not a number", word));
@@ -186,7 +189,7 @@ double Reader::flop_rate(std::string_view key) {
 }
 
 std::size_t Reader::choice(std::string_view key, const std::vector<std::string>& words) {
-  asks(key, "choice", 0, 0, words);
+  note(key, "choice", 0, 0, words);
   const std::string& word = scalar(key);
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) {
@@ -196,7 +199,7 @@ std::size_t Reader::choice(std::string_view key, const std::vector<std::string>&
 }
 
 Reader Reader::child(std::string_view key) {
-  asks(key, "child");
+  note(key, "child");
   return below(required(key, YamlNode::Kind::mapping), path_of(key), key);
 }
 
@@ -261,7 +264,7 @@ std::vector<std::string> Reader::unasked() const {
 }
 
 void Reader::finish() const {
-  asks("", "closed");
+  note("", "closed");
   for (std::size_t i = 0; i < node_->keys.size(); ++i) {
     const std::string& key = node_->keys[i];
     if (knows(key)) continue;

@@ -76,9 +76,11 @@ class Reader {
   template <class Parse>
   auto parsed(std::string_view key, std::string_view type, Parse parse);
   bool contains(std::string_view key) const;
-  /// Whether the key is there; a KeyRecord is told that it is asked for.
-  bool asks(std::string_view key, std::string_view type, double min = 0, double max = 0,
+  /// Tells a KeyRecord, where there is one, that the key is asked for.
+  void note(std::string_view key, std::string_view type, double min = 0, double max = 0,
             const std::vector<std::string>& words = {}) const;
+  /// The same, and whether it is there.
+  bool asks(std::string_view key, std::string_view type, double min = 0, double max = 0) const;
   /// A mapping below this one, by the steps of AskedKey::mapping.
   Reader below(const YamlNode& node, std::string path, std::string_view step,
                std::string_view further = {}) const;

@@ -90,7 +90,7 @@ void add_schedule(Assembly& assembly) {
 std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) {
   const Bytes first = costs().first_pass;
   const bool pauses = in_step && run_.protocol == Protocol::simple;
-  const double slices = pauses ? software_.in_step_slices : 0;
+  const auto in_step_slices = static_cast<std::uint32_t>(pauses ? software_.in_step_slices : 0);
   std::vector<std::uint32_t> out;
   for (const int gpu : members_.gpus()) {
     const Bandwidth whole = cluster_.node()
@@ -104,7 +104,7 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) 
                                     {of_share(first.count)},
                                     in_step,
                                     pauses,
-                                    static_cast<std::uint32_t>(slices)}));
+                                    in_step_slices}));
   }
   return out;
 }

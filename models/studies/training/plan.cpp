@@ -216,8 +216,8 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
   };
   std::size_t prepared = 0;
   for (std::size_t i = 0; i < candidates.size() && is_wanted(candidates[i]); ++i) {
-    if (i ==
-        prepared) {  // as many as are wanted for certain, then a few that may turn out not to be
+    if (i == prepared) {
+      // As many as are wanted for certain, then a few that may turn out not to be.
       std::vector<Layout> next;
       const std::size_t most = i == 0 ? static_cast<std::size_t>(limits.keep) : kAhead;
       while (next.size() < most && prepared < candidates.size() && is_wanted(candidates[prepared]))
