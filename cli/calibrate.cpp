@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -28,12 +29,22 @@ struct CalibrateOptions {
   int slices_max = 4'000, slices_max_final = 100'000;
 };
 
+/// The line by which editors find the schema of the file that is written anew; "" where it has
+/// none.
+std::string editors_line(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line.starts_with("# yaml-language-server:") ? line + '\n' : "";
+}
+
 std::string remark(const CalibrateOptions& options, const CalibrateResult& result) {
   return fmt::format(
-      "# Made by `fabricast calibrate {}{}`{}, not by hand: fitted to\n"
+      "{}# Made by `fabricast calibrate {}{}`{}, not by hand: fitted to\n"
       "# {} points of {} runs from {} sources. `catalogue` is the value in topologies/parts.yaml,\n"
       "# low and high are a 90 % interval, `runs` how many depend on it.{}\n",
-      line_text(options.recipe), options.cross_validate ? " --cross-validate" : "",
+      editors_line(options.out), line_text(options.recipe),
+      options.cross_validate ? " --cross-validate" : "",
       options.my_runs.empty() ? "" : " from the shipped values and the rows of --my-runs alone",
       result.points, result.runs, result.sources,
       options.cross_validate

@@ -1,5 +1,5 @@
 // Threads that ask at the same time: an estimator each, one for all, and whole studies. Each finds
-// what a thread alone finds. Under ThreadSanitizer (.ci/threads) this shows what they share.
+// what a thread alone finds. Under ThreadSanitizer (.ci/test) this shows what they share.
 
 #include <cstdint>
 #include <cstdio>
