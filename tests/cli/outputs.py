@@ -146,6 +146,17 @@ def what_an_input_names_is_an_input(folder):
     return "2 runs"
 
 
+def line_of_editors_stays(folder):
+    """The schema that the file names atop, as the shipped topologies/calibrated.yaml does."""
+    file, line = fresh(folder) / "own.yaml", "# yaml-language-server: $schema=calibrated.json\n"
+    for before, after in (line + "old\n", line), (OLD, "# Made by "):
+        file.write_text(before)
+        ran = run(["calibrate", str(FILES / "calibrate.yaml"), "--out", str(file)], text=True)
+        text = file.read_text()
+        assert ran.returncode == 0 and text.startswith(after) and "old" not in text, (ran, text)
+    return "2 runs"
+
+
 def nothing_is_printed_on_error(_):
     """`import GOOD BAD`: with code 2 standard output is empty."""
     ran = run(["import", "job.sbatch", "no-such-file"], text=True)
@@ -155,4 +166,5 @@ def nothing_is_printed_on_error(_):
 
 if __name__ == "__main__":
     sys.exit(main([each(cannot_be_written), each(full_disk), each(limited), each(is_input),
-                   each(killed), what_an_input_names_is_an_input, nothing_is_printed_on_error]))
+                   each(killed), what_an_input_names_is_an_input, line_of_editors_stays,
+                   nothing_is_printed_on_error]))
