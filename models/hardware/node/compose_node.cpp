@@ -57,6 +57,8 @@ class Composer {
     if (!parts_.gpus.contains(shape_.gpu)) fail("the GPU is not in the parts catalogue");
     if (shape_.nics > 0 && !parts_.nics.contains(shape_.nic))
       fail("the NIC is not in the parts catalogue");
+    if (shape_.ports > 1 && shape_.nics % (shape_.ports * shape_.gpus) != 0)
+      fail(fmt::format("cards of {} ports: as many for every GPU", shape_.ports));
     switch (shape_.kind) {
       case NodeKind::nvswitch:
       case NodeKind::nvl72:
@@ -187,13 +189,17 @@ class Composer {
     return out;
   }
 
+  /// Ports of one card are functions of one bus id and have its GUID.
   PciConfig nic(std::size_t cpu) {
+    const int card = nics_ / shape_.ports, port = nics_ % shape_.ports;
     PciConfig out;
     out.kind = PciConfig::Kind::nic;
     out.part = shape_.nic;
-    out.name = fmt::format("mlx5_{}", nics_);
-    out.busid = next_busid(cpu);
-    out.guid = fmt::format("0x9a3f5e0003{:04x}00", nics_++);
+    out.name = fmt::format("mlx5_{}", nics_++);
+    if (port == 0) card_ = next_busid(cpu);
+    out.busid = fmt::format("{}.{}", card_.substr(0, card_.rfind('.')), port);
+    out.guid = fmt::format("0x9a3f5e0003{:04x}00", card);
+    out.port = port + 1;
     out.speed = shape_.nic_rate;
     out.network = shape_.network;
     return out;
@@ -269,6 +275,7 @@ class Composer {
   NodeType node_;
   std::vector<int> buses_;  ///< used so far, by CPU
   int nics_ = 0;
+  std::string card_;  ///< bus id of the last card
 };
 
 }  // namespace
@@ -278,6 +285,7 @@ std::string to_text(const NodeShape& shape) {
   if (shape.nics == 0) return out;
   out += fmt::format(", {} x {}", shape.nics, shape.nic);
   if (shape.nic_rate.bytes_per_s > 0) out += " " + to_bits_text(shape.nic_rate);
+  if (shape.ports > 1) out += fmt::format(", {} ports a card", shape.ports);
   return shape.network ? fmt::format("{} ({})", out, to_text(*shape.network)) : out;
 }
 

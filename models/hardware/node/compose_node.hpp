@@ -31,9 +31,10 @@ struct NodeShape {
   NodeKind kind{};
   int gpus = 1;
   std::string nic;  ///< part; unused without NICs
-  int nics = 0;
-  Bandwidth nic_rate;                   ///< 0 = the part's
+  int nics = 0;                         ///< ports, where a card has several
+  Bandwidth nic_rate;                   ///< of each; 0 = the part's
   std::optional<NetKind> network = {};  ///< where it is not the part's
+  int ports = 1;                        ///< of a card, which stand in one slot
 
   bool operator==(const NodeShape&) const = default;
 };

@@ -17,6 +17,7 @@ namespace fabricast {
 namespace {
 
 constexpr int kNicsMax = 1024;
+constexpr int kCardPortsMax = 4;
 constexpr int kAliasGpusMax = 128;
 constexpr int kAliasNodesMax = 256;
 
@@ -55,6 +56,7 @@ NodeShape read_shape(Reader in) {
   out.nics = in.whole("nics", 0, kNicsMax, 0);
   if (out.nics > 0) out.nic = in.text("nic");
   if (in.has("nic_rate")) out.nic_rate = in.bandwidth("nic_rate");
+  out.ports = in.whole("ports", 1, kCardPortsMax, 1);
   if (in.has("network")) out.network = in.choice("network", kNetKindWords);
   in.finish();
   return out;

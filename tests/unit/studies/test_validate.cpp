@@ -175,6 +175,23 @@ TEST_CASE("composed nodes: links of a mesh, NICs spread evenly, a file that read
   for (std::size_t nic = 0; nic < 32; ++nic) {
     CHECK(four.smi_path(four.gpus()[nic / 4].vertex, four.nics()[nic].vertex) == SmiPath::pix);
   }
+  // Two ports of a card: functions of one bus id, with one GUID.
+  const Bandwidth half_rate{200 * std::int64_t{125'000'000}};
+  const NodeGraph cards =
+      composed({"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 16, half_rate, {}, 2});
+  REQUIRE(cards.nics().size() == 16);
+  for (std::size_t nic = 0; nic < 16; nic += 2) {
+    const NicInfo &one = cards.nics()[nic], &two = cards.nics()[nic + 1];
+    CHECK(one.guid == two.guid);
+    CHECK(one.port == 1);
+    CHECK(two.port == 2);
+    const std::string a = cards.vertex(one.vertex).busid, b = cards.vertex(two.vertex).busid;
+    CHECK(a.substr(0, a.size() - 1) == b.substr(0, b.size() - 1));
+    CHECK(a.back() == '0');
+    CHECK(b.back() == '1');
+    CHECK(cards.smi_path(cards.gpus()[nic / 2].vertex, two.vertex) == SmiPath::pix);
+    if (nic > 0) CHECK(one.guid != cards.nics()[nic - 1].guid);
+  }
   const std::string text = topo_yaml(half, parts());
   CHECK(paths(NodeGraph::build(parse_node_type(text, "x.yaml"), parts())) == paths(half));
 }
@@ -193,6 +210,9 @@ TEST_CASE("composed nodes: what no such server has") {
         "2 x L40S nvlink-pairs: this GPU takes no NVLink bridge");
   CHECK(error({"H100_SXM5", NodeKind::single, 2, {}, 0, {}}) ==
         "2 x H100_SXM5 single: it is one GPU");
+  CHECK(error({"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 12, {}, {}, 2}) ==
+        "8 x H100_SXM5 nvswitch, 12 x ConnectX-7, 2 ports a card: cards of 2 ports: as many for "
+        "every GPU");
   CHECK(error({"X1", NodeKind::pcie, 2, {}, 0, {}}) ==
         "no server with X1 is known here\nhint: write its topology as YAML (docs/topologies.md)");
 }
