@@ -63,7 +63,7 @@ MemoryConfig config(const MemoryOptions& options, const CLI::App& command) {
     out.collectives =
         of_option("--collective", [&] { return parse_collectives(options.collective); });
   out.sizes = sizes_from_option(options.sizes);
-  out.releases = of_option("--releases", [&] { return releases_of(options.releases); });
+  out.releases = of_option("--nccl-list", [&] { return releases_of(options.releases); });
   out.communicators = options.communicators;
   out.rank = options.rank;
   if (!options.layout.empty()) take_layout(options, command, out);
@@ -106,7 +106,7 @@ void add_memory(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--rank", options->rank, "default: the rank that takes most")
       ->check(whole_number(0, kMemoryRanksMax - 1));
-  command->add_option("--releases", options->releases,
+  command->add_option("--nccl-list", options->releases,
                       "side by side: a list of releases of NCCL, or all");
   add_sharp_option(*command, options->sharp);
   add_answer_options(*command, options->format);

@@ -6,7 +6,10 @@
 namespace fabricast {
 namespace {
 
-constexpr std::int64_t kSmall = 1 << 20;  // below this cudaMalloc() puts several into one page
+/// Its size is a multiple of a page (CUDA_IPC_MIN) wherever it comes from.
+constexpr bool is_exported(MemoryPurpose purpose) {
+  return purpose == MemoryPurpose::p2p_send || purpose == MemoryPurpose::sendrecv_send;
+}
 
 }  // namespace
 
@@ -34,12 +37,9 @@ RankMemory BufferCount::of(int rank) const {
     return std::tuple(row.place, row.purpose, -row.each);
   });
   for (MemoryRow& row : out.rows) {
-    const bool shares_pages = !cumem_ && row.each < kSmall &&
-                              row.purpose != MemoryPurpose::p2p_send &&
-                              row.purpose != MemoryPurpose::sendrecv_send;
-    row.bytes = row.place == MemoryPlace::host ? row.count * row.each
-                : shares_pages                 ? in_pages(row.count * row.each)
-                                               : row.count * in_pages(row.each);
+    const bool in_whole_pages = row.place == MemoryPlace::gpu &&
+                                (cumem_ || row.each >= kGpuPage || is_exported(row.purpose));
+    row.bytes = row.count * (in_whole_pages ? in_pages(row.each) : row.each);
   }
   return out;
 }

@@ -16,8 +16,8 @@ class BufferCount {
            std::int64_t count = 1);
   void add_everywhere(MemoryPurpose purpose, MemoryPlace place, std::int64_t each,
                       std::int64_t count = 1);
-  /// The rows of a rank: on a GPU in pages. With cudaMalloc() small allocations of one purpose
-  /// share pages.
+  /// The rows of a rank, by place and purpose: on a GPU in whole pages, except that cudaMalloc()
+  /// puts small ones where there is room.
   RankMemory of(int rank) const;
 
  private:

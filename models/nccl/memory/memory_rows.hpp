@@ -42,8 +42,8 @@ enum class MemoryPurpose : std::uint8_t {
 inline constexpr auto kMemoryPurposeWords = enum_words<MemoryPurpose>(
     "communicator", "channels", "p2p receive", "p2p send", "net send", "net receive",
     "sendrecv receive", "sendrecv send", "sendrecv pool", "nvls buffers", "nvls credits",
-    "collnet pool", "work queue", "shm receive", "shm send", "net send flags", "net receive flags",
-    "sendrecv flags", "proxy queue");
+    "collnet pool", "work queue", "shm receive", "shm send", "net send, pinned",
+    "net receive, pinned", "sendrecv, pinned", "proxy queue");
 inline constexpr int kMemoryPurposes = kMemoryPurposeWords.words.size();
 
 /// What stands beside a purpose: the variables that change it, NCCL's file, and whether sizes were

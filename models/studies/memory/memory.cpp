@@ -156,6 +156,12 @@ void add_notes(MemoryResult& result) {
         result.notes,
         "NCCL_CUMEM_ENABLE is not set: taken for on, as NCCL does from 2.19 on where the driver "
         "can. In a container that forbids it, set it to 0 here, too.");
+  if (any([](const MemoryGroup& group) {
+        return std::ranges::any_of(group.memory.connected, [](Algorithm one) {
+          return one == Algorithm::collnet_direct || one == Algorithm::collnet_chain;
+        });
+      }))
+    add_once(result.notes, "Connections of CollNet between the GPUs of a node are not counted.");
   add_once(result.notes,
            "Not counted: the CUDA context and the code of kernels (some hundred MB, once per "
            "process), what network plugins and drivers take, and buffers that users register.");

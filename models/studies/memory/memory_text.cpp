@@ -1,9 +1,10 @@
 #include "models/studies/memory/memory_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <cmath>
 
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
@@ -14,7 +15,7 @@ namespace {
 constexpr MemoryPlace kGpu = MemoryPlace::gpu, kHost = MemoryPlace::host;
 constexpr double kMiB = 1 << 20;
 
-/// "1,234.5 MiB" without the unit: what nvidia-smi counts in.
+/// Without the unit: "1234.5". nvidia-smi counts in MiB.
 std::string mib(std::int64_t bytes) {
   const double value = static_cast<double>(bytes) / kMiB;
   if (value != 0 && std::abs(value) < 0.05) return fmt::format("{:.3f}", value);
@@ -31,11 +32,11 @@ std::string job_text(const MemoryResult& result, const MemoryCase& of) {
   return out;
 }
 
-std::string names(const std::vector<Algorithm>& algorithms) {
-  std::string out;
-  for (const Algorithm one : algorithms)
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", to_text(one));
-  return out.empty() ? "nothing" : out;
+std::string connected_text(const MemoryGroup& group) {
+  std::vector<std::string> all;
+  for (const Algorithm one : group.memory.connected) all.emplace_back(to_text(one));
+  for (const Collective one : group.use.sends) all.emplace_back(to_text(one));
+  return all.empty() ? "nothing" : fmt::format("{}", fmt::join(all, ", "));
 }
 
 /// What a group has of channels, and what is connected when.
@@ -47,9 +48,27 @@ std::string group_head(const MemoryGroup& group) {
   if (memory.nvls_heads > 0)
     out += fmt::format(", {} for NVLS with {} heads", memory.nvls_channels, memory.nvls_heads);
   out += memory.settings.lazy ? ".\n  Connected by the calls: " : ".\n  Connected from the start: ";
-  out += names(memory.connected);
-  for (const Collective one : group.use.sends) out += fmt::format(", {}", to_text(one));
-  return out + ".\n";
+  return out + connected_text(group) + ".\n";
+}
+
+/// All rows of one purpose, whatever their sizes.
+struct PurposeSum {
+  MemoryPurpose purpose{};
+  std::int64_t count = 0, least = 0, most = 0, bytes = 0;
+};
+std::vector<PurposeSum> by_purpose(const RankMemory& rank, MemoryPlace place) {
+  std::vector<PurposeSum> out;
+  for (const MemoryRow& row : rank.rows) {
+    if (row.place != place) continue;
+    if (out.empty() || out.back().purpose != row.purpose)
+      out.push_back({row.purpose, 0, row.each, row.each, 0});
+    PurposeSum& sum = out.back();
+    sum.count += row.count;
+    sum.least = std::min(sum.least, row.each);
+    sum.most = std::max(sum.most, row.each);
+    sum.bytes += row.bytes;
+  }
+  return out;
 }
 
 std::string rows_text(const MemoryGroup& group, NcclVersion version) {
@@ -59,12 +78,12 @@ std::string rows_text(const MemoryGroup& group, NcclVersion version) {
   for (const MemoryPlace place : {kGpu, kHost}) {
     table.add({fmt::format("on the {}", kMemoryPlaceWords[place] == "gpu" ? "GPU" : "host"),
                "number", "each, B", "MiB", "set by"});
-    for (const MemoryRow& row : group.told().rows) {
-      if (row.place != place) continue;
-      const MemoryFact fact = memory_fact(row.purpose, version);
+    for (const PurposeSum& sum : by_purpose(group.told(), place)) {
+      const MemoryFact fact = memory_fact(sum.purpose, version);
       assumed = assumed || fact.assumed;
-      table.add({fmt::format("{}{}", kMemoryPurposeWords[row.purpose], fact.assumed ? " *" : ""),
-                 fmt::format("{}", row.count), fmt::format("{}", row.each), mib(row.bytes),
+      table.add({fmt::format("{}{}", kMemoryPurposeWords[sum.purpose], fact.assumed ? " *" : ""),
+                 fmt::format("{}", sum.count),
+                 fmt::format("{}{}", sum.least < sum.most ? "<= " : "", sum.most), mib(sum.bytes),
                  std::string(fact.variables)});
     }
     table.add({"sum", "", "", mib(group.told().bytes(place)), ""});
@@ -101,7 +120,7 @@ std::string savings_text(const MemoryResult& result) {
   if (result.savings.empty()) return {};
   TextTable table("  ");
   for (const std::size_t column : {1U, 2U}) table.align_right(column);
-  table.add({"less by", "GPU, MiB", "host, MiB"});
+  table.add({"takes less", "GPU, MiB", "host, MiB"});
   for (const MemorySaving& one : result.savings)
     table.add({one.variable + "=" + one.value, mib(one.gpu), mib(one.host)});
   return "\n" + table.text();
