@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -21,28 +22,33 @@ namespace {
 /// What was typed, before it means anything.
 struct MemoryOptions {
   JobOptions job;
-  std::string topology, fabric, layout, releases, collective = "all_reduce", sizes = "8B..16GiB",
-                                                  format = "text";
+  std::string topology, fabric, layout, collective = "all_reduce", sizes = "8B..16GiB",
+                                        format = "text";
   std::optional<int> rank;
   int communicators = 1;
   bool sharp = false;
 };
 
+/// --nccl is a list here.
 std::vector<NcclVersion> releases_of(const std::string& text) {
   if (text == "all") return {kModelledVersions.begin(), kModelledVersions.end()};
   std::vector<NcclVersion> out;
-  if (text.empty()) return out;
-  for (const std::string_view one : comma_items(text)) out.push_back(nccl_version_from_text(one));
+  for (const std::string_view one : comma_items(text)) {
+    const NcclVersion release = nccl_version_from_text(one);
+    if (std::ranges::find(out, release) != out.end())
+      throw Error(fmt::format("{} is asked for twice", one));
+    out.push_back(release);
+  }
   return out;
 }
 
 /// A layout has topology, nodes, release and variables of its own; options replace them.
 void take_layout(const MemoryOptions& options, const CLI::App& command, MemoryConfig& out) {
   StepConfig step = load_step(options.layout);
-  if (command.count("--topology") == 0) out.topology = with_options(command, step.topology);
-  if (command.count("--fabric") == 0) out.fabric = step.fabric;
-  if (command.count("--gpus-per-node") == 0) out.gpus_per_node = step.gpus_per_node;
-  if (command.count("--nccl") == 0) out.version = step.version;
+  if (!given(command, "--topology")) out.topology = with_options(command, step.topology);
+  if (!given(command, "--fabric")) out.fabric = step.fabric;
+  if (!given(command, "--gpus-per-node")) out.gpus_per_node = step.gpus_per_node;
+  if (!given(command, "--nccl")) out.releases = {out.version = step.version};
   Environment environment = step.environment;
   for (const auto& [name, value] : out.environment.variables()) environment.set(name, value);
   out.environment = environment;
@@ -56,14 +62,16 @@ void take_layout(const MemoryOptions& options, const CLI::App& command, MemoryCo
 
 MemoryConfig config(const MemoryOptions& options, const CLI::App& command) {
   MemoryConfig out;
-  out.nodes = options.job.node_counts();
-  static_cast<Job&>(out) = options.job.job(options.topology, options.fabric, options.sharp);
+  JobOptions job = options.job;
+  out.releases = of_option("--nccl", [&] { return releases_of(job.nccl); });
+  job.nccl = to_text(out.releases.front());
+  out.nodes = job.node_counts();
+  static_cast<Job&>(out) = job.job(options.topology, options.fabric, options.sharp);
   out.collectives.clear();
   if (options.collective != "none")
     out.collectives =
         of_option("--collective", [&] { return parse_collectives(options.collective); });
   out.sizes = sizes_from_option(options.sizes);
-  out.releases = of_option("--nccl-list", [&] { return releases_of(options.releases); });
   out.communicators = options.communicators;
   out.rank = options.rank;
   if (!options.layout.empty()) take_layout(options, command, out);
@@ -90,6 +98,8 @@ void add_memory(CLI::App& app, Action& action) {
   add_topology_option(*command, options->topology);
   command->add_option("--fabric", options->fabric, "preset name or YAML file");
   add_job_options(*command, options->job);
+  command->get_option("--nccl")->description(
+      "releases side by side: a list, or all that are known");
   command
       ->add_option("--collective", options->collective,
                    "what was called: all_reduce, ..., alltoall, sendrecv (list), or none")
@@ -106,8 +116,6 @@ void add_memory(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--rank", options->rank, "default: the rank that takes most")
       ->check(whole_number(0, kMemoryRanksMax - 1));
-  command->add_option("--nccl-list", options->releases,
-                      "side by side: a list of releases of NCCL, or all");
   add_sharp_option(*command, options->sharp);
   add_answer_options(*command, options->format);
   command->callback([options, command, &action] {

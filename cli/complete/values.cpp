@@ -66,7 +66,6 @@ constexpr std::array kTakes = {
     OptionTakes{"--to-fabric", Takes::fabric},
     OptionTakes{"--gpu", Takes::gpu},
     OptionTakes{"--nccl", Takes::release},
-    OptionTakes{"--nccl-list", Takes::release},
     OptionTakes{"--to-nccl", Takes::release},
     OptionTakes{"--from", Takes::release},
     OptionTakes{"--env", Takes::assignment},

@@ -26,7 +26,7 @@ MORE = {
                "--releases"],
     "cutover": ["--topology dgx-h100 --nodes 2 --sizes 1MiB --sensitivity"],
     "memory": [f"--layout {STEPS}/llama-3-70b.yaml",
-               "--topology pcie-2gpu --nccl-list 2.21.5,2.27.7"],
+               "--topology pcie-2gpu --nccl 2.21.5,2.27.7"],
     "whatif": ["--topology dgx-h100 --sizes 1MiB --to-nccl 2.21.5 --to-nccl 2.27.7"],
     "step": ["step-small.yaml --vary nodes=1,2",
              "--calls ../../data/logs/chakra-json-small.json --topology dgx-a100"],
