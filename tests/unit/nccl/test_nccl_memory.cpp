@@ -228,5 +228,6 @@ TEST_CASE("memory: ends of a connection are those of the way that is simulated")
 TEST_CASE("memory: more ranks than are counted are refused") {
   const Made one = made("dgx-h100", 2049, 0, {27, 7});
   CHECK(error_text([&] { one.memory(); }) ==
-        "a communicator of 16392 ranks: memory is counted for up to 16384");
+        "a communicator of 16392 ranks: memory is counted for up to 16384\n"
+        "hint: from some nodes on a rank takes the same: ask for fewer");
 }

@@ -92,5 +92,5 @@ TEST_CASE("memory: a rank that is not there") {
   MemoryConfig asked = question("dgx-h100", 1);
   asked.rank = 8;
   CHECK(error_text([&] { run_memory(asked, load_catalogue()); }) ==
-        "--rank 8: the communicator has 8 ranks");
+        "--rank 8: the communicator has 8 ranks\nhint: they are numbered from 0");
 }
