@@ -214,6 +214,13 @@ class Counting {
   /// All channels of a pair are connected, however large its messages are.
   void add_sends() {
     if (use_.sends.empty() || c_.ranks == 1) return;
+    if (!c_.joined.empty()) {
+      throw Error(
+          "the GPUs of a host fall apart into groups that NCCL joins by the network; what sends "
+          "and "
+          "receives between them allocate is not known here",
+          "NCCL_NET_DISABLE_INTRA=1 keeps a node together; or leave them out of --collective");
+    }
     if (c_.nodes > 1) plan_ = p2p_plan(c_);
     if (std::ranges::find(use_.sends, Collective::alltoall) != use_.sends.end()) {
       for (int rank = 0; rank < c_.ranks; ++rank) {

@@ -39,7 +39,7 @@ class Connector {
       const NvlsLinks links =
           nvls_links(input_.nvls_graph, c_.nodes, c_.gpus_per_node, channel_, rank);
       if (links.head < 0 || links.up < 0) continue;
-      const int nic = nic_of_head(input_.nvls_graph, links.head, channel_);
+      const int nic = nic_of_head(input_.nvls_graph, rank % c_.gpus_per_node, channel_);
       add({rank, links.up, nic, nic});
       add({links.up, rank, nic, nic});
     }
