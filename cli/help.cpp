@@ -77,6 +77,9 @@ constexpr std::array kExamples = {
              "check rules.yaml --json now.json --baseline last-week.json"},
     Examples{"import", "import topo.txt ibstat.txt nccl.log",
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},
+    Examples{"memory", "memory --topology dgx-h100 --nodes 2",
+             "memory --topology dgx-h100 --nodes 2 --collective all_reduce,alltoall --nccl "
+             "2.18.6,2.21.5,2.27.7,2.30.7"},
     Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
     Examples{"list", "list topologies", "list variables --format csv"},
     Examples{"schema", "schema", "schema step"},

@@ -49,7 +49,9 @@ Environment JobOptions::environment() const {
                   env_file);
   }
   for (const std::string& assignment : env) of_option("--env", [&] { out.set(assignment); });
-  for (const std::string& line : idle_variables(out, version())) print_err("{}\n", line);
+  Environment elsewhere = out;
+  for (const std::string_view name : also_acting) elsewhere.unset(name);
+  for (const std::string& line : idle_variables(elsewhere, version())) print_err("{}\n", line);
   for (const std::string_view name : acting_variables()) {
     if (std::getenv(std::string(name).c_str()) == nullptr || out.get(name)) continue;
     print_err("{0} is set in this shell but not read: give --env {0}=...\n", name);

@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/nccl/base/types.hpp"
@@ -18,6 +20,8 @@ struct JobOptions {
   std::string parts, env_file, nccl = to_text(kDefaultNccl);
   std::vector<std::string> env;
   int gpus_per_node = 0;
+  /// Variables that act here, though on nothing that other commands say.
+  std::span<const std::string_view> also_acting{};
 
   NcclVersion version() const;
   /// Empty when not given.

@@ -101,7 +101,7 @@ constexpr std::array kCommands = {
     Command{"list", add_list},         Command{"schema", add_schema},
     Command{"report", add_report},     Command{"sweep", add_sweep},
     Command{"query", add_query},       Command{"solve", add_solve},
-    Command{"compare", add_compare},
+    Command{"compare", add_compare},   Command{"memory", add_memory},
 };
 
 std::unique_ptr<CLI::App> with_commands(std::span<const Command> commands, Action& action) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array kStudies = {"bench", "decide",  "cutover", "whatif", "advise",
                                  "step",  "plan",    "judge",   "check",  "lint",
-                                 "topo",  "upgrade", "serve",   "hang"};
+                                 "topo",  "upgrade", "serve",   "hang",   "memory"};
 /// Options that write files, or print in place of answering.
 constexpr std::array kNotHere = {"html",  "json",        "junit",        "markdown",
                                  "write", "trace",       "write-trace",  "format",

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 
-from program import GOOD, ROOT, arguments_of, help_of, main, run
+from program import GOOD, ROOT, STEPS, arguments_of, help_of, main, run
 
 KEYS = ["schema_version", "study", "answer", "job", "program", "data", "seed", "digest", "notes",
         "tables", "facts"]
@@ -25,6 +25,8 @@ MORE = {
     "decide": ["--topology dgx-a100 --collective all_gather --sizes 1MiB --env NCCL_ALGO=Tree",
                "--releases"],
     "cutover": ["--topology dgx-h100 --nodes 2 --sizes 1MiB --sensitivity"],
+    "memory": [f"--layout {STEPS}/llama-3-70b.yaml",
+               "--topology pcie-2gpu --nccl 2.21.5,2.27.7"],
     "whatif": ["--topology dgx-h100 --sizes 1MiB --to-nccl 2.21.5 --to-nccl 2.27.7"],
     "step": ["step-small.yaml --vary nodes=1,2",
              "--calls ../../data/logs/chakra-json-small.json --topology dgx-a100"],

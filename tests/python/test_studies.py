@@ -8,7 +8,7 @@ import fabricast
 import pytest
 from fabricast import _studies
 
-ASKED = "bench decide cutover whatif advise step plan serve check judge run sweep".split()
+ASKED = "bench decide cutover whatif advise step plan serve memory check judge run sweep".split()
 
 
 def test_each_command_is_a_function():

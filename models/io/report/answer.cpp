@@ -346,6 +346,17 @@ std::string hang(const Report& report) {
                            whole(rows, 0, "rank"), rows.text(0, "op"), rows.text(0, "waits_for"));
 }
 
+std::string memory(const Report& report) {
+  const auto mib = [&](const char* fact) { return report.facts.value(fact, 0.0) / (1 << 20); };
+  const Rows savings(report, "savings");
+  std::string out = fmt::format("NCCL takes {:.4g} MiB of a GPU and {:.4g} MiB of host memory.",
+                                mib("gpu_bytes"), mib("host_bytes"));
+  if (savings.size() > 0 && savings.number(0, "gpu_saved_bytes") > 0)
+    out += fmt::format(" {}={} takes {:.4g} MiB less of a GPU.", savings.text(0, "variable"),
+                       savings.text(0, "value"), savings.number(0, "gpu_saved_bytes") / (1 << 20));
+  return out;
+}
+
 std::string lint(const Report& report) {
   const Rows rows(report, "findings");
   for (const char* const severity : {"error", "warning", "note"})
@@ -511,7 +522,8 @@ std::string answer_of(const Report& report) {
       {"concurrent", scenario}, {"check", check},         {"judge", judge},
       {"hang", hang},           {"lint", lint},           {"validate nccl-tests", validate},
       {"topo", topo},           {"calibrate", calibrate}, {"solve", solve},
-      {"compare", compare},     {"query", query},         {"sweep", sweep}};
+      {"compare", compare},     {"query", query},         {"sweep", sweep},
+      {"memory", memory}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });
   if (found == std::end(kStudies)) return {};

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <optional>
 
+#include "models/nccl/call/connection_ends.hpp"
 #include "sim/links/machine.hpp"
 
 namespace fabricast {
@@ -88,24 +89,28 @@ void append_bounce(std::vector<LinkId>& links, const Cluster& cluster, int node,
   for (int i = 0; i < buffers; ++i) append(links, cluster, node, cluster.node().memory_route(cpu));
 }
 
+HopKind kind_inside_node(const NodeGraph& graph, VertexId from, VertexId to,
+                         const TransportRules& rules) {
+  if (rules.p2p_level && path_type(graph, from, to) > *rules.p2p_level) return HopKind::shm;
+  return graph.nvlink_route(from, to).empty() ? HopKind::pcie : HopKind::nvlink;
+}
+
 Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
                       const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
   const VertexId a = graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex;
   const VertexId b = graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex;
   Transport out;
-  if (rules.p2p_level && path_type(graph, a, b) > *rules.p2p_level) {
+  out.kind = kind_inside_node(graph, a, b, rules);
+  if (out.kind == HopKind::shm) {
     const VertexId host = graph.cpu_of(b);
-    out.kind = HopKind::shm;
     append(out.into_slots, cluster, from.node, graph.pcie_route(a, host));
     append(out.into_slots, cluster, from.node, graph.memory_route(host));
     append(out.into_slots, cluster, from.node, graph.load_route(host, b));
     return out;
   }
-  std::vector<LinkId> route = graph.nvlink_route(a, b);
-  out.kind = route.empty() ? HopKind::pcie : HopKind::nvlink;
-  if (route.empty()) route = graph.pcie_route(a, b);
-  append(out.into_slots, cluster, from.node, route);
+  append(out.into_slots, cluster, from.node,
+         out.kind == HopKind::nvlink ? graph.nvlink_route(a, b) : graph.pcie_route(a, b));
   return out;
 }
 
@@ -142,6 +147,29 @@ const NicInfo& nic_info(const NodeGraph& graph, int nic) {
 /// Below compute capability 9.0 (src/graph/paths.cc, ncclTopoNeedFlush).
 bool needs_flush(const GpuInfo& gpu, const NetworkSettings& network) {
   return !network.flush_never && (network.flush_always || gpu.part.sm < 90);
+}
+
+/// Of a connection over the network. The NICs become those that are taken.
+ConnectionEnds net_ends(const Cluster& cluster, std::span<const int> gpus, Endpoint& from,
+                        Endpoint& to, const TransportRules& rules, std::optional<int> proxy_gpu) {
+  const NodeGraph& graph = cluster.node();
+  if (!rules.domain_nics.empty()) {
+    from.nic = counterpart(rules, from);
+    to.nic = counterpart(rules, to);
+  } else if (from.node == to.node) {
+    from.nic = nearest_nic(graph, from.gpu);
+    to.nic = nearest_nic(graph, to.gpu);
+    proxy_gpu = from.gpu;
+  }
+  const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
+  const GpuInfo& receiver = graph.gpus()[static_cast<std::size_t>(to.gpu)];
+  const NicInfo& exit = nic_info(graph, from.nic);
+  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, exit, rules);
+  ConnectionEnds out{HopKind::net, proxy_gpu.value_or(from.gpu)};
+  const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
+  out.sends_gdr = gdr(graph, proxy, exit, rules) && gdr_read(graph, gpus, proxy, rules);
+  out.receives_gdr = gdr(graph, receiver, nic_info(graph, to.nic), rules);
+  return out;
 }
 
 }  // namespace
@@ -188,6 +216,16 @@ TransportRules transport_rules(const SearchSettings& settings, NcclVersion versi
   return rules;
 }
 
+ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus, Endpoint from,
+                               Endpoint to, const TransportRules& rules,
+                               std::optional<int> proxy_gpu) {
+  const NodeGraph& graph = cluster.node();
+  if (from.node != to.node || !in_one_domain(rules, from.gpu, to.gpu))
+    return net_ends(cluster, gpus, from, to, rules, proxy_gpu);
+  return {kind_inside_node(graph, graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex,
+                           graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex, rules)};
+}
+
 Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
                          Endpoint from, Endpoint to, const TransportRules& rules,
                          std::optional<int> proxy_gpu) {
@@ -196,23 +234,14 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   assert(!in_one_node || from.gpu != to.gpu);
   if (in_one_node && in_one_domain(rules, from.gpu, to.gpu))
     return inside_node(cluster, from, to, rules);
-  if (!rules.domain_nics.empty()) {
-    from.nic = counterpart(rules, from);
-    to.nic = counterpart(rules, to);
-  } else if (in_one_node) {
-    from.nic = nearest_nic(graph, from.gpu);
-    to.nic = nearest_nic(graph, to.gpu);
-    proxy_gpu = from.gpu;
-  }
+  const ConnectionEnds ends = net_ends(cluster, gpus, from, to, rules, proxy_gpu);
   const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
   const GpuInfo& receiver = graph.gpus()[static_cast<std::size_t>(to.gpu)];
-  const NicInfo& out_nic = nic_info(graph, from.nic);
   const NicInfo& in_nic = nic_info(graph, to.nic);
 
   Transport out;
   out.kind = HopKind::net;
-  if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, out_nic, rules);
-  out.proxy_gpu = proxy_gpu.value_or(from.gpu);
+  out.proxy_gpu = ends.proxy_gpu;
   const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
   const VertexId receiver_cpu = graph.cpu_of(receiver.vertex);
@@ -220,9 +249,7 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   out.receiver_flag = latency(graph, graph.pcie_route(receiver.vertex, receiver_cpu));
 
   const bool bulk = protocol != Protocol::ll;  // LL is too little to load host memory
-  const bool sends_gdr =
-      bulk && gdr(graph, proxy, out_nic, rules) && gdr_read(graph, gpus, proxy, rules);
-  const bool receives_gdr = bulk && gdr(graph, receiver, in_nic, rules);
+  const bool sends_gdr = bulk && ends.sends_gdr, receives_gdr = bulk && ends.receives_gdr;
   if (sends_gdr) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
   } else {

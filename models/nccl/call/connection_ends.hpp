@@ -1,0 +1,26 @@
+#pragma once
+// What lies at the two ends of a connection, as far as it decides whose memory holds its buffers
+// (src/transport/{p2p,shm,net}.cc): plan_transport() says which links lie between.
+
+#include <optional>
+#include <span>
+
+#include "models/nccl/call/transport.hpp"
+
+namespace fabricast {
+
+struct ConnectionEnds {
+  HopKind kind{};
+  int proxy_gpu = 0;  ///< network only: GPU whose process sends
+  /// Network only: GPUDirect RDMA at either end, for all protocols but LL.
+  bool sends_gdr = false, receives_gdr = false;
+
+  bool operator==(const ConnectionEnds&) const = default;
+};
+
+/// Arguments are those of plan_transport().
+ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus, Endpoint from,
+                               Endpoint to, const TransportRules& rules,
+                               std::optional<int> proxy_gpu = std::nullopt);
+
+}  // namespace fabricast

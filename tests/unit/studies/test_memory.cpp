@@ -1,0 +1,96 @@
+// Goal: the study sums what the communicators of a job take, and says what a variable saves.
+// Method: sums and differences against the model asked directly; groups of a layout by hand.
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "models/studies/memory/memory_groups.hpp"
+#include "models/studies/memory/memory_text.hpp"
+#include "tests/unit/error_text.hpp"
+#include "tests/unit/report_rows.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+MemoryConfig question(const std::string& topology, int nodes) {
+  MemoryConfig out;
+  out.topology = topology;
+  out.version = kNccl2_27_7;
+  out.nodes = {nodes};
+  out.sizes = {{1 << 10}, {1 << 20}, {1 << 30}};
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("memory: a saving is the difference of two questions") {
+  const MemoryConfig asked = question("dgx-h100", 2);
+  const MemoryResult result = run_memory(asked, load_catalogue());
+  REQUIRE_FALSE(result.savings.empty());
+  for (const MemorySaving& saving : result.savings) {
+    CAPTURE(saving.variable);
+    MemoryConfig other = asked;
+    other.environment.set(saving.variable, saving.value);
+    const MemoryResult then = run_memory(other, load_catalogue());
+    for (const auto& [place, saved] :
+         {std::pair{MemoryPlace::gpu, saving.gpu}, std::pair{MemoryPlace::host, saving.host}})
+      CHECK(result.cases.front().bytes(place) - then.cases.front().bytes(place) == saved);
+  }
+  for (std::size_t i = 1; i < result.savings.size(); ++i)
+    CHECK(result.savings[i - 1].gpu >= result.savings[i].gpu);
+}
+
+TEST_CASE("memory: equal communicators take so many times as much") {
+  MemoryConfig asked = question("dgx-h100", 1);
+  const std::int64_t one =
+      run_memory(asked, load_catalogue()).cases.front().bytes(MemoryPlace::gpu);
+  asked.communicators = 7;
+  CHECK(run_memory(asked, load_catalogue()).cases.front().bytes(MemoryPlace::gpu) == 7 * one);
+}
+
+TEST_CASE("memory: releases stand side by side, by number of nodes") {
+  MemoryConfig asked = question("dgx-h100", 1);
+  asked.nodes = {1, 2};
+  asked.releases = {{19, 4}, {27, 7}};
+  const MemoryResult result = run_memory(asked, load_catalogue());
+  REQUIRE(result.cases.size() == 4);
+  CHECK(result.cases[1].nodes == 1);
+  CHECK(result.cases[1].version == kNccl2_27_7);
+  CHECK(result.cases[2].nodes == 2);
+  CHECK(result.cases[2].ranks == 16);
+  // 1536 MiB of NVLS against 256.
+  CHECK(result.cases[0].bytes(MemoryPlace::gpu) > result.cases[1].bytes(MemoryPlace::gpu));
+  const auto rows = testing::rows_of_json(memory_report(result), "rows");
+  std::int64_t sum = 0;
+  for (const auto& row : rows)
+    if (row["nccl"] == "2.19.4" && row["nodes"] == 1 && row["place"] == "gpu")
+      sum += row["bytes"].get<std::int64_t>();
+  CHECK(sum == result.cases[0].bytes(MemoryPlace::gpu));
+}
+
+// 64 GPUs in nodes of 8, TP 4, CP 2, PP 4: DP 2. TP are neighbours, CP pairs of GPUs 4 apart, DP
+// with CP four ranks on two nodes, a pipeline one rank in every second node.
+TEST_CASE("memory: the groups of a layout") {
+  StepConfig step = load_step(FABRICAST_TEST_DATA "/../../scenarios/steps/llama-3-70b.yaml");
+  step.layout.gpus = 64;
+  const std::vector<AskedGroup> groups = groups_of_layout(step, 8);
+  REQUIRE(groups.size() == 4);
+  CHECK(groups[0].name == "tp");
+  CHECK(groups[0].members == Members({0}, {0, 1, 2, 3}));
+  CHECK(groups[1].name == "cp");
+  CHECK(groups[1].members == Members({0}, {0, 4}));
+  CHECK(groups[2].name == "dp");
+  CHECK(groups[2].members == Members({0, 1}, {0, 4}));
+  CHECK(groups[3].name == "pp");
+  CHECK(groups[3].members == Members({0, 2, 4, 6}, {0}));
+  CHECK(groups[3].collectives == std::vector{Collective::sendrecv});
+}
+
+TEST_CASE("memory: a rank that is not there") {
+  MemoryConfig asked = question("dgx-h100", 1);
+  asked.rank = 8;
+  CHECK(error_text([&] { run_memory(asked, load_catalogue()); }) ==
+        "--rank 8: the communicator has 8 ranks\nhint: they are numbered from 0");
+}
