@@ -55,10 +55,7 @@ class Expecter {
         out_.notes.push_back(fmt::format("{} has {}, not what the log says in {}", config_.topology,
                                          to_text(network_), line));
     }
-    for (Suspect& cause :
-         possible_causes(healthy.cluster, {config_.collective, config_.environment, config_.version,
-                                           config_.release_said, config_.sharp}))
-      out_.causes.push_back({std::move(cause), {}});
+    for (Suspect& cause : suspects(healthy.cluster)) out_.causes.push_back({std::move(cause), {}});
     choose(healthy);
     const int nodes = cause_nodes(healthy);
     simulate_all(nodes);
@@ -67,6 +64,20 @@ class Expecter {
   }
 
  private:
+  std::vector<Suspect> suspects(const Cluster& cluster) const {
+    const SuspectedRun run{config_.collective, config_.environment, config_.version,
+                           config_.release_said, config_.sharp};
+    switch (config_.suspected) {
+      case Suspected::causes:
+        return possible_causes(cluster, run);
+      case Suspected::faults:
+        return acceptance_faults(cluster, run);
+      case Suspected::nothing:
+        break;
+    }
+    return {{"", "as described", ""}};
+  }
+
   Loaded load(const Suspect& cause, int nodes) const {
     Job job = config_;
     for (const auto& [name, value] : cause.environment) job.environment.set(name, value);
@@ -99,6 +110,7 @@ class Expecter {
       JudgeRow& out = out_.rows.emplace_back();
       out.size = row.size;
       out.band = band_of(healthy, row.size);
+      if (config_.healthy_share) out.band.upper = slow_limit(out.band, *config_.healthy_share);
       out.algorithm = is_tuned(config_.collective) ? to_text(call.run.algorithm) : "none";
       out.protocol = to_text(call.run.protocol);
       out.channels = working_channels(call.run);
@@ -120,8 +132,29 @@ class Expecter {
 
   double time_us(const Loaded& place, const Suspect& cause, Bytes size) const {
     DecidedCall call = decide(place, size);
-    apply_wiring(cause, place.cluster, call.run);
+    apply_to_run(cause, place.cluster, call.run);
     return microseconds_of(time_in_a_row(place.cluster, parts_.software, call.run));
+  }
+
+  /// Of the machine as described, and which link is busiest.
+  double time_us(const Loaded& place, JudgeRow& row) const {
+    const CollectiveRun run = decide(place, row.size).run;
+    const Symmetry symmetry = find_symmetry(place.cluster, run);
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
+    const SimulationResult alone = simulate(place.cluster, parts_.software, run, symmetry, options);
+    if (!alone.links.empty()) {
+      row.busiest = of_any_node(place.cluster.link_name(alone.links.front().link));
+      row.utilisation = alone.links.front().utilisation;
+    }
+    return microseconds_of(
+        period_of(place.cluster, parts_.software, run, symmetry, alone, options));
+  }
+
+  /// Without the node that the name begins with.
+  static std::string of_any_node(const std::string& link) {
+    const std::size_t colon = link.find(": ");
+    return colon < link.find(" -> ") ? link.substr(colon + 2) : link;
   }
 
   /// Slices of the largest row, of all ranks: a cause may leave nothing to fold.
@@ -138,6 +171,7 @@ class Expecter {
   /// The most nodes on which causes can be simulated: all, or half of them, or less.
   int cause_nodes(const Loaded& healthy) const {
     int nodes = out_.nodes;
+    if (config_.suspected == Suspected::nothing) return nodes;
     std::optional<Loaded> fewer;
     while (nodes > 2 && slices(fewer ? *fewer : healthy) > kCauseSlicesMax) {
       try {
@@ -178,8 +212,10 @@ class Expecter {
       if (!places[cause]) return;
       try {
         SimulatedSuspect& simulated = out_.causes[cause];
-        simulated.times_us[i % rows] =
-            time_us(*places[cause], simulated.cause, out_.rows[i % rows].size);
+        JudgeRow& row = out_.rows[i % rows];
+        simulated.times_us[i % rows] = cause == 0
+                                           ? time_us(*places[cause], row)
+                                           : time_us(*places[cause], simulated.cause, row.size);
       } catch (const Error& error) {
         refused[i] = error.what();
       }
@@ -225,9 +261,6 @@ RowVerdict verdict_of(const JudgeRow& row) {
   return ratio < row.band.lower ? RowVerdict::above : RowVerdict::within;
 }
 
-/// One row in ten may be slow by itself.
-bool is_few(std::size_t rows, std::size_t of) { return 10 * rows <= of; }
-
 JudgeVerdict verdict_of_times(const JudgeResult& result) {
   const std::size_t rows = result.rows.size(), within = result.count(RowVerdict::within);
   if (is_few(result.count(RowVerdict::below), rows))
@@ -264,6 +297,12 @@ std::string_view to_text(JudgeVerdict verdict) {
 std::size_t JudgeResult::count(RowVerdict wanted) const {
   return static_cast<std::size_t>(std::ranges::count(rows, wanted, &JudgeRow::verdict));
 }
+
+bool passes(JudgeVerdict verdict) {
+  return verdict == JudgeVerdict::as_expected || verdict == JudgeVerdict::faster;
+}
+
+bool is_few(std::size_t rows, std::size_t of) { return 10 * rows <= of; }
 
 bool is_explained(std::size_t explained, std::size_t rows) { return 10 * explained >= 8 * rows; }
 
