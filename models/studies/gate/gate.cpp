@@ -27,7 +27,7 @@ JudgeConfig asked_of(const GateConfig& config, int nodes, Collective collective)
 }  // namespace
 
 std::string_view to_text(Separation separation) {
-  return enum_words<Separation>("yes", "often", "no")[separation];
+  return enum_words<Separation>("yes", "often", "no", "unseen")[separation];
 }
 
 double GateBlock::floor_us(std::size_t row) const {
@@ -41,6 +41,7 @@ bool GateBlock::is_simulated(std::size_t fault) const {
 
 Separation GateBlock::separation(std::size_t fault, std::size_t row) const {
   const double time_us = expected.causes[fault].times_us[row], floor = floor_us(row);
+  if (is_same_time(time_us, expected.rows[row].expected_us)) return Separation::unseen;
   // The band's lower end is what one in ten runs is faster than.
   if (time_us * expected.rows[row].band.lower > floor) return Separation::yes;
   return time_us > floor ? Separation::often : Separation::no;

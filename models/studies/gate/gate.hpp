@@ -23,7 +23,8 @@ struct GateConfig : Job {
 enum class Separation : std::uint8_t {
   yes,    ///< 9 of 10 runs with the fault stay below the floor
   often,  ///< the expected run with the fault does, fewer than 9 of 10
-  no      ///< the expected run with the fault passes
+  no,     ///< the expected run with the fault passes
+  unseen  ///< the fault changes the time by less than kSameTime: no floor would
 };
 std::string_view to_text(Separation separation);
 

@@ -25,7 +25,7 @@ ReportTable floors_table(const GateResult& result) {
   ReportTable out("rows", {kTopology, kNodes, kRanks, kCollective, kSize, kExpected, kAtMost,
                            kExpectedBusbw, kFloorBusbw, kBandBasis, kAlgorithm, kProtocol,
                            kChannels, text("busiest_link"), number("utilisation", {}, ".4f"),
-                           text("told"), text("often_told"), text("not_told")});
+                           text("told"), text("often_told"), text("not_told"), text("unseen")});
   for (const GateBlock& block : result.blocks) {
     for (std::size_t i = 0; i < block.expected.rows.size(); ++i) {
       const JudgeRow& row = block.expected.rows[i];
@@ -35,7 +35,8 @@ ReportTable floors_table(const GateResult& result) {
                block.busbw_GBps(i, row.expected_us), block.busbw_GBps(i, floor),
                to_text(row.band.known), row.algorithm, row.protocol, row.channels, row.busiest,
                row.utilisation, names_of(block, i, Separation::yes),
-               names_of(block, i, Separation::often), names_of(block, i, Separation::no)});
+               names_of(block, i, Separation::often), names_of(block, i, Separation::no),
+               names_of(block, i, Separation::unseen)});
     }
   }
   return out;

@@ -20,6 +20,10 @@ constexpr std::size_t kBlocksWithTables = 2;
 /// A link that is busy for less of the time limits nothing by its rate.
 constexpr double kLimits = 0.5;
 
+constexpr std::string_view kTold =
+    "yes: 9 of 10 such runs fail; often: the expected one does; no: it passes; unseen: it takes no "
+    "longer";
+
 std::string limit_text(const JudgeRow& row) {
   if (row.busiest.empty()) return "none crossed";
   if (row.utilisation < kLimits)
@@ -89,15 +93,15 @@ std::string faults_text(const GateBlock& block, const std::string& topology) {
   }
   return fmt::format(
              "\nFaults, {}: simulated bus bandwidth over the floor, and whether the floor tells\n"
-             "them from a healthy machine (yes: 9 of 10 such runs fail; often: the expected one "
-             "does; no: it passes):\n",
-             what_text(block.collective, block.expected.nodes, topology, block.expected.ranks)) +
+             "them from a healthy machine ({}):\n",
+             what_text(block.collective, block.expected.nodes, topology, block.expected.ranks),
+             kTold) +
          table.text() + refused;
 }
 
 /// Names by how well the floor of a row tells them.
-std::array<std::vector<std::string>, 3> told(const GateBlock& block, std::size_t row) {
-  std::array<std::vector<std::string>, 3> out;
+std::array<std::vector<std::string>, 4> told(const GateBlock& block, std::size_t row) {
+  std::array<std::vector<std::string>, 4> out;
   for (std::size_t i = 1; i < block.expected.causes.size(); ++i)
     if (block.is_simulated(i))
       out[static_cast<std::size_t>(block.separation(i, row))].push_back(
@@ -109,7 +113,7 @@ std::string told_text(const GateResult& result) {
   TextTable table("  ");
   table.align_right(0);
   table.align_right(2);
-  table.add({"nodes", "collective", "size", "yes", "often", "no"});
+  table.add({"nodes", "collective", "size", "yes", "often", "no", "unseen"});
   for (const GateBlock& block : result.blocks) {
     for (std::size_t row = 0; row < block.expected.rows.size(); ++row) {
       std::vector<std::string> cells = {std::to_string(block.expected.nodes),
@@ -120,8 +124,7 @@ std::string told_text(const GateResult& result) {
       table.add(std::move(cells));
     }
   }
-  return "\nFaults that a floor tells from a healthy machine (yes: 9 of 10 such runs fail; often: "
-         "the expected one does; no: it passes):\n" +
+  return fmt::format("\nFaults that a floor tells from a healthy machine ({}):\n", kTold) +
          table.text();
 }
 

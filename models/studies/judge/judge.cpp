@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "models/io/bands/band_key.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench.hpp"
+#include "models/studies/shared/call_times.hpp"
 #include "models/studies/shared/site.hpp"
 #include "text/enum_words.hpp"
 #include "text/unit_text.hpp"
@@ -171,7 +175,7 @@ class Expecter {
   /// The most nodes on which causes can be simulated: all, or half of them, or less.
   int cause_nodes(const Loaded& healthy) const {
     int nodes = out_.nodes;
-    if (config_.suspected == Suspected::nothing) return nodes;
+    if (config_.suspected != Suspected::causes) return nodes;
     std::optional<Loaded> fewer;
     while (nodes > 2 && slices(fewer ? *fewer : healthy) > kCauseSlicesMax) {
       try {
@@ -206,8 +210,9 @@ class Expecter {
     }
     if (!out_.causes.front().refused.empty()) throw Error(out_.causes.front().refused);
     const std::size_t rows = out_.rows.size();
-    std::vector<std::string> refused(places.size() * rows);
-    for_each_(places.size() * rows, [&](std::size_t i) {
+    const bool faults = config_.suspected == Suspected::faults;
+    std::vector<std::string> refused((faults ? 1 : places.size()) * rows);
+    for_each_(refused.size(), [&](std::size_t i) {
       const std::size_t cause = i / rows;
       if (!places[cause]) return;
       try {
@@ -224,9 +229,66 @@ class Expecter {
       SimulatedSuspect& simulated = out_.causes[i / rows];
       if (simulated.refused.empty()) simulated.refused = refused[i];
     }
+    if (faults) {
+      for (const std::uint64_t most : {kFaultSlicesMax, kCauseSlicesMax})
+        simulate_faults(places, most);
+    }
     const SimulatedSuspect& healthy = out_.causes.front();
     if (!healthy.refused.empty()) throw Error(healthy.refused);
     for (std::size_t row = 0; row < rows; ++row) out_.rows[row].expected_us = healthy.times_us[row];
+  }
+
+  /// The call of a row under a cause, or one of another size with all that NCCL chose for the row.
+  std::size_t number_of(CallTimes& times, const Loaded& place, std::size_t cause, std::size_t row,
+                        Bytes size) {
+    const auto [found, fresh] = numbers_.try_emplace({cause, row, size.count});
+    if (fresh) {
+      CollectiveRun run = decide(place, out_.rows[row].size).run;
+      run.count = element_count(config_.collective, size, element_bytes_, out_.ranks);
+      apply_to_run(out_.causes[cause].cause, place.cluster, run);
+      found->second = times.add(place.cluster, std::move(run));
+    }
+    return found->second;
+  }
+
+  /// Rows under faults that have no time yet, and of which no more is simulated than `most`.
+  void simulate_faults(const std::vector<std::optional<Loaded>>& places, std::uint64_t most) {
+    numbers_.clear();
+    CallTimes times(parts_.software, most, for_each_);
+    const auto each = [&](const auto& take) {
+      for (std::size_t cause = 1; cause < places.size(); ++cause) {
+        SimulatedSuspect& simulated = out_.causes[cause];
+        for (std::size_t row = 0; row < out_.rows.size(); ++row) {
+          if (!places[cause] || !simulated.refused.empty() || simulated.times_us[row] > 0) continue;
+          try {
+            take(*places[cause], cause, row);
+          } catch (const Error& error) {
+            simulated.refused = error.what();
+          }
+        }
+      }
+    };
+    each([&](const Loaded& place, std::size_t cause, std::size_t row) {
+      number_of(times, place, cause, row, out_.rows[row].size);
+    });
+    times.look_at_all();
+    std::vector<TimeRecipe> recipes(places.size() * out_.rows.size());
+    std::vector<const TimeRecipe*> wanted;
+    each([&](const Loaded& place, std::size_t cause, std::size_t row) {
+      TimeRecipe& recipe = recipes[cause * out_.rows.size() + row];
+      recipe = times.recipe({out_.nodes, out_.rows[row].size},
+                            [&](const CallAt& at) -> std::optional<std::size_t> {
+                              if (at.nodes != out_.nodes) return std::nullopt;
+                              return number_of(times, place, cause, row, at.size);
+                            });
+      wanted.push_back(&recipe);
+    });
+    times.simulate(wanted);
+    each([&](const Loaded&, std::size_t cause, std::size_t row) {
+      const TimeRecipe& recipe = recipes[cause * out_.rows.size() + row];
+      if (recipe.exists()) out_.causes[cause].times_us[row] = times.time_us(recipe);
+      if (!recipe.exists() && most == kCauseSlicesMax) throw Error("too large to simulate");
+    });
   }
 
   /// Above the number of nodes that a cause is simulated on, it is assumed to slow the run by the
@@ -253,6 +315,8 @@ class Expecter {
   int element_bytes_;
   NetKind network_{};  ///< of the machine as described
   ExpectedRows out_;
+  /// By cause, row and bytes.
+  std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, std::size_t> numbers_;
 };
 
 RowVerdict verdict_of(const JudgeRow& row) {
