@@ -230,8 +230,9 @@ class Expecter {
       if (simulated.refused.empty()) simulated.refused = refused[i];
     }
     if (faults) {
-      for (const std::uint64_t most : {kFaultSlicesMax, kCauseSlicesMax})
+      for (std::uint64_t most = kFaultSlicesMax; most <= kCauseSlicesMax; most *= 2)
         simulate_faults(places, most);
+      refuse_what_has_no_time();
     }
     const SimulatedSuspect& healthy = out_.causes.front();
     if (!healthy.refused.empty()) throw Error(healthy.refused);
@@ -287,8 +288,14 @@ class Expecter {
     each([&](const Loaded&, std::size_t cause, std::size_t row) {
       const TimeRecipe& recipe = recipes[cause * out_.rows.size() + row];
       if (recipe.exists()) out_.causes[cause].times_us[row] = times.time_us(recipe);
-      if (!recipe.exists() && most == kCauseSlicesMax) throw Error("too large to simulate");
     });
+  }
+
+  void refuse_what_has_no_time() {
+    for (SimulatedSuspect& simulated : out_.causes)
+      if (std::ranges::any_of(simulated.times_us, [](double us) { return us <= 0; }) &&
+          simulated.refused.empty())
+        simulated.refused = "too large to simulate";
   }
 
   /// Above the number of nodes that a cause is simulated on, it is assumed to slow the run by the
