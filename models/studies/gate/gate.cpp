@@ -24,6 +24,91 @@ JudgeConfig asked_of(const GateConfig& config, int nodes, Collective collective)
   return out;
 }
 
+/// Was let go before it had a time on each row, for its size.
+bool lacks_times(const SimulatedSuspect& fault, std::size_t rows) {
+  return !fault.refused.empty() && fault.times_us.size() == rows;
+}
+
+bool same_choice(const JudgeRow& a, const JudgeRow& b) {
+  return a.algorithm == b.algorithm && a.protocol == b.protocol && a.channels == b.channels;
+}
+
+/// Faults that are too large take the ratio to what is expected on fewer nodes, where NCCL chooses
+/// the same for every row there. Were there such?
+bool borrow(ExpectedRows& rows, const ExpectedRows& fewer) {
+  if (!std::ranges::equal(rows.rows, fewer.rows, same_choice)) return false;
+  bool out = false;
+  for (SimulatedSuspect& fault : rows.causes) {
+    if (!lacks_times(fault, rows.rows.size())) continue;
+    const auto there = std::ranges::find(
+        fewer.causes, fault.cause.name, [](const SimulatedSuspect& one) { return one.cause.name; });
+    if (there == fewer.causes.end() || !there->refused.empty()) continue;
+    for (std::size_t row = 0; row < rows.rows.size(); ++row)
+      fault.times_us[row] =
+          there->times_us[row] / fewer.rows[row].expected_us * rows.rows[row].expected_us;
+    fault.refused.clear();
+    out = true;
+  }
+  return out;
+}
+
+class Gate {
+ public:
+  Gate(const GateConfig& config, const PartsCatalogue& parts, const BandTable& bands,
+       const ForEach& for_each)
+      : config_(config), parts_(parts), bands_(bands), for_each_(for_each) {
+    out_.config = config;
+  }
+
+  GateResult run() {
+    std::vector<int> counts = config_.nodes;
+    if (counts.empty()) counts.push_back(0);
+    for (const int nodes : counts)
+      for (const Collective collective : config_.collectives)
+        out_.blocks.push_back({collective, rows_of(nodes, collective)});
+    return std::move(out_);
+  }
+
+ private:
+  void note(const std::string& text) {
+    if (std::ranges::find(out_.notes, text) == out_.notes.end()) out_.notes.push_back(text);
+  }
+
+  ExpectedRows rows_of(int nodes, Collective collective) {
+    ExpectedRows rows =
+        expect_rows(asked_of(config_, nodes, collective), parts_, bands_, for_each_);
+    for (const std::string& text : rows.notes) note(text);
+    const auto lack = [&](const SimulatedSuspect& one) {
+      return lacks_times(one, rows.rows.size());
+    };
+    for (int fewer = rows.nodes / 2; fewer >= 2 && std::ranges::any_of(rows.causes, lack);
+         fewer /= 2) {
+      try {
+        if (borrow(rows, on_fewer(fewer, collective)))
+          note(
+              fmt::format("of {} nodes some faults are simulated on {}: their ratio to what is "
+                          "expected there is taken",
+                          rows.nodes, fewer));
+      } catch (const Error&) {  // half of an NVLink domain is no machine
+        break;
+      }
+    }
+    return rows;
+  }
+
+  ExpectedRows on_fewer(int nodes, Collective collective) const {
+    for (const GateBlock& block : out_.blocks)
+      if (block.collective == collective && block.expected.nodes == nodes) return block.expected;
+    return expect_rows(asked_of(config_, nodes, collective), parts_, bands_, for_each_);
+  }
+
+  const GateConfig& config_;
+  const PartsCatalogue& parts_;
+  const BandTable& bands_;
+  const ForEach& for_each_;
+  GateResult out_;
+};
+
 }  // namespace
 
 std::string_view to_text(Separation separation) {
@@ -55,20 +140,7 @@ double GateBlock::busbw_GBps(std::size_t row, double time_us) const {
 GateResult run_gate(const GateConfig& config, const PartsCatalogue& parts, const BandTable& bands,
                     const ForEach& for_each) {
   if (config.sizes.empty()) throw Error("no sizes: what is to be measured?");
-  GateResult out;
-  out.config = config;
-  std::vector<int> counts = config.nodes;
-  if (counts.empty()) counts.push_back(0);
-  for (const int nodes : counts) {
-    for (const Collective collective : config.collectives) {
-      GateBlock& block = out.blocks.emplace_back();
-      block.collective = collective;
-      block.expected = expect_rows(asked_of(config, nodes, collective), parts, bands, for_each);
-      for (const std::string& note : block.expected.notes)
-        if (std::ranges::find(out.notes, note) == out.notes.end()) out.notes.push_back(note);
-    }
-  }
-  return out;
+  return Gate(config, parts, bands, for_each).run();
 }
 
 }  // namespace fabricast
