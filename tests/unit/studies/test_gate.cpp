@@ -223,10 +223,11 @@ TEST_CASE("floors of a machine: expected times at the quantile, faults that are 
     CHECK(block.floor_us(row) > block.expected.rows[row].expected_us);
     CHECK(block.expected.causes[0].times_us[row] == block.expected.rows[row].expected_us);
   }
-  // Half of the rate of every port takes about twice as long; without RDMA to the GPU it is longer.
+  // NVLSTree between two nodes loads NICs by half of what NVLink carries: at half of their rate
+  // they set the pace. Sockets are far slower.
   const double expected = block.expected.rows[1].expected_us;
-  CHECK(block.expected.causes[at("ports-50")].times_us[1] > 1.6 * expected);
-  CHECK(block.separation(at("ports-50"), 1) == Separation::yes);
+  CHECK(block.expected.causes[at("ports-50")].times_us[1] > 1.2 * expected);
+  CHECK(block.separation(at("ports-50"), 1) == Separation::often);
   CHECK(block.separation(at("sockets"), 1) == Separation::yes);
   CHECK(block.expected.causes[at("gpu-50")].times_us[1] > expected);
   CHECK(block.expected.causes[at("nvlink-missing")].times_us[1] >= expected);
