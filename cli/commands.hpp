@@ -30,6 +30,7 @@ void add_lint(CLI::App& app, Action& action);
 void add_serve(CLI::App& app, Action& action);
 void add_step(CLI::App& app, Action& action);
 void add_judge(CLI::App& app, Action& action);
+void add_gate(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
@@ -45,6 +46,7 @@ void add_ui(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);
+void add_validate_gate(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 
 /// Shows the share done on stderr, and of what takes long how long it will take yet, at the pace so

@@ -1,134 +1,38 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/job_options.hpp"
+#include "cli/judged_log.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
-#include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/formats/text_file.hpp"
-#include "models/io/imports/nccl_tests_log.hpp"
 #include "models/io/topologies/calibrated.hpp"
-#include "models/nccl/base/releases.hpp"
-#include "models/nccl/environment/variables.hpp"
-#include "models/studies/bench/bench.hpp"
-#include "models/studies/judge/judge_log.hpp"
 #include "models/studies/judge/judge_text.hpp"
 
 namespace fabricast {
 
 namespace {
 
-struct JudgeOptions {
-  JobOptions job;
-  std::string log, topology, fabric, collective, targets, format = "text";
-  bool sharp = false;
+struct JudgeOptions : JudgedLogOptions {
+  std::string log, targets, format = "text";
 };
 
-/// The release that ran, as far as its rules are known. `basis`: what is concluded from the log.
-NcclVersion version_of(const std::string& release, const CLI::App& command,
-                       const JobOptions& options, std::vector<std::string>& basis) {
-  if (given(command, "--nccl") || release.empty()) return options.version();
-  NcclVersion version;
-  try {
-    version = nccl_release_from_text(release);
-  } catch (const Error&) {
-    return options.version();
-  }
-  const NcclVersion taken = answered_version(version);
-  basis.push_back(fmt::format(
-      "NCCL {}: the log{}", release,
-      release == to_text(taken) ? "" : fmt::format(", judged by the rules of {}", to_text(taken))));
-  return taken;
-}
-
-/// What the log says was set, then what the command line says.
-Environment environment_of(const NcclTestsLog& log, const NcclTestsTable& table,
-                           const Environment& given, std::vector<std::string>& basis) {
-  Environment logged, out;
-  for (const Environment* one : {&table.environment, &log.environment})
-    for (const auto& [name, value] : one->variables()) logged.set(name, value);
-  for (const auto& [name, value] : logged.variables()) {
-    if (name == "NCCL_DEBUG" || name == "NCCL_DEBUG_SUBSYS") continue;
-    out.set(name, value);
-    if (!given.get(name)) basis.push_back(fmt::format("{}={}: the log", name, value));
-  }
-  for (const auto& [name, value] : given.variables()) out.set(name, value);
-  return out;
-}
-
-JudgeRequest request_of(const JudgeOptions& options) {
-  JudgeRequest out{options.topology,          options.fabric, 0,
-                   options.job.gpus_per_node, options.sharp,  {}};
-  const std::vector<int> nodes = options.job.node_counts();
-  if (nodes.size() > 1) throw Error("--nodes: one number, that of the log");
-  if (!nodes.empty()) out.nodes = nodes.front();
-  if (!options.collective.empty()) {
-    const auto asked =
-        of_option("--collective", [&] { return parse_collectives(options.collective); });
-    if (asked.size() > 1) throw Error("--collective: one, that of the log");
-    out.collective = asked.front();
-  }
-  return out;
-}
-
-NcclTestsLog logged_run(const std::string& file) {
-  NcclTestsLog log = read_nccl_tests(file, "judge takes the output of nccl-tests");
-  const auto say_remarks = [&] {
-    for (const std::string& remark : log.remarks) print_err("{}: {}\n", file, remark);
-  };
-  if (log.independent_runs) {
-    say_remarks();
-    throw Error(Place{file, 0, {}}, "each process ran for itself: there is nothing to judge",
-                "build nccl-tests with MPI=1");
-  }
-  std::erase_if(log.tables, [](const NcclTestsTable& table) {
-    return judged_rows(table).empty() && (table.rows.empty() || !has_wrong_values(table));
-  });
-  if (!log.tables.empty()) return log;
-  say_remarks();
-  throw Error(Place{file, 0, {}}, "no row of nccl-tests is in it",
-              "fabricast import FILE says what it is");
-}
-
-/// One table of the log, with what the whole log and the command line say.
-JudgeConfig config_of(const NcclTestsLog& log, const NcclTestsTable& table,
-                      const JudgeOptions& options, const JudgeRequest& request,
-                      const CLI::App& command, const PartsCatalogue& parts,
-                      const Environment& given_settings) {
-  JudgeConfig out = judge_config(table, options.log, request, parts);
-  out.version = version_of(log.nccl_version, command, options.job, out.basis);
-  out.release_said = given(command, "--nccl") || !log.nccl_version.empty();
-  out.environment = environment_of(log, table, given_settings, out.basis);
-  out.network = log.network;
-  out.notes.insert(out.notes.begin(), log.remarks.begin(), log.remarks.end());
-  return out;
-}
-
 int run(const JudgeOptions& options, const CLI::App& command, const Answers& answers) {
-  const NcclTestsLog log = logged_run(options.log);
+  const NcclTestsLog log = logged_run(options.log, "judge");
   std::vector<Target> targets;
   if (!options.targets.empty()) targets = load_targets(options.targets);
   const PartsCatalogue parts = load_parts(options.job.parts);
   const BandTable bands = load_bands(options.job.parts);
-  const Environment settings = options.job.environment();
-  const JudgeRequest request = request_of(options);
+  const std::vector<JudgeConfig> configs = judge_configs(log, options.log, options, command, parts);
   std::vector<JudgedTable> tables;
-  for (std::size_t i = 0; i < log.tables.size(); ++i) {
-    const JudgeConfig config =
-        config_of(log, log.tables[i], options, request, command, parts, settings);
+  for (const JudgeConfig& config : configs) {
     Progress progress(answers);
     JudgeResult result = judge_rows(
         config, expect_rows(config, parts, bands, on_all_cores(answers, progress.callback())));
-    const std::string source =
-        log.tables.size() > 1 ? fmt::format("{}, table {}", options.log, i + 1) : options.log;
     std::vector<JudgedTarget> judged = judge_targets(result, targets);
-    tables.push_back({source, std::move(result), std::move(judged)});
+    tables.push_back(
+        {table_name(log, options.log, tables.size()), std::move(result), std::move(judged)});
   }
   answers.give(
       options.format,

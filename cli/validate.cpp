@@ -7,6 +7,7 @@ void add_validate(CLI::App& app, Action& action) {
       app.add_subcommand("validate", "compare predictions with what somebody measured");
   command->require_subcommand(1);
   add_validate_nccl_tests(*command, action);
+  add_validate_gate(*command, action);
   add_validate_steps(*command, action);
 }
 

@@ -13,6 +13,7 @@
 #include "models/io/topo_views/topo_formats.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/studies/accuracy/left_out.hpp"
 #include "models/studies/accuracy/validate_text.hpp"
 
 namespace fabricast {
@@ -46,12 +47,8 @@ int run(const ValidateOptions& options, const Answers& answers) {
   config.slices_max = options.slices_max;
   const Calibrated calibrated = load_calibrated(options.parts);
   config.bands = calibrated.bands;
-  const bool is_simulated = config.predictor == Predictor::simulation;
-  for (const MeasuredRun& run : config.measured.runs)
-    if (is_simulated && calibrated.left_out.factors.contains(run.source) &&
-        !config.left_out.contains(run.source))
-      config.left_out.emplace(run.source,
-                              catalogue_without(calibrated.left_out, run.source).parts());
+  if (config.predictor == Predictor::simulation)
+    config.left_out = left_out_catalogues(calibrated, config.measured);
   ValidateResult result;
   {
     Progress progress(answers);

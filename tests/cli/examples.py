@@ -26,6 +26,8 @@ COPIES = {
     "measured-points.csv": FILES / "measured-points.csv",
     "runs.csv": FILES / "measured-runs.csv",
     "points.csv": FILES / "measured-points.csv",
+    "sick.csv": FILES / "measured-runs.csv",
+    "sick-points.csv": FILES / "measured-points.csv",
     "steps.csv": FILES / "steps.csv",
     "nccl.log": ROOT / "tests/data/logs/2.29.7-tuning-table-and-decisions.txt",
     "ibstat.txt": ROOT / "tests/data/logs/ibv_devinfo-mlx4-dual-port.txt",

@@ -21,6 +21,7 @@ FOLDERS = ["calibration", "scenarios", "topologies", "workloads"]
 # Begin of a command -> why it is not run here.
 NOT_RUN = {
     "calibrate ": "takes minutes and writes topologies/calibrated.yaml",
+    "validate gate --runs calibration": "takes minutes",
     "validate nccl-tests --runs measured-": "the runs that were measured are not shipped",
     "bench --topology room3.yaml": "the document shows the file",
     "topo room3.yaml": "the document shows the file",

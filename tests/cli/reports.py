@@ -32,6 +32,7 @@ MORE = {
              "--calls ../../data/logs/chakra-json-small.json --topology dgx-a100"],
     "import": ["../../data/logs/chakra-json-small.json"],
     # More than the longest text that one cell of another table has.
+    "gate": ["dgx-h100 --check ../../data/logs/coreweave-h100-64.txt"],
     "judge": ["../../data/logs/coreweave-h100-64.txt --topology dgx-h100"],
 }
 NO_REPORT = {"topo"}  # its JSON is the topology

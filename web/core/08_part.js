@@ -64,6 +64,10 @@ fabricast.figures ??= {};
     run: (r) => r.job?.ask?.question ?? `What does the scenario ${r.job?.ask?.name ?? ""} say?`,
     check: (r) => `Do the rules of ${r.job?.ask?.name ?? r.job?.ask?.file ?? "the file"} hold?`,
     judge: (r) => `Is the measured bandwidth of ${r.job?.ask?.log ?? "the log"} what it should be?`,
+    gate: (r) =>
+      r.job?.ask?.logs
+        ? "Does what was measured pass?"
+        : "What does a healthy cluster reach, and which faults show below it?",
     hang: (r) =>
       r.facts?.hangs === false
         ? "Does the job hang?"

@@ -11,6 +11,7 @@
 
 #include "models/io/bands/by_source.hpp"
 #include "models/io/bands/ratio_band.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 namespace {
@@ -57,17 +58,25 @@ const Band* find(const std::vector<Band>& bands, const BandKey& key) {
   return found == bands.end() ? nullptr : &*found;
 }
 
-Band band_of(const Group& group, const Band* wider) {
-  Band out{group.key, group.ratios.quantile(kBandLow), group.ratios.quantile(kBandHigh),
-           static_cast<int>(group.runs.size())};
+/// A group's own quantile, drawn towards that of the wider group.
+double factor_of(const Group& group, double share, const double* wider) {
+  double out = group.ratios.quantile(share);
   if (wider != nullptr) {
     const auto sources = static_cast<double>(group.ratios.sources());
     const double own = sources / (sources + kParentSources);
-    out.lower = own * out.lower + (1 - own) * std::log(wider->lower);
-    out.upper = own * out.upper + (1 - own) * std::log(wider->upper);
+    out = own * out + (1 - own) * std::log(*wider);
   }
-  out.lower = std::exp(out.lower);
-  out.upper = std::exp(out.upper);
+  return std::exp(out);
+}
+
+Band band_of(const Group& group, const Band* wider) {
+  Band out;
+  out.key = group.key;
+  out.runs = static_cast<int>(group.runs.size());
+  out.lower = factor_of(group, kBandLow, wider ? &wider->lower : nullptr);
+  for (std::size_t i = 0; i < kSlowShares.size(); ++i)
+    out.slow[i] = factor_of(group, kSlowShares[i], wider ? &wider->slow[i] : nullptr);
+  out.upper = out.slow[kUpperShare];
   return out;
 }
 
@@ -80,6 +89,8 @@ void widen(FoundBand& band, const BandTable& table, std::size_t range) {
     if (further == nullptr) continue;
     band.lower = std::min(band.lower, further->lower);
     band.upper = std::max(band.upper, further->upper);
+    for (std::size_t i = 0; i < kSlowShares.size(); ++i)
+      band.slow[i] = std::max(band.slow[i], further->slow[i]);
   }
 }
 
@@ -132,15 +143,32 @@ std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted
   for (std::optional<BandKey> key = wanted; key; key = parent(*key)) {
     const Band* const band = find(table.bands, *key);
     if (band == nullptr) continue;
-    FoundBand out{band->lower, band->upper, std::max(known, at_most), band->runs, {}};
+    FoundBand out{band->lower, band->upper, std::max(known, at_most), band->runs, {}, band->slow};
     out.basis = basis_of(*band, key->hardware.empty() ? out.known : Known::hardware_and_network);
     widen(out, table, wanted.range);
     // Where nearly all runs lie on one side, the prediction is an end of the band.
     out.lower = std::min(out.lower, 1.0);
     out.upper = std::max(out.upper, 1.0);
+    for (double& slow : out.slow)
+      if (slow > 0) slow = std::max(slow, 1.0);
     return out;
   }
   return std::nullopt;
+}
+
+double slow_limit(const FoundBand& band, double share) {
+  if (!(share >= kSlowShares.front() && share <= kSlowShares.back()))
+    throw Error(fmt::format("{:.4g} % of runs: measured are {:.0f} to {:.0f} %", 100 * share,
+                            100 * kSlowShares.front(), 100 * kSlowShares.back()));
+  if (band.slow.front() <= 0)
+    throw Error("no measured runs say how slow a healthy one may be",
+                "fabricast calibrate --cross-validate makes such a file, or leave --parts out");
+  const auto above =
+      static_cast<std::size_t>(std::ranges::lower_bound(kSlowShares, share) - kSlowShares.begin());
+  if (above == 0) return band.slow.front();
+  const double part =
+      (share - kSlowShares[above - 1]) / (kSlowShares[above] - kSlowShares[above - 1]);
+  return band.slow[above - 1] + part * (band.slow[above] - band.slow[above - 1]);
 }
 
 std::string band_line(std::size_t range, const FoundBand& band) {

@@ -1,6 +1,7 @@
 #pragma once
 // How far measurements lie from predictions: the middle 80 % of ratios measured / predicted, of
-// runs whose source the fit had not seen, each source as much as any other. By hardware, collective
+// runs whose source the fit had not seen, each source as much as any other; and the ratio that a
+// share of runs stays below, for a few shares. By hardware, collective
 // and range of sizes; where sources are few, drawn towards those of the same hardware, its kind of
 // network, and all. What is further from all that was measured is at least as wide as runs were
 // whose machine the fit without their source knew as little of.
@@ -51,11 +52,18 @@ struct BandSample {
   double log_predicted = 0;  ///< us
 };
 
+/// Shares of runs that are no slower than Slow says. `upper` is that of kUpperShare.
+inline constexpr std::array<double, 4> kSlowShares = {0.8, 0.9, 0.95, 0.99};
+inline constexpr std::size_t kUpperShare = 1;
+/// By share: measured / predicted; 0 = not known, as in files of before there were such.
+using Slow = std::array<double, kSlowShares.size()>;
+
 /// Factors on a prediction. Empty fields of the key: over all of them.
 struct Band {
   BandKey key;
   double lower = 1, upper = 1;
   int runs = 0;
+  Slow slow{};
 };
 
 struct BandTable {
@@ -73,7 +81,11 @@ struct FoundBand {
   Known known{};
   int runs = 0;
   std::string basis;  ///< "12 runs of A100_SXM4_80 nvswitch ib"
+  Slow slow{};        ///< >= 1, or 0
 };
+/// The factor on a prediction that this share of runs stays below: measured at kSlowShares, a line
+/// between them. Throws Error for a share outside of these, or where none is known.
+double slow_limit(const FoundBand& band, double share);
 /// `at_most`: how near to what was measured the prediction is at best, whatever its machine:
 /// faults, background traffic and schedules of one's own are nothing that was. Nothing where the
 /// table is empty.

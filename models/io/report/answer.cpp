@@ -333,6 +333,28 @@ std::string judge(const Report& report) {
   return out;
 }
 
+std::string gate(const Report& report) {
+  const Rows rows(report, "rows"), logs(report, "tables");
+  if (report.facts.contains("passes")) {
+    int passed = 0;
+    for (std::size_t i = 0; i < logs.size(); ++i) passed += logs.flag(i, "passes") ? 1 : 0;
+    std::string out =
+        fmt::format("{} of {} passes.", passed, counted(static_cast<double>(logs.size()), "table"));
+    for (std::size_t i = 0; i < logs.size(); ++i)
+      if (!logs.flag(i, "passes"))
+        return out + fmt::format(" {} does not: {} of {} are slower than their floor.",
+                                 logs.text(i, "source"), whole(logs, i, "slow_rows"),
+                                 counted(logs.number(i, "rows"), "row"));
+    return out;
+  }
+  const auto best = rows.largest("floor_busbw_GBps");
+  if (!best) return {};
+  return fmt::format("A healthy cluster of {} reaches {:.4g} GB/s at {}; {:.4g} are expected.",
+                     counted(rows.number(*best, "nodes"), "node"),
+                     rows.number(*best, "floor_busbw_GBps"), size(rows, *best),
+                     rows.number(*best, "expected_busbw_GBps"));
+}
+
 std::string hang(const Report& report) {
   const Rows rows(report, "rows"), ended(report, "ended");
   if (!report.facts.value("hangs", false))
@@ -516,13 +538,17 @@ std::string compare(const Report& report) {
 std::string answer_of(const Report& report) {
   using Make = std::string (*)(const Report&);
   static constexpr std::pair<std::string_view, Make> kStudies[] = {
-      {"bench", bench},         {"decide", decide},       {"cutover", cutover},
-      {"whatif", whatif},       {"advise", advise},       {"upgrade", upgrade},
-      {"step", step},           {"plan", plan},           {"serve", serve},
-      {"concurrent", scenario}, {"check", check},         {"judge", judge},
-      {"hang", hang},           {"lint", lint},           {"validate nccl-tests", validate},
-      {"topo", topo},           {"calibrate", calibrate}, {"solve", solve},
-      {"compare", compare},     {"query", query},         {"sweep", sweep},
+      {"bench", bench},     {"decide", decide},
+      {"cutover", cutover}, {"whatif", whatif},
+      {"advise", advise},   {"upgrade", upgrade},
+      {"step", step},       {"plan", plan},
+      {"serve", serve},     {"concurrent", scenario},
+      {"check", check},     {"judge", judge},
+      {"gate", gate},       {"hang", hang},
+      {"lint", lint},       {"validate nccl-tests", validate},
+      {"topo", topo},       {"calibrate", calibrate},
+      {"solve", solve},     {"compare", compare},
+      {"query", query},     {"sweep", sweep},
       {"memory", memory}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "models/io/formats/reader.hpp"
@@ -37,6 +38,20 @@ CalibratedValue read_value(const std::string& path, Reader& in) {
   return out;
 }
 
+/// The key of a share, "upper_95"; that of kUpperShare is "upper".
+std::string slow_key(std::size_t i) { return fmt::format("upper_{:.0f}", 100 * kSlowShares[i]); }
+
+/// All of them or none.
+void read_slow(Band& out, Reader& in) {
+  if (!in.has(slow_key(0))) return;
+  out.slow[kUpperShare] = out.upper;
+  for (std::size_t i = 0; i < kSlowShares.size(); ++i) {
+    if (i == kUpperShare) continue;
+    out.slow[i] = in.number(slow_key(i), kFactorMin, kFactorMax);
+  }
+  if (!std::ranges::is_sorted(out.slow)) in.fail(slow_key(0), "shares of more runs are slower");
+}
+
 Band read_band(Reader& in) {
   Band out;
   out.key.hardware = in.text("hardware", "");
@@ -48,6 +63,7 @@ Band read_band(Reader& in) {
   out.upper = in.number("upper", kFactorMin, kFactorMax);
   out.runs = in.whole("runs", 0, kRunsMax);
   if (out.lower > out.upper) in.fail("lower", "is above upper");
+  read_slow(out, in);
   in.finish();
   return out;
 }
@@ -58,8 +74,11 @@ std::string band_yaml(const Band& band) {
     key += fmt::format("hardware: {}, generation: {}, ", band.key.hardware, band.key.generation);
   if (!band.key.network.empty()) key += fmt::format("network: {}, ", band.key.network);
   if (!band.key.collective.empty()) key += fmt::format("collective: {}, ", band.key.collective);
-  return fmt::format("  - {{{}sizes: \"{}\", lower: {:.3f}, upper: {:.3f}, runs: {}}}\n", key,
-                     kSizeRangeNames[band.key.range], band.lower, band.upper, band.runs);
+  std::string slow;
+  for (std::size_t i = 0; i < kSlowShares.size() && band.slow.front() > 0; ++i)
+    if (i != kUpperShare) slow += fmt::format(", {}: {:.3f}", slow_key(i), band.slow[i]);
+  return fmt::format("  - {{{}sizes: \"{}\", lower: {:.3f}, upper: {:.3f}{}, runs: {}}}\n", key,
+                     kSizeRangeNames[band.key.range], band.lower, band.upper, slow, band.runs);
 }
 
 std::string bands_yaml(const char* key, const std::vector<Band>& bands) {

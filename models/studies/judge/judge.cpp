@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "models/io/bands/band_key.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench.hpp"
+#include "models/studies/shared/call_times.hpp"
 #include "models/studies/shared/site.hpp"
 #include "text/enum_words.hpp"
 #include "text/unit_text.hpp"
@@ -55,10 +59,7 @@ class Expecter {
         out_.notes.push_back(fmt::format("{} has {}, not what the log says in {}", config_.topology,
                                          to_text(network_), line));
     }
-    for (Suspect& cause :
-         possible_causes(healthy.cluster, {config_.collective, config_.environment, config_.version,
-                                           config_.release_said, config_.sharp}))
-      out_.causes.push_back({std::move(cause), {}});
+    for (Suspect& cause : suspects(healthy.cluster)) out_.causes.push_back({std::move(cause), {}});
     choose(healthy);
     const int nodes = cause_nodes(healthy);
     simulate_all(nodes);
@@ -67,6 +68,20 @@ class Expecter {
   }
 
  private:
+  std::vector<Suspect> suspects(const Cluster& cluster) const {
+    const SuspectedRun run{config_.collective, config_.environment, config_.version,
+                           config_.release_said, config_.sharp};
+    switch (config_.suspected) {
+      case Suspected::causes:
+        return possible_causes(cluster, run);
+      case Suspected::faults:
+        return acceptance_faults(cluster, run);
+      case Suspected::nothing:
+        break;
+    }
+    return {{"", "as described", ""}};
+  }
+
   Loaded load(const Suspect& cause, int nodes) const {
     Job job = config_;
     for (const auto& [name, value] : cause.environment) job.environment.set(name, value);
@@ -99,6 +114,7 @@ class Expecter {
       JudgeRow& out = out_.rows.emplace_back();
       out.size = row.size;
       out.band = band_of(healthy, row.size);
+      if (config_.healthy_share) out.band.upper = slow_limit(out.band, *config_.healthy_share);
       out.algorithm = is_tuned(config_.collective) ? to_text(call.run.algorithm) : "none";
       out.protocol = to_text(call.run.protocol);
       out.channels = working_channels(call.run);
@@ -120,8 +136,29 @@ class Expecter {
 
   double time_us(const Loaded& place, const Suspect& cause, Bytes size) const {
     DecidedCall call = decide(place, size);
-    apply_wiring(cause, place.cluster, call.run);
+    apply_to_run(cause, place.cluster, call.run);
     return microseconds_of(time_in_a_row(place.cluster, parts_.software, call.run));
+  }
+
+  /// Of the machine as described, and which link is busiest.
+  double time_us(const Loaded& place, JudgeRow& row) const {
+    const CollectiveRun run = decide(place, row.size).run;
+    const Symmetry symmetry = find_symmetry(place.cluster, run);
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
+    const SimulationResult alone = simulate(place.cluster, parts_.software, run, symmetry, options);
+    if (!alone.links.empty()) {
+      row.busiest = of_any_node(place.cluster.link_name(alone.links.front().link));
+      row.utilisation = alone.links.front().utilisation;
+    }
+    return microseconds_of(
+        period_of(place.cluster, parts_.software, run, symmetry, alone, options));
+  }
+
+  /// Without the node that the name begins with.
+  static std::string of_any_node(const std::string& link) {
+    const std::size_t colon = link.find(": ");
+    return colon < link.find(" -> ") ? link.substr(colon + 2) : link;
   }
 
   /// Slices of the largest row, of all ranks: a cause may leave nothing to fold.
@@ -138,6 +175,7 @@ class Expecter {
   /// The most nodes on which causes can be simulated: all, or half of them, or less.
   int cause_nodes(const Loaded& healthy) const {
     int nodes = out_.nodes;
+    if (config_.suspected != Suspected::causes) return nodes;
     std::optional<Loaded> fewer;
     while (nodes > 2 && slices(fewer ? *fewer : healthy) > kCauseSlicesMax) {
       try {
@@ -172,14 +210,17 @@ class Expecter {
     }
     if (!out_.causes.front().refused.empty()) throw Error(out_.causes.front().refused);
     const std::size_t rows = out_.rows.size();
-    std::vector<std::string> refused(places.size() * rows);
-    for_each_(places.size() * rows, [&](std::size_t i) {
+    const bool faults = config_.suspected == Suspected::faults;
+    std::vector<std::string> refused((faults ? 1 : places.size()) * rows);
+    for_each_(refused.size(), [&](std::size_t i) {
       const std::size_t cause = i / rows;
       if (!places[cause]) return;
       try {
         SimulatedSuspect& simulated = out_.causes[cause];
-        simulated.times_us[i % rows] =
-            time_us(*places[cause], simulated.cause, out_.rows[i % rows].size);
+        JudgeRow& row = out_.rows[i % rows];
+        simulated.times_us[i % rows] = cause == 0
+                                           ? time_us(*places[cause], row)
+                                           : time_us(*places[cause], simulated.cause, row.size);
       } catch (const Error& error) {
         refused[i] = error.what();
       }
@@ -188,9 +229,73 @@ class Expecter {
       SimulatedSuspect& simulated = out_.causes[i / rows];
       if (simulated.refused.empty()) simulated.refused = refused[i];
     }
+    if (faults) {
+      for (std::uint64_t most = kFaultSlicesMax; most <= kCauseSlicesMax; most *= 2)
+        simulate_faults(places, most);
+      refuse_what_has_no_time();
+    }
     const SimulatedSuspect& healthy = out_.causes.front();
     if (!healthy.refused.empty()) throw Error(healthy.refused);
     for (std::size_t row = 0; row < rows; ++row) out_.rows[row].expected_us = healthy.times_us[row];
+  }
+
+  /// The call of a row under a cause, or one of another size with all that NCCL chose for the row.
+  std::size_t number_of(CallTimes& times, const Loaded& place, std::size_t cause, std::size_t row,
+                        Bytes size) {
+    const auto [found, fresh] = numbers_.try_emplace({cause, row, size.count});
+    if (fresh) {
+      CollectiveRun run = decide(place, out_.rows[row].size).run;
+      run.count = element_count(config_.collective, size, element_bytes_, out_.ranks);
+      apply_to_run(out_.causes[cause].cause, place.cluster, run);
+      found->second = times.add(place.cluster, std::move(run));
+    }
+    return found->second;
+  }
+
+  /// Rows under faults that have no time yet, and of which no more is simulated than `most`.
+  void simulate_faults(const std::vector<std::optional<Loaded>>& places, std::uint64_t most) {
+    numbers_.clear();
+    CallTimes times(parts_.software, most, for_each_);
+    const auto each = [&](const auto& take) {
+      for (std::size_t cause = 1; cause < places.size(); ++cause) {
+        SimulatedSuspect& simulated = out_.causes[cause];
+        for (std::size_t row = 0; row < out_.rows.size(); ++row) {
+          if (!places[cause] || !simulated.refused.empty() || simulated.times_us[row] > 0) continue;
+          try {
+            take(*places[cause], cause, row);
+          } catch (const Error& error) {
+            simulated.refused = error.what();
+          }
+        }
+      }
+    };
+    each([&](const Loaded& place, std::size_t cause, std::size_t row) {
+      number_of(times, place, cause, row, out_.rows[row].size);
+    });
+    times.look_at_all();
+    std::vector<TimeRecipe> recipes(places.size() * out_.rows.size());
+    std::vector<const TimeRecipe*> wanted;
+    each([&](const Loaded& place, std::size_t cause, std::size_t row) {
+      TimeRecipe& recipe = recipes[cause * out_.rows.size() + row];
+      recipe = times.recipe({out_.nodes, out_.rows[row].size},
+                            [&](const CallAt& at) -> std::optional<std::size_t> {
+                              if (at.nodes != out_.nodes) return std::nullopt;
+                              return number_of(times, place, cause, row, at.size);
+                            });
+      wanted.push_back(&recipe);
+    });
+    times.simulate(wanted);
+    each([&](const Loaded&, std::size_t cause, std::size_t row) {
+      const TimeRecipe& recipe = recipes[cause * out_.rows.size() + row];
+      if (recipe.exists()) out_.causes[cause].times_us[row] = times.time_us(recipe);
+    });
+  }
+
+  void refuse_what_has_no_time() {
+    for (SimulatedSuspect& simulated : out_.causes)
+      if (std::ranges::any_of(simulated.times_us, [](double us) { return us <= 0; }) &&
+          simulated.refused.empty())
+        simulated.refused = "too large to simulate";
   }
 
   /// Above the number of nodes that a cause is simulated on, it is assumed to slow the run by the
@@ -217,6 +322,8 @@ class Expecter {
   int element_bytes_;
   NetKind network_{};  ///< of the machine as described
   ExpectedRows out_;
+  /// By cause, row and bytes.
+  std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, std::size_t> numbers_;
 };
 
 RowVerdict verdict_of(const JudgeRow& row) {
@@ -224,9 +331,6 @@ RowVerdict verdict_of(const JudgeRow& row) {
   if (ratio > row.band.upper) return RowVerdict::below;
   return ratio < row.band.lower ? RowVerdict::above : RowVerdict::within;
 }
-
-/// One row in ten may be slow by itself.
-bool is_few(std::size_t rows, std::size_t of) { return 10 * rows <= of; }
 
 JudgeVerdict verdict_of_times(const JudgeResult& result) {
   const std::size_t rows = result.rows.size(), within = result.count(RowVerdict::within);
@@ -264,6 +368,12 @@ std::string_view to_text(JudgeVerdict verdict) {
 std::size_t JudgeResult::count(RowVerdict wanted) const {
   return static_cast<std::size_t>(std::ranges::count(rows, wanted, &JudgeRow::verdict));
 }
+
+bool passes(JudgeVerdict verdict) {
+  return verdict == JudgeVerdict::as_expected || verdict == JudgeVerdict::faster;
+}
+
+bool is_few(std::size_t rows, std::size_t of) { return 10 * rows <= of; }
 
 bool is_explained(std::size_t explained, std::size_t rows) { return 10 * explained >= 8 * rows; }
 

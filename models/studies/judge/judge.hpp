@@ -3,6 +3,7 @@
 // machine, and what may be wrong with it. Config, code and result; texts are in judge_text.hpp.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,13 @@ struct JudgedRow {
   double measured_us = 0;
 };
 
+/// Whose times are simulated beside those of the machine as described.
+enum class Suspected : std::uint8_t {
+  causes,  ///< possible_causes()
+  faults,  ///< acceptance_faults()
+  nothing
+};
+
 struct JudgeConfig : Job {
   int nodes = 0;  ///< 0 = what the topology says, else 1
   int gpus_per_process = 1;
@@ -34,6 +42,10 @@ struct JudgeConfig : Job {
   LoggedNetwork network;           ///< what it was not is no suspect
   std::vector<std::string> basis;  ///< whence collective, ranks, nodes and settings are known
   std::vector<std::string> notes;  ///< what is odd about the log
+  Suspected suspected = Suspected::causes;
+  /// A row is slow where this share of runs of healthy machines is faster; none = 0.9, the upper
+  /// end of the band.
+  std::optional<double> healthy_share = {};
 };
 
 enum class RowVerdict : std::uint8_t { within, below, above };  ///< of bandwidth, against the band
@@ -46,6 +58,8 @@ struct JudgeRow {
   RowVerdict verdict{};
   std::string_view algorithm, protocol;  ///< NCCL's spelling
   int channels = 0;
+  std::string busiest;     ///< link: "pcisw3 -> gpu3 (PCIe gen5 x16)", of whichever node
+  double utilisation = 0;  ///< of it, as described; 0..1
 };
 
 /// A cause with the time of every row, or why it cannot be here.
@@ -81,6 +95,10 @@ struct JudgeResult {
 
   std::size_t count(RowVerdict wanted) const;
 };
+/// The verdict is none of slower ones: what an acceptance test lets pass.
+bool passes(JudgeVerdict verdict);
+/// One row in ten may be slow by itself.
+bool is_few(std::size_t rows, std::size_t of);
 /// Do so many of `rows` rows explain what was measured? The band holds 8 of 10 of a good
 /// prediction.
 bool is_explained(std::size_t explained, std::size_t rows);
@@ -94,6 +112,10 @@ struct ExpectedRows {
 };
 /// Of the slices of a row on all ranks; of more, causes are simulated on fewer nodes.
 inline constexpr std::uint64_t kCauseSlicesMax = 4'000'000;
+/// Acceptance faults are simulated on all nodes; a row that takes more is extrapolated over sizes
+/// (models/nccl/run/affordable.hpp), with what NCCL chose for the row, from sizes that take as much
+/// as a cause may only where smaller ones do not do.
+inline constexpr std::uint64_t kFaultSlicesMax = 200'000;
 
 /// Sizes only are read of the config's rows. `bands` may be empty: then one is assumed. Throws
 /// Error.

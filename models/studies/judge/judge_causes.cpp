@@ -14,6 +14,8 @@ namespace {
 
 using Hardware = Suspect::Hardware;
 
+constexpr int kFirstNvlsSm = 90;  // NVLink SHARP: Hopper and later
+
 /// NICs of the first server by the CPU they hang under.
 std::map<std::uint32_t, std::vector<int>> nics_by_cpu(const NodeGraph& node) {
   std::map<std::uint32_t, std::vector<int>> out;
@@ -51,7 +53,81 @@ class Suspects {
     return std::move(out_);
   }
 
+  std::vector<Suspect> acceptance() {
+    add({"", "as described", ""});
+    if (cluster_.nodes() > 1) {
+      network();
+      one_nic_less();
+      if (node_.gpus().size() > 1)
+        add({"pxn-off",
+             "PXN is off: a GPU reaches NICs beside other GPUs over PCIe",
+             "NCCL_PXN_DISABLE; the list of settings in the job's environment",
+             {{"NCCL_PXN_DISABLE", "1"}}});
+    }
+    inside();
+    one_gpu();
+    nvlink();
+    constexpr std::array<std::string_view, 4> kNoPartOf = {"sockets-1", "one-hca", "port-25",
+                                                           "other-socket"};
+    std::erase_if(out_, [&](const Suspect& one) {
+      return std::ranges::find(kNoPartOf, one.name) != kNoPartOf.end() ||
+             std::ranges::any_of(one.environment,
+                                 [&](const auto& set) { return is_set(set.first.c_str()); });
+    });
+    return std::move(out_);
+  }
+
  private:
+  /// NCCL gives all nodes the channels of the node that has fewest (src/init.cc takes the least of
+  /// all ranks' graphs), so each is simulated without the NIC.
+  void one_nic_less() {
+    const auto nics = node_.nics_of(0);
+    if (nics.size() < 2 || !has_verbs(nics.front().part.network)) return;
+    std::string others;
+    for (const NicInfo& nic : nics.subspan(1)) others += (others.empty() ? "=" : ",") + nic.name;
+    add({"nic-missing",
+         fmt::format("one NIC is not found: {} of {} are left", nics.size() - 1, nics.size()),
+         "NCCL_DEBUG=INFO: the list after \"NET/IB : Using\"; ibstat, lspci on every node",
+         {{"NCCL_IB_HCA", others}}});
+  }
+
+  void one_gpu() {
+    add({"gpu-50",
+         "one GPU at half its speed",
+         "nvidia-smi -q -d PERFORMANCE,CLOCK,ECC on every node: throttle reasons, power caps",
+         {},
+         Hardware::gpu,
+         0.5});
+  }
+
+  void nvlink() {
+    const GpuInfo& first = node_.gpus().front();
+    const int links = links_to_first_neighbour(first);
+    if (links > 1)
+      add({"nvlink-missing",
+           fmt::format("one NVLink of {} of a GPU is down", links),
+           "nvidia-smi nvlink --status; DCGM's NVLink errors; the fabric manager's log",
+           {},
+           Hardware::nvlink,
+           static_cast<double>(links - 1) / links});
+    if (!node_.nvswitches().empty() && first.part.sm >= kFirstNvlsSm)
+      add({"nvls-off",
+           "NVLink SHARP is off",
+           "NCCL_DEBUG=INFO: \"NVLS multicast support is available\"; NCCL_NVLS_ENABLE, the fabric "
+           "manager",
+           {{"NCCL_NVLS_ENABLE", "0"}}});
+    if (node_.trays() > 1)
+      add({"mnnvl-off",
+           "NVLink between trays is not used: bytes go over the network",
+           "nvidia-smi -q: Fabric state; nvidia-imex-ctl -N; NCCL_MNNVL_ENABLE",
+           {{"NCCL_MNNVL_ENABLE", "0"}}});
+  }
+
+  int links_to_first_neighbour(const GpuInfo& gpu) const {
+    if (gpu.nvswitch_links > 0) return gpu.nvswitch_links;
+    return gpu.nvlink_targets.empty() ? 0 : gpu.nvlink_targets.front().second;
+  }
+
   void add(Suspect cause) { out_.push_back(std::move(cause)); }
 
   /// What the job sets itself is no deviation, and nothing else is taken.
@@ -271,6 +347,23 @@ void slow_port(Cluster& cluster, int node, const NicInfo& nic, double share) {
   slow_down(cluster, cluster.leaf_to_nic(node, nic.vertex), share);
 }
 
+/// Both directions between the first GPU and the vertex to which its first NVLink leads.
+void slow_nvlink(Cluster& cluster, double share) {
+  const auto links = cluster.node().links();
+  const VertexId gpu = cluster.node().gpus().front().vertex;
+  const auto first = std::ranges::find_if(links, [&](const NodeLink& link) {
+    return link.kind == LinkKind::nvlink && link.from == gpu;
+  });
+  if (first == links.end()) return;
+  for (std::uint32_t i = 0; i < links.size(); ++i) {
+    const NodeLink& link = links[i];
+    const bool there = link.from == gpu && link.to == first->to;
+    const bool back = link.from == first->to && link.to == gpu;
+    if (link.kind == LinkKind::nvlink && (there || back))
+      slow_down(cluster, cluster.global(0, LinkId{i}), share);
+  }
+}
+
 bool touches(const NodeLink& link, VertexId vertex) {
   return link.from == vertex || link.to == vertex;
 }
@@ -279,6 +372,10 @@ bool touches(const NodeLink& link, VertexId vertex) {
 
 std::vector<Suspect> possible_causes(const Cluster& cluster, const SuspectedRun& run) {
   return Suspects(cluster, run).list();
+}
+
+std::vector<Suspect> acceptance_faults(const Cluster& cluster, const SuspectedRun& run) {
+  return Suspects(cluster, run).acceptance();
 }
 
 std::string line_against(const LoggedNetwork& log, NetKind kind) {
@@ -323,8 +420,11 @@ void apply_hardware(const Suspect& cause, Cluster& cluster) {
   const auto links = node.links();
   switch (cause.hardware) {
     case Hardware::as_described:
+    case Hardware::gpu:
     case Hardware::other_socket:
       return;
+    case Hardware::nvlink:
+      return slow_nvlink(cluster, cause.share);
     case Hardware::nic_port:
       return slow_port(cluster, 0, node.nics().front(), cause.share);
     case Hardware::nic_ports:
@@ -347,7 +447,8 @@ void apply_hardware(const Suspect& cause, Cluster& cluster) {
   }
 }
 
-void apply_wiring(const Suspect& cause, const Cluster& cluster, CollectiveRun& run) {
+void apply_to_run(const Suspect& cause, const Cluster& cluster, CollectiveRun& run) {
+  if (cause.hardware == Hardware::gpu) run.faults.gpus.push_back({0, cause.share});
   if (cause.hardware != Hardware::other_socket) return;
   const std::vector<int> across = nics_across(cluster.node());
   const auto move = [&](int& nic) {

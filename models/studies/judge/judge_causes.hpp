@@ -21,6 +21,8 @@ struct Suspect {
     nic_ports,     ///< every port
     nic_slot,      ///< PCIe of the first NIC of every node
     pcie,          ///< PCIe of every GPU and NIC
+    gpu,           ///< the first GPU of the first node copies and reduces slower
+    nvlink,        ///< NVLinks of that GPU to its first neighbour, a switch or a GPU
     other_socket,  ///< channels use the NICs of the other socket
   };
   std::string name;   ///< "gdr-off"; "" = as described: nothing is wrong
@@ -48,6 +50,9 @@ struct SuspectedRun {
 /// Nothing first, then whatever can be on this cluster with this run, then pairs: an old release or
 /// Ring with half of the NICs or of their rate.
 std::vector<Suspect> possible_causes(const Cluster& cluster, const SuspectedRun& run);
+/// What an acceptance test is to find: nothing first, then one part that is slow or missing, and
+/// what is switched off by mistake.
+std::vector<Suspect> acceptance_faults(const Cluster& cluster, const SuspectedRun& run);
 
 /// The line of NCCL in the log that no run over such a network prints: `line 16: "Using network
 /// IB"`; "" where there is none. Names of networks that are not known decide nothing.
@@ -57,7 +62,7 @@ std::string line_against(const LoggedNetwork& log, NetKind kind);
 PartsCatalogue with_network(const Suspect& cause, const NodeGraph& node, PartsCatalogue parts);
 /// Lowers rates, after NCCL has decided.
 void apply_hardware(const Suspect& cause, Cluster& cluster);
-/// Moves channels to other NICs, after NCCL has decided.
-void apply_wiring(const Suspect& cause, const Cluster& cluster, CollectiveRun& run);
+/// Moves channels to other NICs, makes a GPU slow, after NCCL has decided.
+void apply_to_run(const Suspect& cause, const Cluster& cluster, CollectiveRun& run);
 
 }  // namespace fabricast

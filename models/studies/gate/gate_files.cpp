@@ -1,0 +1,219 @@
+#include "models/studies/gate/gate_files.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "models/studies/gate/gate_text.hpp"
+#include "text/unit_text.hpp"
+
+namespace fabricast {
+
+namespace {
+
+std::string asked_text(const GateResult& result) {
+  std::vector<int> nodes;
+  for (const GateBlock& block : result.blocks)
+    if (nodes.empty() || nodes.back() != block.expected.nodes)
+      nodes.push_back(block.expected.nodes);
+  std::string out = fmt::format("{} --nodes {} --nccl {} --probability {}%", result.config.topology,
+                                fmt::join(nodes, ","), to_text(result.config.version),
+                                per_cent(result.config.healthy_share));
+  if (!result.config.fabric.empty()) out += " --fabric " + result.config.fabric;
+  for (const auto& [name, value] : result.config.environment.variables())
+    out += fmt::format(" --env {}={}", name, value);
+  return out;
+}
+
+/// A line of a comment stays one line.
+std::string commented(const std::string& text) {
+  std::string out = text;
+  std::ranges::replace(out, '\n', ' ');
+  std::ranges::replace(out, '\r', ' ');
+  return "# " + out + "\n";
+}
+
+/// NVLink joins the nodes: a fault of theirs is that it does not.
+bool joins_nodes(const GateBlock& block) {
+  return std::ranges::any_of(block.expected.causes,
+                             [](const auto& one) { return one.cause.name == "mnnvl-off"; });
+}
+
+}  // namespace
+
+std::string gate_aicr(const GateResult& result) {
+  const auto is_wanted = [](const GateBlock& block) {
+    return block.collective == Collective::all_reduce;
+  };
+  const auto wanted = std::ranges::count_if(result.blocks, is_wanted);
+  if (wanted == 0)
+    throw Error("AICR's constraint is one of all_reduce, which is not asked for",
+                "--collective all_reduce");
+  if (wanted > 1)
+    throw Error("AICR's constraint is one figure: of one number of nodes", "--nodes 2");
+  const GateBlock& block = *std::ranges::find_if(result.blocks, is_wanted);
+  const auto largest = std::ranges::max_element(block.expected.rows, {}, &JudgeRow::size);
+  const auto row = static_cast<std::size_t>(largest - block.expected.rows.begin());
+  const double floor = block.busbw_GBps(row, block.floor_us(row));
+  const char* const name = joins_nodes(block) ? "nccl-all-reduce-bw-nvls" : "nccl-all-reduce-bw";
+  return commented("Made by: fabricast gate " + asked_text(result)) +
+         fmt::format(
+             "# {} on {} nodes, {} ranks: {:.1f} GB/s busbw expected, {:.1f} is the floor.\n"
+             "# AICR's validator lets {:.0f} % of a value pass "
+             "(validators/performance/nccl_all_reduce_bw_constraint.go),\n"
+             "# so the value is the floor over that, rounded down. Merge it into the overlay of "
+             "the "
+             "machine type.\n"
+             "spec:\n"
+             "  validation:\n"
+             "    performance:\n"
+             "      checks:\n"
+             "        - {}\n"
+             "      constraints:\n"
+             "        - name: {}\n"
+             "          value: \">= {:.0f}\"\n",
+             to_text(largest->size), block.expected.nodes, block.expected.ranks,
+             block.busbw_GBps(row, largest->expected_us), floor, 100 * kAicrTolerance, name, name,
+             std::floor(floor / kAicrTolerance));
+}
+
+std::string inspector_size(std::int64_t bytes) {
+  constexpr std::array<std::string_view, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{}-{}{}", bytes, bytes + 1, kUnits[unit]);
+}
+
+std::string gate_alerts(const GateResult& result) {
+  std::string rules;
+  for (const GateBlock& block : result.blocks) {
+    if (!is_tuned(block.collective)) continue;  // Inspector has no bandwidth of groups of sends
+    const bool of_one_rank = block.collective == Collective::all_gather ||
+                             block.collective == Collective::reduce_scatter;
+    for (std::size_t row = 0; row < block.expected.rows.size(); ++row) {
+      const JudgeRow& there = block.expected.rows[row];
+      const std::int64_t counted_bytes =
+          of_one_rank ? there.size.count / block.expected.ranks : there.size.count;
+      const std::string nodes =
+          joins_nodes(block) ? "" : fmt::format(",n_nodes=\"{}\"", block.expected.nodes);
+      rules += fmt::format(
+          "      - alert: NcclBelowFloor\n"
+          "        expr: >-\n"
+          "          "
+          "nccl_bus_bandwidth_gbs{{collective=\"{}\",nranks=\"{}\"{},message_size=\"{}\"}}"
+          " < {:.6g}\n"
+          "        for: 5m\n"
+          "        labels:\n"
+          "          severity: warning\n"
+          "        annotations:\n"
+          "          summary: \"{} of {} on {{{{ $labels.nranks }}}} ranks is below its floor on "
+          "{{{{ $labels.node }}}}\"\n"
+          "          description: \"{{{{ $value }}}} GB/s busbw; {:.4g} is expected, and {} % of "
+          "healthy runs reach {:.4g}\"\n",
+          nccl_name(block.collective), block.expected.ranks, nodes, inspector_size(counted_bytes),
+          block.busbw_GBps(row, block.floor_us(row)), to_text(block.collective),
+          to_text(there.size), block.busbw_GBps(row, there.expected_us),
+          per_cent(result.config.healthy_share), block.busbw_GBps(row, block.floor_us(row)));
+    }
+  }
+  if (rules.empty())
+    throw Error("NCCL Inspector exports no bandwidth of what is asked for",
+                "--collective all_reduce, all_gather, reduce_scatter, broadcast or reduce");
+  return commented("Made by: fabricast gate " + asked_text(result)) +
+         "# Of NCCL Inspector's Prometheus mode. A label of sizes is a range: the floor is that of "
+         "its low end\n"
+         "# if that was asked for, and Inspector's own clock is that of kernels, without the "
+         "launch.\n"
+         "groups:\n"
+         "  - name: fabricast-gate\n"
+         "    rules:\n" +
+         rules;
+}
+
+namespace {
+
+/// Text and attributes of XML; what XML 1.0 cannot hold becomes "?".
+std::string xml_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string failure_xml(const std::string& message) {
+  return fmt::format("      <failure message=\"{}\"/>\n", xml_text(message));
+}
+
+std::string case_xml(const std::string& suite, const std::string& name, double seconds,
+                     const std::string& inside) {
+  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"",
+                                       xml_text(suite), xml_text(name), seconds);
+  return inside.empty() ? head + "/>\n" : head + ">\n" + inside + "    </testcase>\n";
+}
+
+std::string suite_xml(const JudgedTable& table) {
+  const JudgeResult& result = table.result;
+  const bool pass = passes(result.verdict);
+  const std::string what =
+      what_text(result.config.collective, result.nodes, result.config.topology, result.ranks);
+  std::string cases =
+      case_xml(what, "verdict", 0,
+               pass ? ""
+                    : failure_xml(fmt::format(
+                          "{}: {} of {} rows are slower than their floor", to_text(result.verdict),
+                          result.count(RowVerdict::below), result.rows.size())));
+  std::size_t failures = pass ? 0 : 1;
+  for (const JudgeRow& row : result.rows) {
+    const double limit = row.expected_us * row.band.upper;
+    std::string inside;
+    if (row.verdict == RowVerdict::below) {
+      const std::string message =
+          fmt::format("{:.2f} GB/s busbw, the floor is {:.2f}: {:.1f} us, at most {:.1f}",
+                      busbw_of(result, row.size, row.measured_us),
+                      busbw_of(result, row.size, limit), row.measured_us, limit);
+      if (!pass) ++failures;
+      inside = pass ? fmt::format("      <system-out>{}; one row in ten may be</system-out>\n",
+                                  xml_text(message))
+                    : failure_xml(message);
+    }
+    cases += case_xml(what, to_text(row.size), row.measured_us / 1e6, inside);
+  }
+  return fmt::format(
+      "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n{}"
+      "  </testsuite>\n",
+      xml_text(table.source), result.rows.size() + 1, failures, cases);
+}
+
+}  // namespace
+
+std::string gate_junit(const std::vector<JudgedTable>& tables) {
+  std::string out =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fabricast gate\">\n";
+  for (const JudgedTable& table : tables) out += suite_xml(table);
+  return out + "</testsuites>\n";
+}
+
+}  // namespace fabricast
