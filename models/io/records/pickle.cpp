@@ -151,7 +151,7 @@ class Unpickler {
   bool text(std::size_t width) {
     const std::string_view value = take(number(width));
     if (value.size() > ~std::uint32_t{0}) broken("a text of more than 4 GiB");
-    return push(PlainValue::text(value));
+    return push(PlainValue::of_text(value));
   }
 
   /// Two's complement of any length; beyond 64 bit it is no number that a dump has.
@@ -161,13 +161,13 @@ class Unpickler {
     std::uint64_t value = number(width);
     const bool negative = width > 0 && (value >> (8 * width - 1) & 1) != 0;
     if (negative && width < 8) value |= ~std::uint64_t{0} << (8 * width);
-    return push(PlainValue::whole(static_cast<std::int64_t>(value)));
+    return push(PlainValue::of_whole(static_cast<std::int64_t>(value)));
   }
 
   bool binary_float() {
     std::uint64_t bits = 0;  // big-endian
     for (const char byte : take(8)) bits = bits << 8 | static_cast<std::uint8_t>(byte);
-    return push(PlainValue::number(std::bit_cast<double>(bits)));
+    return push(PlainValue::of_number(std::bit_cast<double>(bits)));
   }
 
   bool value(std::uint8_t opcode) {
@@ -176,13 +176,13 @@ class Unpickler {
         return push({});
       case kNewTrue:
       case kNewFalse:
-        return push(PlainValue::truth(opcode == kNewTrue));
+        return push(PlainValue::of_truth(opcode == kNewTrue));
       case kBinInt:
-        return push(PlainValue::whole(static_cast<std::int32_t>(number(4))));
+        return push(PlainValue::of_whole(static_cast<std::int32_t>(number(4))));
       case kBinInt1:
-        return push(PlainValue::whole(static_cast<std::int64_t>(number(1))));
+        return push(PlainValue::of_whole(static_cast<std::int64_t>(number(1))));
       case kBinInt2:
-        return push(PlainValue::whole(static_cast<std::int64_t>(number(2))));
+        return push(PlainValue::of_whole(static_cast<std::int64_t>(number(2))));
       case kLong1:
         return long_integer(number(1));
       case kLong4:

@@ -11,28 +11,28 @@
 
 namespace fabricast {
 
-PlainValue PlainValue::truth(bool value) {
+PlainValue PlainValue::of_truth(bool value) {
   PlainValue out;
   out.kind_ = Kind::truth;
   out.whole_ = value ? 1 : 0;
   return out;
 }
 
-PlainValue PlainValue::whole(std::int64_t value) {
+PlainValue PlainValue::of_whole(std::int64_t value) {
   PlainValue out;
   out.kind_ = Kind::whole;
   out.whole_ = value;
   return out;
 }
 
-PlainValue PlainValue::number(double value) {
+PlainValue PlainValue::of_number(double value) {
   PlainValue out;
   out.kind_ = Kind::number;
   out.number_ = value;
   return out;
 }
 
-PlainValue PlainValue::text(std::string_view value) {
+PlainValue PlainValue::of_text(std::string_view value) {
   PlainValue out;
   out.kind_ = Kind::text;
   out.text_ = value.data();
@@ -111,14 +111,14 @@ class JsonBuilder {
   explicit JsonBuilder(PlainData& out) : out_(out) {}
 
   bool null() { return add({}); }
-  bool boolean(bool value) { return add(PlainValue::truth(value)); }
-  bool number_integer(std::int64_t value) { return add(PlainValue::whole(value)); }
+  bool boolean(bool value) { return add(PlainValue::of_truth(value)); }
+  bool number_integer(std::int64_t value) { return add(PlainValue::of_whole(value)); }
   bool number_unsigned(std::uint64_t value) {
     const bool fits = value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    return add(fits ? PlainValue::whole(static_cast<std::int64_t>(value))
-                    : PlainValue::number(static_cast<double>(value)));
+    return add(fits ? PlainValue::of_whole(static_cast<std::int64_t>(value))
+                    : PlainValue::of_number(static_cast<double>(value)));
   }
-  bool number_float(double value, const std::string&) { return add(PlainValue::number(value)); }
+  bool number_float(double value, const std::string&) { return add(PlainValue::of_number(value)); }
   bool string(std::string& value) { return add(out_.keep_text(std::move(value))); }
   bool binary(nlohmann::json::binary_t&) { return add({}); }
   bool start_object(std::size_t) { return open(out_.new_table()); }

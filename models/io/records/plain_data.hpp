@@ -18,10 +18,10 @@ class PlainValue {
   enum class Kind : std::uint8_t { none, truth, whole, number, text, list, table };
 
   PlainValue() = default;
-  static PlainValue truth(bool value);
-  static PlainValue whole(std::int64_t value);
-  static PlainValue number(double value);
-  static PlainValue text(std::string_view value);  ///< a view: the text must stay
+  static PlainValue of_truth(bool value);
+  static PlainValue of_whole(std::int64_t value);
+  static PlainValue of_number(double value);
+  static PlainValue of_text(std::string_view value);  ///< a view: the text must stay
 
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
@@ -54,7 +54,7 @@ class PlainData {
   void append(const PlainValue& container, std::span<const PlainValue> items);
   /// A text that lives as long as this.
   PlainValue keep_text(std::string value) {
-    return PlainValue::text(texts_.emplace_back(std::move(value)));
+    return PlainValue::of_text(texts_.emplace_back(std::move(value)));
   }
 
   /// Items of a list; keys and values of a table, in turn. 0 of anything else.

@@ -10,7 +10,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::int64_t kRankMax = 1 << 24;
+constexpr std::int64_t kRasRankMax = 1 << 24;
 
 /// With a comma before each key or text that follows a value without one. `added`: how many.
 std::string with_commas(std::string_view text, int& added) {
@@ -36,7 +36,7 @@ std::string with_commas(std::string_view text, int& added) {
 
 int rank_of(const PlainValue& value, const std::string& file) {
   const std::int64_t rank = value.whole(-1);
-  if (rank < 0 || rank > kRankMax) throw Error(Place{file, 0, {}}, "a rank in it is none");
+  if (rank < 0 || rank > kRasRankMax) throw Error(Place{file, 0, {}}, "a rank in it is none");
   return static_cast<int>(rank);
 }
 
@@ -107,8 +107,8 @@ RasReport read_ras_report(std::string_view text, const std::string& file) {
     std::ranges::stable_sort(one.ranks, {}, &RasRank::rank);
     const auto twice = std::ranges::unique(one.ranks, {}, &RasRank::rank);
     one.ranks.erase(twice.begin(), twice.end());
-    one.size = static_cast<int>(
-        std::clamp<std::int64_t>(data.at(value, "size").whole(), std::ssize(one.ranks), kRankMax));
+    one.size = static_cast<int>(std::clamp<std::int64_t>(data.at(value, "size").whole(),
+                                                         std::ssize(one.ranks), kRasRankMax));
   });
   return out;
 }

@@ -82,7 +82,7 @@ struct HangResult {
   std::vector<int> cycle;  ///< each waits for the next, the last for the first
   std::vector<std::string> notes;
   bool hangs() const { return !stuck.empty(); }
-  const Meeting& of(const StuckRank& stuck) const { return meetings[stuck.meeting]; }
+  const Meeting& of(const StuckRank& one) const { return meetings[one.meeting]; }
 };
 
 /// A rank's calls are taken one after another, as on one stream; a call ends when all members are

@@ -22,7 +22,9 @@ Report hang_report(const HangResult& result, double timeout_s) {
   ReportTable ended("ended", {whole("rank"), whole("calls"), text("why"), text("last_op"),
                               text("last_group"), whole("last_sequence"), text("last_where")});
   for (const EndedRank& one : result.ended) {
-    const RankCall last = one.last.value_or(RankCall{.group = {}});
+    RankCall none;
+    none.group.clear();
+    const RankCall& last = one.last ? *one.last : none;
     ended.add(
         {one.rank, one.calls, one.why, last.op, last.group, or_null(last.sequence), last.where});
   }
