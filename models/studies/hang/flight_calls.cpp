@@ -195,12 +195,17 @@ RecordedCalls FlightCalls::finish() {
       out.calls.push_back(std::move(call));
     }
   }
+  std::set<int> without;
   for (const Group& group : groups_) {
     if (!group.disputed && !group.ranks.empty()) out.job.groups[group.label] = group.ranks;
     for (const int rank : group.ranks) {
-      if (!ranks_.contains(rank)) unread_.try_emplace(rank, "left no dump: nothing is known of it");
+      if (!ranks_.contains(rank) && !unread_.contains(rank)) without.insert(rank);
     }
   }
+  for (const int rank : without) unread_[rank] = "left no dump: nothing is known of it";
+  if (!without.empty())
+    out.job.notes.push_back(fmt::format("no dump of {} {}", without.size() > 1 ? "ranks" : "rank",
+                                        ranks_text({without.begin(), without.end()})));
   out.job.remarks = unread_;
   out.job.ranks = static_cast<int>(ranks_.size());
   out.job.calls = calls_;

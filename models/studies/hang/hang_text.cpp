@@ -35,19 +35,15 @@ std::string call_text(const RankCall& call) {
           : fmt::format("{} on {}", call.op, call.group);
   std::string size = call.elements ? fmt::format("{} elements", *call.elements) : "";
   if (!call.dtype.empty()) size += (size.empty() ? "" : " of ") + call.dtype;
+  if (call.sequence) size += fmt::format("{}sequence {}", size.empty() ? "" : ", ", *call.sequence);
   return size.empty() ? what : fmt::format("{} ({})", what, size);
 }
 
-/// Where it stands: a line of a trace, or its number and the user's line.
-std::string place_text(const RankCall& call) {
-  if (call.line > 0) return fmt::format("line {}", call.line);
-  std::string out = call.sequence ? fmt::format("sequence {}", *call.sequence) : "";
-  if (!call.where.empty()) out += (out.empty() ? "" : ", ") + call.where;
-  return out;
-}
+/// With its line in the trace, or the user's that made it.
 std::string placed_text(const RankCall& call) {
-  const std::string place = place_text(call);
-  return call_text(call) + (place.empty() ? "" : " (" + place + ")");
+  if (call.line > 0) return fmt::format("{} (line {})", call_text(call), call.line);
+  if (call.where.empty()) return call_text(call);
+  return fmt::format(call.sequence ? "{} at {}" : "{} ({})", call_text(call), call.where);
 }
 
 /// Ranks that wait at the same call stand together.
@@ -82,8 +78,8 @@ std::string places_text(const HangResult& result) {
     const bool several = all[i].ranks.size() > 1;
     out += fmt::format("  rank{} {} wait{} in ", several ? "s" : "", short_ranks(all[i].ranks),
                        several ? "" : "s");
-    out += first.number > 0 ? fmt::format("{}, call {} ({})", call_text(first.call), first.number,
-                                          place_text(first.call))
+    out += first.number > 0 ? fmt::format("{}, call {} (line {})", call_text(first.call),
+                                          first.number, first.call.line)
                             : placed_text(first.call);
     const std::vector<int>& missing = result.of(first).missing;
     out += missing.empty() ? "\n" : fmt::format(" for {}\n", short_ranks(missing));

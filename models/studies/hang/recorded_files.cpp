@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "models/io/formats/text_file.hpp"
 #include "models/io/records/pickle.hpp"
+#include "models/io/records/record_files.hpp"
 #include "models/studies/hang/ras_calls.hpp"
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
@@ -17,49 +17,14 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kDumpSizeMax = std::size_t{256} << 20;
 constexpr std::size_t kAtOnce = 64;  // dumps in memory
 
 enum class Kind : std::uint8_t { unknown, flight, ras };
 
-std::string head_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string out(4096, '\0');
-  in.read(out.data(), static_cast<std::streamsize>(out.size()));
-  out.resize(static_cast<std::size_t>(in.gcount()));
-  return out;
-}
-
 Kind kind_of(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return Kind::unknown;
-  const std::string head = head_of(path);
+  const std::string head = head_of_file(path);
   if (begins_as_pickle(head) || begins_as_flight_json(head)) return Kind::flight;
   return begins_as_ras(head) ? Kind::ras : Kind::unknown;
-}
-
-/// Files named, and all files below folders, in the order of their names; hidden ones are left out.
-std::vector<std::string> files_of(const std::vector<std::string>& paths) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> out;
-  for (const std::string& path : paths) {
-    std::error_code problem;
-    if (!fs::is_directory(path, problem)) {
-      out.push_back(path);
-      continue;
-    }
-    std::vector<std::string> below;
-    for (fs::recursive_directory_iterator at(path, problem), end; !problem && at != end;
-         at.increment(problem)) {
-      const bool hidden = at->path().filename().string().starts_with('.');
-      if (hidden && at->is_directory(problem)) at.disable_recursion_pending();
-      if (!hidden && at->is_regular_file(problem)) below.push_back(at->path().string());
-    }
-    if (problem) throw Error(Place{path, 0, {}}, "cannot be read: " + problem.message());
-    std::ranges::sort(below);
-    out.insert(out.end(), below.begin(), below.end());
-  }
-  return out;
 }
 
 /// A dump by its rank, or what is wrong with it.
@@ -71,7 +36,7 @@ struct ReadDump {
 
   void read() {
     try {
-      dump = read_flight_dump(read_text_file(file, {}, kDumpSizeMax), file);
+      dump = read_flight_dump(read_text_file(file, {}, kRecordSizeMax), file);
     } catch (const Error& error) {
       trouble = error.message();
     }
@@ -162,7 +127,7 @@ RecordedCalls read_ras(const std::vector<std::string>& files) {
   std::vector<std::string> notes;
   for (const std::string& file : files) {
     try {
-      reports.push_back(read_ras_report(read_text_file(file, {}, kDumpSizeMax), file));
+      reports.push_back(read_ras_report(read_text_file(file, {}, kRecordSizeMax), file));
     } catch (const Error& error) {
       if (files.size() == 1) throw;
       notes.push_back(error.reason());
@@ -186,7 +151,7 @@ bool are_records(const std::vector<std::string>& paths) {
 
 RecordedCalls read_records(const std::vector<std::string>& paths, const ForEach& for_each) {
   std::vector<std::string> flight, ras, others;
-  for (const std::string& file : files_of(paths)) {
+  for (const std::string& file : record_files(paths)) {
     const Kind kind = kind_of(file);
     (kind == Kind::flight ? flight : kind == Kind::ras ? ras : others).push_back(file);
   }
