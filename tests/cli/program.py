@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 FILES = HERE / "files"
 ROOT = HERE.parents[1]
 LOGS = "../../data/logs"
+RECORDS = "../../data/records"
 STEPS = "../../../scenarios/steps"
 TIMEOUT_S = 150
 
@@ -64,6 +65,8 @@ CONTEXT = {
     ("step", "--topology"): f"--calls {LOGS}/chakra-json-small.json",
     ("step", "--fabric"): f"--calls {LOGS}/chakra-json-small.json --topology dgx-a100",
     ("step", "--env-file"): f"--calls {LOGS}/chakra-json-small.json --topology dgx-a100",
+    ("judge", "--inspector"): "--topology dgx-h100",
+    ("judge", "--write-prometheus"): f"--inspector {RECORDS}/inspector --topology dgx-h100",
     ("hang", "--layout"): "",
     ("hang", "--parts"): f"--layout {STEPS}/claim-fsdp.yaml",
     ("hang", "--write-trace"): f"--layout {STEPS}/claim-fsdp.yaml",

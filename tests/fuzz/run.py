@@ -21,6 +21,10 @@ SEEDS = {
     "formula": [],
     "prices": [ROOT / "workloads"],
     "sweep": [ROOT / "scenarios/sweeps"],
+    "flight": [ROOT / "tests/data/records/flight-missing", ROOT / "tests/data/records/flight-misfit",
+               ROOT / "tests/data/records/flight-order"],
+    "ras": [ROOT / "tests/data/records/ras"],
+    "inspector": [ROOT / "tests/data/records/inspector", ROOT / "tests/data/records/metrics"],
 }
 
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "models/io/formats/text_file.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast {
@@ -13,9 +14,13 @@ std::vector<std::string> record_files(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& path : paths) {
     std::error_code problem;
-    if (!fs::is_directory(path, problem)) {
+    if (fs::is_regular_file(path, problem)) {
       out.push_back(path);
       continue;
+    }
+    if (!fs::is_directory(path, problem)) {
+      read_text_file(path);  // says what it is
+      throw Error(Place{path, 0, {}}, "is no file and no folder", "write it to a file first");
     }
     std::vector<std::string> below;
     for (fs::recursive_directory_iterator at(path, problem), end; !problem && at != end;

@@ -43,7 +43,8 @@ std::string call_text(const RankCall& call) {
 std::string placed_text(const RankCall& call) {
   if (call.line > 0) return fmt::format("{} (line {})", call_text(call), call.line);
   if (call.where.empty()) return call_text(call);
-  return fmt::format(call.sequence ? "{} at {}" : "{} ({})", call_text(call), call.where);
+  return call.sequence ? fmt::format("{} at {}", call_text(call), call.where)
+                       : fmt::format("{} ({})", call_text(call), call.where);
 }
 
 /// Ranks that wait at the same call stand together.

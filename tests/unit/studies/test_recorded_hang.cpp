@@ -171,7 +171,7 @@ TEST_CASE("recorded hang: a group whose ranks are not the same for all") {
 }
 
 TEST_CASE("recorded hang: answers of RAS") {
-  const HangResult behind = hang_of({"ras-mismatch.json"});
+  const HangResult behind = hang_of({"ras/mismatch.json"});
   CHECK(behind.ranks == 4);
   CHECK(behind.met == 100);
   REQUIRE(behind.stuck.size() == 3);
@@ -180,7 +180,7 @@ TEST_CASE("recorded hang: answers of RAS") {
   REQUIRE(behind.ended.size() == 1);
   CHECK(behind.ended[0].why ==
         "made 100 calls of all_reduce, others 101 (192.0.2.86 pid 6300, GPU 0)");
-  const HangResult gone = hang_of({"ras-no-comma.json"});
+  const HangResult gone = hang_of({"ras/no-comma.json"});
   REQUIRE(gone.ended.size() == 1);
   CHECK(gone.ended[0].why == "does not answer RAS (192.0.2.84 pid 10017, GPU 1)");
   CHECK(gone.notes[0].starts_with("1 comma is missing in this JSON and added"));

@@ -109,13 +109,13 @@ TEST_CASE("flight recorder: PyTorch's words") {
 }
 
 TEST_CASE("RAS: counts by rank, and the comma that NCCL 2.28.9 leaves out") {
-  const RasReport good = read_ras_report(record("ras-mismatch.json"), "f");
+  const RasReport good = read_ras_report(record("ras/mismatch.json"), "f");
   CHECK(good.nccl == "2.28.9");
   CHECK(good.commas_added == 0);
   REQUIRE(good.communicators.size() == 1);
   REQUIRE(good.communicators[0].ranks.size() == 4);
   CHECK(good.communicators[0].ranks[1].counts.at("AllReduce") == 100);
-  const RasReport mended = read_ras_report(record("ras-no-comma.json"), "f");
+  const RasReport mended = read_ras_report(record("ras/no-comma.json"), "f");
   CHECK(mended.commas_added == 1);
   const std::vector<RasRank>& ranks = mended.communicators.at(0).ranks;
   REQUIRE(ranks.size() == 2);
@@ -131,7 +131,7 @@ TEST_CASE("RAS: what is no report") {
   CHECK(error(R"({"communicators": 3})") ==
         "f: communicators: is no list: no report of RAS\nhint: ncclras -f json writes one");
   CHECK(error(R"({"communicators": [{"ranks": [{"host": "a"}]}]})") == "f: a rank in it is none");
-  CHECK(error(record("ras-mismatch.json").substr(0, 900)).starts_with("f: this JSON ends"));
+  CHECK(error(record("ras/mismatch.json").substr(0, 900)).starts_with("f: this JSON ends"));
 }
 
 }  // namespace fabricast
