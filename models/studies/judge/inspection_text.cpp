@@ -48,7 +48,8 @@ std::string took_text(const InspectedRow& row) {
 
 std::string size_text(const InspectedRow& row) {
   if (row.size_doubt == 0) return to_text(row.size);
-  return fmt::format("{:.3g} MiB", static_cast<double>(row.size.count) / (1 << 20));
+  const double mib = static_cast<double>(row.size.count) / (1 << 20);
+  return mib < 1024 ? fmt::format("~{:.3g} MiB", mib) : fmt::format("~{:.3g} GiB", mib / 1024);
 }
 
 std::string table_text(const JudgedInspection& judged) {

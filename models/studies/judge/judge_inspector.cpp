@@ -150,9 +150,9 @@ class InspectionJudge {
             result.of_times == JudgeVerdict::explained && !result.ranking.empty();
         if (explained) {
           const Suspect& cause = result.causes[result.ranking.front().fits.front().which].cause;
-          return fmt::format("{} [{}]", cause.title, cause.name);
+          return fmt::format("{} [{}]{}", cause.title, cause.name, or_late(row));
         }
-        return "nothing we know explains it";
+        return "nothing we know explains it" + or_late(row);
       }
     }
     if (!row.skew || row.skew->wait_us < kWaitShare * row.time_us ||
@@ -163,6 +163,11 @@ class InspectionJudge {
                            ? fmt::format("rank {} ({})", row.skew->last_rank, row.skew->last)
                            : row.skew->last,
                        100 * row.skew->last_share);
+  }
+
+  /// What is not to be told apart from a slow transfer where no other rank is seen.
+  static std::string or_late(const InspectedRow& row) {
+    return row.skew ? "" : ", or a rank that comes late: no other one is seen";
   }
 
   /// Where NCCL took another algorithm or protocol than it would by itself.

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+#include <set>
+
+#include "models/io/topologies/calibrated.hpp"
 #include "models/studies/judge/judge_inspector.hpp"
 #include "tests/unit/error_text.hpp"
 

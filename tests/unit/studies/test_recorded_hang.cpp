@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "models/studies/hang/ras_calls.hpp"
 #include "models/studies/hang/recorded_files.hpp"
 #include "tests/unit/error_text.hpp"

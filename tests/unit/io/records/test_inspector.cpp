@@ -72,7 +72,7 @@ TEST_CASE("inspector: objects over several lines; one that is cut takes none wit
   CHECK_FALSE(read.calls[0].on_gpu);
   CHECK(read.calls[1].sequence == 1233);
   CHECK(read.notes.broken == 1);
-  CHECK(read.notes.first_broken == 22);
+  CHECK(read.notes.first_broken == 23);
 }
 
 TEST_CASE("inspector: what is no record is counted") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "models/io/records/pickle.hpp"
 #include "tests/unit/error_text.hpp"
 
