@@ -105,8 +105,8 @@ RasReport read_ras_report(std::string_view text, const std::string& file) {
       one.ranks.push_back(read_missing(data, rank, file));
     });
     std::ranges::stable_sort(one.ranks, {}, &RasRank::rank);
-    const auto twice = std::ranges::unique(one.ranks, {}, &RasRank::rank);
-    one.ranks.erase(twice.begin(), twice.end());
+    const auto same = [](const RasRank& a, const RasRank& b) { return a.rank == b.rank; };
+    one.ranks.erase(std::unique(one.ranks.begin(), one.ranks.end(), same), one.ranks.end());
     one.size = static_cast<int>(std::clamp<std::int64_t>(data.at(value, "size").whole(),
                                                          std::ssize(one.ranks), kRasRankMax));
   });

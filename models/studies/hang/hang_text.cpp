@@ -64,7 +64,7 @@ std::vector<Waiting> places(const HangResult& result) {
   // Of many those first at which it begins: nobody there waits for one that is stuck itself.
   std::set<int> stuck;
   for (const StuckRank& one : result.stuck) stuck.insert(one.rank);
-  std::ranges::stable_partition(out, [&](const Waiting& place) {
+  std::stable_partition(out.begin(), out.end(), [&](const Waiting& place) {
     return std::ranges::none_of(result.of(*place.first).missing,
                                 [&](int rank) { return stuck.contains(rank); });
   });

@@ -91,8 +91,8 @@ class DumpFiles {
         notes_.push_back(fmt::format("{}: a second dump of rank {}, after {}: passed over",
                                      dumps_[i].file, dumps_[i].rank, dumps_[i - 1].file));
     }
-    const auto twice = std::ranges::unique(dumps_, {}, &ReadDump::rank);
-    dumps_.erase(twice.begin(), twice.end());
+    const auto same = [](const ReadDump& a, const ReadDump& b) { return a.rank == b.rank; };
+    dumps_.erase(std::unique(dumps_.begin(), dumps_.end(), same), dumps_.end());
   }
 
   void take(const std::string& file) {

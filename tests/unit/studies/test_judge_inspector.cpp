@@ -81,7 +81,7 @@ TEST_CASE("inspected run: sizes as nccl-tests has them") {
   InspectorCall one = call(0, 1, 100);
   one.collective = "ReduceScatter";
   fold.add(one);
-  one.collective = "SendRecv";
+  one.collective = "Unheard";
   fold.add(one);
   const InspectedRun run = fold.finish();
   REQUIRE(run.rows.size() == 2);
