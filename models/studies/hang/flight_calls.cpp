@@ -155,9 +155,9 @@ void FlightCalls::compare_ended(RecordedCalls& out) const {
     for (const auto& [number, ended] : groups_[i].ended) {
       ++out.job.met;
       if (ended.others.empty()) continue;
-      const auto call = [&](int rank, const Same& same) {
+      const auto call = [&, sequence = number.first](int rank, const Same& same) {
         Kept kept{rank, static_cast<int>(i), 0, same, {}};
-        kept.entry.sequence = number.first;
+        kept.entry.sequence = sequence;
         kept.entry.state = FlightEntry::State::completed;
         return call_of(kept);
       };
