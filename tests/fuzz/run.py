@@ -10,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+RECORDS = ROOT / "tests/data/records"
 SEEDS = {
     "topology": [ROOT / "topologies"],
     "scenario": [ROOT / "scenarios"],
@@ -21,10 +22,9 @@ SEEDS = {
     "formula": [],
     "prices": [ROOT / "workloads"],
     "sweep": [ROOT / "scenarios/sweeps"],
-    "flight": [ROOT / "tests/data/records/flight-missing", ROOT / "tests/data/records/flight-misfit",
-               ROOT / "tests/data/records/flight-order"],
-    "ras": [ROOT / "tests/data/records/ras"],
-    "inspector": [ROOT / "tests/data/records/inspector", ROOT / "tests/data/records/metrics"],
+    "flight": [RECORDS / "flight-missing", RECORDS / "flight-misfit", RECORDS / "flight-order"],
+    "ras": [RECORDS / "ras"],
+    "inspector": [RECORDS / "inspector", RECORDS / "metrics"],
 }
 
 
