@@ -10,7 +10,7 @@ namespace fabricast {
 /// Whether any of them is a folder, or begins as such a record.
 bool are_records(const std::vector<std::string>& paths);
 /// Files, and all below folders. What cannot be read of one rank is said of it, and the others are
-/// read; Throws Error where nothing can be.
+/// read. Throws Error where nothing can be.
 RecordedCalls read_records(const std::vector<std::string>& paths, const ForEach& for_each);
 
 }  // namespace fabricast

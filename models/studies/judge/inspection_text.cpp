@@ -22,11 +22,8 @@ std::string communicator_text(const InspectedRow& row) {
 std::string header_text(const JudgedInspection& judged) {
   const InspectedRun& run = judged.run;
   std::set<std::string> communicators;
-  double share = 0;
-  for (const InspectedRow& row : run.rows) {
+  for (const InspectedRow& row : run.rows)
     communicators.insert(row.job + row.communicator + row.name);
-    share += run.share(row);
-  }
   std::string out = fmt::format(
       "fabricast judge: {}: NCCL Inspector{}, {}, {} of {} on {}, NCCL {}\n", judged.request.source,
       run.version.empty() ? "" : " " + run.version, counted(run.files, "file"),
@@ -54,7 +51,9 @@ std::string size_text(const InspectedRow& row) {
 
 std::string table_text(const JudgedInspection& judged) {
   TextTable table("  ");
-  for (const std::size_t right : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12}) table.align_right(right);
+  for (std::size_t column = 2; column <= 12; ++column) {
+    if (column != 11) table.align_right(column);  // not the verdict
+  }
   table.add({"communicator", "collective", "size", "calls", "time us", "wait", "transfer",
              "expected", "ratio", "busbw", "expected", "verdict", "share", "took", "expected"});
   for (std::size_t i = 0; i < std::min(kRowsShown, judged.run.rows.size()); ++i) {
