@@ -167,6 +167,7 @@ InspectedRun read_inspected_run(const std::string& path) {
   int others = 0;
   std::string other;
   for (const std::string& file : record_files({path})) {
+    is_large_file(file);  // refuses what is too large
     const std::string head = head_of_file(file);
     if (begins_as_inspector_json(head)) {
       fold.add(read_inspector_file(file, take), file);
