@@ -7,11 +7,13 @@
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
+#include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/import_file.hpp"
 #include "models/studies/hang/hang_question.hpp"
 #include "models/studies/hang/hang_report.hpp"
 #include "models/studies/hang/read_call_trace.hpp"
+#include "models/studies/hang/recorded_files.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -19,7 +21,10 @@ namespace fabricast {
 namespace {
 
 struct HangOptions {
-  std::string trace, layout, fault, write_trace, parts, timeout = "600 s", format = "text";
+  std::vector<std::string> traces;
+  std::string layout, fault, write_trace, parts, timeout = "600 s", format = "text";
+
+  std::string trace() const { return traces.empty() ? "" : traces.front(); }
 };
 
 int give(const HangOptions& options, const HangResult& result, double timeout_s,
@@ -52,7 +57,7 @@ HangResult hang_of_layout(const HangOptions& options, Outputs& outputs) {
 int run_scenario(const HangOptions& options, const std::string& text, Outputs& outputs,
                  const Answers& answers) {
   std::vector<RankCall> calls;
-  const HangAnswer answer = run_hang_scenario(parse_hang_scenario(text, options.trace),
+  const HangAnswer answer = run_hang_scenario(parse_hang_scenario(text, options.trace()),
                                               load_parts(options.parts), &calls);
   write_calls(options, calls, outputs);
   answers.give(
@@ -65,36 +70,40 @@ int run_scenario(const HangOptions& options, const std::string& text, Outputs& o
 int run(const HangOptions& options, const CLI::App& command, const Answers& answers) {
   const Duration timeout = of_option("--timeout", [&] { return parse_duration(options.timeout); });
   const double seconds = static_cast<double>(timeout.ps) / 1e12;
-  if (options.trace.empty() == options.layout.empty())
-    throw Error("name a trace, a log or a scenario, or --layout", "one of them");
+  if (options.traces.empty() == options.layout.empty())
+    throw Error("name a trace, dumps, a log or a scenario, or --layout", "one of them");
   if (options.layout.empty() && (!options.fault.empty() || !options.write_trace.empty()) &&
-      !options.trace.ends_with(".yaml"))
+      !options.trace().ends_with(".yaml"))
     throw Error("--fault and --write-trace belong to --layout");
   Outputs outputs(command, {"--write-trace"});
   if (!options.layout.empty())
     return give(options, hang_of_layout(options, outputs), seconds, answers);
   const std::string hint = "hang takes a trace of calls, or a log";
-  const bool large = is_large_file(options.trace);
+  if (are_records(options.traces)) {
+    const RecordedCalls read = read_records(options.traces, on_all_cores(answers, {}));
+    return give(options, find_hang(read.calls, read.job), seconds, answers);
+  }
+  const bool large = is_large_file(options.trace());
   const std::string text =
-      large ? begin_of_file(options.trace) : read_text_file(options.trace, hint);
-  if (options.trace.ends_with(".yaml")) return run_scenario(options, text, outputs, answers);
+      large ? begin_of_file(options.trace()) : read_text_file(options.trace(), hint);
+  if (options.trace().ends_with(".yaml")) return run_scenario(options, text, outputs, answers);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos || text[begin] != '{') {
     const ImportedFile read =
-        large ? import_file(options.trace, hint) : import_text(text, options.trace);
+        large ? import_file(options.trace(), hint) : import_text(text, options.trace());
     const bool is_log = read.kind == "PyTorch watchdog log" || read.kind == "NCCL_DEBUG log" ||
                         read.kind == "nccl-tests";
     if (!is_log)
-      throw Error(Place{options.trace, 0, {}}, "neither calls nor the log of a watchdog",
+      throw Error(Place{options.trace(), 0, {}}, "neither calls nor the log of a watchdog",
                   "docs/hang.md says what a trace is");
     answers.give(
-        options.format, [&] { return imported_text(read, options.trace); },
-        [&] { return imported_report(read, options.trace); });
+        options.format, [&] { return imported_text(read, options.trace()); },
+        [&] { return imported_report(read, options.trace()); });
     return kDone;
   }
   return give(
       options,
-      find_hang(large ? read_call_trace(options.trace) : parse_call_trace(text, options.trace)),
+      find_hang(large ? read_call_trace(options.trace()) : parse_call_trace(text, options.trace())),
       seconds, answers);
 }
 
@@ -102,10 +111,13 @@ int run(const HangOptions& options, const CLI::App& command, const Answers& answ
 
 void add_hang(CLI::App& app, Action& action) {
   auto options = std::make_shared<HangOptions>();
-  CLI::App* command =
-      app.add_subcommand("hang", "who waits for whom: calls of each rank, or a watchdog's log");
-  command->add_option("trace", options->trace,
-                      "JSON lines of calls, a log of PyTorch or NCCL, or a scenario (YAML)");
+  CLI::App* command = app.add_subcommand(
+      "hang",
+      "who waits for whom: calls of each rank, dumps of a job that hangs, a watchdog's log");
+  command->add_option(
+      "trace", options->traces,
+      "JSON lines of calls, a log of PyTorch or NCCL, or a scenario (YAML); a folder "
+      "or files of Flight Recorder dumps, answers of ncclras -f json");
   command->add_option("--layout", options->layout,
                       "the calls of one step of this layout file of `fabricast step`");
   command->add_option(
@@ -117,6 +129,7 @@ void add_hang(CLI::App& app, Action& action) {
   command->add_option("--timeout", options->timeout, "of the process group: the watchdog's")
       ->capture_default_str();
   add_answer_options(*command, options->format);
+  add_jobs_option(*command);
   command->callback([options, command, &action] {
     action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });

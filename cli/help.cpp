@@ -74,8 +74,9 @@ constexpr std::array kExamples = {
              "validate steps --cases steps.csv --format csv"},
     Examples{"calibrate", "calibrate recipe.yaml --out own.yaml",
              "bench --topology dgx-h100 --parts own.yaml"},
-    Examples{"judge", "judge all_reduce.log --topology dgx-h100",
-             "judge all_reduce.log --topology topo.txt --gpu H100_SXM5 --nodes 2"},
+    Examples{"judge", "judge all_reduce.log --topology topo.txt --gpu H100_SXM5 --nodes 2",
+             "judge --inspector inspector.log --topology dgx-h100 --write-prometheus "
+             "expected.prom"},
     Examples{"gate", "gate dgx-h100 --nodes 2",
              "gate dgx-h100 --nodes 4 --write-script gate.sh --write-alerts alerts.yaml"},
     Examples{"check", "check scenarios/rules-releases.yaml --nccl 2.27.7",
@@ -85,7 +86,8 @@ constexpr std::array kExamples = {
     Examples{"memory", "memory --topology dgx-h100 --nodes 2",
              "memory --topology dgx-h100 --nodes 2 --collective all_reduce,alltoall --nccl "
              "2.18.6,2.21.5,2.27.7,2.30.7"},
-    Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
+    Examples{"hang", "hang nccl_trace_rank_0 nccl_trace_rank_1",
+             "hang scenarios/hang/communicator-order.yaml"},
     Examples{"list", "list topologies", "list variables --format csv"},
     Examples{"schema", "schema", "schema step"},
     Examples{"sweep", "sweep scenarios/sweeps/oversubscription.yaml --store results.sqlite",

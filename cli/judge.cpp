@@ -3,11 +3,18 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/job_options.hpp"
 #include "cli/judged_log.hpp"
+#include "cli/outputs.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/calibrated.hpp"
+#include "models/nccl/base/releases.hpp"
+#include "models/nccl/environment/variables.hpp"
+#include "models/studies/bench/bench.hpp"
+#include "models/studies/judge/judge_inspector.hpp"
+#include "models/studies/judge/judge_log.hpp"
 #include "models/studies/judge/judge_text.hpp"
 
 namespace fabricast {
@@ -15,10 +22,46 @@ namespace fabricast {
 namespace {
 
 struct JudgeOptions : JudgedLogOptions {
-  std::string log, targets, format = "text";
+  std::string log, inspector, metrics, targets, format = "text";
 };
 
+/// What NCCL's Inspector recorded of a job.
+int run_inspector(const JudgeOptions& options, const CLI::App& command, const Answers& answers) {
+  for (const char* option : {"--collective", "--targets", "--nodes", "--gpus-per-node"}) {
+    if (given(command, option))
+      throw Error(fmt::format("{} belongs to a log, not to --inspector", option),
+                  "the Inspector's records say it");
+  }
+  Outputs outputs(command, {"--write-prometheus"});
+  InspectorRequest request;
+  request.source = options.inspector;
+  request.release_said = given(command, "--nccl");
+  request.job.topology = options.topology;
+  request.job.fabric = options.fabric;
+  request.job.sharp = options.sharp;
+  request.job.version = options.job.version();
+  request.job.environment = options.job.environment();
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const BandTable bands = load_bands(options.job.parts);
+  InspectedRun recorded = read_inspected_run(options.inspector);
+  Progress progress(answers);
+  const JudgedInspection judged = judge_inspection(std::move(recorded), request, parts, bands,
+                                                   on_all_cores(answers, progress.callback()));
+  if (!options.metrics.empty()) {
+    outputs.write(options.metrics, inspection_metrics(judged));
+    outputs.commit();
+  }
+  answers.give(
+      options.format, [&] { return inspection_text(judged); },
+      [&] { return inspection_report(judged); });
+  return kDone;
+}
+
 int run(const JudgeOptions& options, const CLI::App& command, const Answers& answers) {
+  if (options.log.empty() == options.inspector.empty())
+    throw Error("name the output of nccl-tests, or --inspector FOLDER", "one of them");
+  if (!options.inspector.empty()) return run_inspector(options, command, answers);
+  if (!options.metrics.empty()) throw Error("--write-prometheus belongs to --inspector");
   const NcclTestsLog log = logged_run(options.log, "judge");
   std::vector<Target> targets;
   if (!options.targets.empty()) targets = load_targets(options.targets);
@@ -53,9 +96,14 @@ int run(const JudgeOptions& options, const CLI::App& command, const Answers& ans
 
 void add_judge(CLI::App& app, Action& action) {
   auto options = std::make_shared<JudgeOptions>();
-  CLI::App* command = app.add_subcommand(
-      "judge", "somebody's nccl-tests output: is it as it should be, and if not, why");
-  command->add_option("log", options->log, "output of nccl-tests, text or JSON")->required();
+  CLI::App* command = app.add_subcommand("judge",
+                                         "nccl-tests' output, or what NCCL's Inspector recorded: "
+                                         "is it as it should be, and if not, why");
+  command->add_option("log", options->log, "output of nccl-tests, text or JSON");
+  command->add_option("--inspector", options->inspector,
+                      "instead: a folder or file of NCCL's Inspector, JSON or Prometheus text");
+  command->add_option("--write-prometheus", options->metrics,
+                      "with --inspector: what is expected, for node_exporter's textfile collector");
   add_topology_option(*command, options->topology)->required();
   command->add_option("--fabric", options->fabric,
                       "preset name or YAML file; default: non-blocking rails");

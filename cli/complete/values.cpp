@@ -99,6 +99,8 @@ constexpr std::array kTakes = {
     OptionTakes{"log", Takes::file, " .log .txt .out .json "},
     OptionTakes{"trace", Takes::file, kTraceFiles},
     OptionTakes{"--write-trace", Takes::file, " .jsonl "},
+    OptionTakes{"--write-prometheus", Takes::file, " .prom "},
+    OptionTakes{"--inspector", Takes::file},
     OptionTakes{"--calls", Takes::file, kJsonFiles},
     OptionTakes{"--trace", Takes::file, kJsonFiles},
     OptionTakes{"--json", Takes::file, kJsonFiles},

@@ -279,6 +279,8 @@ def validate(
 ) -> Report: ...
 def judge(
     *arguments: Text,
+    inspector: Value = ...,
+    write_prometheus: Value = ...,
     topology: Value,
     nics: Union[SupportsIndex, Value] = ...,
     gpu: Value = ...,
@@ -338,6 +340,7 @@ def hang(
     write_trace: Value = ...,
     parts: Value = ...,
     timeout: Value = ...,
+    jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...

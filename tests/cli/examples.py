@@ -19,7 +19,9 @@ TIMEOUT_S = 240
 # Names in examples: a copy of which file.
 COPIES = {
     "all_reduce.log": FILES / "no-gdr.log",
-    "flight-recorder.jsonl": FILES / "hang-oom.jsonl",
+    "nccl_trace_rank_0": ROOT / "tests/data/records/flight-missing/nccl_trace_rank_0",
+    "nccl_trace_rank_1": ROOT / "tests/data/records/flight-missing/nccl_trace_rank_1",
+    "inspector.log": ROOT / "tests/data/records/inspector/v4.3-header-once.log",
     "rules.yaml": FILES / "rules.yaml",
     "recipe.yaml": FILES / "calibrate.yaml",
     "measured-runs.csv": FILES / "measured-runs.csv",

@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 FILES = HERE / "files"
 ROOT = HERE.parents[1]
 LOGS = "../../data/logs"
+RECORDS = "../../data/records"
 STEPS = "../../../scenarios/steps"
 TIMEOUT_S = 150
 
@@ -70,6 +71,8 @@ CONTEXT = {
     ("gate", "--check"): "dgx-h100",
     ("gate", "--write-aicr"): "dgx-h100 --sizes 1MiB",
     ("gate", "--write-junit"): "dgx-h100 --check no-gdr.log --collective all_reduce",
+    ("judge", "--inspector"): "--topology dgx-h100",
+    ("judge", "--write-prometheus"): f"--inspector {RECORDS}/inspector --topology dgx-h100",
     ("hang", "--layout"): "",
     ("hang", "--parts"): f"--layout {STEPS}/claim-fsdp.yaml",
     ("hang", "--write-trace"): f"--layout {STEPS}/claim-fsdp.yaml",

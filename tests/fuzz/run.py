@@ -10,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+RECORDS = ROOT / "tests/data/records"
 SEEDS = {
     "topology": [ROOT / "topologies"],
     "scenario": [ROOT / "scenarios"],
@@ -21,6 +22,9 @@ SEEDS = {
     "formula": [],
     "prices": [ROOT / "workloads"],
     "sweep": [ROOT / "scenarios/sweeps"],
+    "flight": [RECORDS / "flight-missing", RECORDS / "flight-misfit", RECORDS / "flight-order"],
+    "ras": [RECORDS / "ras"],
+    "inspector": [RECORDS / "inspector", RECORDS / "metrics"],
 }
 
 

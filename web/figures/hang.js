@@ -5,11 +5,15 @@ fabricast.figures ??= {};
 (() => {
   const { format, data } = fabricast;
 
+  // "0-2 6" -> 0 1 2 6
   const numbers = (text) =>
     String(text ?? "")
       .split(/[\s,]+/)
-      .filter((t) => /^\d+$/.test(t))
-      .map(Number);
+      .filter((t) => /^\d+(-\d+)?$/.test(t))
+      .flatMap((t) => {
+        const [first, last = first] = t.split("-").map(Number);
+        return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+      });
 
   // 0 1 2 3 6 -> "0-3, 6"
   function runs(ranks) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <fstream>
 #include <map>
@@ -12,6 +11,7 @@
 
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/import_readers.hpp"
+#include "models/io/records/flight_dump.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast::import_readers {
@@ -20,30 +20,10 @@ namespace {
 
 using InputJson = nlohmann::json;
 
-/// PyTorch's words for nccl-tests'.
-std::string collective_word(std::string name) {
-  for (const std::string prefix : {"nccl:", "c10d::"}) {
-    if (name.starts_with(prefix)) name.erase(0, prefix.size());
-  }
-  while (name.starts_with('_')) name.erase(0, 1);
-  while (name.ends_with('_')) name.pop_back();
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kWords = {
-      {{"allreduce", "all_reduce"},
-       {"allgather", "all_gather"},
-       {"allgather_base", "all_gather"},
-       {"all_gather_base", "all_gather"},
-       {"allgather_into_tensor_coalesced", "all_gather"},
-       {"reduce_scatter_base", "reduce_scatter"},
-       {"reduce_scatter_tensor_coalesced", "reduce_scatter"},
-       {"all_to_all", "alltoall"},
-       {"all_to_allv", "alltoall"},
-       {"alltoall_base", "alltoall"},
-       {"send", "sendrecv"},
-       {"recv", "sendrecv"}}};
-  for (const auto& [word, known] : kWords) {
-    if (name == word) return std::string(known);
-  }
-  return name;
+/// nccl-tests' word for PyTorch's.
+std::string collective_word(const std::string& name) {
+  const std::string word = collective_of_torch(name);
+  return word == "send" || word == "recv" ? "sendrecv" : word;
 }
 
 const InputJson& child(const InputJson& object, const char* key) {

@@ -355,13 +355,36 @@ std::string gate(const Report& report) {
                      rows.number(*best, "expected_busbw_GBps"));
 }
 
+std::string judge_inspector(const Report& report) {
+  const Rows rows(report, "rows");
+  std::size_t judged = 0, slower = 0;
+  std::string suspect;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    judged += rows.has(i, "expected_us") ? 1 : 0;
+    slower += rows.text(i, "verdict") == "below" ? 1 : 0;
+    if (suspect.empty()) suspect = rows.text(i, "suspect");
+  }
+  std::string out = fmt::format("{} of {} of what was recorded slower than expected.", slower,
+                                counted(static_cast<double>(judged), "row"));
+  if (!suspect.empty()) out += " First suspect: " + suspect + ".";
+  return out;
+}
+
 std::string hang(const Report& report) {
   const Rows rows(report, "rows"), ended(report, "ended");
   if (!report.facts.value("hangs", false))
     return "Nobody waits for ever: each call meets its partners.";
-  if (ended.size() > 0)
+  if (ended.size() > 0) {
+    const std::string why = ended.text(0, "why");
     return fmt::format("The job hangs: rank {} is not there any more ({}), and others wait for it.",
-                       whole(ended, 0, "rank"), ended.text(0, "why"));
+                       whole(ended, 0, "rank"), why.empty() ? "it makes no further call" : why);
+  }
+  const Rows unfinished(report, "unfinished");
+  if (unfinished.size() > 0)
+    return fmt::format(
+        "The job hangs in {} on {}: all that are needed are there, and it does not "
+        "end.",
+        unfinished.text(0, "op"), unfinished.text(0, "group"));
   return rows.size() == 0
              ? "The job hangs."
              : fmt::format("The job hangs: rank {} waits in {} for ranks {}.",
@@ -549,7 +572,7 @@ std::string answer_of(const Report& report) {
       {"topo", topo},       {"calibrate", calibrate},
       {"solve", solve},     {"compare", compare},
       {"query", query},     {"sweep", sweep},
-      {"memory", memory}};
+      {"memory", memory},   {"judge inspector", judge_inspector}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });
   if (found == std::end(kStudies)) return {};

@@ -152,6 +152,7 @@ std::string call_trace_text(const std::vector<RankCall>& calls) {
     if (!call.members.empty())
       out += fmt::format(", \"ranks\": [{}]", fmt::join(call.members, ", "));
     if (call.elements) out += fmt::format(", \"elements\": {}", *call.elements);
+    if (!call.dtype.empty()) out += fmt::format(", \"dtype\": \"{}\"", call.dtype);
     if (call.at_s) out += fmt::format(", \"at_s\": {:.6f}", *call.at_s);
     out += "}\n";
   }

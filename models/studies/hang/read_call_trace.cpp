@@ -17,8 +17,8 @@ using InputJson = nlohmann::json;
 
 constexpr int kRankMax = 1 << 24;
 constexpr std::size_t kTracedCallsMax = 5'000'000;  // some 200 B each in memory
-const std::vector<std::string> kKeys = {"rank", "call",     "group", "ranks",
-                                        "peer", "elements", "at_s",  "end"};
+const std::vector<std::string> kKeys = {"rank",     "call",  "group", "ranks", "peer",
+                                        "elements", "dtype", "at_s",  "end"};
 
 class LineReader {
  public:
@@ -53,6 +53,7 @@ class LineReader {
       if (!value.is_number_integer() || value.get<double>() < 0) fail("elements", "is no count");
       call.elements = value.get<long long>();
     }
+    if (json_.contains("dtype")) call.dtype = text("dtype");
     const bool message = call.op == "send" || call.op == "isend" || call.op == "recv";
     if (message != json_.contains("peer"))
       fail("peer", message ? "is missing: send, isend and recv name one"

@@ -43,8 +43,8 @@ TEST_CASE("hang: a rank that ended is waited for, and nobody else is to blame") 
   REQUIRE(result.stuck.size() == 2);
   CHECK(result.stuck[0].rank == 0);
   CHECK(result.stuck[0].sequence == 2);
-  CHECK(result.stuck[0].waits_for == std::vector{1});
-  CHECK(result.stuck[0].there == std::vector{0, 2});
+  CHECK(result.of(result.stuck[0]).missing == std::vector{1});
+  CHECK(result.of(result.stuck[0]).there == std::vector{0, 2});
   REQUIRE(result.ended.size() == 1);
   CHECK(result.ended[0].rank == 1);
   CHECK(result.ended[0].why == "out of memory");
@@ -145,7 +145,7 @@ TEST_CASE("hang: a posted send waits for nobody, its receive for it") {
   CHECK(walked(crossing("isend")).met == 2);
   const HangResult never = walked(call(0, to("recv", 1)) + call(1, kReduce) + call(0, kReduce));
   REQUIRE(never.stuck.size() == 2);
-  CHECK(never.stuck[0].waits_for == std::vector{1});
+  CHECK(never.of(never.stuck[0]).missing == std::vector{1});
 }
 
 namespace {
