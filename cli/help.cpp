@@ -78,6 +78,11 @@ constexpr std::array kExamples = {
     Examples{"import", "import topo.txt ibstat.txt nccl.log",
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},
     Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
+    Examples{"placement",
+             "placement topology.conf --hosts node[01-06,17-26] --topology dgx-h100 --fabric "
+             "fabric-ndr-fat-tree-2to1 --sizes 256MiB",
+             "placement topology.conf --hosts node[03-04] --topology dgx-h100 "
+             "--oversubscription 2 --neighbour neighbour.yaml --sizes 64MiB"},
     Examples{"list", "list topologies", "list variables --format csv"},
     Examples{"schema", "schema", "schema step"},
     Examples{"sweep", "sweep scenarios/sweeps/oversubscription.yaml --store results.sqlite",

@@ -122,7 +122,7 @@ bool is_conf(const std::string& text) {
 
 void read_any(const std::string& text, const std::string& file,
               const std::vector<std::string>& labels, bool nested, HostTree& out) {
-  if (is_conf(text) && text.find("kind:") == std::string::npos)
+  if (is_conf(text) && !text.starts_with("kind:") && text.find("\nkind:") == std::string::npos)
     return read_topology_conf(text, file, out);
   if (text.find("SLURM_TOPOLOGY_ADDR=") != std::string::npos)
     return read_topology_addr(text, file, out);
