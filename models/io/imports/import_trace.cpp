@@ -11,16 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "models/io/formats/text_file.hpp"
+#include "models/io/imports/collective_word.hpp"
 #include "models/io/imports/import_readers.hpp"
 #include "text/counted.hpp"
 
-namespace fabricast::import_readers {
+namespace fabricast {
 
-namespace {
-
-using InputJson = nlohmann::json;
-
-/// PyTorch's words for nccl-tests'.
 std::string collective_word(std::string name) {
   for (const std::string prefix : {"nccl:", "c10d::"}) {
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
@@ -45,6 +41,14 @@ std::string collective_word(std::string name) {
   }
   return name;
 }
+
+}  // namespace fabricast
+
+namespace fabricast::import_readers {
+
+namespace {
+
+using InputJson = nlohmann::json;
 
 const InputJson& child(const InputJson& object, const char* key) {
   static const InputJson none;
