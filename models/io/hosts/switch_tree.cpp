@@ -20,7 +20,9 @@ void SwitchTree::add_switch(const std::string& name, int line) {
   const Place place{file_, line, {}};
   if (name.empty()) throw Error(place, "a switch without a name");
   const auto [at, is_new] = switches_.try_emplace(name, Switch{line, {}, 0});
-  if (!is_new)
+  const bool only_named = at->second.line == 0;  // as somebody's child
+  if (only_named) at->second.line = line;
+  if (!is_new && !only_named)
     throw Error(place, fmt::format("switch {} once more", name),
                 fmt::format("line {} has it already", at->second.line));
   if (switches_.size() > kTreeSwitchesMax)

@@ -26,7 +26,7 @@ namespace {
 /// Above it calls are extrapolated over sizes, as those of a step are.
 constexpr std::uint64_t kSlicesMost = 250'000;
 /// Allocations that differ by less are equal: nobody swaps hosts for that.
-constexpr double kEqual = 0.005;
+constexpr double kEqual = 0.02;
 constexpr std::size_t kNamesHinted = 4096;
 
 /// What allocations take, all of them side by side.
@@ -133,8 +133,11 @@ class Study {
     if (std::string text = static_instead(site.cluster); !text.empty()) note_once(text);
     if (site.cluster.fabric().is_default)
       note_once(
-          "no fabric was named: leaves without oversubscription are assumed. --fabric and "
-          "--oversubscription say what there is.");
+          fmt::format("no fabric was named: rails with {} are assumed, a leaf for each that "
+                      "the tree has. --fabric says what there is.",
+                      config().oversubscription > 1
+                          ? fmt::format("{}:1 oversubscription", config().oversubscription)
+                          : std::string("no oversubscription")));
     if (config().neighbour)
       result_.neighbour =
           run_neighbour(config(), plan, site.communicator, now, parts_, for_each_, result_.notes);
