@@ -79,10 +79,10 @@ constexpr std::array kExamples = {
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},
     Examples{"hang", "hang flight-recorder.jsonl", "hang scenarios/hang/communicator-order.yaml"},
     Examples{"placement",
-             "placement topology.conf --hosts node[01-06,17-26] --topology dgx-h100 --fabric "
-             "fabric-ndr-fat-tree-2to1 --sizes 256MiB",
-             "placement topology.conf --hosts node[03-04] --topology dgx-h100 "
-             "--oversubscription 2 --neighbour neighbour.yaml --sizes 64MiB"},
+             "placement topology.conf --hosts node[01-03,06-08,11-12] --topology dgx-h100 "
+             "--fabric fabric-ndr-fat-tree-2to1 --sizes 256MiB",
+             "placement topology.conf --hosts node[01-03,06-08] --topology dgx-h100 "
+             "--oversubscription 2 --sizes 64MiB --neighbour neighbour.yaml"},
     Examples{"list", "list topologies", "list variables --format csv"},
     Examples{"schema", "schema", "schema step"},
     Examples{"sweep", "sweep scenarios/sweeps/oversubscription.yaml --store results.sqlite",

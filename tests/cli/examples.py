@@ -21,6 +21,8 @@ COPIES = {
     "all_reduce.log": FILES / "no-gdr.log",
     "flight-recorder.jsonl": FILES / "hang-oom.jsonl",
     "rules.yaml": FILES / "rules.yaml",
+    "topology.conf": FILES / "topology.conf",
+    "neighbour.yaml": FILES / "neighbour.yaml",
     "recipe.yaml": FILES / "calibrate.yaml",
     "measured-runs.csv": FILES / "measured-runs.csv",
     "measured-points.csv": FILES / "measured-points.csv",

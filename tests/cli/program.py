@@ -40,6 +40,8 @@ GOOD = {
     "check": "rules.yaml --only placement",
     "import": "job.sbatch",
     "hang": "hang-oom.jsonl",
+    "placement": "topology.conf --hosts node[01-02,06-07] --topology dgx-h100 --sizes 1MiB"
+                 " --collective all_reduce",
     "list": "topologies",
     "schema": "step",
     "report": "report.json --html /dev/null",
@@ -67,6 +69,7 @@ CONTEXT = {
     ("hang", "--layout"): "",
     ("hang", "--parts"): f"--layout {STEPS}/claim-fsdp.yaml",
     ("hang", "--write-trace"): f"--layout {STEPS}/claim-fsdp.yaml",
+    ("placement", "--layout"): "topology.conf --hosts node01,node06 --sizes 1MiB",
     ("topo", "--env-file"): "dgx-h100 --graphs",
     ("whatif", "--layout"): "--to NCCL_ALGO=Ring",
     ("whatif", "--to-topology"): "--topology dgx-h100 --sizes 1MiB",

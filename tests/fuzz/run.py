@@ -21,6 +21,8 @@ SEEDS = {
     "formula": [],
     "prices": [ROOT / "workloads"],
     "sweep": [ROOT / "scenarios/sweeps"],
+    "hosts": [ROOT / "tests/data/hosts"],
+    "trace": [ROOT / "tests/data/traces"],
 }
 
 

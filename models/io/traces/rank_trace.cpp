@@ -87,7 +87,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
 
   void end() {
     std::ranges::stable_sort(out_.steps, {}, &RankStep::start_ns);
-    join(out_.compute);
+    join_spans(out_.compute);
     for (auto& [correlation, index] : kernels_) {
       const auto found = std::ranges::lower_bound(launches_, correlation, {},
                                                   &std::pair<std::int64_t, std::int64_t>::first);
@@ -224,19 +224,6 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
     for (TraceSpan& one : out_.compute) move(one);
   }
 
-  static void join(std::vector<TraceSpan>& spans) {
-    std::ranges::sort(spans, {}, &TraceSpan::start_ns);
-    std::size_t kept = 0;
-    for (const TraceSpan& one : spans) {
-      if (kept > 0 && one.start_ns <= spans[kept - 1].end_ns) {
-        spans[kept - 1].end_ns = std::max(spans[kept - 1].end_ns, one.end_ns);
-      } else {
-        spans[kept++] = one;
-      }
-    }
-    spans.resize(kept);
-  }
-
   static constexpr std::size_t event_depth_ = 3;  ///< {traceEvents: [{
   RankTrace& out_;
   const std::string& file_;
@@ -274,6 +261,19 @@ RankTrace read_rank_trace(const std::string& path) {
     return parse_rank_trace(read_text_file(path, "a trace of Kineto"), path);
   std::ifstream in(path, std::ios::binary);
   return read(in, path);
+}
+
+void join_spans(std::vector<TraceSpan>& spans) {
+  std::ranges::sort(spans, {}, &TraceSpan::start_ns);
+  std::size_t kept = 0;
+  for (const TraceSpan& one : spans) {
+    if (kept > 0 && one.start_ns <= spans[kept - 1].end_ns) {
+      spans[kept - 1].end_ns = std::max(spans[kept - 1].end_ns, one.end_ns);
+    } else {
+      spans[kept++] = one;
+    }
+  }
+  spans.resize(kept);
 }
 
 std::int64_t overlap_ns(const TraceSpan& span, const std::vector<TraceSpan>& with) {

@@ -51,7 +51,9 @@ inline constexpr std::size_t kRankCollectivesMax = 4'000'000;
 RankTrace read_rank_trace(const std::string& path);
 RankTrace parse_rank_trace(const std::string& text, const std::string& file);
 
-/// Overlap of spans, each list joined and by start.
+/// By start, those that touch as one.
+void join_spans(std::vector<TraceSpan>& spans);
+/// How much of a span lies in these, which are joined.
 std::int64_t overlap_ns(const TraceSpan& span, const std::vector<TraceSpan>& with);
 
 }  // namespace fabricast

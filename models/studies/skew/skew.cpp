@@ -27,20 +27,6 @@ struct Timed {
   std::vector<double> arrivals, ends;  ///< by rank of the call
 };
 
-/// Spans of a rank that are joined when all are there.
-void join(std::vector<TraceSpan>& spans) {
-  std::ranges::sort(spans, {}, &TraceSpan::start_ns);
-  std::size_t kept = 0;
-  for (const TraceSpan& one : spans) {
-    if (kept > 0 && one.start_ns <= spans[kept - 1].end_ns) {
-      spans[kept - 1].end_ns = std::max(spans[kept - 1].end_ns, one.end_ns);
-    } else {
-      spans[kept++] = one;
-    }
-  }
-  spans.resize(kept);
-}
-
 /// What of the spans lies in none of `with`, in us.
 double exposed_us(const std::vector<TraceSpan>& spans, const std::vector<TraceSpan>& with) {
   std::int64_t out = 0;
@@ -258,8 +244,8 @@ class Study {
       Busy& rank = busy[static_cast<std::size_t>(call.ranks[k].rank)];
       const double wait = timed.last_arrival - timed.arrivals[k];
       waits += wait;
-      const std::int64_t middle = std::clamp(one.start_ns + std::llround(wait), one.start_ns,
-                                             std::max(one.start_ns, one.end_ns));
+      const std::int64_t middle = std::clamp<std::int64_t>(
+          one.start_ns + std::llround(wait), one.start_ns, std::max(one.start_ns, one.end_ns));
       rank.waits.push_back({one.start_ns, middle});
       rank.transfers.push_back({middle, one.end_ns});
       const double took = static_cast<double>(one.end_ns - middle) / 1000;
@@ -289,8 +275,8 @@ class Study {
     std::size_t slowest = 0;
     for (std::size_t rank = 0; rank < busy.size(); ++rank) {
       Busy& one = busy[rank];
-      join(one.waits);
-      join(one.transfers);
+      join_spans(one.waits);
+      join_spans(one.transfers);
       const std::vector<TraceSpan>& compute = traces_[rank].compute;
       SkewRank& told = rank_of(rank);
       const double wait = exposed_us(one.waits, compute);
