@@ -50,7 +50,7 @@ ReportTable ranks_table(const SkewResult& result) {
 
 Report skew_report(const SkewResult& result) {
   Report out;
-  out.study = "step --calls";
+  out.study = "calls of ranks";
   Json missing = Json::array();
   for (const int rank : result.missing) missing.push_back(rank);
   out.job = job_json(result.config, {}, {{"calls", result.folder}});
