@@ -30,6 +30,10 @@ class Aligner {
   AlignedClocks align() {
     if (out_.ranks.empty()) return std::move(out_);
     out_.ranks.front().known = true;
+    std::int64_t origin = INT64_MAX;
+    for (const CommonEnd* const one : used_)
+      for (const RankEnd& end : *one) origin = std::min(origin, end.end_ns);
+    for (RankClock& clock : out_.ranks) clock.origin_ns = used_.empty() ? 0 : origin;
     spread();
     for (int round = 0; round < kRounds; ++round) refine();
     add_drifts();
@@ -57,7 +61,7 @@ class Aligner {
         std::vector<double> offsets;
         for (const Ended& one : of_rank_[rank])
           if (!std::isnan(common_[one.end]))
-            offsets.push_back(static_cast<double>(one.at_ns) - common_[one.end]);
+            offsets.push_back(static_cast<double>(one.at_ns - clock.origin_ns) - common_[one.end]);
         if (offsets.empty()) continue;
         clock.offset_ns = quantile(offsets, 0.5);
         clock.from_ns = of_rank_[rank].front().at_ns;

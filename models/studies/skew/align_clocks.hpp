@@ -18,15 +18,17 @@ struct RankEnd {
 /// Of a collective, by rank.
 using CommonEnd = std::vector<RankEnd>;
 
-/// From a rank's clock to that of the first rank: time - offset - drift x (time - from).
+/// From a rank's clock to that of the first rank, since an origin: time - origin - offset - drift x
+/// (time - from).
 struct RankClock {
   bool known = false;  ///< it ended something with somebody whose clock is known
   double offset_ns = 0, drift = 0;
   double residual_ns = 0;  ///< of its ends from the common ones, the median
   std::int64_t from_ns = 0;
+  std::int64_t origin_ns = 0;  ///< of the common time, which a double then holds to the nanosecond
 
   double common_ns(std::int64_t time_ns) const {
-    return static_cast<double>(time_ns) - offset_ns -
+    return static_cast<double>(time_ns - origin_ns) - offset_ns -
            drift * static_cast<double>(time_ns - from_ns);
   }
 };

@@ -193,7 +193,7 @@ class Study {
     struct Kept {
       SkewRow row;
       std::vector<double> waits, transfers;
-      std::map<int, std::size_t> last;
+      std::map<int, double> caused;
     };
     std::map<Kind, Kept> rows;
     for (std::size_t i = 0; i < matched_.calls.size(); ++i) {
@@ -205,7 +205,7 @@ class Study {
       wait /= 1000 * static_cast<double>(timed.arrivals.size() - 1);
       kept.waits.push_back(wait);
       kept.transfers.push_back(std::max(0.0, timed.end - timed.last_arrival) / 1000);
-      ++kept.last[rank_number(call.ranks[timed.last].rank)];
+      kept.caused[rank_number(call.ranks[timed.last].rank)] += wait;
     }
     for (auto& [kind, kept] : rows) {
       SkewRow& row = kept.row;
@@ -217,8 +217,12 @@ class Study {
       row.transfer_p90_us = quantile(kept.transfers, 0.9);
       for (const double one : kept.waits) row.all_wait_us += one;
       for (const double one : kept.transfers) row.all_transfer_us += one;
-      for (const auto& [rank, times] : kept.last)
-        if (times > row.last_times) std::tie(row.last_rank, row.last_times) = std::tie(rank, times);
+      for (const auto& [rank, caused] : kept.caused) {
+        const double share = row.all_wait_us > 0 ? caused / row.all_wait_us : 0;
+        if (row.slowest >= 0 && share <= row.slowest_share) continue;
+        row.slowest = rank;
+        row.slowest_share = share;
+      }
       out_.rows.push_back(std::move(row));
     }
     std::ranges::stable_sort(out_.rows, std::greater{}, [](const SkewRow& row) {
@@ -283,6 +287,7 @@ class Study {
       told.wait_us += wait;
       told.transfer_us += exposed_us(one.transfers, compute);
       told.last += one.last;
+      told.caused_us += one.caused_us;
       waits += wait;
       if (one.caused_us > most) std::tie(most, slowest) = std::tie(one.caused_us, rank);
       for (const RankStep& span : traces_[rank].steps)

@@ -24,8 +24,8 @@ struct SkewRow {
   double wait_us = 0, wait_most_us = 0;
   double transfer_us = 0, transfer_p90_us = 0;
   double all_wait_us = 0, all_transfer_us = 0;  ///< summed over calls
-  int last_rank = -1;                           ///< that came last most often,
-  std::size_t last_times = 0;                   ///< and how often
+  int slowest = -1;                             ///< rank that others wait for most,
+  double slowest_share = 0;                     ///< and its share of all waits, 0..1
 };
 
 struct SkewStep {
@@ -44,6 +44,7 @@ struct SkewRank {
   int rank = 0;
   std::string file;
   std::size_t calls = 0, last = 0;
+  double caused_us = 0;                                 ///< waits of the mean other rank for it
   double wait_us = 0, transfer_us = 0, compute_us = 0;  ///< exposed; GPU busy
   bool clock_known = true;
   double offset_us = 0, drift_ppm = 0, residual_us = 0;

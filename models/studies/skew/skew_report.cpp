@@ -12,14 +12,14 @@ ReportTable rows_table(const SkewResult& result) {
   ReportTable out("rows",
                   {kCollective, kRanks, kSize, whole("times"), us("wait_us"), us("wait_most_us"),
                    us("transfer_us"), us("transfer_p90_us"), us("expected_us"), number("ratio"),
-                   whole("last_rank"), whole("last_times"), text("group"), text("why_not")});
+                   whole("slowest_rank"), number("slowest_share"), text("group"), text("why_not")});
   for (const SkewRow& row : result.rows) {
     const TracedLine& line = row.line;
     const Json expected = line.time ? Json(microseconds_of(*line.time)) : Json();
     out.add({line.call.collective, line.ranks, line.time ? Json(line.bytes) : Json(), row.times,
              row.wait_us, row.wait_most_us, row.transfer_us, row.transfer_p90_us, expected,
-             line.time ? Json(row.transfer_us / microseconds_of(*line.time)) : Json(),
-             row.last_rank, row.last_times, line.call.group, line.why_not});
+             line.time ? Json(row.transfer_us / microseconds_of(*line.time)) : Json(), row.slowest,
+             row.slowest_share, line.call.group, line.why_not});
   }
   return out;
 }
@@ -35,13 +35,13 @@ ReportTable steps_table(const SkewResult& result) {
 }
 
 ReportTable ranks_table(const SkewResult& result) {
-  ReportTable out("ranks", {whole("rank"), whole("calls"), whole("last_times"),
+  ReportTable out("ranks", {whole("rank"), whole("calls"), whole("last_times"), us("caused_us"),
                             us("exposed_wait_us"), us("exposed_transfer_us"), us("busy_us"),
                             us("offset_us"), number("drift_ppm"), us("residual_us")});
   for (const SkewRank& one : result.ranks) {
     const auto clock = [&](double value) { return one.clock_known ? Json(value) : Json(); };
-    out.add({one.rank, one.calls, one.last, one.wait_us, one.transfer_us, one.compute_us,
-             clock(one.offset_us), clock(one.drift_ppm), clock(one.residual_us)});
+    out.add({one.rank, one.calls, one.last, one.caused_us, one.wait_us, one.transfer_us,
+             one.compute_us, clock(one.offset_us), clock(one.drift_ppm), clock(one.residual_us)});
   }
   return out;
 }

@@ -50,7 +50,7 @@ std::string rows_text(const SkewResult& result) {
   TextTable table("  ");
   for (std::size_t column = 1; column <= 10; ++column) table.align_right(column);
   table.add({"call", "ranks", "bytes", "times", "wait us", "most", "transfer us", "p90",
-             "expected us", "ratio", "last most often", "group"});
+             "expected us", "ratio", "waited for most", "group"});
   for (std::size_t i = 0; i < std::min(kRowsShown, result.rows.size()); ++i) {
     const SkewRow& row = result.rows[i];
     const TracedLine& line = row.line;
@@ -61,7 +61,7 @@ std::string rows_text(const SkewResult& result) {
                fmt::format("{:.1f}", row.transfer_us), fmt::format("{:.1f}", row.transfer_p90_us),
                line.time ? fmt::format("{:.1f}", expected) : "-",
                line.time ? fmt::format("{:.2f}", row.transfer_us / expected) : "-",
-               fmt::format("rank {} ({} of {})", row.last_rank, row.last_times, row.times),
+               fmt::format("rank {} ({:.0f} %)", row.slowest, 100 * row.slowest_share),
                line.time ? line.call.group : line.why_not});
   }
   std::string out = table.text();
@@ -93,16 +93,16 @@ std::string steps_text(const SkewResult& result) {
 std::string ranks_text(const SkewResult& result) {
   std::vector<const SkewRank*> all;
   for (const SkewRank& one : result.ranks) all.push_back(&one);
-  std::ranges::stable_sort(all, std::greater{}, &SkewRank::last);
-  std::string out = "# ranks, those that came last most often first:\n";
+  std::ranges::stable_sort(all, std::greater{}, &SkewRank::caused_us);
+  std::string out = "# ranks, those that others wait for most first:\n";
   TextTable table("  ");
-  for (std::size_t column = 0; column <= 7; ++column) table.align_right(column);
-  table.add({"rank", "last in", "exposed wait ms", "transfer ms", "GPU busy ms", "clock ms",
-             "drift ppm", "residual us"});
+  for (std::size_t column = 0; column <= 8; ++column) table.align_right(column);
+  table.add({"rank", "last in", "others wait ms", "exposed wait ms", "transfer ms", "GPU busy ms",
+             "clock ms", "drift ppm", "residual us"});
   for (std::size_t i = 0; i < std::min(kRanksShown, all.size()); ++i) {
     const SkewRank& one = *all[i];
-    table.add({std::to_string(one.rank), std::to_string(one.last), ms(one.wait_us),
-               ms(one.transfer_us), ms(one.compute_us),
+    table.add({std::to_string(one.rank), std::to_string(one.last), ms(one.caused_us),
+               ms(one.wait_us), ms(one.transfer_us), ms(one.compute_us),
                one.clock_known ? fmt::format("{:+.3f}", one.offset_us / 1000) : "unknown",
                fmt::format("{:+.1f}", one.drift_ppm), fmt::format("{:.1f}", one.residual_us)});
   }

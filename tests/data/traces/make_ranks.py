@@ -8,7 +8,7 @@ import random
 import sys
 from pathlib import Path
 
-TRANSFER = {"allreduce": 900.0, "_allgather_base": 210.0}  # us
+TRANSFER = {"allreduce": 380.0, "_allgather_base": 55.0}  # us
 LATE_RANK, LATE_US = 2, 400.0
 
 

@@ -101,8 +101,8 @@ TEST_CASE("skew: wait apart from transfer, the late rank, the clocks") {
   const SkewRow& reduce = result.rows[0];
   CHECK(reduce.line.call.collective == "all_reduce");
   CHECK(reduce.times == 4);
-  CHECK(reduce.transfer_us == doctest::Approx(900).epsilon(1e-4));
-  CHECK(result.rows[1].transfer_us == doctest::Approx(210).epsilon(1e-4));
+  CHECK(reduce.transfer_us == doctest::Approx(380).epsilon(1e-4));
+  CHECK(result.rows[1].transfer_us == doctest::Approx(55).epsilon(1e-4));
   CHECK(reduce.wait_most_us > 380);  // 400 us late, less than 20 us of jitter
   CHECK(reduce.wait_most_us < 420);
   REQUIRE(reduce.line.time);
@@ -112,7 +112,7 @@ TEST_CASE("skew: wait apart from transfer, the late rank, the clocks") {
     CHECK(step.calls == 4);
     CHECK(step.caused_us > 760);  // twice late in a step
     // The slowest rank computes until it comes: all of its transfers are exposed.
-    CHECK(step.transfer_us == doctest::Approx(2 * (900 + 210)).epsilon(1e-4));
+    CHECK(step.transfer_us == doctest::Approx(2 * (380 + 55)).epsilon(1e-4));
   }
   CHECK(result.ranks[3].offset_us == doctest::Approx(4537.5).epsilon(1e-4));
   CHECK(result.residual_us < 0.01);
