@@ -108,13 +108,13 @@ const YamlNode* config_of(const YamlNode& document) {
 }
 
 bool is_conf(const std::string& text) {
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
   for (const std::string_view key : {"SwitchName=", "BlockName="}) {
-    const auto at = std::ranges::search(text, key, [](unsigned char a, unsigned char b) {
-      return std::tolower(a) == std::tolower(b);
-    });
-    const auto before = at.begin();
-    if (!at.empty() && (before == text.begin() || *(before - 1) == '\n' || *(before - 1) == ' ' ||
-                        *(before - 1) == '\t'))
+    const auto at = std::search(text.begin(), text.end(), key.begin(), key.end(), same);
+    if (at == text.end()) continue;
+    if (at == text.begin() || *(at - 1) == '\n' || *(at - 1) == ' ' || *(at - 1) == '\t')
       return true;
   }
   return false;

@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kTextMax = 4096;  ///< of a value that is kept
 constexpr std::size_t kSpansMax = 50'000'000;
 constexpr std::int64_t kNsMax = std::int64_t{1} << 62;
+/// Of a clock: the year 2043. Differences of two times fit, whatever a file says.
+constexpr std::int64_t kClockMax = std::int64_t{1} << 61;
 
 /// Microseconds as JSON has them, "4458676524670.502", to ns. A double would lose digits of them.
 std::int64_t nanoseconds(std::string_view text, double value) {
@@ -86,22 +88,21 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t error_at() const { return error_at_; }
 
   void end() {
-    std::ranges::stable_sort(out_.steps, {}, &RankStep::start_ns);
-    join_spans(out_.compute);
-    for (auto& [correlation, index] : kernels_) {
+    std::ranges::sort(launches_);
+    for (const auto& [correlation, index] : kernels_) {
       const auto found = std::ranges::lower_bound(launches_, correlation, {},
                                                   &std::pair<std::int64_t, std::int64_t>::first);
       if (found != launches_.end() && found->first == correlation)
         out_.collectives[index].launched_ns = found->second;
     }
+    shift(std::clamp(base_ns_, -kClockMax, kClockMax));
+    std::ranges::stable_sort(out_.steps, {}, &RankStep::start_ns);
     std::ranges::stable_sort(out_.collectives, {}, &RankCollective::start_ns);
-    shift(std::clamp(base_ns_, -kNsMax / 2, kNsMax / 2));
+    join_spans(out_.compute);
     if (!has_events_)
       throw Error(Place{file_, 0, {}}, "no trace of Kineto: it has no traceEvents",
                   "torch.profiler writes one for each rank (export_chrome_trace)");
   }
-
-  void sort_launches() { std::ranges::sort(launches_); }
 
  private:
   static constexpr std::size_t kDepthMax = 512;
@@ -165,8 +166,8 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
 
   /// Times of one trace are counted from one instant, that of its clock.
   TraceSpan span() const {
-    const std::int64_t start = std::clamp(event_.start_ns, -kNsMax / 2, kNsMax / 2);
-    return {start, start + std::min(event_.duration_ns, kNsMax / 2)};
+    const std::int64_t start = std::clamp(event_.start_ns, -kClockMax, kClockMax);
+    return {start, start + std::min(event_.duration_ns, kClockMax)};
   }
 
   void finish() {
@@ -212,13 +213,14 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
 
   /// From times since baseTimeNanoseconds to those of the rank's clock.
   void shift(std::int64_t by) {
+    const auto at = [&](std::int64_t time) { return std::clamp(time + by, -kClockMax, kClockMax); };
     const auto move = [&](TraceSpan& one) {
-      one.start_ns += by;
-      one.end_ns += by;
+      one.start_ns = at(one.start_ns);
+      one.end_ns = at(one.end_ns);
     };
     for (RankCollective& one : out_.collectives) {
       move(one);
-      one.launched_ns += by;
+      one.launched_ns = at(one.launched_ns);
     }
     for (RankStep& one : out_.steps) move(one);
     for (TraceSpan& one : out_.compute) move(one);
@@ -245,7 +247,6 @@ RankTrace read(Input&& input, const std::string& file) {
     throw Error(Place{file, 0, {}},
                 fmt::format("this JSON is cut off or broken, at byte {}", reader.error_at()),
                 "a rank that ended early leaves such a file: leave it out");
-  reader.sort_launches();
   reader.end();
   return out;
 }
