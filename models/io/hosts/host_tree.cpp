@@ -127,12 +127,15 @@ void read_any(const std::string& text, const std::string& file,
   if (text.find("SLURM_TOPOLOGY_ADDR=") != std::string::npos)
     return read_topology_addr(text, file, out);
   if (!parse_ib_network(read_log(text)).empty()) return read_ib_network(text, file, out);
-  const std::vector<YamlNode> documents = documents_of(text, file);
   const auto refuse = [&] {
     throw Error(Place{file, 0, {}}, "hosts and switches of no kind that is known",
                 "docs/placement.md lists the kinds: topology.conf, topology.yaml, nodes of "
                 "Kubernetes, ibnetdiscover, ...");
   };
+  // What is no YAML at all should not be blamed for its YAML.
+  const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
+  if (!has("kind") && !has("topology") && !has("instances")) refuse();
+  const std::vector<YamlNode> documents = documents_of(text, file);
   if (documents.empty()) refuse();
   const YamlNode& first = documents.front();
   if (first.kind == YamlNode::Kind::sequence) return read_topology_yaml(first, file, out);

@@ -13,7 +13,7 @@ using namespace column;
 
 ReportTable rows_table(const PlacementResult& result) {
   ReportTable out("rows", {text("allocation"), kCollective, kSize, kNodes, kRanks, kAlgorithm,
-                           kProtocol, kTime, kBusbw, number("time_of_this")});
+                           kProtocol, kTime, kBusbw, number("time_of_this", {}, ".4f")});
   for (std::size_t row = 0; row < result.rows.size(); ++row) {
     const PlacementRow& call = result.rows[row];
     for (const Allocation& one : result.allocations) {
@@ -48,9 +48,10 @@ ReportTable swaps_table(const PlacementResult& result) {
 }
 
 ReportTable neighbours_table(const NeighbourResult& pair) {
-  ReportTable out("neighbours", {text("job"), kNodes, text("call"), us("alone_us"),
-                                 number("slowdown"), whole("priority"), s("step_s"),
-                                 number("network_share"), s("step_least_s"), s("step_most_s")});
+  ReportTable out("neighbours",
+                  {text("job"), kNodes, text("call"), us("alone_us"), number("slowdown", {}, ".4f"),
+                   whole("priority"), s("step_s"), number("network_share", {}, ".4f"),
+                   s("step_least_s"), s("step_most_s")});
   for (const NeighbourJob* const job : {&pair.self, &pair.other}) {
     const auto of_step = [&](double value) { return job->step_s ? Json(value) : Json(); };
     out.add({job->name, job->hosts, job->call, job->alone_us, job->slowdown, job->priority,
@@ -61,7 +62,8 @@ ReportTable neighbours_table(const NeighbourResult& pair) {
 }
 
 ReportTable trunks_table(const NeighbourResult& pair) {
-  ReportTable out("trunks", {text("link"), number("utilisation"), number("own_share")});
+  ReportTable out("trunks",
+                  {text("link"), number("utilisation", {}, ".4f"), number("own_share", {}, ".4f")});
   for (const SharedTrunk& one : pair.trunks) out.add({one.link, one.utilisation, one.share});
   return out;
 }

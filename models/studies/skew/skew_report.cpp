@@ -9,10 +9,10 @@ namespace {
 using namespace column;
 
 ReportTable rows_table(const SkewResult& result) {
-  ReportTable out("rows",
-                  {kCollective, kRanks, kSize, whole("times"), us("wait_us"), us("wait_most_us"),
-                   us("transfer_us"), us("transfer_p90_us"), us("expected_us"), number("ratio"),
-                   whole("slowest_rank"), number("slowest_share"), text("group"), text("why_not")});
+  ReportTable out("rows", {kCollective, kRanks, kSize, whole("times"), us("wait_us"),
+                           us("wait_most_us"), us("transfer_us"), us("transfer_p90_us"),
+                           us("expected_us"), number("ratio", {}, ".3f"), whole("slowest_rank"),
+                           number("slowest_share", {}, ".4f"), text("group"), text("why_not")});
   for (const SkewRow& row : result.rows) {
     const TracedLine& line = row.line;
     const Json expected = line.time ? Json(microseconds_of(*line.time)) : Json();
