@@ -23,8 +23,12 @@ namespace fabricast {
 
 namespace {
 
-/// Above it calls are extrapolated over sizes, as those of a step are.
-constexpr std::uint64_t kSlicesMost = 250'000;
+/// Above it calls are extrapolated over sizes. The shortest ring has as many slices as the square
+/// of its ranks, and fewer ranks would be another allocation.
+std::uint64_t slices_most(std::size_t ranks) {
+  const std::uint64_t times = std::max<std::uint64_t>(1, ranks / 128);
+  return std::min<std::uint64_t>(2'000'000 * times * times, 60'000'000);
+}
 /// Allocations that differ by less are equal: nobody swaps hosts for that.
 constexpr double kEqual = 0.02;
 constexpr std::size_t kNamesHinted = 4096;
@@ -33,8 +37,8 @@ constexpr std::size_t kNamesHinted = 4096;
 class AllocationTimes {
  public:
   AllocationTimes(const SeatPlan& plan, const CommunicatorConfig& wanted, int gpus,
-                  const SoftwareCosts& software, const ForEach& for_each)
-      : plan_(plan), wanted_(wanted), gpus_(gpus), times_(software, kSlicesMost, for_each) {}
+                  std::size_t ranks, const SoftwareCosts& software, const ForEach& for_each)
+      : plan_(plan), wanted_(wanted), gpus_(gpus), times_(software, slices_most(ranks), for_each) {}
 
   std::size_t add(const std::vector<int>& hosts) {
     const std::vector<int> seats = plan_.seats(hosts);
@@ -221,7 +225,8 @@ class Study {
 
   void compare(const SeatPlan& plan, const CommunicatorConfig& wanted, int gpus,
                const std::vector<int>& now, const std::vector<int>& open) {
-    AllocationTimes times(plan, wanted, gpus, parts_.software, for_each_);
+    AllocationTimes times(plan, wanted, gpus, now.size() * static_cast<std::size_t>(gpus),
+                          parts_.software, for_each_);
     std::vector<std::vector<int>> hosts = {now, sorted_by_leaf(plan, now)};
     for (std::vector<int>& one : candidate_hosts(plan, now, open)) hosts.push_back(std::move(one));
     std::vector<std::size_t> place;

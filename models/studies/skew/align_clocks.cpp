@@ -9,7 +9,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kRounds = 12;
+constexpr int kRounds = 12, kDriftRounds = 3;
 constexpr std::size_t kEndsMost = 4000;  ///< of more, so many spread over all
 constexpr std::size_t kEndsOfDrift = 9;  ///< a slope needs that many ends of a rank
 
@@ -36,8 +36,10 @@ class Aligner {
     for (RankClock& clock : out_.ranks) clock.origin_ns = used_.empty() ? 0 : origin;
     spread();
     for (int round = 0; round < kRounds; ++round) refine();
-    add_drifts();
-    for (int round = 0; round < kRounds; ++round) refine();
+    for (int once = 0; once < kDriftRounds; ++once) {
+      add_drifts();
+      for (int round = 0; round < kRounds; ++round) refine();
+    }
     measure();
     return std::move(out_);
   }
@@ -98,10 +100,11 @@ class Aligner {
     for (RankClock& clock : out_.ranks) clock.offset_ns -= clock.known ? first : 0;
   }
 
-  /// The slope of a rank's errors from the first third of its ends to the last.
+  /// The slope of a rank's errors from the first third of its ends to the last. The common time
+  /// goes as most clocks do, the first one's or not.
   void add_drifts() {
     find_common();
-    for (std::size_t rank = 1; rank < of_rank_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < of_rank_.size(); ++rank) {
       const std::vector<Ended>& all = of_rank_[rank];
       const std::vector<double> off = errors(rank);
       if (!out_.ranks[rank].known || off.size() != all.size() || off.size() < kEndsOfDrift)
@@ -121,8 +124,9 @@ class Aligner {
       for (const double one : off) spread.push_back(std::abs(one));
       constexpr double kDriftMost = 1e-3;  // clocks of hosts are better than that
       if (time <= 0 || std::abs(later) < quantile(spread, 0.5)) continue;
-      out_.ranks[rank].drift = std::clamp(later / time, -kDriftMost, kDriftMost);
-      out_.ranks[rank].from_ns = all.front().at_ns;
+      RankClock& clock = out_.ranks[rank];
+      clock.drift = std::clamp(clock.drift + later / time, -kDriftMost, kDriftMost);
+      clock.from_ns = all.front().at_ns;
     }
   }
 

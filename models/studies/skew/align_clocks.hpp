@@ -40,8 +40,9 @@ struct AlignedClocks {
   double residual_most_ns = 0;  ///< and what nine of ten are below
 };
 
-/// `ranks` are counted from 0; the first has no offset. Medians throughout, so that a few ends that
-/// are off change little. A drift counts where it is more than the residual.
+/// `ranks` are counted from 0; the first has no offset, and drifts are against what most clocks do.
+/// Medians throughout, so that a few ends that are off change little. A drift counts where it is
+/// more than the residual.
 AlignedClocks align_clocks(int ranks, const std::vector<CommonEnd>& ends);
 
 }  // namespace fabricast

@@ -324,7 +324,7 @@ class Study {
       one.calls = traces_[i].collectives.size();
       one.clock_known = clock.known;
       one.offset_us = clock.offset_ns / 1000;
-      one.drift_ppm = clock.drift * 1e6;
+      one.drift_ppm = (clock.drift - clocks_.ranks.front().drift) * 1e6;
       one.residual_us = clock.residual_ns / 1000;
       for (const TraceSpan& span : traces_[i].compute)
         one.compute_us += static_cast<double>(span.end_ns - span.start_ns) / 1000;
