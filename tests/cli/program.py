@@ -69,7 +69,8 @@ CONTEXT = {
     ("hang", "--layout"): "",
     ("hang", "--parts"): f"--layout {STEPS}/claim-fsdp.yaml",
     ("hang", "--write-trace"): f"--layout {STEPS}/claim-fsdp.yaml",
-    ("placement", "--layout"): "topology.conf --hosts node01,node06 --sizes 1MiB",
+    ("placement", "--layout"): "topology.conf --hosts node[01-10] --sizes 1MiB"
+                               " --collective all_reduce",
     ("topo", "--env-file"): "dgx-h100 --graphs",
     ("whatif", "--layout"): "--to NCCL_ALGO=Ring",
     ("whatif", "--to-topology"): "--topology dgx-h100 --sizes 1MiB",

@@ -64,6 +64,8 @@ fabricast.figures ??= {};
     run: (r) => r.job?.ask?.question ?? `What does the scenario ${r.job?.ask?.name ?? ""} say?`,
     check: (r) => `Do the rules of ${r.job?.ask?.name ?? r.job?.ask?.file ?? "the file"} hold?`,
     judge: (r) => `Is the measured bandwidth of ${r.job?.ask?.log ?? "the log"} what it should be?`,
+    placement: (r) => `What do the hosts of the job cost on ${place(r.job)}?`,
+    calls_of_ranks: () => "Who waits for whom, and what of it is transfer?",
     hang: (r) =>
       r.facts?.hangs === false
         ? "Does the job hang?"

@@ -58,7 +58,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_float(number_float_t value, const string_t& text) override {
-    time(text, value);
+    take_time(text, value);
     return true;
   }
   bool binary(binary_t&) override { return true; }
@@ -125,7 +125,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool of_args() const { return in_events_ && in_args_ && depth_ == event_depth_ + 1; }
 
   void whole(std::int64_t value) {
-    if (of_event() && (key_ == "ts" || key_ == "dur")) return time(std::to_string(value), 0);
+    if (of_event() && (key_ == "ts" || key_ == "dur")) return take_time(std::to_string(value), 0);
     if (of_args()) return argument(value);
     if (depth_ == 1 && key_ == "baseTimeNanoseconds") base_ns_ = value;
     if (depth_ != 2 || part_ != "distributedInfo") return;
@@ -142,7 +142,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
     if (key_ == "Seq") event_.seq = value;
   }
 
-  void time(std::string_view text, double value) {
+  void take_time(std::string_view text, double value) {
     if (!of_event()) return;
     if (key_ == "ts") event_.start_ns = nanoseconds(text, value);
     if (key_ == "dur") event_.duration_ns = std::max<std::int64_t>(nanoseconds(text, value), 0);

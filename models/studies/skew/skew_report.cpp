@@ -39,9 +39,10 @@ ReportTable ranks_table(const SkewResult& result) {
                             us("exposed_wait_us"), us("exposed_transfer_us"), us("busy_us"),
                             us("offset_us"), number("drift_ppm"), us("residual_us")});
   for (const SkewRank& one : result.ranks) {
-    const auto clock = [&](double value) { return one.clock_known ? Json(value) : Json(); };
+    const auto or_unknown = [&](double value) { return one.clock_known ? Json(value) : Json(); };
     out.add({one.rank, one.calls, one.last, one.caused_us, one.wait_us, one.transfer_us,
-             one.compute_us, clock(one.offset_us), clock(one.drift_ppm), clock(one.residual_us)});
+             one.compute_us, or_unknown(one.offset_us), or_unknown(one.drift_ppm),
+             or_unknown(one.residual_us)});
   }
   return out;
 }

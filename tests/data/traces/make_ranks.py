@@ -1,5 +1,5 @@
-"""Writes traces of ranks as Kineto does, from a story that is known: which rank comes late, how long
-each transfer takes, how far each rank's clock is off. Names and units of the JSON are those of
+"""Writes traces of ranks as Kineto does, from a story that is known: which rank comes late, how
+long each transfer takes, how far each rank's clock is off. Names and units of the JSON are those of
 pytorch/kineto (libkineto/src/output_json.cpp); nothing was measured.
 
 python3 make_ranks.py FOLDER RANKS STEPS LAYERS"""

@@ -59,8 +59,7 @@ TEST_CASE("members: what is no set of GPUs is refused") {
         "not");
   CHECK(error_text([] {
           Members({3, 3}, {0});
-        }) ==
-        "the nodes of a communicator are counted from 0, each once: 3, 3 is not");
+        }) == "the nodes of a communicator are counted from 0, each once: 3, 3 is not");
   CHECK(error_text([] {
           Members({-1}, {0});
         }).starts_with("the nodes of a communicator are counted"));

@@ -103,8 +103,10 @@ TEST_CASE("placement: an interleaved ring takes twice as long where uplinks are 
   // Five of each leaf: 40 NICs have 20 uplinks. In order of leaves one node in five climbs, else
   // all of them do.
   const HostTree tree = drawn(2, 5);
-  const PlacementResult result =
-      run_placement(asked(tree, "a1,b1,a2,b2,a3,b3,a4,b4,a5,b5"), parts());
+  PlacementConfig config = asked(tree, "a1,b1,a2,b2,a3,b3,a4,b4,a5,b5");
+  config.collectives = {Collective::all_gather};
+  config.sizes = {Bytes{1 << 30}};
+  const PlacementResult result = run_placement(config, parts());
   REQUIRE(result.allocations.size() == 2);
   CHECK(result.allocations[0].crossings == 10);
   CHECK(result.best().name == "this, by leaf");
@@ -114,6 +116,26 @@ TEST_CASE("placement: an interleaved ring takes twice as long where uplinks are 
   CHECK(ratio > 1.8);
   CHECK(ratio < 2.1);
   CHECK(placement_text(result).find("no host need be swapped") != std::string::npos);
+}
+
+TEST_CASE("placement: a step that exchanges weights feels the order of its hosts") {
+  const HostTree tree = drawn(2, 5);
+  PlacementConfig config = asked(tree, "a1,b1,a2,b2,a3,b3,a4,b4,a5,b5");
+  config.step = parse_step(
+      "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 10\nframework: torchtitan\n"
+      "sequence: 2048\nmicro_batch: 1\nglobal_batch: 80\nprecision: bf16\nsharding: fsdp\n",
+      "s.yaml");
+  config.collectives = {Collective::all_gather};
+  config.sizes = {Bytes{1 << 30}};
+  const PlacementResult result = run_placement(config, parts());
+  REQUIRE(result.allocations.size() == 2);
+  REQUIRE(result.allocations[0].step);
+  // Its all-gathers take twice as long, and no longer hide behind compute.
+  CHECK(seconds(*result.allocations[0].step) > 1.2 * seconds(*result.best().step));
+  config.hosts.pop_back();
+  CHECK(error_text([&] { run_placement(config, parts()); }) ==
+        "the layout has 10 nodes, the allocation 9 hosts\nhint: `nodes` of the layout and --hosts "
+        "are one number");
 }
 
 TEST_CASE("placement: on one leaf the order of hosts does not matter") {
@@ -168,7 +190,7 @@ TEST_CASE("placement: what is wrong is said") {
   CHECK(error(both) == "host a2 is in the job and in the neighbour");
   CHECK(error_text([] {
           parse_neighbour("kind: neighbour\nhosts: a[1-2]\nsize: 1 MiB\n", "n");
-        }).starts_with("n:1: collective: "));
+        }).starts_with("n:1: missing key \"collective\""));
   CHECK(error_text([] {
           parse_neighbour("kind: neighbour\nhosts: a[1-2]\nlayout: x.yaml\nsize: 1 MiB\n", "n");
         }).starts_with("n:3: layout: stands beside a collective"));
