@@ -50,8 +50,8 @@ def trace(rank, ranks, steps, layers):
                        "Process Group Name": "0", "Process Group Description": "default_pg",
                        "Process Group Ranks": str(list(range(ranks)))}))
                 now = end
-        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9,
-                       "tid": 9, "ts": round(begin + offset_us(rank), 3),
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}",
+                       "pid": 9, "tid": 9, "ts": round(begin + offset_us(rank), 3),
                        "dur": round(now - begin, 3), "args": {}})
         now += 100.0
     return {"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank,
