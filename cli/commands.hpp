@@ -33,6 +33,7 @@ void add_judge(CLI::App& app, Action& action);
 void add_gate(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
+void add_placement(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
 void add_memory(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);

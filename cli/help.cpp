@@ -88,6 +88,11 @@ constexpr std::array kExamples = {
              "2.18.6,2.21.5,2.27.7,2.30.7"},
     Examples{"hang", "hang nccl_trace_rank_0 nccl_trace_rank_1",
              "hang scenarios/hang/communicator-order.yaml"},
+    Examples{"placement",
+             "placement topology.conf --hosts node[01-03,06-08,11-12] --topology dgx-h100 "
+             "--fabric fabric-ndr-fat-tree-2to1 --sizes 256MiB",
+             "placement topology.conf --hosts node[01-03,06-08] --topology dgx-h100 "
+             "--oversubscription 2 --sizes 64MiB --neighbour neighbour.yaml"},
     Examples{"list", "list topologies", "list variables --format csv"},
     Examples{"schema", "schema", "schema step"},
     Examples{"sweep", "sweep scenarios/sweeps/oversubscription.yaml --store results.sqlite",

@@ -98,11 +98,11 @@ constexpr std::array kCommands = {
     Command{"validate", add_validate}, Command{"calibrate", add_calibrate},
     Command{"judge", add_judge},       Command{"gate", add_gate},
     Command{"check", add_check},       Command{"import", add_import},
-    Command{"hang", add_hang},         Command{"list", add_list},
-    Command{"schema", add_schema},     Command{"report", add_report},
-    Command{"sweep", add_sweep},       Command{"query", add_query},
-    Command{"solve", add_solve},       Command{"compare", add_compare},
-    Command{"memory", add_memory},
+    Command{"hang", add_hang},         Command{"placement", add_placement},
+    Command{"list", add_list},         Command{"schema", add_schema},
+    Command{"report", add_report},     Command{"sweep", add_sweep},
+    Command{"query", add_query},       Command{"solve", add_solve},
+    Command{"compare", add_compare},   Command{"memory", add_memory},
 };
 
 std::unique_ptr<CLI::App> with_commands(std::span<const Command> commands, Action& action) {

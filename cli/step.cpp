@@ -1,4 +1,5 @@
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/answers.hpp"
@@ -11,6 +12,7 @@
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/studies/skew/skew.hpp"
 #include "models/studies/training/training_reports.hpp"
 
 namespace fabricast {
@@ -43,6 +45,19 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
   return kDone;
 }
 
+/// The traces of several ranks.
+int run_skew(const StepOptions& options, const Job& config, const Answers& answers) {
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const ForEach for_each = on_all_cores(answers, {});
+  std::vector<std::string> notes;
+  std::vector<RankTrace> traces = read_traces(trace_files(options.calls), notes, for_each);
+  SkewResult result = find_skew(std::move(traces), options.calls, config, parts, for_each);
+  result.notes.insert(result.notes.begin(), notes.begin(), notes.end());
+  answers.give(
+      options.format, [&] { return skew_text(result); }, [&] { return skew_report(result); });
+  return kDone;
+}
+
 /// The calls of a trace of PyTorch.
 int run_calls(const StepOptions& options, const Answers& answers) {
   if (!options.layout.empty() || !options.vary.empty() || !options.trace.empty())
@@ -50,6 +65,7 @@ int run_calls(const StepOptions& options, const Answers& answers) {
   if (options.topology.empty())
     throw Error("--topology is missing", "--calls predicts the trace's calls on it");
   const Job config = options.job.job(options.topology, options.fabric);
+  if (std::filesystem::is_directory(options.calls)) return run_skew(options, config, answers);
   const TracedResult result = predict_calls(import_file(options.calls, "--calls takes a trace"),
                                             options.calls, config, load_parts(options.job.parts));
   answers.give(
@@ -90,7 +106,7 @@ void add_step(CLI::App& app, Action& action) {
   command->add_option(
       "--calls", options->calls,
       "in place of a layout: the collective calls of this trace of PyTorch (Kineto, "
-      "execution trace, Chakra's JSON), with:");
+      "execution trace, Chakra's JSON), or of a folder with a Kineto trace of each rank, with:");
   add_topology_option(*command, options->topology);
   command->add_option("--fabric", options->fabric, "fabric of several nodes");
   command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")

@@ -23,6 +23,8 @@ COPIES = {
     "nccl_trace_rank_1": ROOT / "tests/data/records/flight-missing/nccl_trace_rank_1",
     "inspector.log": ROOT / "tests/data/records/inspector/v4.3-header-once.log",
     "rules.yaml": FILES / "rules.yaml",
+    "topology.conf": FILES / "topology.conf",
+    "neighbour.yaml": FILES / "neighbour.yaml",
     "recipe.yaml": FILES / "calibrate.yaml",
     "measured-runs.csv": FILES / "measured-runs.csv",
     "measured-points.csv": FILES / "measured-points.csv",

@@ -44,6 +44,8 @@ GOOD = {
     "import": "job.sbatch",
     "hang": "hang-oom.jsonl",
     "memory": "--topology dgx-h100",
+    "placement": "topology.conf --hosts node[01-02,06-07] --topology dgx-h100 --sizes 1MiB"
+                 " --collective all_reduce",
     "list": "topologies",
     "schema": "step",
     "report": "report.json --html /dev/null",
@@ -78,6 +80,8 @@ CONTEXT = {
     ("hang", "--write-trace"): f"--layout {STEPS}/claim-fsdp.yaml",
     ("memory", "--layout"): "",
     ("memory", "--fabric"): "--topology dgx-h100 --nodes 2",
+    ("placement", "--layout"): "topology.conf --hosts node[01-10] --sizes 1MiB"
+                               " --collective all_reduce",
     ("topo", "--env-file"): "dgx-h100 --graphs",
     ("whatif", "--layout"): "--to NCCL_ALGO=Ring",
     ("whatif", "--to-topology"): "--topology dgx-h100 --sizes 1MiB",

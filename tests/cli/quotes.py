@@ -4,7 +4,7 @@
 Each `$ fabricast ...` of a block in README.md and docs/*.md is run; each line quoted below it must
 be printed, in this order (`…` stands for lines left out), and `$ echo $?` must be followed by the
 exit code. Commands run in a folder of their own, which holds links to the repository's folders and
-to the files of tests/cli/files, tests/data/logs and tests/data/records. UPDATE_GOLDEN=1 rewrites
+to what is in tests/cli/files, tests/data/logs, records and traces. UPDATE_GOLDEN=1 rewrites
 quoted lines by the most similar ones, to be reviewed as a diff."""
 
 import difflib
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "tests" / "cli" / "files", ROOT / "tests" / "data" / "logs",
-         ROOT / "tests" / "data" / "records"]
+         ROOT / "tests" / "data" / "records", ROOT / "tests" / "data" / "traces"]
 FOLDERS = ["calibration", "scenarios", "topologies", "workloads"]
 # Begin of a command -> why it is not run here.
 NOT_RUN = {

@@ -29,7 +29,10 @@ MORE = {
                "--topology pcie-2gpu --nccl 2.21.5,2.27.7"],
     "whatif": ["--topology dgx-h100 --sizes 1MiB --to-nccl 2.21.5 --to-nccl 2.27.7"],
     "step": ["step-small.yaml --vary nodes=1,2",
-             "--calls ../../data/logs/chakra-json-small.json --topology dgx-a100"],
+             "--calls ../../data/logs/chakra-json-small.json --topology dgx-a100",
+             "--calls ../../data/traces/ranks-4 --topology dgx-h100"],
+    "placement": ["topology.conf --hosts node[01-03,06-08] --topology dgx-h100 --sizes 1MiB"
+                  " --neighbour neighbour.yaml"],
     "import": ["../../data/logs/chakra-json-small.json"],
     # More than the longest text that one cell of another table has.
     "gate": ["dgx-h100 --check ../../data/logs/coreweave-h100-64.txt"],

@@ -25,6 +25,8 @@ SEEDS = {
     "flight": [RECORDS / "flight-missing", RECORDS / "flight-misfit", RECORDS / "flight-order"],
     "ras": [RECORDS / "ras"],
     "inspector": [RECORDS / "inspector", RECORDS / "metrics"],
+    "hosts": [ROOT / "tests/data/hosts"],
+    "trace": [ROOT / "tests/data/traces"],
 }
 
 

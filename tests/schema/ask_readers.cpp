@@ -22,6 +22,7 @@
 #include "models/studies/accuracy/read_recipe.hpp"
 #include "models/studies/compare/read_compare.hpp"
 #include "models/studies/hang/hang_question.hpp"
+#include "models/studies/placement/placement.hpp"
 #include "models/studies/rules/rules.hpp"
 #include "models/studies/scenario/scenario.hpp"
 #include "models/studies/sweep/sweep.hpp"
@@ -56,6 +57,7 @@ const std::map<std::string, Read> kReaders = {
     {"gpus", [](auto& t, auto& f) { parse_compute(t, f); }},
     {"hang", [](auto& t, auto& f) { parse_hang_scenario(t, f); }},
     {"model", [](auto& t, auto& f) { parse_transformer(t, f); }},
+    {"neighbour", [](auto& t, auto& f) { parse_neighbour(t, f); }},
     {"node", [](auto& t, auto& f) { parse_node_type(t, f); }},
     {"parts",
      [](auto& t, auto& f) {

@@ -23,6 +23,7 @@ KINDS = {
     "gpus": ("how fast GPUs compute", "steps.md"),
     "hang": ("a question of hang", "hang.md"),
     "model": ("a transformer", "steps.md"),
+    "neighbour": ("a second job of placement", "placement.md"),
     "node": ("a type of node: GPUs, NICs, switches and how they are joined", "topologies.md"),
     "parts": ("parts of nodes and fabrics, on top of the catalogue", "topologies.md"),
     "plan": ("a question of plan", "steps.md"),

@@ -68,6 +68,8 @@ fabricast.figures ??= {};
       r.job?.ask?.logs
         ? "Does what was measured pass?"
         : "What does a healthy cluster reach, and which faults show below it?",
+    placement: (r) => `What do the hosts of the job cost on ${place(r.job)}?`,
+    calls_of_ranks: () => "Who waits for whom, and what of it is transfer?",
     hang: (r) =>
       r.facts?.hangs === false
         ? "Does the job hang?"

@@ -10,21 +10,25 @@
 #include <nlohmann/json.hpp>
 
 #include "models/io/formats/text_file.hpp"
+#include "models/io/imports/collective_word.hpp"
 #include "models/io/imports/import_readers.hpp"
 #include "models/io/records/flight_dump.hpp"
 #include "text/counted.hpp"
+
+namespace fabricast {
+
+std::string collective_word(std::string name) {
+  const std::string word = collective_of_torch(name);
+  return word == "send" || word == "recv" ? "sendrecv" : word;
+}
+
+}  // namespace fabricast
 
 namespace fabricast::import_readers {
 
 namespace {
 
 using InputJson = nlohmann::json;
-
-/// nccl-tests' word for PyTorch's.
-std::string collective_word(const std::string& name) {
-  const std::string word = collective_of_torch(name);
-  return word == "send" || word == "recv" ? "sendrecv" : word;
-}
 
 const InputJson& child(const InputJson& object, const char* key) {
   static const InputJson none;

@@ -402,6 +402,45 @@ std::string memory(const Report& report) {
   return out;
 }
 
+std::string placement(const Report& report) {
+  const Rows rows(report, "rows"), swaps(report, "swaps"), jobs(report, "neighbours");
+  if (rows.size() == 0) return {};
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows.text(i, "collective") == rows.text(0, "collective") &&
+        rows.number(i, "size_bytes") == rows.number(0, "size_bytes"))
+      last = i;
+  std::string out = fmt::format("{} takes {}", call(rows, 0), us(rows.number(0, "time_us")));
+  if (last == 0) {
+    out += " on these hosts, and no others are faster.";
+  } else {
+    out += fmt::format(" on these hosts, {} on the best: {}.", us(rows.number(last, "time_us")),
+                       swaps.size() == 0 ? std::string("the same ones in another order")
+                                         : counted(static_cast<double>(swaps.size()), "swap"));
+  }
+  if (jobs.size() == 2)
+    out += fmt::format(
+        " While both communicate, this job is slower by a factor of {:.3f}, its "
+        "neighbour by {:.3f}.",
+        jobs.number(0, "slowdown"), jobs.number(1, "slowdown"));
+  return out;
+}
+
+std::string calls_of_ranks(const Report& report) {
+  const Rows steps(report, "steps"), rows(report, "rows");
+  const auto worst = steps.largest("caused_us");
+  if (!worst || rows.size() == 0) return {};
+  std::string out = fmt::format("In step {} rank {} is the slowest: the others wait {} for it.",
+                                whole(steps, *worst, "step"), whole(steps, *worst, "slowest_rank"),
+                                us(steps.number(*worst, "caused_us")));
+  if (rows.has(0, "expected_us"))
+    out += fmt::format(" {} takes {} of transfer, expected are {}.", rows.text(0, "collective"),
+                       us(rows.number(0, "transfer_us")), us(rows.number(0, "expected_us")));
+  return out + fmt::format(" The network could at best give back {} of {}.",
+                           us(steps.number(*worst, "exposed_transfer_us")),
+                           us(steps.number(*worst, "time_us")));
+}
+
 std::string lint(const Report& report) {
   const Rows rows(report, "findings");
   for (const char* const severity : {"error", "warning", "note"})
@@ -561,18 +600,19 @@ std::string compare(const Report& report) {
 std::string answer_of(const Report& report) {
   using Make = std::string (*)(const Report&);
   static constexpr std::pair<std::string_view, Make> kStudies[] = {
-      {"bench", bench},     {"decide", decide},
-      {"cutover", cutover}, {"whatif", whatif},
-      {"advise", advise},   {"upgrade", upgrade},
-      {"step", step},       {"plan", plan},
-      {"serve", serve},     {"concurrent", scenario},
-      {"check", check},     {"judge", judge},
-      {"gate", gate},       {"hang", hang},
-      {"lint", lint},       {"validate nccl-tests", validate},
-      {"topo", topo},       {"calibrate", calibrate},
-      {"solve", solve},     {"compare", compare},
-      {"query", query},     {"sweep", sweep},
-      {"memory", memory},   {"judge inspector", judge_inspector}};
+      {"bench", bench},         {"decide", decide},
+      {"cutover", cutover},     {"whatif", whatif},
+      {"advise", advise},       {"upgrade", upgrade},
+      {"step", step},           {"plan", plan},
+      {"serve", serve},         {"concurrent", scenario},
+      {"check", check},         {"judge", judge},
+      {"gate", gate},           {"hang", hang},
+      {"lint", lint},           {"validate nccl-tests", validate},
+      {"topo", topo},           {"calibrate", calibrate},
+      {"solve", solve},         {"compare", compare},
+      {"query", query},         {"sweep", sweep},
+      {"memory", memory},       {"judge inspector", judge_inspector},
+      {"placement", placement}, {"calls of ranks", calls_of_ranks}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });
   if (found == std::end(kStudies)) return {};

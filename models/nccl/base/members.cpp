@@ -11,15 +11,22 @@
 namespace fabricast {
 namespace {
 
-void check(const std::vector<int>& numbers, const char* what) {
-  if (numbers.empty()) throw Error(fmt::format("a communicator needs a {}", what));
-  if (numbers.front() >= 0 &&
-      std::ranges::adjacent_find(numbers, std::greater_equal()) == numbers.end())
-    return;
-  throw Error(
-      fmt::format("the {}s of a communicator are counted from 0, in ascending order, each "
-                  "once: {} is not",
-                  what, fmt::join(numbers, ", ")));
+[[noreturn]] void refuse(const std::vector<int>& numbers, const char* how) {
+  throw Error(fmt::format("the {}: {} is not", how, fmt::join(numbers, ", ")));
+}
+
+void check_nodes(const std::vector<int>& nodes) {
+  if (nodes.empty()) throw Error("a communicator needs a node");
+  std::vector<int> sorted = nodes;
+  std::ranges::sort(sorted);
+  if (sorted.front() < 0 || std::ranges::adjacent_find(sorted) != sorted.end())
+    refuse(nodes, "nodes of a communicator are counted from 0, each once");
+}
+
+void check_gpus(const std::vector<int>& gpus) {
+  if (gpus.empty()) throw Error("a communicator needs a GPU");
+  if (gpus.front() < 0 || std::ranges::adjacent_find(gpus, std::greater_equal()) != gpus.end())
+    refuse(gpus, "GPUs of a communicator are counted from 0, in ascending order, each once");
 }
 
 std::vector<int> counted_up(int count) {
@@ -32,8 +39,8 @@ std::vector<int> counted_up(int count) {
 
 Members::Members(std::vector<int> nodes, std::vector<int> gpus)
     : nodes_(std::move(nodes)), gpus_(std::move(gpus)) {
-  check(nodes_, "node");
-  check(gpus_, "GPU");
+  check_nodes(nodes_);
+  check_gpus(gpus_);
 }
 
 Members Members::first(int nodes, int gpus_per_node) {
@@ -70,8 +77,10 @@ Members Members::split(int groups) const {
 }
 
 int Members::rank(int node, int gpu) const {
-  const auto at = std::ranges::lower_bound(nodes_, node),
-             local = std::ranges::lower_bound(gpus_, gpu);
+  // Nodes are in ascending order but where somebody maps ranks by hand.
+  auto at = std::ranges::lower_bound(nodes_, node);
+  if (at == nodes_.end() || *at != node) at = std::ranges::find(nodes_, node);
+  const auto local = std::ranges::lower_bound(gpus_, gpu);
   assert(at != nodes_.end() && *at == node && local != gpus_.end() && *local == gpu);
   return static_cast<int>((at - nodes_.begin()) * gpus_per_host() + (local - gpus_.begin()));
 }

@@ -14,8 +14,9 @@ inline constexpr int kRanksMax = 1 << 20;
 class Members {
  public:
   Members() = default;  ///< nobody
-  /// Numbers in the cluster and in the node. Throws Error unless both are ascending, from 0 on, and
-  /// there is one of each.
+  /// Numbers in the cluster, in the order of ranks, and in the node. Throws Error unless they are
+  /// from 0 on, each once, those of GPUs ascending, and there is one of each. Where nodes are not
+  /// in ascending order a run is not folded by nodes.
   Members(std::vector<int> nodes, std::vector<int> gpus);
   /// The first GPUs of the first nodes.
   static Members first(int nodes, int gpus_per_node);

@@ -59,6 +59,7 @@ class MirrorFinder {
   std::string against() const {
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
     if (const std::string odd = odd_part(cluster_, run_); !odd.empty()) return odd;
+    if (!std::ranges::is_sorted(members_.nodes())) return "ranks are not in the order of nodes";
     if (nodes() % 2 != 0) return "an odd number of nodes has no second half";
     return "";
   }

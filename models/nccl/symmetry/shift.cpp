@@ -61,6 +61,7 @@ class NodeShift {
   std::string against(const MovedCall& call) const {
     const CollectiveRun& run = *call.run;
     if (nodes() == 1) return "there is one node";
+    if (!std::ranges::is_sorted(members_.nodes())) return "ranks are not in the order of nodes";
     if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
     const std::string unlike = unlike_ranks(call);
     const bool may_be_alike = unlike.empty() && run.faults.outages.empty() && !has_sharp(run);

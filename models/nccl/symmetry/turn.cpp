@@ -80,9 +80,9 @@ class TurnFinder {
   bool has_equal_planes() const {
     if (members_.node_count() == 1) return true;
     const bool rails = cluster_.fabric().kind == FabricConfig::Kind::rail_optimised;
-    if (!rails && cluster_.leaf_number(members_.nodes().front()) ==
-                      cluster_.leaf_number(members_.nodes().back()))
-      return true;
+    const auto leaf = [this](int node) { return cluster_.leaf_number(node); };
+    const auto [first, last] = std::ranges::minmax(members_.nodes());
+    if (!rails && leaf(first) == leaf(last)) return true;
     return rails && cluster_.has_two_tiers();
   }
 

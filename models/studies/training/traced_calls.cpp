@@ -10,6 +10,7 @@
 #include "models/nccl/base/members.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/site.hpp"
+#include "models/studies/training/predict_call.hpp"
 #include "models/training/calls/collective_times.hpp"
 #include "text/counted.hpp"
 #include "text/numbers.hpp"
@@ -63,10 +64,16 @@ std::int64_t elements_of(const TracedCall& call, Collective collective, int rank
   return collective == Collective::all_gather && call.out_elements == 0 ? known * ranks : known;
 }
 
-void predict(TracedLine& line, int world, CollectiveTimes& times) {
+}  // namespace
+
+TracedLine predict_call(const TracedCall& call, RankGroup group, int world,
+                        CollectiveTimes& times) {
+  TracedLine line;
+  line.call = call;
   const auto collective = collective_from_text(line.call.collective);
   const int element = bytes_of(line.call.dtype);
   line.ranks = line.call.group_size > 0 ? line.call.group_size : world;
+  group.size = line.ranks;
   if (!collective) {
     line.why_not = "no collective that is simulated";
   } else if (line.ranks < 2) {
@@ -78,11 +85,10 @@ void predict(TracedLine& line, int world, CollectiveTimes& times) {
     line.why_not = fmt::format("type \"{}\" is not known", line.call.dtype);
   } else {
     line.bytes = elements_of(line.call, *collective, line.ranks) * element;
-    line.time = times.cost(*collective, {line.ranks}, static_cast<double>(line.bytes)).time;
+    line.time = times.cost(*collective, group, static_cast<double>(line.bytes)).time;
   }
+  return line;
 }
-
-}  // namespace
 
 TracedResult predict_calls(const ImportedFile& trace, const std::string& file, const Job& config,
                            const PartsCatalogue& parts) {
@@ -102,9 +108,7 @@ TracedResult predict_calls(const ImportedFile& trace, const std::string& file, c
       ++known->times;
       continue;
     }
-    TracedLine& line = out.lines.emplace_back();
-    line.call = call;
-    predict(line, out.world_size, times);
+    out.lines.push_back(predict_call(call, {}, out.world_size, times));
   }
   for (const TracedLine& line : out.lines)
     if (line.time) out.time += *line.time * line.times;

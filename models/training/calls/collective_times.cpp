@@ -32,8 +32,10 @@ double nic_rate(const Cluster& cluster) {
 
 /// How long the switches of a fabric are busy with what groups on all nodes do: as long as NICs,
 /// times the share of it that climbs from leaves to spines (or from spines to cores) and what these
-/// have less of. `links`: of a run, which is one of `copies` on its nodes.
-Duration climbing(const Cluster& cluster, const std::vector<LinkLoad>& links, double copies) {
+/// have less of. `links`: of a run, which is one of `copies` on its `nodes`; between these the
+/// cluster may have others, as where the next rank's leaf is another one.
+Duration climbing(const Cluster& cluster, const std::vector<LinkLoad>& links, double copies,
+                  double nodes) {
   double sent = 0, busiest = 0, leaves = 0, spines = 0;
   for (const LinkLoad& load : links) {
     if (index_of(load.link) >= cluster.links() || !cluster.is_fabric_link(load.link)) continue;
@@ -49,8 +51,7 @@ Duration climbing(const Cluster& cluster, const std::vector<LinkLoad>& links, do
   }
   if (sent == 0) return {};
   // Rails have leaves of their own; else the NICs of a node share one.
-  const double busy =
-      cluster.planes() > 1 ? busiest : sent * copies / cluster.nodes() / nic_rate(cluster);
+  const double busy = cluster.planes() > 1 ? busiest : sent * copies / nodes / nic_rate(cluster);
   const FabricConfig& fabric = cluster.fabric();
   const double of_leaves = leaves * fabric.oversubscription,
                of_spines = spines * fabric.oversubscription * fabric.core_oversubscription;
@@ -75,13 +76,17 @@ class CrowdTime {
     if (runs.size() > 1) {
       const StreamsResult result = simulate(cluster_, software_, streams_of(runs), options);
       const double copies = copies_ / static_cast<double>(runs.size());
-      return std::max(result.time, climbing(cluster_, result.links, copies));
+      return std::max(result.time, climbing(cluster_, result.links, copies, nodes_of(runs)));
     }
     const SimulationResult result = simulate(cluster_, software_, runs.front(), options);
-    return std::max(result.time, climbing(cluster_, result.links, copies_) + result.launch);
+    return std::max(result.time,
+                    climbing(cluster_, result.links, copies_, nodes_of(runs)) + result.launch);
   }
 
  private:
+  double nodes_of(const std::vector<CollectiveRun>& runs) const {
+    return static_cast<double>(members_of(runs.front(), cluster_.nodes()).nodes().size());
+  }
   static std::vector<Stream> streams_of(const std::vector<CollectiveRun>& runs) {
     std::vector<Stream> out;
     for (const CollectiveRun& run : runs) out.push_back({{run}, {}});

@@ -1,0 +1,20 @@
+#pragma once
+// Medians and the like.
+
+#include <algorithm>
+#include <vector>
+
+namespace fabricast {
+
+/// The value that so much of them is below, 0..1; of two in the middle their mean. 0 of none.
+inline double quantile(std::vector<double> of, double share) {
+  if (of.empty()) return 0;
+  std::ranges::sort(of);
+  const double at = share * static_cast<double>(of.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const double rest = at - static_cast<double>(below);
+  return rest == 0 || below + 1 == of.size() ? of[below]
+                                             : of[below] + rest * (of[below + 1] - of[below]);
+}
+
+}  // namespace fabricast

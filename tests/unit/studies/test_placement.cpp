@@ -1,0 +1,199 @@
+// Where a job lies: seats, candidates, times of allocations whose ratio follows from the number of
+// uplinks, and a neighbour on the same leaves.
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "models/io/hosts/host_list.hpp"
+#include "models/studies/placement/candidates.hpp"
+#include "models/studies/placement/placement.hpp"
+#include "tests/unit/error_text.hpp"
+
+namespace fabricast {
+namespace {
+
+const PartsCatalogue& parts() {
+  static const PartsCatalogue all = load_parts();
+  return all;
+}
+
+/// `leaves` leaves of `hosts` each: a1 a2 ..., b1 b2 ...; two leaves to a spine.
+HostTree drawn(int leaves, int hosts) {
+  std::string text;
+  for (int leaf = 0; leaf < leaves; ++leaf)
+    text += fmt::format("SwitchName={0} Nodes={0}[1-{1}]\n", static_cast<char>('a' + leaf), hosts);
+  for (int leaf = 0; leaf < leaves; leaf += 2)
+    text += fmt::format("SwitchName=spine{} Switches={},{}\n", leaf / 2,
+                        static_cast<char>('a' + leaf), static_cast<char>('a' + leaf + 1));
+  return parse_host_tree(text, "t.conf");
+}
+
+std::vector<int> numbers(const HostTree& tree, const std::string& names) {
+  std::vector<int> out;
+  for (const std::string& name : parse_host_list(names)) out.push_back(tree.find(name));
+  return out;
+}
+
+/// On a fabric whose leaves hold five nodes and are 2:1 oversubscribed.
+PlacementConfig asked(const HostTree& tree, const std::string& hosts) {
+  PlacementConfig out;
+  out.topology = "dgx-h100";
+  out.fabric = "fabric-ndr-fat-tree-2to1";
+  out.tree = tree;
+  out.tree_file = "t.conf";
+  out.hosts = parse_host_list(hosts);
+  out.environment.set("NCCL_ALGO", "Ring");
+  out.environment.set("NCCL_PROTO", "Simple");
+  out.collectives = {Collective::all_reduce};
+  out.sizes = {Bytes{256 << 20}};
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("placement: seats are numbered as ranks come to leaves") {
+  const HostTree tree = drawn(4, 3);
+  const Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
+  const SeatPlan plan(tree, "t.conf", two.node(), two.fabric());
+  CHECK(plan.seats(numbers(tree, "c2,a1,c3,a3")) == std::vector<int>{0, 5, 1, 6});
+  CHECK(plan.cluster({0, 5, 1, 6}).nodes() == 7);
+  CHECK(leaf_crossings(plan, numbers(tree, "c2,a1,c3,a3")) == 4);
+  CHECK(leaf_crossings(plan, numbers(tree, "a1,a2,b1")) == 2);
+  CHECK(leaf_crossings(plan, numbers(tree, "a1,a2")) == 0);
+  CHECK(sorted_by_leaf(plan, numbers(tree, "c2,a1,c3,a3")) == numbers(tree, "c2,c3,a1,a3"));
+}
+
+TEST_CASE("placement: pods have seats of their own") {
+  const HostTree tree = drawn(4, 2);
+  Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
+  FabricConfig fabric = two.fabric();
+  fabric.pod_leaves = 8;
+  fabric.core = fabric.spine;
+  fabric.core_oversubscription = 8;
+  const SeatPlan plan(tree, "t.conf", two.node(), fabric);
+  // Five hosts to a leaf, eight leaves to a pod: the first leaf of the second pod is the ninth.
+  CHECK(plan.seats(numbers(tree, "a1,c1,b1,d1")) == std::vector<int>{0, 40, 5, 45});
+}
+
+TEST_CASE("placement: candidates are packed and even, and keep hosts of the job") {
+  const HostTree tree = drawn(4, 3);
+  const Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
+  const SeatPlan plan(tree, "t.conf", two.node(), two.fabric());
+  std::vector<int> open;
+  for (int host = 0; host < 12; ++host) open.push_back(host);
+  const auto found = candidate_hosts(plan, numbers(tree, "b1,c1,c2,d1"), open);
+  std::set<std::vector<int>> shapes;
+  for (const std::vector<int>& one : found) {
+    CHECK(one.size() == 4);
+    CHECK(std::set<int>(one.begin(), one.end()).size() == 4);
+    std::vector<int> counts(4);
+    for (const int host : one) ++counts[static_cast<std::size_t>(plan.leaf_of(host))];
+    std::ranges::sort(counts);
+    shapes.insert(counts);
+  }
+  CHECK(shapes.contains({0, 0, 1, 3}));
+  CHECK(shapes.contains({0, 0, 2, 2}));
+  CHECK(shapes.contains({1, 1, 1, 1}));
+}
+
+TEST_CASE("placement: an interleaved ring takes twice as long where uplinks are half") {
+  // Five of each leaf: 40 NICs have 20 uplinks. In order of leaves one node in five climbs, else
+  // all of them do.
+  const HostTree tree = drawn(2, 5);
+  PlacementConfig config = asked(tree, "a1,b1,a2,b2,a3,b3,a4,b4,a5,b5");
+  config.collectives = {Collective::all_gather};
+  config.sizes = {Bytes{1 << 30}};
+  const PlacementResult result = run_placement(config, parts());
+  REQUIRE(result.allocations.size() == 2);
+  CHECK(result.allocations[0].crossings == 10);
+  CHECK(result.best().name == "this, by leaf");
+  CHECK(result.best().crossings == 2);
+  CHECK(result.swaps.empty());
+  const double ratio = result.allocations[0].times_us[0] / result.best().times_us[0];
+  CHECK(ratio > 1.8);
+  CHECK(ratio < 2.1);
+  CHECK(placement_text(result).find("no host need be swapped") != std::string::npos);
+}
+
+TEST_CASE("placement: a step that exchanges weights feels the order of its hosts") {
+  const HostTree tree = drawn(2, 5);
+  PlacementConfig config = asked(tree, "a1,b1,a2,b2,a3,b3,a4,b4,a5,b5");
+  config.step = parse_step(
+      "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 10\nframework: torchtitan\n"
+      "sequence: 2048\nmicro_batch: 1\nglobal_batch: 80\nprecision: bf16\nsharding: fsdp\n",
+      "s.yaml");
+  config.collectives = {Collective::all_gather};
+  config.sizes = {Bytes{1 << 30}};
+  const PlacementResult result = run_placement(config, parts());
+  REQUIRE(result.allocations.size() == 2);
+  REQUIRE(result.allocations[0].step);
+  // Its all-gathers take twice as long, and no longer hide behind compute.
+  CHECK(seconds(*result.allocations[0].step) > 1.2 * seconds(*result.best().step));
+  config.hosts.pop_back();
+  CHECK(error_text([&] { run_placement(config, parts()); }) ==
+        "the layout has 10 nodes, the allocation 9 hosts\nhint: `nodes` of the layout and --hosts "
+        "are one number");
+}
+
+TEST_CASE("placement: on one leaf the order of hosts does not matter") {
+  const HostTree tree = drawn(2, 5);
+  const PlacementResult one = run_placement(asked(tree, "a1,a2,a3"), parts()),
+                        other = run_placement(asked(tree, "a3,a1,a2"), parts());
+  CHECK(one.allocations.size() == 1);
+  CHECK(one.allocations[0].times_us == other.allocations[0].times_us);
+  CHECK(placement_text(one).find("no allocation of 3 hosts is faster") != std::string::npos);
+}
+
+TEST_CASE("placement: a neighbour on other leaves takes nothing, on the same ones what it loads") {
+  const HostTree tree = drawn(4, 5);
+  PlacementConfig config = asked(tree, "a1,b1,a2,b2,a3,b3");
+  config.neighbour.emplace();
+  config.neighbour->hosts = parse_host_list("c1,d1,c2,d2,c3,d3");
+  config.neighbour->size = Bytes{64 << 20};
+  config.neighbour->environment = config.environment;
+  const PlacementResult apart = run_placement(config, parts());
+  REQUIRE(apart.neighbour);
+  CHECK(apart.neighbour->leaves.empty());
+  CHECK(apart.neighbour->self.slowdown == doctest::Approx(1).epsilon(0.01));
+  CHECK(apart.neighbour->trunks.empty());
+  // 24 NICs and 16 of the neighbour on 20 uplinks, each interleaved: 2:1 for both.
+  config.neighbour->hosts = parse_host_list("a4,b4,a5,b5");
+  const PlacementResult beside = run_placement(config, parts());
+  REQUIRE(beside.neighbour);
+  CHECK(beside.neighbour->leaves == std::vector<std::string>{"a", "b"});
+  CHECK(beside.neighbour->self.slowdown > 1.2);
+  CHECK(beside.neighbour->other.slowdown > 1.2);
+  REQUIRE_FALSE(beside.neighbour->trunks.empty());
+  CHECK(beside.neighbour->trunks[0].share > 0.4);
+  CHECK(beside.neighbour->trunks[0].share < 0.9);
+  CHECK(placement_report(beside).table("neighbours").rows().size() == 2);
+}
+
+TEST_CASE("placement: what is wrong is said") {
+  const HostTree tree = drawn(2, 5);
+  const auto error = [&](const PlacementConfig& config) {
+    return error_text([&] { run_placement(config, parts()); });
+  };
+  CHECK(error(asked(tree, "a1,a7")) ==
+        "the job: host a7 is not in t.conf\nhint: did you mean \"a1\"?");
+  CHECK(error(asked(tree, "a1,a2,a1")) == "the job: host a1 twice\nhint: each host is named once");
+  CHECK(error(asked(tree, "a1")).starts_with("one host: there is nothing to place"));
+  CHECK(
+      error(asked(drawn(2, 9), "a1,a2"))
+          .starts_with("t.conf: a has 9 hosts, a leaf of fabric fabric-ndr-fat-tree-2to1 holds 5"));
+  PlacementConfig both = asked(tree, "a1,a2");
+  both.neighbour.emplace();
+  both.neighbour->hosts = {"a2", "a3"};
+  CHECK(error(both) == "host a2 is in the job and in the neighbour");
+  CHECK(error_text([] {
+          parse_neighbour("kind: neighbour\nhosts: a[1-2]\nsize: 1 MiB\n", "n");
+        }).starts_with("n:1: missing key \"collective\""));
+  CHECK(error_text([] {
+          parse_neighbour("kind: neighbour\nhosts: a[1-2]\nlayout: x.yaml\nsize: 1 MiB\n", "n");
+        }).starts_with("n:3: layout: stands beside a collective"));
+}
+
+}  // namespace fabricast
