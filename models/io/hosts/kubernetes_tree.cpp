@@ -75,8 +75,6 @@ class Reader {
       const YamlNode* const spec = child_of(object, "spec");
       const YamlNode* const members = spec == nullptr ? nullptr : child_of(*spec, "members");
       hyper_nodes_.push_back({name_of(object), object.line, members});
-    } else {
-      ++others_;
     }
   }
 
@@ -237,7 +235,6 @@ class Reader {
   std::vector<HyperNode> hyper_nodes_;
   std::vector<std::string> levels_;
   std::map<std::pair<std::size_t, std::string>, std::string> above_;
-  int others_ = 0;
 };
 
 }  // namespace

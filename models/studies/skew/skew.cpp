@@ -210,7 +210,8 @@ class Study {
     for (auto& [kind, kept] : rows) {
       SkewRow& row = kept.row;
       row.line = asked_.at(kind);
-      row.times = row.line.times = static_cast<int>(kept.waits.size());
+      row.times = kept.waits.size();
+      row.line.times = static_cast<int>(row.times);
       row.wait_us = quantile(kept.waits, 0.5);
       row.wait_most_us = quantile(kept.waits, 1);
       row.transfer_us = quantile(kept.transfers, 0.5);
