@@ -60,7 +60,8 @@ FREE = {"--sizes", "--nodes", "--nics", "--until", "--such-that", "--seed", "--b
         "--fault", "--split", "--trace-ranks",
         "--minbytes", "--maxbytes", "--stepbytes", "--explain", "--fail-over", "--headroom",
         "--leave-out", "--timeout", "--node-of", "--share", "--partition", "--time", "--sweep",
-        "--probability", "--where", "--columns", "--group-by", "--best", "--pareto", "--only", "--pair"}
+        "--probability", "--where", "--columns", "--group-by", "--best", "--pareto", "--only",
+        "--pair"}
 
 
 def lines():
