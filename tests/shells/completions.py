@@ -60,7 +60,7 @@ FREE = {"--sizes", "--nodes", "--nics", "--until", "--such-that", "--seed", "--b
         "--fault", "--split", "--trace-ranks",
         "--minbytes", "--maxbytes", "--stepbytes", "--explain", "--fail-over", "--headroom",
         "--leave-out", "--timeout", "--node-of", "--share", "--partition", "--time", "--sweep",
-        "--hosts", "--free", "--labels", "--oversubscription",
+        "--hosts", "--free", "--labels", "--oversubscription", "--probability",
         "--where", "--columns", "--group-by", "--best", "--pareto", "--only", "--pair"}
 
 
