@@ -14,8 +14,8 @@ from program import GOOD, LOGS, arguments_of, fresh, main, options, program, run
 
 TEXT_MAX = 16 << 20
 LOG_MAX = 1 << 30
-READS_LOGS = {("judge", ""), ("judge", "--inspector"), ("gate", "--check"), ("import", ""), ("hang", ""),
-              ("step", "--calls")}
+READS_LOGS = {("judge", ""), ("judge", "--inspector"), ("gate", "--check"), ("import", ""),
+              ("hang", ""), ("step", "--calls")}
 # Names of options that are files wherever they stand.
 ALWAYS_FILES = {"--parts", "--env-file", "--topology", "--fabric", "--layout", "--calls", "--runs",
                 "--points", "--pairs", "--cases", "--targets", "--baseline", "--algorithm-file",

@@ -30,7 +30,7 @@ struct NodeShape {
   std::string gpu;  ///< part
   NodeKind kind{};
   int gpus = 1;
-  std::string nic;  ///< part; unused without NICs
+  std::string nic;                      ///< part; unused without NICs
   int nics = 0;                         ///< ports, where a card has several
   Bandwidth nic_rate;                   ///< of each; 0 = the part's
   std::optional<NetKind> network = {};  ///< where it is not the part's
