@@ -102,7 +102,8 @@ void add_memory(CLI::App& app, Action& action) {
       "releases side by side: a list, or all that are known");
   command
       ->add_option("--collective", options->collective,
-                   "what was called: all_reduce, ..., alltoall, sendrecv (list), or none")
+                   "what was called, a list: all_reduce, all_gather, reduce_scatter, broadcast, "
+                   "reduce, alltoall, sendrecv, gather, scatter; or none")
       ->capture_default_str();
   command
       ->add_option("--sizes", options->sizes,

@@ -356,7 +356,7 @@ JudgeResult judged(const std::vector<double>& measured_us,
   for (std::size_t row = 0; row < measured_us.size(); ++row) {
     config.rows.push_back({Bytes{1024}, measured_us[row]});
     expected.rows.push_back(
-        {Bytes{1024}, 0, 10, {0.9, 1.1, Known::nothing, 0, "by hand"}, {}, {}, {}});
+        {Bytes{1024}, 0, 10, {0.9, 1.1, Known::nothing, 0, "by hand"}, {}, {}, {}, 0, {}, 0});
     for (std::size_t i = 0; i <= causes.size(); ++i) {
       expected.causes[i].times_us.push_back(i == 0 ? 10 : 10 * causes[i - 1][row]);
       expected.causes[i].limits.push_back({0.8, 1.25});
