@@ -8,6 +8,7 @@
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
+#include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/nccl/base/releases.hpp"

@@ -54,8 +54,8 @@ class Connector {
   std::vector<Connection> each_once() {
     const auto ends = [](const Connection& made) { return std::tuple(made.from, made.to); };
     std::ranges::stable_sort(made_, {}, ends);
-    const auto rest = std::ranges::unique(made_, {}, ends);
-    made_.erase(rest.begin(), rest.end());
+    const auto same = [&](const Connection& a, const Connection& b) { return ends(a) == ends(b); };
+    made_.erase(std::unique(made_.begin(), made_.end(), same), made_.end());
     return std::move(made_);
   }
 

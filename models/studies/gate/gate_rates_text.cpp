@@ -75,7 +75,7 @@ std::string pass_word(const GateOutcome& outcome, std::size_t share) {
 std::string sick_text(const GateRates& rates) {
   constexpr std::size_t kDefaultShare = 2;  // 95 %
   TextTable table("  ");
-  for (const std::size_t column : {3, 4, 5}) table.align_right(column);
+  for (const std::size_t column : {3u, 4u, 5u}) table.align_right(column);
   table.add({"run", "source", "collective", "rows", "slow at 95 %", "busbw GB/s", "all rows",
              "largest row", "line rate", "AICR"});
   bool any = false;

@@ -33,7 +33,7 @@ std::string limit_text(const JudgeRow& row) {
 
 std::string floors_text(const GateResult& result) {
   TextTable table("  ");
-  for (const std::size_t column : {0, 2, 3, 4, 5, 6}) table.align_right(column);
+  for (const std::size_t column : {0u, 2u, 3u, 4u, 5u, 6u}) table.align_right(column);
   table.add({"nodes", "collective", "size", "expected us", "at most", "busbw GB/s", "floor",
              "choice", "limited by (busy)"});
   for (const GateBlock& block : result.blocks) {
