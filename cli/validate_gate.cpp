@@ -5,6 +5,7 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/slices_option.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 struct ValidateGateOptions {
   std::string points, runs, sick_points, sick_runs, parts, format = "text";
-  int slices_max = 2'000'000;
+  int slices_max = kPredictedSlicesMax;
 };
 
 /// Both as one, the runs of `more` last.
@@ -70,11 +71,7 @@ void add_validate_gate(CLI::App& validate, Action& action) {
   command->add_option("--sick-runs", options->sick_runs, "CSV of those runs");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
-  command
-      ->add_option("--slices-max", options->slices_max,
-                   "extrapolate over sizes or nodes what would take more slices to simulate")
-      ->check(whole_number(1, 2'000'000'000))
-      ->capture_default_str();
+  add_slices_option(*command, options->slices_max);
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };

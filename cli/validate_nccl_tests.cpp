@@ -6,6 +6,7 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/slices_option.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
@@ -23,7 +24,7 @@ namespace {
 struct ValidateOptions {
   std::string points, runs, pairs, parts, node_of;
   std::string predictor = "simulation", format = "text";
-  int slices_max = 2'000'000;
+  int slices_max = kPredictedSlicesMax;
 };
 
 /// The node that a run is simulated on, as a topology file.
@@ -76,11 +77,7 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
       ->capture_default_str();
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
-  command
-      ->add_option("--slices-max", options->slices_max,
-                   "extrapolate over sizes or nodes what would take more slices to simulate")
-      ->check(whole_number(1, 2'000'000'000))
-      ->capture_default_str();
+  add_slices_option(*command, options->slices_max);
   command->add_option("--node-of", options->node_of,
                       "print the node that this run is simulated on, as a topology file");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");

@@ -22,6 +22,8 @@ const YamlNode* child_of(const YamlNode& node, const char* key) {
              : &node.items[static_cast<std::size_t>(found - node.keys.begin())];
 }
 
+bool is_same_letter(unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }
+
 std::string text_of(const YamlNode* node) {
   return node != nullptr && node->kind == YamlNode::Kind::scalar ? node->text : "";
 }
@@ -108,11 +110,8 @@ const YamlNode* config_of(const YamlNode& document) {
 }
 
 bool is_conf(const std::string& text) {
-  const auto same = [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  };
   for (const std::string_view key : {"SwitchName=", "BlockName="}) {
-    const auto at = std::search(text.begin(), text.end(), key.begin(), key.end(), same);
+    const auto at = std::search(text.begin(), text.end(), key.begin(), key.end(), is_same_letter);
     if (at == text.end()) continue;
     if (at == text.begin() || *(at - 1) == '\n' || *(at - 1) == ' ' || *(at - 1) == '\t')
       return true;

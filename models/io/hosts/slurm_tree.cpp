@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <set>
 
@@ -32,9 +31,7 @@ Pairs pairs_of(std::string_view line, const Place& place) {
     const std::size_t equals = word.find('=');
     const std::string key(word.substr(0, equals));
     const auto known = std::ranges::find_if(kConfKeys, [&](const std::string& one) {
-      return std::ranges::equal(one, key, [](unsigned char a, unsigned char b) {
-        return std::tolower(a) == std::tolower(b);
-      });
+      return std::ranges::equal(one, key, is_same_letter);
     });
     if (equals == std::string_view::npos || known == kConfKeys.end())
       throw Error(place, fmt::format("unknown key \"{}\"", key), hint_nearest(key, kConfKeys));
@@ -80,10 +77,8 @@ const YamlNode* chosen(const YamlNode& tree, const char* type) {
   for (const YamlNode& one : tree.items) {
     const YamlNode* const found = child_of(one, type);
     if (found == nullptr || found->kind != YamlNode::Kind::mapping) continue;
-    std::string is_default = text_of(child_of(one, "cluster_default"));
-    std::ranges::transform(is_default, is_default.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (is_default == "true") return found;
+    const std::string is_default = text_of(child_of(one, "cluster_default"));
+    if (std::ranges::equal(is_default, std::string_view("true"), is_same_letter)) return found;
     if (first == nullptr) first = found;
   }
   return first;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/io/records/pickle.hpp"
+#include "models/io/records/record_files.hpp"
 #include "sim/base/error.hpp"
 #include "text/numbers.hpp"
 
@@ -261,12 +262,8 @@ std::string collective_of_torch(std::string_view name) {
 }
 
 bool begins_as_flight_json(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos || text[begin] != '{') return false;
-  const std::string_view head = text.substr(begin, 4096);
-  return std::ranges::any_of(std::array{"\"entries\"", "\"pg_config\"", "\"pg_status\"",
-                                        "\"nccl_comm_state\"", "\"comm_lib_version\""},
-                             [&](const char* key) { return head.find(key) != head.npos; });
+  return begins_as_json_with(text, {"\"entries\"", "\"pg_config\"", "\"pg_status\"",
+                                    "\"nccl_comm_state\"", "\"comm_lib_version\""});
 }
 
 FlightDump read_flight_dump(std::string_view bytes, const std::string& file) {
@@ -287,12 +284,7 @@ FlightDump read_flight_dump(std::string_view bytes, const std::string& file) {
 
 int rank_of_dump(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
-  const std::size_t last = name.find_last_of("0123456789");
-  if (last == std::string::npos) return -1;
-  const std::size_t before = name.find_last_not_of("0123456789", last);
-  const std::size_t first = before == std::string::npos ? 0 : before + 1;
-  const std::optional<int> rank =
-      to_number<int>(std::string_view(name).substr(first, last + 1 - first));
+  const std::optional<int> rank = to_number<int>(last_digits(name));
   return rank && *rank <= kRankMax ? *rank : -1;
 }
 

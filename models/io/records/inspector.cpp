@@ -8,6 +8,7 @@
 
 #include "models/io/formats/log_lines.hpp"
 #include "models/io/records/plain_data.hpp"
+#include "models/io/records/record_files.hpp"
 #include "sim/base/error.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
@@ -43,17 +44,17 @@ class InspectorReader {
     if (held_.empty()) begin_ = number;
     held_ += text;
     held_ += '\n';
+    bool quoted = false, escaped = false;  // no text of JSON holds a line break
     for (const char c : text) {
-      if (quoted_) {
-        if (!escaped_ && c == '"') quoted_ = false;
-        escaped_ = !escaped_ && c == '\\';
+      if (quoted) {
+        if (!escaped && c == '"') quoted = false;
+        escaped = !escaped && c == '\\';
       } else if (c == '"') {
-        quoted_ = true;
+        quoted = true;
       } else {
         depth_ += c == '{' ? 1 : c == '}' ? -1 : 0;
       }
     }
-    quoted_ = escaped_ = false;  // no text of JSON holds a line break
     if (depth_ <= 0 || held_.size() > kObjectMax || is_next(text)) flush();
   }
 
@@ -102,8 +103,8 @@ class InspectorReader {
       header = data.root;
     if (!header.is(PlainValue::Kind::none)) read_header(data, header, metadata);
     const PlainValue stats = data.at(data.root, "dump_stats");
-    for (const char* key : {"coll_dropped_since_last_dump"})
-      notes_.dropped += std::clamp<std::int64_t>(data.at(stats, key).whole(), 0, 1 << 30);
+    notes_.dropped += std::clamp<std::int64_t>(
+        data.at(stats, "coll_dropped_since_last_dump").whole(), 0, 1 << 30);
     if (!data.at(data.root, "p2p_perf").is(PlainValue::Kind::none)) ++notes_.messages;
     const PlainValue perf = data.at(data.root, "coll_perf");
     if (perf.is(PlainValue::Kind::table)) collective(data, perf);
@@ -146,7 +147,6 @@ class InspectorReader {
   std::optional<InspectorCall> header_;
   std::string held_;
   int begin_ = 0, depth_ = 0;
-  bool quoted_ = false, escaped_ = false;
   InspectorNotes notes_;
 };
 
@@ -236,12 +236,8 @@ InspectorCall call_of_labels(const std::vector<std::pair<std::string, std::strin
 }  // namespace
 
 bool begins_as_inspector_json(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos || text[begin] != '{') return false;
-  const std::string_view head = text.substr(begin, 4096);
-  return std::ranges::any_of(std::array{"\"coll_perf\"", "\"p2p_perf\"", "\"dump_stats\"",
-                                        "\"inspector_output_format_version\""},
-                             [&](const char* key) { return head.find(key) != head.npos; });
+  return begins_as_json_with(text, {"\"coll_perf\"", "\"p2p_perf\"", "\"dump_stats\"",
+                                    "\"inspector_output_format_version\""});
 }
 
 bool begins_as_inspector_metrics(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "models/io/records/plain_data.hpp"
+#include "models/io/records/record_files.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast {
@@ -71,11 +72,7 @@ RasRank read_missing(const PlainData& data, const PlainValue& value, const std::
 
 }  // namespace
 
-bool begins_as_ras(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos || text[begin] != '{') return false;
-  return text.substr(begin, 4096).find("\"communicators") != text.npos;
-}
+bool begins_as_ras(std::string_view text) { return begins_as_json_with(text, {"\"communicators"}); }
 
 RasReport read_ras_report(std::string_view text, const std::string& file) {
   RasReport out;

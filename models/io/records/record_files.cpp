@@ -46,4 +46,21 @@ std::string head_of_file(const std::string& path) {
   return out;
 }
 
+bool begins_as_json_with(std::string_view text, std::initializer_list<std::string_view> words) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos || text[begin] != '{') return false;
+  const std::string_view head = text.substr(begin, 4096);
+  return std::ranges::any_of(words,
+                             [&](std::string_view word) { return head.find(word) != head.npos; });
+}
+
+std::string_view last_digits(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t last = name.find_last_of(kDigits);
+  if (last == name.npos) return {};
+  const std::size_t before = name.find_last_not_of(kDigits, last);
+  const std::size_t first = before == name.npos ? 0 : before + 1;
+  return name.substr(first, last + 1 - first);
+}
+
 }  // namespace fabricast

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/studies/bench/bench.hpp"
+#include "sim/base/add_once.hpp"
 #include "text/enum_words.hpp"
 
 namespace fabricast {
@@ -70,14 +71,10 @@ class Gate {
   }
 
  private:
-  void note(const std::string& text) {
-    if (std::ranges::find(out_.notes, text) == out_.notes.end()) out_.notes.push_back(text);
-  }
-
   ExpectedRows rows_of(int nodes, Collective collective) {
     ExpectedRows rows =
         expect_rows(asked_of(config_, nodes, collective), parts_, bands_, for_each_);
-    for (const std::string& text : rows.notes) note(text);
+    for (const std::string& text : rows.notes) add_once(out_.notes, text);
     const auto lack = [&](const SimulatedSuspect& one) {
       return lacks_times(one, rows.rows.size());
     };
@@ -85,10 +82,10 @@ class Gate {
          fewer /= 2) {
       try {
         if (borrow(rows, on_fewer(fewer, collective)))
-          note(
-              fmt::format("of {} nodes some faults are simulated on {}: their ratio to what is "
-                          "expected there is taken",
-                          rows.nodes, fewer));
+          add_once(out_.notes,
+                   fmt::format("of {} nodes some faults are simulated on {}: their ratio to what "
+                               "is expected there is taken",
+                               rows.nodes, fewer));
       } catch (const Error&) {  // half of an NVLink domain is no machine
         break;
       }
@@ -115,11 +112,6 @@ std::string_view to_text(Separation separation) {
   return enum_words<Separation>("yes", "often", "no", "unseen")[separation];
 }
 
-double GateBlock::floor_us(std::size_t row) const {
-  const JudgeRow& there = expected.rows[row];
-  return there.expected_us * there.band.upper;
-}
-
 bool GateBlock::is_simulated(std::size_t fault) const {
   return expected.causes[fault].refused.empty();
 }
@@ -130,6 +122,20 @@ Separation GateBlock::separation(std::size_t fault, std::size_t row) const {
   // The band's lower end is what one in ten runs is faster than.
   if (time_us * expected.rows[row].band.lower > floor) return Separation::yes;
   return time_us > floor ? Separation::often : Separation::no;
+}
+
+std::vector<std::string> GateBlock::faults(std::size_t row, Separation told) const {
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i < expected.causes.size(); ++i)
+    if (is_simulated(i) && separation(i, row) == told) out.push_back(expected.causes[i].cause.name);
+  return out;
+}
+
+std::vector<int> GateResult::nodes() const {
+  std::vector<int> out;
+  for (const GateBlock& block : blocks)
+    if (out.empty() || out.back() != block.expected.nodes) out.push_back(block.expected.nodes);
+  return out;
 }
 
 double GateBlock::busbw_GBps(std::size_t row, double time_us) const {

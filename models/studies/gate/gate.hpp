@@ -34,10 +34,12 @@ struct GateBlock {
   Collective collective{};
   ExpectedRows expected;
 
-  double floor_us(std::size_t row) const;
+  double floor_us(std::size_t row) const { return expected.rows[row].limit_us(); }
   /// REQUIRES: the fault was simulated.
   Separation separation(std::size_t fault, std::size_t row) const;
   bool is_simulated(std::size_t fault) const;
+  /// Names of the faults that the floor of this row tells so from a healthy machine.
+  std::vector<std::string> faults(std::size_t row, Separation told) const;
   double busbw_GBps(std::size_t row, double time_us) const;
 };
 
@@ -45,6 +47,8 @@ struct GateResult {
   GateConfig config;
   std::vector<GateBlock> blocks;   ///< by nodes, then collective
   std::vector<std::string> notes;  ///< each once
+
+  std::vector<int> nodes() const;  ///< as asked, once for all collectives
 };
 
 /// Throws Error.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "models/studies/gate/gate_text.hpp"
+#include "text/quoting.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -16,12 +17,8 @@ namespace fabricast {
 namespace {
 
 std::string asked_text(const GateResult& result) {
-  std::vector<int> nodes;
-  for (const GateBlock& block : result.blocks)
-    if (nodes.empty() || nodes.back() != block.expected.nodes)
-      nodes.push_back(block.expected.nodes);
   std::string out = fmt::format("{} --nodes {} --nccl {} --probability {}%", result.config.topology,
-                                fmt::join(nodes, ","), to_text(result.config.version),
+                                fmt::join(result.nodes(), ","), to_text(result.config.version),
                                 per_cent(result.config.healthy_share));
   if (!result.config.fabric.empty()) out += " --fabric " + result.config.fabric;
   for (const auto& [name, value] : result.config.environment.variables())
@@ -139,29 +136,8 @@ std::string gate_alerts(const GateResult& result) {
 
 namespace {
 
-/// Text and attributes of XML; what XML 1.0 cannot hold becomes "?".
-std::string xml_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
-}
+/// XML 1.0 has no control characters.
+std::string xml_text(std::string_view text) { return markup_text(terminal_text(text)); }
 
 std::string failure_xml(const std::string& message) {
   return fmt::format("      <failure message=\"{}\"/>\n", xml_text(message));
@@ -187,7 +163,7 @@ std::string suite_xml(const JudgedTable& table) {
                           result.count(RowVerdict::below), result.rows.size())));
   std::size_t failures = pass ? 0 : 1;
   for (const JudgeRow& row : result.rows) {
-    const double limit = row.expected_us * row.band.upper;
+    const double limit = row.limit_us();
     std::string inside;
     if (row.verdict == RowVerdict::below) {
       const std::string message =

@@ -25,6 +25,8 @@ constexpr std::array<Rule, 4> kRules = {
      {GateRule::line_rate, false, "line_rate", "80 % of line rate, largest row"},
      {GateRule::aicr, false, "aicr", "AICR's floor, largest row"}}};
 
+constexpr std::size_t kDefaultShare = 2;  ///< of kSlowShares: 95 %
+
 struct Rate {
   int healthy = 0, failed = 0;
   double failed_by_source = 0;  ///< share, each source as much as any other
@@ -73,7 +75,6 @@ std::string pass_word(const GateOutcome& outcome, std::size_t share) {
 
 /// Runs that were posted as a problem, one by one.
 std::string sick_text(const GateRates& rates) {
-  constexpr std::size_t kDefaultShare = 2;  // 95 %
   TextTable table("  ");
   for (const std::size_t column : {3u, 4u, 5u}) table.align_right(column);
   table.add({"run", "source", "collective", "rows", "slow at 95 %", "busbw GB/s", "all rows",
@@ -143,7 +144,6 @@ Report gate_rates_report(const GateRates& rates) {
                                run.rows,
                                run.largest_busbw_GBps > 0 ? Json(run.largest_busbw_GBps) : Json()};
     for (const std::size_t slow : run.slow) cells.emplace_back(slow);
-    constexpr std::size_t kDefaultShare = 2;  // 95 %
     for (const Rule& rule : kRules)
       cells.emplace_back(pass_word(run.of(rule.rule), rule.by_share ? kDefaultShare : 0));
     runs.add(std::move(cells));

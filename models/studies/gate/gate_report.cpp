@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "models/io/report/columns.hpp"
 #include "models/studies/gate/gate_text.hpp"
 #include "models/studies/shared/job_json.hpp"
@@ -14,11 +17,7 @@ constexpr ReportColumn kExpectedBusbw = number("expected_busbw_GBps", "GB/s", ".
 constexpr ReportColumn kFloorBusbw = number("floor_busbw_GBps", "GB/s", ".4f");
 
 std::string names_of(const GateBlock& block, std::size_t row, Separation wanted) {
-  std::string out;
-  for (std::size_t i = 1; i < block.expected.causes.size(); ++i)
-    if (block.is_simulated(i) && block.separation(i, row) == wanted)
-      out += (out.empty() ? "" : " ") + block.expected.causes[i].cause.name;
-  return out;
+  return fmt::format("{}", fmt::join(block.faults(row, wanted), " "));
 }
 
 ReportTable floors_table(const GateResult& result) {
@@ -81,7 +80,7 @@ ReportTable checked_rows(const std::vector<JudgedTable>& tables) {
   for (const JudgedTable& table : tables) {
     const JudgeResult& result = table.result;
     for (const JudgeRow& row : result.rows) {
-      const double floor = row.expected_us * row.band.upper;
+      const double floor = row.limit_us();
       out.add({table.source, to_text(result.config.collective), result.nodes, result.ranks,
                row.size.count, row.measured_us, row.expected_us, floor,
                busbw_of(result, row.size, row.measured_us), busbw_of(result, row.size, floor),
@@ -127,15 +126,11 @@ ReportTable checked_tables(const std::vector<JudgedTable>& tables) {
 Report gate_report(const GateResult& result) {
   Report out;
   out.study = "gate";
-  std::vector<int> nodes;
   Json collectives = Json::array(), sizes = Json::array();
-  for (const GateBlock& block : result.blocks)
-    if (nodes.empty() || nodes.back() != block.expected.nodes)
-      nodes.push_back(block.expected.nodes);
   for (const Collective collective : result.config.collectives)
     collectives.push_back(to_text(collective));
   for (const Bytes size : result.config.sizes) sizes.push_back(size.count);
-  out.job = job_json(result.config, nodes,
+  out.job = job_json(result.config, result.nodes(),
                      {{"collectives", std::move(collectives)},
                       {"sizes", std::move(sizes)},
                       {"datatype", result.config.datatype},

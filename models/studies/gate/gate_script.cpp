@@ -109,17 +109,14 @@ std::string environment_lines(const GateConfig& config) {
 }  // namespace
 
 std::string gate_script(const GateResult& result) {
-  std::vector<int> nodes;
+  const std::vector<int> nodes = result.nodes();
   std::string floors;
-  for (const GateBlock& block : result.blocks) {
-    if (nodes.empty() || nodes.back() != block.expected.nodes)
-      nodes.push_back(block.expected.nodes);
+  for (const GateBlock& block : result.blocks)
     for (std::size_t row = 0; row < block.expected.rows.size(); ++row)
       floors +=
           fmt::format("{} {} {} {} {:.3f} {:.3f}\n", block.expected.nodes, block.expected.ranks,
                       to_text(block.collective), block.expected.rows[row].size.count,
                       block.floor_us(row), block.busbw_GBps(row, block.floor_us(row)));
-  }
   std::string made_by = "Made by: fabricast gate " + result.config.topology;
   std::ranges::replace(made_by, '\n', ' ');
   std::string out = fmt::format(

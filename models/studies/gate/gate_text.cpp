@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
@@ -58,7 +58,7 @@ std::string basis_text(const GateResult& result) {
       std::string line =
           fmt::format("  {:<13} {:+.0f} % time  {}: {}", kSizeRangeNames[size_range(row.size)],
                       100 * (row.band.upper - 1), to_text(row.band.known), row.band.basis);
-      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+      add_once(lines, std::move(line));
     }
   }
   return fmt::format(
@@ -99,16 +99,6 @@ std::string faults_text(const GateBlock& block, const std::string& topology) {
          table.text() + refused;
 }
 
-/// Names by how well the floor of a row tells them.
-std::array<std::vector<std::string>, 4> told(const GateBlock& block, std::size_t row) {
-  std::array<std::vector<std::string>, 4> out;
-  for (std::size_t i = 1; i < block.expected.causes.size(); ++i)
-    if (block.is_simulated(i))
-      out[static_cast<std::size_t>(block.separation(i, row))].push_back(
-          block.expected.causes[i].cause.name);
-  return out;
-}
-
 std::string told_text(const GateResult& result) {
   TextTable table("  ");
   table.align_right(0);
@@ -119,8 +109,11 @@ std::string told_text(const GateResult& result) {
       std::vector<std::string> cells = {std::to_string(block.expected.nodes),
                                         std::string(to_text(block.collective)),
                                         to_text(block.expected.rows[row].size)};
-      for (const std::vector<std::string>& names : told(block, row))
+      for (const Separation told :
+           {Separation::yes, Separation::often, Separation::no, Separation::unseen}) {
+        const std::vector<std::string> names = block.faults(row, told);
         cells.push_back(names.empty() ? "-" : fmt::format("{}", fmt::join(names, " ")));
+      }
       table.add(std::move(cells));
     }
   }
@@ -152,7 +145,7 @@ std::string check_text(const JudgedTable& table) {
   for (std::size_t column = 0; column < 5; ++column) rows.align_right(column);
   rows.add({"size", "time us", "at most", "busbw GB/s", "floor", ""});
   for (const JudgeRow& row : result.rows) {
-    const double limit = row.expected_us * row.band.upper;
+    const double limit = row.limit_us();
     rows.add({to_text(row.size), fmt::format("{:.1f}", row.measured_us),
               fmt::format("{:.1f}", limit),
               fmt::format("{:.2f}", busbw_of(result, row.size, row.measured_us)),

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <tuple>
 
+#include "models/nccl/base/nccl_names.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast {
@@ -16,14 +16,8 @@ namespace {
 
 /// nccl-tests' word for NCCL's: "AllReduce" is "all_reduce".
 std::string op_of(const std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kWords = {
-      {{"AllReduce", "all_reduce"},
-       {"AllGather", "all_gather"},
-       {"ReduceScatter", "reduce_scatter"},
-       {"Broadcast", "broadcast"},
-       {"Reduce", "reduce"}}};
-  const auto at = std::ranges::find(kWords, name, &decltype(kWords)::value_type::first);
-  return std::string(at == kWords.end() ? name : at->second);
+  const std::optional<Collective> known = collective_from_nccl_name(name);
+  return known && is_tuned(*known) ? std::string(to_text(*known)) : name;
 }
 
 using Process = std::tuple<std::string, std::int64_t, std::int64_t>;  ///< host, pid, device

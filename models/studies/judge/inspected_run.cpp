@@ -7,6 +7,7 @@
 
 #include "models/io/formats/text_file.hpp"
 #include "models/io/records/record_files.hpp"
+#include "models/nccl/base/nccl_names.hpp"
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
 #include "text/numbers.hpp"
@@ -14,12 +15,6 @@
 namespace fabricast {
 
 namespace {
-
-std::optional<Collective> collective_of(const std::string& word) {
-  for (const Collective one : kAllCollectives)
-    if (nccl_name(one) == word) return one;
-  return std::nullopt;
-}
 
 double middle(std::vector<double> values) {
   const auto at = values.begin() + std::ssize(values) / 2;
@@ -91,7 +86,7 @@ InspectedRow InspectorFold::row_of(const Row& row, const Numbers& numbers) const
   out.name = first.name;
   out.job = first.job;
   out.word = first.collective;
-  out.collective = collective_of(first.collective);
+  out.collective = collective_from_nccl_name(first.collective);
   out.ranks = first.ranks;
   out.nodes = std::max(first.nodes, 1);
   out.ranks_seen = static_cast<int>(row.hosts.size());

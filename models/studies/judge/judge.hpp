@@ -60,6 +60,9 @@ struct JudgeRow {
   int channels = 0;
   std::string busiest;     ///< link: "pcisw3 -> gpu3 (PCIe gen5 x16)", of whichever node
   double utilisation = 0;  ///< of it, as described; 0..1
+
+  /// What takes longer is slow.
+  double limit_us() const { return expected_us * band.upper; }
 };
 
 /// A cause with the time of every row, or why it cannot be here.

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast {
@@ -134,9 +135,7 @@ class InspectionJudge {
       out_.verdicts[rows[k]].row = k;
     }
     JudgeResult result = judge_rows(config, std::move(expected));
-    for (const std::string& note : result.notes) {
-      if (std::ranges::find(out_.notes, note) == out_.notes.end()) out_.notes.push_back(note);
-    }
+    for (const std::string& note : result.notes) add_once(out_.notes, note);
     out_.judgements.push_back({std::move(rows), std::move(result)});
   }
 
@@ -211,9 +210,7 @@ double JudgedInspection::lower_us(std::size_t row) const {
   return judged(row)->expected_us * judged(row)->band.lower;
 }
 
-double JudgedInspection::upper_us(std::size_t row) const {
-  return judged(row)->expected_us * judged(row)->band.upper;
-}
+double JudgedInspection::upper_us(std::size_t row) const { return judged(row)->limit_us(); }
 
 double busbw_of(const InspectedRow& row, double time_us) {
   return row.collective ? busbw_GBps(*row.collective, row.ranks, row.size,

@@ -123,15 +123,16 @@ class Pair {
                                      their_step = step_of(other.step, {middle, seats.end()});
     CommunicatorConfig theirs_config = communicator_;
     theirs_config.environment = other.environment;
-    Side a{&out_.self,
-           {cluster, communicator_, {seats.begin(), middle}, gpus(cluster)},
-           exchange(my_step),
-           {},
-           {},
-           0,
-           1};
+    Side a{
+        &out_.self,
+        {cluster, communicator_, {seats.begin(), middle}, gpus_of_hosts(config_, cluster.node())},
+        exchange(my_step),
+        {},
+        {},
+        0,
+        1};
     Side b{&out_.other,
-           {cluster, theirs_config, {middle, seats.end()}, gpus(cluster)},
+           {cluster, theirs_config, {middle, seats.end()}, gpus_of_hosts(config_, cluster.node())},
            exchange(their_step, other),
            {},
            {},
@@ -156,11 +157,6 @@ class Pair {
   }
 
  private:
-  int gpus(const Cluster& cluster) const {
-    return config_.gpus_per_node > 0 ? config_.gpus_per_node
-                                     : static_cast<int>(cluster.node().gpus().size());
-  }
-
   std::optional<StepTraffic> step_of(const std::optional<StepConfig>& config,
                                      const std::vector<int>& seats) const {
     if (!config) return std::nullopt;

@@ -132,7 +132,7 @@ class Study {
     result_.fabric = plan.cluster(plan.seats(now)).fabric_summary();
     for (const std::string& note : config().tree.notes) note_once(note);
     for (const std::string& note : plan.notes()) note_once(note);
-    compare(plan, site.communicator, gpus_of(site), now, open);
+    compare(plan, site.communicator, gpus_of_hosts(config(), site.cluster.node()), now, open);
     if (config().step) add_steps(plan);
     if (std::string text = static_instead(site.cluster); !text.empty()) note_once(text);
     if (site.cluster.fabric().is_default)
@@ -159,14 +159,6 @@ class Study {
     FabricConfig out = site.cluster.fabric();
     if (config().oversubscription > 0) out.oversubscription = config().oversubscription;
     return out;
-  }
-
-  int gpus_of(const Site& site) const {
-    const auto all = static_cast<int>(site.cluster.node().gpus().size());
-    if (config().gpus_per_node > all)
-      throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", config().gpus_per_node,
-                              site.cluster.node().name(), all));
-    return config().gpus_per_node > 0 ? config().gpus_per_node : all;
   }
 
   std::vector<int> hosts_of_job() const {
@@ -302,6 +294,14 @@ class Study {
 
 }  // namespace
 
+int gpus_of_hosts(const PlacementConfig& config, const NodeGraph& node) {
+  const auto all = static_cast<int>(node.gpus().size());
+  if (config.gpus_per_node > all)
+    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", config.gpus_per_node,
+                            node.name(), all));
+  return config.gpus_per_node > 0 ? config.gpus_per_node : all;
+}
+
 std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_file,
                                const std::vector<std::string>& names, const std::string& whose) {
   std::vector<int> out;
@@ -338,14 +338,7 @@ StepResult placed_step(const StepConfig& config, const SeatPlan& plan,
   for (const int seat : seats) placed.ranks.push_back({false, seat, seat, 0, -1});
   Site site = load_site(placed, parts);
   site.cluster = {plan.node(), site.cluster.nodes(), plan.fabric()};
-  CollectiveTimes collectives =
-      collectives_of(placed, site, parts, CollectiveTimes::Estimate::simulated);
-  const StepConfig whole = sized(placed, site.cluster);
-  const Framework framework = load_frameworks().at(whole.framework);
-  const ComputeCatalogue compute = load_compute();
-  const GpuCompute& gpu = compute_of(compute, site.cluster);
-  prepare_steps(whole, {whole.layout}, framework, gpu, collectives, for_each);
-  return run_step(whole, framework, gpu, collectives);
+  return run_step(placed, site, parts, for_each);
 }
 
 PlacementResult run_placement(const PlacementConfig& config, const PartsCatalogue& parts,

@@ -13,6 +13,9 @@ StepResult placed_step(const StepConfig& config, const SeatPlan& plan,
                        const std::vector<int>& seats, const PartsCatalogue& parts,
                        const ForEach& for_each);
 
+/// GPUs of each host that take part. Throws Error: more than there are.
+int gpus_of_hosts(const PlacementConfig& config, const NodeGraph& node);
+
 /// Numbers of hosts in the tree. `whose`: "the job". Throws Error: not in it, or named twice.
 std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_file,
                                const std::vector<std::string>& names, const std::string& whose);

@@ -5,9 +5,11 @@
 #include <map>
 #include <optional>
 
+#include "models/io/records/record_files.hpp"
 #include "models/studies/skew/skew.hpp"
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -18,11 +20,8 @@ constexpr std::size_t kTracesMax = 4096;
 /// "rank17.json", "trace_3.json" -> 17, 3: the last number of the name.
 int rank_in_name(const std::string& path) {
   const std::string name = std::filesystem::path(path).stem().string();
-  std::size_t end = name.size();
-  while (end > 0 && (name[end - 1] < '0' || name[end - 1] > '9')) --end;
-  std::size_t begin = end;
-  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
-  return end == begin || end - begin > 6 ? -1 : std::stoi(name.substr(begin, end - begin));
+  const std::string_view digits = last_digits(name);
+  return digits.size() > 6 ? -1 : to_number<int>(digits).value_or(-1);
 }
 
 }  // namespace

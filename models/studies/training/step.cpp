@@ -169,9 +169,8 @@ void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
   });
 }
 
-StepResult run_step(const StepConfig& config, const PartsCatalogue& parts,
+StepResult run_step(const StepConfig& config, const Site& site, const PartsCatalogue& parts,
                     const ForEach& for_each) {
-  const Site site = load_site(config, parts);
   CollectiveTimes collectives =
       collectives_of(config, site, parts, CollectiveTimes::Estimate::simulated);
   const StepConfig whole = sized(config, site.cluster);
@@ -180,6 +179,11 @@ StepResult run_step(const StepConfig& config, const PartsCatalogue& parts,
   const GpuCompute& gpu = compute_of(compute, site.cluster);
   prepare_steps(whole, {whole.layout}, framework, gpu, collectives, for_each);
   return run_step(whole, framework, gpu, collectives);
+}
+
+StepResult run_step(const StepConfig& config, const PartsCatalogue& parts,
+                    const ForEach& for_each) {
+  return run_step(config, load_site(config, parts), parts, for_each);
 }
 
 }  // namespace fabricast

@@ -81,6 +81,10 @@ void add_placement_costs(StepResult& result, CollectiveTimes& collectives);
 StepResult run_step(const StepConfig& config, const PartsCatalogue& parts,
                     const ForEach& for_each = in_turn);
 
+/// The same on a site that was loaded, and may have been changed since.
+StepResult run_step(const StepConfig& config, const Site& site, const PartsCatalogue& parts,
+                    const ForEach& for_each);
+
 /// Finds the collectives of steps with these layouts side by side, for run_step().
 void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
                    const Framework& framework, const GpuCompute& gpu, CollectiveTimes& collectives,
