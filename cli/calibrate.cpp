@@ -3,6 +3,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
@@ -29,13 +30,18 @@ struct CalibrateOptions {
   int slices_max = 4'000, slices_max_final = 100'000;
 };
 
+constexpr std::string_view kEditorsWords = "# yaml-language-server:";
+
 /// The line by which editors find the schema of the file that is written anew; "" where it has
-/// none.
+/// none. Of a device (/dev/zero) a line would never end.
 std::string editors_line(const std::string& file) {
   std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line.starts_with("# yaml-language-server:") ? line + '\n' : "";
+  std::string line(kEditorsWords.size(), '\0');
+  if (!in.read(line.data(), static_cast<std::streamsize>(line.size())) || line != kEditorsWords)
+    return "";
+  std::string rest;
+  std::getline(in, rest);
+  return line + rest + '\n';
 }
 
 std::string remark(const CalibrateOptions& options, const CalibrateResult& result) {

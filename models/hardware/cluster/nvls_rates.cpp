@@ -25,9 +25,8 @@ constexpr Duration kBlackwellOverhead = microseconds(7);
 
 NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software) {
   if (gpu.sm >= kBlackwell) return {efficiency(gpu.sm), kBlackwellCopyRate, kBlackwellOverhead};
-  const ProtocolCosts& simple = software.protocol[static_cast<std::size_t>(Protocol::simple)];
   return {efficiency(gpu.sm), software.nvls_copy_rate,
-          simple.overhead[static_cast<std::size_t>(HopKind::nvlink)]};
+          software.costs(Protocol::simple, gpu).overhead[static_cast<std::size_t>(HopKind::nvlink)]};
 }
 
 MultimemWire multimem_wire(const NodeGraph& node) {

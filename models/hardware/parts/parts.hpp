@@ -60,6 +60,9 @@ struct GpuPart {
   /// From the end of a kernel of the stream to the start of the next one's transfer, or from the
   /// CPU's launch of a lone one, with LL; none = as SoftwareCosts::launch_any.
   std::optional<Duration> launch;
+  /// What a primitive over NVLink costs a block before its bytes move, by Protocol: how long it
+  /// waits for its threads, its last stores and the next flag; none = as ProtocolCosts say.
+  std::array<std::optional<Duration>, kProtocols> overhead{};
   PciIds ids;
 };
 
@@ -124,7 +127,7 @@ struct FabricSwitchPart {
 enum class HopKind : std::uint8_t { nvlink, pcie, shm, net };
 inline constexpr int kHopKinds = 4;
 
-/// Costs of one protocol, by HopKind where arrays. Sources in parts.yaml.
+/// Costs of one protocol on any GPU, by HopKind where arrays. Sources in parts.yaml.
 struct ProtocolCosts {
   Duration start;    ///< once per operation, beyond the launch
   Bytes first_pass;  ///< data of a slice that the overhead covers, of a whole block
@@ -135,6 +138,12 @@ struct ProtocolCosts {
 
 /// Host software, one set for all nodes.
 struct SoftwareCosts {
+  ProtocolCosts costs(Protocol p, const GpuPart& gpu) const {
+    ProtocolCosts out = protocol[static_cast<std::size_t>(p)];
+    Duration& nvlink = out.overhead[static_cast<std::size_t>(HopKind::nvlink)];
+    nvlink = gpu.overhead[static_cast<std::size_t>(p)].value_or(nvlink);
+    return out;
+  }
   /// The cost of one operation on such GPUs, before its first slice.
   Duration launch(Protocol p, const GpuPart& gpu) const {
     return gpu.launch.value_or(launch_any) + protocol[static_cast<std::size_t>(p)].start;

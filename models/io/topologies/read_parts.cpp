@@ -155,6 +155,13 @@ class PartsReader {
     }
     rates.finish();
     if (in.has("launch")) part.launch = figures_.duration(in, "launch");
+    if (in.has("overhead")) {
+      Reader hops = in.child("overhead");
+      for (std::size_t p = 0; p < kProtocolKeys.size(); ++p)
+        if (hops.has(kProtocolKeys[p]))
+          part.overhead[p] = figures_.duration(hops, kProtocolKeys[p]);
+      hops.finish();
+    }
     in.finish();
     return part;
   }

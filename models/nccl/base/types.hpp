@@ -95,7 +95,7 @@ inline constexpr NcclVersion kNccl2_21_5{21, 5}, kNccl2_27_7{27, 7}, kNccl2_30_7
 /// First releases at which a rule changed.
 inline constexpr NcclVersion kNccl2_19{19, 0}, kNccl2_20{20, 0}, kNccl2_21{21, 0}, kNccl2_22{22, 0},
     kNccl2_23{23, 0}, kNccl2_24{24, 0}, kNccl2_25{25, 0}, kNccl2_26{26, 0}, kNccl2_27{27, 0},
-    kNccl2_28{28, 0}, kNccl2_29{29, 0}, kNccl2_30{30, 0}, kNccl2_31{31, 0};
+    kNccl2_28{28, 0}, kNccl2_29{29, 0}, kNccl2_29_7{29, 7}, kNccl2_30{30, 0}, kNccl2_31{31, 0};
 /// A pre-release: 2.31 has no release yet, and its patch 0 is never one.
 inline constexpr NcclVersion kNccl2_31_0a7 = kNccl2_31;
 /// The releases whose decisions are reproduced exactly, oldest first.

@@ -43,6 +43,7 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
       links_(links),
       cluster_(cluster),
       software_(software),
+      costs_(software.costs(run.protocol, cluster.node().gpus().front().part)),
       run_(run),
       partition_(partition),
       members_(members_of(run, cluster.nodes())),
@@ -89,7 +90,7 @@ void add_schedule(Assembly& assembly) {
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) {
   const Bytes first = costs().first_pass;
-  const bool pauses = in_step && run_.protocol == Protocol::simple;
+  const bool pauses = in_step && run_.protocol != Protocol::ll;
   const auto in_step_slices = static_cast<std::uint32_t>(pauses ? software_.in_step_slices : 0);
   std::vector<std::uint32_t> out;
   for (const int gpu : members_.gpus()) {

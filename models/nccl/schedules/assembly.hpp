@@ -37,7 +37,8 @@ class Assembly {
   const SoftwareCosts& software() const { return software_; }
   const CollectiveRun& run() const { return run_; }
   const Partition& partition() const { return partition_; }
-  const ProtocolCosts& costs() const { return software_.protocol[index_of(run_.protocol)]; }
+  /// Of the run's protocol on the nodes' GPUs.
+  const ProtocolCosts& costs() const { return costs_; }
   /// The costs of the network that the run takes.
   const NetworkCosts& network() const {
     return software_.network[static_cast<std::size_t>(run_.transport.network.kind)];
@@ -204,6 +205,7 @@ class Assembly {
   SimulatedLinks* links_ = nullptr;  ///< none: all, with the cluster's numbers
   const Cluster& cluster_;
   const SoftwareCosts& software_;
+  const ProtocolCosts costs_;
   const CollectiveRun& run_;
   const Partition& partition_;
   Members members_;

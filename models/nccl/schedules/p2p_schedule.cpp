@@ -103,13 +103,13 @@ std::uint64_t P2pSchedule::chunks() const {
 std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
-    const ProtocolCosts& costs = config_.software.protocol[index_of(protocol)];
+    const ProtocolCosts of_gpu = costs(protocol);
     const NetworkSettings& settings = config_.transport.network;
     const NetworkCosts& network = config_.software.network[static_cast<std::size_t>(settings.kind)];
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
       const bool net = static_cast<HopKind>(hop) == HopKind::net;
-      out.push_back({wire_format(protocol), costs.overhead[hop],
-                     net ? network.sync[index_of(protocol)] : costs.sync[hop],
+      out.push_back({wire_format(protocol), of_gpu.overhead[hop],
+                     net ? network.sync[index_of(protocol)] : of_gpu.sync[hop],
                      net ? post_cost(network, settings, protocol) : PostCost{},
                      net ? network.poll : Duration{}});
     }
@@ -202,8 +202,7 @@ std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int
 }
 
 Duration P2pSchedule::overhead(std::uint32_t kind) const {
-  const ProtocolCosts& costs = config_.software.protocol[index_of(protocol_of(kind))];
-  return costs.overhead[static_cast<std::size_t>(hop_of(kind))];
+  return costs(protocol_of(kind)).overhead[static_cast<std::size_t>(hop_of(kind))];
 }
 
 /// Divides the block's warps.

@@ -57,6 +57,9 @@ class P2pSchedule final : public ExchangeSchedule {
   int round_of(const ExchangeLane& lane) const {
     return static_cast<int>(lane.tag) % rounds_.count();
   }
+  ProtocolCosts costs(Protocol protocol) const {
+    return config_.software.costs(protocol, config_.cluster.node().gpus().front().part);
+  }
   Duration overhead(std::uint32_t kind) const;
   void share_block(int rank, int rounds, ExchangeBatch& batch) const;
   void share_slots(std::vector<ExchangeLane>& lanes) const;

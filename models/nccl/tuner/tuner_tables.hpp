@@ -36,6 +36,11 @@ inline constexpr Ceilings kBlackwell2_28 = {
     {282, 90, 70}, {73.4, 34.6, 73.4}, {55.6, 31.67, 20}, {70, 42.8, 24}};
 inline constexpr Ceilings kBlackwell2_29 = {
     {282, 90, 70}, {40, 40, 40}, {55.6, 31.67, 20}, {70, 42.8, 24}};
+/// Before 2.29.7, whose source is the one that was read, a ring of LL128 inside a node counts less:
+/// with 2.29.2 a B200 node and a GB200 tray (ai-dynamo/aiconfigurator) leave LL128 for Simple,
+/// and LL for LL128, where 33 to 34.6 GB/s a channel would do so, as 2.28 has between two nodes.
+inline constexpr Ceilings kBlackwell2_29_2 = {
+    {282, 90, 70}, {34.6, 40, 40}, {55.6, 31.67, 20}, {70, 42.8, 24}};
 
 /// Of LL on one node of Hopper up to 2.20: what Ampere has.
 constexpr Generation ll_generation(Generation g, NcclVersion version) {
@@ -43,8 +48,10 @@ constexpr Generation ll_generation(Generation g, NcclVersion version) {
 }
 
 constexpr const Ceilings& ceilings(Generation g, NcclVersion version) {
-  if (g == Generation::blackwell && version >= kNccl2_28)
-    return version >= kNccl2_29 ? kBlackwell2_29 : kBlackwell2_28;
+  if (g == Generation::blackwell && version >= kNccl2_28) {
+    if (version < kNccl2_29) return kBlackwell2_28;
+    return version < kNccl2_29_7 ? kBlackwell2_29_2 : kBlackwell2_29;
+  }
   return kCeilings[index_of(g)];
 }
 

@@ -14,6 +14,7 @@ inline PartsCatalogue bare_parts() {
   for (auto& [name, gpu] : parts.gpus) {
     gpu.copy_rate = {};
     gpu.launch.reset();
+    gpu.overhead = {};
   }
   parts.software = SoftwareCosts{};
   return parts;

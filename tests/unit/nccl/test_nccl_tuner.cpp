@@ -270,6 +270,33 @@ TEST_CASE("tuner: Blackwell in 2.30, by hand") {
         "NVLSTree needs two channels or more, the search found one");
 }
 
+// Measured of 2.29.2 (ai-dynamo/aiconfigurator): 8 B200 sum 8 MiB with LL, 16 MiB with LL128 and 32
+// MiB with Simple.
+TEST_CASE("tuner: rings of LL128 inside a node of Blackwell, by hand") {
+  TunerInput in = h100_input("2.29.7", "NCCL_ALGO=Ring");
+  in.compute_capability_min = in.compute_capability_max = 100;
+  in.nodes = 1;
+  in.ranks = 8;
+  in.ring.bw_intra = 45;
+  in.ring.channels.resize(16, in.ring.channels.front());
+  const auto decided = [&](NcclVersion version, int mebibytes) {
+    in.version = version;
+    return decide(tuning_model(in), Collective::all_reduce, Bytes{mebibytes << 20}, 1);
+  };
+  const auto bandwidth = [&](NcclVersion version) {
+    return candidate(decided(version, 8), Algorithm::ring, Protocol::ll128).bandwidth_GBps;
+  };
+  // 16 channels of 45 GB/s, of which LL128 carries 0.92 in its lines; x 8/14.
+  CHECK(bandwidth({28, 9}) == doctest::Approx(16 * 45 * 0.92 * 8 / 14));
+  CHECK(bandwidth({29, 2}) == doctest::Approx(16 * 34.6 * 8 / 14));
+  CHECK(bandwidth({29, 7}) == doctest::Approx(16 * 40 * 8 / 14));
+  CHECK(decided({29, 2}, 8).protocol == Protocol::ll);
+  CHECK(decided({29, 2}, 16).protocol == Protocol::ll128);
+  CHECK(decided({29, 2}, 32).protocol == Protocol::simple);
+  CHECK(decided({29, 7}, 8).protocol == Protocol::ll128);
+  CHECK(decided({29, 7}, 32).protocol == Protocol::ll128);
+}
+
 TEST_CASE("host kinds: from the words of NCCL's topology XML") {
   CHECK(host_cpu("x86_64", "GenuineIntel") == HostCpu::intel);
   CHECK(host_cpu("x86_64", "AuthenticAMD") == HostCpu::amd);
