@@ -289,7 +289,7 @@ TEST_CASE("tuner: rings of LL128 inside a node of Blackwell, by hand") {
   // 16 channels of 45 GB/s, of which LL128 carries 0.92 in its lines; x 8/14.
   CHECK(bandwidth({28, 9}) == doctest::Approx(16 * 45 * 0.92 * 8 / 14));
   CHECK(bandwidth({29, 2}) == doctest::Approx(16 * 34.6 * 8 / 14));
-  CHECK(bandwidth({29, 7}) == doctest::Approx(16 * 40 * 8 / 14));
+  CHECK(bandwidth({29, 7}) == doctest::Approx(16 * 40.0 * 8 / 14));
   CHECK(decided({29, 2}, 8).protocol == Protocol::ll);
   CHECK(decided({29, 2}, 16).protocol == Protocol::ll128);
   CHECK(decided({29, 2}, 32).protocol == Protocol::simple);
