@@ -230,9 +230,10 @@ TEST_CASE("custom algorithm: the ring written out takes as long as NCCL's") {
       const auto time = [&](const CollectiveRun& run) {
         return static_cast<double>(simulate(cluster, parts.software, run).time.ps);
       };
-      // NCCL rounds the chunks of small messages to whole lines of all threads.
+      // NCCL rounds the chunks of small messages to whole lines of all threads. Blocks of its ring
+      // pause between two slices, of which those of own algorithms know nothing.
       CHECK(time(custom.run) ==
-            doctest::Approx(time(own.run)).epsilon(count < (1 << 18) ? 0.05 : 0.015));
+            doctest::Approx(time(own.run)).epsilon(count < (1 << 18) ? 0.06 : 0.02));
     }
   }
 }

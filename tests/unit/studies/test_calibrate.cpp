@@ -181,7 +181,7 @@ TEST_CASE("calibration refuses what one source says, what does nothing, what doe
 TEST_CASE("a figure matters to no more than what can_matter says") {
   // Every parameter of a recipe, moved: points outside its reach keep their times exactly.
   const std::vector<std::string> paths = {
-      "gpus.H100_SXM5.launch",           "software.protocols.simple.overhead.nvlink",
+      "gpus.H100_SXM5.launch",           "gpus.H100_SXM5.overhead.simple",
       "gpus.H100_SXM5.copy_rate.simple", "networks.ib.sync.simple",
       "nics.ConnectX-7.goodput",         "nvswitches.NVSwitch3.latency"};
   ValidateConfig config;
