@@ -87,7 +87,7 @@ EngineChoice vllm(const EngineQuestion& asked) {
   const bool fits =
       asked.release.is_since(0, 20) ? asked.size.count <= most : asked.size.count < most;
   if (!fits) return above(asked.size, most, "symmetric memory");
-  if (asked.element_bytes != 2) return nccl("symmetric memory takes bfloat16 only");
+  if (!asked.bfloat16) return nccl("symmetric memory takes bfloat16 only");
   const bool in_switch = asked.gpus >= limits->multimem_from;
   return {in_switch ? EngineKernel::multimem : EngineKernel::symmetric,
           fmt::format("from {} on symmetric memory takes over", to_text(Bytes{custom_max}))};

@@ -25,6 +25,7 @@ struct EngineQuestion {
   bool all_nvlink = true;  ///< each reaches each over NVLink
   bool multicast = true;   ///< the NVSwitches sum and multicast (NVLink SHARP)
   Bytes size;              ///< message
+  bool bfloat16 = true;
   int element_bytes = 2;
 };
 

@@ -35,6 +35,12 @@ struct EngineCosts {
   std::array<Duration, 4> host_call{};  ///< by Engine
 };
 
+/// An engine that calls, and what its kernels cost.
+struct CallingEngine {
+  EngineRelease release;
+  EngineCosts costs;
+};
+
 /// Of the GPU's generation, else of the nearest older one, else of the oldest.
 const EngineGpu& costs_of(const EngineCosts& costs, int sm);
 /// What a generation that nobody measured is taken for: as many cycles as `known` takes.

@@ -69,7 +69,7 @@ SimulationResult run(const Cluster& cluster, const KernelSchedule& schedule, int
 }  // namespace
 
 EngineQuestion question_of(const EngineRelease& release, const Cluster& cluster,
-                           const Members& members, Bytes size, int element_bytes) {
+                           const Members& members, Bytes size, bool bfloat16, int element_bytes) {
   const NodeGraph& node = cluster.node();
   EngineQuestion out;
   out.release = release;
@@ -83,6 +83,7 @@ EngineQuestion question_of(const EngineRelease& release, const Cluster& cluster,
                      members.node(rank) * node.trays() + members.gpu(rank) / per_host - first + 1);
   out.hosts = hosts;
   out.size = size;
+  out.bfloat16 = bfloat16;
   out.element_bytes = element_bytes;
   out.multicast = out.sm >= 90 && !node.nvswitches().empty();
   if (hosts > 1) return out;

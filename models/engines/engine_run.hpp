@@ -22,7 +22,7 @@ struct EngineCall {
 /// What choose_kernel() needs to know of the machine.
 /// REQUIRES: members of the cluster.
 EngineQuestion question_of(const EngineRelease& release, const Cluster& cluster,
-                           const Members& members, Bytes size, int element_bytes);
+                           const Members& members, Bytes size, bool bfloat16, int element_bytes);
 
 /// The time of a call among others that follow each other. `launch` is the gap between nodes of the
 /// graph and what the kernel does before its first byte moves; without a graph also what the CPU

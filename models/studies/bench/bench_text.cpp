@@ -7,6 +7,7 @@
 #include <map>
 
 #include "models/studies/bench/bench_bands.hpp"
+#include "models/studies/bench/bench_engine_text.hpp"
 #include "models/studies/bench/bench_p2p_text.hpp"
 #include "models/studies/bench/fold_text.hpp"
 #include "text/counted.hpp"
@@ -264,8 +265,9 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
         busbw_sum += row->busbw();
         rows_done += row->completes() ? 1 : 0;
       }
-      out +=
-          "#\n" + (rows.front()->decided.run.has_algorithm() ? choices(rows) : p2p_choices(rows));
+      out += "#\n" + (result.config.engine ? engine_choices(*result.config.engine, rows)
+                      : rows.front()->decided.run.has_algorithm() ? choices(rows)
+                                                                  : p2p_choices(rows));
       out += bands_text(result, block, rows, bands);
       if (result.config.split) out += split_text(block, rows);
       if (result.config.explain) {
@@ -296,12 +298,13 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  std::string out =
-      fmt::format("#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
-                  run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
-                  to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
-                  counted(row.working_channels(), "channel"), run.threads,
-                  fmt::format("{:.2f}", microseconds_of(result.time)));
+  std::string out = fmt::format(
+      "#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
+      run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
+      to_text(row.collective), row.ranks, row.algorithm(), row.protocol(),
+      counted(row.working_channels(), row.is_engine() ? "block" : "channel"),
+      row.is_engine() ? 512 : run.threads, fmt::format("{:.2f}", microseconds_of(result.time)));
+  if (row.engine) out += fmt::format("#   why: {}\n", row.engine->why);
   if (row.in_a_row && *row.in_a_row != result.time)
     out += fmt::format(
         "#   In a row {:.2f} us: a call begins on the ranks that have ended the one "

@@ -1,0 +1,14 @@
+#pragma once
+// What an engine takes for which sizes, as comment lines below the table.
+
+#include <string>
+#include <vector>
+
+#include "models/studies/bench/bench.hpp"
+
+namespace fabricast {
+
+/// Runs of sizes with one kernel, or NCCL's algorithm and protocol, joined; and why.
+std::string engine_choices(const CallingEngine& engine, const std::vector<const BenchRow*>& rows);
+
+}  // namespace fabricast
