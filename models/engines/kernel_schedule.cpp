@@ -14,7 +14,7 @@ constexpr std::int64_t kGrain = 128;
 
 /// Packets of which so large a share is payload.
 WireFormat wire_of(double share) {
-  return {kUnit, std::max<std::int64_t>(kUnit, std::llround(static_cast<double>(kUnit) / share))};
+  return {kUnit, std::llround(static_cast<double>(kUnit) / share)};
 }
 
 Bytes pieces(Bytes bytes, std::int64_t count) {

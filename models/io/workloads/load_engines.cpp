@@ -54,7 +54,7 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   out.node = figures.duration(kernels, "node");
   out.copy = figures.duration(kernels, "copy");
   out.peer = figures.duration(kernels, "peer");
-  out.loads = figures.number(kernels, "loads", 0.1, 1);
+  out.loads = figures.number(kernels, "loads", 0.1, 1.2);
   out.stores = figures.number(kernels, "stores", 0.1, 1);
   out.multimem = figures.number(kernels, "multimem", 0.1, 1);
   out.window = figures.bytes(kernels, "window");

@@ -26,7 +26,7 @@ std::vector<double> predict_engines(const std::vector<EnginePoint>& points,
                                     const EngineCosts& costs, const ForEach& for_each);
 
 /// The costs that fit the points best (models/studies/accuracy/robust_fit.hpp: residuals are
-/// logarithms of predicted over measured times, those above 10 % count linearly, and the prior is
+/// logarithms of predicted over measured times, those above 30 % count linearly, and the prior is
 /// 50 % around `start`). A generation of GPUs of which there is no point takes as many cycles as
 /// the nearest older one that has some, else the nearest newer one. REQUIRES: points launched by
 /// CUDA graphs.
