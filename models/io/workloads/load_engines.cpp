@@ -48,7 +48,10 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   read_sources(root, sources);
   const Figures figures(sources);
   EngineCosts out;
-  for (auto& [name, in] : root.table("gpus")) out.gpus[capability(in, name)] = gpu(in, figures);
+  for (auto& [name, in] : root.table("gpus")) {
+    const int sm = capability(in, name);
+    out.gpus[sm] = gpu(in, figures);
+  }
   if (out.gpus.empty()) root.fail("gpus", "no generation of GPUs is named");
   Reader kernels = root.child("kernels");
   out.node = figures.duration(kernels, "node");

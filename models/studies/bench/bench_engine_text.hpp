@@ -8,6 +8,9 @@
 
 namespace fabricast {
 
+/// Of a block of an engine's kernel (vLLM, csrc/custom_all_reduce.cuh).
+inline constexpr int kEngineThreads = 512;
+
 /// Runs of sizes with one kernel, or NCCL's algorithm and protocol, joined; and why.
 std::string engine_choices(const CallingEngine& engine, const std::vector<const BenchRow*>& rows);
 

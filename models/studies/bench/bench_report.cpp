@@ -4,6 +4,7 @@
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/bench/bench_bands.hpp"
+#include "models/studies/bench/bench_engine_text.hpp"
 #include "models/studies/bench/bench_text.hpp"
 #include "models/studies/shared/job_json.hpp"
 
@@ -47,8 +48,8 @@ ReportTable rows_table(const BenchResult& result, const BandTable& bands) {
                                  row.algorithm(),
                                  row.protocol(),
                                  row.working_channels(),
-                                 run.channels,
-                                 run.threads,
+                                 row.is_engine() ? row.working_channels() : run.channels,
+                                 row.is_engine() ? kEngineThreads : run.threads,
                                  figure(row, microseconds_of(row.call_time())),
                                  figure(row, row.algbw()),
                                  figure(row, row.busbw())};

@@ -298,12 +298,13 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  std::string out = fmt::format(
-      "#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
-      run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
-      to_text(row.collective), row.ranks, row.algorithm(), row.protocol(),
-      counted(row.working_channels(), row.is_engine() ? "block" : "channel"),
-      row.is_engine() ? 512 : run.threads, fmt::format("{:.2f}", microseconds_of(result.time)));
+  std::string out =
+      fmt::format("#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
+                  run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
+                  to_text(row.collective), row.ranks, row.algorithm(), row.protocol(),
+                  counted(row.working_channels(), row.is_engine() ? "block" : "channel"),
+                  row.is_engine() ? kEngineThreads : run.threads,
+                  fmt::format("{:.2f}", microseconds_of(result.time)));
   if (row.engine) out += fmt::format("#   why: {}\n", row.engine->why);
   if (row.in_a_row && *row.in_a_row != result.time)
     out += fmt::format(

@@ -8,6 +8,7 @@
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/bench/bench_call.hpp"
+#include "models/studies/bench/bench_engine_text.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/unit_text.hpp"
@@ -107,7 +108,8 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
   if (row->is_engine()) {
     const Duration time = engine_times(config, block.cluster, *row).alone.time;
     const double us = microseconds_of(time);
-    return {time, us, us, row->algorithm(), row->protocol(), row->working_channels(), 512};
+    return {time,          us, us, row->algorithm(), row->protocol(), row->working_channels(),
+            kEngineThreads};
   }
   const CollectiveRun& run = row->decided.run;
   const Symmetry symmetry = find_symmetry(block.cluster, run);
