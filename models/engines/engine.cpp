@@ -2,31 +2,33 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
+#include <optional>
 
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
 
-/// "1.2.0rc5" -> 1, 2, 0; false if it is no release.
+constexpr int kPartMax = 9999;
+
+/// "1.2.0rc5" -> 1, 2, 0; false if it is no release. The last part may be missing.
 bool read_release(std::string_view text, EngineRelease& out) {
-  std::array<int*, 3> parts = {&out.major, &out.minor, &out.patch};
-  const char *at = text.data(), *const end = text.data() + text.size();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0 && (at == end || *at++ != '.')) return i > 1 && at == end;
-    const auto [next, error] = std::from_chars(at, end, *parts[i]);
-    if (error != std::errc{} || *parts[i] < 0 || *parts[i] > 9999) return false;
-    at = next;
-    if (i > 0 && at == end) return true;
+  int parts = 0;
+  for (int* const part : {&out.major, &out.minor, &out.patch}) {
+    if (parts > 0) {
+      if (text.empty() && parts == 2) return true;
+      if (!text.starts_with('.')) return false;
+      text.remove_prefix(1);
+    }
+    const std::optional<int> number = take_number<int>(text);
+    if (!number || *number < 0 || *number > kPartMax) return false;
+    *part = *number;
+    ++parts;
   }
-  if (std::string_view(at, end).starts_with("rc")) {
-    int candidate = 0;
-    const auto [next, error] = std::from_chars(at + 2, end, candidate);
-    return error == std::errc{} && next == end;
-  }
-  return at == end;
+  if (!text.starts_with("rc")) return text.empty();
+  const std::optional<int> candidate = to_number<int>(text.substr(2));
+  return candidate && *candidate >= 0;
 }
 
 }  // namespace

@@ -2,21 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <optional>
+#include <string_view>
 
 #include "models/io/formats/reader.hpp"
 #include "models/io/shipped/embedded.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
 
 /// "sm90" -> 90
 int capability(const Reader& in, const std::string& name) {
-  int sm = 0;
-  const char* const end = name.data() + name.size();
   if (name.starts_with("sm")) {
-    const auto [next, error] = std::from_chars(name.data() + 2, end, sm);
-    if (error == std::errc{} && next == end && sm >= 10 && sm < 1000) return sm;
+    const std::optional<int> sm = to_number<int>(std::string_view(name).substr(2));
+    if (sm && *sm >= 10 && *sm < 1000) return *sm;
   }
   throw Error(in.place(), fmt::format("\"{}\" is no compute capability", name),
               "write one like sm90, for 9.0");

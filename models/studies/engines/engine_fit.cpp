@@ -80,8 +80,9 @@ int generation_of(const EngineCosts& costs, int sm) {
 
 class Fit {
  public:
-  Fit(const std::vector<EnginePoint>& points, const EngineCosts& start, const ForEach& for_each)
-      : points_(points), start_(start), for_each_(for_each) {
+  Fit(std::span<const Cluster> clusters, const std::vector<EnginePoint>& points,
+      const EngineCosts& start, const ForEach& for_each)
+      : clusters_(clusters), points_(points), start_(start), for_each_(for_each) {
     for (const EnginePoint& point : points) seen_.insert(generation_of(start, point.sm));
     parameters_ = parameters_of(seen_);
   }
@@ -107,7 +108,7 @@ class Fit {
   }
 
   Vector residuals(const Vector& x) const {
-    Vector out = predict_engines(points_, at_factors(x), for_each_);
+    Vector out = predict_engines(clusters_, points_, at_factors(x), for_each_);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(out[i] / points_[i].measured_us);
     return out;
   }
@@ -134,6 +135,7 @@ class Fit {
     return costs;
   }
 
+  std::span<const Cluster> clusters_;
   const std::vector<EnginePoint>& points_;
   const EngineCosts& start_;
   const ForEach& for_each_;
@@ -143,15 +145,16 @@ class Fit {
 
 }  // namespace
 
-std::vector<double> predict_engines(const std::vector<EnginePoint>& points,
+std::vector<double> predict_engines(std::span<const Cluster> clusters,
+                                    const std::vector<EnginePoint>& points,
                                     const EngineCosts& costs, const ForEach& for_each) {
-  using Key = std::tuple<const Cluster*, int, EngineKernel, std::int64_t, bool, Engine>;
+  using Key = std::tuple<std::size_t, int, EngineKernel, std::int64_t, bool, Engine>;
   std::map<Key, std::size_t> known;
   std::vector<std::size_t> place(points.size()), first;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const EnginePoint& one = points[i];
     const auto [at, is_new] =
-        known.try_emplace({one.cluster.get(), one.gpus, one.call.kernel, one.call.size.count,
+        known.try_emplace({one.place, one.gpus, one.call.kernel, one.call.size.count,
                            one.call.cuda_graph, one.call.release.engine},
                           first.size());
     if (is_new) first.push_back(i);
@@ -161,15 +164,15 @@ std::vector<double> predict_engines(const std::vector<EnginePoint>& points,
   for_each(first.size(), [&](std::size_t i) {
     const EnginePoint& one = points[first[i]];
     times[i] = microseconds_of(
-        simulate_engine(*one.cluster, Members::first(1, one.gpus), costs, one.call).time);
+        simulate_engine(clusters[one.place], Members::first(1, one.gpus), costs, one.call).time);
   });
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = times[place[i]];
   return out;
 }
 
-EngineCosts fit_engines(const std::vector<EnginePoint>& points, const EngineCosts& start,
-                        const ForEach& for_each) {
-  return Fit(points, start, for_each).run();
+EngineCosts fit_engines(std::span<const Cluster> clusters, const std::vector<EnginePoint>& points,
+                        const EngineCosts& start, const ForEach& for_each) {
+  return Fit(clusters, points, start, for_each).run();
 }
 
 std::map<std::string, std::string> fitted_figures(const EngineCosts& costs) {

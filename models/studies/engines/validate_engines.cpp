@@ -21,7 +21,8 @@ class Validation {
 
   ValidateEnginesResult run() {
     for (std::size_t i = 0; i < out_.config.measured.rows.size(); ++i) add(i);
-    const std::vector<double> times = predict_engines(points_, out_.config.costs, for_each_);
+    const std::vector<double> times =
+        predict_engines(clusters_, points_, out_.config.costs, for_each_);
     for (std::size_t i = 0; i < times.size(); ++i) out_.predictions[i].time_us = times[i];
     if (out_.config.leave_out)
       for (const std::string& system : systems()) leave_out(system);
@@ -32,21 +33,22 @@ class Validation {
  private:
   void add(std::size_t number) {
     const EngineRow& row = out_.config.measured.rows[number];
-    const std::shared_ptr<const Cluster> cluster = cluster_of(row);
-    const int gpus = static_cast<int>(cluster->node().gpus().size());
+    const std::size_t place = place_of(row);
+    const Cluster& cluster = clusters_[place];
+    const int gpus = static_cast<int>(cluster.node().gpus().size());
     if (row.gpus > gpus) {
       ++out_.left_out[fmt::format("{} has {} GPUs only", row.topology, gpus)];
       return;
     }
     constexpr int kElement = 2;  // bfloat16
     const EngineQuestion question =
-        question_of(row.release, *cluster, Members::first(1, row.gpus), row.size, true, kElement);
+        question_of(row.release, cluster, Members::first(1, row.gpus), row.size, true, kElement);
     const EngineKernel kernel = choose_kernel(question).kernel;
     if (kernel == EngineKernel::nccl) {
       ++out_.left_to_nccl;
       return;
     }
-    points_.push_back({cluster,
+    points_.push_back({place,
                        row.system,
                        question.sm,
                        row.gpus,
@@ -55,17 +57,17 @@ class Validation {
     out_.predictions.push_back({number, kernel, 0, {}});
   }
 
-  std::shared_ptr<const Cluster> cluster_of(const EngineRow& row) {
-    std::shared_ptr<const Cluster>& known = clusters_[row.topology];
-    if (known) return known;
+  std::size_t place_of(const EngineRow& row) {
+    const auto [known, is_new] = places_.try_emplace(row.topology, clusters_.size());
+    if (!is_new) return known->second;
     try {
       NodesRequest one;
       one.nodes = 1;
-      known = std::make_shared<const Cluster>(Topology(row.topology, "", parts_).cluster(one));
+      clusters_.push_back(Topology(row.topology, "", parts_).cluster(one));
     } catch (const Error& error) {
       throw error.with(row.place);
     }
-    return known;
+    return known->second;
   }
 
   std::set<std::string> systems() const {
@@ -78,7 +80,7 @@ class Validation {
     std::vector<EnginePoint> seen;
     for (const EnginePoint& point : points_)
       if (point.system != system && point.call.cuda_graph) seen.push_back(point);
-    return fit_engines(seen, out_.config.costs, for_each_);
+    return fit_engines(clusters_, seen, out_.config.costs, for_each_);
   }
 
   void leave_out(const std::string& system) {
@@ -90,7 +92,7 @@ class Validation {
       unseen.push_back(points_[i]);
       places.push_back(i);
     }
-    const std::vector<double> times = predict_engines(unseen, costs, for_each_);
+    const std::vector<double> times = predict_engines(clusters_, unseen, costs, for_each_);
     for (std::size_t i = 0; i < places.size(); ++i)
       out_.predictions[places[i]].unseen_us = times[i];
   }
@@ -98,7 +100,8 @@ class Validation {
   const PartsCatalogue& parts_;
   const ForEach& for_each_;
   ValidateEnginesResult out_;
-  std::map<std::string, std::shared_ptr<const Cluster>> clusters_;
+  std::map<std::string, std::size_t> places_;  ///< by topology
+  std::vector<Cluster> clusters_;
   std::vector<EnginePoint> points_;  ///< by prediction
 };
 
