@@ -26,4 +26,10 @@ std::string engine_choices(const CallingEngine& engine, const std::vector<const 
   return out;
 }
 
+std::string engine_verdict(bool by_latency, bool by_worker) {
+  if (by_latency) return "latency-bound: flags and loads between GPUs set the pace";
+  if (by_worker) return "bound by each GPU's own memory: it polls, clears or copies";
+  return "bound by its window: no more loads are under way at a time";
+}
+
 }  // namespace fabricast

@@ -201,6 +201,15 @@ std::vector<LinkGroup> busiest(const BenchBlock& block, const BenchRow& row) {
   return out;
 }
 
+std::string what_ran(const BenchRow& row) {
+  if (row.is_engine())
+    return fmt::format("{}, {} x {} threads", row.algorithm(),
+                       counted(row.working_channels(), "block"), kEngineThreads);
+  const CollectiveRun& run = row.decided.run;
+  return fmt::format("{} {}, {} x {} threads", row.algorithm(), to_text(run.protocol),
+                     counted(row.working_channels(), "channel"), run.threads);
+}
+
 /// What the largest share of the critical path means for somebody who wants it faster.
 std::string verdict(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
@@ -217,6 +226,8 @@ std::string verdict(const BenchBlock& block, const BenchRow& row) {
     return fmt::format("link-bound: {} sets the pace",
                        links.empty() ? "a link" : links.front().name);
   }
+  if (row.is_engine())
+    return engine_verdict(most == share(Cause::latency), most == share(Cause::worker));
   if (most == share(Cause::latency)) return "latency-bound: hops, flags and proxies set the pace";
   if (most == share(Cause::worker)) return "worker-bound: more channels or threads would help";
   return "waiting for free slots: a larger NCCL_BUFFSIZE would help";
@@ -298,13 +309,10 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  std::string out =
-      fmt::format("#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
-                  run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
-                  to_text(row.collective), row.ranks, row.algorithm(), row.protocol(),
-                  counted(row.working_channels(), row.is_engine() ? "block" : "channel"),
-                  row.is_engine() ? kEngineThreads : run.threads,
-                  fmt::format("{:.2f}", microseconds_of(result.time)));
+  std::string out = fmt::format("#\n# {}{} {} on {} ranks: {}, {} us\n",
+                                run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "",
+                                to_text(row.size), to_text(row.collective), row.ranks,
+                                what_ran(row), fmt::format("{:.2f}", microseconds_of(result.time)));
   if (row.engine) out += fmt::format("#   why: {}\n", row.engine->why);
   if (row.in_a_row && *row.in_a_row != result.time)
     out += fmt::format(
