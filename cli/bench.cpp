@@ -6,6 +6,7 @@
 #include "cli/answers.hpp"
 #include "cli/asked_bench.hpp"
 #include "cli/commands.hpp"
+#include "cli/engine_option.hpp"
 #include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
 #include "cli/outputs.hpp"
@@ -30,7 +31,7 @@ struct BenchOptions {
   JobOptions job;
   std::string topology, fabric, tuner;
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
-  std::string algorithm_file, split, trace, trace_ranks;
+  std::string algorithm_file, engine = kNoEngine, split, trace, trace_ranks;
   std::string network = "chunk", routing;
   std::vector<std::string> faults, background;
   int seed = 1;
@@ -81,6 +82,13 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   }
   out.sizes = sizes(options, command);
   out.datatype = options.nccl_tests.datatype;
+  const std::vector<CallingEngine> engines = engines_from_option(options.engine);
+  if (engines.size() > 1)
+    throw Error("--engine: one at a time", "cutover compares several: --engine vllm,sglang");
+  if (!engines.empty()) {
+    out.engine = engines.front();
+    if (!given(command, "--datatype")) out.datatype = "bfloat16";  // what engines add up
+  }
   out.op = options.nccl_tests.op;
   out.root = options.nccl_tests.root;
   out.calls = options.nccl_tests.calls;
@@ -158,6 +166,12 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
       ->capture_default_str();
   command->add_option("--algorithm-file", options->algorithm_file,
                       "run this instead of NCCL's own: MSCCL's XML, or YAML of chunks and steps");
+  command
+      ->add_option(
+          "--engine", options->engine,
+          "whose all-reduce runs: nccl, or the kernels of vllm, sglang, trtllm, flashinfer "
+          "where they take them; a release too: vllm:0.14.0")
+      ->capture_default_str();
   command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
       ->capture_default_str();
   add_answer_options(*command, options->format);

@@ -4,6 +4,7 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/engine_option.hpp"
 #include "cli/job_options.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
@@ -25,6 +26,7 @@ struct CutoverOptions {
   std::vector<std::string> algorithm_files;
   std::string topology, fabric, tuner, collective = "all_reduce", sizes = "8B..16GiB",
                                        format = "text";
+  std::string engine = kNoEngine;
   int slices_max = 1'000'000;
   bool sharp = false, sensitivity = false;
 };
@@ -41,6 +43,7 @@ CutoverConfig config(const CutoverOptions& options,
   out.sizes = sizes_from_option(options.sizes);
   std::ranges::sort(out.sizes);
   for (const CustomAlgorithm& algorithm : algorithms) out.custom.push_back(&algorithm);
+  out.engines = engines_from_option(options.engine);
   out.slices_max = options.slices_max;
   return out;
 }
@@ -86,6 +89,11 @@ void add_cutover(CLI::App& app, Action& action) {
                    "beside NCCL's own: MSCCL's XML, or YAML of chunks and steps; may be repeated")
       ->expected(1)
       ->take_all();
+  command
+      ->add_option("--engine", options->engine,
+                   "beside NCCL's own the kernels of vllm, sglang, trtllm, flashinfer (list; a "
+                   "release too: vllm:0.14.0), all calls in CUDA graphs")
+      ->capture_default_str();
   add_sharp_option(*command, options->sharp);
   add_tuner_option(*command, options->tuner);
   command->add_flag("--sensitivity", options->sensitivity,

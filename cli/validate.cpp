@@ -9,6 +9,7 @@ void add_validate(CLI::App& app, Action& action) {
   add_validate_nccl_tests(*command, action);
   add_validate_gate(*command, action);
   add_validate_steps(*command, action);
+  add_validate_engines(*command, action);
 }
 
 }  // namespace fabricast

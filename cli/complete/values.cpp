@@ -95,6 +95,7 @@ constexpr std::array kTakes = {
     OptionTakes{"--sick-runs", Takes::file, kCsvFiles},
     OptionTakes{"--sick-points", Takes::file, kCsvFiles},
     OptionTakes{"--cases", Takes::file, kCsvFiles},
+    OptionTakes{"validate engines --file", Takes::file, kCsvFiles},
     OptionTakes{"--my-runs", Takes::file, kCsvFiles},
     OptionTakes{"--my-points", Takes::file, kCsvFiles},
     OptionTakes{"--predictions", Takes::file, kCsvFiles},

@@ -36,6 +36,7 @@ GOOD = {
     "validate nccl-tests": "--runs measured-runs.csv --points measured-points.csv"
                            " --predictor nccl-model",
     "validate gate": "--runs measured-runs.csv --points measured-points.csv",
+    "validate engines": "--file engines.csv",
     "validate steps": "--cases steps.csv",
     "calibrate": "calibrate.yaml",
     "judge": "no-gdr.log --topology dgx-h100 --collective all_reduce",

@@ -27,6 +27,7 @@ SEEDS = {
     "inspector": [RECORDS / "inspector", RECORDS / "metrics"],
     "hosts": [ROOT / "tests/data/hosts"],
     "trace": [ROOT / "tests/data/traces"],
+    "engines": [ROOT / "workloads", ROOT / "tests/cli/files"],
 }
 
 

@@ -17,6 +17,7 @@
 #include "models/io/topologies/read_fabric.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/io/tuners/aws_ofi.hpp"
+#include "models/io/workloads/load_engines.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/studies/accuracy/read_recipe.hpp"
@@ -52,6 +53,7 @@ const std::map<std::string, Read> kReaders = {
     {"calibration", [](auto& t, auto& f) { parse_recipe(t, f); }},
     {"cluster", [](auto& t, auto& f) { parse_cluster(t, f, {}, load_parts()); }},
     {"compare", [](auto& t, auto& f) { parse_compare(t, f); }},
+    {"engines", [](auto& t, auto& f) { parse_engines(t, f); }},
     {"fabric", read_fabric_file},
     {"frameworks", [](auto& t, auto& f) { parse_frameworks(t, f); }},
     {"gpus", [](auto& t, auto& f) { parse_compute(t, f); }},

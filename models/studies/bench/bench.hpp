@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/engines/engine_run.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/communicator/communicator.hpp"
@@ -45,6 +46,8 @@ struct BenchConfig : Job {
   /// GPUs for which the host launches each call, one after another.
   int launches_in_a_row() const { return cuda_graph ? 0 : gpus_per_thread; }
 
+  /// Whose all-reduce kernels run where it takes them; none: NCCL alone.
+  std::optional<CallingEngine> engine;
   const CustomAlgorithm* custom = nullptr;  ///< runs instead of NCCL's own; outlives the result
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
@@ -79,20 +82,30 @@ struct BenchRow {
   Bytes size;              ///< what is simulated: the count is rounded down to whole elements
   std::int64_t count = 0;  ///< NCCL's meaning
   DecidedCall decided;
-  SimulationResult result;            ///< of a lone call, or group of them
-  std::optional<Duration> in_a_row;   ///< period of calls in a row, or groups; none: not asked for
-  std::optional<Timeline> timeline;   ///< with BenchConfig::trace
-  std::optional<Duration> healthy;    ///< with BenchConfig::faults: group_time() without them
-  std::optional<SplitOutcome> split;  ///< with a split: the row is of the slowest group
+  SimulationResult result;             ///< of a lone call, or group of them
+  std::optional<Duration> in_a_row;    ///< period of calls in a row, or groups; none: not asked for
+  std::optional<Timeline> timeline;    ///< with BenchConfig::trace
+  std::optional<Duration> healthy;     ///< with BenchConfig::faults: group_time() without them
+  std::optional<SplitOutcome> split;   ///< with a split: the row is of the slowest group
+  std::optional<EngineChoice> engine;  ///< with BenchConfig::engine
+
+  /// A kernel of the engine runs; `decided` is what NCCL would have taken.
+  bool is_engine() const { return engine && engine->kernel != EngineKernel::nccl; }
 
   /// NCCL's spelling; "none" for groups of sends and receives, which have none.
   std::string_view algorithm() const {
+    if (is_engine()) return kEngineKernelWords[engine->kernel];
     if (decided.run.custom) return decided.run.custom->name;
     return is_tuned(collective) ? to_text(decided.run.algorithm) : "none";
   }
+  /// NCCL's; "none" of an engine's kernel.
+  std::string_view protocol() const { return is_engine() ? "none" : to_text(decided.run.protocol); }
   bool completes() const { return !result.losses.gave_up; }
 
-  int working_channels() const { return fabricast::working_channels(decided.run); }
+  /// Thread blocks.
+  int working_channels() const {
+    return is_engine() ? blocks_of(engine->kernel, size) : fabricast::working_channels(decided.run);
+  }
 
   /// What nccl-tests measures of a group of calls; of a lone one if that was asked for.
   Duration group_time() const { return in_a_row.value_or(result.time); }

@@ -1,5 +1,9 @@
 #include "models/studies/bench/bench_call.hpp"
 
+#include <fmt/format.h>
+
+#include <string>
+
 #include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
@@ -27,6 +31,12 @@ DecidedCall decide_row(const BenchConfig& config, const Cluster& cluster,
   return best;
 }
 
+EngineChoice engine_choice(const BenchConfig& config, const Cluster& cluster, const BenchRow& row) {
+  const Members members = members_of(row.decided.run, cluster.nodes());
+  return choose_kernel(question_of(config.engine->release, cluster, members, row.size,
+                                   config.datatype == "bfloat16", datatype_bytes(config.datatype)));
+}
+
 }  // namespace
 
 std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& known,
@@ -44,6 +54,7 @@ std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& kn
   const Call call{collective, row.count, element_bytes, config.root, config.calls};
   row.decided = decide_row(config, known, software, communicator, call);
   row.decided.run.launches_in_a_row = config.launches_in_a_row();
+  if (config.engine) row.engine = engine_choice(config, known, row);
   return row;
 }
 
@@ -59,6 +70,33 @@ void check_size(const Symmetry& symmetry, const SimulationOptions& options, cons
   const int copies = forbids_folding(options).empty() ? symmetry.copies() : 1;
   const CollectiveRun& run = row.decided.run;
   check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(symmetry, options));
+}
+
+RunTimes engine_times(const BenchConfig& config, const Cluster& cluster, const BenchRow& row) {
+  const Members members = members_of(row.decided.run, cluster.nodes());
+  const EngineCall call{config.engine->release, row.engine->kernel, row.size, config.cuda_graph};
+  return {simulate_engine(cluster, members, config.engine->costs, call, config.explain), {}};
+}
+
+void check_engine(const BenchConfig& config) {
+  if (!config.engine) return;
+  const auto refuse = [](bool asked, std::string_view what) {
+    if (asked)
+      throw Error(fmt::format("an engine's all-reduce is not simulated with {}", what),
+                  "leave one of the two out");
+  };
+  const std::string whose(kEngineWords[config.engine->release.engine]);
+  for (const Collective one : config.collectives)
+    if (one != Collective::all_reduce)
+      throw Error(fmt::format("{} has kernels of its own for all_reduce only, not for {}", whose,
+                              to_text(one)),
+                  "ask for --collective all_reduce, or for NCCL alone");
+  refuse(config.split.has_value(), "several groups at the same time");
+  refuse(config.custom != nullptr, "an algorithm of one's own");
+  refuse(config.trace.has_value(), "a trace");
+  refuse(config.calls > 1, "several calls in one group");
+  refuse(!config.faults.empty(), "faults");
+  refuse(config.network.rung != Rung::chunk, "networks of flows or packets");
 }
 
 RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,

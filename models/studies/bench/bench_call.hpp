@@ -43,4 +43,9 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
                   const CollectiveRun& run, const Symmetry& symmetry,
                   const SimulationOptions& options);
 
+/// The times of a row that an engine's kernel runs. REQUIRES: is_engine().
+RunTimes engine_times(const BenchConfig& config, const Cluster& cluster, const BenchRow& row);
+/// Throws Error where the rest of the question is not simulated with an engine.
+void check_engine(const BenchConfig& config);
+
 }  // namespace fabricast

@@ -4,6 +4,7 @@
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/bench/bench_bands.hpp"
+#include "models/studies/bench/bench_engine_text.hpp"
 #include "models/studies/bench/bench_text.hpp"
 #include "models/studies/shared/job_json.hpp"
 
@@ -45,10 +46,10 @@ ReportTable rows_table(const BenchResult& result, const BandTable& bands) {
                                  row.nodes,
                                  row.ranks,
                                  row.algorithm(),
-                                 to_text(run.protocol),
+                                 row.protocol(),
                                  row.working_channels(),
-                                 run.channels,
-                                 run.threads,
+                                 row.is_engine() ? row.working_channels() : run.channels,
+                                 row.is_engine() ? kEngineThreads : run.threads,
                                  figure(row, microseconds_of(row.call_time())),
                                  figure(row, row.algbw()),
                                  figure(row, row.busbw())};
@@ -118,6 +119,15 @@ ReportTable faults_table(const BenchResult& result) {
   return out;
 }
 
+ReportTable engine_table(const BenchResult& result) {
+  using namespace column;
+  ReportTable out("engine", with_key({text("kernel"), text("why")}));
+  for (const BenchBlock& block : result.blocks)
+    for (const BenchRow& row : block.rows)
+      out.add(with_key(row, {kEngineKernelWords[row.engine->kernel], row.engine->why}));
+  return out;
+}
+
 ReportTable causes_table(const BenchResult& result) {
   using namespace column;
   ReportTable out("critical_path",
@@ -154,22 +164,24 @@ Json ask_json(const BenchConfig& config) {
   for (const Bytes one : config.sizes) sizes.push_back(one.count);
   for (const BackgroundSpec& one : config.network.background) background.push_back(one.text);
   for (const FaultSpec& one : config.faults) faults.push_back(one.text);
-  return {{"collectives", std::move(collectives)},
-          {"sizes_bytes", std::move(sizes)},
-          {"datatype", config.datatype},
-          {"op", config.op},
-          {"root", config.root},
-          {"calls", config.calls},
-          {"gpus_per_process", config.gpus_per_process},
-          {"gpus_per_thread", config.gpus_per_thread},
-          {"cuda_graph", config.cuda_graph},
-          {"one_shot", config.one_shot},
-          {"network", to_text(config.network.rung)},
-          {"routing", config.network.routing ? Json(to_text(*config.network.routing)) : Json()},
-          {"background", std::move(background)},
-          {"split", config.split ? Json(config.split->text) : Json()},
-          {"faults", std::move(faults)},
-          {"custom", config.custom != nullptr ? Json(config.custom->name) : Json()}};
+  Json out = {{"collectives", std::move(collectives)},
+              {"sizes_bytes", std::move(sizes)},
+              {"datatype", config.datatype},
+              {"op", config.op},
+              {"root", config.root},
+              {"calls", config.calls},
+              {"gpus_per_process", config.gpus_per_process},
+              {"gpus_per_thread", config.gpus_per_thread},
+              {"cuda_graph", config.cuda_graph},
+              {"one_shot", config.one_shot},
+              {"network", to_text(config.network.rung)},
+              {"routing", config.network.routing ? Json(to_text(*config.network.routing)) : Json()},
+              {"background", std::move(background)},
+              {"split", config.split ? Json(config.split->text) : Json()},
+              {"faults", std::move(faults)},
+              {"custom", config.custom != nullptr ? Json(config.custom->name) : Json()}};
+  if (config.engine) out["engine"] = to_text(config.engine->release);
+  return out;
 }
 
 }  // namespace
@@ -185,6 +197,7 @@ Report bench_report(const BenchResult& result, const BandTable& bands) {
   out.tables = {rows_table(result, bands), runs_table(result, bands)};
   if (config.split) out.tables.push_back(groups_table(result));
   if (!config.faults.empty()) out.tables.push_back(faults_table(result));
+  if (config.engine) out.tables.push_back(engine_table(result));
   if (config.explain) {
     out.tables.push_back(causes_table(result));
     out.tables.push_back(links_table(result));

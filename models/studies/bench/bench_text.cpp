@@ -7,6 +7,7 @@
 #include <map>
 
 #include "models/studies/bench/bench_bands.hpp"
+#include "models/studies/bench/bench_engine_text.hpp"
 #include "models/studies/bench/bench_p2p_text.hpp"
 #include "models/studies/bench/fold_text.hpp"
 #include "text/counted.hpp"
@@ -200,6 +201,15 @@ std::vector<LinkGroup> busiest(const BenchBlock& block, const BenchRow& row) {
   return out;
 }
 
+std::string what_ran(const BenchRow& row) {
+  if (row.is_engine())
+    return fmt::format("{}, {} x {} threads", row.algorithm(),
+                       counted(row.working_channels(), "block"), kEngineThreads);
+  const CollectiveRun& run = row.decided.run;
+  return fmt::format("{} {}, {} x {} threads", row.algorithm(), to_text(run.protocol),
+                     counted(row.working_channels(), "channel"), run.threads);
+}
+
 /// What the largest share of the critical path means for somebody who wants it faster.
 std::string verdict(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
@@ -216,6 +226,8 @@ std::string verdict(const BenchBlock& block, const BenchRow& row) {
     return fmt::format("link-bound: {} sets the pace",
                        links.empty() ? "a link" : links.front().name);
   }
+  if (row.is_engine())
+    return engine_verdict(most == share(Cause::latency), most == share(Cause::worker));
   if (most == share(Cause::latency)) return "latency-bound: hops, flags and proxies set the pace";
   if (most == share(Cause::worker)) return "worker-bound: more channels or threads would help";
   return "waiting for free slots: a larger NCCL_BUFFSIZE would help";
@@ -264,8 +276,9 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
         busbw_sum += row->busbw();
         rows_done += row->completes() ? 1 : 0;
       }
-      out +=
-          "#\n" + (rows.front()->decided.run.has_algorithm() ? choices(rows) : p2p_choices(rows));
+      out += "#\n" + (result.config.engine ? engine_choices(*result.config.engine, rows)
+                      : rows.front()->decided.run.has_algorithm() ? choices(rows)
+                                                                  : p2p_choices(rows));
       out += bands_text(result, block, rows, bands);
       if (result.config.split) out += split_text(block, rows);
       if (result.config.explain) {
@@ -296,12 +309,11 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   const SimulationResult& result = row.result;
   const CollectiveRun& run = row.decided.run;
   const double total = static_cast<double>(result.time.ps);
-  std::string out =
-      fmt::format("#\n# {}{} {} on {} ranks: {} {}, {} x {} threads, {} us\n",
-                  run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "", to_text(row.size),
-                  to_text(row.collective), row.ranks, row.algorithm(), to_text(run.protocol),
-                  counted(row.working_channels(), "channel"), run.threads,
-                  fmt::format("{:.2f}", microseconds_of(result.time)));
+  std::string out = fmt::format("#\n# {}{} {} on {} ranks: {}, {} us\n",
+                                run.calls > 1 ? fmt::format("{} calls of ", run.calls) : "",
+                                to_text(row.size), to_text(row.collective), row.ranks,
+                                what_ran(row), fmt::format("{:.2f}", microseconds_of(result.time)));
+  if (row.engine) out += fmt::format("#   why: {}\n", row.engine->why);
   if (row.in_a_row && *row.in_a_row != result.time)
     out += fmt::format(
         "#   In a row {:.2f} us: a call begins on the ranks that have ended the one "

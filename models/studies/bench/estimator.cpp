@@ -8,6 +8,7 @@
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/bench/bench_call.hpp"
+#include "models/studies/bench/bench_engine_text.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/unit_text.hpp"
@@ -104,6 +105,12 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
     throw Error(fmt::format("{} of {} over {} ranks rounds down to no element", to_text(collective),
                             to_text(size), place.communicator.ranks),
                 "ask for more bytes");
+  if (row->is_engine()) {
+    const Duration time = engine_times(config, block.cluster, *row).alone.time;
+    const double us = microseconds_of(time);
+    return {time,          us, us, row->algorithm(), row->protocol(), row->working_channels(),
+            kEngineThreads};
+  }
   const CollectiveRun& run = row->decided.run;
   const Symmetry symmetry = find_symmetry(block.cluster, run);
   const SimulationOptions options = options_of(config, block.network);

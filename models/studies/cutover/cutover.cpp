@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/engines/engine_run.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/run/period.hpp"
@@ -59,6 +60,10 @@ class Study {
                               to_text(config().collective)),
                   "all_reduce, all_gather, reduce_scatter, broadcast and reduce have several");
     }
+    if (!config().engines.empty() && config().collective != Collective::all_reduce)
+      throw Error(fmt::format("engines have kernels of their own for all_reduce only, not for {}",
+                              to_text(config().collective)),
+                  "leave --engine out, or ask for --collective all_reduce");
     std::vector<int> nodes = config().nodes;
     if (nodes.empty()) nodes = {0};
     const Topology topology = topology_of(config(), parts_);
@@ -145,6 +150,8 @@ class Study {
       if (auto row = decide_row(place.communicator, config().collective, size))
         rows.push_back(std::move(*row));
     }
+    for (const CallingEngine& engine : config().engines)
+      number_of({Algorithm::ring, Protocol::ll, nullptr, engine.release});
     for (const CustomAlgorithm* custom : config().custom) {
       if (custom->ranks != column.ranks) continue;
       for (const Protocol protocol : protocols_of(*custom))
@@ -171,7 +178,15 @@ class Study {
   /// Nothing where NCCL does not have it.
   std::optional<DecidedCall> call_as(const Loaded& place, std::int64_t count,
                                      std::size_t contender) const {
+    std::optional<DecidedCall> out = stream_call_as(place, count, contender);
+    if (out && !config().engines.empty()) out->run.launches_in_a_row = 0;  // a CUDA graph, too
+    return out;
+  }
+
+  std::optional<DecidedCall> stream_call_as(const Loaded& place, std::int64_t count,
+                                            std::size_t contender) const {
     const Contender& wanted = contenders()[contender];
+    if (wanted.engine) return std::nullopt;
     if (wanted.custom) {
       if (wanted.custom->ranks != place.communicator.ranks) return std::nullopt;
       return custom_call(place.communicator, call_of(count), *wanted.custom, wanted.protocol);
@@ -182,6 +197,34 @@ class Study {
         return decided_as(place.communicator, call_of(count), candidate);
     }
     return std::nullopt;
+  }
+
+  /// A kernel of the contender's; nothing where it is no engine, or leaves the call to NCCL.
+  std::optional<CutoverTime> engine_time(const Loaded& place, Bytes size,
+                                         std::size_t contender) const {
+    const Contender& wanted = contenders()[contender];
+    if (!wanted.engine) return std::nullopt;
+    const CallingEngine& engine =
+        *std::ranges::find(config().engines, *wanted.engine, &CallingEngine::release);
+    const int gpus = config().gpus_per_node > 0
+                         ? config().gpus_per_node
+                         : static_cast<int>(place.cluster.node().gpus().size());
+    const Members members = Members::first(place.cluster.nodes(), gpus);
+    constexpr int kBfloat16 = 2;
+    constexpr std::int64_t kVector = 16;
+    size.count = (size.count + kVector - 1) / kVector * kVector;
+    const EngineKernel kernel =
+        choose_kernel(question_of(engine.release, place.cluster, members, size, true, kBfloat16))
+            .kernel;
+    if (kernel == EngineKernel::nccl) return std::nullopt;
+    const Duration time =
+        simulate_engine(place.cluster, members, engine.costs, {engine.release, kernel, size, true})
+            .time;
+    return CutoverTime{microseconds_of(time), false, kernel};
+  }
+
+  std::size_t number_of_column(const CutoverColumn& column) const {
+    return static_cast<std::size_t>(&column - result_.columns.data());
   }
 
   double simulated_us(const Loaded& place, const CollectiveRun& run) const {
@@ -216,6 +259,8 @@ class Study {
         cell->times.resize(contenders().size());
         for (std::size_t contender = 0; contender < contenders().size(); ++contender) {
           const CallAt at{column.nodes, cell->size};
+          cell->times[contender] =
+              engine_time(places_[number_of_column(column)], cell->size, contender);
           if (number_at(contender, at)) all.push_back({contender, at, &cell->times[contender], {}});
         }
       }
@@ -284,6 +329,10 @@ class Study {
   /// Simulated where the cells on both sides are; else on the line between them.
   double time_at(std::size_t index, std::size_t cell, std::size_t contender, Bytes size) const {
     const Loaded& place = places_[index];
+    if (contenders()[contender].engine) {
+      const std::optional<CutoverTime> time = engine_time(place, size, contender);
+      return time ? time->time_us : kNever;
+    }
     const std::int64_t count = count_of(place, size);
     const auto call = count > 0 ? call_as(place, count, contender) : std::nullopt;
     if (!call) return kNever;
@@ -334,6 +383,7 @@ class Study {
 }  // namespace
 
 std::string to_text(const Contender& contender) {
+  if (contender.engine) return to_text(*contender.engine);
   if (contender.custom)
     return fmt::format("{} {}", contender.custom->name, to_text(contender.protocol));
   std::string out(to_text(contender.algorithm));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/engines/engine_costs.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/studies/shared/for_each.hpp"
@@ -20,6 +21,7 @@ struct CutoverConfig : Job {
   Collective collective = Collective::all_reduce;  ///< a tuned one, of float32
   std::vector<Bytes> sizes;                        ///< ascending
   std::vector<const CustomAlgorithm*> custom;      ///< beside NCCL's own; they outlive the result
+  std::vector<CallingEngine> engines;              ///< whose kernels run beside them
   /// What would take more slices is extrapolated, from two smaller sizes or numbers of nodes.
   std::int64_t slices_max = 1'000'000;
   // What a variant of the fabric changes.
@@ -32,6 +34,7 @@ struct Contender {
   Algorithm algorithm{};
   Protocol protocol{};
   const CustomAlgorithm* custom = nullptr;  ///< then `algorithm` means nothing
+  std::optional<EngineRelease> engine{};    ///< nor then
   bool operator==(const Contender&) const = default;
 };
 /// "Ring LL128"; algorithms of one protocol without it: "NVLSTree".
@@ -40,6 +43,7 @@ std::string to_text(const Contender& contender);
 struct CutoverTime {
   double time_us = 0;
   bool extrapolated = false;
+  EngineKernel kernel{};  ///< of an engine
 };
 
 /// One size on one number of nodes. Not there where it rounds down to nothing.

@@ -13,8 +13,14 @@ struct Variant {
   const CutoverResult* result = nullptr;
 };
 
-std::string_view algorithm_text(const Contender& contender) {
+std::string_view algorithm_text(const Contender& contender, const CutoverTime& time) {
+  if (contender.engine) return kEngineKernelWords[time.kernel];
   return contender.custom ? std::string_view(contender.custom->name) : to_text(contender.algorithm);
+}
+
+/// Of an engine whose kernel it is.
+std::string protocol_text(const Contender& contender) {
+  return contender.engine ? to_text(*contender.engine) : std::string(to_text(contender.protocol));
 }
 
 Json named(const CutoverResult& result, std::optional<std::size_t> contender) {
@@ -29,8 +35,9 @@ void add_times(const CutoverResult& result, const CutoverColumn& column, const C
     const double busbw = static_cast<double>(cell.size.count) / time / 1e3 *
                          busbw_factor(result.config.collective, column.ranks);
     out.add({to_text(result.config.collective), column.nodes, column.ranks, cell.size.count,
-             algorithm_text(result.contenders[i]), to_text(result.contenders[i].protocol), time,
-             busbw, cell.times[i]->extrapolated, cell.fastest == i, cell.chosen == i});
+             algorithm_text(result.contenders[i], *cell.times[i]),
+             protocol_text(result.contenders[i]), time, busbw, cell.times[i]->extrapolated,
+             cell.fastest == i, cell.chosen == i});
   }
 }
 
