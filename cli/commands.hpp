@@ -36,6 +36,7 @@ void add_import(CLI::App& app, Action& action);
 void add_placement(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
 void add_memory(CLI::App& app, Action& action);
+void add_experts(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);

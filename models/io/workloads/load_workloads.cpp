@@ -14,7 +14,8 @@ namespace fabricast {
 namespace {
 
 /// The files that are no models.
-constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices";
+constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices",
+                           kExperts = "experts";
 
 YamlText shipped(std::string_view name) {
   return find_embedded(embedded_workloads(), name)->yaml();
@@ -27,7 +28,8 @@ std::string path_of(std::string_view name) { return fmt::format("workloads/{}.ya
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_workloads()) {
-    if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices)
+    if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices &&
+        file.name != kExperts)
       names.emplace_back(file.name);
   }
   std::sort(names.begin(), names.end());
