@@ -49,6 +49,7 @@ void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);
 void add_validate_gate(CLI::App& validate, Action& action);
+void add_validate_experts(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 
 /// Shows the share done on stderr, and of what takes long how long it will take yet, at the pace so

@@ -110,8 +110,8 @@ void add_experts(CLI::App& app, Action& action) {
   add_job_options(*command, options->job);
   command
       ->add_option("--ep-mode", options->modes,
-                   "whose kernels, a list: normal, low-latency (DeepEP), nvlink (TensorRT-LLM in "
-                   "an NVLink domain), nccl-alltoall, hierarchical (two of NCCL's)")
+                   "whose kernels, a list: normal, low-latency (DeepEP), nvlink, "
+                   "nvlink-two-sided (TensorRT-LLM, one NVLink domain), nccl-alltoall, hierarchical (two of NCCL's)")
       ->capture_default_str();
   add_shape_options(*command, *options);
   command->add_option("--sms", options->sms, "normal kernels: SMs that they run on")

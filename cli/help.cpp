@@ -70,6 +70,8 @@ constexpr std::array kExamples = {
     Examples{"validate gate", "validate gate --runs runs.csv --points points.csv",
              "validate gate --runs runs.csv --points points.csv --sick-runs sick.csv "
              "--sick-points sick-points.csv"},
+    Examples{"validate experts", "validate experts --file deepep.csv",
+             "validate experts --file deepep.csv --format csv"},
     Examples{"validate steps", "validate steps --cases steps.csv",
              "validate steps --cases steps.csv --format csv"},
     Examples{"calibrate", "calibrate recipe.yaml --out own.yaml",

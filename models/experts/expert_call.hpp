@@ -15,21 +15,26 @@ namespace fabricast {
 enum class EpMode : std::uint8_t {
   normal,       ///< DeepEP V1, normal kernels: high throughput, for training and prefill
   low_latency,  ///< DeepEP V1, low-latency kernels: for decode
-  nvlink,       ///< TensorRT-LLM's NVLinkTwoSided: one NVLink domain
+  nvlink,       ///< TensorRT-LLM's NVLinkOneSided: one NVLink domain, counts travel with tokens
+  nvlink_two_sided,  ///< its NVLinkTwoSided: a kernel before it tells counts
   nccl,         ///< NCCL's all-to-all, a copy for every expert of a token
   hierarchical  ///< two NCCL all-to-alls: between equal-numbered GPUs, then inside the node
 };
-inline constexpr int kEpModes = 5;
+inline constexpr int kEpModes = 6;
+inline constexpr int kEpKernelModes = 4;  ///< the first so many have kernels of their own
 inline constexpr EnumWords<EpMode, kEpModes> kEpModeWords{
-    {"normal", "low-latency", "nvlink", "nccl-alltoall", "hierarchical"}};
+    {"normal", "low-latency", "nvlink", "nvlink-two-sided", "nccl-alltoall", "hierarchical"}};
 /// Simulated here; the others are calls of NCCL.
-constexpr bool has_own_kernels(EpMode mode) { return mode <= EpMode::nvlink; }
+constexpr bool has_own_kernels(EpMode mode) { return static_cast<int>(mode) < kEpKernelModes; }
+constexpr bool stays_in_domain(EpMode mode) {
+  return mode == EpMode::nvlink || mode == EpMode::nvlink_two_sided;
+}
 
 enum class EpPhase : std::uint8_t { dispatch, combine };
 inline constexpr EnumWords<EpPhase, 2> kEpPhaseWords{{"dispatch", "combine"}};
 
-enum class EpDatatype : std::uint8_t { fp8, bf16 };
-inline constexpr EnumWords<EpDatatype, 2> kEpDatatypeWords{{"fp8", "bf16"}};
+enum class EpDatatype : std::uint8_t { fp8, bf16, nvfp4 };
+inline constexpr EnumWords<EpDatatype, 3> kEpDatatypeWords{{"fp8", "bf16", "nvfp4"}};
 
 /// How tokens choose experts.
 struct ExpertChoice {
@@ -52,9 +57,10 @@ struct ExpertCall {
 };
 
 /// Bytes of a token on the way: fp8 has a scale of four bytes for each 128 values (DeepEP,
-/// tests/test_internode.py).
+/// tests/test_internode.py), nvfp4 one of a byte for each 16.
 constexpr std::int64_t token_bytes(const ExpertCall& call, EpPhase phase) {
   if (phase == EpPhase::combine || call.dispatched == EpDatatype::bf16) return 2 * call.hidden;
+  if (call.dispatched == EpDatatype::nvfp4) return (call.hidden + 1) / 2 + (call.hidden + 15) / 16;
   return call.hidden + (call.hidden + 127) / 128 * 4;
 }
 

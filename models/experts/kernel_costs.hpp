@@ -51,7 +51,7 @@ struct ModeCosts {
 
 struct ExpertKernels {
   /// By EpMode of those with kernels of their own, newest GPUs last.
-  std::array<std::vector<ModeCosts>, 3> modes;
+  std::array<std::vector<ModeCosts>, kEpKernelModes> modes;
   double network_share = 1;  ///< of a NIC's goodput that one-sided writes reach
   int chunk_tokens = 8;      ///< that a block sends a peer at once
   int net_chunk_tokens = 16;

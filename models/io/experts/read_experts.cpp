@@ -28,7 +28,7 @@ class KernelsReader {
     out.network_share = figures_.number(root, "network_share", 0.1, kShareMax);
     out.chunk_tokens = figures_.whole(root, "chunk_tokens", 1, 4096);
     out.net_chunk_tokens = figures_.whole(root, "net_chunk_tokens", 1, 4096);
-    for (int mode = 0; has_own_kernels(static_cast<EpMode>(mode)); ++mode) {
+    for (int mode = 0; mode < kEpKernelModes; ++mode) {
       const std::string_view name = kEpModeWords[static_cast<EpMode>(mode)];
       std::vector<ModeCosts>& all = out.modes[static_cast<std::size_t>(mode)];
       for (Reader& in : root.children(name)) all.push_back(mode_costs(in));

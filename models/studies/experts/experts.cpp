@@ -65,8 +65,8 @@ void add_notes(const ExpertsRow& row, const GpuPart& gpu, std::vector<std::strin
              fmt::format("Low-latency kernels keep a buffer of the most tokens for every expert: "
                          "DeepEP advises {} tokens a GPU at most.",
                          kLowLatencyTokens));
-  if (row.mode == EpMode::nvlink && row.nodes == 1 && gpu.sm < 100)
-    add_once(notes, "The kernels of --ep-mode nvlink were measured on GB200 alone.");
+  if (stays_in_domain(row.mode) && gpu.sm < 100)
+    add_once(notes, "TensorRT-LLM's kernels were measured on GB200 alone: costs are those.");
   if (has_own_kernels(row.mode) && row.nodes > 1 && gpu.sm >= 100)
     add_once(notes,
              "DeepEP was measured on several nodes of H100 only: what Blackwell's kernels cost "
@@ -103,10 +103,10 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
       const int gpus = std::min(per_tray, node.gpus_per_tray()) * node.trays();
       const int ranks = gpus * site.cluster.nodes();
       check_ranks(config.call.choice, ranks);
-      if (mode == EpMode::nvlink && site.cluster.nodes() > 1)
+      if (stays_in_domain(mode) && site.cluster.nodes() > 1)
         throw Error(Place{{}, 0, "--ep-mode"},
-                    fmt::format("nvlink: {} nodes of {} are several NVLink domains", count,
-                                out.topology),
+                    fmt::format("{}: {} nodes of {} are several NVLink domains",
+                                kEpModeWords[mode], count, out.topology),
                     "normal, low-latency, nccl-alltoall and hierarchical leave the domain");
       for (const int tokens : config.tokens) {
         ExpertCall call = config.call;
