@@ -20,7 +20,7 @@ namespace {
 /// What was typed, before it means anything.
 struct ExpertsOptions {
   JobOptions job;
-  std::string topology, fabric, tokens = "128,4096", modes = "normal,low-latency", dtype = "fp8",
+  std::string topology, fabric, kernels, tokens = "128,4096", modes = "normal,low-latency", dtype = "fp8",
                                 load = "uniform", format = "text";
   int hidden = 7168, top_k = 8, experts = 256, groups = 1, top_groups = 0, sms = 24, seed = 1;
   bool explain = false;
@@ -56,6 +56,7 @@ ExpertsConfig config(const ExpertsOptions& options) {
   call.sms = options.sms;
   call.seed = static_cast<std::uint64_t>(options.seed);
   out.load = options.load;
+  out.kernels = options.kernels;
   if (options.sms % 2 != 0)
     throw Error("--sms: an even number is needed", "half of them send, half receive or forward");
   return out;
@@ -117,6 +118,8 @@ void add_experts(CLI::App& app, Action& action) {
   command->add_option("--sms", options->sms, "normal kernels: SMs that they run on")
       ->check(whole_number(2, kSmsMax))
       ->capture_default_str();
+  command->add_option("--kernels", options->kernels,
+                      "YAML file of kernels' costs, in place of workloads/experts.yaml");
   command->add_option("--seed", options->seed, "of the draw of experts")
       ->check(whole_number(0, 1 << 30))
       ->capture_default_str();

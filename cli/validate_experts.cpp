@@ -3,6 +3,7 @@
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/workers.hpp"
+#include "models/io/experts/read_experts.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/experts/validate_experts.hpp"
@@ -12,7 +13,7 @@ namespace fabricast {
 namespace {
 
 struct ValidateExpertsOptions {
-  std::string file, parts, format = "text";
+  std::string file, kernels, parts, format = "text";
 };
 
 int run(const ValidateExpertsOptions& options, const Answers& answers) {
@@ -21,6 +22,7 @@ int run(const ValidateExpertsOptions& options, const Answers& answers) {
   {
     Progress progress(answers);
     predict_experts(validation, load_parts(options.parts),
+                    load_expert_kernels(options.kernels),
                     on_all_cores(answers, progress.callback()));
   }
   answers.give(
@@ -37,6 +39,8 @@ void add_validate_experts(CLI::App& validate, Action& action) {
       "experts", "measured dispatch and combine of expert parallelism");
   command->add_option("--file", options->file, "CSV of measured phases")->required();
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  command->add_option("--kernels", options->kernels,
+                      "YAML file of kernels' costs, in place of workloads/experts.yaml");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, &action] {

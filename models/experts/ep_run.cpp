@@ -12,8 +12,11 @@
 namespace fabricast {
 namespace {
 
-constexpr int kGroupsMax = 16;   ///< of a two-stage schedule
-constexpr int kChunksMax = 64;   ///< of a message: what more of them change is less than they cost
+constexpr int kGroupsMax = 64;  ///< of a two-stage schedule, and of many ranks so many:
+constexpr int kGroupsLeast = 16;
+constexpr int kMessagesMax = 1 << 20;
+constexpr int kChunksMax = 64;  ///< of a message: what more of them change is less than they cost
+constexpr int kChunksOfMany = 8;  ///< the same where there are many messages
 
 double doublings(int count, int from) {
   return count > from ? std::log2(static_cast<double>(count) / from) : 0;
@@ -159,6 +162,8 @@ std::unique_ptr<EpSchedule> EpRun::direct() {
   if (by_expert()) {
     config.has_pools = true;
     config.first_pool = ways_.cluster().links();
+    const std::int64_t pairs = std::int64_t{call_.tokens} * call_.choice.top_k / ranks;
+    config.chunk_tokens = std::max<std::int64_t>(kernels_.chunk_tokens, pairs / kChunksOfMany + 1);
     return std::make_unique<DirectSchedule>(config);
   }
   config.rates.send = rate_of(bytes / ranks, send);
@@ -195,7 +200,9 @@ std::unique_ptr<EpSchedule> EpRun::two_stage() {
   const auto all = static_cast<double>(call_.tokens) * remote / nodes;
   const double chunk = kernels_.net_chunk_tokens * half();
   TwoStageSchedule::Config config{ways_, counts_, phase_, bytes_, 1, {}};
-  config.groups = std::clamp(static_cast<int>(std::ceil(all / chunk)), 1, kGroupsMax);
+  const int messages = ways_.ranks() * nodes * (gpus + 1);  // of a group
+  const int most = std::clamp(kMessagesMax / messages, kGroupsLeast, kGroupsMax);
+  config.groups = std::clamp(static_cast<int>(std::ceil(all / chunk)), 1, most);
   config.rates.send = rate_of(bytes * share_outer / nodes, outer);
   config.rates.receive = config.rates.send;
   config.rates.local = rate_of(bytes * share_inner / (nodes * gpus), outer);

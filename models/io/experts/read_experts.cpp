@@ -103,7 +103,10 @@ ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file
   return out;
 }
 
-ExpertKernels load_expert_kernels() {
+ExpertKernels load_expert_kernels(const std::string& own_file) {
+  if (!own_file.empty())
+    return parse_expert_kernels(
+        YamlText{read_text_file(own_file, "a file like workloads/experts.yaml")}, own_file);
   static const ExpertKernels kernels = parse_expert_kernels(
       find_embedded(embedded_workloads(), "experts")->yaml(), "workloads/experts.yaml");
   return kernels;

@@ -11,8 +11,8 @@
 
 namespace fabricast {
 
-/// workloads/experts.yaml, as it travels in the program.
-ExpertKernels load_expert_kernels();
+/// workloads/experts.yaml, as it travels in the program, or a file like it. Throws Error.
+ExpertKernels load_expert_kernels(const std::string& own_file = {});
 /// The same from text; `file` is used in messages only. Throws Error.
 ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file);
 

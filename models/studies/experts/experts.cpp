@@ -91,7 +91,7 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
   ExpertsResult out;
   out.config = config;
   out.topology = std::filesystem::path(config.topology).stem().string();
-  const ExpertKernels kernels = load_expert_kernels();
+  const ExpertKernels kernels = load_expert_kernels(config.kernels);
   const Topology topology = topology_of(config, parts);
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {topology.nodes()};

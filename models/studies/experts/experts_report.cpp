@@ -54,7 +54,8 @@ Report experts_report(const ExpertsResult& result) {
                       {"top_groups", choice.top_groups},
                       {"dtype", kEpDatatypeWords[config.call.dispatched]},
                       {"sms", config.call.sms},
-                      {"experts_load", config.load}});
+                      {"experts_load", config.load},
+                      {"kernels", config.kernels.empty() ? Json() : Json(config.kernels)}});
   out.seed = config.call.seed;
   std::uint64_t digest = 0;
   for (const ExpertsRow& row : result.rows)

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "models/experts/ep_run.hpp"
-#include "models/io/experts/read_experts.hpp"
 #include "models/io/formats/csv_table.hpp"
 #include "models/studies/experts/experts.hpp"
 #include "models/studies/shared/site.hpp"
@@ -151,8 +150,7 @@ ExpertsValidation read_experts_points(std::string_view text, const std::string& 
 }
 
 void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
-                     const ForEach& for_each) {
-  const ExpertKernels kernels = load_expert_kernels();
+                     const ExpertKernels& kernels, const ForEach& for_each) {
   std::map<std::tuple<std::string, int, int>, Cluster> clusters;
   const auto key = [](const ExpertsPoint& point) {
     return std::tuple(point.topology, point.nodes, point.gpus_per_node);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/experts/expert_call.hpp"
+#include "models/experts/kernel_costs.hpp"
 #include "models/hardware/parts/parts.hpp"
 #include "models/io/report/report.hpp"
 #include "models/studies/shared/for_each.hpp"
@@ -37,7 +38,7 @@ ExpertsValidation read_experts_points(std::string_view text, const std::string& 
 
 /// Predicts every point.
 void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
-                     const ForEach& for_each = in_turn);
+                     const ExpertKernels& kernels, const ForEach& for_each = in_turn);
 
 std::string experts_validation_text(const ExpertsValidation& validation);
 /// Tables: rows, scores.
