@@ -89,7 +89,7 @@ void EpRun::set_fixed() {
     out_.notify = costs_.notify_token * call_.tokens + costs_.notify +
                   times(costs_.notify_doubling, doublings(ways_.ranks(), 2));
   if (mode_ == EpMode::normal) out_.notify = {};  // the kernel of one node tells counts itself
-  out_.fixed = out_.notify + costs_.start + times(costs_.start_doubling, doublings(ways_.ranks(), 2)) +
+  out_.fixed = out_.notify + costs_.start + times(costs_.start_doubling, doublings(ways_.gpus(), 2)) +
                times(costs_.expert_flag, experts / nodes);
   if (costs_.start_rate.bytes_per_s > 0) out_.fixed += transfer_time({bytes_}, costs_.start_rate);
   if (nodes > 1)

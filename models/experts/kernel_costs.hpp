@@ -28,7 +28,7 @@ struct TokenWork {
 struct PhaseCosts {
   Duration start;         ///< of a call on one node: launch, layout, the barrier at its end
   Bandwidth start_rate;   ///< and one token passes its lane at this rate; 0 = takes no time
-  Duration start_doubling;  ///< and for each doubling of the GPUs beyond two
+  Duration start_doubling;  ///< and for each doubling of a node's GPUs beyond two
   TokenWork send, receive;
   double nvlink_share = 1;  ///< of the NVLink rate that the catalogue has
   Duration expert_flag;     ///< per expert on the own node: its count is told and awaited
