@@ -20,8 +20,8 @@ namespace {
 /// What was typed, before it means anything.
 struct ExpertsOptions {
   JobOptions job;
-  std::string topology, fabric, kernels, tokens = "128,4096", modes = "normal,low-latency", dtype = "fp8",
-                                load = "uniform", format = "text";
+  std::string topology, fabric, kernels, tokens = "128,4096", modes = "normal,low-latency",
+                                         dtype = "fp8", load = "uniform", format = "text";
   int hidden = 7168, top_k = 8, experts = 256, groups = 1, top_groups = 0, sms = 24, seed = 1;
   bool explain = false;
 };
@@ -82,8 +82,7 @@ void add_shape_options(CLI::App& command, ExpertsOptions& options) {
   command.add_option("--experts", options.experts, "of the layer, spread over all GPUs")
       ->check(whole_number(1, kExpertsMax))
       ->capture_default_str();
-  command
-      .add_option("--groups", options.groups, "group-limited routing: equal groups of experts")
+  command.add_option("--groups", options.groups, "group-limited routing: equal groups of experts")
       ->check(whole_number(1, kExpertsMax))
       ->capture_default_str();
   command
@@ -112,7 +111,8 @@ void add_experts(CLI::App& app, Action& action) {
   command
       ->add_option("--ep-mode", options->modes,
                    "whose kernels, a list: normal, low-latency (DeepEP), nvlink, "
-                   "nvlink-two-sided (TensorRT-LLM, one NVLink domain), nccl-alltoall, hierarchical (two of NCCL's)")
+                   "nvlink-two-sided (TensorRT-LLM, one NVLink domain), nccl-alltoall, "
+                   "hierarchical (two of NCCL's)")
       ->capture_default_str();
   add_shape_options(*command, *options);
   command->add_option("--sms", options->sms, "normal kernels: SMs that they run on")

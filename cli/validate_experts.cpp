@@ -17,12 +17,11 @@ struct ValidateExpertsOptions {
 };
 
 int run(const ValidateExpertsOptions& options, const Answers& answers) {
-  ExpertsValidation validation = read_experts_points(
-      read_text_file(options.file, "--file takes a CSV file"), options.file);
+  ExpertsValidation validation =
+      read_experts_points(read_text_file(options.file, "--file takes a CSV file"), options.file);
   {
     Progress progress(answers);
-    predict_experts(validation, load_parts(options.parts),
-                    load_expert_kernels(options.kernels),
+    predict_experts(validation, load_parts(options.parts), load_expert_kernels(options.kernels),
                     on_all_cores(answers, progress.callback()));
   }
   answers.give(
@@ -35,8 +34,8 @@ int run(const ValidateExpertsOptions& options, const Answers& answers) {
 
 void add_validate_experts(CLI::App& validate, Action& action) {
   auto options = std::make_shared<ValidateExpertsOptions>();
-  CLI::App* command = validate.add_subcommand(
-      "experts", "measured dispatch and combine of expert parallelism");
+  CLI::App* command =
+      validate.add_subcommand("experts", "measured dispatch and combine of expert parallelism");
   command->add_option("--file", options->file, "CSV of measured phases")->required();
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--kernels", options->kernels,

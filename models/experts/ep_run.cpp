@@ -15,7 +15,7 @@ namespace {
 constexpr int kGroupsMax = 64;  ///< of a two-stage schedule, and of many ranks so many:
 constexpr int kGroupsLeast = 16;
 constexpr int kMessagesMax = 1 << 20;
-constexpr int kChunksMax = 64;  ///< of a message: what more of them change is less than they cost
+constexpr int kChunksMax = 64;    ///< of a message: what more of them change is less than they cost
 constexpr int kChunksOfMany = 8;  ///< the same where there are many messages
 
 double doublings(int count, int from) {
@@ -24,7 +24,9 @@ double doublings(int count, int from) {
 Duration times(Duration one, double factor) {
   return {std::llround(static_cast<double>(one.ps) * factor)};
 }
-Bandwidth rate_of(double bytes_per_s) { return {std::max<std::int64_t>(1, std::llround(bytes_per_s))}; }
+Bandwidth rate_of(double bytes_per_s) {
+  return {std::max<std::int64_t>(1, std::llround(bytes_per_s))};
+}
 /// 0 stands for what takes no time.
 Bandwidth rate_of(double bytes, double seconds) {
   return seconds > 0 ? rate_of(bytes / seconds) : Bandwidth{};
@@ -89,7 +91,8 @@ void EpRun::set_fixed() {
     out_.notify = costs_.notify_token * call_.tokens + costs_.notify +
                   times(costs_.notify_doubling, doublings(ways_.ranks(), 2));
   if (mode_ == EpMode::normal) out_.notify = {};  // the kernel of one node tells counts itself
-  out_.fixed = out_.notify + costs_.start + times(costs_.start_doubling, doublings(ways_.gpus(), 2)) +
+  out_.fixed = out_.notify + costs_.start +
+               times(costs_.start_doubling, doublings(ways_.gpus(), 2)) +
                times(costs_.expert_flag, experts / nodes);
   if (costs_.start_rate.bytes_per_s > 0) out_.fixed += transfer_time({bytes_}, costs_.start_rate);
   if (nodes > 1)
@@ -108,8 +111,8 @@ void EpRun::add_links(Executor<PlainStamp>& machine) {
     } else if (cluster.node_link(global).kind == LinkKind::nvlink) {
       share = costs_.nvlink_share;
     }
-    machine.add_link({rate_of(static_cast<double>(link.rate.bytes_per_s) * share), link.latency,
-                      link.lanes});
+    machine.add_link(
+        {rate_of(static_cast<double>(link.rate.bytes_per_s) * share), link.latency, link.lanes});
   }
   if (mode_ != EpMode::low_latency) return;
   for (int rank = 0; rank < ways_.ranks(); ++rank) machine.add_link({pool_, {}, 1});
@@ -183,12 +186,11 @@ std::unique_ptr<EpSchedule> EpRun::two_stage() {
   const auto bytes = static_cast<double>(bytes_);
   const double local = copies(), remote = node_copies();
   const TokenWork& work = costs_.send;
-  const double copy = costs_.forward *
-                      (static_cast<double>(work.copy.ps) / 1e12 / gpus +
-                       (work.rate.bytes_per_s > 0
-                            ? bytes / static_cast<double>(work.rate.bytes_per_s)
-                            : 0)) /
-                      half();
+  const double copy =
+      costs_.forward *
+      (static_cast<double>(work.copy.ps) / 1e12 / gpus +
+       (work.rate.bytes_per_s > 0 ? bytes / static_cast<double>(work.rate.bytes_per_s) : 0)) /
+      half();
   // What a token costs by itself is spread over the copies of the half that sends.
   const double own = static_cast<double>(work.token.ps) / 1e12 / half() / (local + remote);
   const double outer = copy + own;
@@ -213,8 +215,8 @@ std::unique_ptr<EpSchedule> EpRun::two_stage() {
 /// The busiest link of each kind.
 void EpRun::note_links(const Executor<PlainStamp>& machine) {
   const Cluster& cluster = ways_.cluster();
-  std::vector<EpResource> kinds = {{"NVLink", {}, 0}, {"PCIe", {}, 0}, {"NIC", {}, 0},
-                                   {"fabric between switches", {}, 0}};
+  std::vector<EpResource> kinds = {
+      {"NVLink", {}, 0}, {"PCIe", {}, 0}, {"NIC", {}, 0}, {"fabric between switches", {}, 0}};
   for (std::uint32_t id = 0; id < cluster.links(); ++id) {
     const Bytes carried = machine.carried(id);
     if (carried.count == 0) continue;
@@ -253,8 +255,9 @@ EpResult EpRun::run() {
   out_.digest = machine.digest();
   const double seconds = static_cast<double>(out_.time.ps) / 1e12;
   for (EpResource& one : out_.resources) one.share = std::min(1.0, one.share / seconds);
-  out_.resources.push_back({"fixed costs", "every rank",
-                            static_cast<double>(out_.fixed.ps) / static_cast<double>(out_.time.ps)});
+  out_.resources.push_back(
+      {"fixed costs", "every rank",
+       static_cast<double>(out_.fixed.ps) / static_cast<double>(out_.time.ps)});
   std::ranges::stable_sort(out_.resources,
                            [](const auto& a, const auto& b) { return a.share > b.share; });
   out_.counted_bytes = static_cast<double>(call_.tokens) * static_cast<double>(bytes_) *

@@ -31,8 +31,7 @@ std::int64_t DirectSchedule::tokens(int from, int to) const {
 }
 
 /// A block that sends serves the ranks behind its own one, one that receives those before it.
-bool DirectSchedule::next(std::uint32_t number, std::uint32_t& cursor,
-                          ExchangeBatch& batch) const {
+bool DirectSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatch& batch) const {
   batch.sends.clear();
   batch.receives.clear();
   batch.copies.clear();
@@ -101,8 +100,8 @@ TwoStageSchedule::At TwoStageSchedule::at(std::uint32_t number) const {
 
 ExchangeLane TwoStageSchedule::lane(std::uint32_t peer, std::int64_t tokens, int group,
                                     Bandwidth rate) const {
-  const std::int64_t mine = group_begin(tokens, group + 1, config_.groups) -
-                            group_begin(tokens, group, config_.groups);
+  const std::int64_t mine =
+      group_begin(tokens, group + 1, config_.groups) - group_begin(tokens, group, config_.groups);
   ExchangeLane out;
   out.peer = peer;
   out.bytes = {mine * config_.token_bytes};
@@ -207,9 +206,8 @@ void TwoStageSchedule::visit(const std::function<void(const EpPiece&)>& visitor)
         piece.to = peer.rank;
         piece.forwarded = inside;
         const int owner = dispatches ? peer.rank : place.rank;
-        const std::int64_t all =
-            inside ? config_.counts.to_rank(piece.origin, owner)
-                   : config_.counts.to_node(piece.origin, middle.rank / gpus_);
+        const std::int64_t all = inside ? config_.counts.to_rank(piece.origin, owner)
+                                        : config_.counts.to_node(piece.origin, middle.rank / gpus_);
         piece.first = group_begin(all, static_cast<int>(sent.tag), config_.groups);
         piece.tokens = sent.bytes.count / config_.token_bytes;
         if (piece.tokens > 0) visitor(piece);

@@ -33,9 +33,9 @@ struct EpPiece {
 
 /// Rates of lanes, of payload; 0 = takes no time.
 struct EpRates {
-  Bandwidth send, receive;     ///< of a lane of a direct schedule, or of the first stage
-  Bandwidth forward;           ///< two stages: of a lane of who forwards
-  Bandwidth local;             ///< and of a lane at the far end of the second stage
+  Bandwidth send, receive;  ///< of a lane of a direct schedule, or of the first stage
+  Bandwidth forward;        ///< two stages: of a lane of who forwards
+  Bandwidth local;          ///< and of a lane at the far end of the second stage
 };
 
 class EpSchedule : public ExchangeSchedule {
@@ -51,7 +51,7 @@ class DirectSchedule final : public EpSchedule {
     const EpWays& ways;
     const TokenCounts& counts;
     EpPhase phase{};
-    bool by_expert = false;      ///< a copy for every expert, else one for every rank
+    bool by_expert = false;  ///< a copy for every expert, else one for every rank
     std::int64_t token_bytes = 0;
     std::int64_t chunk_tokens = 0;  ///< 0 = a message is one chunk
     EpRates rates;
@@ -116,8 +116,6 @@ class TwoStageSchedule final : public EpSchedule {
 inline constexpr int kForwardedGpus = 8;
 
 /// The part of `all` tokens that group `i` of `groups` has begins here.
-constexpr std::int64_t group_begin(std::int64_t all, int i, int groups) {
-  return all * i / groups;
-}
+constexpr std::int64_t group_begin(std::int64_t all, int i, int groups) { return all * i / groups; }
 
 }  // namespace fabricast

@@ -53,7 +53,8 @@ EpWays::EpWays(const Cluster& cluster, int gpus) : cluster_(cluster), gpus_(gpus
   nics_ = nearest_nics(node, gpus);
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const VertexId at = node.gpus()[static_cast<std::size_t>(gpu)].vertex;
-    const VertexId nic = node.nics()[static_cast<std::size_t>(nics_[static_cast<std::size_t>(gpu)])].vertex;
+    const VertexId nic =
+        node.nics()[static_cast<std::size_t>(nics_[static_cast<std::size_t>(gpu)])].vertex;
     sides_.push_back({node.pcie_route(at, nic), node.pcie_route(nic, at)});
   }
 }

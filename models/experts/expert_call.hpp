@@ -17,8 +17,8 @@ enum class EpMode : std::uint8_t {
   low_latency,  ///< DeepEP V1, low-latency kernels: for decode
   nvlink,       ///< TensorRT-LLM's NVLinkOneSided: one NVLink domain, counts travel with tokens
   nvlink_two_sided,  ///< its NVLinkTwoSided: a kernel before it tells counts
-  nccl,         ///< NCCL's all-to-all, a copy for every expert of a token
-  hierarchical  ///< two NCCL all-to-alls: between equal-numbered GPUs, then inside the node
+  nccl,              ///< NCCL's all-to-all, a copy for every expert of a token
+  hierarchical       ///< two NCCL all-to-alls: between equal-numbered GPUs, then inside the node
 };
 inline constexpr int kEpModes = 6;
 inline constexpr int kEpKernelModes = 4;  ///< the first so many have kernels of their own

@@ -26,24 +26,24 @@ struct TokenWork {
 
 /// Dispatch or combine of one mode on one generation of GPUs.
 struct PhaseCosts {
-  Duration start;         ///< of a call on one node: launch, layout, the barrier at its end
-  Bandwidth start_rate;   ///< and one token passes its lane at this rate; 0 = takes no time
+  Duration start;           ///< of a call on one node: launch, layout, the barrier at its end
+  Bandwidth start_rate;     ///< and one token passes its lane at this rate; 0 = takes no time
   Duration start_doubling;  ///< and for each doubling of a node's GPUs beyond two
   TokenWork send, receive;
   double nvlink_share = 1;  ///< of the NVLink rate that the catalogue has
   Duration expert_flag;     ///< per expert on the own node: its count is told and awaited
   // On several nodes:
-  double forward = 1;            ///< times the work of a copy in one node, by an SM that forwards
-  Duration net_start;  ///< of a call on two nodes, in place of `start`
-  Duration net_doubling;         ///< and for each doubling beyond
+  double forward = 1;     ///< times the work of a copy in one node, by an SM that forwards
+  Duration net_start;     ///< of a call on two nodes, in place of `start`
+  Duration net_doubling;  ///< and for each doubling beyond
   /// The kernel before it that tells counts: on two nodes, for each doubling beyond. In an NVLink
   /// domain: on two GPUs, for each doubling beyond, and for each token of a rank.
   Duration notify, notify_doubling, notify_token;
-  Duration net_flag;                 ///< per expert on other nodes
+  Duration net_flag;  ///< per expert on other nodes
 };
 
 struct ModeCosts {
-  int since_sm = 0;  ///< compute capability from which on it holds: 90 = 9.0
+  int since_sm = 0;                  ///< compute capability from which on it holds: 90 = 9.0
   std::array<PhaseCosts, 2> phases;  ///< by EpPhase
 
   const PhaseCosts& of(EpPhase phase) const { return phases[static_cast<std::size_t>(phase)]; }

@@ -94,9 +94,8 @@ std::int64_t TokenCounts::node_copies() const {
 TokenCounts count_tokens(const ExpertCall& call, int ranks, int gpus_per_node) {
   assert(call.choice.experts >= ranks);
   TokenCounts out(ranks, gpus_per_node);
-  const auto drawn = static_cast<int>(
-      std::min<std::int64_t>({call.tokens, kTokensDrawnMax,
-                              std::max<std::int64_t>(kTokensDrawnInAll / ranks, 1)}));
+  const auto drawn = static_cast<int>(std::min<std::int64_t>(
+      {call.tokens, kTokensDrawnMax, std::max<std::int64_t>(kTokensDrawnInAll / ranks, 1)}));
   ExpertDraw draw(call.choice, call.seed);
   std::vector<int> owners;
   for (int rank = 0; rank < ranks; ++rank) {

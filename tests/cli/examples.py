@@ -33,6 +33,7 @@ COPIES = {
     "sick.csv": FILES / "measured-runs.csv",
     "sick-points.csv": FILES / "measured-points.csv",
     "steps.csv": FILES / "steps.csv",
+    "deepep.csv": FILES / "experts.csv",
     "nccl.log": ROOT / "tests/data/logs/2.29.7-tuning-table-and-decisions.txt",
     "ibstat.txt": ROOT / "tests/data/logs/ibv_devinfo-mlx4-dual-port.txt",
     **{f"{name}.json": FILES / "report.json" for name in ("cutover", "whatif", "monday", "friday")},

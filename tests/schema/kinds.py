@@ -18,6 +18,7 @@ KINDS = {
     "calibration": ("a recipe of calibrate", "calibrate.md"),
     "cluster": ("a cluster: nodes of one type and a fabric", "topologies.md"),
     "compare": ("a question of compare", "compare.md"),
+    "experts": ("costs of the kernels of expert parallelism", "experts.md"),
     "fabric": ("a fabric: switches, cables, routing", "topologies.md"),
     "frameworks": ("training frameworks and their releases", "steps.md"),
     "gpus": ("how fast GPUs compute", "steps.md"),

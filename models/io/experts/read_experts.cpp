@@ -130,8 +130,7 @@ std::vector<double> parse_expert_weights(std::string_view text, const std::strin
       rest.remove_prefix(word.size());
       const std::optional<double> value = finite_number(word);
       if (!value || *value < 0 || *value > 1e15)
-        throw Error(Place{file, line, {}},
-                    fmt::format("\"{}\" is no weight of an expert", word),
+        throw Error(Place{file, line, {}}, fmt::format("\"{}\" is no weight of an expert", word),
                     "a number from 0 on for each expert, e.g. how many tokens it got");
       any = any || *value > 0;
       out.push_back(*value);
@@ -154,8 +153,9 @@ std::vector<double> load_expert_weights(const std::string& text, int experts) {
   const std::optional<double> slope =
       text.starts_with("zipf:") ? finite_number(std::string_view(text).substr(5)) : std::nullopt;
   if (!slope || *slope < 0 || *slope > kZipfMax)
-    throw Error(fmt::format("\"{}\" is no Zipf distribution", text),
-                fmt::format("zipf:EXPONENT with an exponent from 0 to {}, e.g. zipf:1.2", kZipfMax));
+    throw Error(
+        fmt::format("\"{}\" is no Zipf distribution", text),
+        fmt::format("zipf:EXPONENT with an exponent from 0 to {}, e.g. zipf:1.2", kZipfMax));
   std::vector<double> out;
   for (int expert = 0; expert < experts; ++expert) out.push_back(std::pow(expert + 1, -*slope));
   return out;

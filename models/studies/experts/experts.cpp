@@ -19,13 +19,11 @@ constexpr int kHopper = 90;
 
 void check_choice(const ExpertChoice& choice) {
   if (choice.experts % choice.groups != 0)
-    throw Error(Place{{}, 0, "--groups"},
-                fmt::format("{} experts do not fall into {} equal groups", choice.experts,
-                            choice.groups));
+    throw Error(Place{{}, 0, "--groups"}, fmt::format("{} experts do not fall into {} equal groups",
+                                                      choice.experts, choice.groups));
   if (choice.top_groups > choice.groups)
-    throw Error(Place{{}, 0, "--top-groups"},
-                fmt::format("{} of {} groups are more than there are", choice.top_groups,
-                            choice.groups));
+    throw Error(Place{{}, 0, "--top-groups"}, fmt::format("{} of {} groups are more than there are",
+                                                          choice.top_groups, choice.groups));
   const int reached = choice.experts / choice.groups * choice.top_groups;
   if (choice.top_k > reached)
     throw Error(Place{{}, 0, "--top-k"},
@@ -41,10 +39,10 @@ void check_ranks(const ExpertChoice& choice, int ranks) {
   if (ranks < 2)
     throw Error(Place{{}, 0, "--nodes"}, "one GPU has all experts: nothing to dispatch");
   if (choice.experts < ranks)
-    throw Error(Place{{}, 0, "--experts"},
-                fmt::format("{} experts are less than one for each of {} GPUs", choice.experts,
-                            ranks),
-                "ask for fewer --nodes, or --gpus-per-node");
+    throw Error(
+        Place{{}, 0, "--experts"},
+        fmt::format("{} experts are less than one for each of {} GPUs", choice.experts, ranks),
+        "ask for fewer --nodes, or --gpus-per-node");
 }
 
 double busiest_of(const TokenCounts& counts, bool by_expert) {
@@ -105,8 +103,8 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
       check_ranks(config.call.choice, ranks);
       if (stays_in_domain(mode) && site.cluster.nodes() > 1)
         throw Error(Place{{}, 0, "--ep-mode"},
-                    fmt::format("{}: {} nodes of {} are several NVLink domains",
-                                kEpModeWords[mode], count, out.topology),
+                    fmt::format("{}: {} nodes of {} are several NVLink domains", kEpModeWords[mode],
+                                count, out.topology),
                     "normal, low-latency, nccl-alltoall and hierarchical leave the domain");
       for (const int tokens : config.tokens) {
         ExpertCall call = config.call;
@@ -115,13 +113,12 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
         ExpertsRow row{count, ranks, tokens, mode, {}, {}, 1};
         for (const EpPhase phase : {EpPhase::dispatch, EpPhase::combine}) {
           EpResult& result = phase == EpPhase::dispatch ? row.dispatch : row.combine;
-          result = has_own_kernels(mode)
-                       ? run_ep_kernels(EpWays(site.cluster, gpus), kernels, call, mode, phase,
-                                        counts)
-                       : run_nccl_experts(site, parts.software, call, mode, phase, counts);
+          result =
+              has_own_kernels(mode)
+                  ? run_ep_kernels(EpWays(site.cluster, gpus), kernels, call, mode, phase, counts)
+                  : run_nccl_experts(site, parts.software, call, mode, phase, counts);
         }
-        row.busiest =
-            busiest_of(counts, mode == EpMode::low_latency || mode == EpMode::nccl);
+        row.busiest = busiest_of(counts, mode == EpMode::low_latency || mode == EpMode::nccl);
         add_notes(row, node.gpus().front().part, out.notes);
         out.rows.push_back(std::move(row));
       }

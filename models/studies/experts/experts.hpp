@@ -18,7 +18,7 @@ struct ExpertsConfig : Job {
   ExpertCall call;         ///< its tokens are one of those asked for
   std::vector<int> tokens = {128, 4096};
   std::vector<EpMode> modes = {EpMode::normal, EpMode::low_latency};
-  std::string kernels;  ///< file of costs in place of the shipped ones; "" = none
+  std::string kernels;           ///< file of costs in place of the shipped ones; "" = none
   std::string load = "uniform";  ///< how the weights of experts were asked for
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "text/counted.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -19,8 +20,9 @@ std::string head(const ExpertsResult& result) {
                                 result.topology, config.call.hidden, choice.top_k, choice.experts);
   if (choice.groups > 1)
     out += fmt::format(" (from {} of {} groups)", choice.top_groups, choice.groups);
-  return out + fmt::format(", {} dispatched, bf16 combined, experts {}",
-                           kEpDatatypeWords[config.call.dispatched], config.load) +
+  return out +
+         fmt::format(", {} dispatched, bf16 combined, experts {}",
+                     kEpDatatypeWords[config.call.dispatched], config.load) +
          "\n\n";
 }
 
@@ -30,8 +32,8 @@ std::string resources_text(const ExpertsRow& row, EpPhase phase) {
   table.align_right(1);
   for (const EpResource& one : of.resources)
     table.add({one.name, fmt::format("{:.0f} %", 100 * one.share), one.where});
-  return fmt::format("  {}, {} nodes, {} tokens, {}: {} us, limited by {}\n{}",
-                     kEpModeWords[row.mode], row.nodes, row.tokens, kEpPhaseWords[phase],
+  return fmt::format("  {}, {}, {}, {}: {} us, limited by {}\n{}", kEpModeWords[row.mode],
+                     counted(row.nodes, "node"), counted(row.tokens, "token"), kEpPhaseWords[phase],
                      us(of.time), of.resources.front().name, table.text());
 }
 
@@ -47,9 +49,8 @@ std::string experts_text(const ExpertsResult& result, bool explain) {
     table.add({std::string(kEpModeWords[row.mode]), fmt::format("{}", row.nodes),
                fmt::format("{}", row.ranks), fmt::format("{}", row.tokens), us(row.dispatch.time),
                fmt::format("{:.1f}", printed_GBps(row.dispatch)), us(row.combine.time),
-               fmt::format("{:.1f}", printed_GBps(row.combine)),
-               fmt::format("{:.2f}", row.busiest), row.dispatch.resources.front().name,
-               row.combine.resources.front().name});
+               fmt::format("{:.1f}", printed_GBps(row.combine)), fmt::format("{:.2f}", row.busiest),
+               row.dispatch.resources.front().name, row.combine.resources.front().name});
   out += table.text();
   out +=
       "\ntokens: of each GPU. GB/s: as the kernels' own tests count, tokens that stay included.\n"

@@ -71,13 +71,18 @@ EpResult run_nccl_experts(const Site& site, const SoftwareCosts& software, const
   const Communicator communicator = site.make();
   const std::vector<P2pTraffic> calls = nccl_traffic(counts, bytes, mode, phase);
   EpResult out;
+  Duration copying;
   for (const P2pTraffic& traffic : calls) {
     std::int64_t most = 1;
     for (int from = 0; from < traffic.ranks(); ++from)
       for (int to = 0; to < traffic.ranks(); ++to) most = std::max(most, traffic.bytes(from, to));
     DecidedCall decided = decide_call(communicator, {Collective::alltoall, most, 1});
     decided.run.traffic = &traffic;
-    const SimulationResult result = simulate(site.cluster, software, decided.run);
+    SimulationOptions options;
+    options.explain = true;
+    const SimulationResult result = simulate(site.cluster, software, decided.run, options);
+    copying += result.causes[static_cast<std::size_t>(Cause::worker)] +
+               result.causes[static_cast<std::size_t>(Cause::slots)];
     out.time += result.time;
     out.fixed += result.launch;
     out.events += result.events;
@@ -95,9 +100,12 @@ EpResult run_nccl_experts(const Site& site, const SoftwareCosts& software, const
   }
   const auto whole = static_cast<double>(out.time.ps);
   for (EpResource& one : out.resources) one.share /= whole;
+  out.resources.push_back({"NCCL's channels", "thread blocks of the last rank, and their slots",
+                           static_cast<double>(copying.ps) / whole});
   out.resources.push_back({"fixed costs", "every rank", static_cast<double>(out.fixed.ps) / whole});
   std::ranges::stable_sort(out.resources, std::ranges::greater{}, &EpResource::share);
-  out.counted_bytes = static_cast<double>(call.tokens) * call.choice.top_k * static_cast<double>(bytes);
+  out.counted_bytes =
+      static_cast<double>(call.tokens) * call.choice.top_k * static_cast<double>(bytes);
   return out;
 }
 

@@ -21,9 +21,9 @@ struct System {
 };
 /// The names of ai-dynamo/aiconfigurator.
 constexpr System kSystems[] = {
-    {"a100_sxm", "dgx-a100", 8},  {"h100_sxm", "dgx-h100", 8},  {"h200_sxm", "hgx-h200", 8},
-    {"h800_sxm", "hgx-h800", 8},  {"h20_sxm", "hgx-h20", 8},    {"b200_sxm", "hgx-b200", 8},
-    {"b300_sxm", "hgx-b300", 8},  {"gb200", "gb200-nvl72", 4},  {"gb300", "gb300-nvl72", 4},
+    {"a100_sxm", "dgx-a100", 8}, {"h100_sxm", "dgx-h100", 8}, {"h200_sxm", "hgx-h200", 8},
+    {"h800_sxm", "hgx-h800", 8}, {"h20_sxm", "hgx-h20", 8},   {"b200_sxm", "hgx-b200", 8},
+    {"b300_sxm", "hgx-b300", 8}, {"gb200", "gb200-nvl72", 4}, {"gb300", "gb300-nvl72", 4},
 };
 
 const System* find_system(std::string_view name) {

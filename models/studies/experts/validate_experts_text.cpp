@@ -88,9 +88,10 @@ std::string experts_validation_text(const ExpertsValidation& validation) {
                fmt::format("{:+.1f} %", 100 * score.median_bias)});
     before = score.by;
   }
-  std::string out = "measured dispatch and combine beside predictions; error = |predicted - "
-                    "measured| / measured\n\n" +
-                    table.text();
+  std::string out =
+      "measured dispatch and combine beside predictions; error = |predicted - "
+      "measured| / measured\n\n" +
+      table.text();
   if (validation.rows_left_out > 0) {
     out += fmt::format("\n{} rows left out:", validation.rows_left_out);
     for (const std::string& why : validation.left_out) out += "\n  " + why;
@@ -103,20 +104,19 @@ Report experts_validation_report(const ExpertsValidation& validation) {
   using namespace column;
   Report out;
   out.study = "validate experts";
-  ReportTable rows("rows",
-                   {text("system"), kTopology, text("ep_mode"), text("phase"), kNodes, kRanks,
-                    whole("tokens"), whole("hidden"), whole("top_k"), whole("experts"),
-                    whole("sms"), us("measured_us"), us("predicted_us"),
-                    number("error", {}, ".4f")});
+  ReportTable rows(
+      "rows", {text("system"), kTopology, text("ep_mode"), text("phase"), kNodes, kRanks,
+               whole("tokens"), whole("hidden"), whole("top_k"), whole("experts"), whole("sms"),
+               us("measured_us"), us("predicted_us"), number("error", {}, ".4f")});
   for (const ExpertsPoint& p : validation.points)
     rows.add({p.system, p.topology, kEpModeWords[p.mode],
               p.notifies_alone ? "prepare" : std::string(kEpPhaseWords[p.phase]), p.nodes,
               p.nodes * p.gpus_per_node, p.call.tokens, p.call.hidden, p.call.choice.top_k,
               p.call.choice.experts, p.mode == EpMode::normal ? Json(p.call.sms) : Json(),
               p.measured_us, p.predicted_us, error_of(p)});
-  ReportTable scores("scores", {text("by"), text("group"), whole("points"),
-                                number("median_error", {}, ".4f"),
-                                number("p90_error", {}, ".4f"), number("median_bias", {}, ".4f")});
+  ReportTable scores("scores",
+                     {text("by"), text("group"), whole("points"), number("median_error", {}, ".4f"),
+                      number("p90_error", {}, ".4f"), number("median_bias", {}, ".4f")});
   for (const Score& score : scores_of(validation))
     scores.add({score.by, score.group, score.points, score.median_error, score.p90_error,
                 score.median_bias});

@@ -102,7 +102,7 @@ TEST_CASE("experts: the rank of a popular expert is waited for") {
            10;
   };
   const double even = time();
-  call.choice.weights = {7, 1, 1, 1, 1, 1, 1, 1};  // half of all tokens to rank 0
+  call.choice.weights = {7, 1, 1, 1, 1, 1, 1, 1};            // half of all tokens to rank 0
   CHECK(time() / even == doctest::Approx(4).epsilon(0.15));  // an eighth before
 }
 

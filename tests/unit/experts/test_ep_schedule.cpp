@@ -63,7 +63,8 @@ struct Tokens {
 ExpertChoice random_choice(Random& random, int ranks) {
   ExpertChoice out;
   out.experts = ranks * (1 + static_cast<int>(random.below(6)));
-  out.top_k = 1 + static_cast<int>(random.below(static_cast<std::uint32_t>(std::min(out.experts, 9))));
+  out.top_k =
+      1 + static_cast<int>(random.below(static_cast<std::uint32_t>(std::min(out.experts, 9))));
   if (random.below(3) > 0) {  // uneven, some experts idle
     for (int i = 0; i < out.experts; ++i)
       out.weights.push_back(random.below(4) == 0 ? 0 : 1.0 / (1 + i));
@@ -118,8 +119,8 @@ void check_dispatch(const Tokens& tokens, const EpSchedule& schedule) {
   CHECK(arrived.size() == expected);
 }
 
-/// Combine: how often the weight of each expert of a token is in the sum that its origin gets. Every
-/// rank adds up its own experts of a token, who forwards adds up the ranks of its node.
+/// Combine: how often the weight of each expert of a token is in the sum that its origin gets.
+/// Every rank adds up its own experts of a token, who forwards adds up the ranks of its node.
 void check_combine(const Tokens& tokens, const EpSchedule& schedule) {
   std::map<Place, std::map<int, int>> at_middle, at_origin;  ///< expert -> times
   bool two_stages = false;
@@ -174,8 +175,8 @@ TEST_CASE("experts: on one node every token arrives once, and its weights are su
     const Tokens tokens(random_choice(random, gpus), gpus, gpus,
                         static_cast<int>(random.below(60)) + 1, random.next());
     CAPTURE(shape);
-    DirectSchedule::Config config{ways, tokens.counts, EpPhase::dispatch, false, 64, 5,
-                                  {},   0,             false};
+    DirectSchedule::Config config{ways, tokens.counts, EpPhase::dispatch, false, 64, 5, {},
+                                  0,    false};
     check_dispatch(tokens, DirectSchedule(config));
     config.phase = EpPhase::combine;
     check_combine(tokens, DirectSchedule(config));
@@ -193,8 +194,8 @@ TEST_CASE("experts: between nodes every token is forwarded once, and its weights
     const Tokens tokens(random_choice(random, nodes * gpus), nodes * gpus, gpus,
                         static_cast<int>(random.below(40)) + 1, random.next());
     CAPTURE(shape);
-    TwoStageSchedule::Config config{ways, tokens.counts, EpPhase::dispatch, 64,
-                                    1 + static_cast<int>(random.below(6)), {}};
+    TwoStageSchedule::Config config{
+        ways, tokens.counts, EpPhase::dispatch, 64, 1 + static_cast<int>(random.below(6)), {}};
     check_dispatch(tokens, TwoStageSchedule(config));
     config.phase = EpPhase::combine;
     check_combine(tokens, TwoStageSchedule(config));

@@ -17,9 +17,11 @@ TEST_CASE("experts: a token has so many different experts, of so many groups") {
     ExpertChoice choice;
     choice.groups = 1 + static_cast<int>(random.below(8));
     choice.experts = choice.groups * (1 + static_cast<int>(random.below(32)));
-    choice.top_groups = 1 + static_cast<int>(random.below(static_cast<std::uint32_t>(choice.groups)));
+    choice.top_groups =
+        1 + static_cast<int>(random.below(static_cast<std::uint32_t>(choice.groups)));
     const int reached = choice.experts / choice.groups * choice.top_groups;
-    choice.top_k = 1 + static_cast<int>(random.below(static_cast<std::uint32_t>(std::min(reached, 12))));
+    choice.top_k =
+        1 + static_cast<int>(random.below(static_cast<std::uint32_t>(std::min(reached, 12))));
     if (random.below(2) == 1) {
       for (int i = 0; i < choice.experts; ++i) choice.weights.push_back(random.unit());
       choice.weights.front() = 1;

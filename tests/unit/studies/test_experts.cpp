@@ -80,8 +80,7 @@ TEST_CASE("experts: what makes no sense is refused") {
   CHECK(refusal(asked) == "--top-groups: 9 of 8 groups are more than there are");
   asked.call.choice.groups = 128;
   asked.call.choice.top_groups = 2;
-  CHECK(refusal(asked) ==
-        "--top-k: 8 experts a token are more than the 4 that it can choose from");
+  CHECK(refusal(asked) == "--top-k: 8 experts a token are more than the 4 that it can choose from");
 }
 
 // Two nodes of two GPUs. Rank 0 has one token, with experts on ranks 0, 2, 3 and again 3.
@@ -111,11 +110,12 @@ TEST_CASE("experts: measured phases are read and predicted") {
   const std::string head =
       "system,mode,nodes,hidden,tokens,topk,experts,dispatch_sms,combine_sms,dispatch_us,"
       "dispatch_notify_us,combine_us,combine_notify_us\n";
-  ExpertsValidation read = read_experts_points(
-      head + "h100_sxm,normal,2,7168,4096,8,256,24,24,748.9,56.1,1777,50\n"
-             "h100_sxm,low-latency,1,7168,128,8,256,,,36.7,,67.0,\n"
-             "mars,normal,1,7168,1,8,256,24,24,1,0,1,0\n",
-      "m.csv");
+  ExpertsValidation read =
+      read_experts_points(head +
+                              "h100_sxm,normal,2,7168,4096,8,256,24,24,748.9,56.1,1777,50\n"
+                              "h100_sxm,low-latency,1,7168,128,8,256,,,36.7,,67.0,\n"
+                              "mars,normal,1,7168,1,8,256,24,24,1,0,1,0\n",
+                          "m.csv");
   REQUIRE(read.points.size() == 4);
   CHECK(read.points[0].measured_us == doctest::Approx(805));
   CHECK(read.rows_left_out == 1);
@@ -123,8 +123,9 @@ TEST_CASE("experts: measured phases are read and predicted") {
   predict_experts(read, load_catalogue(), load_expert_kernels());
   for (const ExpertsPoint& point : read.points)
     CHECK(point.predicted_us == doctest::Approx(point.measured_us).epsilon(0.25));
-  CHECK(error_text([&] { read_experts_points("system\nh100_sxm\n", "m.csv"); })
-            .starts_with("m.csv:1: neither a column \"mode\" nor one \"op\""));
+  CHECK(error_text([&] {
+          read_experts_points("system\nh100_sxm\n", "m.csv");
+        }).starts_with("m.csv:1: neither a column \"mode\" nor one \"op\""));
   CHECK(error_text([&] {
           read_experts_points(head + "h100_sxm,normal,x,7168,1,8,256,24,24,1,0,1,0\n", "m.csv");
         }).starts_with("m.csv:2: nodes"));
