@@ -15,6 +15,9 @@ namespace {
 
 /// Largest low-latency batch of DeepEP's own advice (docs/legacy.md).
 constexpr int kLowLatencyTokens = 256;
+/// NUM_MAX_RDMA_PEERS (DeepEP V1, csrc/kernels/configs.cuh).
+constexpr int kNormalNodes = 20;
+constexpr int kNodesMeasured = 4;
 constexpr int kHopper = 90;
 
 void check_choice(const ExpertChoice& choice) {
@@ -57,7 +60,9 @@ double busiest_of(const TokenCounts& counts, bool by_expert) {
   return all == 0 ? 1 : static_cast<double>(most) * counts.ranks() / static_cast<double>(all);
 }
 
-void add_notes(const ExpertsRow& row, const GpuPart& gpu, std::vector<std::string>& notes) {
+/// `domains`: NVLink domains, of which a server is one where NVLink does not join several.
+void add_notes(const ExpertsRow& row, int domains, const GpuPart& gpu,
+               std::vector<std::string>& notes) {
   if (row.mode == EpMode::low_latency && row.tokens > kLowLatencyTokens)
     add_once(notes,
              fmt::format("Low-latency kernels keep a buffer of the most tokens for every expert: "
@@ -65,13 +70,17 @@ void add_notes(const ExpertsRow& row, const GpuPart& gpu, std::vector<std::strin
                          kLowLatencyTokens));
   if (stays_in_domain(row.mode) && gpu.sm < 100)
     add_once(notes, "TensorRT-LLM's kernels were measured on GB200 alone: costs are those.");
-  if (has_own_kernels(row.mode) && row.nodes > 1 && gpu.sm >= 100)
+  if (has_own_kernels(row.mode) && domains > 1 && gpu.sm >= 100)
     add_once(notes,
              "DeepEP was measured on several nodes of H100 only: what Blackwell's kernels cost "
              "between nodes is taken from there.");
   if (has_own_kernels(row.mode) && gpu.sm < kHopper)
     add_once(notes, "Nothing was measured on GPUs older than Hopper: costs are Hopper's.");
-  if (row.mode == EpMode::normal && row.nodes > 4)
+  if (row.mode == EpMode::normal && domains > kNormalNodes)
+    add_once(notes, fmt::format("DeepEP V1 has normal kernels for {} nodes at most: on more of "
+                                "them these are figures of kernels that do not exist yet.",
+                                kNormalNodes));
+  if (row.mode == EpMode::normal && domains > kNodesMeasured)
     add_once(notes,
              "Kernels were measured on up to four nodes: start-up costs on more of them are "
              "extrapolated, with the logarithm of their number.");
@@ -119,7 +128,7 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
                   : run_nccl_experts(site, parts.software, call, mode, phase, counts);
         }
         row.busiest = busiest_of(counts, mode == EpMode::low_latency || mode == EpMode::nccl);
-        add_notes(row, node.gpus().front().part, out.notes);
+        add_notes(row, site.cluster.nodes(), node.gpus().front().part, out.notes);
         out.rows.push_back(std::move(row));
       }
     }

@@ -88,7 +88,7 @@ TEST_CASE("experts: the NIC sets the time of tokens that leave the node") {
 
 TEST_CASE("experts: the rank of a popular expert is waited for") {
   const PartsCatalogue parts = load_catalogue();
-  const Cluster cluster = load_cluster({"dgx-h100", 1}, parts);
+  const Cluster cluster = load_cluster({"dgx-h100", 1, {}, false, 0}, parts);
   const EpWays ways(cluster, 8);
   ExpertCall call;
   call.choice.experts = 8;
@@ -127,7 +127,7 @@ TEST_CASE("experts: costs are those of the newest generation that a GPU has") {
 
 TEST_CASE("experts: what the kernels cannot do is refused") {
   const PartsCatalogue parts = load_catalogue();
-  const Cluster pcie = load_cluster({"pcie-8", 1}, parts);
+  const Cluster pcie = load_cluster({"pcie-8", 1, {}, false, 0}, parts);
   CHECK(error_text([&] { EpWays(pcie, 8); }) ==
         "gpu0 and gpu1 have no NVLink to each other: these kernels write into the memory of every "
         "GPU of the node\nhint: --ep-mode nccl-alltoall runs over PCIe, too");

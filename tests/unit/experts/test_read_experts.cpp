@@ -24,9 +24,9 @@ TEST_CASE("experts: costs that are no such file") {
   const auto read = [](const std::string& text) {
     return error_text([&] { parse_expert_kernels(text, "own.yaml"); });
   };
-  CHECK(read("kind: experts\n") == "own.yaml:1: network_share: is missing");
+  CHECK(read("kind: experts\n") == "own.yaml:1: missing key \"network_share\"");
   CHECK(read("kind: expert\n") ==
-        "own.yaml:1: kind: unknown value \"expert\"\nhint: did you mean \"experts\"?");
+        "own.yaml:1: kind: unknown word \"expert\"\nhint: did you mean \"experts\"?");
 }
 
 TEST_CASE("experts: weights of experts") {
