@@ -114,7 +114,7 @@ void EpRun::add_links(Executor<PlainStamp>& machine) {
     machine.add_link(
         {rate_of(static_cast<double>(link.rate.bytes_per_s) * share), link.latency, link.lanes});
   }
-  if (mode_ != EpMode::low_latency) return;
+  if (pool_.bytes_per_s == 0) return;
   for (int rank = 0; rank < ways_.ranks(); ++rank) machine.add_link({pool_, {}, 1});
 }
 
@@ -163,7 +163,7 @@ std::unique_ptr<EpSchedule> EpRun::direct() {
   DirectSchedule::Config config{ways_, counts_, phase_, by_expert(), bytes_, 0, {}, 0, false};
   config.rates.receive = rate_of(bytes / ranks, receive);
   if (by_expert()) {
-    config.has_pools = true;
+    config.has_pools = pool_.bytes_per_s > 0;
     config.first_pool = ways_.cluster().links();
     const std::int64_t pairs = std::int64_t{call_.tokens} * call_.choice.top_k / ranks;
     config.chunk_tokens = std::max<std::int64_t>(kernels_.chunk_tokens, pairs / kChunksOfMany + 1);
