@@ -56,31 +56,31 @@ class KernelsReader {
     PhaseCosts out;
     out.start = figures_.duration(in, "start");
     out.start_rate = rate(in, "start_rate");
-    out.start_doubling = time(in, "start_doubling");
+    out.start_doubling = duration_of(in, "start_doubling");
     out.send = work(in, "send");
     out.receive = work(in, "receive");
     out.nvlink_share = figures_.number(in, "nvlink_share", 0.1, kShareMax);
-    out.expert_flag = time(in, "expert_flag");
+    out.expert_flag = duration_of(in, "expert_flag");
     if (in.has("forward")) out.forward = figures_.number(in, "forward", 0.1, 10);
-    out.net_start = time(in, "net_start");
-    out.net_doubling = time(in, "net_doubling");
-    out.notify = time(in, "notify");
-    out.notify_doubling = time(in, "notify_doubling");
-    out.notify_token = time(in, "notify_token");
-    out.net_flag = time(in, "net_flag");
+    out.net_start = duration_of(in, "net_start");
+    out.net_doubling = duration_of(in, "net_doubling");
+    out.notify = duration_of(in, "notify");
+    out.notify_doubling = duration_of(in, "notify_doubling");
+    out.notify_token = duration_of(in, "notify_token");
+    out.net_flag = duration_of(in, "net_flag");
     return out;
   }
 
   TokenWork work(Reader& in, std::string_view key) const {
     if (!in.has(key)) return {};
     Reader of = in.child(key);
-    const TokenWork out{time(of, "token"), rate(of, "token_rate"), time(of, "copy"),
+    const TokenWork out{duration_of(of, "token"), rate(of, "token_rate"), duration_of(of, "copy"),
                         rate(of, "rate")};
     of.finish();
     return out;
   }
 
-  Duration time(Reader& in, std::string_view key) const {
+  Duration duration_of(Reader& in, std::string_view key) const {
     return in.has(key) ? figures_.duration(in, key) : Duration{};
   }
   Bandwidth rate(Reader& in, std::string_view key) const {

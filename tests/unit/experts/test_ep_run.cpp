@@ -39,8 +39,8 @@ Cluster two_gpus(const PartsCatalogue& parts, int nodes = 1) {
 }  // namespace
 
 // One SM sends 1000-byte copies at 1 GB/s, half of its warps for each of two ranks: 100 of them in
-// 100 * 1000 / (1 GB/s / 2) = 200 us. The receiving SM is as fast, and takes a chunk of 6 when it is
-// there: the last full one from 192 to 204 us, then the last 4 tokens, to 212 us.
+// 100 * 1000 / (1 GB/s / 2) = 200 us. The receiving SM is as fast, and takes a chunk of 6 when it
+// is there: the last full one from 192 to 204 us, then the last 4 tokens, to 212 us.
 TEST_CASE("experts: SMs that copy slowly set the time") {
   const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = two_gpus(parts);
