@@ -36,6 +36,7 @@ void add_import(CLI::App& app, Action& action);
 void add_placement(CLI::App& app, Action& action);
 void add_hang(CLI::App& app, Action& action);
 void add_memory(CLI::App& app, Action& action);
+void add_experts(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
@@ -48,6 +49,7 @@ void add_validate(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate_nccl_tests(CLI::App& validate, Action& action);
 void add_validate_gate(CLI::App& validate, Action& action);
+void add_validate_experts(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 void add_validate_engines(CLI::App& validate, Action& action);
 

@@ -72,6 +72,8 @@ constexpr std::array kExamples = {
              "--sick-points sick-points.csv"},
     Examples{"validate engines", "validate engines --file engines.csv",
              "validate engines --file engines.csv --format csv"},
+    Examples{"validate experts", "validate experts --file deepep.csv",
+             "validate experts --file deepep.csv --format csv"},
     Examples{"validate steps", "validate steps --cases steps.csv",
              "validate steps --cases steps.csv --format csv"},
     Examples{"calibrate", "calibrate recipe.yaml --out own.yaml",
@@ -88,6 +90,9 @@ constexpr std::array kExamples = {
     Examples{"memory", "memory --topology dgx-h100 --nodes 2",
              "memory --topology dgx-h100 --nodes 2 --collective all_reduce,alltoall --nccl "
              "2.18.6,2.21.5,2.27.7,2.30.7"},
+    Examples{"experts", "experts --topology dgx-h100 --nodes 1,2,4 --tokens 128,4096",
+             "experts --topology hgx-h200 --nodes 8 --groups 8 --top-groups 4 --ep-mode normal "
+             "--tokens 4096 --explain"},
     Examples{"hang", "hang nccl_trace_rank_0 nccl_trace_rank_1",
              "hang scenarios/hang/communicator-order.yaml"},
     Examples{"placement",

@@ -103,6 +103,7 @@ constexpr std::array kCommands = {
     Command{"report", add_report},     Command{"sweep", add_sweep},
     Command{"query", add_query},       Command{"solve", add_solve},
     Command{"compare", add_compare},   Command{"memory", add_memory},
+    Command{"experts", add_experts},
 };
 
 std::unique_ptr<CLI::App> with_commands(std::span<const Command> commands, Action& action) {

@@ -8,6 +8,7 @@ void add_validate(CLI::App& app, Action& action) {
   command->require_subcommand(1);
   add_validate_nccl_tests(*command, action);
   add_validate_gate(*command, action);
+  add_validate_experts(*command, action);
   add_validate_steps(*command, action);
   add_validate_engines(*command, action);
 }

@@ -17,9 +17,9 @@
 namespace fabricast {
 namespace {
 
-constexpr std::array kStudies = {"bench", "decide",  "cutover", "whatif", "advise",
-                                 "step",  "plan",    "judge",   "check",  "lint",
-                                 "topo",  "upgrade", "serve",   "hang",   "memory"};
+constexpr std::array kStudies = {"bench", "decide", "cutover", "whatif", "advise", "step",
+                                 "plan",  "judge",  "check",   "lint",   "topo",   "upgrade",
+                                 "serve", "hang",   "memory",  "experts"};
 /// Options that write files, or print in place of answering.
 constexpr std::array kNotHere = {"html",  "json",        "junit",        "markdown",
                                  "write", "trace",       "write-trace",  "format",

@@ -22,6 +22,7 @@ STUDIES = {
     "lint": "lint --topology dgx-h100 --env NCCL_ALGO=Rong",
     "hang": "hang scenarios/hang/oom-rank.yaml",
     "topo": "topo dgx-h100 --nodes 2",
+    "experts": "experts --topology dgx-h100 --nodes 1,2 --tokens 1,128,4096",
     "validate": "validate nccl-tests --runs tests/cli/files/measured-runs.csv "
     "--points tests/cli/files/measured-points.csv",
     "calibrate": "calibrate tests/cli/files/calibrate.yaml",

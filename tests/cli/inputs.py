@@ -18,7 +18,8 @@ READS_LOGS = {("judge", ""), ("judge", "--inspector"), ("gate", "--check"), ("im
               ("hang", ""), ("step", "--calls")}
 # Names of options that are files wherever they stand.
 ALWAYS_FILES = {"--parts", "--env-file", "--topology", "--fabric", "--layout", "--calls", "--runs",
-                "--points", "--pairs", "--cases", "--targets", "--baseline", "--algorithm-file",
+                "--points", "--pairs", "--cases", "--file", "--kernels",
+                "--targets", "--baseline", "--algorithm-file",
                 "--to-env-file", "--to-topology", "--to-fabric", ""}
 TAKES_FOLDERS = {("hang", ""), ("judge", "--inspector"), ("step", "--calls")}
 TAKES_WORDS = {"list", "schema", "completion", "help"}  # their arguments are no files

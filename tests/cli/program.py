@@ -37,6 +37,7 @@ GOOD = {
                            " --predictor nccl-model",
     "validate gate": "--runs measured-runs.csv --points measured-points.csv",
     "validate engines": "--file engines.csv",
+    "validate experts": "--file experts.csv",
     "validate steps": "--cases steps.csv",
     "calibrate": "calibrate.yaml",
     "judge": "no-gdr.log --topology dgx-h100 --collective all_reduce",
@@ -45,6 +46,7 @@ GOOD = {
     "import": "job.sbatch",
     "hang": "hang-oom.jsonl",
     "memory": "--topology dgx-h100",
+    "experts": "--topology dgx-h100 --tokens 16",
     "placement": "topology.conf --hosts node[01-02,06-07] --topology dgx-h100 --sizes 1MiB"
                  " --collective all_reduce",
     "list": "topologies",
@@ -81,6 +83,7 @@ CONTEXT = {
     ("hang", "--write-trace"): f"--layout {STEPS}/claim-fsdp.yaml",
     ("memory", "--layout"): "",
     ("memory", "--fabric"): "--topology dgx-h100 --nodes 2",
+    ("experts", "--fabric"): "--topology dgx-h100 --nodes 2 --tokens 16",
     ("placement", "--layout"): "topology.conf --hosts node[01-10] --sizes 1MiB"
                                " --collective all_reduce",
     ("topo", "--env-file"): "dgx-h100 --graphs",

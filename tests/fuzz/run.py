@@ -21,6 +21,7 @@ SEEDS = {
     "tuner": [],
     "formula": [],
     "prices": [ROOT / "workloads"],
+    "experts": [ROOT / "workloads", ROOT / "tests/cli/files"],
     "sweep": [ROOT / "scenarios/sweeps"],
     "flight": [RECORDS / "flight-missing", RECORDS / "flight-misfit", RECORDS / "flight-order"],
     "ras": [RECORDS / "ras"],

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "models/io/algorithms/read_algorithm.hpp"
+#include "models/io/experts/read_experts.hpp"
 #include "models/io/formats/key_record.hpp"
 #include "models/io/report/report.hpp"
 #include "models/io/topologies/calibrated.hpp"
@@ -54,6 +55,7 @@ const std::map<std::string, Read> kReaders = {
     {"cluster", [](auto& t, auto& f) { parse_cluster(t, f, {}, load_parts()); }},
     {"compare", [](auto& t, auto& f) { parse_compare(t, f); }},
     {"engines", [](auto& t, auto& f) { parse_engines(t, f); }},
+    {"experts", [](auto& t, auto& f) { parse_expert_kernels(t, f); }},
     {"fabric", read_fabric_file},
     {"frameworks", [](auto& t, auto& f) { parse_frameworks(t, f); }},
     {"gpus", [](auto& t, auto& f) { parse_compute(t, f); }},

@@ -19,6 +19,7 @@ KINDS = {
     "cluster": ("a cluster: nodes of one type and a fabric", "topologies.md"),
     "compare": ("a question of compare", "compare.md"),
     "engines": ("what all-reduce kernels of inference engines cost", "engines.md"),
+    "experts": ("costs of the kernels of expert parallelism", "experts.md"),
     "fabric": ("a fabric: switches, cables, routing", "topologies.md"),
     "frameworks": ("training frameworks and their releases", "steps.md"),
     "gpus": ("how fast GPUs compute", "steps.md"),

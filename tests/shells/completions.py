@@ -61,6 +61,8 @@ FREE = {"--sizes", "--nodes", "--nics", "--until", "--such-that", "--seed", "--b
         "--minbytes", "--maxbytes", "--stepbytes", "--explain", "--fail-over", "--headroom",
         "--leave-out", "--timeout", "--node-of", "--share", "--partition", "--time", "--sweep",
         "--hosts", "--free", "--labels", "--oversubscription", "--probability",
+        "--tokens", "--hidden", "--ep-mode",
+        "--top-k", "--experts", "--groups", "--top-groups", "--sms",
         "--where", "--columns", "--group-by", "--best", "--pareto", "--only", "--pair"}
 
 

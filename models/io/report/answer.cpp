@@ -402,6 +402,26 @@ std::string memory(const Report& report) {
   return out;
 }
 
+std::string experts(const Report& report) {
+  const Rows rows(report, "rows");
+  if (rows.size() == 0) return {};
+  const std::size_t last = rows.size() - 1;
+  return fmt::format(
+      "{} kernels: {} of a GPU, of {}, are dispatched in {} ({} limits) and combined in {} ({}).",
+      rows.text(last, "ep_mode"), counted(rows.number(last, "tokens"), "token"),
+      counted(rows.number(last, "ranks"), "GPU"), us(rows.number(last, "dispatch_us")),
+      rows.text(last, "dispatch_limited_by"), us(rows.number(last, "combine_us")),
+      rows.text(last, "combine_limited_by"));
+}
+
+std::string validate_experts(const Report& report) {
+  const Rows scores(report, "scores");
+  if (scores.size() == 0) return {};
+  return fmt::format("Half of {} are off by at most {:.1f} %, nine in ten by at most {:.1f} %.",
+                     counted(scores.number(0, "points"), "point"),
+                     100 * scores.number(0, "median_error"), 100 * scores.number(0, "p90_error"));
+}
+
 std::string placement(const Report& report) {
   const Rows rows(report, "rows"), swaps(report, "swaps"), jobs(report, "neighbours");
   if (rows.size() == 0) return {};
@@ -611,7 +631,9 @@ std::string answer_of(const Report& report) {
       {"topo", topo},           {"calibrate", calibrate},
       {"solve", solve},         {"compare", compare},
       {"query", query},         {"sweep", sweep},
-      {"memory", memory},       {"judge inspector", judge_inspector},
+      {"memory", memory},       {"experts", experts},
+      {"validate experts", validate_experts},
+      {"judge inspector", judge_inspector},
       {"placement", placement}, {"calls of ranks", calls_of_ranks}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });

@@ -1,0 +1,43 @@
+#pragma once
+// Runs dispatch or combine of kernels that are not NCCL's, on the links of a cluster.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/experts/ep_ways.hpp"
+#include "models/experts/expert_call.hpp"
+#include "models/experts/kernel_costs.hpp"
+#include "models/experts/routing.hpp"
+
+namespace fabricast {
+
+/// What a phase needs, busiest first in a list; the share is of the time beyond what is fixed.
+struct EpResource {
+  std::string name;   ///< "SMs that send", "NVLink", "NIC"
+  std::string where;  ///< rank or link that is busiest
+  double share = 0;   ///< of the whole time of the phase
+};
+
+struct EpResult {
+  Duration time;    ///< of the phase, all kernels
+  Duration notify;  ///< of it: the kernel that tells counts, on several nodes
+  Duration fixed;   ///< of it: what does not depend on tokens, `notify` included
+  std::vector<EpResource> resources;
+  std::uint64_t events = 0, digest = 0;
+  /// Bytes of tokens that a rank sends as the kernels' own tests count them, itself included: over
+  /// NVLink on one node, to nodes on several, by expert of low-latency kernels.
+  double counted_bytes = 0;
+};
+
+/// SMs of a low-latency kernel: each serves so many experts that all fit (DeepEP V1,
+/// csrc/kernels/internode_ll.cu).
+int low_latency_sms(int experts, int multiprocessors);
+
+/// REQUIRES: has_own_kernels(mode); counts are of the ways' ranks. Throws Error where the kernels
+/// cannot do it.
+EpResult run_ep_kernels(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,
+                        EpMode mode, EpPhase phase, const TokenCounts& counts);
+
+}  // namespace fabricast

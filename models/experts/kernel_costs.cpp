@@ -1,0 +1,30 @@
+#include "models/experts/kernel_costs.hpp"
+
+#include <cassert>
+
+namespace fabricast {
+namespace {
+
+constexpr double kPerSecond = 1e12;
+
+double seconds_at(double bytes, Bandwidth rate) {
+  return rate.bytes_per_s > 0 ? bytes / static_cast<double>(rate.bytes_per_s) : 0;
+}
+
+}  // namespace
+
+double TokenWork::seconds(double bytes, double copies, int lanes) const {
+  return static_cast<double>(token.ps) / kPerSecond + seconds_at(bytes, token_rate) +
+         copies * (static_cast<double>(copy.ps) / kPerSecond / lanes + seconds_at(bytes, rate));
+}
+
+const ModeCosts& ExpertKernels::of(EpMode mode, int sm) const {
+  assert(has_own_kernels(mode));
+  const std::vector<ModeCosts>& all = modes[static_cast<std::size_t>(mode)];
+  const ModeCosts* best = &all.front();
+  for (const ModeCosts& costs : all)
+    if (costs.since_sm <= sm) best = &costs;
+  return *best;
+}
+
+}  // namespace fabricast

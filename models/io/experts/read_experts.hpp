@@ -1,0 +1,27 @@
+#pragma once
+// workloads/experts.yaml to typed costs of the kernels of expert parallelism; files of how likely
+// experts are taken.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/experts/kernel_costs.hpp"
+#include "models/io/formats/yaml_tree.hpp"
+
+namespace fabricast {
+
+/// workloads/experts.yaml, as it travels in the program, or a file like it. Throws Error.
+ExpertKernels load_expert_kernels(const std::string& own_file = {});
+/// The same from text; `file` is used in messages only. Throws Error.
+ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file);
+
+/// "uniform": alike (empty). "zipf:1.2": expert e is as likely as (e + 1)^-1.2. Else the name of a
+/// file. Throws Error.
+std::vector<double> load_expert_weights(const std::string& text, int experts);
+/// A number for each expert in order, apart by blanks, commas or lines; # begins a comment.
+/// Throws Error.
+std::vector<double> parse_expert_weights(std::string_view text, const std::string& file,
+                                         int experts);
+
+}  // namespace fabricast
