@@ -148,11 +148,7 @@ class Suspects {
            "in "
            "the container, ulimit -l",
            {{"NCCL_IB_DISABLE", "1"}}});
-      if (first.part.network == NetKind::ib)
-        add({"sockets-1",
-             "sockets over one interface instead of RDMA",
-             "NCCL_DEBUG=INFO: \"NET/Socket : Using\"; as for sockets, and NCCL_SOCKET_IFNAME",
-             {{"NCCL_IB_DISABLE", "1"}, {"NCCL_SOCKET_IFNAME", "=ib0"}}});
+      one_interface("NCCL_IB_DISABLE", "1");
       hcas();
     } else if (needs_plugin(first.part.network)) {
       add({"sockets",
@@ -160,6 +156,7 @@ class Suspects {
            "NCCL_DEBUG=INFO: \"Using network Socket\"; NCCL_NET_PLUGIN, the plugin in the "
            "container's LD_LIBRARY_PATH",
            {{"NCCL_NET_PLUGIN", "none"}}});
+      one_interface("NCCL_NET_PLUGIN", "none");
     }
     for (const int per_cent : {50, 25}) {
       add({fmt::format("port-{}", per_cent),
@@ -189,6 +186,16 @@ class Suspects {
            {},
            Hardware::other_socket});
     }
+  }
+
+  /// Sockets take all interfaces that are there: of many clusters NICs for RDMA have no addresses.
+  void one_interface(const char* off, const char* value) {
+    if (node_.nics_of(0).size() < 2) return;
+    const bool is_ib = node_.nics().front().part.network == NetKind::ib;
+    add({"sockets-1",
+         "sockets over one interface instead of RDMA",
+         "NCCL_DEBUG=INFO: \"NET/Socket : Using\"; as for sockets, and NCCL_SOCKET_IFNAME",
+         {{off, value}, {"NCCL_SOCKET_IFNAME", is_ib ? "=ib0" : "=eth0"}}});
   }
 
   void hcas() {

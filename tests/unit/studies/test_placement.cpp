@@ -56,32 +56,36 @@ PlacementConfig asked(const HostTree& tree, const std::string& hosts) {
 
 TEST_CASE("placement: seats are numbered as ranks come to leaves") {
   const HostTree tree = drawn(4, 3);
-  const Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
-  const SeatPlan plan(tree, "t.conf", two.node(), two.fabric());
-  CHECK(plan.seats(numbers(tree, "c2,a1,c3,a3")) == std::vector<int>{0, 5, 1, 6});
-  CHECK(plan.cluster({0, 5, 1, 6}).nodes() == 7);
-  CHECK(leaf_crossings(plan, numbers(tree, "c2,a1,c3,a3")) == 4);
-  CHECK(leaf_crossings(plan, numbers(tree, "a1,a2,b1")) == 2);
-  CHECK(leaf_crossings(plan, numbers(tree, "a1,a2")) == 0);
-  CHECK(sorted_by_leaf(plan, numbers(tree, "c2,a1,c3,a3")) == numbers(tree, "c2,c3,a1,a3"));
+  const Job job{"dgx-h100", "fabric-ndr-fat-tree-2to1"};
+  HostNodes nodes(job, parts());
+  const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
+  const Seating seating = plan.seat(numbers(tree, "c2,a1,c3,a3"));
+  CHECK(seating.jobs[0].nodes == std::vector<int>{0, 5, 1, 6});
+  CHECK(plan.cluster(seating).nodes() == 7);
+  CHECK(group_crossings(plan, numbers(tree, "c2,a1,c3,a3")) == 4);
+  CHECK(group_crossings(plan, numbers(tree, "a1,a2,b1")) == 2);
+  CHECK(group_crossings(plan, numbers(tree, "a1,a2")) == 0);
+  CHECK(sorted_by_group(plan, numbers(tree, "c2,a1,c3,a3")) == numbers(tree, "c2,c3,a1,a3"));
 }
 
 TEST_CASE("placement: pods have seats of their own") {
   const HostTree tree = drawn(4, 2);
-  Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
-  FabricConfig fabric = two.fabric();
+  const Job job{"dgx-h100", "fabric-ndr-fat-tree-2to1"};
+  HostNodes nodes(job, parts());
+  FabricConfig fabric = nodes.host().cluster.fabric();
   fabric.pod_leaves = 8;
   fabric.core = fabric.spine;
   fabric.core_oversubscription = 8;
-  const SeatPlan plan(tree, "t.conf", two.node(), fabric);
+  const SeatPlan plan(tree, "t.conf", nodes, fabric);
   // Five hosts to a leaf, eight leaves to a pod: the first leaf of the second pod is the ninth.
-  CHECK(plan.seats(numbers(tree, "a1,c1,b1,d1")) == std::vector<int>{0, 40, 5, 45});
+  CHECK(plan.seat(numbers(tree, "a1,c1,b1,d1")).jobs[0].nodes == std::vector<int>{0, 40, 5, 45});
 }
 
 TEST_CASE("placement: candidates are packed and even, and keep hosts of the job") {
   const HostTree tree = drawn(4, 3);
-  const Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
-  const SeatPlan plan(tree, "t.conf", two.node(), two.fabric());
+  const Job job{"dgx-h100", "fabric-ndr-fat-tree-2to1"};
+  HostNodes nodes(job, parts());
+  const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
   std::vector<int> open;
   for (int host = 0; host < 12; ++host) open.push_back(host);
   const auto found = candidate_hosts(plan, numbers(tree, "b1,c1,c2,d1"), open);
