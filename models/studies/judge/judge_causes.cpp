@@ -110,17 +110,21 @@ class Suspects {
            {},
            Hardware::nvlink,
            static_cast<double>(links - 1) / links});
-    if (!node_.nvswitches().empty() && first.part.sm >= kFirstNvlsSm)
-      add({"nvls-off",
-           "NVLink SHARP is off",
-           "NCCL_DEBUG=INFO: \"NVLS multicast support is available\"; NCCL_NVLS_ENABLE, the fabric "
-           "manager",
-           {{"NCCL_NVLS_ENABLE", "0"}}});
+    nvls_off();
     if (node_.trays() > 1)
       add({"mnnvl-off",
            "NVLink between trays is not used: bytes go over the network",
            "nvidia-smi -q: Fabric state; nvidia-imex-ctl -N; NCCL_MNNVL_ENABLE",
            {{"NCCL_MNNVL_ENABLE", "0"}}});
+  }
+
+  void nvls_off() {
+    if (node_.nvswitches().empty() || node_.gpus().front().part.sm < kFirstNvlsSm) return;
+    add({"nvls-off",
+         "NVLink SHARP is off",
+         "NCCL_DEBUG=INFO: \"NVLS multicast support is available\"; NCCL_NVLS_ENABLE, the fabric "
+         "manager",
+         {{"NCCL_NVLS_ENABLE", "0"}}});
   }
 
   int links_to_first_neighbour(const GpuInfo& gpu) const {
@@ -233,6 +237,7 @@ class Suspects {
   }
 
   void choices() {
+    if (!is_set("NCCL_NVLS_ENABLE")) nvls_off();
     if (!is_set("NCCL_MAX_NCHANNELS"))
       add({"channels-2",
            "two channels only",
