@@ -52,11 +52,6 @@ class AllocationTimes {
     return placed_.size() - 1;
   }
 
-  /// Whether the domains of this one hold unequally many hosts.
-  bool is_uneven(std::size_t number) const {
-    return placed_[number].seating.jobs.front().hosts.empty();
-  }
-
   /// Times by row, of each that was added.
   std::vector<std::vector<double>> run(std::vector<PlacementRow>& rows) {
     std::vector<TimeRecipe> recipes;
@@ -243,7 +238,6 @@ class Study {
       result_.allocations.push_back(described(plan, name, hosts[i]));
       result_.allocations.back().times_us = found[place[i]];
       chosen_.push_back(hosts[i]);
-      uneven_.push_back(times.is_uneven(place[i]));
     };
     add("this", 0);
     // NCCL takes hosts of a domain together in any order of ranks; groups of a layout follow ranks.
@@ -256,7 +250,6 @@ class Study {
     if (best == 0 && result_.allocations.size() > 1) {  // the last is the best
       result_.allocations.pop_back();
       chosen_.pop_back();
-      uneven_.pop_back();
     }
     note_uneven();
     find_swaps(plan, now, hosts[best]);
@@ -264,16 +257,16 @@ class Study {
 
   /// Nodes of a cluster are equal.
   void note_uneven() {
-    for (std::size_t i = 0; i < uneven_.size(); ++i) {
-      if (uneven_[i] == 0) continue;
-      const Allocation& one = result_.allocations[i];
+    for (const Allocation& one : result_.allocations) {
+      if (one.domains.empty()) continue;
+      const auto [least, most] = std::ranges::minmax(one.domains, {}, &GroupShare::hosts);
+      if (least.hosts == most.hosts) continue;
       note_once(fmt::format(
-          "{}: its NVLink domains hold unequally many hosts. All are taken to hold {}: the "
-          "smallest "
-          "one's NICs and NVLinks set the pace.{}",
-          one.name, std::ranges::min_element(one.domains, {}, &GroupShare::hosts)->hosts,
-          config().step ? " The step takes each for pieces that share no NVLink, so that it is at "
-                          "most as long."
+          "{}: its NVLink domains hold unequally many hosts. All are taken to hold {}, as the one "
+          "with fewest, whose NICs and NVLinks set the pace.{}",
+          one.name, least.hosts,
+          config().step ? " The step takes them for equal pieces that share no NVLink: it takes "
+                          "that long at most."
                         : ""));
     }
   }
@@ -322,7 +315,6 @@ class Study {
   const ForEach& for_each_;
   PlacementResult result_;
   std::vector<std::vector<int>> chosen_;  ///< hosts of the allocations
-  std::vector<char> uneven_;              ///< likewise: domains hold unequally many
 };
 
 }  // namespace

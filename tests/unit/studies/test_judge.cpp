@@ -9,6 +9,7 @@
 
 #include "models/io/formats/csv_table.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/calibrated.hpp"
 #include "models/studies/judge/judge_log.hpp"
 #include "models/studies/judge/judge_targets.hpp"
 #include "models/studies/judge/judge_text.hpp"
@@ -550,9 +551,11 @@ TEST_CASE("judge: of public slow clusters the first suspect is the cause" *
           minutes_under_sanitizers()) {
   const std::string folder = FABRICAST_TEST_DATA "/logs/";
   const PartsCatalogue calibrated = load_parts();  // as users have them
-  const auto first = [&](JudgeConfig config) {
-    const JudgeResult result = judge_rows(config, expect_rows(config, calibrated, {}, in_turn));
-    return std::pair(names_out_of(result, result.ranking.front()).front(), result.verdict);
+  const BandTable bands = load_bands({});
+  const auto first = [&](const JudgeConfig& config) {
+    const JudgeResult result = judge_rows(config, expect_rows(config, calibrated, bands, in_turn));
+    return fmt::format("{}: {}", names_out_of(result, result.ranking.front()).front(),
+                       to_text(result.verdict));
   };
   const auto of_log = [&](const std::string& file, const char* topology, std::size_t rows) {
     JudgeConfig config = config_of(topology, Collective::all_reduce);
@@ -564,16 +567,16 @@ TEST_CASE("judge: of public slow clusters the first suspect is the cause" *
     return config;
   };
   CHECK(first(of_log("azure-aks-expected-md-tcp.txt", "dgx-a100", 16)) ==
-        std::pair(std::string("sockets-1"), JudgeVerdict::explained));
+        "sockets-1: slower, explained");
   CHECK(first(of_log("coreweave-h200-without-infiniband.txt", "hgx-h200", 5)) ==
-        std::pair(std::string("sockets-1"), JudgeVerdict::explained));
+        "sockets-1: slower, explained");
   // Between one interface and all: neither explains 8 rows of 10, and both come first.
   CHECK(first(of_log("cscs-gh200-without-plugin.txt", "gh200-4", 25)) ==
-        std::pair(std::string("sockets-1"), JudgeVerdict::unexplained));
+        "sockets-1: slower, unexplained");
   JudgeConfig no_nvls = config_of("dgx-h100", Collective::all_reduce);
   no_nvls.nodes = 1;
   no_nvls.rows = {{Bytes{std::int64_t{16} << 30}, 81'529}};
-  CHECK(first(no_nvls) == std::pair(std::string("nvls-off"), JudgeVerdict::explained));
+  CHECK(first(no_nvls) == "nvls-off: slower, explained");
 }
 
 TEST_CASE("nccl-tests' output: settings of traces and command lines, runs without rows") {

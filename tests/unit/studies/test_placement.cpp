@@ -305,7 +305,10 @@ TEST_CASE("placement: the best allocation keeps racks whole") {
   const PlacementResult lone = run_placement(asked_of_racks(tree, "a[1-18],b1"), parts());
   CHECK(lone.best().domains[0].hosts == 10);
   CHECK(lone.best().times_us[0] < 0.7 * lone.allocations[0].times_us[0]);
-  CHECK(lone.notes[0].starts_with("best: its NVLink domains hold unequally many hosts"));
+  REQUIRE(lone.notes.size() == 3);
+  CHECK(lone.notes[0].starts_with(
+      "this: its NVLink domains hold unequally many hosts. All are taken to hold 1"));
+  CHECK(lone.notes[1].find("All are taken to hold 9") != std::string::npos);
 }
 
 TEST_CASE("placement: a step in racks follows the order of ranks") {
