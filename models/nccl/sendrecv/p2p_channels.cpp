@@ -134,9 +134,8 @@ P2pChannels p2p_channels(const NcclTopology& topology, const P2pInput& input,
   out.chunk = chunk(topology, input, settings);
   const int wanted = p2p.channels();
   out.channels = power_of_two_from(wanted);
-  // The kernel's arguments, 4 KiB by default, hold the work of so many channels.
-  constexpr int kArgumentChannels = 32;
-  if (version >= kNccl2_22) out.channels = std::min(out.channels, kArgumentChannels);
+  // What NCCL_WORK_ARGS_BYTES holds, whose default is no limit (ncclDevMaxChannelsForArgsBytes).
+  if (version >= kNccl2_22) out.channels = std::min(out.channels, max_channels(version));
   if (version < kNccl2_29) {
     out.per_peer = p2p.per_peer(wanted);
     if (version >= kNccl2_22) out.per_peer = std::min(out.per_peer, out.channels);

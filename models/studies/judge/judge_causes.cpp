@@ -110,17 +110,21 @@ class Suspects {
            {},
            Hardware::nvlink,
            static_cast<double>(links - 1) / links});
-    if (!node_.nvswitches().empty() && first.part.sm >= kFirstNvlsSm)
-      add({"nvls-off",
-           "NVLink SHARP is off",
-           "NCCL_DEBUG=INFO: \"NVLS multicast support is available\"; NCCL_NVLS_ENABLE, the fabric "
-           "manager",
-           {{"NCCL_NVLS_ENABLE", "0"}}});
+    nvls_off();
     if (node_.trays() > 1)
       add({"mnnvl-off",
            "NVLink between trays is not used: bytes go over the network",
            "nvidia-smi -q: Fabric state; nvidia-imex-ctl -N; NCCL_MNNVL_ENABLE",
            {{"NCCL_MNNVL_ENABLE", "0"}}});
+  }
+
+  void nvls_off() {
+    if (node_.nvswitches().empty() || node_.gpus().front().part.sm < kFirstNvlsSm) return;
+    add({"nvls-off",
+         "NVLink SHARP is off",
+         "NCCL_DEBUG=INFO: \"NVLS multicast support is available\"; NCCL_NVLS_ENABLE, the fabric "
+         "manager",
+         {{"NCCL_NVLS_ENABLE", "0"}}});
   }
 
   int links_to_first_neighbour(const GpuInfo& gpu) const {
@@ -148,11 +152,7 @@ class Suspects {
            "in "
            "the container, ulimit -l",
            {{"NCCL_IB_DISABLE", "1"}}});
-      if (first.part.network == NetKind::ib)
-        add({"sockets-1",
-             "sockets over one interface instead of RDMA",
-             "NCCL_DEBUG=INFO: \"NET/Socket : Using\"; as for sockets, and NCCL_SOCKET_IFNAME",
-             {{"NCCL_IB_DISABLE", "1"}, {"NCCL_SOCKET_IFNAME", "=ib0"}}});
+      one_interface("NCCL_IB_DISABLE", "1");
       hcas();
     } else if (needs_plugin(first.part.network)) {
       add({"sockets",
@@ -160,6 +160,7 @@ class Suspects {
            "NCCL_DEBUG=INFO: \"Using network Socket\"; NCCL_NET_PLUGIN, the plugin in the "
            "container's LD_LIBRARY_PATH",
            {{"NCCL_NET_PLUGIN", "none"}}});
+      one_interface("NCCL_NET_PLUGIN", "none");
     }
     for (const int per_cent : {50, 25}) {
       add({fmt::format("port-{}", per_cent),
@@ -189,6 +190,16 @@ class Suspects {
            {},
            Hardware::other_socket});
     }
+  }
+
+  /// Sockets take all interfaces that are there: of many clusters NICs for RDMA have no addresses.
+  void one_interface(const char* off, const char* value) {
+    if (node_.nics_of(0).size() < 2) return;
+    const bool is_ib = node_.nics().front().part.network == NetKind::ib;
+    add({"sockets-1",
+         "sockets over one interface instead of RDMA",
+         "NCCL_DEBUG=INFO: \"NET/Socket : Using\"; as for sockets, and NCCL_SOCKET_IFNAME",
+         {{off, value}, {"NCCL_SOCKET_IFNAME", is_ib ? "=ib0" : "=eth0"}}});
   }
 
   void hcas() {
@@ -226,6 +237,7 @@ class Suspects {
   }
 
   void choices() {
+    if (!is_set("NCCL_NVLS_ENABLE")) nvls_off();
     if (!is_set("NCCL_MAX_NCHANNELS"))
       add({"channels-2",
            "two channels only",

@@ -9,50 +9,50 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kLeafNumbersMax = 6;  ///< numbers of leaves that are tried, the fewest first
+constexpr int kGroupNumbersMax = 6;  ///< numbers of groups that are tried, the fewest first
 
-/// A leaf with what is open on it.
-struct OpenLeaf {
-  int leaf = 0, pod = 0;
+/// A leaf or NVLink domain with what is open in it.
+struct OpenGroup {
+  int number = 0, parent = 0;
   std::vector<int> hosts;  ///< those of the job now first
   int own = 0;
 
   int size() const { return static_cast<int>(hosts.size()); }
 };
 
-std::vector<OpenLeaf> open_leaves(const SeatPlan& plan, const std::vector<int>& now,
-                                  const std::vector<int>& open) {
-  std::map<int, OpenLeaf> by_leaf;
+std::vector<OpenGroup> open_groups(const SeatPlan& plan, const std::vector<int>& now,
+                                   const std::vector<int>& open) {
+  std::map<int, OpenGroup> by_group;
   const std::set<int> own(now.begin(), now.end());
   for (const bool mine : {true, false})
     for (const int host : mine ? now : open) {
       if (!mine && own.contains(host)) continue;
-      OpenLeaf& leaf = by_leaf[plan.leaf_of(host)];
-      leaf.hosts.push_back(host);
-      leaf.own += mine ? 1 : 0;
+      OpenGroup& group = by_group[plan.group_of(host)];
+      group.hosts.push_back(host);
+      group.own += mine ? 1 : 0;
     }
-  std::vector<OpenLeaf> out;
-  for (auto& [number, leaf] : by_leaf) {
-    leaf.leaf = number;
-    leaf.pod = plan.pod_of(number);
-    out.push_back(std::move(leaf));
+  std::vector<OpenGroup> out;
+  for (auto& [number, group] : by_group) {
+    group.number = number;
+    group.parent = plan.parent_of(number);
+    out.push_back(std::move(group));
   }
   return out;
 }
 
-/// How many hosts of each of these leaves; empty where they hold fewer. Even: as equal as what is
+/// How many hosts of each of these groups; empty where they hold fewer. Even: as equal as what is
 /// open allows.
-std::vector<int> counts_of(const std::vector<OpenLeaf>& leaves, int wanted, bool even) {
-  std::vector<int> out(leaves.size());
+std::vector<int> counts_of(const std::vector<OpenGroup>& groups, int wanted, bool even) {
+  std::vector<int> out(groups.size());
   int left = wanted;
   if (!even) {
-    for (std::size_t i = 0; i < leaves.size(); ++i)
-      left -= out[i] = std::min(left, leaves[i].size());
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      left -= out[i] = std::min(left, groups[i].size());
   } else {
     for (bool grows = true; left > 0 && grows;) {
       grows = false;
-      for (std::size_t i = 0; i < leaves.size() && left > 0; ++i) {
-        if (out[i] == leaves[i].size()) continue;
+      for (std::size_t i = 0; i < groups.size() && left > 0; ++i) {
+        if (out[i] == groups[i].size()) continue;
         ++out[i];
         --left;
         grows = true;
@@ -67,42 +67,44 @@ class Finder {
   Finder(const SeatPlan& plan, const std::vector<int>& now, const std::vector<int>& open)
       : wanted_(static_cast<int>(now.size())),
         now_(now.begin(), now.end()),
-        all_(open_leaves(plan, now, open)),
+        all_(open_groups(plan, now, open)),
         plan_(plan) {}
 
   std::vector<std::vector<int>> find() {
-    std::set<int> pods;
-    for (const OpenLeaf& leaf : all_) pods.insert(leaf.pod);
-    for (const int pod : pods) {  // a pod alone, where it holds them
-      std::vector<OpenLeaf> inside = all_;
-      std::erase_if(inside, [&](const OpenLeaf& leaf) { return leaf.pod != pod; });
-      if (pods.size() > 1) add(inside);
+    std::set<int> parents;
+    for (const OpenGroup& group : all_) parents.insert(group.parent);
+    for (const int parent : parents) {  // a parent alone, where it holds them
+      std::vector<OpenGroup> inside = all_;
+      std::erase_if(inside, [&](const OpenGroup& group) { return group.parent != parent; });
+      if (parents.size() > 1) add(inside);
     }
     add(all_);
     return std::move(out_);
   }
 
  private:
-  void add(std::vector<OpenLeaf> leaves) {
+  void add(std::vector<OpenGroup> groups) {
     std::map<int, int> room;
-    for (const OpenLeaf& leaf : leaves) room[leaf.pod] += leaf.size();
-    const auto rank = [&](const OpenLeaf& leaf) { return std::pair(-room[leaf.pod], leaf.pod); };
+    for (const OpenGroup& group : groups) room[group.parent] += group.size();
+    const auto rank = [&](const OpenGroup& group) {
+      return std::pair(-room[group.parent], group.parent);
+    };
     // Leaves that hold most first; of equal ones those with most of the job's own.
-    const auto by_room = [&](const OpenLeaf& a, const OpenLeaf& b) {
-      return std::tuple(rank(a), -a.size(), -a.own, a.leaf) <
-             std::tuple(rank(b), -b.size(), -b.own, b.leaf);
+    const auto by_room = [&](const OpenGroup& a, const OpenGroup& b) {
+      return std::tuple(rank(a), -a.size(), -a.own, a.number) <
+             std::tuple(rank(b), -b.size(), -b.own, b.number);
     };
     // Leaves that the job has most of first.
-    const auto by_own = [&](const OpenLeaf& a, const OpenLeaf& b) {
-      return std::tuple(rank(a), -a.own, -a.size(), a.leaf) <
-             std::tuple(rank(b), -b.own, -b.size(), b.leaf);
+    const auto by_own = [&](const OpenGroup& a, const OpenGroup& b) {
+      return std::tuple(rank(a), -a.own, -a.size(), a.number) <
+             std::tuple(rank(b), -b.own, -b.size(), b.number);
     };
     const auto try_all = [&](auto order) {
-      std::ranges::sort(leaves, order);
+      std::ranges::sort(groups, order);
       int tried = 0;
-      for (std::size_t n = 1; n <= leaves.size() && tried < kLeafNumbersMax; ++n) {
-        const std::vector<OpenLeaf> some(leaves.begin(),
-                                         leaves.begin() + static_cast<std::ptrdiff_t>(n));
+      for (std::size_t n = 1; n <= groups.size() && tried < kGroupNumbersMax; ++n) {
+        const std::vector<OpenGroup> some(groups.begin(),
+                                          groups.begin() + static_cast<std::ptrdiff_t>(n));
         const std::vector<int> even = counts_of(some, wanted_, true);
         if (even.empty()) continue;
         ++tried;
@@ -114,15 +116,19 @@ class Finder {
     try_all(by_own);
   }
 
-  void take(const std::vector<OpenLeaf>& leaves, const std::vector<int>& counts) {
+  void take(const std::vector<OpenGroup>& groups, const std::vector<int>& counts) {
     std::vector<int> hosts;
-    for (std::size_t i = 0; i < leaves.size(); ++i)
-      hosts.insert(hosts.end(), leaves[i].hosts.begin(), leaves[i].hosts.begin() + counts[i]);
-    const auto [at, is_new] = seen_.try_emplace(plan_.seats(hosts), out_.size());
-    if (is_new) {
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      hosts.insert(hosts.end(), groups[i].hosts.begin(), groups[i].hosts.begin() + counts[i]);
+    const Seating seating = plan_.seat(hosts);
+    const auto known =
+        std::ranges::find_if(seen_, [&](const Seating& one) { return one.is_alike(seating); });
+    if (known == seen_.end()) {
+      seen_.push_back(seating);
       out_.push_back(std::move(hosts));
-    } else if (kept(hosts) > kept(out_[at->second])) {
-      out_[at->second] = std::move(hosts);
+    } else if (std::vector<int>& same = out_[static_cast<std::size_t>(known - seen_.begin())];
+               kept(hosts) > kept(same)) {
+      same = std::move(hosts);
     }
   }
 
@@ -133,9 +139,9 @@ class Finder {
 
   int wanted_;
   std::set<int> now_;
-  std::vector<OpenLeaf> all_;
+  std::vector<OpenGroup> all_;
   const SeatPlan& plan_;
-  std::map<std::vector<int>, std::size_t> seen_;  ///< by seats, which of them
+  std::vector<Seating> seen_;
   std::vector<std::vector<int>> out_;
 };
 
@@ -146,25 +152,25 @@ std::vector<std::vector<int>> candidate_hosts(const SeatPlan& plan, const std::v
   return Finder(plan, now, open).find();
 }
 
-std::vector<int> sorted_by_leaf(const SeatPlan& plan, const std::vector<int>& hosts) {
-  std::map<int, int> first;  // place of a leaf, pods together
-  std::map<int, int> pods;
+std::vector<int> sorted_by_group(const SeatPlan& plan, const std::vector<int>& hosts) {
+  std::map<int, int> first;  // place of a group, those of a parent together
+  std::map<int, int> parents;
   for (const int host : hosts) {
-    pods.try_emplace(plan.pod_of(plan.leaf_of(host)), static_cast<int>(pods.size()));
-    first.try_emplace(plan.leaf_of(host), static_cast<int>(first.size()));
+    parents.try_emplace(plan.parent_of(plan.group_of(host)), static_cast<int>(parents.size()));
+    first.try_emplace(plan.group_of(host), static_cast<int>(first.size()));
   }
   std::vector<int> out = hosts;
   std::ranges::stable_sort(out, {}, [&](int host) {
-    const int leaf = plan.leaf_of(host);
-    return std::pair(pods.at(plan.pod_of(leaf)), first.at(leaf));
+    const int group = plan.group_of(host);
+    return std::pair(parents.at(plan.parent_of(group)), first.at(group));
   });
   return out;
 }
 
-int leaf_crossings(const SeatPlan& plan, const std::vector<int>& hosts) {
+int group_crossings(const SeatPlan& plan, const std::vector<int>& hosts) {
   int out = 0;
   for (std::size_t i = 0; i < hosts.size(); ++i)
-    out += plan.leaf_of(hosts[i]) != plan.leaf_of(hosts[(i + 1) % hosts.size()]) ? 1 : 0;
+    out += plan.group_of(hosts[i]) != plan.group_of(hosts[(i + 1) % hosts.size()]) ? 1 : 0;
   return out;
 }
 

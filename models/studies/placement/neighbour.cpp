@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "models/nccl/environment/settings.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/simulation.hpp"
 #include "models/studies/bench/network.hpp"
@@ -101,11 +102,11 @@ struct Side {
 
 class Pair {
  public:
-  Pair(const PlacementConfig& config, const SeatPlan& plan, const CommunicatorConfig& communicator,
-       const PartsCatalogue& parts, const ForEach& for_each, std::vector<std::string>& notes)
+  Pair(const PlacementConfig& config, const SeatPlan& plan, const PartsCatalogue& parts,
+       const ForEach& for_each, std::vector<std::string>& notes)
       : config_(config),
         plan_(plan),
-        communicator_(communicator),
+        communicator_(plan.nodes().host().communicator),
         parts_(parts),
         for_each_(for_each),
         notes_(notes) {}
@@ -114,30 +115,21 @@ class Pair {
     const Neighbour& other = *config_.neighbour;
     const std::vector<int> theirs =
         hosts_by_name(config_.tree, config_.tree_file, other.hosts, other.file);
-    std::vector<int> all = self;
-    all.insert(all.end(), theirs.begin(), theirs.end());
-    const std::vector<int> seats = plan_.seats(all);
-    const Cluster cluster = plan_.cluster(seats);
-    const auto middle = seats.begin() + static_cast<std::ptrdiff_t>(self.size());
-    const std::optional<StepTraffic> my_step = step_of(config_.step, {seats.begin(), middle}),
-                                     their_step = step_of(other.step, {middle, seats.end()});
+    const std::optional<StepTraffic> my_step = step_of(config_.step, self),
+                                     their_step = step_of(other.step, theirs);
+    const bool joins = joins_nvlink_domain(other.environment, communicator_.version);
+    const Seating seating =
+        plan_.seat({{self, true}, {theirs, joins}},
+                   my_step || their_step ? Uneven::in_pieces : Uneven::as_least);
+    const Cluster cluster = plan_.cluster(seating);
     CommunicatorConfig theirs_config = communicator_;
     theirs_config.environment = other.environment;
-    Side a{
-        &out_.self,
-        {cluster, communicator_, {seats.begin(), middle}, gpus_of_hosts(config_, cluster.node())},
-        exchange(my_step),
-        {},
-        {},
-        0,
-        1};
-    Side b{&out_.other,
-           {cluster, theirs_config, {middle, seats.end()}, gpus_of_hosts(config_, cluster.node())},
-           exchange(their_step, other),
-           {},
-           {},
-           0,
-           1};
+    const auto job = [&](const CommunicatorConfig& wanted, std::size_t number) {
+      return PlacedJob(plan_, cluster, wanted, seating.jobs[number], seating.trays,
+                       plan_.nodes().gpus_per_host());
+    };
+    Side a{&out_.self, job(communicator_, 0), exchange(my_step), {}, {}, 0, 1};
+    Side b{&out_.other, job(theirs_config, 1), exchange(their_step, other), {}, {}, 0, 1};
     a.told->name = "this";
     b.told->name = other.title.empty() ? "neighbour" : other.title;
     a.told->hosts = static_cast<int>(self.size());
@@ -158,11 +150,12 @@ class Pair {
 
  private:
   std::optional<StepTraffic> step_of(const std::optional<StepConfig>& config,
-                                     const std::vector<int>& seats) const {
+                                     const std::vector<int>& hosts) const {
     if (!config) return std::nullopt;
-    const StepResult result = placed_step(*config, plan_, seats, parts_, for_each_);
-    const auto per_node = static_cast<int>(result.config.layout.gpus / std::ssize(seats));
-    StepTraffic out = traffic_of(result, per_node);
+    const StepResult result = placed_step(*config, plan_, hosts, parts_, for_each_);
+    const bool joins = nodes_of(*config, 1).joins_domains;
+    const int trays = plan_.seat({{hosts, joins}}, Uneven::in_pieces).trays;
+    StepTraffic out = traffic_of(result, plan_.nodes().gpus_per_host() * trays);
     if (out.exchange.groups.empty())
       throw Error("a layout whose groups all stay inside nodes takes nothing from others",
                   "leave the neighbour out");
@@ -320,7 +313,7 @@ class Pair {
 
   const PlacementConfig& config_;
   const SeatPlan& plan_;
-  const CommunicatorConfig& communicator_;
+  const CommunicatorConfig communicator_;
   const PartsCatalogue& parts_;
   const ForEach& for_each_;
   std::vector<std::string>& notes_;
@@ -330,10 +323,9 @@ class Pair {
 }  // namespace
 
 NeighbourResult run_neighbour(const PlacementConfig& config, const SeatPlan& plan,
-                              const CommunicatorConfig& communicator, const std::vector<int>& self,
-                              const PartsCatalogue& parts, const ForEach& for_each,
-                              std::vector<std::string>& notes) {
-  return Pair(config, plan, communicator, parts, for_each, notes).run(self);
+                              const std::vector<int>& self, const PartsCatalogue& parts,
+                              const ForEach& for_each, std::vector<std::string>& notes) {
+  return Pair(config, plan, parts, for_each, notes).run(self);
 }
 
 }  // namespace fabricast

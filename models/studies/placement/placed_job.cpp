@@ -11,20 +11,27 @@ namespace fabricast {
 
 namespace {
 
-Members everyone(const std::vector<int>& seats, int gpus) {
-  std::vector<int> local(static_cast<std::size_t>(gpus));
+Members everyone(const Seats& seats, int gpus) {
+  std::vector<int> local(static_cast<std::size_t>(seats.trays * gpus));
   std::iota(local.begin(), local.end(), 0);
-  return {seats, std::move(local)};
+  return {seats.nodes, std::move(local)};
+}
+
+/// NCCL sees the hosts of a domain that are the job's.
+CommunicatorConfig told_of(CommunicatorConfig wanted, HostNodes& nodes, int trays) {
+  wanted.description = nodes.of(trays).communicator.description;
+  return wanted;
 }
 
 }  // namespace
 
-PlacedJob::PlacedJob(const Cluster& cluster, const CommunicatorConfig& wanted,
-                     std::vector<int> seats, int gpus)
+PlacedJob::PlacedJob(const SeatPlan& plan, const Cluster& cluster, CommunicatorConfig wanted,
+                     Seats seats, int trays, int gpus)
     : seats_(std::move(seats)),
+      trays_(trays),
       gpus_(gpus),
       all_(everyone(seats_, gpus)),
-      communicators_(cluster, wanted) {}
+      communicators_(cluster, told_of(std::move(wanted), plan.nodes(), seats_.trays)) {}
 
 DecidedCall PlacedJob::decide(Collective collective, Bytes size) {
   return decide_among(all_, collective, size);
@@ -34,8 +41,8 @@ DecidedCall PlacedJob::decide(const std::vector<int>& ranks, Collective collecti
   std::vector<int> slots;
   slots.reserve(ranks.size());
   for (const int rank : ranks)
-    slots.push_back(seats_[static_cast<std::size_t>(rank / gpus_)] * gpus_ + rank % gpus_);
-  return decide_among(Members::of_job(slots, gpus_), collective, size);
+    slots.push_back(seats_.hosts[static_cast<std::size_t>(rank / gpus_)] * gpus_ + rank % gpus_);
+  return decide_among(Members::of_job(slots, trays_ * gpus_), collective, size);
 }
 
 DecidedCall PlacedJob::decide_among(const Members& members, Collective collective, Bytes size) {

@@ -14,23 +14,24 @@ inline constexpr int kPlacedElementBytes = 4;
 
 class PlacedJob {
  public:
-  /// `seats`: of the job's hosts among those of the cluster, in the order of ranks. `gpus`: of each
-  /// host, from the first one on.
-  PlacedJob(const Cluster& cluster, const CommunicatorConfig& wanted, std::vector<int> seats,
-            int gpus);
+  /// `seats`: of the job on the plan's cluster of `trays` hosts a node. `wanted`: but for what
+  /// NCCL is told of a node. `gpus`: of each host, from the first one on.
+  PlacedJob(const SeatPlan& plan, const Cluster& cluster, CommunicatorConfig wanted, Seats seats,
+            int trays, int gpus);
 
-  int ranks() const { return static_cast<int>(seats_.size()) * gpus_; }
+  int ranks() const { return all_.ranks(); }  ///< that are simulated
   /// Of all ranks. Throws Error where the size rounds down to no element.
   DecidedCall decide(Collective collective, Bytes size);
-  /// Of these ranks of the job, which have the same GPUs of each of their hosts.
+  /// Of these ranks of the job, which have the same GPUs of each of their nodes. REQUIRES: its
+  /// hosts have seats of their own.
   DecidedCall decide(const std::vector<int>& ranks, Collective collective, Bytes size);
   const std::vector<std::string>& warnings();
 
  private:
   DecidedCall decide_among(const Members& members, Collective collective, Bytes size);
 
-  std::vector<int> seats_;
-  int gpus_;
+  Seats seats_;
+  int trays_, gpus_;
   Members all_;
   Communicators communicators_;
 };

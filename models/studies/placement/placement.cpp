@@ -36,15 +36,19 @@ constexpr std::size_t kNamesHinted = 4096;
 /// What allocations take, all of them side by side.
 class AllocationTimes {
  public:
-  AllocationTimes(const SeatPlan& plan, const CommunicatorConfig& wanted, int gpus,
-                  std::size_t ranks, const SoftwareCosts& software, const ForEach& for_each)
-      : plan_(plan), wanted_(wanted), gpus_(gpus), times_(software, slices_most(ranks), for_each) {}
+  AllocationTimes(const SeatPlan& plan, std::size_t hosts, const SoftwareCosts& software,
+                  const ForEach& for_each)
+      : plan_(plan),
+        gpus_(plan.nodes().gpus_per_host()),
+        ranks_(static_cast<int>(hosts) * gpus_),
+        times_(software, slices_most(static_cast<std::size_t>(ranks_)), for_each) {}
 
   std::size_t add(const std::vector<int>& hosts) {
-    const std::vector<int> seats = plan_.seats(hosts);
-    const auto found = std::ranges::find(placed_, seats, &Placed::seats);
+    const Seating seating = plan_.seat(hosts);
+    const auto found = std::ranges::find_if(
+        placed_, [&](const Placed& one) { return one.seating.is_alike(seating); });
     if (found != placed_.end()) return static_cast<std::size_t>(found - placed_.begin());
-    placed_.emplace_back(plan_, wanted_, seats, gpus_);
+    placed_.emplace_back(plan_, seating, gpus_);
     return placed_.size() - 1;
   }
 
@@ -71,11 +75,12 @@ class AllocationTimes {
 
  private:
   struct Placed {
-    Placed(const SeatPlan& plan, const CommunicatorConfig& wanted, std::vector<int> where, int gpus)
-        : seats(std::move(where)),
-          cluster(plan.cluster(seats)),
-          job(cluster, wanted, seats, gpus) {}
-    std::vector<int> seats;
+    Placed(const SeatPlan& plan, Seating where, int gpus)
+        : seating(std::move(where)),
+          cluster(plan.cluster(seating)),
+          job(plan, cluster, plan.nodes().host().communicator, seating.jobs.front(), seating.trays,
+              gpus) {}
+    Seating seating;
     Cluster cluster;
     PlacedJob job;
     std::map<std::pair<Collective, std::int64_t>, std::size_t> calls;
@@ -92,7 +97,7 @@ class AllocationTimes {
 
   /// Over sizes only: fewer nodes would be another allocation.
   TimeRecipe recipe(Placed& one, PlacementRow& row) {
-    const CallAt whole{static_cast<int>(one.seats.size()), row.size};
+    const CallAt whole{static_cast<int>(one.seating.jobs.front().nodes.size()), row.size};
     TimeRecipe out = times_.recipe(whole, [&](const CallAt& at) -> std::optional<std::size_t> {
       if (at.nodes != whole.nodes) return std::nullopt;
       return number(one, row.collective, at.size);
@@ -101,15 +106,14 @@ class AllocationTimes {
       throw Error(fmt::format("a call of {} ranks is too large to be simulated", one.job.ranks()),
                   "fewer hosts, or other sizes");
     const CollectiveRun run = one.job.decide(row.collective, row.size).run;
-    row.ranks = one.job.ranks();
+    row.ranks = ranks_;
     row.algorithm = is_tuned(row.collective) ? to_text(run.algorithm) : "none";
     row.protocol = to_text(run.protocol);
     return out;
   }
 
   const SeatPlan& plan_;
-  const CommunicatorConfig& wanted_;
-  int gpus_;
+  int gpus_, ranks_;
   CallTimes times_;
   std::deque<Placed> placed_;
 };
@@ -122,20 +126,22 @@ class Study {
   }
 
   PlacementResult run() {
-    const Site site = load_two();
-    const SeatPlan plan(config().tree, config().tree_file, site.cluster.node(), fabric_of(site));
-    result_.topology = site.cluster.node().name();
+    HostNodes nodes(config(), parts_);
+    const Cluster& host = nodes.host().cluster;
+    const SeatPlan plan(config().tree, config().tree_file, nodes, fabric_of(host));
+    result_.topology = host.node().name();
+    result_.by_domain = plan.by_domain();
     std::vector<int> now = hosts_of_job(), open = open_hosts(now);
     result_.nodes = static_cast<int>(now.size());
     for (const Collective collective : config().collectives)
       for (const Bytes size : config().sizes) result_.rows.push_back({collective, size, 0, {}, {}});
-    result_.fabric = plan.cluster(plan.seats(now)).fabric_summary();
+    result_.fabric = plan.fabric_summary(now);
     for (const std::string& note : config().tree.notes) note_once(note);
     for (const std::string& note : plan.notes()) note_once(note);
-    compare(plan, site.communicator, gpus_of_hosts(config(), site.cluster.node()), now, open);
+    compare(plan, now, open);
     if (config().step) add_steps(plan);
-    if (std::string text = static_instead(site.cluster); !text.empty()) note_once(text);
-    if (site.cluster.fabric().is_default)
+    if (std::string text = static_instead(host); !text.empty()) note_once(text);
+    if (host.fabric().is_default)
       note_once(
           fmt::format("no fabric was named: rails with {} are assumed, a leaf for each that "
                       "the tree has. --fabric says what there is.",
@@ -143,8 +149,7 @@ class Study {
                           ? fmt::format("{}:1 oversubscription", config().oversubscription)
                           : std::string("no oversubscription")));
     if (config().neighbour)
-      result_.neighbour =
-          run_neighbour(config(), plan, site.communicator, now, parts_, for_each_, result_.notes);
+      result_.neighbour = run_neighbour(config(), plan, now, parts_, for_each_, result_.notes);
     return std::move(result_);
   }
 
@@ -152,11 +157,8 @@ class Study {
   const PlacementConfig& config() const { return result_.config; }
   void note_once(const std::string& text) { add_once(result_.notes, text); }
 
-  /// The node and the fabric, of any number of nodes.
-  Site load_two() const { return load_site(config(), 2, parts_); }
-
-  FabricConfig fabric_of(const Site& site) const {
-    FabricConfig out = site.cluster.fabric();
+  FabricConfig fabric_of(const Cluster& host) const {
+    FabricConfig out = host.fabric();
     if (config().oversubscription > 0) out.oversubscription = config().oversubscription;
     return out;
   }
@@ -194,16 +196,19 @@ class Study {
 
   Allocation described(const SeatPlan& plan, std::string name,
                        const std::vector<int>& hosts) const {
-    Allocation out{std::move(name), {}, {}, leaf_crossings(plan, hosts), {}, {}};
-    for (const int host : hosts) {
-      out.hosts.push_back(config().tree.hosts[static_cast<std::size_t>(host)].name);
-      const std::string& leaf = plan.leaf_name(plan.leaf_of(host));
-      const auto known = std::ranges::find(out.leaves, leaf, &LeafShare::leaf);
-      if (known == out.leaves.end()) {
-        out.leaves.push_back({leaf, 1});
+    Allocation out{std::move(name), {}, {}, {}, group_crossings(plan, hosts), {}, {}};
+    const auto count = [](std::vector<GroupShare>& shares, const std::string& share) {
+      const auto known = std::ranges::find(shares, share, &GroupShare::name);
+      if (known == shares.end()) {
+        shares.push_back({share, 1});
       } else {
         ++known->hosts;
       }
+    };
+    for (const int host : hosts) {
+      out.hosts.push_back(config().tree.hosts[static_cast<std::size_t>(host)].name);
+      count(out.leaves, plan.leaf_name(plan.leaf_of(host)));
+      if (plan.by_domain()) count(out.domains, plan.group_name(plan.group_of(host)));
     }
     return out;
   }
@@ -215,11 +220,9 @@ class Study {
     return std::exp(sum / static_cast<double>(now.size()));
   }
 
-  void compare(const SeatPlan& plan, const CommunicatorConfig& wanted, int gpus,
-               const std::vector<int>& now, const std::vector<int>& open) {
-    AllocationTimes times(plan, wanted, gpus, now.size() * static_cast<std::size_t>(gpus),
-                          parts_.software, for_each_);
-    std::vector<std::vector<int>> hosts = {now, sorted_by_leaf(plan, now)};
+  void compare(const SeatPlan& plan, const std::vector<int>& now, const std::vector<int>& open) {
+    AllocationTimes times(plan, now.size(), parts_.software, for_each_);
+    std::vector<std::vector<int>> hosts = {now, sorted_by_group(plan, now)};
     for (std::vector<int>& one : candidate_hosts(plan, now, open)) hosts.push_back(std::move(one));
     std::vector<std::size_t> place;
     for (const std::vector<int>& one : hosts) place.push_back(times.add(one));
@@ -237,25 +240,47 @@ class Study {
       chosen_.push_back(hosts[i]);
     };
     add("this", 0);
-    if (place[1] != place[0]) add("this, by leaf", 1);
-    const std::size_t best = best_of(gains, hosts, now);
+    // NCCL takes hosts of a domain together in any order of ranks; groups of a layout follow ranks.
+    const bool mixes = result_.config.step && plan.by_domain() &&
+                       group_crossings(plan, now) > group_crossings(plan, hosts[1]);
+    if (place[1] != place[0] || mixes)
+      add(plan.by_domain() ? "this, by domain" : "this, by leaf", 1);
+    const std::size_t best = best_of(gains, hosts, now, mixes ? 1 : 0);
     if (best > 1) add("best", best);
     if (best == 0 && result_.allocations.size() > 1) {  // the last is the best
       result_.allocations.pop_back();
       chosen_.pop_back();
     }
+    note_uneven();
     find_swaps(plan, now, hosts[best]);
   }
 
-  /// The fastest; of those that are equal the first, then the one that keeps most hosts.
+  /// Nodes of a cluster are equal.
+  void note_uneven() {
+    for (const Allocation& one : result_.allocations) {
+      if (one.domains.empty()) continue;
+      const auto [least, most] = std::ranges::minmax(one.domains, {}, &GroupShare::hosts);
+      if (least.hosts == most.hosts) continue;
+      note_once(fmt::format(
+          "{}: its NVLink domains hold unequally many hosts. All are taken to hold {}, as the one "
+          "with fewest, whose NICs and NVLinks set the pace.{}",
+          one.name, least.hosts,
+          config().step ? " The step takes them for equal pieces that share no NVLink: it takes "
+                          "that long at most."
+                        : ""));
+    }
+  }
+
+  /// The fastest from `first` on; of those that are equal the first, then the one that keeps most
+  /// hosts.
   static std::size_t best_of(const std::vector<double>& gains,
                              const std::vector<std::vector<int>>& hosts,
-                             const std::vector<int>& now) {
+                             const std::vector<int>& now, std::size_t first) {
     const double most = std::ranges::max(gains);
     const std::set<int> own(now.begin(), now.end());
     std::size_t best = gains.size();
     std::ptrdiff_t kept = -1;
-    for (std::size_t i = 0; i < gains.size(); ++i) {
+    for (std::size_t i = first; i < gains.size(); ++i) {
       if (gains[i] < most * (1 - kEqual)) continue;
       const auto same =
           std::ranges::count_if(hosts[i], [&](int host) { return own.contains(host); });
@@ -276,14 +301,14 @@ class Study {
       return config().tree.hosts[static_cast<std::size_t>(host)].name;
     };
     for (std::size_t i = 0; i < out.size(); ++i)
-      result_.swaps.push_back({name(out[i]), name(in[i]), plan.leaf_name(plan.leaf_of(out[i])),
-                               plan.leaf_name(plan.leaf_of(in[i]))});
+      result_.swaps.push_back({name(out[i]), name(in[i]), plan.group_name(plan.group_of(out[i])),
+                               plan.group_name(plan.group_of(in[i]))});
   }
 
   void add_steps(const SeatPlan& plan) {
     for (std::size_t i = 0; i < chosen_.size(); ++i)
       result_.allocations[i].step =
-          placed_step(*config().step, plan, plan.seats(chosen_[i]), parts_, for_each_).step.time;
+          placed_step(*config().step, plan, chosen_[i], parts_, for_each_).step.time;
   }
 
   const PartsCatalogue& parts_;
@@ -293,14 +318,6 @@ class Study {
 };
 
 }  // namespace
-
-int gpus_of_hosts(const PlacementConfig& config, const NodeGraph& node) {
-  const auto all = static_cast<int>(node.gpus().size());
-  if (config.gpus_per_node > all)
-    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", config.gpus_per_node,
-                            node.name(), all));
-  return config.gpus_per_node > 0 ? config.gpus_per_node : all;
-}
 
 std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_file,
                                const std::vector<std::string>& names, const std::string& whose) {
@@ -326,18 +343,23 @@ std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_fil
 }
 
 StepResult placed_step(const StepConfig& config, const SeatPlan& plan,
-                       const std::vector<int>& seats, const PartsCatalogue& parts,
+                       const std::vector<int>& hosts, const PartsCatalogue& parts,
                        const ForEach& for_each) {
-  if (config.nodes != std::ssize(seats))
+  if (config.nodes != std::ssize(hosts))
     throw Error(fmt::format("the layout has {}, the allocation {}", counted(config.nodes, "node"),
-                            counted(std::ssize(seats), "host")),
+                            counted(std::ssize(hosts), "host")),
                 "`nodes` of the layout and --hosts are one number");
+  const bool joins = nodes_of(config, 1).joins_domains;
+  const Seating seating = plan.seat({{hosts, joins}}, Uneven::in_pieces);
   StepConfig placed = config;
   placed.placement_costs = false;
   placed.ranks.clear();
-  for (const int seat : seats) placed.ranks.push_back({false, seat, seat, 0, -1});
-  Site site = load_site(placed, parts);
-  site.cluster = {plan.node(), site.cluster.nodes(), plan.fabric()};
+  for (const int seat : seating.jobs.front().hosts)
+    placed.ranks.push_back({false, seat, seat, 0, -1});
+  Site site = HostNodes(config, parts).of(seating.trays);
+  const Cluster whole = plan.cluster(seating);
+  // Of hosts that NVLink joins one node, else all.
+  site.cluster = {whole.node(), plan.by_domain() && joins ? 1 : config.nodes, whole.fabric()};
   return run_step(placed, site, parts, for_each);
 }
 

@@ -44,19 +44,20 @@ struct PlacementConfig : Job {
   std::optional<Neighbour> neighbour;
 };
 
-/// Hosts of the job on one leaf.
-struct LeafShare {
-  std::string leaf;
+/// Hosts of the job on one leaf, or in one NVLink domain.
+struct GroupShare {
+  std::string name;
   int hosts = 0;
 };
 
 /// Hosts in the order of ranks, and what they cost.
 struct Allocation {
-  std::string name;  ///< "this", "this, by leaf", "best"
+  std::string name;  ///< "this", "this, by leaf" (or "by domain"), "best"
   std::vector<std::string> hosts;
-  std::vector<LeafShare> leaves;  ///< in the order in which ranks come to them
-  int crossings = 0;              ///< how often the next host hangs on another leaf, in a circle
-  std::vector<double> times_us;   ///< by row
+  std::vector<GroupShare> leaves;   ///< in the order in which ranks come to them
+  std::vector<GroupShare> domains;  ///< likewise; none where NVLink joins no hosts
+  int crossings = 0;  ///< how often the next host is of another domain, or leaf, in a circle
+  std::vector<double> times_us;  ///< by row
   std::optional<Duration> step;
 };
 
@@ -68,7 +69,8 @@ struct PlacementRow {
 };
 
 struct HostSwap {
-  std::string out, in, out_leaf, in_leaf;
+  std::string out, in;
+  std::string out_group, in_group;  ///< their domains, or leaves
 };
 
 /// What two jobs do to each other while both communicate.
@@ -100,7 +102,8 @@ struct NeighbourResult {
 struct PlacementResult {
   PlacementConfig config;
   std::string topology, fabric;  ///< as they are called; of the fabric its summary
-  int nodes = 0;
+  int nodes = 0;                 ///< hosts
+  bool by_domain = false;        ///< groups are NVLink domains, else leaves
   std::vector<PlacementRow> rows;
   std::vector<Allocation> allocations;  ///< this; this by leaf, if that is another; best, likewise
   std::vector<HostSwap> swaps;          ///< from this to the best

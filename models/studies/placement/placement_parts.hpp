@@ -8,13 +8,11 @@
 
 namespace fabricast {
 
-/// A step of a layout on these hosts. Throws Error where the layout has another number of nodes.
+/// A step of a layout on these hosts, in the order of ranks. Throws Error where the layout has
+/// another number of nodes.
 StepResult placed_step(const StepConfig& config, const SeatPlan& plan,
-                       const std::vector<int>& seats, const PartsCatalogue& parts,
+                       const std::vector<int>& hosts, const PartsCatalogue& parts,
                        const ForEach& for_each);
-
-/// GPUs of each host that take part. Throws Error: more than there are.
-int gpus_of_hosts(const PlacementConfig& config, const NodeGraph& node);
 
 /// Numbers of hosts in the tree. `whose`: "the job". Throws Error: not in it, or named twice.
 std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_file,
@@ -22,8 +20,7 @@ std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_fil
 
 /// What both jobs do to each other. `self`: hosts of the job.
 NeighbourResult run_neighbour(const PlacementConfig& config, const SeatPlan& plan,
-                              const CommunicatorConfig& communicator, const std::vector<int>& self,
-                              const PartsCatalogue& parts, const ForEach& for_each,
-                              std::vector<std::string>& notes);
+                              const std::vector<int>& self, const PartsCatalogue& parts,
+                              const ForEach& for_each, std::vector<std::string>& notes);
 
 }  // namespace fabricast

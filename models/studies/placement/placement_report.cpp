@@ -28,22 +28,28 @@ ReportTable rows_table(const PlacementResult& result) {
   return out;
 }
 
+/// "rack1 x18, rack2 x6"; nothing where NVLink joins no hosts.
+Json shares_json(const std::vector<GroupShare>& shares) {
+  std::string out;
+  for (const GroupShare& one : shares)
+    out += fmt::format("{}{} x{}", out.empty() ? "" : ", ", one.name, one.hosts);
+  return out.empty() ? Json() : Json(out);
+}
+
 ReportTable allocations_table(const PlacementResult& result) {
-  ReportTable out("allocations", {text("allocation"), whole("leaves"), text("hosts_of_leaves"),
-                                  whole("crossings"), text("hosts"), s("step_s")});
-  for (const Allocation& one : result.allocations) {
-    std::string leaves;
-    for (const LeafShare& leaf : one.leaves)
-      leaves += fmt::format("{}{} x{}", leaves.empty() ? "" : ", ", leaf.leaf, leaf.hosts);
-    out.add({one.name, one.leaves.size(), leaves, one.crossings, to_host_list(one.hosts),
-             one.step ? Json(seconds(*one.step)) : Json()});
-  }
+  ReportTable out("allocations",
+                  {text("allocation"), whole("leaves"), text("hosts_of_leaves"), whole("domains"),
+                   text("hosts_of_domains"), whole("crossings"), text("hosts"), s("step_s")});
+  for (const Allocation& one : result.allocations)
+    out.add({one.name, one.leaves.size(), shares_json(one.leaves),
+             result.by_domain ? Json(one.domains.size()) : Json(), shares_json(one.domains),
+             one.crossings, to_host_list(one.hosts), one.step ? Json(seconds(*one.step)) : Json()});
   return out;
 }
 
 ReportTable swaps_table(const PlacementResult& result) {
-  ReportTable out("swaps", {text("out"), text("out_leaf"), text("in"), text("in_leaf")});
-  for (const HostSwap& one : result.swaps) out.add({one.out, one.out_leaf, one.in, one.in_leaf});
+  ReportTable out("swaps", {text("out"), text("out_group"), text("in"), text("in_group")});
+  for (const HostSwap& one : result.swaps) out.add({one.out, one.out_group, one.in, one.in_group});
   return out;
 }
 

@@ -13,14 +13,16 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::size_t kLeavesNamed = 8;
+constexpr std::size_t kGroupsNamed = 8;
 
-std::string leaves_text(const Allocation& of) {
+/// Its domains, or leaves.
+std::string groups_text(const Allocation& of) {
+  const std::vector<GroupShare>& shares = of.domains.empty() ? of.leaves : of.domains;
   std::string out;
-  for (std::size_t i = 0; i < std::min(of.leaves.size(), kLeavesNamed); ++i)
-    out += fmt::format("{}{} x{}", i == 0 ? "" : ", ", of.leaves[i].leaf, of.leaves[i].hosts);
-  if (of.leaves.size() > kLeavesNamed)
-    out += fmt::format(", and {} more", of.leaves.size() - kLeavesNamed);
+  for (std::size_t i = 0; i < std::min(shares.size(), kGroupsNamed); ++i)
+    out += fmt::format("{}{} x{}", i == 0 ? "" : ", ", shares[i].name, shares[i].hosts);
+  if (shares.size() > kGroupsNamed)
+    out += fmt::format(", and {} more", shares.size() - kGroupsNamed);
   return out;
 }
 
@@ -84,9 +86,10 @@ std::string advice_text(const PlacementResult& result) {
         "(SLURM_HOSTFILE with --distribution=arbitrary, or a host file):\n  {}\n",
         to_host_list(best.hosts));
   TextTable table("  ");
-  table.add({"give back", "on", "take", "on"});
+  const char* const where = result.by_domain ? "in" : "on";
+  table.add({"give back", where, "take", where});
   for (const HostSwap& swap : result.swaps)
-    table.add({swap.out, swap.out_leaf, swap.in, swap.in_leaf});
+    table.add({swap.out, swap.out_group, swap.in, swap.in_group});
   return fmt::format("# the best of {} that were simulated swaps {} of {}:\n", result.candidates,
                      counted(std::ssize(result.swaps), "host"), result.nodes) +
          table.text() +
@@ -132,7 +135,8 @@ std::string placement_text(const PlacementResult& result) {
                   counted(std::ssize(result.config.tree.hosts), "host"), result.fabric);
   for (const Allocation& one : result.allocations)
     out += fmt::format(
-        "# {}: {}; the next host hangs on another leaf {}\n", one.name, leaves_text(one),
+        "# {}: {}; the next host {} {}\n", one.name, groups_text(one),
+        result.by_domain ? "is in another NVLink domain" : "hangs on another leaf",
         one.crossings == 1 ? std::string("once") : fmt::format("{} times", one.crossings));
   out += times_text(result) + steps_text(result) + advice_text(result);
   if (result.neighbour) out += neighbour_text(*result.neighbour);

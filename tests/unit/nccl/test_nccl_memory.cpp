@@ -117,6 +117,21 @@ TEST_CASE("memory: 544 and 688 MiB of NVIDIA/nccl#964") {
   CHECK(on_gpu_0(4) < 688 * kMiB + structures);
 }
 
+// NVIDIA/nccl#2363: one rank on a B300, 2.28.9: "Failed to CUDA calloc 536870912 bytes". By hand: a
+// rank alone has all channels that NCCL knows, 64 since 2.25 (MAXCHANNELS, src/include/device.h),
+// and NCCL_WORK_ARGS_BYTES takes none of them (src/graph/paths.cc): 64 x 16 x 512 KiB. #2366: an
+// RTX 3090 holds 512 MiB more with the pool than without.
+TEST_CASE("memory: the pool of a rank alone is 512 MiB") {
+  const auto pool = [](const char* topology, NcclVersion version) {
+    const Made one = made(topology, 1, 1, version, {"NCCL_RUNTIME_CONNECT=0"});
+    CHECK(one.memory().sendrecv_channels == max_channels(version));
+    return sum_of(one.memory().ranks.front(), MemoryPurpose::sendrecv_pool).bytes;
+  };
+  CHECK(pool("hgx-b300", {28, 9}) == 536'870'912);
+  CHECK(pool("pcie-8", {28, 9}) == 512 * kMiB);
+  CHECK(made("dgx-h100", 1, 1, {24, 3}).memory().sendrecv_channels == 32);
+}
+
 // "nvlsTotalSize" of logs of eight GPUs: 1610612736 (16 channels, an H800 machine), 2415919104
 // (H200, vllm-project/vllm#9699, which ran 2.20.5), 268435456 (16 channels, from 2.22 on).
 TEST_CASE("memory: buffers of NVLS as logs have them") {

@@ -9,6 +9,7 @@
 
 #include "models/io/formats/csv_table.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/calibrated.hpp"
 #include "models/studies/judge/judge_log.hpp"
 #include "models/studies/judge/judge_targets.hpp"
 #include "models/studies/judge/judge_text.hpp"
@@ -539,6 +540,43 @@ TEST_CASE("judge: what NCCL's lines rule out is no cause") {
   }
   const std::string text = judge_text({"log", result, {}});
   CHECK(says(text, "Not by line 2: \"Using network IB\": sockets, sockets-1, tcpxo, tcpx, efa"));
+}
+
+// Slow clusters whose owners found the cause. Azure/aks-rdma-infiniband, tests/expected-output.md:
+// IP over InfiniBand. skypilot-org/skypilot, examples/coreweave_infiniband: InfiniBand was not
+// asked for. eth-cscs/cscs-docs, docs/software/communication/nccl.md: the network's plugin is not
+// loaded. NVIDIA/nccl-tests#309: NVLS off, 368.76 GB/s at 16 GiB: 2^34 B x 7/4 / 368.76 GB/s =
+// 81,529 us.
+TEST_CASE("judge: of public slow clusters the first suspect is the cause" *
+          minutes_under_sanitizers()) {
+  const std::string folder = FABRICAST_TEST_DATA "/logs/";
+  const PartsCatalogue calibrated = load_parts();  // as users have them
+  const BandTable bands = load_bands({});
+  const auto first = [&](const JudgeConfig& config) {
+    const JudgeResult result = judge_rows(config, expect_rows(config, calibrated, bands, in_turn));
+    return fmt::format("{}: {}", names_out_of(result, result.ranking.front()).front(),
+                       to_text(result.verdict));
+  };
+  const auto of_log = [&](const std::string& file, const char* topology, std::size_t rows) {
+    JudgeConfig config = config_of(topology, Collective::all_reduce);
+    config.rows.clear();
+    const NcclTestsLog log = parse_nccl_tests(read_text_file(folder + file, "a log"), file);
+    for (const NcclTestsRow& row : log.tables.front().rows)
+      config.rows.push_back({Bytes{row.size}, row.out_of_place->time_us});
+    REQUIRE(config.rows.size() == rows);
+    return config;
+  };
+  CHECK(first(of_log("azure-aks-expected-md-tcp.txt", "dgx-a100", 16)) ==
+        "sockets-1: slower, explained");
+  CHECK(first(of_log("coreweave-h200-without-infiniband.txt", "hgx-h200", 5)) ==
+        "sockets-1: slower, explained");
+  // Between one interface and all: neither explains 8 rows of 10, and both come first.
+  CHECK(first(of_log("cscs-gh200-without-plugin.txt", "gh200-4", 25)) ==
+        "sockets-1: slower, unexplained");
+  JudgeConfig no_nvls = config_of("dgx-h100", Collective::all_reduce);
+  no_nvls.nodes = 1;
+  no_nvls.rows = {{Bytes{std::int64_t{16} << 30}, 81'529}};
+  CHECK(first(no_nvls) == "nvls-off: slower, explained");
 }
 
 TEST_CASE("nccl-tests' output: settings of traces and command lines, runs without rows") {

@@ -37,6 +37,41 @@ std::vector<int> numbers(const HostTree& tree, const std::string& names) {
   return out;
 }
 
+Job job_of(const char* topology, const char* fabric) {
+  Job out;
+  out.topology = topology;
+  out.fabric = fabric;
+  return out;
+}
+
+/// Racks of `hosts` trays, each an NVLink domain: a1 a2 ..., b1 b2 ...; with `per_leaf` racks to a
+/// leaf.
+HostTree racks(int count, int hosts, int per_leaf = 1) {
+  std::string text;
+  for (int rack = 0; rack < count; ++rack)
+    text += fmt::format("BlockName={0} Nodes={0}[1-{1}]\n", static_cast<char>('a' + rack), hosts);
+  for (int leaf = 0; per_leaf > 1 && leaf < count / per_leaf; ++leaf) {
+    text += fmt::format("SwitchName=leaf{} Nodes=", leaf);
+    for (int rack = leaf * per_leaf; rack < (leaf + 1) * per_leaf; ++rack)
+      text += fmt::format("{}{}[1-{}]", rack == leaf * per_leaf ? "" : ",",
+                          static_cast<char>('a' + rack), hosts);
+    text += "\n";
+  }
+  return parse_host_tree(text, "t.conf");
+}
+
+/// Trays of NVL72 racks.
+PlacementConfig asked_of_racks(const HostTree& tree, const std::string& hosts) {
+  PlacementConfig out;
+  out.topology = "gb200-nvl72";
+  out.tree = tree;
+  out.tree_file = "t.conf";
+  out.hosts = parse_host_list(hosts);
+  out.collectives = {Collective::alltoall};
+  out.sizes = {Bytes{1 << 30}};
+  return out;
+}
+
 /// On a fabric whose leaves hold five nodes and are 2:1 oversubscribed.
 PlacementConfig asked(const HostTree& tree, const std::string& hosts) {
   PlacementConfig out;
@@ -56,32 +91,36 @@ PlacementConfig asked(const HostTree& tree, const std::string& hosts) {
 
 TEST_CASE("placement: seats are numbered as ranks come to leaves") {
   const HostTree tree = drawn(4, 3);
-  const Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
-  const SeatPlan plan(tree, "t.conf", two.node(), two.fabric());
-  CHECK(plan.seats(numbers(tree, "c2,a1,c3,a3")) == std::vector<int>{0, 5, 1, 6});
-  CHECK(plan.cluster({0, 5, 1, 6}).nodes() == 7);
-  CHECK(leaf_crossings(plan, numbers(tree, "c2,a1,c3,a3")) == 4);
-  CHECK(leaf_crossings(plan, numbers(tree, "a1,a2,b1")) == 2);
-  CHECK(leaf_crossings(plan, numbers(tree, "a1,a2")) == 0);
-  CHECK(sorted_by_leaf(plan, numbers(tree, "c2,a1,c3,a3")) == numbers(tree, "c2,c3,a1,a3"));
+  const Job job = job_of("dgx-h100", "fabric-ndr-fat-tree-2to1");
+  HostNodes nodes(job, parts());
+  const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
+  const Seating seating = plan.seat(numbers(tree, "c2,a1,c3,a3"));
+  CHECK(seating.jobs[0].nodes == std::vector<int>{0, 5, 1, 6});
+  CHECK(plan.cluster(seating).nodes() == 7);
+  CHECK(group_crossings(plan, numbers(tree, "c2,a1,c3,a3")) == 4);
+  CHECK(group_crossings(plan, numbers(tree, "a1,a2,b1")) == 2);
+  CHECK(group_crossings(plan, numbers(tree, "a1,a2")) == 0);
+  CHECK(sorted_by_group(plan, numbers(tree, "c2,a1,c3,a3")) == numbers(tree, "c2,c3,a1,a3"));
 }
 
 TEST_CASE("placement: pods have seats of their own") {
   const HostTree tree = drawn(4, 2);
-  Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
-  FabricConfig fabric = two.fabric();
+  const Job job = job_of("dgx-h100", "fabric-ndr-fat-tree-2to1");
+  HostNodes nodes(job, parts());
+  FabricConfig fabric = nodes.host().cluster.fabric();
   fabric.pod_leaves = 8;
   fabric.core = fabric.spine;
   fabric.core_oversubscription = 8;
-  const SeatPlan plan(tree, "t.conf", two.node(), fabric);
+  const SeatPlan plan(tree, "t.conf", nodes, fabric);
   // Five hosts to a leaf, eight leaves to a pod: the first leaf of the second pod is the ninth.
-  CHECK(plan.seats(numbers(tree, "a1,c1,b1,d1")) == std::vector<int>{0, 40, 5, 45});
+  CHECK(plan.seat(numbers(tree, "a1,c1,b1,d1")).jobs[0].nodes == std::vector<int>{0, 40, 5, 45});
 }
 
 TEST_CASE("placement: candidates are packed and even, and keep hosts of the job") {
   const HostTree tree = drawn(4, 3);
-  const Cluster two = load_cluster({"dgx-h100", 2, "fabric-ndr-fat-tree-2to1"}, parts());
-  const SeatPlan plan(tree, "t.conf", two.node(), two.fabric());
+  const Job job = job_of("dgx-h100", "fabric-ndr-fat-tree-2to1");
+  HostNodes nodes(job, parts());
+  const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
   std::vector<int> open;
   for (int host = 0; host < 12; ++host) open.push_back(host);
   const auto found = candidate_hosts(plan, numbers(tree, "b1,c1,c2,d1"), open);
@@ -194,6 +233,111 @@ TEST_CASE("placement: what is wrong is said") {
   CHECK(error_text([] {
           parse_neighbour("kind: neighbour\nhosts: a[1-2]\nlayout: x.yaml\nsize: 1 MiB\n", "n");
         }).starts_with("n:3: layout: stands beside a collective"));
+}
+
+TEST_CASE("placement: trays of a rack are one node, as many in each") {
+  const HostTree tree = racks(4, 18, 2);
+  const Job job = job_of("gb200-nvl72", "");
+  HostNodes nodes(job, parts());
+  FabricConfig fabric = nodes.host().cluster.fabric();
+  fabric.oversubscription = 2;
+  const SeatPlan plan(tree, "t.conf", nodes, fabric);
+  REQUIRE(plan.by_domain());
+  const auto seats = [&](const std::string& names, Uneven uneven = Uneven::as_least) {
+    return plan.seat({{numbers(tree, names), true}}, uneven).jobs[0];
+  };
+  // Racks a and b hang on one leaf. Ranks may come to racks in turns.
+  const Seats turns = seats("a1,b1,a2,b2");
+  CHECK(turns.nodes == std::vector<int>{0, 1});
+  CHECK(turns.trays == 2);
+  CHECK(turns.hosts == std::vector<int>{0, 2, 1, 3});
+  CHECK(seats("a1,a2,c1,c2").nodes == std::vector<int>{0, 1});  // a node to each leaf
+  // 18 and 6 are three and one of 6. 5 and 2 are taken for three and one of 2, or fall apart.
+  CHECK(seats("a[1-18],b[1-6]").hosts.size() == 24);
+  CHECK(seats("a[1-18],b[1-6]").nodes.size() == 4);
+  CHECK(seats("a[1-5],b[1-2]").nodes.size() == 4);
+  CHECK(seats("a[1-5],b[1-2]").hosts.empty());
+  CHECK(seats("a[1-5],b[1-2]", Uneven::in_pieces).nodes.size() == 7);
+  // A leaf has 36 ports down in each rail, 18 up, however many trays of it take part.
+  const Seating few = plan.seat(numbers(tree, "a1,a2,c1,c2"));
+  CHECK(plan.cluster(few).uplinks() == 18);
+  CHECK(plan.cluster(few).nodes() == 2);
+}
+
+TEST_CASE("placement: jobs of one rack share its leaf, one without NVLink has a node a tray") {
+  const HostTree tree = racks(2, 18);
+  const Job job = job_of("gb200-nvl72", "");
+  HostNodes nodes(job, parts());
+  const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
+  const std::vector<int> one = numbers(tree, "a[1-4],b[1-4]"), other = numbers(tree, "b[5-6]");
+  const Seating joined = plan.seat({{one, true}, {other, true}});
+  CHECK(joined.trays == 4);
+  CHECK(joined.domains_per_leaf == 2);
+  CHECK(joined.jobs[0].nodes == std::vector<int>{0, 2});
+  CHECK(joined.jobs[1].nodes == std::vector<int>{3});
+  CHECK(joined.jobs[1].trays == 2);
+  const Seating apart = plan.seat({{one, true}, {other, false}});
+  CHECK(apart.jobs[1].trays == 1);
+  CHECK(apart.jobs[1].nodes == std::vector<int>{4, 5});
+}
+
+TEST_CASE("placement: the best allocation keeps racks whole") {
+  // Of two racks each GPU sends half of 1 GiB through a port of 50 GB/s: 10.7 ms at least. In one
+  // rack 15/16 of it go over 18 NVLinks of 50 GB/s: 1.1 ms at least.
+  const HostTree tree = racks(3, 18);
+  const PlacementResult two = run_placement(asked_of_racks(tree, "a[1-2],b[1-2]"), parts());
+  REQUIRE(two.allocations.size() == 2);
+  CHECK(two.best().name == "best");
+  CHECK(two.best().domains.size() == 1);
+  CHECK(two.swaps.size() == 2);
+  CHECK(two.swaps[0].out_group == "b");
+  CHECK(two.allocations[0].times_us[0] > 10'737);
+  CHECK(two.allocations[0].times_us[0] < 1.3 * 10'737);
+  CHECK(two.best().times_us[0] > 1'118);
+  CHECK(two.best().times_us[0] < 2 * 1'118);
+  CHECK(placement_text(two).find("# this: a x2, b x2; the next host is in another NVLink domain 2 "
+                                 "times") != std::string::npos);
+  // A rack alone is best; ranks that come to racks in turns take as long.
+  CHECK(run_placement(asked_of_racks(tree, "a[1-4]"), parts()).allocations.size() == 1);
+  CHECK(run_placement(asked_of_racks(tree, "a1,b1,a2,b2"), parts()).allocations[0].times_us ==
+        two.allocations[0].times_us);
+  // Of 18 and 1 the tray alone has 4 NICs for what 76 GPUs exchange: 10 and 9 are better.
+  const PlacementResult lone = run_placement(asked_of_racks(tree, "a[1-18],b1"), parts());
+  CHECK(lone.best().domains[0].hosts == 10);
+  CHECK(lone.best().times_us[0] < 0.7 * lone.allocations[0].times_us[0]);
+  REQUIRE(lone.notes.size() == 3);
+  CHECK(lone.notes[0].starts_with(
+      "this: its NVLink domains hold unequally many hosts. All are taken to hold 1"));
+  CHECK(lone.notes[1].find("All are taken to hold 9") != std::string::npos);
+}
+
+TEST_CASE("placement: a step in racks follows the order of ranks") {
+  PlacementConfig config = asked_of_racks(racks(3, 18), "a1,b1,a2,b2");
+  config.step = parse_step(
+      "kind: step\nmodel: llama-3-8b\ntopology: gb200-nvl72\nnodes: 4\nframework: torchtitan\n"
+      "sequence: 2048\nmicro_batch: 1\nglobal_batch: 16\nprecision: bf16\nsharding: fsdp\n",
+      "s.yaml");
+  static_cast<Job&>(config) = *config.step;
+  config.free = config.hosts;
+  const PlacementResult result = run_placement(config, parts());
+  REQUIRE(result.allocations.size() == 2);
+  CHECK(result.best().name == "this, by domain");
+  CHECK(result.allocations[0].times_us == result.best().times_us);
+  CHECK(*result.best().step <= *result.allocations[0].step);
+}
+
+TEST_CASE("placement: what a tree says of NVLink domains has to fit") {
+  const auto error = [](const PlacementConfig& config) {
+    return error_text([&] { run_placement(config, parts()); });
+  };
+  CHECK(error(asked_of_racks(drawn(2, 4), "a1,b1"))
+            .starts_with("t.conf: says nothing of NVLink domains, and NCCL takes the gb200-nvl72's "
+                         "hosts in one domain for one node"));
+  CHECK(error(asked_of_racks(racks(2, 36), "a1,b1"))
+            .starts_with("t.conf: a has 36 hosts, an NVLink domain of gb200-nvl72 at most 18"));
+  PlacementConfig apart = asked_of_racks(racks(2, 36), "a1,b1");
+  apart.environment.set("NCCL_MNNVL_ENABLE", "0");
+  CHECK(run_placement(apart, parts()).by_domain == false);
 }
 
 }  // namespace fabricast
