@@ -25,8 +25,9 @@ constexpr Duration kBlackwellOverhead = microseconds(7);
 
 NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software) {
   if (gpu.sm >= kBlackwell) return {efficiency(gpu.sm), kBlackwellCopyRate, kBlackwellOverhead};
-  return {efficiency(gpu.sm), software.nvls_copy_rate,
-          software.costs(Protocol::simple, gpu).overhead[static_cast<std::size_t>(HopKind::nvlink)]};
+  return {
+      efficiency(gpu.sm), software.nvls_copy_rate,
+      software.costs(Protocol::simple, gpu).overhead[static_cast<std::size_t>(HopKind::nvlink)]};
 }
 
 MultimemWire multimem_wire(const NodeGraph& node) {

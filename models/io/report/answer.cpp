@@ -620,21 +620,34 @@ std::string compare(const Report& report) {
 std::string answer_of(const Report& report) {
   using Make = std::string (*)(const Report&);
   static constexpr std::pair<std::string_view, Make> kStudies[] = {
-      {"bench", bench},         {"decide", decide},
-      {"cutover", cutover},     {"whatif", whatif},
-      {"advise", advise},       {"upgrade", upgrade},
-      {"step", step},           {"plan", plan},
-      {"serve", serve},         {"concurrent", scenario},
-      {"check", check},         {"judge", judge},
-      {"gate", gate},           {"hang", hang},
-      {"lint", lint},           {"validate nccl-tests", validate},
-      {"topo", topo},           {"calibrate", calibrate},
-      {"solve", solve},         {"compare", compare},
-      {"query", query},         {"sweep", sweep},
-      {"memory", memory},       {"experts", experts},
+      {"bench", bench},
+      {"decide", decide},
+      {"cutover", cutover},
+      {"whatif", whatif},
+      {"advise", advise},
+      {"upgrade", upgrade},
+      {"step", step},
+      {"plan", plan},
+      {"serve", serve},
+      {"concurrent", scenario},
+      {"check", check},
+      {"judge", judge},
+      {"gate", gate},
+      {"hang", hang},
+      {"lint", lint},
+      {"validate nccl-tests", validate},
+      {"topo", topo},
+      {"calibrate", calibrate},
+      {"solve", solve},
+      {"compare", compare},
+      {"query", query},
+      {"sweep", sweep},
+      {"memory", memory},
+      {"experts", experts},
       {"validate experts", validate_experts},
       {"judge inspector", judge_inspector},
-      {"placement", placement}, {"calls of ranks", calls_of_ranks}};
+      {"placement", placement},
+      {"calls of ranks", calls_of_ranks}};
   const auto found =
       std::ranges::find(kStudies, report.study, [](const auto& one) { return one.first; });
   if (found == std::end(kStudies)) return {};
