@@ -17,7 +17,7 @@ namespace {
 std::string progress_text(double share, double passed_s) {
   std::string out = fmt::format("simulating {:3.0f} %", std::floor(share * 100));
   const double left_s = passed_s * (1 - share) / std::max(share, 1e-9);
-  if (passed_s < 3 || left_s < 10) return out;
+  if (passed_s < 3 || share < 0.01 || left_s < 10) return out;
   if (left_s < 90) return out + fmt::format(", about {:.0f} s left", left_s);
   if (left_s < 90 * 60) return out + fmt::format(", about {:.0f} min left", left_s / 60);
   return out + fmt::format(", about {:.0f} h left", left_s / 3600);
