@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
 
 #include "cli/answers.hpp"
@@ -27,14 +24,7 @@ struct ExpertsOptions {
 };
 
 std::vector<EpMode> modes_of(const std::string& text) {
-  std::vector<EpMode> out;
-  for (const std::string_view word : comma_items(text)) {
-    const EpMode mode = kEpModeWords.parse("mode", word);
-    if (std::ranges::find(out, mode) != out.end())
-      throw Error(fmt::format("{} is asked for twice", word));
-    out.push_back(mode);
-  }
-  return out;
+  return each_once(text, [](std::string_view word) { return kEpModeWords.parse("mode", word); });
 }
 
 ExpertsConfig config(const ExpertsOptions& options) {

@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -32,14 +29,7 @@ struct MemoryOptions {
 /// --nccl is a list here.
 std::vector<NcclVersion> releases_of(const std::string& text) {
   if (text == "all") return {kModelledVersions.begin(), kModelledVersions.end()};
-  std::vector<NcclVersion> out;
-  for (const std::string_view one : comma_items(text)) {
-    const NcclVersion release = nccl_version_from_text(one);
-    if (std::ranges::find(out, release) != out.end())
-      throw Error(fmt::format("{} is asked for twice", one));
-    out.push_back(release);
-  }
-  return out;
+  return each_once(text, nccl_version_from_text);
 }
 
 /// A layout has topology, nodes, release and variables of its own; options replace them.

@@ -2,11 +2,15 @@
 // Values of options: checked where they are read, with a message that names the option.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "sim/base/error.hpp"
 #include "sim/base/units.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 
@@ -23,6 +27,19 @@ std::vector<Bytes> sizes_from_option(const std::string& text);
 template <class Parse>
 auto of_option(const char* option, Parse parse) {
   return placed({{}, 0, option}, parse);
+}
+
+/// What `parse` makes of each of "a,b". Throws Error: two of them are the same.
+template <class Parse>
+auto each_once(const std::string& text, Parse parse) {
+  std::vector<std::invoke_result_t<Parse, std::string_view>> out;
+  for (const std::string_view item : comma_items(text)) {
+    auto value = parse(item);
+    if (std::ranges::find(out, value) != out.end())
+      throw Error(std::string(item) + " is asked for twice");
+    out.push_back(std::move(value));
+  }
+  return out;
 }
 
 }  // namespace fabricast

@@ -59,10 +59,19 @@ Bandwidth part_of(Bandwidth block, double share, double speed) {
   return {std::llround(static_cast<double>(block.bytes_per_s) * share * speed)};
 }
 
+std::array<ProtocolCosts, kProtocols> costs_on_gpus(const P2pSchedule::Config& config) {
+  std::array<ProtocolCosts, kProtocols> out;
+  for (int p = 0; p < kProtocols; ++p)
+    out[static_cast<std::size_t>(p)] =
+        config.software.costs(static_cast<Protocol>(p), config.cluster.node().gpus().front().part);
+  return out;
+}
+
 }  // namespace
 
 P2pSchedule::P2pSchedule(const Config& config)
     : config_(config),
+      costs_(costs_on_gpus(config)),
       rounds_(config.plan.rules.version, config.members.node_count(), gpus(),
               config.plan.group_size),
       ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
@@ -103,7 +112,7 @@ std::uint64_t P2pSchedule::chunks() const {
 std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
-    const ProtocolCosts of_gpu = costs(protocol);
+    const ProtocolCosts& of_gpu = costs(protocol);
     const NetworkSettings& settings = config_.transport.network;
     const NetworkCosts& network = config_.software.network[static_cast<std::size_t>(settings.kind)];
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {

@@ -3,6 +3,7 @@
 // on each channel of each rank (src/enqueue.cc, src/device/sendrecv.h). Block = rank * channels +
 // channel; the exchange knows it by another number if there are blocks like it (ExchangePlaces).
 
+#include <array>
 #include <deque>
 #include <optional>
 #include <span>
@@ -57,9 +58,7 @@ class P2pSchedule final : public ExchangeSchedule {
   int round_of(const ExchangeLane& lane) const {
     return static_cast<int>(lane.tag) % rounds_.count();
   }
-  ProtocolCosts costs(Protocol protocol) const {
-    return config_.software.costs(protocol, config_.cluster.node().gpus().front().part);
-  }
+  const ProtocolCosts& costs(Protocol protocol) const { return costs_[index_of(protocol)]; }
   Duration overhead(std::uint32_t kind) const;
   void share_block(int rank, int rounds, ExchangeBatch& batch) const;
   void share_slots(std::vector<ExchangeLane>& lanes) const;
@@ -68,6 +67,7 @@ class P2pSchedule final : public ExchangeSchedule {
   bool is_remote(int a, int b) const { return a / gpus() != b / gpus(); }
 
   Config config_;
+  std::array<ProtocolCosts, kProtocols> costs_;  ///< on the nodes' GPUs
   P2pRounds rounds_;
   P2pWays ways_;
   ExchangePlaces places_;
