@@ -153,6 +153,7 @@ struct SoftwareCosts {
   std::array<NetworkCosts, kNetKinds> network{};  ///< by NetKind
   Duration launch_any;                            ///< of a kernel, on GPUs that say nothing of it
   Duration launch_per_gpu;          ///< launches of one thread serialise: T >= GPUs * this
+  Duration work_read;               ///< of one block's work item from host memory, before NCCL 2.22
   double tree_copy_share = 1;       ///< copy rate of a tree worker / that of a whole block
   Bandwidth nvls_copy_rate;         ///< of a block in NVLS: of its scatter and of its gather, each
   double nvls_tree_copy_share = 1;  ///< of that rate in NVLSTree

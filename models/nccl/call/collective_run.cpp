@@ -49,11 +49,11 @@ Partition partition_of(const CollectiveRun& run, const Members& members) {
   return partition(input);
 }
 
-int working_channels(const CollectiveRun& run) {
+int working_channels(const CollectiveRun& run, const Members& members) {
   if (is_tuned(run.collective) && run.version < kNccl2_20) return run.channels;  // all run
   if (!run.has_algorithm()) return run.channels;
   std::set<int> out;
-  for (const ChannelPart& part : partition_of(run, run.members).parts) out.insert(part.channel);
+  for (const ChannelPart& part : partition_of(run, members).parts) out.insert(part.channel);
   return static_cast<int>(out.size());
 }
 

@@ -53,7 +53,11 @@ Members members_of(const CollectiveRun& run, int cluster_nodes);
 
 /// How the call is split over its channels. REQUIRES: has_algorithm().
 Partition partition_of(const CollectiveRun& run, const Members& members);
-/// How many of the call's channels get work: all of sends and receives. REQUIRES: run.members.
-int working_channels(const CollectiveRun& run);
+/// How many of the call's channels get work: all of sends and receives.
+int working_channels(const CollectiveRun& run, const Members& members);
+/// REQUIRES: run.members.
+inline int working_channels(const CollectiveRun& run) {
+  return working_channels(run, run.members);
+}
 
 }  // namespace fabricast

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 
@@ -45,7 +46,7 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
   plain.explain = plain.fast_forward = false;
   plain.timeline = nullptr;
   plain.progress = {};
-  const Duration launch = software.launch(run.protocol, cluster.node().gpus().front().part);
+  const Duration launch = launch_of(run, cluster, software);
   Stream stream{{run}, {}, LaunchesAhead{{}, launch}};
   const std::span<const Stream> streams(&stream, 1);
   stream.rounds = kFewCalls;

@@ -8,6 +8,7 @@
 
 #include "models/hardware/networks/carriers.hpp"
 #include "models/hardware/networks/refusals.hpp"
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/run/stream_machine.hpp"
 #include "models/nccl/tuner/tuner.hpp"
 #include "sim/base/error.hpp"
@@ -110,8 +111,7 @@ struct AllCalls {
       const CollectiveRun& run = stream.runs[i % stream.runs.size()];
       serialised += setting.software.launch_per_gpu * run.launches_in_a_row;
       if (machine.kernels(number) == 0) {
-        end =
-            end + setting.software.launch(run.protocol, setting.cluster.node().gpus().front().part);
+        end = end + launch_of(run, setting.cluster, setting.software);
       } else {
         end = std::min(Instant{machine.end_of(number, i).ps}, last);
       }
@@ -209,7 +209,7 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                               result, result.time);
   const Duration makespan = result.time;
   const Duration serialised = software.launch_per_gpu * run.launches_in_a_row;
-  const Duration launch = software.launch(run.protocol, cluster.node().gpus().front().part);
+  const Duration launch = launch_of(run, cluster, software);
   result.time = std::max(makespan + launch, serialised);
   result.launch = result.time - makespan;
   if (options.timeline != nullptr) options.timeline->launch = result.launch;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/run/link_loads.hpp"
 #include "models/nccl/run/progress_share.hpp"
 #include "sim/base/digest.hpp"
@@ -35,7 +36,7 @@ Machine& StreamMachine<Stamp>::machine() {
 
 template <class Stamp>
 Duration StreamMachine<Stamp>::launch(const CollectiveRun& run) const {
-  return at_.software.launch(run.protocol, at_.cluster.node().gpus().front().part);
+  return launch_of(run, at_.cluster, at_.software);
 }
 
 template <class Stamp>
