@@ -75,12 +75,6 @@ std::optional<NcclVersion> version_in(std::string_view text) {
   return said ? version : modelled_version(version);
 }
 
-/// Of "2025-03-10" or "<= 2026-07-16"; 0: none.
-int year_of(std::string_view date) {
-  date.remove_prefix(std::min(date.find_first_of("0123456789"), date.size()));
-  return leading_number<int>(date).value_or(0);
-}
-
 /// K=V K="V with blanks" ...
 std::vector<std::string> assignments(std::string_view text) {
   std::vector<std::string> out;
@@ -173,8 +167,7 @@ class Mapper {
   }
 
   void map_version() {
-    // 2.22.3 is of June 2024; what is measured later runs it within half a year.
-    constexpr int kBlackwell = 100, kYearOfNewReleases = 2025;
+    constexpr int kBlackwell = 100;
     if (const auto version = version_in(run_.nccl_version)) {
       out_.version = answered_version(*version);
       if (out_.version != *version)
@@ -182,9 +175,7 @@ class Mapper {
                          to_text(modelled_version(out_.version))));
       return;
     }
-    const bool is_new = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell ||
-                        year_of(run_.date) >= kYearOfNewReleases;
-    out_.version = is_new ? kNccl2_27_7 : kNccl2_21_5;
+    out_.version = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell ? kNccl2_27_7 : kNccl2_21_5;
     note(fmt::format("nccl_version is not known: {}", to_text(out_.version)));
   }
 
