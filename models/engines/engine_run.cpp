@@ -89,9 +89,9 @@ SimulationResult simulate_engine(const Cluster& cluster, const Members& members,
                                  const EngineCosts& costs, const EngineCall& call, bool explain) {
   assert(members.node_count() == 1);
   const PeerGpu& gpu = costs_of(costs, cluster.node().gpus().front().part.sm);
-  SimulationResult out = simulate_stages(
-      cluster, members, costs, gpu, plan_kernel(call.kernel, members.ranks(), call.size),
-      {window_of(costs, call.kernel), {}}, explain);
+  SimulationResult out = simulate_stages(cluster, members, costs, gpu,
+                                         plan_kernel(call.kernel, members.ranks(), call.size),
+                                         {window_of(costs, call.kernel), {}}, explain);
   const Duration makespan = out.time;
   out.time = out.time + start_of(costs, gpu, call.kernel);
   if (!call.cuda_graph) {

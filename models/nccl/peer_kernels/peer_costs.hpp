@@ -19,15 +19,15 @@ struct PeerGpu {
 
 struct PeerCosts {
   std::map<int, PeerGpu> gpus;  ///< by compute capability
-  Duration node;        ///< from the end of a node of a CUDA graph to the start of the next
-  Duration copy;        ///< of a copy before or after another, beside its bytes
-  Duration peer;        ///< of a barrier, for each peer but the first
-  double loads = 0;     ///< share of a link that loads through it reach, of what stores may
-  double stores = 0;    ///< and stores of a whole message to all peers
-  double multimem = 0;  ///< and what the switch sums and multicasts
+  Duration node;                ///< from the end of a node of a CUDA graph to the start of the next
+  Duration copy;                ///< of a copy before or after another, beside its bytes
+  Duration peer;                ///< of a barrier, for each peer but the first
+  double loads = 0;             ///< share of a link that loads through it reach, of what stores may
+  double stores = 0;            ///< and stores of a whole message to all peers
+  double multimem = 0;          ///< and what the switch sums and multicasts
   // Of NCCL's symmetric kernels:
-  double unrolled = 1;     ///< loads of 16 B that a thread has under way, of all peers together
-  Bandwidth ll_block{};    ///< at which a thread block of LL stores, flags included
+  double unrolled = 1;   ///< loads of 16 B that a thread has under way, of all peers together
+  Bandwidth ll_block{};  ///< at which a thread block of LL stores, flags included
 };
 
 /// Of the GPU's generation, else of the nearest older one, else of the oldest.

@@ -41,7 +41,8 @@ void StageBuilder::go_over(Bytes bytes) { stages_.emplace_back().local = bytes; 
 void StageBuilder::load(std::vector<KernelMove> moves) {
   KernelStage& requests = stages_.emplace_back();
   for (const KernelMove& move : moves)
-    requests.moves.push_back({move.to, move.from, MoveKind::request, kRequest, Payload::none, 0, 0});
+    requests.moves.push_back(
+        {move.to, move.from, MoveKind::request, kRequest, Payload::none, 0, 0});
   stages_.emplace_back().moves = std::move(moves);
 }
 

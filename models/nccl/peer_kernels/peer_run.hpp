@@ -14,8 +14,8 @@ namespace fabricast {
 
 /// What the threads of a kernel do at a time.
 struct PeerWindows {
-  Bytes loads;      ///< under way from one peer
-  Bytes ll;         ///< that LL has under way to one, as on the wire
+  Bytes loads;          ///< under way from one peer
+  Bytes ll;             ///< that LL has under way to one, as on the wire
   Bandwidth ll_rate{};  ///< at which it stores them to all peers, one after another; 0: at once
 };
 

@@ -12,7 +12,7 @@ constexpr std::int64_t kUnit = 64;   // bytes of payload whose headers are count
 constexpr std::uint32_t kSlots = 8;  // pieces of a window that are under way
 constexpr std::int64_t kGrain = 128;
 constexpr std::int64_t kPieceMax = 256 << 10;  // of what nobody waits for
-constexpr int kPeersMax = 7;  // lanes of a batch, one way (Exchange)
+constexpr int kPeersMax = 7;                   // lanes of a batch, one way (Exchange)
 
 /// Packets of which so large a share is payload.
 WireFormat wire_of(double share) {
@@ -32,8 +32,8 @@ struct JointMove {
   int peers = 1;
 };
 
-/// Of more peers than a batch has lanes for, neighbours in the order from `from` on are joined: what
-/// goes to the first of them is what goes to all. Every GPU sends and receives what it did.
+/// Of more peers than a batch has lanes for, neighbours in the order from `from` on are joined:
+/// what goes to the first of them is what goes to all. Every GPU sends and receives what it did.
 std::vector<JointMove> joined(const KernelStage& stage, int gpus) {
   std::vector<JointMove> out;
   if (gpus - 1 <= kPeersMax) {

@@ -63,8 +63,8 @@ Bytes count_bytes(const RegisteredQuestion& question) {
 /// Copies by the driver, where they are asked for or large. Nothing: a kernel.
 std::optional<RegisteredChoice> copy_engines(const RegisteredQuestion& question,
                                              const Environment& environment) {
-  if (question.version < kCopyEngines || !copies_only(question.collective) ||
-      question.nodes > 1 || !question.all_nvlink)
+  if (question.version < kCopyEngines || !copies_only(question.collective) || question.nodes > 1 ||
+      !question.all_nvlink)
     return std::nullopt;
   RegisteredChoice out;
   out.path = Path::copy_engine;
@@ -78,9 +78,10 @@ std::optional<RegisteredChoice> copy_engines(const RegisteredQuestion& question,
   if (question.version < kCopiesByThemselves || question.collective != Collective::all_gather ||
       question.sm < 100 || count <= threshold)
     return std::nullopt;
-  out.why = fmt::format("{} elements a rank are more than NCCL_SYM_CE_THRESHOLD ({}), on a GPU of "
-                        "compute capability 10.0 or later",
-                        count, threshold);
+  out.why = fmt::format(
+      "{} elements a rank are more than NCCL_SYM_CE_THRESHOLD ({}), on a GPU of "
+      "compute capability 10.0 or later",
+      count, threshold);
   return out;
 }
 
@@ -99,13 +100,15 @@ std::string no_symmetric(const RegisteredQuestion& question, const Environment& 
                          question.datatype);
   }
   if (question.nodes > 1 && question.version < kRailKernels)
-    return fmt::format("ranks are on {} nodes, and symmetric kernels of NCCL {} stay within one "
-                       "NVLink domain",
-                       question.nodes, to_text(question.version));
+    return fmt::format(
+        "ranks are on {} nodes, and symmetric kernels of NCCL {} stay within one "
+        "NVLink domain",
+        question.nodes, to_text(question.version));
   if (question.nodes > 1 && question.collective == Collective::all_reduce)
-    return fmt::format("ranks are on {} nodes, and all_reduce has no symmetric kernel that crosses "
-                       "a network",
-                       question.nodes);
+    return fmt::format(
+        "ranks are on {} nodes, and all_reduce has no symmetric kernel that crosses "
+        "a network",
+        question.nodes);
   if (!question.all_nvlink) return "not every GPU reaches every other one over NVLink";
   return {};
 }
@@ -131,7 +134,11 @@ class Race {
       const auto kernel = static_cast<SymmetricKernel>(i);
       if (!enters(kernel)) continue;
       if (traits_of(kernel).crosses_network) {
-        best = {Path::symmetric, kernel, 0, 0, "it crosses the network along rails",
+        best = {Path::symmetric,
+                kernel,
+                0,
+                0,
+                "it crosses the network along rails",
                 "GPU-initiated sends over rails are not simulated"};
         continue;
       }
@@ -174,9 +181,10 @@ class Race {
   }
   std::string said(const RegisteredChoice& best) const {
     if (!forced_.empty()) return "NCCL_SYM_KERNEL says so";
-    return fmt::format("NCCL's cost model has it at {:.1f} us on {} of {}{}", best.nccl_us,
-                       best.blocks == 1 ? "1 thread block" : fmt::format("{} thread blocks", best.blocks),
-                       blocks_.most, multicasts() ? "" : ", without multicast");
+    return fmt::format(
+        "NCCL's cost model has it at {:.1f} us on {} of {}{}", best.nccl_us,
+        best.blocks == 1 ? "1 thread block" : fmt::format("{} thread blocks", best.blocks),
+        blocks_.most, multicasts() ? "" : ", without multicast");
   }
 
   const RegisteredQuestion& question_;
@@ -200,9 +208,7 @@ int nvls_channels(const RegisteredQuestion& question) {
   return std::max(question.ctas_min, std::min(question.ctas_max, most));
 }
 
-RegisteredChoice direct(std::string why) {
-  return {Path::direct, {}, 0, 0, std::move(why), {}};
-}
+RegisteredChoice direct(std::string why) { return {Path::direct, {}, 0, 0, std::move(why), {}}; }
 RegisteredChoice network(std::string why) {
   return {Path::network, {}, 0, 0, std::move(why), "NICs on users' buffers are not simulated"};
 }
@@ -223,15 +229,15 @@ RegisteredChoice along_rings_and_trees(const RegisteredQuestion& question) {
     return copied(fmt::format("{} goes through NCCL's buffers whatever is registered",
                               to_text(question.protocol)));
   if (algorithm == Algorithm::collnet_direct || algorithm == Algorithm::collnet_chain)
-    return question.version >= kNccl2_21
-               ? network("SHARP reads and writes users' buffers")
-               : copied("SHARP uses registered buffers from 2.21 on");
+    return question.version >= kNccl2_21 ? network("SHARP reads and writes users' buffers")
+                                         : copied("SHARP uses registered buffers from 2.21 on");
   if (algorithm == Algorithm::pat) return copied("PAT has no registered buffers");
   if (question.version < kNccl2_23)
     return copied(fmt::format("{} uses registered buffers from 2.23 on", name));
-  if (question.collective == Collective::reduce_scatter || question.collective == Collective::reduce)
-    return copied(fmt::format("{} of {} has no registered buffers", name,
-                              to_text(question.collective)));
+  if (question.collective == Collective::reduce_scatter ||
+      question.collective == Collective::reduce)
+    return copied(
+        fmt::format("{} of {} has no registered buffers", name, to_text(question.collective)));
   if (question.nodes == question.ranks) {
     if (algorithm == Algorithm::ring && question.collective == Collective::all_gather)
       return network("one rank a node: the ring goes from buffer to buffer");
@@ -244,16 +250,14 @@ RegisteredChoice along_rings_and_trees(const RegisteredQuestion& question) {
 }
 
 RegisteredChoice local(const RegisteredQuestion& question, const Environment& environment) {
-  if (is_switched_off(environment, "NCCL_LOCAL_REGISTER"))
-    return copied("NCCL_LOCAL_REGISTER=0");
+  if (is_switched_off(environment, "NCCL_LOCAL_REGISTER")) return copied("NCCL_LOCAL_REGISTER=0");
   if (!question.algorithm) return sends(question);
   if (!is_nvls(*question.algorithm)) return along_rings_and_trees(question);
   RegisteredChoice out;
   out.path = Path::nvls;
   out.blocks = nvls_channels(question);
   out.why = "the NVSwitches read and write users' buffers, nothing is copied";
-  if (question.nodes > 1)
-    out.untimed = "registered NVLS of several nodes is not simulated";
+  if (question.nodes > 1) out.untimed = "registered NVLS of several nodes is not simulated";
   return out;
 }
 

@@ -19,7 +19,7 @@ struct RegisteredQuestion {
   Registration asked = Registration::none;
   NcclVersion version = kDefaultNccl;
   Collective collective{};
-  Bytes size;  ///< of the larger buffer, as message_size()
+  Bytes size;                                  ///< of the larger buffer, as message_size()
   std::string datatype = "float", op = "sum";  ///< nccl-tests' names
   int element_bytes = 4;
   int ranks = 2, nodes = 1;  ///< to NCCL: what NVLink joins is one

@@ -136,8 +136,8 @@ std::vector<KernelStage> plan_registered(const RegisteredChoice& choice, Collect
   if (choice.path == RegisteredPath::copy_engine)
     add_copies(stages, collective, root);
   else
-    add_symmetric(stages, choice.path == RegisteredPath::symmetric ? choice.kernel
-                                                                   : like_nvls(collective));
+    add_symmetric(stages,
+                  choice.path == RegisteredPath::symmetric ? choice.kernel : like_nvls(collective));
   return stages.take();
 }
 

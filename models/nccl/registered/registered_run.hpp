@@ -1,6 +1,6 @@
 #pragma once
-// What symmetric kernels, registered NVLS and copy engines move, stage by stage, and what that takes
-// on the links of a cluster.
+// What symmetric kernels, registered NVLS and copy engines move, stage by stage, and what that
+// takes on the links of a cluster.
 
 #include <vector>
 
@@ -25,6 +25,12 @@ struct RegisteredCall {
   Bytes size;                 ///< of the larger buffer
   int root = 0;               ///< rank, of gather and scatter
   int launches_in_a_row = 1;  ///< of one thread of the host; 0: a CUDA graph
+};
+
+/// What is asked, and what the kernels cost that then run.
+struct AskedRegistration {
+  Registration asked = Registration::none;
+  PeerCosts costs;
 };
 
 /// The time of a call among others that follow each other. `launch` is what goes by before its

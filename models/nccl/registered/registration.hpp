@@ -31,16 +31,16 @@ enum class RegisteredPath : std::uint8_t {
   symmetric,   ///< a symmetric kernel
   copy_engine  ///< copies of the driver, without a kernel
 };
-inline constexpr auto kRegisteredPathWords = enum_words<RegisteredPath>(
-    "copied", "nvls", "direct", "network", "symmetric", "copy-engine");
+inline constexpr auto kRegisteredPathWords =
+    enum_words<RegisteredPath>("copied", "nvls", "direct", "network", "symmetric", "copy-engine");
 
 struct RegisteredChoice {
   RegisteredPath path = RegisteredPath::copied;
   SymmetricKernel kernel{};  ///< of path symmetric
   int blocks = 0;            ///< thread blocks of paths nvls and symmetric
   double nccl_us = 0;        ///< what NCCL's own cost model says; 0: it was not asked
-  std::string why;      ///< why this one; of path copied: which condition fails. No full stop
-  std::string untimed;  ///< what keeps its time from being predicted; empty: nothing
+  std::string why;           ///< why this one; of path copied: which condition fails. No full stop
+  std::string untimed;       ///< what keeps its time from being predicted; empty: nothing
 
   /// It runs as one kernel, or one round of copies, between GPUs that NVLink joins.
   bool replaces() const {

@@ -13,32 +13,32 @@ namespace fabricast {
 /// are loads and stores of peers' memory, MC is multicast or summed by the NVSwitches (multimem),
 /// LL has a flag in every word.
 enum class SymmetricKernel : std::uint8_t {
-  reduce_ll,         ///< stores inputs to all, each sums
-  reduce_llmc,       ///< multicasts inputs, each sums
-  reduce_ld_st,      ///< two shots: loads shares, stores sums
-  reduce_mc,         ///< the switches sum and multicast
+  reduce_ll,     ///< stores inputs to all, each sums
+  reduce_llmc,   ///< multicasts inputs, each sums
+  reduce_ld_st,  ///< two shots: loads shares, stores sums
+  reduce_mc,     ///< the switches sum and multicast
   gather_ll,
   gather_llmc,
   gather_st,
   gather_stmc,
-  gather_rail,       ///< 2.29.7+: over rails and NVLink, of several domains
+  gather_rail,  ///< 2.29.7+: over rails and NVLink, of several domains
   scatter_ll,
   scatter_ld,
   scatter_ldmc,
-  scatter_rail_ld,   ///< 2.29.7+: as gather_rail
+  scatter_rail_ld,  ///< 2.29.7+: as gather_rail
   scatter_rail_ldmc
 };
 inline constexpr int kSymmetricKernels = 14;
 inline constexpr auto kSymmetricKernelWords = enum_words<SymmetricKernel>(
     "AllReduce_AGxLL_R", "AllReduce_AGxLLMC_R", "AllReduce_RSxLD_AGxST",
-    "AllReduce_RSxLDMC_AGxSTMC", "AllGather_LL", "AllGather_LLMC", "AllGather_ST",
-    "AllGather_STMC", "AllGather_RailRing_LsaSTMC", "ReduceScatter_LL", "ReduceScatter_LD",
-    "ReduceScatter_LDMC", "ReduceScatter_RailA2A_LsaLD", "ReduceScatter_RailA2A_LsaLDMC");
+    "AllReduce_RSxLDMC_AGxSTMC", "AllGather_LL", "AllGather_LLMC", "AllGather_ST", "AllGather_STMC",
+    "AllGather_RailRing_LsaSTMC", "ReduceScatter_LL", "ReduceScatter_LD", "ReduceScatter_LDMC",
+    "ReduceScatter_RailA2A_LsaLD", "ReduceScatter_RailA2A_LsaLDMC");
 
 struct SymmetricTraits {
   Collective collective{};
   bool ll = false;
-  bool multicasts = false;    ///< needs NVSwitches that multicast
+  bool multicasts = false;      ///< needs NVSwitches that multicast
   bool sums_in_switch = false;  ///< and sum
   bool crosses_network = false;
 };
