@@ -79,9 +79,8 @@ std::optional<RegisteredChoice> copy_engines(const RegisteredQuestion& question,
       question.sm < 100 || count <= threshold)
     return std::nullopt;
   out.why = fmt::format(
-      "{} elements a rank are more than NCCL_SYM_CE_THRESHOLD ({}), on a GPU of "
-      "compute capability 10.0 or later",
-      count, threshold);
+      "more elements a rank than NCCL_SYM_CE_THRESHOLD ({}), on GPUs of compute capability 10.0",
+      threshold);
   return out;
 }
 
@@ -151,7 +150,7 @@ class Race {
       best = {Path::symmetric, kernel, model.blocks, model.us, {}, {}};
     }
     if (best.path != Path::symmetric) return copied(nobody());
-    if (best.why.empty()) best.why = said(best);
+    if (best.why.empty()) best.why = why();
     return best;
   }
 
@@ -179,12 +178,10 @@ class Race {
     if (question_.nodes > 1) return "NCCL_SYM_GIN_KERNELS_ENABLE=0 leaves none that crosses nodes";
     return "the message is too large for symmetric kernels";
   }
-  std::string said(const RegisteredChoice& best) const {
+  std::string why() const {
     if (!forced_.empty()) return "NCCL_SYM_KERNEL says so";
-    return fmt::format(
-        "NCCL's cost model has it at {:.1f} us on {} of {}{}", best.nccl_us,
-        best.blocks == 1 ? "1 thread block" : fmt::format("{} thread blocks", best.blocks),
-        blocks_.most, multicasts() ? "" : ", without multicast");
+    return fmt::format("the least time in NCCL's cost model{}",
+                       multicasts() ? "" : ", without multicast");
   }
 
   const RegisteredQuestion& question_;

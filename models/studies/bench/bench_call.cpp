@@ -50,11 +50,10 @@ RegisteredChoice registered_choice(const BenchConfig& config, const Cluster& clu
   question.element_bytes = datatype_bytes(config.datatype);
   RegisteredChoice out = choose_registered(question, config.environment);
   if (!out.untimed.empty())
-    throw Error(
-        fmt::format("{} of {} with -R {}: {}, and {}", to_text(row.collective),
-                    to_text(row.requested), kRegistrationWords[config.registered->asked], out.why,
-                    out.untimed),
-        "-R 0 has the time of plain buffers; `decide -R` says what NCCL does at other sizes");
+    throw Error(fmt::format("{} of {} with -R {}: {}, and {}", to_text(row.collective),
+                            to_text(row.requested), kRegistrationWords[config.registered->asked],
+                            out.why, out.untimed),
+                "-R 0 has the time of plain buffers");
   return out;
 }
 

@@ -315,7 +315,10 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
                                 to_text(row.size), to_text(row.collective), row.ranks,
                                 what_ran(row), fmt::format("{:.2f}", microseconds_of(result.time)));
   if (row.engine) out += fmt::format("#   why: {}\n", row.engine->why);
-  if (row.registered) out += fmt::format("#   why: {}\n", row.registered->why);
+  if (row.registered)
+    out += fmt::format(
+        "#   why: {}{}\n", row.registered->why,
+        row.registered->nccl_us > 0 ? fmt::format(", {:.1f} us", row.registered->nccl_us) : "");
   if (row.in_a_row && *row.in_a_row != result.time)
     out += fmt::format(
         "#   In a row {:.2f} us: a call begins on the ranks that have ended the one "

@@ -37,10 +37,7 @@ std::string name_of(const DecideRow& row) {
 Cells said_of_registered(const DecideRow& row) {
   const RegisteredChoice& choice = *row.registered;
   const std::string blocks = choice.blocks > 0 ? std::to_string(choice.blocks) : "-";
-  // The model's own figure differs from row to row: what is joined says only who won.
-  const bool by_model = choice.nccl_us > 0 && choice.why.starts_with("NCCL's cost model");
-  return {std::string(kRegisteredPathWords[choice.path]), name_of(row), blocks,
-          by_model ? "the least time in NCCL's cost model" : choice.why};
+  return {std::string(kRegisteredPathWords[choice.path]), name_of(row), blocks, choice.why};
 }
 
 }  // namespace
