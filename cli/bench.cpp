@@ -89,6 +89,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
     out.engine = engines.front();
     if (!given(command, "--datatype")) out.datatype = "bfloat16";  // what engines add up
   }
+  out.registered = registered_from_option(options.nccl_tests.registered);
   out.op = options.nccl_tests.op;
   out.root = options.nccl_tests.root;
   out.calls = options.nccl_tests.calls;

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/engine_option.hpp"
 #include "cli/job_options.hpp"
+#include "cli/nccl_tests.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/tuner_option.hpp"
@@ -26,7 +27,7 @@ struct CutoverOptions {
   std::vector<std::string> algorithm_files;
   std::string topology, fabric, tuner, collective = "all_reduce", sizes = "8B..16GiB",
                                        format = "text";
-  std::string engine = kNoEngine;
+  std::string engine = kNoEngine, registered = "0";
   int slices_max = 1'000'000;
   bool sharp = false, sensitivity = false;
 };
@@ -44,6 +45,7 @@ CutoverConfig config(const CutoverOptions& options,
   std::ranges::sort(out.sizes);
   for (const CustomAlgorithm& algorithm : algorithms) out.custom.push_back(&algorithm);
   out.engines = engines_from_option(options.engine);
+  out.registered = registered_from_option(options.registered);
   out.slices_max = options.slices_max;
   return out;
 }
@@ -94,6 +96,7 @@ void add_cutover(CLI::App& app, Action& action) {
                    "beside NCCL's own the kernels of vllm, sglang, trtllm, flashinfer (list; a "
                    "release too: vllm:0.14.0), all calls in CUDA graphs")
       ->capture_default_str();
+  add_registered_option(*command, options->registered);
   add_sharp_option(*command, options->sharp);
   add_tuner_option(*command, options->tuner);
   command->add_flag("--sensitivity", options->sensitivity,

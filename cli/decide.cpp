@@ -4,7 +4,9 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/engine_option.hpp"
 #include "cli/job_options.hpp"
+#include "cli/nccl_tests.hpp"
 #include "cli/streams.hpp"
 #include "cli/topology_option.hpp"
 #include "cli/tuner_option.hpp"
@@ -25,6 +27,7 @@ namespace {
 struct DecideOptions {
   JobOptions job;
   std::string topology, tuner, collective = "all_reduce", sizes = "8B..8GiB", format = "text";
+  std::string engine = kNoEngine, registered = "0";
   std::optional<std::string> explain, table;
   bool sharp = false, releases = false;
 };
@@ -36,6 +39,9 @@ DecideConfig config(const DecideOptions& options) {
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   out.sizes = sizes_from_option(options.sizes);
+  out.registered = *kRegistrationWords.find(options.registered);
+  for (const CallingEngine& engine : engines_from_option(options.engine))
+    out.engines.push_back(engine.release);
   return out;
 }
 
@@ -102,6 +108,12 @@ void add_decide(CLI::App& app, Action& action) {
                            ->add_option("--sizes", options->sizes,
                                         "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
                            ->capture_default_str();
+  add_registered_option(*command, options->registered);
+  command
+      ->add_option("--engine", options->engine,
+                   "which all-reduce kernels vllm, sglang, trtllm, flashinfer take, too (list; a "
+                   "release too: vllm:0.14.0)")
+      ->capture_default_str();
   add_sharp_option(*command, options->sharp);
   add_tuner_option(*command, options->tuner);
   CLI::Option* format = add_answer_options(*command, options->format);

@@ -6,6 +6,7 @@
 
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
+#include "models/io/workloads/load_engines.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "text/unit_text.hpp"
 
@@ -32,8 +33,7 @@ constexpr IgnoredOption kIgnored[] = {
     {"-T,--timeout", "nothing can hang"},
     {"-C,--report_cputime", "GPU time is reported"},
     {"-a,--average", "the slowest rank counts"},
-    {"-R,--local_register", "user buffers are not registered"},
-    {"-x,--cta_policy", "CTA policies are not simulated"},
+    {"-x,--cta_policy", "--env NCCL_CTA_POLICY=2 asks for copy engines, of windows (-R 2)"},
     {"-M,--memory_report", "memory is not reported"},
     {"-J,--output_file", "use --format json"},
     {"-S,--report_timestamps", "there is no wall clock"},
@@ -48,6 +48,20 @@ Bytes size_of(const char* option, const std::string& text) {
 }
 
 }  // namespace
+
+CLI::Option* add_registered_option(CLI::App& command, std::string& registered) {
+  return command
+      .add_option("-R,--local_register", registered,
+                  "user buffers: 0 plain, 1 registered (ncclCommRegister), 2 in symmetric windows")
+      ->check(one_of(kRegistrationWords.list(), "registration"))
+      ->capture_default_str();
+}
+
+std::optional<AskedRegistration> registered_from_option(const std::string& registered) {
+  const Registration asked = *kRegistrationWords.find(registered);
+  if (asked == Registration::none) return std::nullopt;
+  return AskedRegistration{asked, load_engines()};
+}
 
 bool NcclTestsOptions::asks_for_sizes(const CLI::App& command) const {
   return given(command, "-b") || given(command, "-e") || given(command, "-f") ||
@@ -101,6 +115,7 @@ void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
       "launch all calls as one CUDA graph: the CPU's launches, and -g, take no time; how often "
       "it is launched has no effect")
       ->check(whole_number(0, 1 << 30));
+  add_registered_option(command, options.registered)->group("nccl-tests");
   for (const IgnoredOption& ignored : kIgnored) {
     command
         .add_option(

@@ -14,6 +14,7 @@
 #include "models/io/topo_views/topo_formats.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_engines.hpp"
 #include "models/studies/accuracy/left_out.hpp"
 #include "models/studies/accuracy/validate_text.hpp"
 
@@ -42,6 +43,7 @@ int show_node(const ValidateOptions& options, const Measurements& measured,
 int run(const ValidateOptions& options, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.parts);
   ValidateConfig config;
+  config.kernels = load_engines();
   config.measured = load_measurements(options.runs, options.points, options.pairs);
   if (!options.node_of.empty()) return show_node(options, config.measured, parts);
   config.predictor = kPredictorWords.parse("predictor", options.predictor);

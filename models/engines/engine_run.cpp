@@ -4,11 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "models/engines/kernel_schedule.hpp"
-#include "models/nccl/call/transport.hpp"
-#include "models/nccl/run/link_loads.hpp"
-#include "models/nccl/symmetry/simulated_links.hpp"
-#include "sim/machines/executor.hpp"
+#include "models/nccl/peer_kernels/peer_run.hpp"
 
 namespace fabricast {
 namespace {
@@ -20,12 +16,12 @@ bool copies_first(EngineKernel kernel) {
   return kernel == EngineKernel::multimem || kernel == EngineKernel::symmetric;
 }
 
-Duration cycles(Duration at_1GHz, const EngineGpu& gpu) {
+Duration cycles(Duration at_1GHz, const PeerGpu& gpu) {
   return {std::llround(static_cast<double>(at_1GHz.ps) / gpu.clock_GHz)};
 }
 
 /// Before the first byte moves.
-Duration start_of(const EngineCosts& costs, const EngineGpu& gpu, EngineKernel kernel) {
+Duration start_of(const EngineCosts& costs, const PeerGpu& gpu, EngineKernel kernel) {
   switch (kernel) {
     case EngineKernel::lamport:
     case EngineKernel::scatter:
@@ -39,31 +35,22 @@ Duration start_of(const EngineCosts& costs, const EngineGpu& gpu, EngineKernel k
   }
 }
 
-template <class Stamp>
-SimulationResult run(const Cluster& cluster, const KernelSchedule& schedule, int gpus) {
-  Executor<Stamp> executor;
-  const SimulatedLinks links(executor, cluster);
-  Exchange<Stamp> exchange(schedule, static_cast<std::uint32_t>(gpus), 0, executor.queue(),
-                           executor.transit());
-  for (const MessageKind& kind : schedule.kinds()) exchange.add_kind(kind);
-  executor.host(exchange);
-  executor.run();
-  SimulationResult out;
-  const Stamp end = executor.makespan();
-  out.time = {end.ps};
-  if constexpr (Stamp::kCausal) {
-    for (int i = 0; i < kCauses; ++i)
-      out.causes[static_cast<std::size_t>(i)] = end.of(static_cast<Cause>(i));
+Bytes times(Bytes bytes, double factor) {
+  return {std::llround(static_cast<double>(bytes.count) * factor)};
+}
+
+/// What a kernel has under way from one peer.
+Bytes window_of(const EngineCosts& costs, EngineKernel kernel) {
+  switch (kernel) {
+    case EngineKernel::pull:
+    case EngineKernel::fused:
+    case EngineKernel::symmetric:
+      return times(costs.window, costs.pull_window);
+    case EngineKernel::scatter:
+      return times(costs.window, costs.scatter_window);
+    default:
+      return costs.window;
   }
-  for (int rank = 0; rank < gpus; ++rank)
-    out.rank_finish.push_back({exchange.finished(static_cast<std::uint32_t>(rank)).ps});
-  out.links =
-      link_loads(cluster, out.time, [&](std::uint32_t link) { return executor.carried(link); });
-  out.events = executor.events();
-  out.slices = exchange.chunks();
-  out.nodes_simulated = 1;
-  out.digest = executor.digest();
-  return out;
 }
 
 }  // namespace
@@ -87,15 +74,7 @@ EngineQuestion question_of(const EngineRelease& release, const Cluster& cluster,
   out.element_bytes = element_bytes;
   out.multicast = out.sm >= 90 && !node.nvswitches().empty();
   if (hosts > 1) return out;
-  for (int a = 0; a < out.gpus; ++a) {
-    for (int b = 0; b < out.gpus; ++b) {
-      if (a == b) continue;
-      const Transport way = plan_transport(cluster, members.gpus(), Protocol::simple,
-                                           {members.node(a), members.gpu(a), 0},
-                                           {members.node(b), members.gpu(b), 0});
-      out.all_nvlink = out.all_nvlink && way.kind == HopKind::nvlink;
-    }
-  }
+  out.all_nvlink = all_nvlink(cluster, members);
   return out;
 }
 
@@ -109,11 +88,10 @@ int blocks_of(EngineKernel kernel, Bytes size) {
 SimulationResult simulate_engine(const Cluster& cluster, const Members& members,
                                  const EngineCosts& costs, const EngineCall& call, bool explain) {
   assert(members.node_count() == 1);
-  const EngineGpu& gpu = costs_of(costs, cluster.node().gpus().front().part.sm);
-  const KernelSchedule schedule(cluster, members, costs, gpu, call.kernel, call.size);
-  const int gpus = members.ranks();
-  SimulationResult out = explain ? run<CausalStamp>(cluster, schedule, gpus)
-                                 : run<PlainStamp>(cluster, schedule, gpus);
+  const PeerGpu& gpu = costs_of(costs, cluster.node().gpus().front().part.sm);
+  SimulationResult out = simulate_stages(cluster, members, costs, gpu,
+                                         plan_kernel(call.kernel, members.ranks(), call.size),
+                                         {window_of(costs, call.kernel), {}}, explain);
   const Duration makespan = out.time;
   out.time = out.time + start_of(costs, gpu, call.kernel);
   if (!call.cuda_graph) {

@@ -22,12 +22,13 @@ int capability(const Reader& in, const std::string& name) {
               "write one like sm90, for 9.0");
 }
 
-EngineGpu gpu(Reader& in, const Figures& figures) {
-  EngineGpu out;
+PeerGpu gpu(Reader& in, const Figures& figures) {
+  PeerGpu out;
   out.hop = figures.duration(in, "hop");
   out.load = figures.duration(in, "load");
   out.local = figures.bandwidth(in, "local");
   out.clock_GHz = figures.number(in, "clock_GHz", 0.1, 10);
+  out.start = figures.duration(in, "start");
   in.finish();
   return out;
 }
@@ -60,6 +61,8 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   out.loads = figures.number(kernels, "loads", 0.1, 1.2);
   out.stores = figures.number(kernels, "stores", 0.1, 1);
   out.multimem = figures.number(kernels, "multimem", 0.1, 1);
+  out.unrolled = figures.number(kernels, "unrolled", 0.1, 100);
+  out.ll_block = figures.bandwidth(kernels, "ll_block");
   out.window = figures.bytes(kernels, "window");
   out.pull_window = figures.number(kernels, "pull_window", 0.1, 100);
   out.scatter_window = figures.number(kernels, "scatter_window", 0.1, 100);

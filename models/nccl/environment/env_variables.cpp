@@ -98,6 +98,8 @@ struct MissingVariable {
   std::string_view harmless = "";  ///< a value that leaves all as it is
 };
 
+constexpr std::string_view kRegistered = "it acts on registered buffers only: -R 1, -R 2";
+
 constexpr std::array kMissing = {
     MissingVariable{"NCCL_GRAPH_FILE", "it replaces the graph search; the search is made here"},
     MissingVariable{"NCCL_TOPO_FILE", "not read here; give the file as the topology"},
@@ -105,11 +107,15 @@ constexpr std::array kMissing = {
     MissingVariable{"NCCL_TUNER_PLUGIN", "tuner plugins are not modelled", "none"},
     MissingVariable{"NCCL_NET_MERGE_POLICY", "rails are not told apart where NICs are fused",
                     "ALL"},
-    MissingVariable{"NCCL_CTA_POLICY", "it acts on registered buffers, which are not modelled",
-                    "DEFAULT"},
     MissingVariable{"NCCL_WORK_ARGS_BYTES",
                     "the limit it sets to channels of sends and receives is not modelled"},
-    MissingVariable{"NCCL_SYM_KERNEL", "symmetric kernels are not modelled"},
+    MissingVariable{"NCCL_LOCAL_REGISTER", kRegistered, "1"},
+    MissingVariable{"NCCL_WIN_ENABLE", kRegistered, "1"},
+    MissingVariable{"NCCL_CTA_POLICY", kRegistered, "DEFAULT"},
+    MissingVariable{"NCCL_SYM_KERNEL", kRegistered},
+    MissingVariable{"NCCL_SYM_CTAS", kRegistered, "0"},
+    MissingVariable{"NCCL_SYM_CE_THRESHOLD", kRegistered},
+    MissingVariable{"NCCL_SYM_GIN_KERNELS_ENABLE", kRegistered, "1"},
     MissingVariable{"NCCL_MULTI_RANK_GPU_ENABLE", "several ranks on a GPU are not modelled", "0"},
 };
 

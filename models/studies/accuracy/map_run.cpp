@@ -226,6 +226,9 @@ class Mapper {
   /// GPUs of one thread are launched one after another, threads side by side. A process whose
   /// options are not known has one thread.
   void map_process() {
+    const int registered = option_in(run_.flags, "-R ").value_or(0);
+    if (registered == 1) out_.registered = Registration::local;
+    if (registered == 2) out_.registered = Registration::windows;
     const bool is_whole_node = run_.process_mode == "one-process-per-node" ||
                                run_.flags.find("(one process)") != std::string::npos;
     if (!is_whole_node && !run_.process_mode.empty()) {

@@ -10,6 +10,7 @@
 #include "models/hardware/node/compose_node.hpp"
 #include "models/io/bands/measured.hpp"
 #include "models/nccl/environment/env.hpp"
+#include "models/nccl/registered/registration.hpp"
 
 namespace fabricast {
 
@@ -18,6 +19,7 @@ struct MappedRun {
   int nodes = 1;
   int gpus_used = 1;          ///< of each node: ranks / nodes
   int launches_in_a_row = 1;  ///< nccl-tests' -g, 0 with -G
+  Registration registered{};  ///< nccl-tests' -R
   bool sharp = false;
   std::optional<int> channels;     ///< that ran, if the run says so
   NcclVersion version;             ///< between the modelled ones the release itself

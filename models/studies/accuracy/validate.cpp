@@ -15,6 +15,8 @@
 #include "models/io/tuners/load_tuner.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/settings.hpp"
+#include "models/nccl/registered/registered_question.hpp"
+#include "models/nccl/registered/registered_run.hpp"
 #include "models/studies/accuracy/alpha_beta.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/call_times.hpp"
@@ -56,6 +58,7 @@ class Validation {
     result_.slices_max = config.slices_max;
     result_.measured = std::move(config.measured);
     bands_ = std::move(config.bands);
+    kernels_ = std::move(config.kernels);
     result_.predictions.resize(result_.measured.points.size());
     recipes_.resize(result_.measured.points.size());
   }
@@ -143,10 +146,41 @@ class Validation {
         prediction.method = Method::nccl_model;
         prediction.time_us = static_cast<double>(call->decision.time_us);
       }
-      if (result_.predictor == Predictor::simulation) number_of(*setups_[point.run], call->run);
+      if (result_.predictor != Predictor::simulation) return;
+      if (!predict_registered(*setups_[point.run], point, *call, prediction))
+        number_of(*setups_[point.run], call->run);
     } catch (const Error& error) {
       result_.left_out.emplace(point.run, error);
     }
+  }
+
+  /// Of a run with registered buffers, where they change what runs.
+  bool predict_registered(const Setup& setup, const MeasuredPoint& point, const DecidedCall& call,
+                          Prediction& prediction) const {
+    const Registration asked = setup.mapped.registered;
+    if (asked == Registration::none) return false;
+    check_registration(asked, setup.mapped.version);
+    if (kernels_.gpus.empty()) throw Error("what kernels of registered buffers cost is not known");
+    const Members members = members_of(call.run, setup.cluster->nodes());
+    const Collective collective = call.run.collective;
+    RegisteredQuestion question = question_of(
+        *setup.communicator, asked, collective, point.size,
+        all_nvlink(*setup.cluster, Members::first(1, setup.communicator->gpus_per_node)),
+        is_tuned(collective) ? &call.decision : nullptr);
+    question.datatype = point.datatype;
+    question.element_bytes = datatype_bytes(point.datatype);
+    const RegisteredChoice choice = choose_registered(question, setup.mapped.environment);
+    if (!choice.untimed.empty()) throw Error(fmt::format("{}, and {}", choice.why, choice.untimed));
+    if (!choice.replaces()) return false;
+    const RegisteredCall kernel{choice, collective, point.size, 0, call.run.launches_in_a_row};
+    prediction.method = Method::simulated;
+    prediction.time_us = microseconds_of(
+        simulate_registered(*setup.cluster, members, kernels_, parts_.software, kernel).time);
+    if (choice.path != RegisteredPath::symmetric) return true;
+    prediction.algorithm = kSymmetricKernelWords[choice.kernel];
+    prediction.protocol = "none";
+    prediction.channels = choice.blocks;
+    return true;
   }
 
   /// Nothing where the size rounds down to no element.
@@ -191,6 +225,7 @@ class Validation {
   void find_recipe(std::size_t index) {
     const MeasuredPoint& point = result_.measured.points[index];
     if (result_.left_out.contains(point.run)) return;
+    if (result_.predictions[index].method != Method::none) return;
     try {
       recipes_[index] = times_.recipe({setups_[point.run]->mapped.nodes, point.size},
                                       [&](const CallAt& at) { return number_at(point, at); });
@@ -252,6 +287,7 @@ class Validation {
   const PartsCatalogue& parts_;
   CallTimes times_;
   BandTable bands_;
+  PeerCosts kernels_;
   ValidateResult result_;
   std::map<std::string, std::unique_ptr<Setup>> setups_by_key_;
   std::vector<const Setup*> setups_;  ///< by run; null where none could be made

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/io/bands/bands.hpp"
+#include "models/nccl/peer_kernels/peer_costs.hpp"
 #include "models/studies/accuracy/map_run.hpp"
 #include "models/studies/shared/for_each.hpp"
 #include "sim/base/error.hpp"
@@ -29,7 +30,8 @@ struct ValidateConfig {
   Predictor predictor = Predictor::simulation;
   /// A call that takes more slices than this is extrapolated.
   std::int64_t slices_max = 0;
-  BandTable bands;  ///< of simulations; empty = none
+  BandTable bands;    ///< of simulations; empty = none
+  PeerCosts kernels;  ///< of runs with registered buffers; none: they are left out
   /// By source_key: the catalogue of a fit that has not seen its runs.
   std::map<std::string, PartsCatalogue> left_out;
 };

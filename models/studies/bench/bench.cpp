@@ -63,7 +63,7 @@ class Bench {
   BenchResult run() {
     for (const Bytes size : result_.config.sizes) check_message(size);
     check_trace(result_.config);
-    check_engine(result_.config);
+    check_kernels(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     const Topology topology = topology_of(result_.config, parts_);
@@ -236,7 +236,7 @@ class Bench {
         throw Error("this size rounds down to no element: there is nothing to trace");
       return note_empty(collective, size, communicator.ranks);
     }
-    if (row->is_engine()) return open_engine_row(open, runs, std::move(*row), size);
+    if (row->is_peer_kernel()) return open_kernel_row(open, runs, std::move(*row), size);
     CollectiveRun& run = row->decided.run;
     run.faults = open.faults;
     const Symmetry symmetry = find_symmetry(block.cluster, run);
@@ -261,11 +261,12 @@ class Bench {
     });
   }
 
-  void open_engine_row(OpenBlock& open, Runs& runs, BenchRow row, Bytes size) {
+  void open_kernel_row(OpenBlock& open, Runs& runs, BenchRow row, Bytes size) {
     OpenRow& kept = open_.emplace_back(OpenRow{&open, std::move(row)});
     kept.asked_for = runs.at({Kind::asked_for, kept.row.collective, kept.row.count}, [&] {
       return add_call(size, [this, &open, &kept](const Told&) {
-        return Answer{engine_times(result_.config, open.block.cluster, kept.row), {}};
+        return Answer{kernel_times(result_.config, open.block.cluster, parts_.software, kept.row),
+                      {}};
       });
     });
     ++kept.asked_for->rows;
@@ -382,7 +383,7 @@ class Bench {
         !config.faults.empty() || !config.network.is_plain() || config.trace)
       return {};
     const BenchRow& row = block.rows.back();
-    if (row.is_engine()) return {};
+    if (row.is_peer_kernel()) return {};
     const bool climbs = std::ranges::any_of(row.result.links, [&](const LinkLoad& load) {
       return index_of(load.link) < block.cluster.links() && block.cluster.is_trunk(load.link);
     });

@@ -12,6 +12,7 @@
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/registered/registered_run.hpp"
 #include "models/studies/bench/fault.hpp"
 #include "models/studies/bench/network.hpp"
 #include "models/studies/bench/split.hpp"
@@ -48,7 +49,8 @@ struct BenchConfig : Job {
 
   /// Whose all-reduce kernels run where it takes them; none: NCCL alone.
   std::optional<CallingEngine> engine;
-  const CustomAlgorithm* custom = nullptr;  ///< runs instead of NCCL's own; outlives the result
+  std::optional<AskedRegistration> registered;  ///< nccl-tests' -R 1 and 2
+  const CustomAlgorithm* custom = nullptr;      ///< runs instead of NCCL's own; outlives the result
   std::optional<TimelineFilter> trace;  ///< one row only: keep who did what when, of these ranks
 };
 
@@ -88,22 +90,34 @@ struct BenchRow {
   std::optional<Duration> healthy;     ///< with BenchConfig::faults: group_time() without them
   std::optional<SplitOutcome> split;   ///< with a split: the row is of the slowest group
   std::optional<EngineChoice> engine;  ///< with BenchConfig::engine
+  std::optional<RegisteredChoice> registered;  ///< with BenchConfig::registered
 
   /// A kernel of the engine runs; `decided` is what NCCL would have taken.
   bool is_engine() const { return engine && engine->kernel != EngineKernel::nccl; }
+  /// A kernel of NCCL's for registered buffers does, or copy engines do.
+  bool is_registered() const { return registered && registered->replaces(); }
+  /// One of the two, on GPUs that NVLink joins.
+  bool is_peer_kernel() const { return is_engine() || is_registered(); }
 
   /// NCCL's spelling; "none" for groups of sends and receives, which have none.
   std::string_view algorithm() const {
     if (is_engine()) return kEngineKernelWords[engine->kernel];
+    if (registered && registered->path == RegisteredPath::symmetric)
+      return kSymmetricKernelWords[registered->kernel];
+    if (registered && registered->path == RegisteredPath::copy_engine) return "CopyEngine";
     if (decided.run.custom) return decided.run.custom->name;
     return is_tuned(collective) ? to_text(decided.run.algorithm) : "none";
   }
-  /// NCCL's; "none" of an engine's kernel.
-  std::string_view protocol() const { return is_engine() ? "none" : to_text(decided.run.protocol); }
+  /// NCCL's; "none" of an engine's kernel, a symmetric one, and copies.
+  std::string_view protocol() const {
+    const bool is_nvls = registered && registered->path == RegisteredPath::nvls;
+    return is_peer_kernel() && !is_nvls ? "none" : to_text(decided.run.protocol);
+  }
   bool completes() const { return !result.losses.gave_up; }
 
   /// Thread blocks.
   int working_channels() const {
+    if (is_registered()) return registered->blocks;
     return is_engine() ? blocks_of(engine->kernel, size) : fabricast::working_channels(decided.run);
   }
 

@@ -6,7 +6,7 @@ namespace fabricast {
 
 std::optional<FoundBand> band_of(const BenchResult& result, const BenchBlock& block,
                                  const BenchRow& row, const BandTable& bands) {
-  if (row.is_engine()) return std::nullopt;  // of NCCL's
+  if (row.is_peer_kernel()) return std::nullopt;  // of NCCL's plain kernels
   const BenchConfig& config = result.config;
   const bool is_unlike =
       config.custom || !config.faults.empty() || !config.network.background.empty();

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "models/nccl/communicator/custom_call.hpp"
+#include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 namespace {
@@ -37,6 +39,39 @@ EngineChoice engine_choice(const BenchConfig& config, const Cluster& cluster, co
                                    config.datatype == "bfloat16", datatype_bytes(config.datatype)));
 }
 
+RegisteredChoice registered_choice(const BenchConfig& config, const Cluster& cluster,
+                                   const Communicator& communicator, const BenchRow& row) {
+  const Members members = Members::first(1, row.ranks / communicator.nodes);
+  RegisteredQuestion question = question_of(
+      communicator, config.registered->asked, row.collective, row.size,
+      all_nvlink(cluster, members), is_tuned(row.collective) ? &row.decided.decision : nullptr);
+  question.datatype = config.datatype;
+  question.op = config.op;
+  question.element_bytes = datatype_bytes(config.datatype);
+  RegisteredChoice out = choose_registered(question, config.environment);
+  if (!out.untimed.empty())
+    throw Error(fmt::format("{} of {} with -R {}: {}, and {}", to_text(row.collective),
+                            to_text(row.requested), kRegistrationWords[config.registered->asked],
+                            out.why, out.untimed),
+                "-R 0 has the time of plain buffers");
+  return out;
+}
+
+/// Throws Error where something asked for is not simulated beside one kernel of all GPUs.
+void check_beside(const BenchConfig& config, std::string_view what_is) {
+  const auto refuse = [&](bool asked, std::string_view what) {
+    if (asked)
+      throw Error(fmt::format("{} not simulated with {}", what_is, what),
+                  "leave one of the two out");
+  };
+  refuse(config.split.has_value(), "several groups at the same time");
+  refuse(config.custom != nullptr, "an algorithm of one's own");
+  refuse(config.trace.has_value(), "a trace");
+  refuse(config.calls > 1, "several calls in one group");
+  refuse(!config.faults.empty(), "faults");
+  refuse(config.network.rung != Rung::chunk, "networks of flows or packets");
+}
+
 }  // namespace
 
 std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& known,
@@ -55,6 +90,7 @@ std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& kn
   row.decided = decide_row(config, known, software, communicator, call);
   row.decided.run.launches_in_a_row = config.launches_in_a_row();
   if (config.engine) row.engine = engine_choice(config, known, row);
+  if (config.registered) row.registered = registered_choice(config, known, communicator, row);
   return row;
 }
 
@@ -72,31 +108,35 @@ void check_size(const Symmetry& symmetry, const SimulationOptions& options, cons
   check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(symmetry, options));
 }
 
-RunTimes engine_times(const BenchConfig& config, const Cluster& cluster, const BenchRow& row) {
+RunTimes kernel_times(const BenchConfig& config, const Cluster& cluster,
+                      const SoftwareCosts& software, const BenchRow& row) {
   const Members members = members_of(row.decided.run, cluster.nodes());
+  if (row.is_registered()) {
+    const RegisteredCall call{*row.registered, row.collective, row.size, config.root,
+                              config.launches_in_a_row()};
+    return {simulate_registered(cluster, members, config.registered->costs, software, call,
+                                config.explain),
+            {}};
+  }
   const EngineCall call{config.engine->release, row.engine->kernel, row.size, config.cuda_graph};
   return {simulate_engine(cluster, members, config.engine->costs, call, config.explain), {}};
 }
 
-void check_engine(const BenchConfig& config) {
+void check_kernels(const BenchConfig& config) {
+  if (config.registered) {
+    check_registration(config.registered->asked, config.version);
+    if (config.engine)
+      throw Error("engines register buffers of their own: --engine and -R exclude each other");
+    check_beside(config, "registered buffers are");
+  }
   if (!config.engine) return;
-  const auto refuse = [](bool asked, std::string_view what) {
-    if (asked)
-      throw Error(fmt::format("an engine's all-reduce is not simulated with {}", what),
-                  "leave one of the two out");
-  };
   const std::string whose(kEngineWords[config.engine->release.engine]);
   for (const Collective one : config.collectives)
     if (one != Collective::all_reduce)
       throw Error(fmt::format("{} has kernels of its own for all_reduce only, not for {}", whose,
                               to_text(one)),
                   "ask for --collective all_reduce, or for NCCL alone");
-  refuse(config.split.has_value(), "several groups at the same time");
-  refuse(config.custom != nullptr, "an algorithm of one's own");
-  refuse(config.trace.has_value(), "a trace");
-  refuse(config.calls > 1, "several calls in one group");
-  refuse(!config.faults.empty(), "faults");
-  refuse(config.network.rung != Rung::chunk, "networks of flows or packets");
+  check_beside(config, "an engine's all-reduce is");
 }
 
 RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,

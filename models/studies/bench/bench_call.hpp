@@ -43,9 +43,11 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
                   const CollectiveRun& run, const Symmetry& symmetry,
                   const SimulationOptions& options);
 
-/// The times of a row that an engine's kernel runs. REQUIRES: is_engine().
-RunTimes engine_times(const BenchConfig& config, const Cluster& cluster, const BenchRow& row);
-/// Throws Error where the rest of the question is not simulated with an engine.
-void check_engine(const BenchConfig& config);
+/// The times of a row that is_peer_kernel().
+RunTimes kernel_times(const BenchConfig& config, const Cluster& cluster,
+                      const SoftwareCosts& software, const BenchRow& row);
+/// Throws Error where the rest of the question is not simulated with an engine, or with registered
+/// buffers.
+void check_kernels(const BenchConfig& config);
 
 }  // namespace fabricast

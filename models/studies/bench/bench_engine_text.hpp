@@ -12,9 +12,9 @@ namespace fabricast {
 inline constexpr int kEngineThreads = 512;
 
 /// Runs of sizes with one kernel, or NCCL's algorithm and protocol, joined; and why.
-std::string engine_choices(const CallingEngine& engine, const std::vector<const BenchRow*>& rows);
+std::string kernel_choices(const BenchConfig& config, const std::vector<const BenchRow*>& rows);
 
 /// What holds a kernel of an engine back, where neither its start nor a link does.
-std::string engine_verdict(bool by_latency, bool by_worker);
+std::string kernel_verdict(bool by_latency, bool by_worker);
 
 }  // namespace fabricast

@@ -48,8 +48,8 @@ ReportTable rows_table(const BenchResult& result, const BandTable& bands) {
                                  row.algorithm(),
                                  row.protocol(),
                                  row.working_channels(),
-                                 row.is_engine() ? row.working_channels() : run.channels,
-                                 row.is_engine() ? kEngineThreads : run.threads,
+                                 row.is_peer_kernel() ? row.working_channels() : run.channels,
+                                 row.is_peer_kernel() ? kEngineThreads : run.threads,
                                  figure(row, microseconds_of(row.call_time())),
                                  figure(row, row.algbw()),
                                  figure(row, row.busbw())};
@@ -128,6 +128,17 @@ ReportTable engine_table(const BenchResult& result) {
   return out;
 }
 
+ReportTable registered_table(const BenchResult& result) {
+  using namespace column;
+  ReportTable out("registered", with_key({text("path"), us("nccl_predicted_us"), text("why")}));
+  for (const BenchBlock& block : result.blocks)
+    for (const BenchRow& row : block.rows)
+      out.add(with_key(row, {kRegisteredPathWords[row.registered->path],
+                             row.registered->nccl_us > 0 ? Json(row.registered->nccl_us) : Json(),
+                             row.registered->why}));
+  return out;
+}
+
 ReportTable causes_table(const BenchResult& result) {
   using namespace column;
   ReportTable out("critical_path",
@@ -181,6 +192,7 @@ Json ask_json(const BenchConfig& config) {
               {"faults", std::move(faults)},
               {"custom", config.custom != nullptr ? Json(config.custom->name) : Json()}};
   if (config.engine) out["engine"] = to_text(config.engine->release);
+  if (config.registered) out["registered"] = kRegistrationWords[config.registered->asked];
   return out;
 }
 
@@ -198,6 +210,7 @@ Report bench_report(const BenchResult& result, const BandTable& bands) {
   if (config.split) out.tables.push_back(groups_table(result));
   if (!config.faults.empty()) out.tables.push_back(faults_table(result));
   if (config.engine) out.tables.push_back(engine_table(result));
+  if (config.registered) out.tables.push_back(registered_table(result));
   if (config.explain) {
     out.tables.push_back(causes_table(result));
     out.tables.push_back(links_table(result));

@@ -202,7 +202,7 @@ std::vector<LinkGroup> busiest(const BenchBlock& block, const BenchRow& row) {
 }
 
 std::string what_ran(const BenchRow& row) {
-  if (row.is_engine())
+  if (row.is_peer_kernel())
     return fmt::format("{}, {} x {} threads", row.algorithm(),
                        counted(row.working_channels(), "block"), kEngineThreads);
   const CollectiveRun& run = row.decided.run;
@@ -226,8 +226,8 @@ std::string verdict(const BenchBlock& block, const BenchRow& row) {
     return fmt::format("link-bound: {} sets the pace",
                        links.empty() ? "a link" : links.front().name);
   }
-  if (row.is_engine())
-    return engine_verdict(most == share(Cause::latency), most == share(Cause::worker));
+  if (row.is_peer_kernel())
+    return kernel_verdict(most == share(Cause::latency), most == share(Cause::worker));
   if (most == share(Cause::latency)) return "latency-bound: hops, flags and proxies set the pace";
   if (most == share(Cause::worker)) return "worker-bound: more channels or threads would help";
   return "waiting for free slots: a larger NCCL_BUFFSIZE would help";
@@ -276,7 +276,8 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
         busbw_sum += row->busbw();
         rows_done += row->completes() ? 1 : 0;
       }
-      out += "#\n" + (result.config.engine ? engine_choices(*result.config.engine, rows)
+      out += "#\n" + (result.config.engine || result.config.registered
+                          ? kernel_choices(result.config, rows)
                       : rows.front()->decided.run.has_algorithm() ? choices(rows)
                                                                   : p2p_choices(rows));
       out += bands_text(result, block, rows, bands);
@@ -314,6 +315,10 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
                                 to_text(row.size), to_text(row.collective), row.ranks,
                                 what_ran(row), fmt::format("{:.2f}", microseconds_of(result.time)));
   if (row.engine) out += fmt::format("#   why: {}\n", row.engine->why);
+  if (row.registered)
+    out += fmt::format(
+        "#   why: {}{}\n", row.registered->why,
+        row.registered->nccl_us > 0 ? fmt::format(", {:.1f} us", row.registered->nccl_us) : "");
   if (row.in_a_row && *row.in_a_row != result.time)
     out += fmt::format(
         "#   In a row {:.2f} us: a call begins on the ranks that have ended the one "

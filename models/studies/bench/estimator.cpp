@@ -105,8 +105,8 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
     throw Error(fmt::format("{} of {} over {} ranks rounds down to no element", to_text(collective),
                             to_text(size), place.communicator.ranks),
                 "ask for more bytes");
-  if (row->is_engine()) {
-    const Duration time = engine_times(config, block.cluster, *row).alone.time;
+  if (row->is_peer_kernel()) {
+    const Duration time = kernel_times(config, block.cluster, parts_.software, *row).alone.time;
     const double us = microseconds_of(time);
     return {time,          us, us, row->algorithm(), row->protocol(), row->working_channels(),
             kEngineThreads};

@@ -13,6 +13,7 @@
 #include "models/engines/engine_run.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
+#include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/decide.hpp"
@@ -64,6 +65,7 @@ class Study {
       throw Error(fmt::format("engines have kernels of their own for all_reduce only, not for {}",
                               to_text(config().collective)),
                   "leave --engine out, or ask for --collective all_reduce");
+    if (config().registered) check_registration(config().registered->asked, config().version);
     std::vector<int> nodes = config().nodes;
     if (nodes.empty()) nodes = {0};
     const Topology topology = topology_of(config(), parts_);
@@ -151,7 +153,9 @@ class Study {
         rows.push_back(std::move(*row));
     }
     for (const CallingEngine& engine : config().engines)
-      number_of({Algorithm::ring, Protocol::ll, nullptr, engine.release});
+      number_of({Algorithm::ring, Protocol::ll, nullptr, engine.release, {}});
+    if (config().registered)
+      number_of({Algorithm::ring, Protocol::ll, nullptr, {}, config().registered->asked});
     for (const CustomAlgorithm* custom : config().custom) {
       if (custom->ranks != column.ranks) continue;
       for (const Protocol protocol : protocols_of(*custom))
@@ -186,7 +190,7 @@ class Study {
   std::optional<DecidedCall> stream_call_as(const Loaded& place, std::int64_t count,
                                             std::size_t contender) const {
     const Contender& wanted = contenders()[contender];
-    if (wanted.engine) return std::nullopt;
+    if (wanted.engine || wanted.registered != Registration::none) return std::nullopt;
     if (wanted.custom) {
       if (wanted.custom->ranks != place.communicator.ranks) return std::nullopt;
       return custom_call(place.communicator, call_of(count), *wanted.custom, wanted.protocol);
@@ -199,17 +203,55 @@ class Study {
     return std::nullopt;
   }
 
-  /// A kernel of the contender's; nothing where it is no engine, or leaves the call to NCCL.
+  Members first_members(const Loaded& place) const {
+    const int gpus = config().gpus_per_node > 0
+                         ? config().gpus_per_node
+                         : static_cast<int>(place.cluster.node().gpus().size());
+    return Members::first(place.cluster.nodes(), gpus);
+  }
+
+  /// One kernel on all GPUs, of an engine or for registered buffers; nothing where the contender is
+  /// neither, or the call is left to NCCL's plain ones.
+  std::optional<CutoverTime> kernel_time(const Loaded& place, Bytes size,
+                                         std::size_t contender) const {
+    if (contenders()[contender].registered != Registration::none)
+      return registered_time(place, size);
+    return engine_time(place, size, contender);
+  }
+
+  std::optional<CutoverTime> registered_time(const Loaded& place, Bytes size) const {
+    const std::int64_t count = count_of(place, size);
+    const Members members = first_members(place);
+    if (count == 0 || place.cluster.nodes() > 1) return std::nullopt;
+    const TunerDecision decision = decision_of(place, count);
+    const Bytes exact =
+        message_size(config().collective, count, kFloatBytes, place.communicator.ranks);
+    const RegisteredChoice choice = choose_registered(
+        question_of(place.communicator, config().registered->asked, config().collective, exact,
+                    all_nvlink(place.cluster, members), &decision),
+        config().environment);
+    if (!choice.replaces() || !choice.untimed.empty()) return std::nullopt;
+    const RegisteredCall call{choice, config().collective, exact, 0,
+                              config().engines.empty() ? 1 : 0};
+    const Duration time = simulate_registered(place.cluster, members, config().registered->costs,
+                                              parts_.software, call)
+                              .time;
+    return CutoverTime{microseconds_of(time), false, name_of(choice)};
+  }
+
+  static std::string_view name_of(const RegisteredChoice& choice) {
+    if (choice.path == RegisteredPath::symmetric) return kSymmetricKernelWords[choice.kernel];
+    return choice.path == RegisteredPath::nvls ? "NVLS" : "CopyEngine";
+  }
+
+  /// Nothing where it is no engine, or leaves the call to NCCL.
   std::optional<CutoverTime> engine_time(const Loaded& place, Bytes size,
                                          std::size_t contender) const {
     const Contender& wanted = contenders()[contender];
     if (!wanted.engine) return std::nullopt;
     const CallingEngine& engine =
         *std::ranges::find(config().engines, *wanted.engine, &CallingEngine::release);
-    const int gpus = config().gpus_per_node > 0
-                         ? config().gpus_per_node
-                         : static_cast<int>(place.cluster.node().gpus().size());
-    const Members members = Members::first(place.cluster.nodes(), gpus);
+    const Members members = first_members(place);
     constexpr int kBfloat16 = 2;
     constexpr std::int64_t kVector = 16;
     size.count = (size.count + kVector - 1) / kVector * kVector;
@@ -220,7 +262,7 @@ class Study {
     const Duration time =
         simulate_engine(place.cluster, members, engine.costs, {engine.release, kernel, size, true})
             .time;
-    return CutoverTime{microseconds_of(time), false, kernel};
+    return CutoverTime{microseconds_of(time), false, kEngineKernelWords[kernel]};
   }
 
   std::size_t number_of_column(const CutoverColumn& column) const {
@@ -260,7 +302,7 @@ class Study {
         for (std::size_t contender = 0; contender < contenders().size(); ++contender) {
           const CallAt at{column.nodes, cell->size};
           cell->times[contender] =
-              engine_time(places_[number_of_column(column)], cell->size, contender);
+              kernel_time(places_[number_of_column(column)], cell->size, contender);
           if (number_at(contender, at)) all.push_back({contender, at, &cell->times[contender], {}});
         }
       }
@@ -329,8 +371,9 @@ class Study {
   /// Simulated where the cells on both sides are; else on the line between them.
   double time_at(std::size_t index, std::size_t cell, std::size_t contender, Bytes size) const {
     const Loaded& place = places_[index];
-    if (contenders()[contender].engine) {
-      const std::optional<CutoverTime> time = engine_time(place, size, contender);
+    if (contenders()[contender].engine ||
+        contenders()[contender].registered != Registration::none) {
+      const std::optional<CutoverTime> time = kernel_time(place, size, contender);
       return time ? time->time_us : kNever;
     }
     const std::int64_t count = count_of(place, size);
@@ -384,6 +427,8 @@ class Study {
 
 std::string to_text(const Contender& contender) {
   if (contender.engine) return to_text(*contender.engine);
+  if (contender.registered != Registration::none)
+    return fmt::format("registered (-R {})", kRegistrationWords[contender.registered]);
   if (contender.custom)
     return fmt::format("{} {}", contender.custom->name, to_text(contender.protocol));
   std::string out(to_text(contender.algorithm));

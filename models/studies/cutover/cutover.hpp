@@ -5,11 +5,13 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/engines/engine_costs.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/registered/registered_run.hpp"
 #include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/job.hpp"
 
@@ -22,6 +24,7 @@ struct CutoverConfig : Job {
   std::vector<Bytes> sizes;                        ///< ascending
   std::vector<const CustomAlgorithm*> custom;      ///< beside NCCL's own; they outlive the result
   std::vector<CallingEngine> engines;              ///< whose kernels run beside them
+  std::optional<AskedRegistration> registered;     ///< and NCCL's for registered buffers
   /// What would take more slices is extrapolated, from two smaller sizes or numbers of nodes.
   std::int64_t slices_max = 1'000'000;
   // What a variant of the fabric changes.
@@ -35,6 +38,7 @@ struct Contender {
   Protocol protocol{};
   const CustomAlgorithm* custom = nullptr;  ///< then `algorithm` means nothing
   std::optional<EngineRelease> engine{};    ///< nor then
+  Registration registered{};                ///< nor with any
   bool operator==(const Contender&) const = default;
 };
 /// "Ring LL128"; algorithms of one protocol without it: "NVLSTree".
@@ -43,7 +47,7 @@ std::string to_text(const Contender& contender);
 struct CutoverTime {
   double time_us = 0;
   bool extrapolated = false;
-  EngineKernel kernel{};  ///< of an engine
+  std::string_view kernel{};  ///< of an engine, or of registered buffers
 };
 
 /// One size on one number of nodes. Not there where it rounds down to nothing.

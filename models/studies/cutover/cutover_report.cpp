@@ -14,12 +14,13 @@ struct Variant {
 };
 
 std::string_view algorithm_text(const Contender& contender, const CutoverTime& time) {
-  if (contender.engine) return kEngineKernelWords[time.kernel];
+  if (!time.kernel.empty()) return time.kernel;
   return contender.custom ? std::string_view(contender.custom->name) : to_text(contender.algorithm);
 }
 
-/// Of an engine whose kernel it is.
+/// Of an engine whose kernel it is; how buffers are registered.
 std::string protocol_text(const Contender& contender) {
+  if (contender.registered != Registration::none) return to_text(contender);
   return contender.engine ? to_text(*contender.engine) : std::string(to_text(contender.protocol));
 }
 

@@ -24,6 +24,7 @@ std::string suffix(Protocol protocol) {
 std::string short_name(const CutoverResult& result, const Contender& contender) {
   std::string out;
   if (contender.engine) return std::string(kEngineWords[contender.engine->engine]);
+  if (contender.registered != Registration::none) return "reg";
   if (contender.custom) {
     const auto& all = result.config.custom;
     const auto number = std::ranges::find(all, contender.custom) - all.begin();

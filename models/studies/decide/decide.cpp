@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/engines/engine_run.hpp"
+#include "models/nccl/peer_kernels/peer_run.hpp"
+#include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/tuner/call_plan.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/variable_effects.hpp"
@@ -17,7 +20,41 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kElementBytes = 4;  // float32
+constexpr int kElementBytes = 4;   // float32
+constexpr int kBfloat16Bytes = 2;  // what engines add up
+
+/// What becomes of the rows with registered buffers, and what engines take.
+void add_kernels(const DecideConfig& config, DecideBlock& block, std::vector<std::string>& notes) {
+  if (config.registered == Registration::none && config.engines.empty()) return;
+  if (!block.sample) {
+    add_once(notes,
+             "The topology says too little of its links to tell what kernels between GPUs "
+             "are taken: NVLink between all GPUs of a node is assumed, engines are left out.");
+  }
+  const Members one = Members::first(1, block.communicator.gpus_per_node);
+  const bool nvlink = !block.sample || all_nvlink(*block.sample, one);
+  for (DecideRow& row : block.rows) {
+    if (config.registered != Registration::none)
+      row.registered =
+          choose_registered(question_of(block.communicator, config.registered, row.collective,
+                                        row.size, nvlink, &row.decision),
+                            config.environment);
+    if (!block.sample) continue;
+    const Members members = Members::first(block.sample->nodes(), block.communicator.gpus_per_node);
+    for (const EngineRelease& engine : config.engines)
+      row.engines.push_back(choose_kernel(
+          question_of(engine, *block.sample, members, row.size, true, kBfloat16Bytes)));
+  }
+}
+
+void check_engines(const DecideConfig& config) {
+  if (config.engines.empty()) return;
+  for (const Collective collective : config.collectives)
+    if (collective != Collective::all_reduce)
+      throw Error(fmt::format("engines have kernels of their own for all_reduce only, not for {}",
+                              to_text(collective)),
+                  "leave --engine out, or ask for --collective all_reduce");
+}
 
 void check_tuned(const std::vector<Collective>& collectives) {
   for (const Collective collective : collectives) {
@@ -83,6 +120,8 @@ NcclCommunicatorConfig communicator_config(const Job& job, const DescribedNodes&
 
 DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts) {
   check_tuned(config.collectives);
+  check_engines(config);
+  check_registration(config.registered, config.version);
   DecideResult result;
   result.config = config;
   result.topology = std::filesystem::path(config.topology).stem().string();
@@ -115,6 +154,7 @@ DecideResult run_decide(const DecideConfig& config, const PartsCatalogue& parts)
         }
       }
     }
+    add_kernels(config, block, result.notes);
     if (config.explain) {
       for (const DecideRow& row : block.rows)
         block.effects.push_back(variable_effects(topology, config, block, row));

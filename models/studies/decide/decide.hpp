@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "models/engines/engine_choice.hpp"
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/hardware/parts/parts.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/nccl_communicator.hpp"
+#include "models/nccl/registered/registration.hpp"
 #include "models/studies/shared/job.hpp"
 
 namespace fabricast {
@@ -20,8 +22,10 @@ namespace fabricast {
 struct DecideConfig : Job {
   std::vector<int> nodes;  ///< empty = what the topology says, else 1
   std::vector<Collective> collectives = {Collective::all_reduce};
-  std::vector<Bytes> sizes;  ///< as nccl-tests counts them
-  bool explain = false;      ///< find what each variable changes, too
+  std::vector<Bytes> sizes;            ///< as nccl-tests counts them
+  bool explain = false;                ///< find what each variable changes, too
+  Registration registered{};           ///< nccl-tests' -R
+  std::vector<EngineRelease> engines;  ///< whose all-reduces are asked for, too; of bfloat16
 };
 
 /// What NCCL does with one call of float32. Without an algorithm it refuses the call, and what
@@ -35,6 +39,8 @@ struct DecideRow {
   int channels = 0;              ///< that get work: as many as the decision's, or fewer
   int threads = 0;               ///< per channel
   std::int64_t chunk_bytes = 0;  ///< 2.22+: of a middle channel, or the first if there are <= two
+  std::optional<RegisteredChoice> registered;  ///< with DecideConfig::registered
+  std::vector<EngineChoice> engines;           ///< by DecideConfig::engines
 };
 
 /// What the same call would be if one variable were not set.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/studies/decide/decide_kernels.hpp"
 #include "models/studies/decide/decide_text.hpp"
 #include "models/studies/decide/graph_text.hpp"
 #include "text/counted.hpp"
@@ -157,6 +158,8 @@ std::string explain_text(const DecideResult& result) {
       if (row.decision.algorithm)
         out += "\n" + plan_text(block.communicator, row) + "\n" +
                graph_text(block.communicator, *row.decision.algorithm);
+      if (const std::string kernels = kernels_text(result.config, {&row}); !kernels.empty())
+        out += "\n" + kernels;
       if (block.effects.empty()) continue;
       const std::string effects =
           effects_text(block.effects[static_cast<std::size_t>(&row - block.rows.data())], row);

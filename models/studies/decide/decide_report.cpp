@@ -1,4 +1,5 @@
 #include "models/io/report/columns.hpp"
+#include "models/studies/decide/decide_kernels.hpp"
 #include "models/studies/decide/decide_text.hpp"
 #include "models/studies/shared/job_json.hpp"
 
@@ -87,6 +88,8 @@ Report decide_report(const DecideResult& result) {
                       {"datatype", "float"}});
   out.notes = result.notes;
   out.tables = {rows_table(result), candidates_table(result), segments_table(result)};
+  if (config.registered != Registration::none) out.tables.push_back(registered_table(result));
+  if (!config.engines.empty()) out.tables.push_back(engines_table(result));
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "models/studies/decide/decide_kernels.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
 
@@ -97,8 +98,9 @@ std::string collective_text(const DecideResult& result, const DecideBlock& block
     for (end = first + 1; end < rows.size() && is_one_run(*rows[first], *rows[end]);) ++end;
     add_run(rows, first, end, table);
   }
-  return fmt::format("{}\n{}{}\n", decide_head(result, block, collective), table.text(),
-                     cutovers(decide_segments(block.communicator, rows)));
+  return fmt::format("{}\n{}{}\n{}", decide_head(result, block, collective), table.text(),
+                     cutovers(decide_segments(block.communicator, rows)),
+                     kernels_text(result.config, rows));
 }
 
 }  // namespace

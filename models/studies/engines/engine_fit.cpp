@@ -44,7 +44,7 @@ Parameter number_parameter(std::string name, double EngineCosts::*member, double
           },
           [=](const EngineCosts& costs) { return fmt::format("{:.3g}", costs.*member); }};
 }
-Parameter gpu_parameter(int sm, std::string_view name, Duration EngineGpu::*member) {
+Parameter gpu_parameter(int sm, std::string_view name, Duration PeerGpu::*member) {
   return {fmt::format("gpus.sm{}.{}", sm, name),
           [=](EngineCosts& costs, double factor) {
             Duration& time = costs.gpus.at(sm).*member;
@@ -56,8 +56,8 @@ Parameter gpu_parameter(int sm, std::string_view name, Duration EngineGpu::*memb
 std::vector<Parameter> parameters_of(const std::set<int>& generations) {
   std::vector<Parameter> out;
   for (const int sm : generations) {
-    out.push_back(gpu_parameter(sm, "hop", &EngineGpu::hop));
-    out.push_back(gpu_parameter(sm, "load", &EngineGpu::load));
+    out.push_back(gpu_parameter(sm, "hop", &PeerGpu::hop));
+    out.push_back(gpu_parameter(sm, "load", &PeerGpu::load));
   }
   out.push_back(time_parameter("kernels.node", &EngineCosts::node));
   out.push_back(time_parameter("kernels.copy", &EngineCosts::copy));

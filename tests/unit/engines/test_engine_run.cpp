@@ -236,7 +236,7 @@ TEST_CASE("engine costs: generations that nobody measured") {
   CHECK(&costs_of(costs, 103) == &costs.gpus.at(100));
   CHECK(&costs_of(costs, 89) == &costs.gpus.at(80));
   CHECK(&costs_of(costs, 70) == &costs.gpus.at(80));
-  const EngineGpu twice = derived({microseconds(1), microseconds(2), {1}, 1.0}, 2.0, {5});
+  const PeerGpu twice = derived({microseconds(1), microseconds(2), {1}, 1.0}, 2.0, {5});
   CHECK(twice.hop == nanoseconds(500));
   CHECK(twice.load == microseconds(1));
   CHECK(twice.local.bytes_per_s == 5);

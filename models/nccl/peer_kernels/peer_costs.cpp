@@ -1,4 +1,4 @@
-#include "models/engines/engine_costs.hpp"
+#include "models/nccl/peer_kernels/peer_costs.hpp"
 
 #include <cassert>
 #include <cmath>
@@ -6,18 +6,18 @@
 
 namespace fabricast {
 
-const EngineGpu& costs_of(const EngineCosts& costs, int sm) {
+const PeerGpu& costs_of(const PeerCosts& costs, int sm) {
   assert(!costs.gpus.empty());
   const auto later = costs.gpus.upper_bound(sm);
   return later == costs.gpus.begin() ? later->second : std::prev(later)->second;
 }
 
-EngineGpu derived(const EngineGpu& known, double clock_GHz, Bandwidth local) {
+PeerGpu derived(const PeerGpu& known, double clock_GHz, Bandwidth local) {
   const double factor = known.clock_GHz / clock_GHz;
   const auto scaled = [&](Duration time) {
     return Duration{std::llround(static_cast<double>(time.ps) * factor)};
   };
-  return {scaled(known.hop), scaled(known.load), local, clock_GHz};
+  return {scaled(known.hop), scaled(known.load), local, clock_GHz, scaled(known.start)};
 }
 
 }  // namespace fabricast

@@ -1,0 +1,17 @@
+#pragma once
+// What NCCL's rules of registered buffers need to know of a communicator.
+
+#include <optional>
+
+#include "models/nccl/communicator/nccl_communicator.hpp"
+#include "models/nccl/registered/registered_rules.hpp"
+
+namespace fabricast {
+
+/// `decision`: of the same call with plain buffers; none: sends and receives. `all_nvlink`: each
+/// GPU of a node reaches each over NVLink.
+RegisteredQuestion question_of(const NcclCommunicator& communicator, Registration asked,
+                               Collective collective, Bytes size, bool all_nvlink,
+                               const TunerDecision* decision);
+
+}  // namespace fabricast

@@ -1,0 +1,272 @@
+// Goal: what NCCL runs on registered buffers brings every input to where it belongs exactly once,
+// loads every link with the bytes that it must, and takes the time that NVIDIA measured. Method:
+// symbolic payload over random shapes, closed forms with round costs, NCCL's own table of times.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_engines.hpp"
+#include "models/nccl/registered/registered_run.hpp"
+#include "sim/base/random.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+constexpr SymmetricKernel kKernels[] = {
+    SymmetricKernel::reduce_ll,  SymmetricKernel::reduce_llmc, SymmetricKernel::reduce_ld_st,
+    SymmetricKernel::reduce_mc,  SymmetricKernel::gather_ll,   SymmetricKernel::gather_llmc,
+    SymmetricKernel::gather_st,  SymmetricKernel::gather_stmc, SymmetricKernel::scatter_ll,
+    SymmetricKernel::scatter_ld, SymmetricKernel::scatter_ldmc};
+
+/// By rank and part: how often each rank's input has come, and the sum of all.
+struct Delivered {
+  explicit Delivered(int gpus)
+      : n(static_cast<std::size_t>(gpus)), inputs(n * n * n), sums(n * n) {}
+  int& input(int at, int part, int from) {
+    return inputs[(static_cast<std::size_t>(at) * n + static_cast<std::size_t>(part)) * n +
+                  static_cast<std::size_t>(from)];
+  }
+  int& sum(int at, int part) {
+    return sums[static_cast<std::size_t>(at) * n + static_cast<std::size_t>(part)];
+  }
+  std::size_t n;
+  std::vector<int> inputs, sums;
+};
+
+Delivered deliver(const std::vector<KernelStage>& stages, int gpus) {
+  Delivered out(gpus);
+  for (const KernelStage& stage : stages) {
+    for (const KernelMove& move : stage.moves) {
+      for (int part = move.first_part; part < move.first_part + move.parts; ++part) {
+        if (move.payload == Payload::input) ++out.input(move.to, part, move.from);
+        if (move.payload == Payload::sum) ++out.sum(move.to, part);
+      }
+    }
+  }
+  return out;
+}
+
+RegisteredChoice symmetric(SymmetricKernel kernel, int blocks = 8) {
+  return {RegisteredPath::symmetric, kernel, blocks, 0, {}, {}};
+}
+
+/// Each input once, from all other ranks.
+bool has_inputs(Delivered& got, int gpus, int at, int part) {
+  for (int from = 0; from < gpus; ++from)
+    if (got.input(at, part, from) != (from == at ? 0 : 1)) return false;
+  return true;
+}
+
+bool has_gathered(Delivered& got, int gpus, int rank, int part) {
+  for (int from = 0; from < gpus; ++from)
+    if (got.input(rank, part, from) != (from == part && from != rank ? 1 : 0)) return false;
+  return true;
+}
+
+/// What the collective leaves on the rank, each input once.
+bool is_complete(Delivered& got, Collective collective, int gpus, int rank) {
+  for (int part = 0; part < gpus; ++part) {
+    if (collective == Collective::all_gather) {
+      if (!has_gathered(got, gpus, rank, part)) return false;
+    } else if (collective == Collective::reduce_scatter) {
+      if (part == rank && !has_inputs(got, gpus, rank, part)) return false;
+    } else if (got.sum(rank, part) > 0) {  // of who has summed it
+      if (got.sum(rank, part) != 1 || !has_inputs(got, gpus, part, part)) return false;
+    } else if (!has_inputs(got, gpus, rank, part)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Cluster cluster_of(const std::string& topology, int gpus) {
+  TopologyRequest request;
+  request.topology = topology;
+  request.nodes = topology == "gb200-nvl72" ? std::max(1, gpus / 4) : 1;
+  request.joins_domains = true;
+  if (topology == "gb200-nvl72") request.gpus_per_node = std::min(gpus, 4);
+  return load_cluster(request, load_catalogue());
+}
+
+/// Links reach all that they have, nothing else takes long.
+PeerCosts round_costs() {
+  PeerCosts out;
+  out.gpus[90] = {microseconds(1), microseconds(2), {1'000'000'000'000}, 1, microseconds(3)};
+  out.node = microseconds(1);
+  out.copy = microseconds(2);
+  out.loads = out.stores = out.multimem = 1;
+  out.unrolled = 1;
+  out.ll_block = {1'000'000'000'000};
+  return out;
+}
+
+SimulationResult run(const RegisteredChoice& choice, Collective collective, int gpus,
+                     std::int64_t bytes, const PeerCosts& costs, int launches = 0) {
+  static const Cluster cluster = cluster_of("dgx-h100", 8);
+  static const PartsCatalogue parts = load_catalogue();
+  return simulate_registered(cluster, Members::first(1, gpus), costs, parts.software,
+                             {choice, collective, {bytes}, 0, launches});
+}
+
+double us(const RegisteredChoice& choice, Collective collective, int gpus, std::int64_t bytes,
+          const PeerCosts& costs, int launches = 0) {
+  return microseconds_of(run(choice, collective, gpus, bytes, costs, launches).time);
+}
+
+}  // namespace
+
+TEST_CASE("symmetric kernels: each input comes to each result once") {
+  Random random(11);
+  for (int i = 0; i < 40; ++i) {
+    const int gpus = 2 + static_cast<int>(random.below(i < 30 ? 7 : 71));
+    const std::int64_t vectors = gpus + static_cast<std::int64_t>(random.below(1 << 16));
+    for (const SymmetricKernel kernel : kKernels) {
+      CAPTURE(gpus);
+      CAPTURE(kSymmetricKernelWords[kernel]);
+      const Collective collective = traits_of(kernel).collective;
+      Delivered got =
+          deliver(plan_registered(symmetric(kernel), collective, gpus, {16 * vectors}), gpus);
+      for (int rank = 0; rank < gpus; ++rank) CHECK(is_complete(got, collective, gpus, rank));
+    }
+  }
+}
+
+TEST_CASE("copy engines: each part goes once to whom it is for") {
+  const RegisteredChoice copies{RegisteredPath::copy_engine, {}, 0, 0, {}, {}};
+  for (const int gpus : {2, 5, 8, 72}) {
+    const auto planned = [&](Collective collective) {
+      return deliver(plan_registered(copies, collective, gpus, {16 * 999}, gpus - 1), gpus);
+    };
+    Delivered gather = planned(Collective::all_gather), all = planned(Collective::alltoall);
+    Delivered to_root = planned(Collective::gather), from_root = planned(Collective::scatter);
+    for (int a = 0; a < gpus; ++a) {
+      CHECK(is_complete(gather, Collective::all_gather, gpus, a));
+      for (int b = 0; b < gpus; ++b) {
+        CHECK(all.input(a, a, b) == (a == b ? 0 : 1));
+        CHECK(to_root.input(a, b, b) == (a == gpus - 1 && b != a ? 1 : 0));
+        CHECK(from_root.input(a, a, b) == (b == gpus - 1 && b != a ? 1 : 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("symmetric kernels: small messages take their hops") {
+  const PeerCosts costs = round_costs();
+  const Collective reduce = Collective::all_reduce;
+  // The start; LL: the data is the flag, a hop.
+  CHECK(us(symmetric(SymmetricKernel::reduce_ll), reduce, 8, 256, costs) ==
+        doctest::Approx(3 + 1).epsilon(0.02));
+  // A barrier, a load there and back, a store, a barrier.
+  CHECK(us(symmetric(SymmetricKernel::reduce_ld_st), reduce, 8, 256, costs) ==
+        doctest::Approx(3 + 1 + 2 + 1 + 1).epsilon(0.02));
+  CHECK(us(symmetric(SymmetricKernel::gather_st), Collective::all_gather, 8, 256, costs) ==
+        doctest::Approx(3 + 1 + 1 + 1).epsilon(0.02));
+  // Copies: a node, three batches, three hops.
+  const RegisteredChoice copies{RegisteredPath::copy_engine, {}, 0, 0, {}, {}};
+  CHECK(us(copies, Collective::alltoall, 8, 256, costs) ==
+        doctest::Approx(1 + 3 * 2 + 3).epsilon(0.02));
+  // One thread of the host launches eight GPUs: 4.4 us each.
+  CHECK(us(symmetric(SymmetricKernel::reduce_ll), reduce, 8, 256, costs, 8) ==
+        doctest::Approx(8 * 4.4).epsilon(0.01));
+}
+
+TEST_CASE("symmetric kernels: LL takes a turn for each window") {
+  const PeerCosts costs = round_costs();
+  // Two blocks of 512 threads of 8 B: 8 KiB a turn, so 128 turns of a hop for 1 MiB.
+  const double time =
+      us(symmetric(SymmetricKernel::reduce_ll, 2), Collective::all_reduce, 2, 1 << 20, costs);
+  CHECK(time > 3 + 128 * 1.0);
+  CHECK(time < 3 + 128 * 1.2 + 4 * 1.05);  // wire, and 4 MiB of its own memory at the end
+}
+
+TEST_CASE("symmetric kernels: links carry what they must, of more than eight GPUs too") {
+  const Cluster domain = cluster_of("gb200-nvl72", 16);
+  const PartsCatalogue parts = load_catalogue();
+  PeerCosts costs = round_costs();
+  const std::int64_t size = 16 << 20;
+  const SimulationResult result = simulate_registered(
+      domain, Members::first(1, 16), costs, parts.software,
+      {symmetric(SymmetricKernel::gather_st), Collective::all_gather, {size}, 0, 0});
+  CHECK(result.rank_finish.size() == 16);
+  CHECK(result.links.front().carried.count == doctest::Approx(15.0 / 16 * size).epsilon(0.001));
+  CHECK(result.links[31].carried == result.links.front().carried);  // there and back, all GPUs
+}
+
+TEST_CASE("symmetric kernels: equal runs have equal digests, causes add up") {
+  static const Cluster cluster = cluster_of("dgx-h100", 8);
+  const PartsCatalogue parts = load_catalogue();
+  const EngineCosts costs = load_engines();
+  for (const SymmetricKernel kernel : kKernels) {
+    const RegisteredCall call{symmetric(kernel), traits_of(kernel).collective, {1 << 18}, 0, 0};
+    const Members members = Members::first(1, 8);
+    const SimulationResult one = simulate_registered(cluster, members, costs, parts.software, call);
+    const SimulationResult explained =
+        simulate_registered(cluster, members, costs, parts.software, call, true);
+    CHECK(explained.time == one.time);
+    Duration all = explained.launch;
+    for (const Duration cause : explained.causes) all += cause;
+    CHECK(all == explained.time);
+  }
+}
+
+TEST_CASE("symmetric kernels: times that NVIDIA measured") {
+  // tests/data/nccl/README.md. The preview had so many blocks: one for 4 KiB of LL, 16 KiB of
+  // others, as many as channels (24 and 32, assumed), 16 and 32 for all GPUs of a multicast.
+  const PartsCatalogue parts = load_catalogue();
+  const EngineCosts costs = load_engines();
+  std::ifstream in(std::string(FABRICAST_TEST_DATA) + "/nccl/symmetric_kernels.csv");
+  std::string line, cell;
+  std::getline(in, line);
+  std::vector<std::int64_t> sizes;
+  std::istringstream head(line);
+  while (std::getline(head, cell, ','))
+    sizes.push_back(cell.find_first_not_of("0123456789") == std::string::npos ? std::stoll(cell)
+                                                                              : 0);
+  std::map<int, Cluster> machines;
+  std::map<int, std::vector<double>> errors;  ///< by compute capability
+  while (std::getline(in, line)) {
+    std::vector<std::string> cells;
+    std::istringstream row(line);
+    while (std::getline(row, cell, ',')) cells.push_back(cell);
+    const SymmetricKernel kernel = *kSymmetricKernelWords.find(cells[0]);
+    const SymmetricTraits traits = traits_of(kernel);
+    const int sm = std::stoi(cells[1]), gpus = std::stoi(cells[2]);
+    const auto machine = machines
+                             .try_emplace(sm == 90 ? 0 : gpus,
+                                          cluster_of(sm == 90 ? "dgx-h100" : "gb200-nvl72", gpus))
+                             .first;
+    for (std::size_t i = 3; i < cells.size(); ++i) {
+      if (cells[i].empty()) continue;
+      const std::int64_t piece = traits.ll ? 4096 : 16384;
+      std::int64_t blocks =
+          std::min<std::int64_t>((sizes[i] + piece - 1) / piece, sm == 90 ? 24 : 32);
+      if (traits.multicasts)
+        blocks = std::min<std::int64_t>(blocks, ((sm == 90 ? 16 : 32) + gpus - 1) / gpus);
+      const Duration time =
+          simulate_registered(
+              machine->second, Members::first(1, gpus), costs, parts.software,
+              {symmetric(kernel, static_cast<int>(blocks)), traits.collective, {sizes[i]}, 0, 0})
+              .time;
+      errors[sm].push_back(std::abs(microseconds_of(time) / std::stod(cells[i]) - 1));
+    }
+  }
+  const auto quantile = [](std::vector<double>& of, double share) {
+    std::ranges::sort(of);
+    return of[static_cast<std::size_t>(share * static_cast<double>(of.size()))];
+  };
+  CHECK(errors[90].size() == 254);
+  CHECK(errors[100].size() == 440);
+  CHECK(quantile(errors[90], 0.5) < 0.08);
+  CHECK(quantile(errors[90], 0.9) < 0.20);
+  CHECK(quantile(errors[100], 0.5) < 0.12);
+  CHECK(quantile(errors[100], 0.9) < 0.38);
+}
