@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "models/engines/engine_costs.hpp"
 #include "models/experts/kernel_costs.hpp"
 #include "models/io/workloads/load_serving.hpp"
 #include "models/studies/training/serve.hpp"

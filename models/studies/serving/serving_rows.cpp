@@ -12,7 +12,7 @@
 namespace fabricast {
 namespace {
 
-constexpr int kTokensMost = 1 << 24, kRequestsMost = 1'000'000;
+constexpr int kTokensMost = 1 << 24, kRequestsMost = 1'000'000, kRounds = 10;
 
 struct KnownModel {
   std::string_view part, preset;  ///< of the name in lower case
@@ -129,6 +129,10 @@ class RowReader {
     } else {
       throw Passed{fmt::format("precision {}", text)};
     }
+    // vLLM and SGLang keep keys and values in 16 bits unless told otherwise; InferenceX tells them
+    // on Blackwell.
+    const bool is_hopper = system().topology == "dgx-h100" || system().topology == "hgx-h200";
+    if (is_hopper && out.engine->engine != Engine::trtllm) out.cache_element = 2;
   }
 
   ServeLayout pool(std::string_view side) const {
@@ -172,8 +176,10 @@ class RowReader {
     load.concurrency = needed("concurrency");
     load.prompt = needed("input_len");
     load.output = needed("output_len");
-    // InferenceX draws lengths between 0.8 and 1 times the nominal ones.
-    load.spread = 0.2;
+    // InferenceX draws lengths between 0.8 and 1 times the nominal ones, Dynamo's runs have them
+    // all alike; both have ten requests for each that is under way.
+    const bool is_fixed = in_.text_or_blank("source").starts_with("dynamo");
+    load.spread = is_fixed ? 0 : 0.2;
     if (is_run_) {
       const auto mean_in = in_.positive("mean_input_tokens"),
                  mean_out = in_.positive("mean_output_tokens");
@@ -181,10 +187,11 @@ class RowReader {
       if (mean_in) load.prompt = std::max(1, static_cast<int>(*mean_in + 0.5));
       if (mean_out) load.output = std::max(1, static_cast<int>(*mean_out + 0.5));
     }
-    load.requests = whole("requests").value_or(0);
-    constexpr int kMany = 512, kRoundsOfMany = 4;
-    if (load.requests == 0 && load.concurrency > kMany)
-      load.requests = kRoundsOfMany * load.concurrency;
+    load.requests = whole("requests").value_or(kRounds * load.concurrency);
+    // Of several engines behind one address each has its share.
+    const auto batch = whole("batch_size");
+    if (!out.prefill && batch && *batch * out.copies() < load.concurrency)
+      load.concurrency = std::max(1, *batch * out.copies());
     out.prompt = load.prompt;
     out.output = load.output;
     out.load = load;
@@ -195,6 +202,7 @@ class RowReader {
       const auto value = in_.positive(column);
       return value ? std::optional(*value * 1e-3) : std::nullopt;
     };
+    out.medians = is_run_;
     out.first_token = ms(is_run_ ? "median_ttft_ms" : "ttft_ms");
     out.token = ms(is_run_ ? "median_tpot_ms" : "tpot_ms");
     if (is_run_) out.output_per_s = in_.positive("output_tok_s");

@@ -15,6 +15,7 @@ struct ServingRow {
   std::string id, model, system, framework, mode;  ///< as in the file; mode agg or disagg
   ServeConfig config;                              ///< model, layout, engine, load, topology
   std::optional<double> first_token, token;        ///< seconds
+  bool medians = false;                            ///< over requests; else means
   std::optional<double> output_per_s;              ///< tokens
 };
 

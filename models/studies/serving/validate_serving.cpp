@@ -126,8 +126,11 @@ class Validation {
         const ServeQueue queue = queue_of(config, *one.main, one.prefill, host, one.transfer);
         const ServeFigures figures =
             figures_of(run_queue(queue, draw_requests(*config.load)), ServeLimits{});
-        out[i] = {figures.first_token.p50, figures.per_token.p50, figures.output_per_s};
-      } catch (const Error& error) {
+        const auto of = [&](const Spread& one) {
+          return rows()[prepared_[i].row].medians ? one.p50 : one.mean;
+        };
+        out[i] = {of(figures.first_token), of(figures.per_token), figures.output_per_s};
+      } catch (const Error&) {
         why_not_[i] = "keys and values do not fit, or weights";
       }
     });

@@ -14,7 +14,7 @@
 namespace fabricast {
 
 struct ServingFigures {
-  double first_token = 0, token = 0;  ///< seconds, medians over requests
+  double first_token = 0, token = 0;  ///< seconds, as the row has them
   double output_per_s = 0;            ///< tokens, of all GPUs
 };
 

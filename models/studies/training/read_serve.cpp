@@ -127,6 +127,8 @@ ServeConfig parse_serve(const std::string& text, const std::string& file) {
     const std::string engine = in.text("engine");
     out.engine = placed(in.place("engine"), [&] { return parse_engine(engine); });
   }
+  if (there(in, "kv_cache"))
+    out.cache_element = in.choice("kv_cache", {"fp8", "bf16"}) == 0 ? 1 : 2;
   if (there(in, "ep_kernels")) {
     in.choice("ep_kernels", kEpModeWords);
     out.dispatch = in.text("ep_kernels");

@@ -104,6 +104,7 @@ ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
                  config.batch,
                  config.prompt};
   out.data = layout.copies();
+  out.cache_element = config.cache_element;
   return out;
 }
 

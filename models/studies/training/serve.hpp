@@ -35,6 +35,7 @@ struct ServeConfig : ServeLayout {
   StepConfig site;  ///< cluster, model and price; its layout's precision
   int batch = 1;
   int prompt = 1, output = 1;  ///< tokens of a request
+  double cache_element = 0;    ///< bytes of keys and values, as ServeSetup has them
   std::optional<EngineRelease> engine;
   std::string dispatch;  ///< kernels of EP (kEpModeWords); "" = the engine's
   // Of a queue:

@@ -18,7 +18,10 @@ double memory_rate(const GpuCompute& gpu) {
   return static_cast<double>(gpu.memory_rate.bytes_per_s);
 }
 
-double element_of_cache(Precision precision) { return is_8bit_or_less(precision) ? 1 : kHalf; }
+double element_of_cache(const ServeSetup& s) {
+  if (s.cache_element > 0) return s.cache_element;
+  return is_8bit_or_less(s.precision) ? 1 : kHalf;
+}
 
 /// Keys and values of one token in one layer on one GPU.
 double cache_per_token(const ServeSetup& s) {
@@ -27,7 +30,7 @@ double cache_per_token(const ServeSetup& s) {
   const double width = m.latent
                            ? m.latent->kv_rank + m.latent->rope_dim
                            : (m.key_width() + m.value_width()) / std::min(s.tensor, m.kv_heads);
-  return width * element_of_cache(s.precision);
+  return width * element_of_cache(s);
 }
 
 /// Tokens that layers see of `context`, times layers: windows end where the context does.

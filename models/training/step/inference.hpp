@@ -23,12 +23,14 @@ struct ServeKernels {
 struct ServeSetup {
   Transformer model;
   GpuCompute gpu;
-  Precision precision = Precision::bf16;  ///< of weights; keys and values have 16 bits, or 8
+  Precision precision = Precision::bf16;  ///< of weights
   int tensor = 1, pipeline = 1, expert = 1;
   int batch = 1;   ///< requests at a time
   int prompt = 1;  ///< tokens of a request
   int data = 0;    ///< 0 = expert
   ServeKernels kernels = {};
+  /// Bytes of an element of keys and values; 0 = 2, and 1 where weights have 8 bits or fewer.
+  double cache_element = 0;
 
   int copies() const { return data > 0 ? data : expert; }
   int gpus_of_stage() const { return tensor * copies(); }
