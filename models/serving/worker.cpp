@@ -38,7 +38,7 @@ std::int64_t ServeWorker::blocks_for(const ServeItem& item, double more) const {
 bool ServeWorker::fits(const Copy& copy, const ServeItem& item) const {
   const std::int64_t blocks =
       blocks_for(item, rules_.reserves && !prompts_only_ ? item.output - item.produced : 1);
-  return copy.used + blocks <= rules_.blocks;
+  return copy.used + copy.growth + blocks <= rules_.blocks;
 }
 
 bool ServeWorker::can_enter(const Copy& copy) const {
@@ -82,6 +82,7 @@ void ServeWorker::make_room(Copy& copy) {
         needed += std::max<std::int64_t>(blocks_for(item, step_), item.blocks);
       else
         needed += item.blocks;
+    copy.growth = needed - copy.used;
     if (needed <= rules_.blocks || copy.running.size() <= 1) return;
     ServeItem item = copy.running.back();
     copy.running.pop_back();

@@ -52,7 +52,8 @@ class ServeWorker {
     std::vector<ServeItem> running;
     std::deque<ServeItem> waiting;
     std::int64_t used = 0;
-    bool is_short = false;  ///< somebody had to give way: nobody enters in this pass
+    std::int64_t growth = 0;  ///< blocks that decodes take in the next pass
+    bool is_short = false;    ///< somebody had to give way: nobody enters in this pass
     int requests() const { return static_cast<int>(running.size() + waiting.size()); }
   };
   /// Tokens of a running request's prompt in this pass.
