@@ -83,15 +83,17 @@ ServeKernels engine_kernels(const ServeConfig& config, const ServeLayout& layout
   const auto part = std::make_shared<Cluster>(cluster.node(), ranks / per_node, cluster.fabric());
   const auto ways = std::make_shared<EpWays>(*part, per_node);
   const bool is_8bit = is_8bit_or_less(config.site.layout.precision);
+  const auto drawn = std::make_shared<std::map<int, TokenCounts>>();
   const auto phase = [=, &data](EpPhase which) {
     // Tokens of a copy lie on its TP ranks, evenly.
     const auto at = between_powers([=, &data](std::int64_t tokens) {
       ExpertCall call = expert_call(model, is_8bit);
       call.tokens = static_cast<int>(tokens);
       const EpMode mode = expert_mode(config, *part, static_cast<double>(tokens));
-      return seconds(run_ep_kernels(*ways, data.experts, call, mode, which,
-                                    count_tokens(call, ranks, per_node))
-                         .time);
+      auto counts = drawn->find(call.tokens);
+      if (counts == drawn->end())
+        counts = drawn->emplace(call.tokens, count_tokens(call, ranks, per_node)).first;
+      return seconds(run_ep_kernels(*ways, data.experts, call, mode, which, counts->second).time);
     });
     return std::function<double(double)>(
         [at, tensor = layout.tensor](double tokens) { return at(std::ceil(tokens / tensor)); });
