@@ -6,28 +6,79 @@
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/load.hpp"
-#include "models/studies/training/training_reports.hpp"
+#include "models/studies/serving/served.hpp"
 
 namespace fabricast {
 
+namespace {
+
+struct ServeOptions {
+  std::string file, parts, engine, format = "text";
+  double rate = 0;
+  int concurrency = 0, requests = 0, workers = 0;
+  bool find_gpus = false;
+};
+
+/// What the command line says in place of the file.
+ServedQuestion asked(const ServeOptions& options) {
+  ServedQuestion out{load_serve(options.file), options.find_gpus};
+  ServeConfig& config = out.config;
+  if (options.rate > 0 || options.concurrency > 0) {
+    OfferedLoad load = config.load.value_or(OfferedLoad{});
+    load.prompt = config.prompt;
+    load.output = config.output;
+    load.rate = options.rate;
+    load.concurrency = options.concurrency;
+    config.load = load;
+  }
+  if (options.requests > 0) {
+    if (!config.load) throw Error("--requests without a load", "say --rate or --concurrency");
+    config.load->requests = options.requests;
+  }
+  if (options.workers > 0) config.workers = options.workers;
+  if (!options.engine.empty()) {
+    config.engine = of_option("--engine", [&] { return parse_engine(options.engine); });
+    const BatchRules before = config.rules;
+    config.rules = engine_rules(*config.engine);
+    config.rules.drafts = before.drafts;
+    config.rules.acceptance = before.acceptance;
+  }
+  return out;
+}
+
+}  // namespace
+
 void add_serve(CLI::App& app, Action& action) {
-  struct Options {
-    std::string file, parts, format = "text";
-  };
-  auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("serve", "inference: time to the first token, per token, and why");
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command = app.add_subcommand(
+      "serve", "inference: latency, throughput and cost of requests, alone or in a queue");
   command->add_option("file", options->file, "SERVE.yaml: model, cluster, requests")->required();
+  auto* rate = command->add_option("--rate", options->rate,
+                                   "requests per second that arrive at random (open loop)");
+  rate->check(CLI::Range(1e-6, 1e6));
+  command
+      ->add_option("--concurrency", options->concurrency,
+                   "requests at a time, each followed by the next (closed loop)")
+      ->check(whole_number(1, 1'000'000))
+      ->excludes(rate);
+  command->add_option("--requests", options->requests, "how many in all")
+      ->check(whole_number(1, 1'000'000));
+  command->add_option("--workers", options->workers, "engines side by side")
+      ->check(whole_number(1, 10'000));
+  command->add_option("--engine", options->engine,
+                      "vllm, sglang or trtllm, with a release like vllm:0.14.0");
+  command->add_flag("--find-gpus", options->find_gpus,
+                    "the fewest GPUs that serve --rate within the file's sla");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, &action] {
     action = [options](Answers& answers) {
-      const ServeResult result = run_serve(load_serve(options->file), load_parts(options->parts),
-                                           on_all_cores(answers, {}));
+      const Served result =
+          run_served(asked(*options), load_parts(options->parts), on_all_cores(answers, {}));
       answers.give(
-          options->format, [&] { return serve_text(result); },
-          [&] { return serve_report(result); });
+          options->format, [&] { return served_text(result); },
+          [&] { return served_report(result); });
       return kDone;
     };
   });

@@ -28,6 +28,7 @@ SEEDS = {
     "inspector": [RECORDS / "inspector", RECORDS / "metrics"],
     "hosts": [ROOT / "tests/data/hosts"],
     "trace": [ROOT / "tests/data/traces"],
+    "serving": [ROOT / "workloads", ROOT / "scenarios/serve", ROOT / "tests/cli/files"],
     "engines": [ROOT / "workloads", ROOT / "tests/cli/files"],
 }
 

@@ -33,6 +33,7 @@ KINDS = {
     "rules": ("rules that check tries", "check.md"),
     "scenario": ("a question of run, with what is expected", "scenarios.md"),
     "serve": ("a question of serve", "serve.md"),
+    "serving": ("what inference engines cost beside their kernels", "serve.md"),
     "step": ("a layout of step: model, cluster, parallelism", "steps.md"),
     "sweep": ("a sweep: a question and the values of its keys", "sweep.md"),
     "targets": ("machines of upgrade --targets", "upgrade.md"),

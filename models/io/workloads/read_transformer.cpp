@@ -41,6 +41,14 @@ Experts experts(Reader in, int layers) {
   return out;
 }
 
+LocalAttention local_attention(Reader in, int layers) {
+  LocalAttention out;
+  out.every = in.whole("every", 1, layers);
+  out.window = in.whole("window", 1, 1 << 30);
+  in.finish();
+  return out;
+}
+
 }  // namespace
 
 Transformer parse_transformer(const YamlText& text, const std::string& file) {
@@ -72,6 +80,7 @@ Transformer parse_transformer(const YamlText& text, const std::string& file) {
   out.biases = in.flag("biases", false);
   out.tied_embeddings = in.flag("tied_embeddings", false);
   if (given(in, "experts")) out.experts = experts(in.child("experts"), out.layers);
+  if (given(in, "local")) out.local = local_attention(in.child("local"), out.layers);
   in.finish();
   return out;
 }

@@ -11,6 +11,7 @@
 #include "models/studies/hang/hang_report.hpp"
 #include "models/studies/rules/rules_text.hpp"
 #include "models/studies/scenario/scenario.hpp"
+#include "models/studies/serving/served.hpp"
 #include "models/studies/training/plan_question.hpp"
 #include "models/studies/training/training_reports.hpp"
 
@@ -70,7 +71,8 @@ Question ask_serve(const std::string& text, const std::string& file) {
   ServeConfig asked = parse_serve(text, file);
   const Job job = asked.site;
   return {{}, {job}, [asked = std::move(asked)](const ForEach& for_each, const Progress&) {
-            return views_of(run_serve(asked, load_parts(), for_each), serve_text, serve_report);
+            return views_of(run_served({asked}, load_parts(), for_each), served_text,
+                            served_report);
           }};
 }
 

@@ -1,4 +1,5 @@
-// LAYOUT.yaml of `fabricast step` -> StepConfig, the file of `fabricast serve` -> ServeConfig.
+#include "models/studies/training/read_step.hpp"
+
 #include <fmt/format.h>
 
 #include <sstream>
@@ -9,13 +10,9 @@
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/nccl/base/members.hpp"
 #include "models/nccl/base/releases.hpp"
-#include "models/studies/training/serve.hpp"
 
 namespace fabricast {
 namespace {
-
-constexpr int kSequenceMax = 1 << 24;
-constexpr int kBatchMax = 1 << 24;
 
 void read_parallel(Reader in, Layout& layout) {
   layout.tensor = in.whole("tp", 1, kRanksMax, 1);
@@ -91,7 +88,8 @@ const Framework& find_framework(Reader& in, const FrameworkCatalogue& catalogue,
   return catalogue.at(name);
 }
 
-/// Model, cluster and price: what every question about a model begins with.
+}  // namespace
+
 void read_site(Reader& in, const std::string& file, StepConfig& out) {
   out.title = in.text("title", "");
   const std::string model = in.text("model");
@@ -111,8 +109,6 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
   }
   if (in.has("price")) out.price = in.number("price", 1e-6, 1e6);
 }
-
-}  // namespace
 
 StepConfig parse_step(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
@@ -135,31 +131,6 @@ StepConfig parse_step(const std::string& text, const std::string& file) {
 
 StepConfig load_step(const std::string& path) {
   return parse_step(read_text_file(path, "fabricast step takes a layout file"), path);
-}
-
-ServeConfig parse_serve(const std::string& text, const std::string& file) {
-  const YamlNode tree = parse_yaml(text, file);
-  Reader in(tree, file);
-  in.choice("kind", {"serve"});
-  ServeConfig out;
-  read_site(in, file, out.site);
-  out.site.layout.precision = read_precision(in, "precision");
-  if (in.has("parallel")) {
-    Reader parallel = in.child("parallel");
-    out.tensor = parallel.whole("tp", 1, kRanksMax, 1);
-    out.pipeline = parallel.whole("pp", 1, kRanksMax, 1);
-    out.expert = parallel.whole("ep", 1, kRanksMax, 1);
-    parallel.finish();
-  }
-  out.batch = in.whole("batch", 1, kBatchMax);
-  out.prompt = in.whole("prompt", 1, kSequenceMax);
-  out.output = in.whole("output", 1, kSequenceMax);
-  in.finish();
-  return out;
-}
-
-ServeConfig load_serve(const std::string& path) {
-  return parse_serve(read_text_file(path, "fabricast serve takes a file"), path);
 }
 
 }  // namespace fabricast

@@ -12,22 +12,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kLoadMax = 4096;     // requests
-constexpr double kReserved = 4e9;  // bytes: contexts of CUDA and NCCL, workspaces
-
-void check(const ServeConfig& config, const GpuCompute& gpu) {
-  const Transformer& m = config.site.model;
-  const Precision precision = config.site.layout.precision;
-  if (gpu.gemm[static_cast<std::size_t>(precision)].peak == 0)
-    throw Error(fmt::format("{} does not compute in {}, or its rate is not known", gpu.name,
-                            to_text(precision)));
-  if (m.heads % config.tensor != 0)
-    throw Error(fmt::format("TP {} does not divide heads {}", config.tensor, m.heads));
-  if (config.expert > 1 && (!m.experts || m.experts->count % config.expert != 0))
-    throw Error(fmt::format("EP {} does not divide the experts of {}", config.expert, m.name));
-  if (config.pipeline > m.layers)
-    throw Error(fmt::format("PP {} of {} layers", config.pipeline, m.layers));
-}
+constexpr int kLoadMax = 4096;  // requests
 
 std::vector<std::string> row(const char* name, const ServeTime& time) {
   const auto share = [&](double part) {
@@ -40,7 +25,8 @@ std::vector<std::string> row(const char* name, const ServeTime& time) {
           share(time.elementwise),
           share(time.tensor),
           share(time.expert),
-          share(time.pipeline)};
+          share(time.pipeline),
+          share(time.host)};
 }
 
 std::string loads_text(const ServeResult& result) {
@@ -55,39 +41,80 @@ std::string loads_text(const ServeResult& result) {
 }
 
 ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
-                      CollectiveTimes& collectives) {
+                      CollectiveTimes& collectives, const ServeEngine& engine) {
   ServeResult out;
   out.config = config;
   out.gpu = gpu;
-  ServeSetup setup{config.site.model,
-                   gpu,
-                   config.site.layout.precision,
-                   config.tensor,
-                   config.pipeline,
-                   config.expert,
-                   config.batch,
-                   config.prompt};
-  out.prefill = prefill_time(setup, collectives);
+  ServeSetup setup = serve_setup(config, config, gpu);
+  setup.kernels = engine.kernels;
+  out.prefill = hosted(prefill_time(setup, collectives), engine.host, setup.local_batch());
+  out.prefill.host += engine.host.front;
   out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
-  const double left = static_cast<double>(gpu.memory.count) - kReserved - out.memory.weights;
+  const double left = static_cast<double>(gpu.memory.count) - kServeReserved - out.memory.weights;
   const double each = out.memory.cache / setup.local_batch();
   const double fitting = std::clamp(std::floor(left / each), 0.0, 1.0 * setup.local_batch());
-  out.at_once = std::clamp(static_cast<int>(fitting) * config.expert, 1, config.batch);
+  out.at_once = std::clamp(static_cast<int>(fitting) * config.copies(), 1, config.batch);
   out.fits = fitting == setup.local_batch();
   setup.batch = out.at_once;
-  out.decode = decode_time(setup, config.prompt + config.output / 2.0, collectives);
+  out.decode = hosted(decode_time(setup, config.prompt + config.output / 2.0, collectives),
+                      engine.host, setup.local_batch());
   return out;
 }
 
 }  // namespace
 
+std::string to_text(const ServeLayout& layout) {
+  std::string out =
+      fmt::format("TP {}, PP {}, EP {}", layout.tensor, layout.pipeline, layout.expert);
+  if (layout.copies() != layout.expert) out += fmt::format(", DP {}", layout.copies());
+  return out;
+}
+
+void check_serve(const ServeConfig& config, const ServeLayout& layout, const GpuCompute& gpu) {
+  const Transformer& m = config.site.model;
+  const Precision precision = config.site.layout.precision;
+  if (gpu.gemm[static_cast<std::size_t>(precision)].peak == 0)
+    throw Error(fmt::format("{} does not compute in {}, or its rate is not known", gpu.name,
+                            to_text(precision)));
+  if (m.heads % layout.tensor != 0)
+    throw Error(fmt::format("TP {} does not divide heads {}", layout.tensor, m.heads));
+  if (layout.expert > 1 && (!m.experts || m.experts->count % layout.expert != 0))
+    throw Error(fmt::format("EP {} does not divide the experts of {}", layout.expert, m.name));
+  if (layout.tensor * layout.copies() % layout.expert != 0)
+    throw Error(fmt::format("EP {} does not divide TP {} x DP {}", layout.expert, layout.tensor,
+                            layout.copies()));
+  if (layout.pipeline > m.layers)
+    throw Error(fmt::format("PP {} of {} layers", layout.pipeline, m.layers));
+}
+
+GpuCompute with_weights_only(GpuCompute gpu) {
+  GemmRate& four_bits = gpu.gemm[static_cast<std::size_t>(Precision::nvfp4)];
+  if (four_bits.peak == 0) four_bits = gpu.gemm[static_cast<std::size_t>(Precision::bf16)];
+  return gpu;
+}
+
+ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
+                       const GpuCompute& gpu) {
+  ServeSetup out{config.site.model,
+                 gpu,
+                 config.site.layout.precision,
+                 layout.tensor,
+                 layout.pipeline,
+                 layout.expert,
+                 config.batch,
+                 config.prompt};
+  out.data = layout.copies();
+  out.cache_element = config.cache_element;
+  return out;
+}
+
 ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
-                      CollectiveTimes& collectives) {
-  check(config, gpu);
-  ServeResult out = run_batch(config, gpu, collectives);
+                      CollectiveTimes& collectives, const ServeEngine& engine) {
+  check_serve(config, config, gpu);
+  ServeResult out = run_batch(config, gpu, collectives, engine);
   ServeConfig other = config;
-  for (other.batch = config.expert; other.batch <= kLoadMax; other.batch *= 2) {
-    const ServeResult one = run_batch(other, gpu, collectives);
+  for (other.batch = config.copies(); other.batch <= kLoadMax; other.batch *= 2) {
+    const ServeResult one = run_batch(other, gpu, collectives, engine);
     if (!one.fits) break;
     out.loads.push_back({other.batch, one.prefill.total(), one.decode.total(), one.tokens_per_s()});
   }
@@ -100,13 +127,13 @@ ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts,
   CollectiveTimes collectives =
       collectives_of(config.site, site, parts, CollectiveTimes::Estimate::simulated);
   const int there = sized(config.site, site.cluster).layout.gpus;
-  const int asked = config.tensor * config.expert * config.pipeline;
-  if (asked > there)
-    throw Error(fmt::format("TP {} x EP {} x PP {} = {} GPUs of {}", config.tensor, config.expert,
-                            config.pipeline, asked, there),
+  if (config.gpus() > there)
+    throw Error(fmt::format("TP {} x {} {} x PP {} = {} GPUs of {}", config.tensor,
+                            config.copies() == config.expert ? "EP" : "DP", config.copies(),
+                            config.pipeline, config.gpus(), there),
                 "say more nodes");
   const ComputeCatalogue compute = load_compute();
-  const GpuCompute& gpu = compute_of(compute, site.cluster);
+  const GpuCompute gpu = with_weights_only(compute_of(compute, site.cluster));
   collectives.prepare(for_each, [&] { run_serve(config, gpu, collectives); });
   return run_serve(config, gpu, collectives);
 }
@@ -119,13 +146,18 @@ std::string serve_text(const ServeResult& result) {
   out += fmt::format("{} on {} of {} x {} ({}), {}\n", m.title.empty() ? m.name : m.title,
                      result.gpus(), c.site.nodes, c.site.topology, result.gpu.name,
                      to_text(c.site.layout.precision));
-  out += fmt::format("TP {}, PP {}, EP {}; {} requests of {} + {} tokens\n\n", c.tensor, c.pipeline,
-                     c.expert, c.batch, c.prompt, c.output);
+  out +=
+      fmt::format("{}; {} requests of {} + {} tokens\n\n", to_text(c), c.batch, c.prompt, c.output);
   TextTable table;
-  table.add({"", "time", "GEMM", "attention", "elementwise", "TP", "EP", "PP"});
-  for (std::size_t column = 1; column < 8; ++column) table.align_right(column);
-  table.add(row("first token", result.prefill));
-  table.add(row("each token", result.decode));
+  const bool has_host = result.prefill.host > 0;
+  const auto add = [&](std::vector<std::string> cells) {
+    if (!has_host) cells.pop_back();
+    table.add(std::move(cells));
+  };
+  add({"", "time", "GEMM", "attention", "elementwise", "TP", "EP", "PP", "host"});
+  for (std::size_t column = 1; column < 9; ++column) table.align_right(column);
+  add(row("first token", result.prefill));
+  add(row("each token", result.decode));
   out += table.text();
   out += fmt::format("\n{:.0f} tokens/s, {:.0f} per GPU; {:.1f} % of a token is communication\n",
                      result.tokens_per_s(), result.tokens_per_s() / result.gpus(),

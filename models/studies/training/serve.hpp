@@ -1,19 +1,51 @@
 #pragma once
 // The study behind `fabricast serve`: the time to the first token and per token of a model on a
-// cluster, and how much of it is communication.
+// cluster, and how much of it is communication: of requests that come alone. What a queue of them
+// makes of it is models/studies/serving.
 
+#include <optional>
 #include <string>
 
+#include "models/engines/engine.hpp"
+#include "models/serving/load.hpp"
+#include "models/serving/pass_times.hpp"
 #include "models/studies/training/step.hpp"
 #include "models/training/step/inference.hpp"
 
 namespace fabricast {
 
-struct ServeConfig {
+/// Layout of an engine. `data` copies of attention have requests of their own; 0 = `expert`.
+struct ServeLayout {
+  int tensor = 1, pipeline = 1, expert = 1, data = 0;
+  int copies() const { return data > 0 ? data : expert; }
+  int gpus() const { return tensor * copies() * pipeline; }
+  bool operator==(const ServeLayout&) const = default;
+};
+/// "TP 8, PP 1, EP 8, DP 1"
+std::string to_text(const ServeLayout& layout);
+
+/// Engines that work on prompts alone and send keys and values on.
+struct PrefillPool {
+  ServeLayout layout;
+  int workers = 1;
+  int token_budget = 16384;
+};
+
+struct ServeConfig : ServeLayout {
   StepConfig site;  ///< cluster, model and price; its layout's precision
-  int tensor = 1, pipeline = 1, expert = 1;
   int batch = 1;
   int prompt = 1, output = 1;  ///< tokens of a request
+  double cache_element = 0;    ///< bytes of keys and values, as ServeSetup has them
+  std::optional<EngineRelease> engine;
+  std::string dispatch;  ///< kernels of EP (kEpModeWords); "" = the engine's
+  // Of a queue:
+  std::optional<OfferedLoad> load;  ///< nothing: no queue is asked for
+  BatchRules rules;                 ///< their blocks follow from the memory
+  int workers = 1;                  ///< engines
+  double memory_share = 0.9;        ///< of a GPU that an engine takes
+  std::optional<PrefillPool> prefill;
+  bool streams_layers = true;  ///< keys and values leave layer by layer, while prompts are computed
+  ServeLimits limits;
 };
 
 /// The same with another number of requests at once.
@@ -39,17 +71,37 @@ struct ServeResult {
   }
   /// While all that run at once decode, of all GPUs.
   double tokens_per_s() const { return at_once / decode.total(); }
-  int gpus() const { return config.tensor * config.expert * config.pipeline; }
+  int gpus() const { return config.gpus(); }
 };
+
+/// Model, layout and precision fit the GPU. Throws Error.
+void check_serve(const ServeConfig& config, const ServeLayout& layout, const GpuCompute& gpu);
+/// A GPU that does not compute in 4 bits keeps weights so and computes in 16 (Marlin kernels).
+GpuCompute with_weights_only(GpuCompute gpu);
+/// Bytes that are nobody's keys and values: contexts of CUDA and NCCL, workspaces.
+inline constexpr double kServeReserved = 4e9;
+/// Kernels and costs of an engine; by default NCCL's collectives and no host.
+struct ServeEngine {
+  ServeKernels kernels = {};
+  EngineHost host = {};
+};
+ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout, const GpuCompute& gpu);
 
 /// Throws Error.
 ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
-                      CollectiveTimes& collectives);
-/// The same from names, with collectives side by side.
+                      CollectiveTimes& collectives, const ServeEngine& engine = {});
+/// The same from names, by NCCL, with collectives side by side.
 ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts,
                       const ForEach& for_each = in_turn);
 
 std::string serve_text(const ServeResult& result);
+
+/// How engines form their passes unless they are told otherwise, by their documentation: vLLM V1
+/// mixes chunks of prompts with decodes and lets requests in when their prompts fit; SGLang gives
+/// prompts passes of their own (server arguments: --enable-mixed-chunk is off); TensorRT-LLM mixes
+/// whole prompts with decodes (chunked context is off) and lets in what fits to its end
+/// (GUARANTEED_NO_EVICT). All have 8192 tokens a pass here, as InferenceX and trtllm-serve do.
+BatchRules engine_rules(const EngineRelease& engine);
 
 /// A file of `kind: serve`. Throws Error.
 ServeConfig load_serve(const std::string& path);

@@ -277,6 +277,7 @@ Report serve_report(const ServeResult& result) {
   for (const auto& [name, value] : {std::pair{"tp", c.tensor},
                                     {"pp", c.pipeline},
                                     {"ep", c.expert},
+                                    {"dp", c.copies()},
                                     {"batch", c.batch},
                                     {"prompt", c.prompt},
                                     {"output", c.output}})
@@ -303,7 +304,10 @@ Report serve_report(const ServeResult& result) {
                             number("tokens_per_s", {}, ".9g"),
                             number("weights_bytes", "B", ".0f"),
                             number("cache_bytes", "B", ".0f"),
-                            flag("fits")});
+                            flag("fits"),
+                            whole("dp"),
+                            text("engine"),
+                            s("host_s")});
   for (const auto& [what, t] : {std::pair{"first_token", result.prefill}, {"token", result.decode}})
     rows.add({what,
               c.site.model.name,
@@ -327,7 +331,10 @@ Report serve_report(const ServeResult& result) {
               result.tokens_per_s(),
               result.memory.weights,
               result.memory.cache,
-              result.fits});
+              result.fits,
+              c.copies(),
+              c.engine ? Json(to_text(*c.engine)) : Json(),
+              t.host});
   out.tables.push_back(std::move(rows));
   ReportTable loads(
       "load", {whole("batch"), s("first_token_s"), s("token_s"), number("tokens_per_s", {}, ".9g"),

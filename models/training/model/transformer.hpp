@@ -34,6 +34,14 @@ struct Experts {
   bool operator==(const Experts&) const = default;
 };
 
+/// Layers that see the last tokens only (sliding windows), or keep a state of fixed size, counted as
+/// the tokens whose keys and values are as many bytes.
+struct LocalAttention {
+  int every = 1;   ///< every so many layers one sees all tokens
+  int window = 0;  ///< tokens that the others see
+  bool operator==(const LocalAttention&) const = default;
+};
+
 struct Transformer {
   std::string name, title;
   int layers = 0;
@@ -52,10 +60,13 @@ struct Transformer {
   bool tied_embeddings = false;
   std::optional<LatentAttention> latent;
   std::optional<Experts> experts;
+  std::optional<LocalAttention> local;  ///< of inference; training counts full attention
 
   bool operator==(const Transformer&) const = default;
 
   int moe_layers() const { return experts ? layers - experts->dense_layers : 0; }
+  /// Layers whose attention sees all tokens.
+  int global_layers() const { return local ? layers / local->every : layers; }
   int query_width() const;  ///< of all heads together, as scores see it
   int key_width() const;
   int value_width() const;          ///< of the key/value heads

@@ -18,7 +18,10 @@ double memory_rate(const GpuCompute& gpu) {
   return static_cast<double>(gpu.memory_rate.bytes_per_s);
 }
 
-double cache_bytes(Precision precision) { return is_8bit_or_less(precision) ? 1 : kHalf; }
+double element_of_cache(const ServeSetup& s) {
+  if (s.cache_element > 0) return s.cache_element;
+  return is_8bit_or_less(s.precision) ? 1 : kHalf;
+}
 
 /// Keys and values of one token in one layer on one GPU.
 double cache_per_token(const ServeSetup& s) {
@@ -27,33 +30,40 @@ double cache_per_token(const ServeSetup& s) {
   const double width = m.latent
                            ? m.latent->kv_rank + m.latent->rope_dim
                            : (m.key_width() + m.value_width()) / std::min(s.tensor, m.kv_heads);
-  return width * cache_bytes(s.precision);
+  return width * element_of_cache(s);
 }
 
-/// One forward pass over so many tokens of each request.
+/// Tokens that layers see of `context`, times layers: windows end where the context does.
+double seen(const Transformer& m, double context) {
+  if (!m.local) return m.layers * context;
+  const int global = m.global_layers();
+  return global * context + (m.layers - global) * std::min<double>(context, m.local->window);
+}
+
+/// The layers of one forward pass, without attention.
 class Pass {
  public:
-  Pass(const ServeSetup& setup, int tokens_each, CollectiveTimes& collectives)
+  Pass(const ServeSetup& setup, double tokens, double all_tokens, CollectiveTimes& collectives)
       : s_(setup),
         m_(setup.model),
-        tokens_(static_cast<double>(tokens_each) * setup.local_batch()),
-        all_tokens_(static_cast<double>(tokens_each) * setup.batch),
+        tokens_(tokens),
+        all_tokens_(all_tokens),
         collectives_(collectives) {}
 
-  /// `layer_attention` is that of one layer.
-  ServeTime run(double layer_attention) {
+  ServeTime all_layers() {
     const int moe = m_.moe_layers();
-    layers(m_.layers - moe, false, layer_attention);
-    layers(moe, true, layer_attention);
-    // Logits of the last token of each request only.
-    const int requests = s_.local_batch();
-    gemm(1, requests, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden, 1);
-    out_.tensor += cost(Collective::all_gather, kHalf * requests * m_.vocabulary);
+    layers(m_.layers - moe, false);
+    layers(moe, true);
     if (s_.pipeline > 1) {
-      const RankGroup pair{2, s_.tensor * s_.expert};
+      const RankGroup pair{2, s_.gpus_of_stage()};
       out_.pipeline += (s_.pipeline - 1) *
                        seconds(collectives_.cost(Collective::sendrecv, pair, activations()).time);
     }
+    return out_;
+  }
+  ServeTime logits(double rows) {
+    gemm(1, rows, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden, 1);
+    out_.tensor += cost(Collective::all_gather, kHalf * rows * m_.vocabulary);
     return out_;
   }
 
@@ -62,13 +72,18 @@ class Pass {
   double cost(Collective collective, double bytes) {
     return seconds(collectives_.cost(collective, {s_.tensor, 1}, bytes).time);
   }
+  double all_reduce(double bytes) {
+    if (s_.tensor > 1 && s_.kernels.all_reduce)
+      if (const double own = s_.kernels.all_reduce(bytes); own >= 0) return own;
+    return cost(Collective::all_reduce, bytes);
+  }
   void gemm(int times, double m, double n, double k, double batch) {
     const GemmShape shape{m, n, k, batch};
     out_.gemm += times * (batch > 1 ? grouped_gemm_time(s_.gpu, s_.precision, shape)
                                     : gemm_time(s_.gpu, s_.precision, shape));
   }
 
-  void layers(int count, bool moe, double layer_attention) {
+  void layers(int count, bool moe) {
     if (count == 0) return;
     const double t = s_.tensor, h = m_.hidden;
     if (m_.latent) {
@@ -80,11 +95,10 @@ class Pass {
       gemm(count, tokens_, m_.projected_width() / t, h, 1);
     }
     gemm(count, tokens_, h, m_.attention_out_width() / t, 1);
-    out_.attention += count * layer_attention;
     const double bytes = activations();
     const double kernel = elementwise_time(s_.gpu, 3 * bytes);
     out_.elementwise += count * kSmallKernels * kernel;
-    out_.tensor += count * 2 * cost(Collective::all_reduce, bytes);
+    out_.tensor += count * 2 * all_reduce(bytes);
     if (moe) {
       experts(count);
     } else {
@@ -100,22 +114,28 @@ class Pass {
     const double none = std::pow(1 - static_cast<double>(e.per_token) / e.count, all_tokens_);
     const double hit = std::max(1.0, e.count * (1 - none) / s_.expert);
     const double each = std::max(1.0, rows / s_.expert / hit);
-    const double cut = s_.tensor;
+    const double cut = s_.expert_tensor();
     gemm(count, each, (matrices(m_.mlp) - 1) * e.ffn / cut, m_.hidden, hit);
     gemm(count, each, m_.hidden, e.ffn / cut, hit);
     if (e.shared_ffn > 0) {
-      gemm(count, tokens_, (matrices(m_.mlp) - 1) * e.shared_ffn / cut, m_.hidden, 1);
-      gemm(count, tokens_, m_.hidden, e.shared_ffn / cut, 1);
+      // A copy of attention has the shared experts too.
+      gemm(count, tokens_, (matrices(m_.mlp) - 1) * e.shared_ffn / s_.tensor, m_.hidden, 1);
+      gemm(count, tokens_, m_.hidden, e.shared_ffn / s_.tensor, 1);
     }
-    if (s_.expert == 1) return;
-    const RankGroup group{s_.expert, s_.tensor};
+    // One copy: all its GPUs have all tokens, and the all-reduce after the experts sums them.
+    if (s_.copies() == 1) return;
+    if (s_.kernels.dispatch) {
+      out_.expert += count * (s_.kernels.dispatch(tokens_) + s_.kernels.combine(tokens_));
+      return;
+    }
+    const RankGroup group{s_.copies(), s_.tensor};
     const double moved = kHalf * tokens_ * e.per_token * m_.hidden;
     out_.expert += count * 2 * seconds(collectives_.cost(Collective::alltoall, group, moved).time);
   }
 
   const ServeSetup& s_;
   const Transformer& m_;
-  double tokens_, all_tokens_;  ///< of this rank, of all of EP
+  double tokens_, all_tokens_;  ///< of this rank, of all copies
   CollectiveTimes& collectives_;
   ServeTime out_;
 };
@@ -129,27 +149,85 @@ ServeTime& ServeTime::operator+=(const ServeTime& o) {
   tensor += o.tensor;
   expert += o.expert;
   pipeline += o.pipeline;
+  host += o.host;
   return *this;
 }
 
-ServeTime prefill_time(const ServeSetup& s, CollectiveTimes& collectives) {
+ServeTime operator*(double times, ServeTime time) {
+  for (double* part : {&time.gemm, &time.attention, &time.elementwise, &time.tensor, &time.expert,
+                       &time.pipeline, &time.host})
+    *part *= times;
+  return time;
+}
+
+ServeTime layers_time(const ServeSetup& setup, double tokens, double all_tokens,
+                      CollectiveTimes& collectives) {
+  return Pass(setup, tokens, all_tokens, collectives).all_layers();
+}
+
+ServeTime logits_time(const ServeSetup& setup, double rows, CollectiveTimes& collectives) {
+  return Pass(setup, rows, rows, collectives).logits(rows);
+}
+
+double attention_time(const ServeSetup& s, const ServeBatch& batch) {
   const Transformer& m = s.model;
-  const double tokens = static_cast<double>(s.local_batch()) * s.prompt;
-  const double flops = tokens * s.prompt * (m.query_width() + m.attention_out_width()) / s.tensor;
-  ServeTime out = Pass(s, s.prompt, collectives).run(attention_time(s.gpu, flops, s.prompt, false));
+  double out = 0;
+  if (batch.prompt_tokens > 0) {
+    const double width = m.query_width() + m.attention_out_width();
+    const double before = batch.pairs / batch.prompt_tokens;  // on average
+    const double pairs = batch.prompt_tokens * seen(m, before);
+    const double flops = 2 * pairs * width / s.tensor / m.layers;
+    out +=
+        m.layers * attention_time(s.gpu, flops, static_cast<int>(std::lround(2 * before)), false);
+  }
+  if (batch.decodes > 0) {
+    const double requests = batch.decodes;
+    const double read = requests * seen(m, batch.context / requests) * cache_per_token(s);
+    double longest = read / (kCacheShare * memory_rate(s.gpu));
+    if (m.latent) {
+      // Queries meet latents, which all heads share: FLOPs may take longer than bytes.
+      const LatentAttention& a = *m.latent;
+      const double flops = 2.0 * (2 * a.kv_rank + a.rope_dim) * m.heads / s.tensor * m.layers *
+                           batch.context * batch.decode_tokens / requests;
+      const double rate = s.gpu.gemm[static_cast<std::size_t>(Precision::bf16)].peak;
+      longest = std::max(longest, flops / (rate * s.gpu.attention_forward));
+    }
+    out += std::max(longest, m.layers * seconds(s.gpu.kernel_floor));
+  }
+  return out;
+}
+
+ServeTime pass_time(const ServeSetup& setup, const ServeBatch& batch,
+                    CollectiveTimes& collectives) {
+  ServeTime out =
+      layers_time(setup, batch.tokens(), std::max(batch.all_tokens, batch.tokens()), collectives);
+  out += logits_time(setup, batch.rows(), collectives);
+  out.attention += attention_time(setup, batch);
+  return out;
+}
+
+ServeTime prefill_time(const ServeSetup& s, CollectiveTimes& collectives) {
+  const double prompts = s.local_batch();
+  ServeBatch batch;
+  batch.prompts = prompts;
+  batch.prompt_tokens = prompts * s.prompt;
+  batch.pairs = batch.prompt_tokens * s.prompt / 2;
+  batch.all_tokens = static_cast<double>(s.batch) * s.prompt;
+  ServeTime out = pass_time(s, batch, collectives);
   // Stages work at the same time on prompts of different requests.
-  const int stages = s.pipeline, prompts = s.local_batch();
-  const double share = static_cast<double>(prompts + stages - 1) / (prompts * stages);
+  const int stages = s.pipeline;
+  const double share = (prompts + stages - 1) / (prompts * stages);
   for (double* part : {&out.gemm, &out.attention, &out.elementwise, &out.tensor, &out.expert})
     *part *= share;
   return out;
 }
 
 ServeTime decode_time(const ServeSetup& s, double context, CollectiveTimes& collectives) {
-  const double read = s.local_batch() * context * cache_per_token(s);
-  const double attention =
-      std::max(read / (kCacheShare * memory_rate(s.gpu)), seconds(s.gpu.kernel_floor));
-  return Pass(s, 1, collectives).run(attention);
+  ServeBatch batch;
+  batch.decodes = batch.decode_tokens = s.local_batch();
+  batch.context = batch.decodes * context;
+  batch.all_tokens = s.batch;
+  return pass_time(s, batch, collectives);
 }
 
 ServeMemory serve_memory(const ServeSetup& s, double context) {
@@ -160,9 +238,14 @@ ServeMemory serve_memory(const ServeSetup& s, double context) {
                                    static_cast<double>(count.expert)
                              : 0;
   const double rest = static_cast<double>(all_parameters(s.model)) - experts;
-  out.weights = element_bytes(s.precision) * (rest + experts / s.expert) / s.tensor / s.pipeline;
-  out.cache = s.local_batch() * context * cache_per_token(s) * s.model.layers / s.pipeline;
+  out.weights =
+      element_bytes(s.precision) * (rest / s.tensor + experts / s.gpus_of_stage()) / s.pipeline;
+  out.cache = s.local_batch() * cache_bytes(s, context);
   return out;
+}
+
+double cache_bytes(const ServeSetup& s, double context) {
+  return seen(s.model, context) * cache_per_token(s) / s.pipeline;
 }
 
 }  // namespace fabricast

@@ -1,5 +1,8 @@
 #pragma once
-// Serving a transformer: what the prompt of a batch of requests takes, and then each token.
+// Serving a transformer: what one forward pass of an engine takes, of prompts, of requests that get
+// their next token, or of both at once.
+
+#include <functional>
 
 #include "models/training/calls/collective_times.hpp"
 #include "models/training/model/gpu_compute.hpp"
@@ -7,29 +10,72 @@
 
 namespace fabricast {
 
-/// Ranks in the order TP, EP, PP. With EP each of its ranks has requests of its own, for which it
-/// does everything but the experts (data-parallel attention).
+/// Kernels of an engine in place of NCCL's. In seconds; empty = NCCL's collectives.
+struct ServeKernels {
+  std::function<double(double bytes)> all_reduce;  ///< of a TP group; below 0 = left to NCCL
+  /// Tokens of a rank to their experts and back, of one layer.
+  std::function<double(double tokens)> dispatch, combine;
+};
+
+/// Ranks in the order TP, DP, PP. Attention is cut into `tensor` and copied `data` times, each copy
+/// with requests of its own; experts lie on `expert` of the tensor x data GPUs, each cut into what
+/// is left. By default data = expert.
 struct ServeSetup {
   Transformer model;
   GpuCompute gpu;
-  Precision precision = Precision::bf16;  ///< of weights; keys and values have 16 bits, or 8
+  Precision precision = Precision::bf16;  ///< of weights
   int tensor = 1, pipeline = 1, expert = 1;
   int batch = 1;   ///< requests at a time
   int prompt = 1;  ///< tokens of a request
+  int data = 0;    ///< 0 = expert
+  ServeKernels kernels = {};
+  /// Bytes of an element of keys and values; 0 = 2, and 1 where weights have 8 bits or fewer.
+  double cache_element = 0;
 
+  int copies() const { return data > 0 ? data : expert; }
+  int gpus_of_stage() const { return tensor * copies(); }
+  int expert_tensor() const { return gpus_of_stage() / expert; }
   /// Requests of the rank that has most.
-  int local_batch() const { return (batch + expert - 1) / expert; }
+  int local_batch() const { return (batch + copies() - 1) / copies(); }
 };
 
 /// Seconds.
 struct ServeTime {
   double gemm = 0, attention = 0, elementwise = 0;
   double tensor = 0, expert = 0, pipeline = 0;  ///< communication, all of it exposed
+  double host = 0;                              ///< of the engine, while the GPU waits
 
   double communication() const { return tensor + expert + pipeline; }
-  double total() const { return gemm + attention + elementwise + communication(); }
+  double total() const { return gemm + attention + elementwise + communication() + host; }
   ServeTime& operator+=(const ServeTime& other);
 };
+ServeTime operator*(double times, ServeTime time);
+
+/// What a forward pass works on, of the copy that has most of each.
+struct ServeBatch {
+  double prompt_tokens = 0;  ///< of prompts, not computed before
+  double pairs = 0;          ///< of such a token and one before it that it sees
+  double prompts = 0;        ///< requests that they are of
+  double decodes = 0;        ///< requests that get tokens
+  double decode_tokens = 0;  ///< computed for them: more than one each where drafts are checked
+  double context = 0;        ///< tokens before those, of all these requests together
+  double all_tokens = 0;     ///< computed by all copies; experts see them all
+
+  double rows() const { return prompts + decode_tokens; }  ///< of whom logits are needed
+  double tokens() const { return prompt_tokens + decode_tokens; }
+};
+
+// A pass in its parts, which add up.
+/// The layers without attention: follows from numbers of tokens alone.
+ServeTime layers_time(const ServeSetup& setup, double tokens, double all_tokens,
+                      CollectiveTimes& collectives);
+/// Logits of so many tokens.
+ServeTime logits_time(const ServeSetup& setup, double rows, CollectiveTimes& collectives);
+/// Attention of all layers, in seconds.
+double attention_time(const ServeSetup& setup, const ServeBatch& batch);
+
+/// All of it.
+ServeTime pass_time(const ServeSetup& setup, const ServeBatch& batch, CollectiveTimes& collectives);
 
 /// From the prompts of the batch to their first tokens.
 ServeTime prefill_time(const ServeSetup& setup, CollectiveTimes& collectives);
@@ -42,5 +88,7 @@ struct ServeMemory {
   double all() const { return weights + cache; }
 };
 ServeMemory serve_memory(const ServeSetup& setup, double context);
+/// Keys and values of one request at `context` tokens, of one GPU.
+double cache_bytes(const ServeSetup& setup, double context);
 
 }  // namespace fabricast

@@ -1,0 +1,26 @@
+#pragma once
+// workloads/serving.yaml -> what engines cost.
+
+#include <array>
+#include <string>
+
+#include "models/engines/engine.hpp"
+#include "models/io/formats/yaml_tree.hpp"
+#include "models/serving/pass_times.hpp"
+
+namespace fabricast {
+
+struct ServingCosts {
+  /// By Engine: of FlashInfer, which is a library of kernels, those of vLLM.
+  std::array<EngineHost, 4> engines;
+  double transfer_block = 0, transfer_start = 0;  ///< seconds
+
+  const EngineHost& of(Engine engine) const { return engines[static_cast<std::size_t>(engine)]; }
+};
+
+/// The file that travels in the program.
+ServingCosts load_serving();
+/// The same from text; `file` is used in messages only. Throws Error.
+ServingCosts parse_serving(const YamlText& text, const std::string& file);
+
+}  // namespace fabricast

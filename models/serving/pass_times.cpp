@@ -1,0 +1,76 @@
+#include "models/serving/pass_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fabricast {
+
+namespace {
+
+constexpr int kEach = 16;         // up to so many tokens, every number
+constexpr double kStep = 1.1892;  // then the fourth root of two
+
+std::vector<double> grid(double most) {
+  std::vector<double> out;
+  double tokens = 1;
+  for (; tokens < most; tokens = tokens < kEach ? tokens + 1 : std::ceil(tokens * kStep))
+    out.push_back(tokens);
+  out.push_back(std::max(most, tokens));
+  return out;
+}
+
+}  // namespace
+
+ServeTime PassTimes::Table::at(double asked) const {
+  if (asked <= 0) return {};
+  const auto next = std::ranges::lower_bound(tokens, asked);
+  const auto right =
+      std::min<std::size_t>(static_cast<std::size_t>(next - tokens.begin()), tokens.size() - 1);
+  if (right == 0) return times[0];
+  const double share = (asked - tokens[right - 1]) / (tokens[right] - tokens[right - 1]);
+  return ((1 - share) * times[right - 1]) += share * times[right];
+}
+
+ServeTime hosted(ServeTime out, const EngineHost& host, double requests) {
+  out.gemm *= host.gemm;
+  out.attention *= host.attention;
+  out.elementwise *= host.elementwise;
+  for (double* part : {&out.tensor, &out.expert, &out.pipeline}) *part *= host.communication;
+  out.host = host.pass + host.request * requests;
+  return out;
+}
+
+PassTimes::PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes& collectives)
+    : setup_(setup) {
+  alone_.tokens = grid(tokens_max);
+  even_.tokens = logits_.tokens = alone_.tokens;
+  for (const double tokens : alone_.tokens) {
+    alone_.times.push_back(layers_time(setup_, tokens, tokens, collectives));
+    even_.times.push_back(setup_.copies() > 1
+                              ? layers_time(setup_, tokens, tokens * setup_.copies(), collectives)
+                              : alone_.times.back());
+    logits_.times.push_back(logits_time(setup_, tokens, collectives));
+  }
+}
+
+ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host) const {
+  ServeBatch batch = asked;
+  if (setup_.pipeline > 1) {
+    const double stages = std::clamp<double>(batch.prompts + batch.decodes, 1, setup_.pipeline);
+    for (double* part : {&batch.prompt_tokens, &batch.pairs, &batch.prompts, &batch.decodes,
+                         &batch.decode_tokens, &batch.context, &batch.all_tokens})
+      *part /= stages;
+  }
+  const double tokens = batch.tokens();
+  ServeTime out = alone_.at(tokens);
+  if (setup_.copies() > 1 && tokens > 0) {
+    const double even =
+        std::clamp((batch.all_tokens / tokens - 1) / (setup_.copies() - 1), 0.0, 1.0);
+    out = ((1 - even) * out) += even * even_.at(tokens);
+  }
+  out += logits_.at(batch.rows());
+  out.attention += attention_time(setup_, batch);
+  return hosted(out, host, batch.prompts + batch.decodes);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,51 @@
+#pragma once
+// Times of passes from a table: kernels and collectives are asked for on a grid of token numbers
+// once, and interpolated; attention, which depends on contexts, is computed each time.
+
+#include <vector>
+
+#include "models/training/step/inference.hpp"
+
+namespace fabricast {
+
+/// What engines cost beside kernels, in seconds, and how their kernels compare with those of
+/// workloads/gpus.yaml. Values and sources: workloads/serving.yaml.
+struct EngineHost {
+  double pass = 0;         ///< between passes, while the GPU waits: scheduler, sampling, launch
+  double request = 0;      ///< of that, for each request that gets a token
+  double front = 0;        ///< from a request's arrival until the scheduler sees it
+  double gemm = 1;         ///< times the GEMMs
+  double attention = 1;    ///< times attention
+  double elementwise = 1;  ///< times all other kernels
+  double communication = 1;
+};
+
+/// A pass of kernels as such an engine runs it for so many requests.
+ServeTime hosted(ServeTime kernels, const EngineHost& host, double requests);
+
+class PassTimes {
+ public:
+  /// For up to `tokens_max` tokens of a copy in a pass. A pipeline has as many batches under way as
+  /// stages: each holds its share of the requests, and all get a token while one goes through.
+  PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes& collectives);
+
+  ServeTime at(const ServeBatch& batch, const EngineHost& host) const;
+  double seconds(const ServeBatch& batch, const EngineHost& host) const {
+    return at(batch, host).total();
+  }
+  const ServeSetup& setup() const { return setup_; }
+
+ private:
+  /// By tokens, ascending.
+  struct Table {
+    std::vector<double> tokens;
+    std::vector<ServeTime> times;
+    ServeTime at(double tokens) const;
+  };
+
+  ServeSetup setup_;
+  Table alone_, even_;  ///< no other copy has tokens; all have as many
+  Table logits_;
+};
+
+}  // namespace fabricast

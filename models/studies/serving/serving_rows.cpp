@@ -1,0 +1,237 @@
+#include "models/studies/serving/serving_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "models/io/formats/csv_table.hpp"
+#include "models/nccl/base/members.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr int kTokensMost = 1 << 24, kRequestsMost = 1'000'000, kRounds = 10;
+
+struct KnownModel {
+  std::string_view part, preset;  ///< of the name in lower case
+};
+// The first that the name holds. DeepSeek-R1 and V3.1 have the shape of V3, Llama 3.1 and 3.3 of 3.
+constexpr KnownModel kModels[] = {
+    {"deepseek-r1", "deepseek-v3"},        {"deepseek-v3", "deepseek-v3"},
+    {"qwen3.5-397b", "qwen3.5-397b-a17b"}, {"qwen3-235b", "qwen3-235b-a22b"},
+    {"qwen3-30b", "qwen3-30b-a3b"},        {"qwen3-32b", "qwen3-32b"},
+    {"llama-3.1-405b", "llama-3-405b"},    {"llama-3.1-70b", "llama-3-70b"},
+    {"llama-3.3-70b", "llama-3-70b"},      {"llama-3-70b", "llama-3-70b"},
+    {"llama-3.1-8b", "llama-3-8b"},        {"llama-3-8b", "llama-3-8b"},
+    {"gpt-oss-120b", "gpt-oss-120b"},      {"mixtral-8x7b", "mixtral-8x7b"}};
+
+struct KnownSystem {
+  std::string_view name, topology;
+  int gpus_per_node;
+};
+// Names of ai-dynamo/aiconfigurator, and of InferenceX.
+constexpr KnownSystem kSystems[] = {
+    {"a100_sxm", "dgx-a100", 8}, {"h100_sxm", "dgx-h100", 8}, {"h200_sxm", "hgx-h200", 8},
+    {"b200_sxm", "hgx-b200", 8}, {"b300_sxm", "hgx-b300", 8}, {"gb200", "gb200-nvl72", 4},
+    {"gb300", "gb300-nvl72", 4}, {"h100", "dgx-h100", 8},     {"h200", "hgx-h200", 8},
+    {"b200", "hgx-b200", 8},     {"b300", "hgx-b300", 8}};
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
+/// Why a row is passed over.
+struct Passed {
+  std::string why;
+};
+
+class RowReader {
+ public:
+  RowReader(const CsvRow& in, bool is_run) : in_(in), is_run_(is_run) {}
+
+  ServingRow read() {
+    ServingRow out;
+    out.id = in_.text_or_blank("id");
+    const std::string& notes = in_.text_or_blank("notes");
+    if (notes.find("suspect") != std::string::npos) throw Passed{"noted as suspect"};
+    if (notes.find("do not score") != std::string::npos) throw Passed{"noted: do not score"};
+    if (is_run_ && in_.text("scenario") != "fixed-sequence")
+      throw Passed{"agentic traces: lengths are not given"};
+    if (!in_.text_or_blank("spec_decoding").empty())
+      throw Passed{"speculative decoding, its acceptance is not given"};
+    out.model = in_.text("model");
+    out.config.site.model = load_transformer(model());
+    out.system = in_.text(is_run_ ? "gpu" : "system");
+    out.framework = in_.text("framework");
+    out.mode = is_run_ ? (in_.text_or_blank("disagg") == "1" ? "disagg" : "agg") : in_.text("mode");
+    engine(out.config);
+    precision(out.config);
+    layout(out);
+    load(out.config);
+    times(out);
+    return out;
+  }
+
+ private:
+  std::optional<int> whole(std::string_view column) const {
+    return in_.whole(column, 0, kRequestsMost);
+  }
+  int needed(std::string_view column) const {
+    const std::optional<int> out = whole(column);
+    if (!out || *out < 1) throw Passed{fmt::format("{} is not given", column)};
+    return *out;
+  }
+
+  std::string model() const {
+    const std::string name = lower(in_.text("model"));
+    for (const KnownModel& one : kModels)
+      if (name.find(one.part) != std::string::npos) return std::string(one.preset);
+    throw Passed{fmt::format("no shape of {}", in_.text("model"))};
+  }
+
+  const KnownSystem& system() const {
+    const std::string name = lower(in_.text(is_run_ ? "gpu" : "system"));
+    if (name.empty()) throw Passed{"GPU not named"};
+    const auto* const found = std::ranges::find(kSystems, name, &KnownSystem::name);
+    if (found == std::end(kSystems)) throw Passed{fmt::format("no topology of {}", name)};
+    return *found;
+  }
+
+  void engine(ServeConfig& out) const {
+    const std::string& name = in_.text("framework");
+    const auto& words = kEngineWords.words;
+    if (std::ranges::find(words, name) == words.end())
+      throw Passed{fmt::format("no engine {}", name)};
+    out.engine = newest(kEngineWords.parse("framework", name));
+    const std::string& version = in_.text_or_blank("framework_version");
+    try {
+      if (!version.empty()) out.engine = parse_engine(fmt::format("{}:{}", name, version));
+    } catch (const Error&) {
+      // Nightly builds: the newest.
+    }
+    out.rules = engine_rules(*out.engine);
+  }
+
+  void precision(ServeConfig& out) const {
+    const std::string& text = in_.text("precision");
+    Precision& to = out.site.layout.precision;
+    if (text.empty() || text == "bf16") {
+      to = Precision::bf16;
+    } else if (text == "fp8") {
+      to = Precision::fp8;
+    } else if (text == "fp4") {
+      to = Precision::nvfp4;
+    } else {
+      throw Passed{fmt::format("precision {}", text)};
+    }
+    // vLLM and SGLang keep keys and values in 16 bits unless told otherwise; InferenceX tells them
+    // on Blackwell.
+    const bool is_hopper = system().topology == "dgx-h100" || system().topology == "hgx-h200";
+    if (is_hopper && out.engine->engine != Engine::trtllm) out.cache_element = 2;
+  }
+
+  ServeLayout pool(std::string_view side) const {
+    const auto column = [&](std::string_view name) { return fmt::format("src_{}_{}", side, name); };
+    ServeLayout out;
+    out.tensor = needed(column("tp_size"));
+    out.pipeline = whole(column("pp_size")).value_or(1);
+    out.data = std::max(1, whole(column("attention_dp_size")).value_or(1));
+    out.expert = std::max(1, whole(column("moe_ep_size")).value_or(1));
+    return out;
+  }
+
+  void layout(ServingRow& out) const {
+    ServeConfig& config = out.config;
+    ServeLayout& main = config;
+    int gpus = 0;
+    if (out.mode == "disagg") {
+      if (is_run_) throw Passed{"disaggregated, pools are not given"};
+      config.prefill = PrefillPool{pool("prefill"), needed("src_prefill_num_workers"), 16384};
+      main = pool("decode");
+      config.workers = needed("src_decode_num_workers");
+      gpus = config.prefill->layout.gpus() * config.prefill->workers;
+    } else {
+      const bool copies = in_.text_or_blank("dp_attention") == "1";
+      const int all = whole("gpus").value_or(needed("tp"));
+      main.tensor = copies ? 1 : needed("tp");
+      main.data = copies ? all : 1;
+      main.expert = config.site.model.experts ? whole("ep").value_or(1) : 1;
+    }
+    gpus += main.gpus() * config.workers;
+    const KnownSystem& known = system();
+    config.site.topology = known.topology;
+    config.site.nodes = (gpus + known.gpus_per_node - 1) / known.gpus_per_node;
+    if (known.gpus_per_node == 4 && config.site.nodes > 1)
+      config.site.nodes = config.site.nodes > 18 ? 36 : 18;
+    if (config.site.nodes > 36) throw Passed{"more than two NVLink domains"};
+  }
+
+  void load(ServeConfig& out) const {
+    OfferedLoad load;
+    load.concurrency = needed("concurrency");
+    load.prompt = needed("input_len");
+    load.output = needed("output_len");
+    // InferenceX draws lengths between 0.8 and 1 times the nominal ones, Dynamo's runs have them
+    // all alike; both have ten requests for each that is under way.
+    const bool is_fixed = in_.text_or_blank("source").starts_with("dynamo");
+    load.spread = is_fixed ? 0 : 0.2;
+    if (is_run_) {
+      const auto mean_in = in_.positive("mean_input_tokens"),
+                 mean_out = in_.positive("mean_output_tokens");
+      load.spread = 0;
+      if (mean_in) load.prompt = std::max(1, static_cast<int>(*mean_in + 0.5));
+      if (mean_out) load.output = std::max(1, static_cast<int>(*mean_out + 0.5));
+    }
+    load.requests = whole("requests").value_or(kRounds * load.concurrency);
+    // Of several engines behind one address each has its share.
+    const auto batch = whole("batch_size");
+    if (!out.prefill && batch && *batch * out.copies() < load.concurrency)
+      load.concurrency = std::max(1, *batch * out.copies());
+    out.prompt = load.prompt;
+    out.output = load.output;
+    out.load = load;
+  }
+
+  void times(ServingRow& out) const {
+    const auto ms = [&](std::string_view column) {
+      const auto value = in_.positive(column);
+      return value ? std::optional(*value * 1e-3) : std::nullopt;
+    };
+    out.medians = is_run_;
+    out.first_token = ms(is_run_ ? "median_ttft_ms" : "ttft_ms");
+    out.token = ms(is_run_ ? "median_tpot_ms" : "tpot_ms");
+    if (is_run_) out.output_per_s = in_.positive("output_tok_s");
+  }
+
+  const CsvRow& in_;
+  bool is_run_;
+};
+
+}  // namespace
+
+ServingRows read_serving_rows(const std::string& text, const std::string& file) {
+  const CsvTable table(text, file);
+  const bool is_run = table.has("gpu");
+  for (const std::string_view column :
+       {"model", "framework", "precision", "concurrency", "input_len", "output_len", "tp"})
+    static_cast<void>(table.column(column));
+  static_cast<void>(table.column(is_run ? "scenario" : "system"));
+  if (!is_run) static_cast<void>(table.column("mode"));
+  ServingRows out;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const CsvRow row = table.row(i);
+    try {
+      out.rows.push_back(RowReader(row, is_run).read());
+    } catch (const Passed& passed) {
+      ++out.left_out[passed.why];
+    }
+  }
+  return out;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,221 @@
+// Queues in front of engines: formulas of queueing, conservation, and what must equal what.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/serving/load.hpp"
+#include "models/serving/queue.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+/// An engine whose passes take so long, whatever is in them.
+ServeQueue engine(double pass_seconds, BatchRules rules = {}) {
+  ServeQueue out;
+  out.pool.rules = rules;
+  out.pool.rules.blocks = 1 << 20;
+  out.pool.pass = [=](const ServeBatch&) { return pass_seconds; };
+  return out;
+}
+
+double tokens_out(const QueueResult& result) {
+  return std::accumulate(
+      result.gaps.begin(), result.gaps.end(), 0.0,
+      [](double sum, const std::pair<double, double>& gap) { return sum + gap.second; });
+}
+
+}  // namespace
+
+TEST_CASE("queue: one server of fixed service waits as M/D/1 does") {
+  // One request a pass, one pass a request: rho = 0.7 of 10 ms. Pollaczek-Khinchine for fixed
+  // service: mean wait rho / (2 (1 - rho)) services, here 11.667 ms, and the service on top.
+  BatchRules rules;
+  rules.requests_max = 1;
+  OfferedLoad load;
+  load.rate = 70;
+  load.requests = 200'000;
+  const ServeFigures figures = figures_of(run_queue(engine(0.010, rules), draw_requests(load)), {});
+  CHECK(figures.first_token.mean == doctest::Approx(0.010 + 0.7 / 0.6 * 0.010).epsilon(0.02));
+  CHECK(figures.requests_per_s == doctest::Approx(70).epsilon(0.01));
+}
+
+TEST_CASE("queue: a lone request is its prompt and its tokens") {
+  // A prompt of 100 and 9 tokens: one pass of 0.1 ms a token computed, then 8 of one token each.
+  ServeQueue queue = engine(0);
+  queue.pool.pass = [](const ServeBatch& batch) { return 1e-4 * batch.tokens(); };
+  queue.concurrency = 1;
+  queue.front = 0.5;
+  const QueueResult result = run_queue(queue, {{0, 100, 9, 0}, {0, 50, 1, 0}});
+  CHECK(result.requests[0].to_first() == doctest::Approx(0.5 + 0.01));
+  CHECK(result.requests[0].per_token() == doctest::Approx(1e-4));
+  CHECK(result.requests[0].finish == doctest::Approx(0.51 + 8e-4));
+  // The next arrives then, and has one token only.
+  CHECK(result.requests[1].arrival == doctest::Approx(result.requests[0].finish));
+  CHECK(result.requests[1].finish == result.requests[1].first_token);
+  CHECK(result.passes == 10);
+  CHECK(tokens_out(result) == 8);
+}
+
+TEST_CASE("queue: every token is generated once, and requests in flight follow Little's law") {
+  for (const bool mixes : {true, false}) {
+    for (const bool chunks : {true, false}) {
+      for (const int copies : {1, 3}) {
+        BatchRules rules;
+        rules.mixes = mixes;
+        rules.chunks = chunks;
+        rules.token_budget = 512;
+        rules.requests_max = 16;
+        ServeQueue queue = engine(0, rules);
+        queue.pool.copies = copies;
+        queue.pool.workers = 2;
+        queue.pool.rules.blocks = 200;  // about three requests
+        queue.pool.pass = [](const ServeBatch& batch) {
+          return 2e-3 + 1e-5 * batch.tokens() + 1e-7 * batch.context;
+        };
+        OfferedLoad load;
+        load.rate = 20;
+        load.prompt = 1000;
+        load.output = 200;
+        load.spread = 0.5;
+        load.requests = 400;
+        const std::vector<ServeRequest> asked = draw_requests(load);
+        const QueueResult result = run_queue(queue, asked);
+        double after_first = 0, prompts = 0, waiting = 0;
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+          const ServedRequest& one = result.requests[i];
+          CHECK(one.first_token > one.arrival);
+          CHECK(one.finish >= one.first_token);
+          after_first += one.output - 1;
+          prompts += one.prompt;
+          waiting += one.finish - one.arrival;
+        }
+        // A token that a preempted request gets from computing its prompt again is in no gap.
+        CHECK(tokens_out(result) <= after_first);
+        CHECK(tokens_out(result) >= after_first - static_cast<double>(result.preemptions));
+        CHECK(result.computed >= prompts);
+        if (result.preemptions == 0) CHECK(result.computed == doctest::Approx(prompts));
+        CHECK(result.peak_blocks <= 200);
+        const double span = result.end - asked.front().arrival;
+        const double rate = static_cast<double>(asked.size()) / span;
+        CHECK(result.in_flight ==
+              doctest::Approx(rate * waiting / static_cast<double>(asked.size())));
+      }
+    }
+  }
+}
+
+TEST_CASE("queue: passes planned together take as long as one by one") {
+  // The first gets tokens alone until the second arrives in the middle of the 51st pass.
+  ServeQueue queue = engine(0);
+  queue.pool.pass = [](const ServeBatch& batch) {
+    return 1e-3 + 1e-6 * batch.context + 1e-5 * batch.prompt_tokens;
+  };
+  std::vector<ServeRequest> asked = {{0, 10, 101, 0}, {0, 10, 1, 0}};
+  // Prompt 1.1 ms, then 1.011, 1.012, ... ms.
+  double now = 1.1e-3;
+  for (int pass = 1; pass <= 50; ++pass) now += 1e-3 + 1e-6 * (10 + pass);
+  asked[1].arrival = now + 0.5e-3;
+  const QueueResult result = run_queue(queue, asked);
+  const double begin = now + 1e-3 + 1e-6 * 61;
+  CHECK(result.requests[1].first_token == doctest::Approx(begin + 1e-3 + 1e-6 * 62 + 1e-4));
+}
+
+TEST_CASE("queue: prompts are cut to the budget, and what is cached is not computed") {
+  BatchRules rules;
+  rules.token_budget = 300;
+  const QueueResult cut = run_queue(engine(1, rules), {{0, 1000, 1, 0}});
+  CHECK(cut.passes == 4);
+  CHECK(cut.computed == 1000);
+  const QueueResult cached = run_queue(engine(1, rules), {{0, 1000, 1, 900}});
+  CHECK(cached.passes == 1);
+  CHECK(cached.computed == 100);
+  rules.chunks = false;
+  CHECK(run_queue(engine(1, rules), {{0, 1000, 1, 0}}).passes == 1);
+}
+
+TEST_CASE("queue: drafts that are right shorten a request") {
+  BatchRules rules;
+  rules.drafts = 2;
+  rules.acceptance = 0.5;
+  CHECK(rules.tokens_per_pass() == 1.75);
+  // 8 tokens: the prompt's, then 7 in passes of 1.75.
+  const QueueResult result = run_queue(engine(1, rules), {{0, 10, 8, 0}});
+  CHECK(result.requests[0].finish == doctest::Approx(5));
+  rules.acceptance = 1;
+  CHECK(rules.tokens_per_pass() == 3);
+}
+
+TEST_CASE("queue: two pools, and the way of keys and values between them") {
+  ServeQueue queue = engine(0.010);
+  queue.prefill = queue.pool;
+  queue.sends = [](double tokens) { return 1e-4 * tokens; };
+  queue.waits = [](double tokens, double) { return 1e-4 * tokens; };
+  // 10 ms of prompt, 10 ms of transfer, then 4 passes.
+  const QueueResult one = run_queue(queue, {{0, 100, 5, 0}});
+  CHECK(one.requests[0].first_token == doctest::Approx(0.020));
+  CHECK(one.requests[0].finish == doctest::Approx(0.060));
+  // The second comes while the first is computed, and is computed after it.
+  const QueueResult two = run_queue(queue, {{0, 100, 1, 0}, {0, 100, 1, 0}});
+  CHECK(two.requests[0].first_token == doctest::Approx(0.020));
+  CHECK(two.requests[1].first_token == doctest::Approx(0.030));
+  const QueueResult at_once =
+      run_queue(queue, {{0, 100, 1, 0}, {0.001, 100, 1, 0}, {0.001, 100, 1, 0}});
+  CHECK(at_once.requests[1].first_token == doctest::Approx(0.030));
+  CHECK(at_once.requests[2].first_token == doctest::Approx(0.040));
+}
+
+TEST_CASE("queue: a request that never fits is refused") {
+  ServeQueue queue = engine(1);
+  queue.pool.rules.blocks = 10;
+  CHECK(error_text([&] {
+          run_queue(queue, {{0, 150, 11, 0}});
+        }) ==
+        "a request of 150 + 11 tokens needs 11 blocks of keys and values, an engine has 10\n"
+        "hint: more GPUs, smaller requests or 8-bit weights make room");
+}
+
+TEST_CASE("load: lengths and arrivals are drawn, always the same") {
+  OfferedLoad load;
+  load.rate = 5;
+  load.prompt = 1000;
+  load.output = 100;
+  load.spread = 0.2;
+  load.requests = 20'000;
+  const std::vector<ServeRequest> a = draw_requests(load), b = draw_requests(load);
+  double prompts = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i].prompt >= 800);
+    CHECK(a[i].prompt <= 1000);
+    CHECK(a[i].prompt == b[i].prompt);
+    CHECK(a[i].arrival == b[i].arrival);
+    prompts += a[i].prompt;
+  }
+  CHECK(prompts / 20'000 == doctest::Approx(900).epsilon(0.005));
+  CHECK(a.back().arrival == doctest::Approx(20'000 / 5.0).epsilon(0.03));
+  load.seed = 2;
+  CHECK(draw_requests(load).front().arrival != a.front().arrival);
+}
+
+TEST_CASE("load: percentiles of values that occur several times") {
+  const Spread spread = spread_of(std::vector<std::pair<double, double>>{{1, 98}, {5, 1}, {9, 1}});
+  CHECK(spread.mean == doctest::Approx((98 + 5 + 9) / 100.0));
+  CHECK(spread.p50 == 1);
+  CHECK(spread.p99 == 5);
+}
+
+TEST_CASE("load: goodput counts requests within both limits") {
+  QueueResult result;
+  result.requests = {
+      {0, 0.1, 1.1, 10, 11}, {0, 0.6, 1.6, 10, 11}, {0, 0.1, 2.1, 10, 11}, {0, 0.2, 0.2, 10, 1}};
+  result.end = 2.1;
+  ServeLimits limits;
+  limits.first_token = 0.5;
+  limits.token = 0.15;
+  const ServeFigures figures = figures_of(result, limits);
+  CHECK(figures.within == 0.5);
+  CHECK(figures.goodput == doctest::Approx(2 / 2.1));
+  CHECK(figures.output_goodput == doctest::Approx(12 / 2.1));
+}
