@@ -95,9 +95,9 @@ class Validation {
   }
 
   static std::string key_of(const MappedRun& mapped) {
-    std::string key =
-        fmt::format("{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, mapped.gpus_used,
-                    mapped.launches_in_a_row, mapped.sharp, to_text(mapped.version));
+    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes,
+                                  mapped.gpus_used, mapped.launches_in_a_row, mapped.sharp,
+                                  to_text(mapped.version), kRegistrationWords[mapped.registered]);
     for (const auto& [name, value] : mapped.environment.variables())
       key += fmt::format("|{}={}", name, value);
     return key;
@@ -256,7 +256,8 @@ class Validation {
     for (std::size_t i = 0; i < result_.predictions.size(); ++i) {
       Prediction& prediction = result_.predictions[i];
       const MeasuredPoint& point = result_.measured.points[i];
-      if (prediction.method == Method::none) continue;
+      // Bands are of plain buffers' kernels, which all have a recipe.
+      if (prediction.method == Method::none || !recipes_[i].exists()) continue;
       const auto band =
           find_band(bands_, band_key(setups_[point.run]->mapped.shape, parts_,
                                      result_.measured.runs[point.run].collective, point.size));
