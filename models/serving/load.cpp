@@ -48,7 +48,7 @@ std::vector<ServeRequest> draw_requests(const OfferedLoad& load) {
   return out;
 }
 
-Spread spread_of(std::vector<std::pair<double, double>> weighed) {
+LatencySpread spread_of(std::vector<std::pair<double, double>> weighed) {
   std::ranges::sort(weighed);
   double all = 0, sum = 0;
   for (const auto& [value, times] : weighed) all += times, sum += value * times;
@@ -57,7 +57,7 @@ Spread spread_of(std::vector<std::pair<double, double>> weighed) {
           quantile(weighed, all, 0.99)};
 }
 
-Spread spread_of(std::vector<double> values) {
+LatencySpread spread_of(std::vector<double> values) {
   std::vector<std::pair<double, double>> once;
   for (const double value : values) once.emplace_back(value, 1);
   return spread_of(std::move(once));

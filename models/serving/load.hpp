@@ -27,12 +27,12 @@ int requests_of(const OfferedLoad& load);
 std::vector<ServeRequest> draw_requests(const OfferedLoad& load);
 
 /// Mean, median, and what 90 and 99 of 100 stay below.
-struct Spread {
+struct LatencySpread {
   double mean = 0, p50 = 0, p90 = 0, p99 = 0;
 };
-Spread spread_of(std::vector<double> values);
+LatencySpread spread_of(std::vector<double> values);
 /// Of values that occur so many times.
-Spread spread_of(std::vector<std::pair<double, double>> weighed);
+LatencySpread spread_of(std::vector<std::pair<double, double>> weighed);
 
 /// Seconds; 0 = no limit.
 struct ServeLimits {
@@ -43,7 +43,7 @@ struct ServeLimits {
 
 struct ServeFigures {
   int requests = 0;
-  Spread first_token, per_token, between_tokens, whole;  ///< seconds
+  LatencySpread first_token, per_token, between_tokens, whole;  ///< seconds
   double requests_per_s = 0, input_per_s = 0, output_per_s = 0;
   double within = 1;          ///< share of requests within the limits
   double goodput = 0;         ///< requests per second within them

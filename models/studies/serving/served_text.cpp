@@ -37,7 +37,7 @@ std::string latency_table(const ServeFigures& f) {
   TextTable table;
   table.add({"", "mean", "p50", "p90", "p99"});
   for (std::size_t column = 1; column < 5; ++column) table.align_right(column);
-  const auto add = [&](const char* name, const Spread& one) {
+  const auto add = [&](const char* name, const LatencySpread& one) {
     table.add(
         {name, time_text(one.mean), time_text(one.p50), time_text(one.p90), time_text(one.p99)});
   };

@@ -126,7 +126,7 @@ class Validation {
         const ServeQueue queue = queue_of(config, *one.main, one.prefill, host, one.transfer);
         const ServeFigures figures =
             figures_of(run_queue(queue, draw_requests(*config.load)), ServeLimits{});
-        const auto of = [&](const Spread& spread) {
+        const auto of = [&](const LatencySpread& spread) {
           return rows()[prepared_[i].row].medians ? spread.p50 : spread.mean;
         };
         out[i] = {of(figures.first_token), of(figures.per_token), figures.output_per_s};

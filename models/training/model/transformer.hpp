@@ -34,8 +34,8 @@ struct Experts {
   bool operator==(const Experts&) const = default;
 };
 
-/// Layers that see the last tokens only (sliding windows), or keep a state of fixed size, counted as
-/// the tokens whose keys and values are as many bytes.
+/// Layers that see the last tokens only (sliding windows), or keep a state of fixed size, counted
+/// as the tokens whose keys and values are as many bytes.
 struct LocalAttention {
   int every = 1;   ///< every so many layers one sees all tokens
   int window = 0;  ///< tokens that the others see

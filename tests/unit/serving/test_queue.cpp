@@ -200,7 +200,8 @@ TEST_CASE("load: lengths and arrivals are drawn, always the same") {
 }
 
 TEST_CASE("load: percentiles of values that occur several times") {
-  const Spread spread = spread_of(std::vector<std::pair<double, double>>{{1, 98}, {5, 1}, {9, 1}});
+  const LatencySpread spread =
+      spread_of(std::vector<std::pair<double, double>>{{1, 98}, {5, 1}, {9, 1}});
   CHECK(spread.mean == doctest::Approx((98 + 5 + 9) / 100.0));
   CHECK(spread.p50 == 1);
   CHECK(spread.p99 == 5);
