@@ -34,6 +34,7 @@ COPIES = {
     "sick-points.csv": FILES / "measured-points.csv",
     "steps.csv": FILES / "steps.csv",
     "engines.csv": FILES / "engines.csv",
+    "kernels.csv": FILES / "kernels.csv",
     "deepep.csv": FILES / "experts.csv",
     "nccl.log": ROOT / "tests/data/logs/2.29.7-tuning-table-and-decisions.txt",
     "ibstat.txt": ROOT / "tests/data/logs/ibv_devinfo-mlx4-dual-port.txt",

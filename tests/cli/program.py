@@ -38,6 +38,7 @@ GOOD = {
     "validate gate": "--runs measured-runs.csv --points measured-points.csv",
     "validate engines": "--file engines.csv",
     "validate experts": "--file experts.csv",
+    "validate kernels": "--file kernels.csv",
     "validate steps": "--cases steps.csv",
     "calibrate": "calibrate.yaml",
     "judge": "no-gdr.log --topology dgx-h100 --collective all_reduce",

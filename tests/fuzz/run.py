@@ -29,6 +29,7 @@ SEEDS = {
     "hosts": [ROOT / "tests/data/hosts"],
     "trace": [ROOT / "tests/data/traces"],
     "engines": [ROOT / "workloads", ROOT / "tests/cli/files"],
+    "kernels": [ROOT / "workloads", ROOT / "tests/cli/files"],
 }
 
 
