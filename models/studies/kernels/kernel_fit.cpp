@@ -56,7 +56,7 @@ class SetFit {
     Vector out;
     out.reserve(rows_.size());
     for (const KernelRow* row : rows_)
-      out.push_back(std::log(kMicro * kernel_time(row->gpu, row->work, costs) / row->time_us));
+      out.push_back(std::log(predicted_us(*row, costs) / row->time_us));
     return out;
   }
 
@@ -81,6 +81,10 @@ class SetFit {
 };
 
 }  // namespace
+
+double predicted_us(const KernelRow& row, const KernelCosts& costs) {
+  return kMicro * kernel_time(row.gpu, row.work, costs);
+}
 
 KernelCosts fit_kernel(std::span<const KernelRow* const> rows) {
   return std::visit([&](const auto& start) -> KernelCosts { return SetFit(rows, start).run(); },

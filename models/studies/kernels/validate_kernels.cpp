@@ -7,13 +7,11 @@
 #include <utility>
 
 #include "models/io/workloads/load_kernels.hpp"
-#include "models/kernels/kernel_time.hpp"
 #include "models/studies/kernels/kernel_fit.hpp"
 
 namespace fabricast {
 namespace {
 
-constexpr double kMicro = 1e6;
 constexpr std::uint64_t kShapesOf = 5;  // one of so many is left out
 using Rows = std::vector<const KernelRow*>;
 
@@ -42,7 +40,7 @@ class Validation {
         continue;
       }
       out_.predictions.push_back(
-          {i, predict(measured[i], choice->costs), choice->measured, {}, {}});
+          {i, predicted_us(measured[i], choice->costs), choice->measured, {}, {}});
     }
     if (out_.config.leave_out) {
       leave_out_shapes();
@@ -52,10 +50,6 @@ class Validation {
   }
 
  private:
-  static double predict(const KernelRow& row, const KernelCosts& costs) {
-    return kMicro * kernel_time(row.gpu, row.work, costs);
-  }
-
   template <class Want>
   Rows rows(const Want& want) const {
     Rows out;
@@ -71,7 +65,7 @@ class Validation {
       const KernelRow& row = out_.config.measured.rows[one.row];
       if (!kept_aside(row)) continue;
       if (const auto choice = choose_costs(seen, row.name))
-        one.shape_us = predict(row, choice->costs);
+        one.shape_us = predicted_us(row, choice->costs);
     }
   }
 
@@ -91,7 +85,7 @@ class Validation {
         const KernelRow& row = out_.config.measured.rows[one.row];
         if (row.gpu.name != gpu) continue;
         if (const auto choice = choose_costs(seen, row.name))
-          one.gpu_us = predict(row, choice->costs);
+          one.gpu_us = predicted_us(row, choice->costs);
       }
     }
   }

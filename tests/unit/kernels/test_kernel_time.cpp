@@ -63,7 +63,8 @@ TEST_CASE("inputs are quantised in kernels of their own, or not at all") {
   const double with = kernel_time(gpu(), work, plain());
   work.operands.cast = false;
   // 4096 x 1024 elements, read as 2 bytes and written as 1, at 1 TB/s; 5 us to start.
-  CHECK(with - kernel_time(gpu(), work, plain()) == doctest::Approx(5e-6 + 3 * 4096.0 * 1024 / 1e12));
+  CHECK(with - kernel_time(gpu(), work, plain()) ==
+        doctest::Approx(5e-6 + 3 * 4096.0 * 1024 / 1e12));
 }
 
 TEST_CASE("times that overlap") {
@@ -138,7 +139,8 @@ TEST_CASE("bytes that lie in the cache move at its rate") {
   // 25 MB: three quarters of it are still there.
   CHECK(kernel_time(gpu(), MoveWork{20e6, 5e6}, costs) ==
         doctest::Approx(1e-6 + 25e6 * (0.25 / 0.5e12 + 0.75 / 2e12)));
-  CHECK(kernel_time(gpu(), MoveWork{200e6, 100e6}, costs) == doctest::Approx(1e-6 + 300e6 / 0.5e12));
+  CHECK(kernel_time(gpu(), MoveWork{200e6, 100e6}, costs) ==
+        doctest::Approx(1e-6 + 300e6 / 0.5e12));
 }
 
 TEST_CASE("a kernel that nobody measured takes its nearest relatives' costs") {
@@ -147,16 +149,16 @@ TEST_CASE("a kernel that nobody measured takes its nearest relatives' costs") {
     costs.start = start;
     return KernelSet{{KernelFamily::gemm, generation, library, kernel, "fp8"}, costs, 30};
   };
-  const KernelCatalogue catalogue = {{set(90, "trtllm", "a", 2e-6), set(90, "vllm", "b", 4e-6),
-                                      set(80, "vllm", "c", 1e-6)}};
+  const KernelCatalogue catalogue = {
+      {set(90, "trtllm", "a", 2e-6), set(90, "vllm", "b", 4e-6), set(80, "vllm", "c", 1e-6)}};
   const auto start = [&](int generation, const char* library, const char* kernel) {
     const auto choice =
         choose_costs(catalogue, {KernelFamily::gemm, generation, library, kernel, "fp8"});
     return std::get<GemmCosts>(choice->costs).start;
   };
   CHECK(start(90, "trtllm", "a") == 2e-6);
-  CHECK(start(90, "trtllm", "other") == doctest::Approx(2e-6));  // the same library
-  CHECK(start(80, "trtllm", "a") == doctest::Approx(1e-6));      // the same generation
+  CHECK(start(90, "trtllm", "other") == doctest::Approx(2e-6));               // the same library
+  CHECK(start(80, "trtllm", "a") == doctest::Approx(1e-6));                   // the same generation
   CHECK(start(90, "sglang", "x") == doctest::Approx(std::sqrt(8.0) * 1e-6));  // both, in the middle
   CHECK_FALSE(choose_costs(catalogue, {KernelFamily::gemm, 90, "vllm", "b", "nvfp4"}));
   CHECK_FALSE(choose_costs(catalogue, {KernelFamily::context, 90, "vllm", "b", "fp8"}));

@@ -33,12 +33,12 @@ std::string catalogue_error(const std::string& yaml) {
 }  // namespace
 
 TEST_CASE("rows of kernels: shapes are equal whatever the GPU") {
-  const KernelRows rows =
-      rows_of("H100_SXM5,trtllm,gemm,torch_flow,bfloat16,1,2,64,3\n"
-              "GB200,trtllm,gemm,torch_flow,bfloat16,1,2,64,4\n"
-              "GB200,trtllm,gemm,torch_flow,bfloat16,2,1,64,4\n"
-              "GB200,trtllm,conv,torch_flow,bfloat16,2,1,64,4\n"
-              "V100,trtllm,gemm,torch_flow,bfloat16,2,1,64,4\n");
+  const KernelRows rows = rows_of(
+      "H100_SXM5,trtllm,gemm,torch_flow,bfloat16,1,2,64,3\n"
+      "GB200,trtllm,gemm,torch_flow,bfloat16,1,2,64,4\n"
+      "GB200,trtllm,gemm,torch_flow,bfloat16,2,1,64,4\n"
+      "GB200,trtllm,conv,torch_flow,bfloat16,2,1,64,4\n"
+      "V100,trtllm,gemm,torch_flow,bfloat16,2,1,64,4\n");
   REQUIRE(rows.rows.size() == 3);
   CHECK(rows.rows[0].shape == rows.rows[1].shape);
   CHECK(rows.rows[1].shape != rows.rows[2].shape);
@@ -104,7 +104,8 @@ TEST_CASE("a fit finds the costs that times were made of") {
   const KernelCatalogue back =
       parse_kernels(fmt::format("kind: kernels\n{}", result.fitted), "fit.yaml");
   REQUIRE(back.sets.size() == 1);
-  CHECK(std::get<GemmCosts>(back.sets[0].costs).start == doctest::Approx(found.start).epsilon(0.01));
+  CHECK(std::get<GemmCosts>(back.sets[0].costs).start ==
+        doctest::Approx(found.start).epsilon(0.01));
 }
 
 TEST_CASE("kernels.yaml: what ships is read, and what is wrong is named") {
@@ -116,8 +117,9 @@ TEST_CASE("kernels.yaml: what ships is read, and what is wrong is named") {
       "  - {gpus: sm100, library: a, kernel: b, dtype: fp8, rows: 30, start: 2 us, memory: 0.8, "
       "cache: 2}\n";
   CHECK(parse_kernels(fmt::format("kind: kernels\nscale:\n{}", set), "k.yaml").sets.size() == 1);
-  CHECK(catalogue_error(fmt::format("kind: kernels\nscale:\n{}{}", set, set)).find("stands twice") !=
-        std::string::npos);
+  CHECK(
+      catalogue_error(fmt::format("kind: kernels\nscale:\n{}{}", set, set)).find("stands twice") !=
+      std::string::npos);
   CHECK(catalogue_error("kind: kernels\nscale:\n  - {gpus: h100}\n").find("write one like sm90") !=
         std::string::npos);
   CHECK(catalogue_error("kind: kernels\nscale:\n  - {gpus: sm100, library: a, kernel: b, dtype: "
