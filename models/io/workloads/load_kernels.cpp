@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -58,7 +58,9 @@ KernelSet kernel_set(KernelFamily family, Reader& in) {
   return out;
 }
 
+/// With three digits, but whole picoseconds.
 std::string time_text(double seconds) {
+  if (seconds < 1e-9) return fmt::format("{:.0f} ps", std::max(1.0, seconds * 1e12));
   return seconds < 0.1e-6 ? fmt::format("{:.3g} ns", seconds * 1e9)
                           : fmt::format("{:.3g} us", seconds * 1e6);
 }
