@@ -12,7 +12,7 @@ namespace {
 constexpr double kDepth = 64;        // of K that is loaded at a time
 constexpr double kLeastPiece = 128;  // of K that is worth a block of its own
 constexpr double kSums = 8;          // bytes of a partial sum, written and read
-constexpr double kBfloat = 2;  // bytes
+constexpr double kBfloat = 2;        // bytes
 
 /// A tile of the result that a multiprocessor takes at a time.
 struct Tile {
