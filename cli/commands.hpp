@@ -53,6 +53,7 @@ void add_validate_experts(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 void add_validate_engines(CLI::App& validate, Action& action);
 void add_validate_serving(CLI::App& validate, Action& action);
+void add_validate_kernels(CLI::App& validate, Action& action);
 
 /// Shows the share done on stderr, and of what takes long how long it will take yet, at the pace so
 /// far: on a terminal in one line that changes, elsewhere in a line per minute.

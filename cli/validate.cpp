@@ -12,6 +12,7 @@ void add_validate(CLI::App& app, Action& action) {
   add_validate_steps(*command, action);
   add_validate_engines(*command, action);
   add_validate_serving(*command, action);
+  add_validate_kernels(*command, action);
 }
 
 }  // namespace fabricast

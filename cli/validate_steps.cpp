@@ -1,5 +1,7 @@
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
@@ -9,6 +11,7 @@
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/training_reports.hpp"
+#include "text/counted.hpp"
 
 namespace fabricast {
 
@@ -28,6 +31,10 @@ int run(const StepsOptions& options, const Answers& answers) {
     result = validate_steps(cases, load_parts(options.parts), frameworks, load_compute(),
                             on_all_cores(answers, progress.callback()));
   }
+  std::map<std::string, int> notes;
+  for (const StepCase& one : cases.cases)
+    if (!one.note.empty()) ++notes[one.note];
+  for (const auto& [note, count] : notes) print_err("{}: {}\n", counted(count, "case"), note);
   for (const LeftOut& one : result.left_out) {
     print_err("{}: left out: {}\n", one.id, one.why);
   }

@@ -97,6 +97,7 @@ constexpr std::array kTakes = {
     OptionTakes{"--cases", Takes::file, kCsvFiles},
     OptionTakes{"validate engines --file", Takes::file, kCsvFiles},
     OptionTakes{"validate serving --file", Takes::file, kCsvFiles},
+    OptionTakes{"validate kernels --file", Takes::file, kCsvFiles},
     OptionTakes{"validate experts --file", Takes::file, kCsvFiles},
     OptionTakes{"--kernels", Takes::file, kYamlFiles},
     OptionTakes{"--experts-load", Takes::file},

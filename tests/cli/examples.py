@@ -35,6 +35,7 @@ COPIES = {
     "steps.csv": FILES / "steps.csv",
     "engines.csv": FILES / "engines.csv",
     "serving.csv": FILES / "serving.csv",
+    "kernels.csv": FILES / "kernels.csv",
     "deepep.csv": FILES / "experts.csv",
     "nccl.log": ROOT / "tests/data/logs/2.29.7-tuning-table-and-decisions.txt",
     "ibstat.txt": ROOT / "tests/data/logs/ibv_devinfo-mlx4-dual-port.txt",

@@ -39,6 +39,7 @@ GOOD = {
     "validate engines": "--file engines.csv",
     "validate experts": "--file experts.csv",
     "validate serving": "--file serving.csv",
+    "validate kernels": "--file kernels.csv",
     "validate steps": "--cases steps.csv",
     "calibrate": "calibrate.yaml",
     "judge": "no-gdr.log --topology dgx-h100 --collective all_reduce",

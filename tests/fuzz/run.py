@@ -30,6 +30,7 @@ SEEDS = {
     "trace": [ROOT / "tests/data/traces"],
     "serving": [ROOT / "workloads", ROOT / "scenarios/serve", ROOT / "tests/cli/files"],
     "engines": [ROOT / "workloads", ROOT / "tests/cli/files"],
+    "kernels": [ROOT / "workloads", ROOT / "tests/cli/files"],
 }
 
 

@@ -20,6 +20,7 @@
 #include "models/io/tuners/aws_ofi.hpp"
 #include "models/io/workloads/load_engines.hpp"
 #include "models/io/workloads/load_serving.hpp"
+#include "models/io/workloads/load_kernels.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/studies/accuracy/read_recipe.hpp"
@@ -61,6 +62,7 @@ const std::map<std::string, Read> kReaders = {
     {"frameworks", [](auto& t, auto& f) { parse_frameworks(t, f); }},
     {"gpus", [](auto& t, auto& f) { parse_compute(t, f); }},
     {"hang", [](auto& t, auto& f) { parse_hang_scenario(t, f); }},
+    {"kernels", [](auto& t, auto& f) { parse_kernels(t, f); }},
     {"model", [](auto& t, auto& f) { parse_transformer(t, f); }},
     {"neighbour", [](auto& t, auto& f) { parse_neighbour(t, f); }},
     {"node", [](auto& t, auto& f) { parse_node_type(t, f); }},

@@ -24,6 +24,7 @@ KINDS = {
     "frameworks": ("training frameworks and their releases", "steps.md"),
     "gpus": ("how fast GPUs compute", "steps.md"),
     "hang": ("a question of hang", "hang.md"),
+    "kernels": ("what kernels of a GPU cost", "kernels.md"),
     "model": ("a transformer", "steps.md"),
     "neighbour": ("a second job of placement", "placement.md"),
     "node": ("a type of node: GPUs, NICs, switches and how they are joined", "topologies.md"),

@@ -15,7 +15,8 @@ namespace {
 
 /// The files that are no models.
 constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices",
-                           kEngines = "engines", kExperts = "experts", kServing = "serving";
+                           kEngines = "engines", kExperts = "experts", kServing = "serving",
+                           kKernels = "kernels";
 
 YamlText shipped(std::string_view name) {
   return find_embedded(embedded_workloads(), name)->yaml();
@@ -29,7 +30,8 @@ std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_workloads()) {
     if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices &&
-        file.name != kEngines && file.name != kExperts && file.name != kServing)
+        file.name != kEngines && file.name != kExperts && file.name != kServing &&
+        file.name != kKernels)
       names.emplace_back(file.name);
   }
   std::sort(names.begin(), names.end());

@@ -13,6 +13,8 @@ GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
   out.memory = figures.bytes(in, "memory");
   out.memory_rate = figures.bandwidth(in, "memory_rate");
   out.multiprocessors = figures.whole(in, "multiprocessors", 1, 10'000);
+  out.generation = figures.whole(in, "generation", 10, 999);
+  out.cache = figures.bytes(in, "cache");
   Reader gemm = in.child("gemm");
   for (std::size_t p = 0; p < kPrecisionWords.words.size(); ++p) {
     if (!gemm.has(kPrecisionWords.words[p])) continue;

@@ -7,6 +7,7 @@
 #include "models/io/formats/csv_table.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/validate_steps.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 
@@ -33,19 +34,25 @@ constexpr Machine kMachines[] = {
     {"GB300", 0, "GB300", "gb300-nvl72", kNccl2_27_7},
 };
 
-/// How a published name of a framework begins.
-constexpr std::pair<const char*, const char*> kFrameworks[] = {
-    {"Megatron-LM + DeepSpeed", "deepspeed-2021"},
-    {"Megatron-LM", "megatron-2021"},
-    {"Megatron-DeepSpeed", "megatron-2021"},
-    {"Megatron-Bridge", "megatron-bridge"},
-    {"Megatron", "megatron"},
-    {"NeMo", "megatron"},
-    {"Composer", "composer"},
-    {"torchtitan", "torchtitan"},
-    {"MaxText", "maxtext"},
-    {"PAXML", "paxml"},
+/// How a published name of a framework begins, what it is, and what it was before 2023.
+struct Named {
+  const char *begins, *framework, *once;
 };
+constexpr Named kFrameworks[] = {
+    {"Megatron-LM + DeepSpeed", "torchtitan", "deepspeed-2021"},
+    {"Megatron-LM", "megatron", "megatron-2021"},
+    {"Megatron-DeepSpeed", "megatron", "megatron-2021"},
+    {"Megatron-Bridge", "megatron-bridge", nullptr},
+    {"Megatron", "megatron", nullptr},
+    {"MLPerf", "mlperf", nullptr},
+    {"NeMo", "megatron", nullptr},
+    {"nanotron", "nanotron", nullptr},
+    {"Composer", "composer", nullptr},
+    {"torchtitan", "torchtitan", nullptr},
+    {"MaxText", "maxtext", nullptr},
+    {"PAXML", "paxml", nullptr},
+};
+constexpr int kTransformerEngine = 2023;  // the year from which Megatron-LM has it
 
 class CaseReader {
  public:
@@ -67,7 +74,7 @@ class CaseReader {
     for (const char* column : {"gpus", "tp", "pp", "micro_batch", "global_batch", "seq_len"})
       if (row_.text(column).empty()) return fmt::format("{} is blank", column);
     if (const std::string why = read_machine(out.config); !why.empty()) return why;
-    read_framework(out.config);
+    out.note = read_framework(out.config);
     read_model(out.config.model);
     return read_layout(out.config);
   }
@@ -143,18 +150,30 @@ class CaseReader {
     return {};
   }
 
-  /// What stacks that are not known are most like: Megatron-Core where a model is cut by TP or PP,
-  /// else PyTorch with FSDP.
-  void read_framework(StepConfig& config) const {
+  /// The year of the column date, "2022-03"; 0 where there is none.
+  int year() const {
+    const std::string& date = row_.text_or_blank("date");
+    return to_number<int>(std::string_view(date).substr(0, 4)).value_or(0);
+  }
+
+  /// What had to be assumed; "" if nothing. Software that is not known is taken for what it is most
+  /// like: Megatron-Core where a model is cut by TP or PP, else PyTorch with FSDP.
+  std::string read_framework(StepConfig& config) const {
     const std::string& name = row_.text("framework");
-    const auto found =
-        std::find_if(std::begin(kFrameworks), std::end(kFrameworks),
-                     [&](const auto& entry) { return name.starts_with(entry.first); });
+    const auto found = std::find_if(std::begin(kFrameworks), std::end(kFrameworks),
+                                    [&](const Named& one) { return name.starts_with(one.begins); });
+    const bool known = found != std::end(kFrameworks);
     const bool cuts = whole("tp", 1) > 1 || whole("pp", 1) > 1;
-    const std::string known = found != std::end(kFrameworks) ? found->second
-                              : cuts                         ? "megatron"
-                                                             : "torchtitan";
-    config.framework = release_of(frameworks_, known, version_in(name)).name;
+    std::string framework = cuts ? "megatron" : "torchtitan";
+    if (known)
+      framework =
+          found->once != nullptr && year() < kTransformerEngine ? found->once : found->framework;
+    config.framework = release_of(frameworks_, framework, version_in(name)).name;
+    if (!known)
+      return fmt::format("framework \"{}\" is not known: taken for {}", name, config.framework);
+    if (found->once != nullptr && year() == 0)
+      return fmt::format("framework \"{}\" without a date: taken for {}", name, config.framework);
+    return {};
   }
 
   /// The last "25.09" or "26.02.01" in a name; "" if there is none.
@@ -232,7 +251,9 @@ class CaseReader {
     return read_sharding(row_.text("sharding"), l);
   }
 
-  static Precision precision(const std::string& text) {
+  /// Of several that a case may have had ("fp8|nvfp4") the first.
+  static Precision precision(const std::string& said) {
+    const std::string text = said.substr(0, said.find('|'));
     for (int p = 0; p < kPrecisions; ++p)
       if (text == to_text(static_cast<Precision>(p))) return static_cast<Precision>(p);
     return Precision::bf16;

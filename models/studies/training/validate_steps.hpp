@@ -18,6 +18,7 @@ struct StepCase {
   StepConfig config;
   ServeConfig serving;  ///< but of a step
   double measured = 0;  ///< seconds
+  std::string note;     ///< what had to be assumed; "" = nothing
 };
 
 /// What cannot be asked, and why.

@@ -61,6 +61,16 @@ double element_bytes(Precision precision) {
   return 2;
 }
 
+KernelGpu GpuCompute::kernels() const {
+  const auto peak = [&](Precision p) { return gemm[static_cast<std::size_t>(p)].peak; };
+  return {name,
+          generation,
+          multiprocessors,
+          {peak(Precision::bf16), peak(Precision::fp8), peak(Precision::nvfp4)},
+          static_cast<double>(memory_rate.bytes_per_s),
+          static_cast<double>(cache.count)};
+}
+
 double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& shape) {
   const GemmRate& rate = rate_of(gpu, precision);
   const double compute = wave_factor(gpu, shape) * shape.flops() / (rate.peak * rate.efficiency);

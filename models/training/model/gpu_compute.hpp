@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "models/kernels/kernel_gpu.hpp"
 #include "models/training/model/layout.hpp"
 #include "sim/base/units.hpp"
 
@@ -22,6 +23,8 @@ struct GpuCompute {
   Bytes memory;
   Bandwidth memory_rate;
   int multiprocessors = 0;
+  int generation = 0;  ///< compute capability, 90 = 9.0; 10.3 counts as 10.0
+  Bytes cache;         ///< L2
   std::array<GemmRate, kPrecisions> gemm;
   double gemm_memory = 0;         ///< share of memory_rate that a GEMM short of FLOPs reaches
   Duration gemm_start;            ///< per GEMM, whatever its shape
@@ -32,6 +35,9 @@ struct GpuCompute {
   double attention_ramp = 0;      ///< tokens: sequences this long reach half of it
   double elementwise = 0;         ///< share of memory_rate that other kernels reach
   Duration kernel_floor;          ///< least time of any kernel
+
+  /// Its data sheet, as kernels need it.
+  KernelGpu kernels() const;
 };
 
 using ComputeCatalogue = std::map<std::string, GpuCompute>;

@@ -309,6 +309,19 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
   CHECK(framework("Megatron-Bridge 24.01") == "megatron-bridge 25.09");
   CHECK(framework("NeMo (Llama 3.1 70b 24.09 BF16 ; v24.11.1)") == "megatron 24.09");
   CHECK(framework("Megatron-Bridge") == "megatron-bridge");
+  CHECK(framework("MLPerf v5.1 NVIDIA NeMo Framework Release 25.09") == "mlperf");
+  CHECK(framework("nanotron 0.5") == "nanotron");
+  // Megatron-LM is another one since 2023.
+  const auto dated = [&](const char* date) {
+    const std::string text =
+        fmt::format("date,{}{},{}", header, date, row("pretrain", "H100", "Megatron-LM"));
+    return read_step_cases(text, "c.csv", load_frameworks()).cases.front();
+  };
+  CHECK(dated("2022-05").config.framework == "megatron-2021");
+  CHECK(dated("2022-05").note.empty());
+  CHECK(dated("2024-07").config.framework == "megatron");
+  CHECK(dated("").config.framework == "megatron-2021");
+  CHECK(dated("").note == "framework \"Megatron-LM\" without a date: taken for megatron-2021");
 
   const StepCases cases =
       read_step_cases(header + row("pretrain", "H100", "NeMo 25"), "c.csv", load_frameworks());

@@ -1,0 +1,42 @@
+#include "models/kernels/kernel_time.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <variant>
+
+namespace fabricast {
+
+double overlapped_time(double a, double b, double overlap) {
+  const double longer = std::max(a, b), shorter = std::min(a, b);
+  if (longer <= 0) return 0;
+  return longer * std::pow(1 + std::pow(shorter / longer, overlap), 1 / overlap);
+}
+
+double waves(double tiles, int multiprocessors, double quantum) {
+  const double exact = tiles / multiprocessors;
+  return exact <= 1 ? 1 : quantum * std::ceil(exact) + (1 - quantum) * exact;
+}
+
+double kernel_time(const KernelGpu& gpu, const MoveWork& work, const MoveCosts& costs) {
+  // What was written last lies in the cache, as far as it fits beside what is written now.
+  const double warm = std::clamp(1 - (work.read + work.written) / gpu.cache, 0.0, 1.0);
+  const double bytes = work.read + work.written;
+  return costs.start + bytes * ((1 - warm) / (costs.memory * gpu.memory_rate) +
+                                warm / (costs.cache * gpu.memory_rate));
+}
+
+double kernel_time(const KernelGpu& gpu, const KernelWork& work, const KernelCosts& costs) {
+  return std::visit(
+      [&]<class Work, class Costs>(const Work& w, const Costs& c) -> double {
+        if constexpr (requires { kernel_time(gpu, w, c); }) {
+          return kernel_time(gpu, w, c);
+        } else {
+          assert(false && "costs of another family");
+          return 0;
+        }
+      },
+      work, costs);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,166 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/kernels/kernel_catalogue.hpp"
+#include "models/kernels/kernel_time.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+/// 128 multiprocessors of 1 TFLOP/s each, 1 TB/s, 100 MB of cache.
+KernelGpu gpu() { return {"test", 90, 128, {128e12, 256e12, 0}, 1e12, 100e6}; }
+
+/// Nothing but products and bytes.
+GemmCosts plain() {
+  GemmCosts out;
+  out.start = 0, out.share = 1, out.memory = 1, out.cache = 10, out.fill = 0, out.edge = 0;
+  out.step = 0, out.quantum = 1, out.reach = 1000, out.split = 1, out.overlap = 50;
+  out.cast_start = 5e-6, out.cast_rate = 1, out.cast_row = 0;
+  return out;
+}
+
+GemmWork gemm(double m, double n, double k) {
+  GemmWork out;
+  out.m = m, out.n = n, out.k = k;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a product of exactly one wave takes as long as its FLOPs at the peak") {
+  // 8 x 16 tiles of 256 x 256 on 128 multiprocessors: 2 x 256 x 256 x 1024 FLOPs at 1 TFLOP/s.
+  const double one = kernel_time(gpu(), gemm(2048, 4096, 1024), plain());
+  CHECK(one == doctest::Approx(134.217728e-6));
+  CHECK(kernel_time(gpu(), gemm(4096, 4096, 1024), plain()) == doctest::Approx(2 * one));
+  // One row more: tiles of 16 x 32 lose least, 129 x 128 of them, 1.048576 us each wave.
+  CHECK(kernel_time(gpu(), gemm(2049, 4096, 1024), plain()) == doctest::Approx(129 * 1.048576e-6));
+}
+
+TEST_CASE("of a last wave the quantum is waited for") {
+  CHECK(waves(64, 128, 1) == 1);
+  CHECK(waves(192, 128, 1) == 2);
+  CHECK(waves(192, 128, 0) == 1.5);
+  CHECK(waves(192, 128, 0.5) == 1.75);
+}
+
+TEST_CASE("a product with one row takes as long as its weights come from memory") {
+  // 8192 x 8192 x 2 bytes at 1 TB/s, more than the cache holds; 32 KiB of vectors from the cache.
+  CHECK(kernel_time(gpu(), gemm(1, 8192, 8192), plain()) ==
+        doctest::Approx(134.217728e-6 + 32768 / 10e12));
+  GemmWork narrow = gemm(1, 8192, 8192);
+  narrow.operands = operands_of("int8_wo");
+  // Half the bytes: 67.1 MB, of which the cache keeps (1 - 67.141632 / 100).
+  const double weights = 8192.0 * 8192, kept = 1 - (weights + 32768) / 100e6;
+  CHECK(kernel_time(gpu(), narrow, plain()) ==
+        doctest::Approx(weights * (1 - kept) / 1e12 + (weights * kept + 32768) / 10e12));
+}
+
+TEST_CASE("inputs are quantised in kernels of their own, or not at all") {
+  GemmWork work = gemm(4096, 4096, 1024);
+  work.operands = operands_of("fp8");
+  const double with = kernel_time(gpu(), work, plain());
+  work.operands.cast = false;
+  // 4096 x 1024 elements, read as 2 bytes and written as 1, at 1 TB/s; 5 us to start.
+  CHECK(with - kernel_time(gpu(), work, plain()) ==
+        doctest::Approx(5e-6 + 3 * 4096.0 * 1024 / 1e12));
+}
+
+TEST_CASE("times that overlap") {
+  CHECK(overlapped_time(3, 4, 1) == doctest::Approx(7));
+  CHECK(overlapped_time(3, 4, 2) == doctest::Approx(5));
+  CHECK(overlapped_time(3, 4, 100) == doctest::Approx(4));
+  CHECK(overlapped_time(0, 0, 2) == 0);
+}
+
+TEST_CASE("FLOPs of attention: what the mask and the window leave") {
+  ContextWork work;
+  work.tokens = 4;
+  CHECK(work.pairs() == 10);  // 1 + 2 + 3 + 4
+  CHECK(work.flops() == 4 * 10 * 128);
+  work.window = 2;
+  CHECK(work.pairs() == 7);  // 1 + 2 + 2 + 2
+  work.window = 0, work.causal = false;
+  CHECK(work.pairs() == 16);
+}
+
+TEST_CASE("attention over a long sequence takes its FLOPs and half a tile of each row") {
+  ContextWork work;
+  work.heads = work.kv_heads = 128;
+  work.tokens = 8192;
+  ContextCosts costs;
+  costs.start = costs.fill = costs.sequence = costs.step = 0;
+  costs.share128 = 1, costs.memory = 3, costs.quantum = 0, costs.overlap = 50;
+  // Tiles of 64 queries see 64 x (1 + 2 + ... + 128) keys: 129 / 128 of half a square.
+  const double pairs = 8192.0 * 8192 / 2 * 129 / 128;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(4 * 128 * pairs * 128 / 128e12));
+}
+
+TEST_CASE("a token reads the cache once") {
+  DecodeWork work;
+  work.batch = 64, work.kv_heads = 8, work.heads = 64, work.tokens = 4096;
+  CHECK(work.bytes() == 64.0 * 8 * 4096 * 256 * 2);
+  work.window = 1024, work.cache_bytes = 1;
+  CHECK(work.bytes() == 64.0 * 8 * 1024 * 256);
+  DecodeWork latent;
+  latent.tokens = 100, latent.heads = 128, latent.key_dim = 576, latent.value_dim = 512;
+  latent.latent = true;
+  CHECK(latent.bytes() == 100 * 576 * 2);
+  work.window = 0, work.cache_bytes = 2;
+  DecodeCosts costs;
+  costs.start = costs.step = costs.piece = costs.sequence = 0;
+  costs.memory = 0.8, costs.share = 1, costs.group = 1, costs.reach = 20, costs.overlap = 50;
+  // 1.07 GB at 0.8 TB/s; 34 GFLOP take 0.27 ms.
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(64.0 * 8 * 4096 * 512 / 0.8e12));
+}
+
+TEST_CASE("rows of experts") {
+  // 16 x 2 rows over 8 experts, half of them here: four with four rows each.
+  const ExpertLoads even = expert_loads(16, 2, 8, 2, 0);
+  CHECK(even.rows == 16);
+  CHECK(even.hit == 4);
+  CHECK(even.tiles[0] == 4);
+  // One token takes two of eight: one of them here, with its row.
+  const ExpertLoads few = expert_loads(1, 2, 8, 2, 0);
+  CHECK(few.rows == 1);
+  CHECK(few.hit == 1);
+  // Uneven: the busiest half has more than half, and none has more rows than there are tokens.
+  const ExpertLoads skewed = expert_loads(1024, 2, 8, 2, 1.2);
+  CHECK(skewed.rows > 1024);
+  CHECK(skewed.rows <= 2048);
+  CHECK(skewed.hit <= 4);
+  CHECK(expert_loads(1024, 2, 8, 2, 1.2).rows == skewed.rows);
+}
+
+TEST_CASE("bytes that lie in the cache move at its rate") {
+  MoveCosts costs;
+  costs.start = 1e-6, costs.memory = 0.5, costs.cache = 2;
+  // 25 MB: three quarters of it are still there.
+  CHECK(kernel_time(gpu(), MoveWork{20e6, 5e6}, costs) ==
+        doctest::Approx(1e-6 + 25e6 * (0.25 / 0.5e12 + 0.75 / 2e12)));
+  CHECK(kernel_time(gpu(), MoveWork{200e6, 100e6}, costs) ==
+        doctest::Approx(1e-6 + 300e6 / 0.5e12));
+}
+
+TEST_CASE("a kernel that nobody measured takes its nearest relatives' costs") {
+  const auto set = [](int generation, const char* library, const char* kernel, double start) {
+    GemmCosts costs;
+    costs.start = start;
+    return KernelSet{{KernelFamily::gemm, generation, library, kernel, "fp8"}, costs, 30};
+  };
+  const KernelCatalogue catalogue = {
+      {set(90, "trtllm", "a", 2e-6), set(90, "vllm", "b", 4e-6), set(80, "vllm", "c", 1e-6)}};
+  const auto start = [&](int generation, const char* library, const char* kernel) {
+    const auto choice =
+        choose_costs(catalogue, {KernelFamily::gemm, generation, library, kernel, "fp8"});
+    return std::get<GemmCosts>(choice->costs).start;
+  };
+  CHECK(start(90, "trtllm", "a") == 2e-6);
+  CHECK(start(90, "trtllm", "other") == doctest::Approx(2e-6));               // the same library
+  CHECK(start(80, "trtllm", "a") == doctest::Approx(1e-6));                   // the same generation
+  CHECK(start(90, "sglang", "x") == doctest::Approx(std::sqrt(8.0) * 1e-6));  // both, in the middle
+  CHECK_FALSE(choose_costs(catalogue, {KernelFamily::gemm, 90, "vllm", "b", "nvfp4"}));
+  CHECK_FALSE(choose_costs(catalogue, {KernelFamily::context, 90, "vllm", "b", "fp8"}));
+  CHECK(choose_costs(catalogue, {KernelFamily::gemm, 90, "vllm", "b", "fp8"})->measured);
+}

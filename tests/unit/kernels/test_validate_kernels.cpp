@@ -1,0 +1,129 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/io/workloads/load_kernels.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/kernels/kernel_time.hpp"
+#include "models/studies/kernels/kernel_fit.hpp"
+#include "models/studies/kernels/validate_kernels.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+const std::string kHeader = "gpu,backend,op,kernel,dtype,m,n,k,latency_us\n";
+
+KernelRows rows_of(const std::string& lines) {
+  return read_kernel_rows(fmt::format("{}{}", kHeader, lines), "k.csv", load_compute());
+}
+
+std::string error_of(const std::string& lines) {
+  return error_text([&] { rows_of(lines); });
+}
+
+std::string catalogue_error(const std::string& yaml) {
+  return error_text([&] { parse_kernels(yaml, "k.yaml"); });
+}
+
+}  // namespace
+
+TEST_CASE("rows of kernels: shapes are equal whatever the GPU") {
+  const KernelRows rows = rows_of(
+      "H100_SXM5,trtllm,gemm,torch_flow,bfloat16,1,2,64,3\n"
+      "GB200,trtllm,gemm,torch_flow,bfloat16,1,2,64,4\n"
+      "GB200,trtllm,gemm,torch_flow,bfloat16,2,1,64,4\n"
+      "GB200,trtllm,conv,torch_flow,bfloat16,2,1,64,4\n"
+      "V100,trtllm,gemm,torch_flow,bfloat16,2,1,64,4\n");
+  REQUIRE(rows.rows.size() == 3);
+  CHECK(rows.rows[0].shape == rows.rows[1].shape);
+  CHECK(rows.rows[1].shape != rows.rows[2].shape);
+  CHECK(rows.rows[0].name.generation == 90);
+  CHECK(to_text(rows.rows[1].name) == "sm100 trtllm torch_flow, bfloat16");
+  CHECK(rows.left_out.at("op conv is not modelled") == 1);
+  CHECK(rows.left_out.at("what a V100 computes is not known") == 1);
+}
+
+TEST_CASE("rows of kernels: what is wrong, and where") {
+  CHECK(error_of("H100_SXM5,trtllm,gemm,t,bfloat16,0,2,64,3\n").find("k.csv:2") !=
+        std::string::npos);
+  CHECK(error_of("H100_SXM5,trtllm,gemm,t,bfloat61,1,2,64,3\n").find("\"bfloat16\"") !=
+        std::string::npos);
+  CHECK(error_of("H100_SXM5,trtllm,gemm,t,bfloat16,1,2,64,\n").find("latency_us is blank") !=
+        std::string::npos);
+}
+
+TEST_CASE("a fit finds the costs that times were made of") {
+  GemmCosts truth;
+  truth.start = 4e-6, truth.share = 0.6, truth.memory = 0.7;
+  KernelRows rows;
+  const KernelGpu gpu = load_compute().at("H100_SXM5").kernels();
+  for (const double m : {1.0, 16.0, 300.0, 4096.0}) {
+    for (const double n : {512.0, 4096.0, 20480.0}) {
+      for (const double k : {256.0, 5120.0, 16384.0}) {
+        KernelRow row;
+        row.gpu = gpu;
+        row.name = {KernelFamily::gemm, 90, "trtllm", "t", "bfloat16"};
+        GemmWork work;
+        work.m = m, work.n = n, work.k = k;
+        row.work = work;
+        row.shape = rows.rows.size() + 1;
+        row.time_us = 1e6 * kernel_time(gpu, work, truth);
+        rows.rows.push_back(row);
+      }
+    }
+  }
+  std::vector<const KernelRow*> all;
+  for (const KernelRow& row : rows.rows) all.push_back(&row);
+  const GemmCosts found = std::get<GemmCosts>(fit_kernel(all));
+  CHECK(found.start == doctest::Approx(truth.start).epsilon(0.05));
+  CHECK(found.share == doctest::Approx(truth.share).epsilon(0.05));
+  CHECK(found.memory == doctest::Approx(truth.memory).epsilon(0.05));
+
+  ValidateKernelsConfig config;
+  config.measured = rows;
+  config.kernels = fit_kernels(all, in_turn);
+  config.leave_out = config.fit = true;
+  const ValidateKernelsResult result = run_validate_kernels(config, in_turn);
+  REQUIRE(result.predictions.size() == 36);
+  int shapes = 0;
+  for (const KernelPrediction& one : result.predictions) {
+    CHECK(one.measured);
+    CHECK(one.time_us == doctest::Approx(rows.rows[one.row].time_us).epsilon(0.05));
+    CHECK_FALSE(one.gpu_us);  // there is no other GPU
+    if (!one.shape_us) continue;
+    ++shapes;
+    CHECK(*one.shape_us == doctest::Approx(rows.rows[one.row].time_us).epsilon(0.1));
+  }
+  CHECK(shapes == 0);  // without them there are fewer than kLeastRows
+  // What is printed reads back as what was fitted.
+  const KernelCatalogue back =
+      parse_kernels(fmt::format("kind: kernels\n{}", result.fitted), "fit.yaml");
+  REQUIRE(back.sets.size() == 1);
+  CHECK(std::get<GemmCosts>(back.sets[0].costs).start ==
+        doctest::Approx(found.start).epsilon(0.01));
+}
+
+TEST_CASE("kernels.yaml: what ships is read, and what is wrong is named") {
+  const KernelCatalogue& shipped = load_kernels();
+  CHECK(shipped.sets.size() > 100);
+  CHECK(choose_costs(shipped, {KernelFamily::gemm, 90, "trtllm", "torch_flow", "bfloat16"})
+            ->measured);
+  const std::string set =
+      "  - {gpus: sm100, library: a, kernel: b, dtype: fp8, rows: 30, start: 2 us, memory: 0.8, "
+      "cache: 2}\n";
+  CHECK(parse_kernels(fmt::format("kind: kernels\nscale:\n{}", set), "k.yaml").sets.size() == 1);
+  CHECK(
+      catalogue_error(fmt::format("kind: kernels\nscale:\n{}{}", set, set)).find("stands twice") !=
+      std::string::npos);
+  CHECK(catalogue_error("kind: kernels\nscale:\n  - {gpus: h100}\n").find("write one like sm90") !=
+        std::string::npos);
+  CHECK(catalogue_error("kind: kernels\nscale:\n  - {gpus: sm100, library: a, kernel: b, dtype: "
+                        "fp8, rows: 30, start: 2 s, memory: 0.8, cache: 2}\n")
+            .find("out of range") != std::string::npos);
+  CHECK(catalogue_error("kind: kernels\ngem: []\n").find("gemm") != std::string::npos);
+}
