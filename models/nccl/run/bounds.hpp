@@ -1,0 +1,43 @@
+#pragma once
+// The time of a ring that is too large to be simulated whole lies between those of two calls like
+// it that fold: twins. docs/scale.md proves it and says how wide that is.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/nccl/run/simulation.hpp"
+
+namespace fabricast {
+
+struct TimeBounds {
+  Duration lower, upper;
+  std::uint64_t events = 0;  ///< that the whole run would have simulated
+  std::string how;           ///< what was simulated in its place, to be read after "by"
+
+  /// Half of what lies between, as a share of the middle.
+  double half_width() const;
+  Duration middle() const { return {lower.ps / 2 + upper.ps / 2}; }
+};
+
+struct BoundedRun {
+  /// Of the slower twin; the time is the middle of the bounds. Says nothing of links, nor when
+  /// ranks end.
+  SimulationResult result;
+  TimeBounds bounds;
+};
+
+/// Nothing where no more than `most` events of the run are simulated, or where no twins are known:
+/// then it has to be simulated whole. Twins are for Ring's all_reduce, all_gather and
+/// reduce_scatter on all nodes of a cluster, with ways that switches do not choose by lot or hash.
+/// REQUIRES: as simulate(), with what find_symmetry() says.
+std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
+                                    const CollectiveRun& run, const Symmetry& symmetry,
+                                    std::uint64_t most);
+
+/// Bounds are farther apart by this share of a time, on either side: where channels share a NIC,
+/// slices of other sizes may come in another order, and what is proved is so of one order. The most
+/// seen in 1,000 random runs is less than this (tests/unit/nccl/run/test_bounds.cpp).
+inline constexpr double kOrderMatters = 0.005;
+
+}  // namespace fabricast
