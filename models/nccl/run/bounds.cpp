@@ -50,9 +50,8 @@ class RingTwins {
     const bool is_whole = !members.is_split() && members.node_count() == cluster.nodes() &&
                           std::ranges::is_sorted(members.nodes());
     return is_whole && cluster.nodes() > 2 && cluster.hosts() == cluster.nodes() &&
-           run.transport.network.fused.empty() &&
-           fabric.kind != FabricConfig::Kind::dragonfly && fabric.racks.pitch_metres == 0 &&
-           fabric.racks.row_pitch_metres == 0 &&
+           run.transport.network.fused.empty() && fabric.kind != FabricConfig::Kind::dragonfly &&
+           fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
            (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
   }
 
@@ -65,8 +64,8 @@ class RingTwins {
     const auto moved = [](Duration time, double by) {
       return Duration{std::llround(static_cast<double>(time.ps) * by)};
     };
-    out.bounds.lower = moved(lower, 1 - kOrderMatters);
-    out.bounds.upper = moved(std::max(lower, out.result.time), 1 + kOrderMatters);
+    out.bounds.lower = moved(lower, 1 - order_matters(members_.ranks()));
+    out.bounds.upper = moved(std::max(lower, out.result.time), 1 + order_matters(members_.ranks()));
     out.bounds.how = how();
     out.result.time = out.bounds.middle();
     out.result.links.clear();
@@ -147,13 +146,12 @@ class RingTwins {
         std::max<std::int64_t>(wire_format(run_.protocol).payload / out.element_bytes, 1);
     for (ChannelPart& part : out.parts) {
       const std::int64_t loops = loop_count(part, run_.algorithm, run_.collective, all);
-      const ChunkLoop last =
-          chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
+      const ChunkLoop last = chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
       std::int64_t chunk = std::min(last.chunk_elements, last.left_elements);
       if (side == Side::lower && last.left_elements != chunk * ranks())
         chunk = last.left_elements / chunk / alike * alike * chunk / ranks() / line * line;
-      const std::int64_t before = (loops - 1) * loop_elements(part, run_.algorithm,
-                                                              run_.collective, all);
+      const std::int64_t before =
+          (loops - 1) * loop_elements(part, run_.algorithm, run_.collective, all);
       part.count_elements = before + chunk * ranks();
       part.last_loop_chunk_elements = chunk;
     }
@@ -167,8 +165,7 @@ class RingTwins {
     const auto all = static_cast<std::uint32_t>(ranks());
     return std::ranges::all_of(partition_.parts, [&](const ChannelPart& part) {
       const std::int64_t loops = loop_count(part, run_.algorithm, run_.collective, all);
-      const ChunkLoop last =
-          chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
+      const ChunkLoop last = chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
       const Slicing slicing =
           slices_of_chunk(last.chunk_elements, partition_.element_bytes, partition_.shape,
                           step_size(run_.protocol, run_.buffers));
@@ -255,8 +252,7 @@ class RingTwins {
       const Cluster cluster = own_leaves ? healthy_ : with_leaves(nodes());
       std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1));
       if (!twin) continue;
-      const std::int64_t alike =
-          std::int64_t{twin->symmetry.nodes()} * members_.gpus_per_node();
+      const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * members_.gpus_per_node();
       twin = folded(cluster, {}, evened(Side::lower, alike));
       if (!twin) return {};
       const SimulationResult result = ran(*twin, true);
@@ -285,8 +281,7 @@ class RingTwins {
     std::uint64_t of_each = 0;
     const auto all = static_cast<std::uint32_t>(ranks());
     for (const ChannelPart& one : partition_.parts)
-      of_each += static_cast<std::uint64_t>(
-          loop_count(one, run_.algorithm, run_.collective, all));
+      of_each += static_cast<std::uint64_t>(loop_count(one, run_.algorithm, run_.collective, all));
     of_each *= static_cast<std::uint64_t>(partition_.shape.slices_per_chunk()) * 2 * all;
     chunks_ = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(most_ / 8 / std::max<std::uint64_t>(of_each, 1), 1, all));
@@ -295,15 +290,13 @@ class RingTwins {
   }
 
   std::string how() const {
-    std::string out = fmt::format("the same call with {}", even_chunks() ? "its chunks"
-                                                                       : "even chunks");
+    std::string out =
+        fmt::format("the same call with {}", even_chunks() ? "its chunks" : "even chunks");
     if (leaf_ > 0) out += fmt::format(", leaves of {} and of all nodes", leaf_);
     if (is_faulty()) out += ", without faults and with more";
     return out + fmt::format(", and {} of its {} chunks a loop", chunks_, ranks());
   }
-  bool even_chunks() const {
-    return evened(Side::upper, 1).parts == partition_.parts;
-  }
+  bool even_chunks() const { return evened(Side::upper, 1).parts == partition_.parts; }
 
   const Cluster& cluster_;
   const SoftwareCosts& software_;

@@ -36,8 +36,10 @@ std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts&
                                     std::uint64_t most);
 
 /// Bounds are farther apart by this share of a time, on either side: where channels share a NIC,
-/// slices of other sizes may come in another order, and what is proved is so of one order. The most
-/// seen in 1,000 random runs is less than this (tests/unit/nccl/run/test_bounds.cpp).
-inline constexpr double kOrderMatters = 0.005;
+/// slices of other sizes may come in another order, and what is proved is so of one order. A ring
+/// evens that out, the longer it is the more. Of 2,000 random runs on 24 to 104 ranks the time was
+/// outside by 1.8 % at most, of 24 ranks, and 0.9 % of 56; inside of these bounds in all
+/// (tests/unit/nccl/run/test_bounds.cpp).
+inline double order_matters(int ranks) { return 0.005 + 0.5 / ranks; }
 
 }  // namespace fabricast
