@@ -13,6 +13,7 @@
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
+#include "text/counted.hpp"
 
 namespace fabricast {
 namespace {
@@ -221,13 +222,13 @@ class RingTwins {
     return folded(std::move(twin.cluster), std::move(gpus), std::move(twin.partition));
   }
 
-  /// Of nodes, the largest period that divides all and can be simulated.
+  /// Of nodes, the largest period that divides all and takes a fourth of the budget.
   int widest_period(const Twin& twin) const {
     const int least = twin.symmetry.nodes();
     const std::uint64_t one = std::max<std::uint64_t>(cost(twin) / static_cast<unsigned>(least), 1);
     int out = least;
     for (int period = least; period < nodes(); period += least)
-      if (nodes() % period == 0 && one * static_cast<unsigned>(period) <= most_) out = period;
+      if (nodes() % period == 0 && one * static_cast<unsigned>(period) <= most_ / 4) out = period;
     return out;
   }
 
@@ -237,7 +238,7 @@ class RingTwins {
       if (!own_leaves && !shares_no_trunk()) return std::nullopt;
       const int leaf = std::gcd(cluster_.nodes_per_leaf(), nodes());
       std::optional<Twin> twin = folded(own_leaves ? healthy_ : with_leaves(leaf), {}, even);
-      if (twin && is_faulty()) twin = with_faults(*twin, widest_period(*twin));
+      if (twin && is_faulty()) twin = with_faults(*twin, period_ = widest_period(*twin));
       if (!twin) continue;
       leaf_ = own_leaves ? 0 : leaf;
       return ran(*twin, true);
@@ -284,17 +285,18 @@ class RingTwins {
       of_each += static_cast<std::uint64_t>(loop_count(one, run_.algorithm, run_.collective, all));
     of_each *= static_cast<std::uint64_t>(partition_.shape.slices_per_chunk()) * 2 * all;
     chunks_ = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(most_ / 8 / std::max<std::uint64_t>(of_each, 1), 1, all));
+        std::clamp<std::uint64_t>(most_ / 16 / std::max<std::uint64_t>(of_each, 1), 1, all));
     part.symmetry.chunks = chunks_;
     return ran(part, false).time;
   }
 
   std::string how() const {
-    std::string out =
-        fmt::format("the same call with {}", even_chunks() ? "its chunks" : "even chunks");
-    if (leaf_ > 0) out += fmt::format(", leaves of {} and of all nodes", leaf_);
-    if (is_faulty()) out += ", without faults and with more";
-    return out + fmt::format(", and {} of its {} chunks a loop", chunks_, ranks());
+    std::string out = "the same call";
+    if (!even_chunks()) out += " with even chunks";
+    if (leaf_ > 0)
+      out += fmt::format(", below leaves of {} and below one leaf", counted(leaf_, "node"));
+    if (is_faulty()) out += fmt::format(", without faults and with them every {} nodes", period_);
+    return out + fmt::format(", with {} of its {} chunks", chunks_, ranks());
   }
   bool even_chunks() const { return evened(Side::upper, 1).parts == partition_.parts; }
 
@@ -307,7 +309,8 @@ class RingTwins {
   Cluster healthy_;
   std::vector<LinkId> odd_links_;  ///< with a rate of their own
   std::uint64_t simulated_ = 0;
-  int leaf_ = 0;
+  int leaf_ = 0,
+      period_ = 0;  ///< of the slower twin: nodes below a leaf if not as they are; faults
   std::uint32_t chunks_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace fabricast {
 struct TimeBounds {
   Duration lower, upper;
   std::uint64_t events = 0;  ///< that the whole run would have simulated
-  std::string how;           ///< what was simulated in its place, to be read after "by"
+  std::string how;           ///< what was simulated in its place
 
   /// Half of what lies between, as a share of the middle.
   double half_width() const;

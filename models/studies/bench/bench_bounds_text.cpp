@@ -22,7 +22,7 @@ std::string bounds_text(const std::vector<const BenchRow*>& rows) {
     const double minutes =
         static_cast<double>(row->bounds->events) / static_cast<double>(kEventsPerCpuSecond) / 60;
     out += fmt::format(
-        "# {}\n#   bounds by {}\n#   --exact simulates its {:.2g} events: about "
+        "# {}\n#   bounds: {}\n#   --exact simulates its {:.2g} events: about "
         "{:.1f} minutes of CPU time\n",
         bounds_line(*row), row->bounds->how, static_cast<double>(row->bounds->events), minutes);
   }
