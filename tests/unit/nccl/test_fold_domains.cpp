@@ -15,7 +15,7 @@ using namespace fabricast::testing;
 namespace {
 
 Drawn random_racks(Random& random, const PartsCatalogue& parts) {
-  const int hosts = random.of(std::array{20, 24, 30, 36, 36, 54, 60});
+  const int hosts = random.of(std::array{20, 24, 30, 36, 54});
   Cluster cluster = load_cluster({"gb200-nvl72", hosts, "", true, 1}, parts);
   if (random.pick(0, 3) > 0) {
     FabricConfig fabric = cluster.fabric();
@@ -31,7 +31,7 @@ Drawn random_racks(Random& random, const PartsCatalogue& parts) {
   const Collective collective =
       random.of(std::array{Collective::all_gather, Collective::reduce_scatter,
                            Collective::all_reduce, Collective::alltoall});
-  Call call{collective, random.pick(1, 4) * 480, 4};
+  Call call{collective, random.pick(1, 4) * 120, 4};
   if (collective == Collective::all_reduce) call.count *= 40 * communicator.ranks;
   return {std::move(cluster), decide_call(communicator, call).run};
 }
@@ -41,7 +41,7 @@ Drawn random_racks(Random& random, const PartsCatalogue& parts) {
 TEST_CASE("racks of an NVLink domain each: folded = full, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
   Random random(31);
-  constexpr int kRuns = cases(60);
+  constexpr int kRuns = cases(30);
   int folded = 0, exchanges = 0;
   std::set<std::string> refused;
   for (int tried = 0; folded < kRuns && tried < 20 * kRuns; ++tried) {
@@ -61,7 +61,7 @@ TEST_CASE("racks of an NVLink domain each: folded = full, to the picosecond") {
     CAPTURE(to_text(run.protocol));
     CAPTURE(symmetry.nodes());
     const SimulationResult full = simulate(drawn.cluster, parts.software, run, options(false)),
-                           got = simulate(drawn.cluster, parts.software, run, options(true, true));
+                           got = simulate(drawn.cluster, parts.software, run, options(true));
     check_equal(got, full);
     CHECK(got.nodes_simulated == symmetry.nodes());
     check_links(drawn, got, full);
