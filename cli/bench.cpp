@@ -18,6 +18,7 @@
 #include "cli/workers.hpp"
 #include "models/io/algorithms/read_algorithm.hpp"
 #include "models/io/topologies/calibrated.hpp"
+#include "models/studies/bench/bench_bounds_text.hpp"
 #include "models/studies/bench/bench_text.hpp"
 #include "models/studies/bench/timeline_json.hpp"
 #include "text/unit_text.hpp"
@@ -33,9 +34,11 @@ struct BenchOptions {
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
   std::string algorithm_file, engine = kNoEngine, split, trace, trace_ranks;
   std::string network = "chunk", routing;
+  std::string budget = "20s";
   std::vector<std::string> faults, background;
   int seed = 1;
   bool one_shot = false, explain = false, explain_fold = false, no_fold = false, sharp = false;
+  bool exact = false;
   NcclTestsOptions nccl_tests;
 };
 
@@ -97,6 +100,10 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   out.one_shot = options.one_shot;
   out.fold = !options.no_fold;
   out.explain_fold = options.explain_fold;
+  if (options.exact && given(command, "--budget"))
+    throw Error("--exact and --budget both say what a row may cost", "give one of the two");
+  if (!options.exact)
+    out.budget = of_option("--budget", [&] { return parse_duration(options.budget); });
   if (!options.split.empty())
     out.split = of_option("--split", [&] { return parse_split(options.split); });
   out.trace = traced(options);
@@ -117,6 +124,8 @@ void give_result(const BenchResult& result, const std::string& format, const Ban
     for (const BenchBlock& block : result.blocks) {
       const std::string network = network_text(block.network, block.cluster);
       if (!network.empty()) print_err("note: network: {}\n", network);
+      for (const BenchRow& row : block.rows)
+        if (row.bounds) print_err("note: {}\n", bounds_line(row));
     }
   }
   answers.give(
@@ -214,6 +223,10 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
   command->add_flag("--explain-fold", options->explain_fold,
                     "say what of the run was simulated, and what stands against less");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank and every event");
+  command->add_option("--budget", options->budget,
+                      "CPU time for a row, at 10 million events a second; a ring that takes more "
+                      "gets bounds of its time instead");
+  command->add_flag("--exact", options->exact, "simulate every row, however long it takes");
   add_nccl_tests_options(*command, options->nccl_tests);
   return command;
 }

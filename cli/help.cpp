@@ -27,7 +27,7 @@ constexpr std::array kGroups = {
     OptionGroup{"Output",
                 " format write explain explain-fold details trace trace-ranks chart junit "
                 "markdown json html table out predictions write-trace "},
-    OptionGroup{"Effort", " no-fold slices-max slices-max-final exhaustive jobs "},
+    OptionGroup{"Effort", " budget exact no-fold slices-max slices-max-final exhaustive jobs "},
     OptionGroup{"Slurm and other schedulers",
                 " slurm partition time array-size print-commands share "},
     OptionGroup{"Own runs", " my-runs my-points my-rows try-my-runs "},

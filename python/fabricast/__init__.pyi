@@ -53,6 +53,8 @@ def bench(
     trace_ranks: Value = ...,
     explain_fold: bool = ...,
     no_fold: bool = ...,
+    budget: Value = ...,
+    exact: bool = ...,
     minbytes: Value = ...,
     maxbytes: Value = ...,
     stepfactor: Union[SupportsIndex, Value] = ...,

@@ -32,6 +32,7 @@ OPTIONS = {
     "fused NICs": "--env NCCL_NET_MERGE_LEVEL=LOC --env NCCL_NET_FORCE_MERGE='mlx5_0,mlx5_3'",
     "NVLS": "--env NCCL_ALGO=NVLSTree",
     "--no-fold": "--no-fold",
+    "--budget": "--budget 1us",
     "--explain-fold": "--explain-fold",
     "-t": "-t 2",
     "--one-shot": "--one-shot",

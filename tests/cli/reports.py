@@ -21,7 +21,8 @@ MORE = {
               "--topology dgx-h100 --nodes 2 --sizes 1MiB --split %8",
               "--topology dgx-h100 --nodes 2 --sizes 1MiB --fault 'nic node0:mlx5_0 rate 50%'",
               "--topology dgx-h100 --nodes 2 --sizes 1MiB --fault 'nic node0:mlx5_0 down'"
-              " --env NCCL_ALGO=Ring"],
+              " --env NCCL_ALGO=Ring",
+              "--topology dgx-h100 --nodes 136 --sizes 1GiB --budget 3s --env NCCL_ALGO=Ring"],
     "decide": ["--topology dgx-a100 --collective all_gather --sizes 1MiB --env NCCL_ALGO=Tree",
                "--releases"],
     "cutover": ["--topology dgx-h100 --nodes 2 --sizes 1MiB --sensitivity"],

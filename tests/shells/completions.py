@@ -56,7 +56,8 @@ LINES = [
 NOTHING = ["nonsense x", "bench --nonsense x", "bench --topology nonsense", "bench --nodes 1",
            "bench --topology dgx-h100 stray", "sweep status --nope=", "list topologies x"]
 # Options with values that are free: numbers, sizes, conditions, names of the user's.
-FREE = {"--sizes", "--nodes", "--nics", "--until", "--such-that", "--seed", "--background",
+FREE = {"--budget", "--sizes", "--nodes", "--nics", "--until", "--such-that", "--seed",
+        "--background",
         "--fault", "--split", "--trace-ranks", "--engine",
         "--minbytes", "--maxbytes", "--stepbytes", "--explain", "--fail-over", "--headroom",
         "--leave-out", "--timeout", "--node-of", "--share", "--partition", "--time", "--sweep",

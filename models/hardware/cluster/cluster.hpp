@@ -165,10 +165,12 @@ class Cluster {
   /// How many nodes further the fabric looks the same: those of a leaf, or of a pod.
   int nodes_per_leaf() const { return nodes_per_leaf_; }
   int nodes_per_pod() const { return nodes_per_leaf_ * fabric_.pod_leaves; }  ///< 0 = no pods
-  /// The link that plays the same part so many nodes further back; of switches: whole leaves (pods)
-  /// back. REQUIRES: it exists; no dragonfly, unless the link belongs to a node or its NICs.
+  /// The link that plays the same part so many hosts further back, whole nodes of them where NVLink
+  /// joins hosts; of switches: whole leaves (pods) back. REQUIRES: it exists; no dragonfly, unless
+  /// the link belongs to a node or its NICs.
   LinkId moved_back(LinkId link, int nodes) const;
-  /// The first node of those below the switch at the lower end of a link, or the link's own node.
+  /// The first host of those below the switch at the lower end of a link, or of the link's own
+  /// node.
   int first_node_of(LinkId link) const;
   /// One line for reports: kind, leaves, spines, oversubscription, and what was assumed.
   std::string fabric_summary() const;

@@ -155,7 +155,7 @@ ClusterLink Cluster::healthy_link(LinkId global) const {
 
 int Cluster::first_node_of(LinkId global) const {
   const std::uint32_t id = index_of(global);
-  if (id < nic_to_leaf_) return static_cast<int>(id / links_per_node_);
+  if (id < nic_to_leaf_) return static_cast<int>(id / links_per_node_) * node_.trays();
   if (id < leaf_to_nic_) return static_cast<int>(nic_end(id - nic_to_leaf_).node);
   if (id < trunks_) return static_cast<int>(nic_end(id - leaf_to_nic_).node);
   const FabricTrunk ends = trunk(id);
@@ -169,7 +169,8 @@ int Cluster::first_node_of(LinkId global) const {
 
 LinkId Cluster::moved_back(LinkId global, int nodes) const {
   const std::uint32_t id = index_of(global), by = static_cast<std::uint32_t>(nodes);
-  if (id < nic_to_leaf_) return LinkId{id - by * links_per_node_};
+  if (id < nic_to_leaf_)
+    return LinkId{id - static_cast<std::uint32_t>(nodes / node_.trays()) * links_per_node_};
   if (id < trunks_) return LinkId{id - by * nics_per_host()};
   const auto leaves = static_cast<std::uint32_t>(nodes / nodes_per_leaf_);
   if (id >= pools_) return LinkId{pools_ + layout_->pool_moved_back(id - pools_, leaves)};

@@ -54,8 +54,21 @@ std::int64_t RingProgram::chunk_elements(const Lane& lane, bool last_loop,
   return std::clamp<std::int64_t>(lane.last_count - before, 0, lane.last_chunk);
 }
 
+/// Goes on to a primitive that works on one of the chunks asked for; false = there is none left.
+bool RingProgram::find_chunk(Role role, Cursor& cursor) const {
+  while (cursor.major < lanes_[role.lane].loops) {
+    const std::uint32_t chunk =
+        ring_op(config_.collective, role.position, config_.ranks, cursor.minor).chunk;
+    if (chunk < config_.chunks) return true;
+    cursor.minor += chunk + 1 - config_.chunks;  // each works one chunk further back
+    if (cursor.minor >= ops_per_loop_) cursor = {cursor.major + 1, 0};
+  }
+  return false;
+}
+
 bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   const Lane& lane = lanes_[role.lane];
+  if (config_.chunks > 0 && !find_chunk(role, cursor)) return false;
   if (cursor.major == lane.loops) return false;
   primitive.slices = slices_per_chunk_;
   if (ops_per_loop_ > 1 && cursor.major < lane.even_loops) {
@@ -93,6 +106,7 @@ Cursor RingProgram::cursor_at(Role, std::uint64_t number) const {
 /// Whole loops whose chunks are equal; inside one of them all primitives but the first and the
 /// last.
 std::uint64_t RingProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
+  if (config_.chunks > 0) return 0;
   const Lane& lane = lanes_[role.lane];
   const std::uint64_t loop = first / ops_per_loop_;
   std::uint64_t end = std::uint64_t{lane.loops - 1} * ops_per_loop_;
@@ -110,7 +124,10 @@ PrimitiveLabel RingProgram::label(Role role, Cursor cursor) const {
 }
 
 std::uint64_t RingProgram::slices(std::uint32_t lane) const {
-  return std::uint64_t{lanes_[lane].loops} * ops_per_loop_ * slices_per_chunk_;
+  const std::uint64_t loops = lanes_[lane].loops;
+  if (config_.chunks == 0) return loops * ops_per_loop_ * slices_per_chunk_;
+  const std::uint64_t laps = config_.collective == Collective::all_reduce ? 2 : 1;
+  return loops * laps * config_.chunks * slices_per_chunk_;
 }
 
 }  // namespace fabricast

@@ -19,6 +19,8 @@ class RingProgram final : public Program {
     std::uint32_t ranks = 0;
     Bytes step;  ///< step_size() of the protocol
     bool in_place = false;
+    /// Only the first so many chunks of each loop are worked on; 0 = all. See Symmetry::chunks.
+    std::uint32_t chunks = 0;
   };
 
   /// `root_index`: per part, the ring index of the root (broadcast, reduce; else ignored, may be
@@ -32,7 +34,7 @@ class RingProgram final : public Program {
   std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
 
-  /// Slices that each worker of a lane handles, empty ones included.
+  /// Slices that each worker of a lane handles, empty ones included; of some of the chunks about.
   std::uint64_t slices(std::uint32_t lane) const;
 
  private:
@@ -49,6 +51,7 @@ class RingProgram final : public Program {
 
   std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;
   Bytes slice_size(std::int64_t chunk_elements) const;
+  bool find_chunk(Role role, Cursor& cursor) const;
 
   Config config_;
   int element_bytes_;

@@ -9,6 +9,7 @@
 #include "models/hardware/networks/carriers.hpp"
 #include "models/hardware/networks/refusals.hpp"
 #include "models/nccl/call/launch.hpp"
+#include "models/nccl/run/planned.hpp"
 #include "models/nccl/run/stream_machine.hpp"
 #include "models/nccl/tuner/tuner.hpp"
 #include "sim/base/error.hpp"
@@ -188,9 +189,11 @@ void list_kernels(std::span<const Stream> streams, const StreamsResult& result,
   }
 }
 
-SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
-                          const Stream& stream, const JobPlan& plan,
-                          const SimulationOptions& options) {
+}  // namespace
+
+SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& software,
+                                  const Stream& stream, const JobPlan& plan,
+                                  const SimulationOptions& options) {
   const CollectiveRun& run = stream.runs.front();
   check(run, options);
   const Members& members = plan.streams.front().members;
@@ -216,8 +219,6 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   return result;
 }
 
-}  // namespace
-
 std::string_view forbids_folding(const SimulationOptions& options) {
   if (!options.fold) return "every rank was asked for";
   if (options.timeline != nullptr) return "a trace shows ranks one by one";
@@ -233,14 +234,14 @@ std::string why_not_folded(const Symmetry& symmetry, const SimulationOptions& op
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const SimulationOptions& options) {
   const Stream stream{{run}, {}};
-  return simulate(cluster, software, stream, plan_job(cluster, {&stream, 1}), options);
+  return simulate_planned(cluster, software, stream, plan_job(cluster, {&stream, 1}), options);
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                           const CollectiveRun& run, const Symmetry& symmetry,
                           const SimulationOptions& options) {
   const Stream stream{{run}, {}};
-  return simulate(cluster, software, stream, plan_job(cluster, stream, symmetry), options);
+  return simulate_planned(cluster, software, stream, plan_job(cluster, stream, symmetry), options);
 }
 
 StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,

@@ -71,6 +71,8 @@ class Assembly {
       visit(std::span<const BlockPlace>(alike));
     }
   }
+  /// Of each loop of a ring the first so many are simulated; 0 = all.
+  std::uint32_t chunks() const { return symmetry_.chunks; }
   /// Not a copy of what is simulated in another place.
   bool is_own(BlockPlace place) const { return representative(place) == place; }
   BlockPlace representative(BlockPlace place) const {

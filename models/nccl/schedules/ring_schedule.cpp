@@ -13,8 +13,9 @@ void add_rings(Assembly& assembly) {
     root_index.push_back(rings.back().index(run.root));
   }
   const auto ranks = static_cast<std::uint32_t>(assembly.ranks());
-  const RingProgram::Config config{run.collective, run.protocol, ranks,
-                                   step_size(run.protocol, run.buffers), run.in_place};
+  const RingProgram::Config config{run.collective, run.protocol,
+                                   ranks,          step_size(run.protocol, run.buffers),
+                                   run.in_place,   assembly.chunks()};
   const RingProgram& program =
       assembly.keep(std::make_unique<RingProgram>(config, assembly.partition(), root_index));
   // Of a loop's primitives the last only keeps what it receives (recv, recvReduceCopy). Where there

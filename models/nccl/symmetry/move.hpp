@@ -40,7 +40,7 @@ struct Move {
   std::vector<std::uint32_t> lane;
 
   /// Which links are each other's copies. Of those that nodes take along,
-  int step = 0;              ///< nodes of the cluster from one to its copy,
+  int step = 0;              ///< hosts of the cluster from one to its copy,
   int first = 0;             ///< from where on: whole leaves, or pods, if the run goes over them;
   bool sharp = false;        ///< or nodes stand below one SHARP tree, wherever they are,
   int leaves = 0;            ///< of so many leaves;

@@ -28,8 +28,7 @@ bool MoveCheck::takes(LinkId from, LinkId to) {
 
 int MoveCheck::part(LinkId link) const {
   const auto links = static_cast<int>(cluster_.node().links().size());
-  if (!cluster_.is_fabric_link(link))
-    return static_cast<int>(index_of(link)) - cluster_.first_node_of(link) * links;
+  if (!cluster_.is_fabric_link(link)) return static_cast<int>(index_of(link)) % links;
   const Cluster::FabricEnd from = cluster_.link_from(link), to = cluster_.link_to(link);
   return from.is_switch ? links + 2 * static_cast<int>(to.rail) + 1
                         : links + 2 * static_cast<int>(from.rail);

@@ -47,6 +47,13 @@ class NodeShift {
  private:
   int nodes() const { return members_.node_count(); }
   int at(int place) const { return members_.nodes()[static_cast<std::size_t>(place)]; }
+  /// The fabric knows hosts, of which NVLink may have joined several into a node: its first, and
+  /// its last.
+  int first_host(int place) const { return at(place) * cluster_.node().trays(); }
+  int last_host(int place) const { return first_host(place) + cluster_.node().trays() - 1; }
+  bool are_below_one(int hosts) const {
+    return first_host(0) / hosts == last_host(nodes() - 1) / hosts;
+  }
   int leaf(int place) const { return at(place) / cluster_.nodes_per_leaf(); }
   int pod(int place) const { return at(place) / cluster_.nodes_per_pod(); }
   bool has_pods() const { return cluster_.layout().switches(SwitchTier::core) > 0; }
@@ -62,7 +69,8 @@ class NodeShift {
     const CollectiveRun& run = *call.run;
     if (nodes() == 1) return "there is one node";
     if (!std::ranges::is_sorted(members_.nodes())) return "ranks are not in the order of nodes";
-    if (cluster_.hosts() != cluster_.nodes()) return "nodes are NVLink domains of several hosts";
+    if (cluster_.hosts() != cluster_.nodes() && has_sharp(run))
+      return "nodes are NVLink domains of several hosts";
     const std::string unlike = unlike_ranks(call);
     const bool may_be_alike = unlike.empty() && run.faults.outages.empty() && !has_sharp(run);
     if (std::string odd = odd_part(cluster_, run); !odd.empty() && !may_be_alike) return odd;
@@ -145,20 +153,21 @@ class NodeShift {
     Move next = move;
     next.period = period;
     next.copies = nodes() / period;
-    next.step = at(period) - at(0);
-    next.first = at(0);
-    if (leaf(0) != leaf(last)) {
-      const bool pods = has_pods() && pod(0) != pod(last);
+    next.step = first_host(period) - first_host(0);
+    next.first = first_host(0);
+    if (!are_below_one(cluster_.nodes_per_leaf())) {
+      const bool pods = has_pods() && !are_below_one(cluster_.nodes_per_pod());
       if (cluster_.fabric().kind == FabricConfig::Kind::dragonfly)
         return "groups of a dragonfly are unlike";
       const int whole = pods ? cluster_.nodes_per_pod() : cluster_.nodes_per_leaf();
       const char* const what = pods ? "pod" : "leaf";
-      if (next.step % whole != 0 || at(period - 1) / whole == at(period) / whole)
+      if (next.step % whole != 0 || last_host(period - 1) / whole == first_host(period) / whole)
         return fmt::format("nodes of one {} are not in equal places: it holds {}", what, whole);
-      next.first = at(0) / whole * whole;
+      next.first = first_host(0) / whole * whole;
     }
     for (int place = period; place <= last; ++place)
-      if (at(place) - at(place - period) != next.step) return "the nodes are not spread evenly";
+      if (first_host(place) - first_host(place - period) != next.step)
+        return "the nodes are not spread evenly";
     // Of nodes that stand aside no link is used.
     const auto is_used = [&](LinkId link, int) { return !next.is_aside(cluster_, link); };
     if (!has_equal_cables(next, is_used)) return std::string(kCablesDiffer);
@@ -198,8 +207,8 @@ class NodeShift {
       }
     }
     if (takes_all && check.agrees(move)) return std::nullopt;
-    return leaf(0) == leaf(nodes() - 1) ? "nodes of one leaf use different spines"
-                                        : "ways of nodes cross the fabric differently";
+    return are_below_one(cluster_.nodes_per_leaf()) ? "nodes of one leaf use different spines"
+                                                    : "ways of nodes cross the fabric differently";
   }
 
   /// Channels may share ways.
@@ -208,10 +217,11 @@ class NodeShift {
     return seen.insert({rank, hop.to, hop.near.nic, hop.far.nic, hop.proxy.value_or(-1)}).second;
   }
 
-  /// Of a node of the cluster.
   int image(int host, int period) const {
-    const auto place = std::ranges::lower_bound(members_.nodes(), host) - members_.nodes().begin();
-    return at((static_cast<int>(place) + period) % nodes());
+    const int trays = cluster_.node().trays();
+    const auto place =
+        std::ranges::lower_bound(members_.nodes(), host / trays) - members_.nodes().begin();
+    return first_host((static_cast<int>(place) + period) % nodes()) + host % trays;
   }
 
   /// Whether what is slow is so in all copies.

@@ -39,7 +39,10 @@ class Symmetry {
   std::vector<Move> moves;
   Lanes lanes;               ///< channels that take the same ways; of NVLS
   bool merges_gpus = false;  ///< of NVLS: GPUs of a node that copy alike copy as one
-  std::string why_not;       ///< what stands against folding, or against folding more; "" = nothing
+  /// Of each loop of a ring only the first so many chunks are simulated, on all ranks; 0 = all.
+  /// Such a part of the run has no wait that the run has not, so it takes no longer.
+  std::uint32_t chunks = 0;
+  std::string why_not;  ///< what stands against folding, or against folding more; "" = nothing
 
  private:
   int nodes_ = 1;

@@ -341,6 +341,7 @@ class Bench {
     BenchRow row = open.row;
     row.result = std::move(answer.alone);
     row.in_a_row = answer.in_a_row;
+    row.bounds = std::move(answer.bounds);
     row.timeline = std::move(answer.timeline);
     if (open.healthy) {
       // A lost message concerns one call.

@@ -13,6 +13,7 @@
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/registered/registered_run.hpp"
+#include "models/nccl/run/bounds.hpp"
 #include "models/studies/bench/fault.hpp"
 #include "models/studies/bench/network.hpp"
 #include "models/studies/bench/split.hpp"
@@ -41,6 +42,9 @@ struct BenchConfig : Job {
   NetworkConfig network;  ///< the rung, routes, background traffic
   bool fold = true;       ///< false: simulate every rank and every event
   bool explain_fold = false;
+  /// CPU time that a row may take: what takes more gets bounds instead, where any are known. None:
+  /// everything is simulated, however long it takes.
+  std::optional<Duration> budget;
   bool routing_note = true;       ///< simulates the last row of each block with other routing, too
   std::optional<Split> split;     ///< several groups at the same time; else of environment
   std::vector<FaultSpec> faults;  ///< what is broken or slow; NCCL does not know
@@ -86,6 +90,7 @@ struct BenchRow {
   DecidedCall decided;
   SimulationResult result;             ///< of a lone call, or group of them
   std::optional<Duration> in_a_row;    ///< period of calls in a row, or groups; none: not asked for
+  std::optional<TimeBounds> bounds;    ///< of `result`, where that was too much to simulate
   std::optional<Timeline> timeline;    ///< with BenchConfig::trace
   std::optional<Duration> healthy;     ///< with BenchConfig::faults: group_time() without them
   std::optional<SplitOutcome> split;   ///< with a split: the row is of the slowest group

@@ -33,6 +33,11 @@ DecidedCall decide_row(const BenchConfig& config, const Cluster& cluster,
   return best;
 }
 
+/// Bounds are those of a time, and say nothing of what is explained or drawn.
+bool may_be_bounded(const BenchConfig& config, const SimulationOptions& options) {
+  return config.budget && !options.explain && forbids_folding(options).empty();
+}
+
 EngineChoice engine_choice(const BenchConfig& config, const Cluster& cluster, const BenchRow& row) {
   const Members members = members_of(row.decided.run, cluster.nodes());
   return choose_kernel(question_of(config.engine->release, cluster, members, row.size,
@@ -142,6 +147,12 @@ void check_kernels(const BenchConfig& config) {
 RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,
                   const CollectiveRun& run, const Symmetry& symmetry,
                   const SimulationOptions& options) {
+  if (may_be_bounded(config, options)) {
+    const auto most = static_cast<std::uint64_t>(static_cast<double>(config.budget->ps) / 1e12 *
+                                                 static_cast<double>(kEventsPerCpuSecond));
+    if (std::optional<BoundedRun> found = bound_run(cluster, software, run, symmetry, most))
+      return {std::move(found->result), {}, std::move(found->bounds)};
+  }
   RunTimes out;
   out.alone = simulate(cluster, software, run, symmetry, options);
   if (!config.one_shot)

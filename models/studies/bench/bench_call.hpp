@@ -32,10 +32,15 @@ void check_rung(const NetworkPlan& network, const Cluster& cluster, const Run& r
   check_size(network.rung, cluster, run(on_chunk));
 }
 
+/// Simulated by one core: what a budget is counted in, so that it does not depend on the machine.
+/// docs/scale.md, "What it costs": 10 to 40 million, fewer where many ranks do not fit its caches.
+inline constexpr std::uint64_t kEventsPerCpuSecond = 10'000'000;
+
 /// What a run takes alone and, where it is asked for, in a row of such runs.
 struct RunTimes {
   SimulationResult alone;
   std::optional<Duration> in_a_row;
+  std::optional<TimeBounds> bounds = {};  ///< above BenchConfig::budget, where any are known
 
   Duration group_time() const { return in_a_row.value_or(alone.time); }
 };

@@ -90,6 +90,21 @@ ReportTable runs_table(const BenchResult& result, const BandTable& bands) {
   return out;
 }
 
+/// Rows whose time lies between others' that were simulated.
+ReportTable bounds_table(const BenchResult& result) {
+  using namespace column;
+  ReportTable out("bounds", with_key({us("at_least_us"), us("at_most_us"), whole("events_whole"),
+                                      text("simulated_instead")}));
+  for (const BenchBlock& block : result.blocks) {
+    for (const BenchRow& row : block.rows) {
+      if (!row.bounds) continue;
+      out.add(with_key(row, {microseconds_of(row.bounds->lower), microseconds_of(row.bounds->upper),
+                             row.bounds->events, row.bounds->how}));
+    }
+  }
+  return out;
+}
+
 ReportTable groups_table(const BenchResult& result) {
   using namespace column;
   ReportTable out("groups", with_key({whole("groups"), whole("slowest_group"),
@@ -207,6 +222,8 @@ Report bench_report(const BenchResult& result, const BandTable& bands) {
   out.digest = bench_digest(result);
   out.notes = result.notes;
   out.tables = {rows_table(result, bands), runs_table(result, bands)};
+  if (ReportTable bounds = bounds_table(result); !bounds.rows().empty())
+    out.tables.push_back(std::move(bounds));
   if (config.split) out.tables.push_back(groups_table(result));
   if (!config.faults.empty()) out.tables.push_back(faults_table(result));
   if (config.engine) out.tables.push_back(engine_table(result));

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "models/studies/bench/bench_bands.hpp"
+#include "models/studies/bench/bench_bounds_text.hpp"
 #include "models/studies/bench/bench_engine_text.hpp"
 #include "models/studies/bench/bench_p2p_text.hpp"
 #include "models/studies/bench/fold_text.hpp"
@@ -280,6 +281,7 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
                           ? kernel_choices(result.config, rows)
                       : rows.front()->decided.run.has_algorithm() ? choices(rows)
                                                                   : p2p_choices(rows));
+      out += bounds_text(rows);
       out += bands_text(result, block, rows, bands);
       if (result.config.split) out += split_text(block, rows);
       if (result.config.explain) {

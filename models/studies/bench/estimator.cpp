@@ -121,6 +121,7 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
   RunTimes times = times_of(config, block.cluster, parts_.software, run, symmetry, options);
   row->result = std::move(times.alone);
   row->in_a_row = times.in_a_row;
+  row->bounds = std::move(times.bounds);
   const double time_us = microseconds_of(row->call_time());
   const auto band = time_band(place.result, block, *row, bands_);
   return {row->call_time(), band ? band->lower_us : time_us, band ? band->upper_us : time_us,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -18,8 +20,13 @@ std::string seconds(Duration time) {
 }
 
 std::string slowdown(const BenchRow& row) {
-  const double times =
-      static_cast<double>(row.group_time().ps) / static_cast<double>(row.healthy->ps);
+  const auto healthy = static_cast<double>(row.healthy->ps);
+  if (row.bounds)
+    return fmt::format(
+        "{}: at most {:.3f} times as long as without faults ({:.2f} us, not {:.2f} us).",
+        title(row), std::max(static_cast<double>(row.bounds->upper.ps) / healthy, 1.0),
+        microseconds_of(row.bounds->upper), microseconds_of(*row.healthy));
+  const double times = static_cast<double>(row.group_time().ps) / healthy;
   return fmt::format("{}: {:.3f} times as long as without faults ({:.2f} us, not {:.2f} us).",
                      title(row), times, microseconds_of(row.group_time()),
                      microseconds_of(*row.healthy));

@@ -10,7 +10,9 @@ namespace fabricast {
 std::string fold_text(const BenchRow& row) {
   const SimulationResult& result = row.result;
   // Groups of a split are simulated in full.
-  const int copies = result.nodes_simulated > 0 ? row.nodes / result.nodes_simulated : 1;
+  const Members& members = row.decided.run.members;
+  const int nodes = members.empty() ? row.nodes : members.node_count();  // hosts may be joined
+  const int copies = result.nodes_simulated > 0 ? nodes / result.nodes_simulated : 1;
   std::string out = fmt::format("#\n# {} {} on {}: ", to_text(row.size), to_text(row.collective),
                                 counted(row.nodes, "node"));
   const std::string rails = fmt::format("one of {} equal rails", result.rails_folded);

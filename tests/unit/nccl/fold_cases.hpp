@@ -90,9 +90,10 @@ inline void check_moves(const Drawn& drawn, const Symmetry& symmetry) {
     MoveCheck check(
         drawn.cluster,
         [&](int host) {
-          return image(members.nodes(), host, [&](int place) {
-            return move.moved({0, place * move.gpus}).rank / move.gpus;
-          });
+          const int trays = drawn.cluster.node().trays();
+          return host % trays + trays * image(members.nodes(), host / trays, [&](int place) {
+                                  return move.moved({0, place * move.gpus}).rank / move.gpus;
+                                });
         },
         [&](int gpu) {
           return image(members.gpus(), gpu, [&](int local) {

@@ -1,0 +1,337 @@
+#include "models/nccl/run/bounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "models/nccl/run/job_size.hpp"
+#include "models/nccl/run/planned.hpp"
+#include "models/nccl/symmetry/run_hops.hpp"
+#include "text/counted.hpp"
+
+namespace fabricast {
+namespace {
+
+/// Events of a twin that fast-forward jumps over are counted; of so many one is simulated, or less.
+constexpr std::uint64_t kJumpedOver = 8;
+/// Ports of the switches of twins, which nobody has to buy.
+constexpr int kAnyRadix = 1 << 30;
+
+enum class Side : std::uint8_t { lower, upper };
+
+class RingTwins {
+ public:
+  RingTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+            std::uint64_t most)
+      : cluster_(cluster),
+        software_(software),
+        run_(run),
+        most_(most),
+        members_(members_of(run, cluster.nodes())),
+        partition_(partition_of(run, members_)),
+        healthy_(cluster.node(), cluster.nodes(), cluster.fabric()) {
+    for (std::uint32_t id = 0; cluster.has_own_rates() && id < cluster.links(); ++id)
+      if (cluster.link(LinkId{id}).rate != healthy_.link(LinkId{id}).rate)
+        odd_links_.push_back(LinkId{id});
+  }
+
+  /// Whether twins are known.
+  static bool are_known(const Cluster& cluster, const CollectiveRun& run) {
+    if (run.custom != nullptr || !is_tuned(run.collective) || run.algorithm != Algorithm::ring ||
+        has_root(run.collective) || run.calls > 1 || !run.faults.outages.empty())
+      return false;
+    const Members members = members_of(run, cluster.nodes());
+    const FabricConfig& fabric = cluster.fabric();
+    const bool is_whole = !members.is_split() && members.node_count() == cluster.nodes() &&
+                          std::ranges::is_sorted(members.nodes());
+    return is_whole && cluster.nodes() > 2 && cluster.hosts() == cluster.nodes() &&
+           run.transport.network.fused.empty() && fabric.kind != FabricConfig::Kind::dragonfly &&
+           fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
+           (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
+  }
+
+  std::optional<BoundedRun> find() {
+    std::optional<SimulationResult> upper = slower();
+    if (!upper) return std::nullopt;
+    Duration lower = faster();
+    lower = std::max(lower, some_chunks());
+    BoundedRun out{std::move(*upper), {}};
+    const auto moved = [](Duration time, double by) {
+      return Duration{std::llround(static_cast<double>(time.ps) * by)};
+    };
+    out.bounds.lower = moved(lower, 1 - order_matters(members_.ranks()));
+    out.bounds.upper = moved(std::max(lower, out.result.time), 1 + order_matters(members_.ranks()));
+    out.bounds.how = how();
+    out.result.time = out.bounds.middle();
+    out.result.links.clear();
+    out.result.rank_finish.clear();
+    out.result.events_skipped = out.result.events - std::min(out.result.events, simulated_);
+    return out;
+  }
+
+ private:
+  struct Twin {
+    Cluster cluster;
+    CollectiveRun run;
+    Partition partition;
+    Symmetry symmetry = {};
+  };
+
+  int nodes() const { return cluster_.nodes(); }
+  std::int64_t ranks() const { return members_.ranks(); }
+
+  /// Of one run, and what it simulated.
+  SimulationResult ran(const Twin& twin, bool jumps) {
+    const Stream stream{{twin.run}, {}};
+    SimulationOptions options;
+    options.fold = true;
+    options.fast_forward = jumps;
+    SimulationResult out =
+        simulate_planned(twin.cluster, software_, stream, plan_of(stream, twin), options);
+    simulated_ += out.events - out.events_skipped;
+    return out;
+  }
+  static JobPlan plan_of(const Stream& stream, const Twin& twin) {
+    JobPlan plan = plan_job(twin.cluster, stream, twin.symmetry);
+    plan.streams.front().kernels.front().works.front().partition = twin.partition;
+    return plan;
+  }
+  std::uint64_t cost(const Twin& twin) const {
+    const Stream stream{{twin.run}, {}};
+    return job_size(twin.cluster, software_, {&stream, 1}, plan_of(stream, twin)).simulated;
+  }
+
+  /// The twin, if it folds to what can be simulated.
+  std::optional<Twin> folded(Cluster cluster, std::vector<Faults::SlowGpu> gpus,
+                             Partition partition) const {
+    if (partition.parts.empty()) return std::nullopt;
+    Twin twin{std::move(cluster), run_, std::move(partition)};
+    twin.run.faults.gpus = std::move(gpus);
+    twin.symmetry = find_symmetry(twin.cluster, twin.run, twin.partition);
+    if (twin.symmetry.copies() == 1 || cost(twin) > kJumpedOver * most_) return std::nullopt;
+    return twin;
+  }
+
+  /// The fabric with so many nodes below a leaf of a plane; without faults.
+  Cluster with_leaves(int nodes_per_leaf) const {
+    FabricConfig fabric = cluster_.fabric();
+    const bool rails = fabric.kind == FabricConfig::Kind::rail_optimised;
+    const auto nics = static_cast<int>(cluster_.node().nics().size());
+    fabric.leaf_down = nodes_per_leaf * (rails ? 1 : nics);
+    fabric.oversubscription = 1;
+    fabric.leaf.radix = fabric.spine.radix = fabric.core.radix = kAnyRadix;
+    if (has_pods()) {
+      fabric.core_oversubscription = 1;
+      fabric.pod_leaves = nodes_per_leaf >= nodes()
+                              ? 0
+                              : std::gcd(cluster_.nodes_per_pod(), nodes()) / nodes_per_leaf;
+    }
+    return {cluster_.node(), nodes(), std::move(fabric)};
+  }
+  bool has_pods() const { return cluster_.layout().switches(SwitchTier::core) > 0; }
+
+  /// All ranks' chunks of the last loop are as large as its largest, or as the mean over ranks that
+  /// stand alike, `alike` ranks apart: of full chunks one has as many as another, but for one, so
+  /// that this is rounded down. Whole lines, whose bytes on the wire grow evenly.
+  Partition evened(Side side, std::int64_t alike) const {
+    Partition out = partition_;
+    if (run_.collective != Collective::all_reduce) return out;
+    const auto all = static_cast<std::uint32_t>(ranks());
+    const std::int64_t line =
+        std::max<std::int64_t>(wire_format(run_.protocol).payload / out.element_bytes, 1);
+    for (ChannelPart& part : out.parts) {
+      const std::int64_t loops = loop_count(part, run_.algorithm, run_.collective, all);
+      const ChunkLoop last = chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
+      std::int64_t chunk = std::min(last.chunk_elements, last.left_elements);
+      if (side == Side::lower && last.left_elements != chunk * ranks())
+        chunk = last.left_elements / chunk / alike * alike * chunk / ranks() / line * line;
+      const std::int64_t before =
+          (loops - 1) * loop_elements(part, run_.algorithm, run_.collective, all);
+      part.count_elements = before + chunk * ranks();
+      part.last_loop_chunk_elements = chunk;
+    }
+    std::erase_if(out.parts, [](const ChannelPart& part) { return part.count_elements == 0; });
+    return out;
+  }
+
+  /// Whether a chunk's time on its way grows evenly with its size: it goes as one slice.
+  bool grows_evenly() const {
+    if (run_.collective != Collective::all_reduce || run_.protocol != Protocol::simple) return true;
+    const auto all = static_cast<std::uint32_t>(ranks());
+    return std::ranges::all_of(partition_.parts, [&](const ChannelPart& part) {
+      const std::int64_t loops = loop_count(part, run_.algorithm, run_.collective, all);
+      const ChunkLoop last = chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
+      const Slicing slicing =
+          slices_of_chunk(last.chunk_elements, partition_.element_bytes, partition_.shape,
+                          step_size(run_.protocol, run_.buffers));
+      return last.left_elements == last.chunk_elements * ranks() ||
+             last.chunk_elements <= slicing.slice_elements;
+    });
+  }
+
+  /// Between switches no two NICs send over one link: then no link of a twin is busier than the
+  /// ones of the run, where more ways climb to spines.
+  bool shares_no_trunk() const {
+    const RunHops hops(cluster_, run_, members_);
+    std::map<LinkId, std::pair<LinkId, LinkId>> users;
+    for (int rank = 0; rank < members_.ranks(); ++rank) {
+      for (int channel = 0; channel < run_.channels; ++channel) {
+        for (const RunHops::Hop& hop : hops.leaving(channel, rank)) {
+          std::vector<LinkId> way = hops.way(hop).network;
+          std::erase_if(way, [&](LinkId link) { return !cluster_.is_fabric_link(link); });
+          const std::pair ends{way.front(), way.back()};
+          for (const LinkId link : way)
+            if (cluster_.is_trunk(link) && users.try_emplace(link, ends).first->second != ends)
+              return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// The same faults on all nodes that are `period` apart. Nothing where one is between switches,
+  /// which other leaves do not have.
+  std::optional<Twin> with_faults(Twin twin, int period) const {
+    std::set<std::pair<std::uint32_t, std::int64_t>> rates;
+    for (const LinkId link : odd_links_) {
+      if (cluster_.is_trunk(link)) return std::nullopt;
+      const int back = cluster_.first_node_of(link) / period * period;
+      rates.emplace(index_of(cluster_.moved_back(link, back)),
+                    std::min(cluster_.link(link).rate, healthy_.link(link).rate).bytes_per_s);
+    }
+    for (const auto& [link, rate] : rates)
+      for (int node = 0; node < nodes(); node += period) {
+        const LinkId like = twin.cluster.moved_back(LinkId{link}, -node);
+        if (rate < twin.cluster.link(like).rate.bytes_per_s) twin.cluster.set_rate(like, {rate});
+      }
+    std::map<int, double> speeds;
+    const int alike = period * members_.gpus_per_node();
+    for (const Faults::SlowGpu& gpu : run_.faults.gpus) {
+      const auto [at, is_new] = speeds.try_emplace(gpu.rank % alike, gpu.speed);
+      if (!is_new) at->second = std::min(at->second, gpu.speed);
+    }
+    std::vector<Faults::SlowGpu> gpus;
+    for (int rank = 0; rank < members_.ranks(); rank += alike)
+      for (const auto& [first, speed] : speeds) gpus.push_back({rank + first, speed});
+    return folded(std::move(twin.cluster), std::move(gpus), std::move(twin.partition));
+  }
+
+  /// Of nodes, the largest period that divides all and takes a fourth of the budget.
+  int widest_period(const Twin& twin) const {
+    const int least = twin.symmetry.nodes();
+    const std::uint64_t one = std::max<std::uint64_t>(cost(twin) / static_cast<unsigned>(least), 1);
+    int out = least;
+    for (int period = least; period < nodes(); period += least)
+      if (nodes() % period == 0 && one * static_cast<unsigned>(period) <= most_ / 4) out = period;
+    return out;
+  }
+
+  std::optional<SimulationResult> slower() {
+    const Partition even = evened(Side::upper, 1);
+    for (const bool own_leaves : {true, false}) {
+      if (!own_leaves && !shares_no_trunk()) return std::nullopt;
+      const int leaf = std::gcd(cluster_.nodes_per_leaf(), nodes());
+      std::optional<Twin> twin = folded(own_leaves ? healthy_ : with_leaves(leaf), {}, even);
+      if (twin && is_faulty()) twin = with_faults(*twin, period_ = widest_period(*twin));
+      if (!twin) continue;
+      leaf_ = own_leaves ? 0 : leaf;
+      return ran(*twin, true);
+    }
+    return std::nullopt;
+  }
+  bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
+
+  Duration faster() {
+    if (!grows_evenly()) return {};
+    for (const bool own_leaves : {true, false}) {
+      const Cluster cluster = own_leaves ? healthy_ : with_leaves(nodes());
+      std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1));
+      if (!twin) continue;
+      const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * members_.gpus_per_node();
+      twin = folded(cluster, {}, evened(Side::lower, alike));
+      if (!twin) return {};
+      const SimulationResult result = ran(*twin, true);
+      return std::max(result.time, busiest(*twin, result));
+    }
+    return {};
+  }
+
+  /// What a slow link takes for its bytes alone.
+  Duration busiest(const Twin& twin, const SimulationResult& result) const {
+    std::map<LinkId, Bytes> carried;
+    for (const LinkLoad& load : result.links) carried[load.link] = load.carried;
+    Duration out;
+    for (const LinkId link : odd_links_) {
+      if (cluster_.is_trunk(link)) continue;
+      const auto like = carried.find(twin.symmetry.representative(twin.cluster, link));
+      if (like == carried.end()) continue;
+      out = std::max(out, transfer_time(like->second, cluster_.link(link).rate));
+    }
+    return out;
+  }
+
+  /// The run itself, cut down to some chunks of each loop.
+  Duration some_chunks() {
+    Twin part{cluster_, run_, partition_, Symmetry(members_, partition_)};
+    std::uint64_t of_each = 0;
+    const auto all = static_cast<std::uint32_t>(ranks());
+    for (const ChannelPart& one : partition_.parts)
+      of_each += static_cast<std::uint64_t>(loop_count(one, run_.algorithm, run_.collective, all));
+    of_each *= static_cast<std::uint64_t>(partition_.shape.slices_per_chunk()) * 2 * all;
+    chunks_ = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(most_ / 16 / std::max<std::uint64_t>(of_each, 1), 1, all));
+    part.symmetry.chunks = chunks_;
+    return ran(part, false).time;
+  }
+
+  std::string how() const {
+    std::string out = "the same call";
+    if (!even_chunks()) out += " with even chunks";
+    if (leaf_ > 0)
+      out += fmt::format(", below leaves of {} and below one leaf", counted(leaf_, "node"));
+    if (is_faulty()) out += fmt::format(", without faults and with them every {} nodes", period_);
+    return out + fmt::format(", with {} of its {} chunks", chunks_, ranks());
+  }
+  bool even_chunks() const { return evened(Side::upper, 1).parts == partition_.parts; }
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  const CollectiveRun& run_;
+  std::uint64_t most_;
+  Members members_;
+  Partition partition_;
+  Cluster healthy_;
+  std::vector<LinkId> odd_links_;  ///< with a rate of their own
+  std::uint64_t simulated_ = 0;
+  int leaf_ = 0,
+      period_ = 0;  ///< of the slower twin: nodes below a leaf if not as they are; faults
+  std::uint32_t chunks_ = 0;
+};
+
+}  // namespace
+
+double TimeBounds::half_width() const {
+  return static_cast<double>((upper - lower).ps) / 2 / static_cast<double>(middle().ps);
+}
+
+std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
+                                    const CollectiveRun& run, const Symmetry& symmetry,
+                                    std::uint64_t most) {
+  if (symmetry.copies() > 1 || !RingTwins::are_known(cluster, run)) return std::nullopt;
+  const std::uint64_t events = job_size(cluster, software, run, symmetry).simulated;
+  if (events <= most) return std::nullopt;
+  std::optional<BoundedRun> out = RingTwins(cluster, software, run, most).find();
+  if (out) {
+    out->bounds.events = events;
+    out->result.why_not_folded = symmetry.why_not;
+  }
+  return out;
+}
+
+}  // namespace fabricast
