@@ -47,7 +47,7 @@ class Run {
   QueueResult run() {
     const std::size_t all = requests_.size();
     const std::size_t at_first =
-        queue_.concurrency > 0 ? std::min<std::size_t>(all, queue_.concurrency) : all;
+        queue_.concurrency > 0 ? std::min(all, static_cast<std::size_t>(queue_.concurrency)) : all;
     for (; asked_ < at_first; ++asked_)
       arrive(static_cast<int>(asked_), queue_.concurrency > 0 ? 0 : requests_[asked_].arrival);
     while (!events_.empty()) {

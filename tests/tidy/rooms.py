@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LANES = ["sim", "text", "models/hardware", "models/nccl", "models/engines", "models/training",
-         "models/experts", "models/io", "models/lint", "models/studies"]
+LANES = ["sim", "text", "models/hardware", "models/nccl", "models/engines", "models/kernels",
+         "models/training", "models/experts", "models/serving", "models/io", "models/lint",
+         "models/studies"]
 
 
 class Room:

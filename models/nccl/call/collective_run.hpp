@@ -56,8 +56,6 @@ Partition partition_of(const CollectiveRun& run, const Members& members);
 /// How many of the call's channels get work: all of sends and receives.
 int working_channels(const CollectiveRun& run, const Members& members);
 /// REQUIRES: run.members.
-inline int working_channels(const CollectiveRun& run) {
-  return working_channels(run, run.members);
-}
+inline int working_channels(const CollectiveRun& run) { return working_channels(run, run.members); }
 
 }  // namespace fabricast

@@ -30,8 +30,7 @@ struct Calls {
   }
   /// Work items that are read before the first slice.
   double items(const CollectiveRun& run) const {
-    const Duration plain =
-        parts.software.launch(run.protocol, cluster.node().gpus().front().part);
+    const Duration plain = parts.software.launch(run.protocol, cluster.node().gpus().front().part);
     return static_cast<double>((launch_of(run, cluster, parts.software) - plain).ps) /
            static_cast<double>(parts.software.work_read.ps);
   }

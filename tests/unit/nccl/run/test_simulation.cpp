@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/call/transport.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
 #include "tests/unit/nccl/simulation_cases.hpp"
@@ -375,8 +376,7 @@ TEST_CASE("one rank: the launch, nothing else") {
       run.algorithm = algorithm;
       if (algorithm == Algorithm::tree) run.graph.pattern = GraphPattern::tree;
       const SimulationResult got = node.run(run);
-      CHECK(got.time ==
-            node.parts.software.launch(Protocol::simple, node.cluster.node().gpus().front().part));
+      CHECK(got.time == launch_of(run, node.cluster, node.parts.software));
       CHECK(got.rank_finish == std::vector{Duration{}});
       CHECK(got.links.empty());
     }
