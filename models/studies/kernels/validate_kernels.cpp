@@ -75,7 +75,7 @@ class Validation {
     for (const KernelRow* row : all) generations[row->gpu.name] = row->gpu.generation;
     for (const auto& [gpu, generation] : generations) {
       KernelCatalogue seen =
-          fit_kernels(rows([&](const KernelRow& row) {
+          fit_kernels(rows([&, gpu = gpu, generation = generation](const KernelRow& row) {
                         return row.gpu.name != gpu && row.gpu.generation == generation;
                       }),
                       for_each_);

@@ -12,7 +12,7 @@
 namespace fabricast {
 namespace {
 
-constexpr int kTokensMost = 1 << 24, kRequestsMost = 1'000'000, kRounds = 10;
+constexpr int kRequestsMost = 1'000'000, kRounds = 10;
 
 struct KnownModel {
   std::string_view part, preset;  ///< of the name in lower case

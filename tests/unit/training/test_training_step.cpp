@@ -1,5 +1,6 @@
 // Steps: closed forms where everything is known, invariants, published volumes.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
