@@ -209,20 +209,12 @@ void ServeWorker::note_gaps(double decodes) {
   decoded_ += decodes * passes_;
 }
 
-/// Tokens of decodes; who has all of them leaves.
-void ServeWorker::produce(Copy& copy, Ended& out) {
+/// Visits who runs; of whom `leaves` says so goes, with its blocks.
+template <class Leaves>
+void ServeWorker::sift(Copy& copy, Ended& out, Leaves leaves) {
   std::size_t kept = 0;
   for (ServeItem& item : copy.running) {
-    if (item.decodes()) {
-      item.produced = std::min<double>(item.output, item.produced + passes_ * step_);
-      const std::int64_t blocks = blocks_for(item, 0);
-      if (blocks > item.blocks) {
-        copy.used += blocks - item.blocks;
-        item.blocks = blocks;
-      }
-      peak_ = std::max(peak_, copy.used);
-    }
-    if (item.decodes() && item.produced >= item.output - 1e-9) {
+    if (leaves(item)) {
       copy.used -= item.blocks;
       --requests_;
       out.done.push_back(item);
@@ -233,26 +225,30 @@ void ServeWorker::produce(Copy& copy, Ended& out) {
   copy.running.resize(kept);
 }
 
+/// Tokens of decodes; who has all of them leaves.
+void ServeWorker::produce(Copy& copy, Ended& out) {
+  sift(copy, out, [&](ServeItem& item) {
+    if (!item.decodes()) return false;
+    item.produced = std::min<double>(item.output, item.produced + passes_ * step_);
+    const std::int64_t blocks = blocks_for(item, 0);
+    if (blocks > item.blocks) {
+      copy.used += blocks - item.blocks;
+      item.blocks = blocks;
+    }
+    peak_ = std::max(peak_, copy.used);
+    return item.produced >= item.output - 1e-9;
+  });
+}
+
 /// A token for each whose prompt is done.
 void ServeWorker::end_prompts(Copy& copy, Ended& out) {
-  std::size_t kept = 0;
-  for (ServeItem& item : copy.running) {
-    bool leaves = false;
-    if (item.left == kHasFirst) {
-      item.left = 0;
-      if (item.produced == 0) out.first.push_back(item);
-      item.produced += 1;
-      leaves = prompts_only_ || item.produced >= item.output;
-    }
-    if (leaves) {
-      copy.used -= item.blocks;
-      --requests_;
-      out.done.push_back(item);
-    } else {
-      copy.running[kept++] = item;
-    }
-  }
-  copy.running.resize(kept);
+  sift(copy, out, [&](ServeItem& item) {
+    if (item.left != kHasFirst) return false;
+    item.left = 0;
+    if (item.produced == 0) out.first.push_back(item);
+    item.produced += 1;
+    return prompts_only_ || item.produced >= item.output;
+  });
 }
 
 ServeWorker::Ended ServeWorker::finish() {

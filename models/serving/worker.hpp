@@ -72,6 +72,8 @@ class ServeWorker {
   void plan_passes(double now, ServeBatch batch);
   int passes_together() const;
   double end_after(int passes) const;
+  template <class Leaves>
+  void sift(Copy& copy, Ended& out, Leaves leaves);
   void produce(Copy& copy, Ended& out);
   void end_prompts(Copy& copy, Ended& out);
   void note_gaps(double decodes);

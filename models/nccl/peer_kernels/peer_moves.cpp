@@ -61,43 +61,38 @@ void StageBuilder::store_inputs(MoveKind kind) {
   });
 }
 
+void StageBuilder::add_part(std::vector<KernelMove>& moves, int from, int to, int part,
+                            MoveKind kind, Payload payload) const {
+  const Bytes bytes = wire_bytes(part_bytes(size_, gpus_, part), kind);
+  if (bytes.count > 0) moves.push_back({from, to, kind, bytes, payload, part, 1});
+}
+
 std::vector<KernelMove> StageBuilder::shares(MoveKind kind) const {
   std::vector<KernelMove> moves;
-  visit_pairs(gpus_, [&](int from, int to) {
-    const Bytes bytes = wire_bytes(part_bytes(size_, gpus_, to), kind);
-    if (bytes.count > 0) moves.push_back({from, to, kind, bytes, Payload::input, to, 1});
-  });
+  visit_pairs(gpus_,
+              [&](int from, int to) { add_part(moves, from, to, to, kind, Payload::input); });
   return moves;
 }
 
 void StageBuilder::load_shares() { load(shares(MoveKind::load)); }
 void StageBuilder::store_shares(MoveKind kind) { stages_.emplace_back().moves = shares(kind); }
-void StageBuilder::exchange(MoveKind kind) { store_shares(kind); }
 
 void StageBuilder::to_root(int root, MoveKind kind) {
   KernelStage& stage = stages_.emplace_back();
-  for (int from = 0; from < gpus_; ++from) {
-    const Bytes bytes = wire_bytes(part_bytes(size_, gpus_, from), kind);
-    if (from != root && bytes.count > 0)
-      stage.moves.push_back({from, root, kind, bytes, Payload::input, from, 1});
-  }
+  for (int from = 0; from < gpus_; ++from)
+    if (from != root) add_part(stage.moves, from, root, from, kind, Payload::input);
 }
 
 void StageBuilder::from_root(int root, MoveKind kind) {
   KernelStage& stage = stages_.emplace_back();
-  for (int to = 0; to < gpus_; ++to) {
-    const Bytes bytes = wire_bytes(part_bytes(size_, gpus_, to), kind);
-    if (to != root && bytes.count > 0)
-      stage.moves.push_back({root, to, kind, bytes, Payload::input, to, 1});
-  }
+  for (int to = 0; to < gpus_; ++to)
+    if (to != root) add_part(stage.moves, root, to, to, kind, Payload::input);
 }
 
 void StageBuilder::store_parts(Payload payload, MoveKind kind) {
   KernelStage& stage = stages_.emplace_back();
-  visit_pairs(gpus_, [&](int from, int to) {
-    const Bytes bytes = wire_bytes(part_bytes(size_, gpus_, from), kind);
-    if (bytes.count > 0) stage.moves.push_back({from, to, kind, bytes, payload, from, 1});
-  });
+  visit_pairs(gpus_,
+              [&](int from, int to) { add_part(stage.moves, from, to, from, kind, payload); });
 }
 
 /// What a thread stores may be what it loads next, for all the compiler knows: so it loads from
@@ -107,9 +102,7 @@ void StageBuilder::load_sums_in_turn() {
     std::vector<KernelMove> moves;
     for (int to = 0; to < gpus_; ++to) {
       const int from = (to + i) % gpus_;
-      const Bytes bytes = part_bytes(size_, gpus_, from);
-      if (bytes.count > 0)
-        moves.push_back({from, to, MoveKind::load, bytes, Payload::sum, from, 1});
+      add_part(moves, from, to, from, MoveKind::load, Payload::sum);
     }
     load(std::move(moves));
   }

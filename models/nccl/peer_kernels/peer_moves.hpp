@@ -60,13 +60,12 @@ class StageBuilder {
   void store_inputs(MoveKind kind = MoveKind::store);
   /// Its own part of each peer's input: what it sums.
   void load_shares();
+  /// The part of each peer to that peer: also an all-to-all.
   void store_shares(MoveKind kind = MoveKind::store);
   /// Its own part, or the sum of it, to all peers.
   void store_parts(Payload payload, MoveKind kind = MoveKind::store);
   /// Of each peer its part, summed, one peer after another.
   void load_sums_in_turn();
-  /// Its part of each peer's input, another one for each: all-to-all.
-  void exchange(MoveKind kind);
   /// The part of each rank to one of them, or from it.
   void to_root(int root, MoveKind kind);
   void from_root(int root, MoveKind kind);
@@ -87,6 +86,9 @@ class StageBuilder {
   void in_switches(MoveKind kind, Bytes bytes, Payload payload, Parts parts);
   void load(std::vector<KernelMove> moves);
   std::vector<KernelMove> shares(MoveKind kind) const;
+  /// Nothing of a part without bytes.
+  void add_part(std::vector<KernelMove>& moves, int from, int to, int part, MoveKind kind,
+                Payload payload) const;
 
   int gpus_;
   Bytes size_;

@@ -94,7 +94,7 @@ void add_copies(StageBuilder& stages, Collective collective, int root) {
       stages.from_root(root, MoveKind::copy);
       break;
     default:
-      stages.exchange(MoveKind::copy);
+      stages.store_shares(MoveKind::copy);
   }
   stages.barrier();
 }

@@ -193,6 +193,19 @@ Vector linear_fit(const FitProblem& problem, const Vector& from, const Vector& a
   return x;
 }
 
+Slopes difference_slopes(const std::function<Vector(const Vector& x)>& residuals, const Vector& x,
+                         const Vector& at, const Vector& steps) {
+  Slopes out;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Vector moved = x;
+    moved[i] += steps[i];
+    Vector slope = residuals(moved);
+    for (std::size_t j = 0; j < slope.size(); ++j) slope[j] = (slope[j] - at[j]) / steps[i];
+    out.push_back(std::move(slope));
+  }
+  return out;
+}
+
 FitResult robust_fit(const FitProblem& problem, Vector at, Slopes slopes) {
   constexpr int kRounds = 12, kTries = 4;
   constexpr double kGain = 0.002;  // of the cost, below which a round is the last

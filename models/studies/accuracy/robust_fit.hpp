@@ -40,6 +40,10 @@ struct FitResult {
   double cost_before = 0, cost = 0;
   int rounds = 0;
 };
+/// By differences: of parameter i between x and `steps[i]` away from it. Residuals are `at` at x.
+Slopes difference_slopes(const std::function<Vector(const Vector& x)>& residuals, const Vector& x,
+                         const Vector& at, const Vector& steps);
+
 /// From x = 0; `at` and `slopes` are those there.
 FitResult robust_fit(const FitProblem& problem, Vector at, Slopes slopes);
 

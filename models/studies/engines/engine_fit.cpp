@@ -114,15 +114,8 @@ class Fit {
   }
 
   Slopes slopes(const Vector& x, const Vector& at) const {
-    Slopes out;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      Vector moved = x;
-      moved[i] += kStep;
-      Vector slope = residuals(moved);
-      for (std::size_t j = 0; j < slope.size(); ++j) slope[j] = (slope[j] - at[j]) / kStep;
-      out.push_back(std::move(slope));
-    }
-    return out;
+    return difference_slopes([this](const Vector& moved) { return residuals(moved); }, x, at,
+                             Vector(x.size(), kStep));
   }
 
   EngineCosts derive(EngineCosts costs) const {

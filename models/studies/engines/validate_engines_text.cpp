@@ -6,6 +6,7 @@
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/engines/validate_engines.hpp"
+#include "models/studies/shared/percentile.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
 
@@ -25,13 +26,6 @@ std::string_view size_class(Bytes size) {
 }
 
 std::string_view launch_text(bool cuda_graph) { return cuda_graph ? "CUDA graph" : "stream"; }
-
-double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const auto place = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  return values[place];
-}
 
 /// Rows of a kind: how far predictions are off, as shipped and by fits without their system.
 struct Group {

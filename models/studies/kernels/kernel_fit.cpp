@@ -61,19 +61,14 @@ class SetFit {
   }
 
   Slopes slopes(const Vector& x, const Vector& at) const {
-    Slopes out;
-    const auto fields = fields_of(start_);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      Vector there = x;
+    Vector steps;
+    for (const auto& field : fields_of(start_)) {
       // Away from the upper bound, so that something moves.
-      const double room = std::log(fields[i].most / (start_.*fields[i].value)) - x[i];
-      const double step = room > kStep ? kStep : -kStep;
-      there[i] += step;
-      Vector slope = residuals(there);
-      for (std::size_t j = 0; j < slope.size(); ++j) slope[j] = (slope[j] - at[j]) / step;
-      out.push_back(std::move(slope));
+      const double room = std::log(field.most / (start_.*field.value)) - x[steps.size()];
+      steps.push_back(room > kStep ? kStep : -kStep);
     }
-    return out;
+    return difference_slopes([this](const Vector& moved) { return residuals(moved); }, x, at,
+                             steps);
   }
 
   std::span<const KernelRow* const> rows_;

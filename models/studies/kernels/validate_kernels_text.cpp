@@ -7,17 +7,11 @@
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/kernels/validate_kernels.hpp"
+#include "models/studies/shared/percentile.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast {
 namespace {
-
-double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const auto place = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  return values[place];
-}
 
 /// Errors of one way to predict.
 struct Errors {

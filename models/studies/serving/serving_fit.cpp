@@ -25,13 +25,7 @@ ServingFit linearised(const ServingResiduals& residuals) {
   ServingFit out;
   const Vector zero(kHostFigures.size());
   out.at = residuals(zero);
-  for (std::size_t i = 0; i < zero.size(); ++i) {
-    Vector moved = zero;
-    moved[i] = kStep;
-    Vector slope = residuals(moved);
-    for (std::size_t j = 0; j < slope.size(); ++j) slope[j] = (slope[j] - out.at[j]) / kStep;
-    out.slopes.push_back(std::move(slope));
-  }
+  out.slopes = difference_slopes(residuals, zero, out.at, Vector(zero.size(), kStep));
   return out;
 }
 

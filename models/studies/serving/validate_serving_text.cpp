@@ -6,6 +6,7 @@
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/serving/validate_serving.hpp"
+#include "models/studies/shared/percentile.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
 
@@ -16,13 +17,6 @@ constexpr std::array<std::string_view, 3> kFigures = {"TTFT", "TPOT", "output to
 
 double error(double predicted, double measured) {
   return std::abs(predicted - measured) / measured;
-}
-
-double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const auto place = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  return values[place];
 }
 
 /// Errors of a figure of rows of a kind; bias is the median of predicted over measured.
