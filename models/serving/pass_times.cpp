@@ -31,12 +31,18 @@ ServeTime PassTimes::Table::at(double asked) const {
   return ((1 - share) * times[right - 1]) += share * times[right];
 }
 
-ServeTime hosted(ServeTime out, const EngineHost& host, double requests) {
+double kernels_of(const Transformer& model) {
+  return model.layers * (model.latent ? 28.0 : 12.0) + model.moe_layers() * 14.0;
+}
+
+ServeTime hosted(ServeTime out, const EngineHost& host, double requests, double launches) {
   out.gemm *= host.gemm;
   out.attention *= host.attention;
   out.elementwise *= host.elementwise;
   for (double* part : {&out.tensor, &out.expert, &out.pipeline}) *part *= host.communication;
-  out.host = host.pass + host.request * requests;
+  out.host = 0;
+  out.host = std::max(0.0, host.kernel * launches - out.total());
+  out.host += host.pass + host.request * requests;
   return out;
 }
 
@@ -70,7 +76,8 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host) const {
   }
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
-  return hosted(out, host, batch.prompts + batch.decodes);
+  const double launches = batch.prompt_tokens > 0 ? kernels_of(setup_.model) : 0;
+  return hosted(out, host, batch.prompts + batch.decodes, launches);
 }
 
 }  // namespace fabricast

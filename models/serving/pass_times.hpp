@@ -14,14 +14,23 @@ struct EngineHost {
   double pass = 0;         ///< between passes, while the GPU waits: scheduler, sampling, launch
   double request = 0;      ///< of that, for each request that gets a token
   double front = 0;        ///< from a request's arrival until the scheduler sees it
+  double kernel = 0;       ///< of the CPU, for each kernel of a pass that no CUDA graph has
   double gemm = 1;         ///< times the GEMMs
   double attention = 1;    ///< times attention
   double elementwise = 1;  ///< times all other kernels
   double communication = 1;
 };
 
-/// A pass of kernels as such an engine runs it for so many requests.
-ServeTime hosted(ServeTime kernels, const EngineHost& host, double requests);
+/// Kernels of a forward pass, counted from the layers of vLLM and TensorRT-LLM's PyTorch backend:
+/// 12 of a dense layer (two norms, four GEMMs, two quantisations, rope, attention, activation,
+/// all-reduce), 14 more of experts (router, top-k, sort, two grouped GEMMs, ...), 16 of latent
+/// attention.
+double kernels_of(const Transformer& model);
+
+/// A pass of kernels as such an engine runs it for so many requests. Passes with prompts are not in
+/// a CUDA graph: where the CPU takes longer to launch their `launches` than the GPU to run them,
+/// the GPU waits.
+ServeTime hosted(ServeTime kernels, const EngineHost& host, double requests, double launches);
 
 class PassTimes {
  public:

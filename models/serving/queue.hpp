@@ -31,6 +31,9 @@ struct BatchRules {
   bool reserves = false;  ///< a request is let in when all its tokens fit; else its prompt has to
   int drafts = 0;         ///< tokens that speculative decoding checks in a pass
   double acceptance = 0;  ///< chance that a draft token is right after those before it were
+  /// The scheduler looks for new requests when so many passes of decodes have gone by since it
+  /// last did, or prompts were computed, or nothing runs.
+  int receive_interval = 1;
 
   /// Tokens that a pass adds to a request, on average: 1 + a + a^2 + ... of the drafts.
   double tokens_per_pass() const;

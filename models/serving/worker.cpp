@@ -57,15 +57,30 @@ bool ServeWorker::has_prompts() const {
 void ServeWorker::deliver(ServeItem item, double now) {
   ++requests_;
   const auto copy = std::ranges::min_element(copies_, {}, &Copy::requests);
-  copy->waiting.push_back(item);
-  if (!planned_ || !chunks_.empty() || passes_ == 1 || !can_enter(*copy)) return;
-  // It enters after the pass that is under way.
-  int passes = 1;
+  const bool is_seen = item.decodes() || rules_.receive_interval <= 1;
+  (is_seen ? copy->waiting : copy->unseen).push_back(item);
+  if (!planned_ || !chunks_.empty() || passes_ == 1) return;
+  if (is_seen && !can_enter(*copy)) return;
+  // It enters after the pass that is under way, or when the scheduler looks for it.
+  int passes = is_seen ? 1 : std::max(1, rules_.receive_interval - unread_);
   while (passes < passes_ && end_after(passes) < now) ++passes;
+  if (passes > passes_) return;
   if (passes == passes_) return;
   passes_ = passes;
   end_ = end_after(passes);
   ++generation_;
+}
+
+/// Requests that came while the scheduler did not look for any.
+void ServeWorker::receive() {
+  const bool is_idle =
+      std::ranges::all_of(copies_, [](const Copy& copy) { return copy.running.empty(); });
+  if (unread_ < rules_.receive_interval && chunks_.empty() && !is_idle) return;
+  unread_ = 0;
+  for (Copy& copy : copies_) {
+    copy.waiting.insert(copy.waiting.end(), copy.unseen.begin(), copy.unseen.end());
+    copy.unseen.clear();
+  }
 }
 
 double ServeWorker::end_after(int passes) const {
@@ -139,6 +154,7 @@ void ServeWorker::add_decodes(const Copy& copy, ServeBatch& batch) const {
 int ServeWorker::passes_together() const {
   double out = kTogetherMax;
   for (const Copy& copy : copies_) {
+    if (!copy.unseen.empty()) out = std::min<double>(out, rules_.receive_interval - unread_);
     for (const ServeItem& item : copy.running)
       out = std::min(out, std::ceil((item.output - item.produced) / step_ - 1e-9));
     if (copy.running.empty()) continue;
@@ -155,6 +171,7 @@ int ServeWorker::passes_together() const {
 
 void ServeWorker::begin(double now) {
   assert(!planned_);
+  receive();
   chunks_.clear();
   if (!prompts_only_)
     for (Copy& copy : copies_) make_room(copy);
@@ -257,6 +274,7 @@ ServeWorker::Ended ServeWorker::finish() {
   planned_ = false;
   busy_ += end_ - start_;
   count_ += passes_;
+  unread_ += passes_;
   if (decoding_) {
     double decodes = 0;
     for (const Copy& copy : copies_)

@@ -51,10 +51,13 @@ class ServeWorker {
   struct Copy {
     std::vector<ServeItem> running;
     std::deque<ServeItem> waiting;
+    std::deque<ServeItem> unseen;  ///< by the scheduler
     std::int64_t used = 0;
     std::int64_t growth = 0;  ///< blocks that decodes take in the next pass
     bool is_short = false;    ///< somebody had to give way: nobody enters in this pass
-    int requests() const { return static_cast<int>(running.size() + waiting.size()); }
+    int requests() const {
+      return static_cast<int>(running.size() + waiting.size() + unseen.size());
+    }
   };
   /// Tokens of a running request's prompt in this pass.
   struct Chunk {
@@ -66,6 +69,7 @@ class ServeWorker {
   bool can_enter(const Copy& copy) const;
   bool has_prompts() const;
   std::int64_t blocks_for(const ServeItem& item, double more) const;
+  void receive();
   void make_room(Copy& copy);
   double add_chunks(std::size_t at, double budget, double now, ServeBatch& batch);
   void add_decodes(const Copy& copy, ServeBatch& batch) const;
@@ -88,6 +92,7 @@ class ServeWorker {
   bool planned_ = false, decoding_ = false;
   double start_ = 0, end_ = 0, first_ = 0, slope_ = 0;  ///< of passes planned together
   int passes_ = 0, generation_ = 0;
+  int unread_ = 0;  ///< passes since the scheduler last looked for requests
   std::vector<Chunk> chunks_;
 
   double last_decode_ = -1;

@@ -32,7 +32,7 @@ ServingFit linearised(const ServingResiduals& residuals) {
 Vector best_factors(const ServingFit& fit, const Vector& weights) {
   FitProblem problem;
   for (std::size_t i = 0; i < kHostFigures.size(); ++i)
-    problem.parameters.push_back({-1.5, 1.5, i < 3 ? kHostWidth : kKernelWidth});
+    problem.parameters.push_back({-1.5, 1.5, i < kHostTimes ? kHostWidth : kKernelWidth});
   problem.weights = weights;
   problem.noise = kRowNoise;
   problem.huber = kRowHuber;
@@ -45,7 +45,7 @@ std::map<std::string, std::string> figures_of(const ServingCosts& costs) {
     for (std::size_t i = 0; i < kHostFigures.size(); ++i) {
       const double value = costs.of(engine).*kHostFigures[i];
       out[fmt::format("engines.{}.{}", kEngineWords[engine], kHostFigureNames[i])] =
-          i < 3 ? fmt::format("{:.4g} us", value * 1e6) : fmt::format("{:.3g}", value);
+          i < kHostTimes ? fmt::format("{:.4g} us", value * 1e6) : fmt::format("{:.3g}", value);
     }
   }
   return out;

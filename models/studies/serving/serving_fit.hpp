@@ -13,11 +13,13 @@
 namespace fabricast {
 
 /// A factor for each figure of an engine in workloads/serving.yaml, as logarithms.
-inline constexpr std::array<double EngineHost::*, 7> kHostFigures = {
-    &EngineHost::pass,      &EngineHost::request,     &EngineHost::front,        &EngineHost::gemm,
-    &EngineHost::attention, &EngineHost::elementwise, &EngineHost::communication};
-inline constexpr std::array<std::string_view, 7> kHostFigureNames = {
-    "pass", "request", "front", "gemm", "attention", "elementwise", "communication"};
+inline constexpr std::array<double EngineHost::*, 8> kHostFigures = {
+    &EngineHost::pass,        &EngineHost::request,      &EngineHost::front,
+    &EngineHost::kernel,      &EngineHost::gemm,         &EngineHost::attention,
+    &EngineHost::elementwise, &EngineHost::communication};
+inline constexpr std::array<std::string_view, 8> kHostFigureNames = {
+    "pass", "request", "front", "kernel", "gemm", "attention", "elementwise", "communication"};
+inline constexpr std::size_t kHostTimes = 4;  ///< of them; the rest are factors
 
 EngineHost scaled(const EngineHost& host, const Vector& x);
 

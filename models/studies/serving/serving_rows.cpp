@@ -73,6 +73,7 @@ class RowReader {
     precision(out.config);
     layout(out);
     load(out.config);
+    if (is_inferencex()) harness(out.config);
     times(out);
     return out;
   }
@@ -176,10 +177,11 @@ class RowReader {
     load.concurrency = needed("concurrency");
     load.prompt = needed("input_len");
     load.output = needed("output_len");
-    // InferenceX draws lengths between 0.8 and 1 times the nominal ones, Dynamo's runs have them
-    // all alike; both have ten requests for each that is under way.
-    const bool is_fixed = in_.text_or_blank("source").starts_with("dynamo");
-    load.spread = is_fixed ? 0 : 0.2;
+    // InferenceX draws lengths between 0.8 and 1 times the nominal ones. Dynamo's runs have them
+    // all alike: on an engine that computes prompts first they stay in step; on one that mixes them
+    // with decodes they drift apart, which unequal lengths stand for here. Both have ten requests
+    // for each that is under way.
+    load.spread = is_inferencex() || out.rules.mixes ? 0.2 : 0;
     if (is_run_) {
       const auto mean_in = in_.positive("mean_input_tokens"),
                  mean_out = in_.positive("mean_output_tokens");
@@ -195,6 +197,19 @@ class RowReader {
     out.prompt = load.prompt;
     out.output = load.output;
     out.load = load;
+  }
+
+  bool is_inferencex() const {
+    return !is_run_ && !in_.text_or_blank("source").starts_with("dynamo");
+  }
+
+  /// What InferenceX's launch scripts for SGLang on Blackwell say (SemiAnalysisAI/InferenceX,
+  /// benchmarks/single_node/dsr1_fp8_b200.sh at 16ffb658): --scheduler-recv-interval 10, from 16
+  /// requests on 30, and --chunked-prefill-size 32768.
+  static void harness(ServeConfig& out) {
+    if (out.engine->engine != Engine::sglang) return;
+    out.rules.receive_interval = out.load->concurrency < 16 ? 10 : 30;
+    out.rules.token_budget = 32768;
   }
 
   void times(ServingRow& out) const {

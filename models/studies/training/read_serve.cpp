@@ -11,7 +11,8 @@
 namespace fabricast {
 namespace {
 
-constexpr int kWorkersMax = 10'000, kRequestsMax = 1'000'000, kDraftsMax = 64;
+constexpr int kWorkersMax = 10'000, kRequestsMax = 1'000'000, kDraftsMax = 64,
+              kIntervalMax = 10'000;
 constexpr int kSeedMax = 2'000'000'000;
 
 bool there(Reader& in, std::string_view key) {
@@ -52,6 +53,7 @@ void read_batching(Reader in, BatchRules& out) {
   out.mixes = in.flag("mix", out.mixes);
   out.chunks = in.flag("chunk", out.chunks);
   out.reserves = in.flag("reserve", out.reserves);
+  out.receive_interval = in.whole("receive_interval", 1, kIntervalMax, out.receive_interval);
   in.finish();
 }
 

@@ -47,7 +47,8 @@ ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
   out.gpu = gpu;
   ServeSetup setup = serve_setup(config, config, gpu);
   setup.kernels = engine.kernels;
-  out.prefill = hosted(prefill_time(setup, collectives), engine.host, setup.local_batch());
+  out.prefill = hosted(prefill_time(setup, collectives), engine.host, setup.local_batch(),
+                       kernels_of(setup.model));
   out.prefill.host += engine.host.front;
   out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
   const double left = static_cast<double>(gpu.memory.count) - kServeReserved - out.memory.weights;
@@ -57,7 +58,7 @@ ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
   out.fits = fitting == setup.local_batch();
   setup.batch = out.at_once;
   out.decode = hosted(decode_time(setup, config.prompt + config.output / 2.0, collectives),
-                      engine.host, setup.local_batch());
+                      engine.host, setup.local_batch(), 0);
   return out;
 }
 

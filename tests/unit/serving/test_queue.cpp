@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "models/serving/load.hpp"
+#include "models/serving/pass_times.hpp"
 #include "models/serving/queue.hpp"
 #include "tests/unit/error_text.hpp"
 
@@ -57,6 +58,43 @@ TEST_CASE("queue: a lone request is its prompt and its tokens") {
   CHECK(result.requests[1].finish == result.requests[1].first_token);
   CHECK(result.passes == 10);
   CHECK(tokens_out(result) == 8);
+}
+
+TEST_CASE("queue: a scheduler that looks for requests every tenth pass sees them so late") {
+  // Passes of a second. The first request's prompt is done at 1, then it decodes. The second comes
+  // at 1.5: seen at 2 its first token is there at 3; seen after ten decodes, at 11, at 12.
+  for (const auto& [interval, first] : {std::pair(1, 3.0), std::pair(10, 12.0)}) {
+    BatchRules rules;
+    rules.mixes = false;
+    rules.receive_interval = interval;
+    const QueueResult result = run_queue(engine(1, rules), {{0, 8, 100, 0}, {1.5, 8, 2, 0}});
+    CHECK(result.requests[0].first_token == 1);
+    CHECK(result.requests[1].first_token == first);
+    // The second's prompt held the first up for a pass; they decode together.
+    CHECK(result.requests[0].finish == 101);
+  }
+  // Nothing runs when it comes: it is seen at once.
+  BatchRules rules;
+  rules.receive_interval = 10;
+  CHECK(run_queue(engine(1, rules), {{0, 8, 2, 0}, {5, 8, 2, 0}}).requests[1].first_token == 6);
+}
+
+TEST_CASE("queue: a pass with prompts takes as long as its launches where the GPU is faster") {
+  ServeTime kernels;
+  kernels.gemm = 0.008;
+  kernels.attention = 0.002;
+  EngineHost host;
+  host.pass = 0.001;
+  host.kernel = 20e-6;
+  CHECK(hosted(kernels, host, 1, 0).total() == doctest::Approx(0.011));
+  CHECK(hosted(kernels, host, 1, 100).total() == doctest::Approx(0.011));
+  CHECK(hosted(kernels, host, 1, 1000).total() == doctest::Approx(0.021));
+  CHECK(hosted(kernels, host, 1, 1000).host == doctest::Approx(0.011));
+  Transformer dense;
+  dense.layers = 10;
+  CHECK(kernels_of(dense) == 120);
+  dense.latent.emplace();
+  CHECK(kernels_of(dense) == 280);
 }
 
 TEST_CASE("queue: every token is generated once, and requests in flight follow Little's law") {
