@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
@@ -50,9 +51,9 @@ class RingTwins {
     const FabricConfig& fabric = cluster.fabric();
     const bool is_whole = !members.is_split() && members.node_count() == cluster.nodes() &&
                           std::ranges::is_sorted(members.nodes());
-    return is_whole && cluster.nodes() > 2 && cluster.hosts() == cluster.nodes() &&
-           run.transport.network.fused.empty() && fabric.kind != FabricConfig::Kind::dragonfly &&
-           fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
+    return is_whole && cluster.nodes() > 2 && run.transport.network.fused.empty() &&
+           fabric.kind != FabricConfig::Kind::dragonfly && fabric.racks.pitch_metres == 0 &&
+           fabric.racks.row_pitch_metres == 0 &&
            (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
   }
 
@@ -323,6 +324,10 @@ double TimeBounds::half_width() const {
 std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
                                     const CollectiveRun& run, const Symmetry& symmetry,
                                     std::uint64_t most) {
+  if (std::optional<BoundedRun> found = bound_exchange(cluster, software, run, symmetry, most)) {
+    found->result.why_not_folded = symmetry.why_not;
+    return found;
+  }
   if (symmetry.copies() > 1 || !RingTwins::are_known(cluster, run)) return std::nullopt;
   const std::uint64_t events = job_size(cluster, software, run, symmetry).simulated;
   if (events <= most) return std::nullopt;
