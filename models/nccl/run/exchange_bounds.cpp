@@ -40,6 +40,16 @@ class RailTwins {
            (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
   }
 
+  /// Whether it is so much at most at first glance. A chunk has 4 KiB, or is a message's last.
+  bool is_small(const Symmetry& whole, std::uint64_t most) const {
+    const auto ranks = static_cast<std::uint64_t>(members_.ranks());
+    const auto message = static_cast<std::uint64_t>(run_.count * run_.element_bytes);
+    const auto channels = static_cast<std::uint64_t>(run_.p2p.rules.channels.per_peer);
+    return ranks * ranks / static_cast<std::uint64_t>(whole.copies()) *
+               (message / 4096 + channels) * kEventsOfChunk <=
+           most;
+  }
+
   /// `whole`: the run's own symmetry.
   std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most) {
     const std::optional<Twin> like = twin(healthy_, {});
@@ -49,7 +59,7 @@ class RailTwins {
     if (all <= most) return std::nullopt;
     std::optional<Twin> slow;
     if (is_faulty()) slow = with_faults(*like, most);
-    if (is_faulty() ? !slow : cost(*like) > most) return std::nullopt;
+    if (is_faulty() && !slow) return std::nullopt;
     const SimulationResult faster = ran(*like);
     BoundedRun out{slow ? ran(*slow) : faster, {}};
     const Duration least = std::max(faster.time, busiest(*like, faster));
@@ -188,7 +198,8 @@ std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareC
                                          const CollectiveRun& run, const Symmetry& symmetry,
                                          std::uint64_t most) {
   if (!RailTwins::are_known(cluster, run)) return std::nullopt;
-  return RailTwins(cluster, software, run).find(symmetry, most);
+  RailTwins twins(cluster, software, run);
+  return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most);
 }
 
 }  // namespace fabricast
