@@ -51,9 +51,10 @@ class RingTwins {
     const FabricConfig& fabric = cluster.fabric();
     const bool is_whole = !members.is_split() && members.node_count() == cluster.nodes() &&
                           std::ranges::is_sorted(members.nodes());
-    return is_whole && cluster.nodes() > 2 && run.transport.network.fused.empty() &&
-           fabric.kind != FabricConfig::Kind::dragonfly && fabric.racks.pitch_metres == 0 &&
-           fabric.racks.row_pitch_metres == 0 &&
+    const bool is_sound = !cluster.has_own_rates() && run.faults.gpus.empty();
+    return is_whole && cluster.nodes() > 2 && (cluster.node().trays() == 1 || is_sound) &&
+           run.transport.network.fused.empty() && fabric.kind != FabricConfig::Kind::dragonfly &&
+           fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
            (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
   }
 
@@ -119,22 +120,25 @@ class RingTwins {
     return twin;
   }
 
-  /// The fabric with so many nodes below a leaf of a plane; without faults.
-  Cluster with_leaves(int nodes_per_leaf) const {
+  /// The fabric with so many hosts below a leaf of a plane; without faults.
+  Cluster with_leaves(int hosts_per_leaf) const {
     FabricConfig fabric = cluster_.fabric();
     const bool rails = fabric.kind == FabricConfig::Kind::rail_optimised;
-    const auto nics = static_cast<int>(cluster_.node().nics().size());
-    fabric.leaf_down = nodes_per_leaf * (rails ? 1 : nics);
+    fabric.leaf_down = hosts_per_leaf * (rails ? 1 : cluster_.node().nics_per_tray());
     fabric.oversubscription = 1;
     fabric.leaf.radix = fabric.spine.radix = fabric.core.radix = kAnyRadix;
     if (has_pods()) {
       fabric.core_oversubscription = 1;
-      fabric.pod_leaves = nodes_per_leaf >= nodes()
+      fabric.pod_leaves = hosts_per_leaf >= cluster_.hosts()
                               ? 0
-                              : std::gcd(cluster_.nodes_per_pod(), nodes()) / nodes_per_leaf;
+                              : std::gcd(cluster_.nodes_per_pod(), whole_hosts()) / hosts_per_leaf;
     }
     return {cluster_.node(), nodes(), std::move(fabric)};
   }
+  /// Hosts after which a twin's nodes may be alike: all, or those of a node that NVLink joins of
+  /// several, whose racks seldom stand alike on leaves.
+  int whole_hosts() const { return are_racks() ? cluster_.node().trays() : nodes(); }
+  bool are_racks() const { return cluster_.node().trays() > 1; }
   bool has_pods() const { return cluster_.layout().switches(SwitchTier::core) > 0; }
 
   /// All ranks' chunks of the last loop are as large as its largest, or as the mean over ranks that
@@ -236,8 +240,9 @@ class RingTwins {
   std::optional<SimulationResult> slower() {
     const Partition even = evened(Side::upper, 1);
     for (const bool own_leaves : {true, false}) {
+      if (own_leaves && are_racks()) continue;
       if (!own_leaves && !shares_no_trunk()) return std::nullopt;
-      const int leaf = std::gcd(cluster_.nodes_per_leaf(), nodes());
+      const int leaf = std::gcd(cluster_.nodes_per_leaf(), whole_hosts());
       std::optional<Twin> twin = folded(own_leaves ? healthy_ : with_leaves(leaf), {}, even);
       if (twin && is_faulty()) twin = with_faults(*twin, period_ = widest_period(*twin));
       if (!twin) continue;
@@ -251,7 +256,8 @@ class RingTwins {
   Duration faster() {
     if (!grows_evenly()) return {};
     for (const bool own_leaves : {true, false}) {
-      const Cluster cluster = own_leaves ? healthy_ : with_leaves(nodes());
+      if (own_leaves && are_racks()) continue;
+      const Cluster cluster = own_leaves ? healthy_ : with_leaves(cluster_.hosts());
       std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1));
       if (!twin) continue;
       const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * members_.gpus_per_node();
@@ -295,7 +301,8 @@ class RingTwins {
     std::string out = "the same call";
     if (!even_chunks()) out += " with even chunks";
     if (leaf_ > 0)
-      out += fmt::format(", below leaves of {} and below one leaf", counted(leaf_, "node"));
+      out += fmt::format(", below leaves of {} and below one leaf",
+                         counted(leaf_, are_racks() ? "host" : "node"));
     if (is_faulty()) out += fmt::format(", without faults and with them every {} nodes", period_);
     return out + fmt::format(", with {} of its {} chunks", chunks_, ranks());
   }

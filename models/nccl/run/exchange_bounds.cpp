@@ -46,7 +46,7 @@ class RailTwins {
     const auto message = static_cast<std::uint64_t>(run_.count * run_.element_bytes);
     const auto channels = static_cast<std::uint64_t>(run_.p2p.rules.channels.per_peer);
     return ranks * ranks / static_cast<std::uint64_t>(whole.copies()) *
-               (message / 4096 + channels) * kEventsOfChunk <=
+               (message / 4096 + channels) * (kEventsOfChunk + kEventsOfMessage) <=
            most;
   }
 
@@ -63,9 +63,9 @@ class RailTwins {
     const SimulationResult faster = ran(*like);
     BoundedRun out{slow ? ran(*slow) : faster, {}};
     const Duration least = std::max(faster.time, busiest(*like, faster));
-    const double apart = exchange_order_matters(members_.ranks());
-    out.bounds.lower = moved(least, 1 - apart);
-    out.bounds.upper = moved(std::max(least, out.result.time), 1 + apart);
+    const double apart = kFewRanks / members_.ranks();
+    out.bounds.lower = moved(least, 1 - kRailsFaster - apart);
+    out.bounds.upper = moved(std::max(least, out.result.time), 1 + kRailsSlower + apart);
     out.bounds.events = all;
     out.bounds.how = how(*like);
     out.result.time = out.bounds.middle();
@@ -102,8 +102,11 @@ class RailTwins {
   }
   std::uint64_t cost(const Twin& twin) const {
     const Stream stream{{twin.run}, {}};
-    return kEventsOfChunk *
-           job_size(twin.cluster, software_, {&stream, 1}, plan_of(stream, twin)).simulated;
+    const JobSize size = job_size(twin.cluster, software_, {&stream, 1}, plan_of(stream, twin));
+    const auto ranks = static_cast<std::uint64_t>(members_.ranks());
+    const auto messages = ranks * ranks / static_cast<std::uint64_t>(twin.symmetry.copies()) *
+                          static_cast<std::uint64_t>(run_.p2p.rules.channels.per_peer);
+    return kEventsOfMessage * std::min(messages, size.simulated) + kEventsOfChunk * size.simulated;
   }
   SimulationResult ran(const Twin& twin) const {
     const Stream stream{{twin.run}, {}};
