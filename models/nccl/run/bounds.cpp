@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -29,21 +30,26 @@ enum class Side : std::uint8_t { lower, upper };
 class RingTwins {
  public:
   RingTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-            std::uint64_t most)
+            std::uint64_t most, const NetworkPlan& network)
       : cluster_(cluster),
         software_(software),
         run_(run),
         most_(most),
+        network_(network),
         members_(members_of(run, cluster.nodes())),
         partition_(partition_of(run, members_)),
-        healthy_(cluster.node(), cluster.nodes(), cluster.fabric()) {
+        healthy_(cluster.node(), cluster.nodes(), by_destination(cluster.fabric())) {
     for (std::uint32_t id = 0; cluster.has_own_rates() && id < cluster.links(); ++id)
       if (cluster.link(LinkId{id}).rate != healthy_.link(LinkId{id}).rate)
         odd_links_.push_back(LinkId{id});
   }
 
   /// Whether twins are known.
-  static bool are_known(const Cluster& cluster, const CollectiveRun& run) {
+  static bool are_known(const Cluster& cluster, const CollectiveRun& run,
+                        const NetworkPlan& network) {
+    const bool is_hashed = network.rung == Rung::chunk && network.routing == Routing::ecmp &&
+                           network.background.empty();
+    if (network.carries() && !is_hashed) return false;
     if (run.custom != nullptr || !is_tuned(run.collective) || run.algorithm != Algorithm::ring ||
         has_root(run.collective) || run.calls > 1 || !run.faults.outages.empty())
       return false;
@@ -55,10 +61,12 @@ class RingTwins {
     return is_whole && cluster.nodes() > 2 && (cluster.node().trays() == 1 || is_sound) &&
            run.transport.network.fused.empty() && fabric.kind != FabricConfig::Kind::dragonfly &&
            fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
-           (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
+           (is_hashed || fabric.routing == Routing::by_destination ||
+            fabric.routing == Routing::adaptive);
   }
 
   std::optional<BoundedRun> find() {
+    if (network_.carries() && !shares_no_hashed_trunk()) return std::nullopt;
     std::optional<SimulationResult> upper = slower();
     if (!upper) return std::nullopt;
     Duration lower = faster();
@@ -122,7 +130,7 @@ class RingTwins {
 
   /// The fabric with so many hosts below a leaf of a plane; without faults.
   Cluster with_leaves(int hosts_per_leaf) const {
-    FabricConfig fabric = cluster_.fabric();
+    FabricConfig fabric = healthy_.fabric();
     const bool rails = fabric.kind == FabricConfig::Kind::rail_optimised;
     fabric.leaf_down = hosts_per_leaf * (rails ? 1 : cluster_.node().nics_per_tray());
     fabric.oversubscription = 1;
@@ -198,6 +206,34 @@ class RingTwins {
       }
     }
     return true;
+  }
+
+  /// The same of hashed ways, of as many queue pairs as two NICs have, which are numbered in turn.
+  bool shares_no_hashed_trunk() const {
+    const RunHops hops(cluster_, run_, members_);
+    using Ends = std::array<int, 4>;  // node and NIC, twice
+    std::map<Ends, std::uint32_t> pairs;
+    for (int rank = 0; rank < members_.ranks(); ++rank)
+      for (int channel = 0; channel < run_.channels; ++channel)
+        for (const RunHops::Hop& hop : hops.leaving(channel, rank))
+          pairs[{hop.near.node, hop.near.nic, hop.far.node, hop.far.nic}] +=
+              static_cast<std::uint32_t>(network_.queue_pairs);
+    std::map<LinkId, Ends> users;
+    const auto nic = [&](int number) {
+      return cluster_.node().nics()[static_cast<std::size_t>(number)].vertex;
+    };
+    for (const auto& [ends, count] : pairs)
+      for (std::uint32_t pair = 0; pair < count; ++pair)
+        for (const LinkId link : cluster_.hashed_route(ends[0], nic(ends[1]), ends[2], nic(ends[3]),
+                                                       pair, network_.seeds))
+          if (cluster_.is_trunk(link) && users.try_emplace(link, ends).first->second != ends)
+            return false;
+    return true;
+  }
+
+  static FabricConfig by_destination(FabricConfig fabric) {
+    if (fabric.routing == Routing::ecmp) fabric.routing = Routing::by_destination;
+    return fabric;
   }
 
   /// The same faults on all nodes that are `period` apart. Nothing where one is between switches,
@@ -312,6 +348,7 @@ class RingTwins {
   const SoftwareCosts& software_;
   const CollectiveRun& run_;
   std::uint64_t most_;
+  NetworkPlan network_;
   Members members_;
   Partition partition_;
   Cluster healthy_;
@@ -330,15 +367,19 @@ double TimeBounds::half_width() const {
 
 std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
                                     const CollectiveRun& run, const Symmetry& symmetry,
-                                    std::uint64_t most) {
-  if (std::optional<BoundedRun> found = bound_exchange(cluster, software, run, symmetry, most)) {
+                                    std::uint64_t most, const NetworkPlan& network) {
+  if (std::optional<BoundedRun> found =
+          network.carries() ? std::nullopt
+                            : bound_exchange(cluster, software, run, symmetry, most)) {
     found->result.why_not_folded = symmetry.why_not;
     return found;
   }
-  if (symmetry.copies() > 1 || !RingTwins::are_known(cluster, run)) return std::nullopt;
-  const std::uint64_t events = job_size(cluster, software, run, symmetry).simulated;
+  const bool folds = symmetry.copies() > 1 && !network.carries();
+  if (folds || !RingTwins::are_known(cluster, run, network)) return std::nullopt;
+  const std::uint64_t events = job_size(cluster, software, run, symmetry).simulated *
+                               static_cast<std::uint64_t>(symmetry.copies());
   if (events <= most) return std::nullopt;
-  std::optional<BoundedRun> out = RingTwins(cluster, software, run, most).find();
+  std::optional<BoundedRun> out = RingTwins(cluster, software, run, most, network).find();
   if (out) {
     out->bounds.events = events;
     out->result.why_not_folded = symmetry.why_not;
