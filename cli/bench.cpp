@@ -224,8 +224,8 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
                     "say what of the run was simulated, and what stands against less");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank and every event");
   command->add_option("--budget", options->budget,
-                      "CPU time for a row, at 10 million events a second; a ring that takes more "
-                      "gets bounds of its time instead");
+                      "CPU time for a row, at 10 million events a second; a ring or an all-to-all "
+                      "that takes more gets bounds of its time instead");
   command->add_flag("--exact", options->exact, "simulate every row, however long it takes");
   add_nccl_tests_options(*command, options->nccl_tests);
   return command;

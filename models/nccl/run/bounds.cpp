@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
@@ -28,21 +30,26 @@ enum class Side : std::uint8_t { lower, upper };
 class RingTwins {
  public:
   RingTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-            std::uint64_t most)
+            std::uint64_t most, const NetworkPlan& network)
       : cluster_(cluster),
         software_(software),
         run_(run),
         most_(most),
+        network_(network),
         members_(members_of(run, cluster.nodes())),
         partition_(partition_of(run, members_)),
-        healthy_(cluster.node(), cluster.nodes(), cluster.fabric()) {
+        healthy_(cluster.node(), cluster.nodes(), by_destination(cluster.fabric())) {
     for (std::uint32_t id = 0; cluster.has_own_rates() && id < cluster.links(); ++id)
       if (cluster.link(LinkId{id}).rate != healthy_.link(LinkId{id}).rate)
         odd_links_.push_back(LinkId{id});
   }
 
   /// Whether twins are known.
-  static bool are_known(const Cluster& cluster, const CollectiveRun& run) {
+  static bool are_known(const Cluster& cluster, const CollectiveRun& run,
+                        const NetworkPlan& network) {
+    const bool is_hashed = network.rung == Rung::chunk && network.routing == Routing::ecmp &&
+                           network.background.empty();
+    if (network.carries() && !is_hashed) return false;
     if (run.custom != nullptr || !is_tuned(run.collective) || run.algorithm != Algorithm::ring ||
         has_root(run.collective) || run.calls > 1 || !run.faults.outages.empty())
       return false;
@@ -50,13 +57,16 @@ class RingTwins {
     const FabricConfig& fabric = cluster.fabric();
     const bool is_whole = !members.is_split() && members.node_count() == cluster.nodes() &&
                           std::ranges::is_sorted(members.nodes());
-    return is_whole && cluster.nodes() > 2 && cluster.hosts() == cluster.nodes() &&
+    const bool is_sound = !cluster.has_own_rates() && run.faults.gpus.empty();
+    return is_whole && cluster.nodes() > 2 && (cluster.node().trays() == 1 || is_sound) &&
            run.transport.network.fused.empty() && fabric.kind != FabricConfig::Kind::dragonfly &&
            fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
-           (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
+           (is_hashed || fabric.routing == Routing::by_destination ||
+            fabric.routing == Routing::adaptive);
   }
 
   std::optional<BoundedRun> find() {
+    if (network_.carries() && !shares_no_hashed_trunk()) return std::nullopt;
     std::optional<SimulationResult> upper = slower();
     if (!upper) return std::nullopt;
     Duration lower = faster();
@@ -118,22 +128,25 @@ class RingTwins {
     return twin;
   }
 
-  /// The fabric with so many nodes below a leaf of a plane; without faults.
-  Cluster with_leaves(int nodes_per_leaf) const {
-    FabricConfig fabric = cluster_.fabric();
+  /// The fabric with so many hosts below a leaf of a plane; without faults.
+  Cluster with_leaves(int hosts_per_leaf) const {
+    FabricConfig fabric = healthy_.fabric();
     const bool rails = fabric.kind == FabricConfig::Kind::rail_optimised;
-    const auto nics = static_cast<int>(cluster_.node().nics().size());
-    fabric.leaf_down = nodes_per_leaf * (rails ? 1 : nics);
+    fabric.leaf_down = hosts_per_leaf * (rails ? 1 : cluster_.node().nics_per_tray());
     fabric.oversubscription = 1;
     fabric.leaf.radix = fabric.spine.radix = fabric.core.radix = kAnyRadix;
     if (has_pods()) {
       fabric.core_oversubscription = 1;
-      fabric.pod_leaves = nodes_per_leaf >= nodes()
+      fabric.pod_leaves = hosts_per_leaf >= cluster_.hosts()
                               ? 0
-                              : std::gcd(cluster_.nodes_per_pod(), nodes()) / nodes_per_leaf;
+                              : std::gcd(cluster_.nodes_per_pod(), whole_hosts()) / hosts_per_leaf;
     }
     return {cluster_.node(), nodes(), std::move(fabric)};
   }
+  /// Hosts after which a twin's nodes may be alike: all, or those of a node that NVLink joins of
+  /// several, whose racks seldom stand alike on leaves.
+  int whole_hosts() const { return are_racks() ? cluster_.node().trays() : nodes(); }
+  bool are_racks() const { return cluster_.node().trays() > 1; }
   bool has_pods() const { return cluster_.layout().switches(SwitchTier::core) > 0; }
 
   /// All ranks' chunks of the last loop are as large as its largest, or as the mean over ranks that
@@ -195,6 +208,34 @@ class RingTwins {
     return true;
   }
 
+  /// The same of hashed ways, of as many queue pairs as two NICs have, which are numbered in turn.
+  bool shares_no_hashed_trunk() const {
+    const RunHops hops(cluster_, run_, members_);
+    using Ends = std::array<int, 4>;  // node and NIC, twice
+    std::map<Ends, std::uint32_t> pairs;
+    for (int rank = 0; rank < members_.ranks(); ++rank)
+      for (int channel = 0; channel < run_.channels; ++channel)
+        for (const RunHops::Hop& hop : hops.leaving(channel, rank))
+          pairs[{hop.near.node, hop.near.nic, hop.far.node, hop.far.nic}] +=
+              static_cast<std::uint32_t>(network_.queue_pairs);
+    std::map<LinkId, Ends> users;
+    const auto nic = [&](int number) {
+      return cluster_.node().nics()[static_cast<std::size_t>(number)].vertex;
+    };
+    for (const auto& [ends, count] : pairs)
+      for (std::uint32_t pair = 0; pair < count; ++pair)
+        for (const LinkId link : cluster_.hashed_route(ends[0], nic(ends[1]), ends[2], nic(ends[3]),
+                                                       pair, network_.seeds))
+          if (cluster_.is_trunk(link) && users.try_emplace(link, ends).first->second != ends)
+            return false;
+    return true;
+  }
+
+  static FabricConfig by_destination(FabricConfig fabric) {
+    if (fabric.routing == Routing::ecmp) fabric.routing = Routing::by_destination;
+    return fabric;
+  }
+
   /// The same faults on all nodes that are `period` apart. Nothing where one is between switches,
   /// which other leaves do not have.
   std::optional<Twin> with_faults(Twin twin, int period) const {
@@ -235,8 +276,9 @@ class RingTwins {
   std::optional<SimulationResult> slower() {
     const Partition even = evened(Side::upper, 1);
     for (const bool own_leaves : {true, false}) {
+      if (own_leaves && are_racks()) continue;
       if (!own_leaves && !shares_no_trunk()) return std::nullopt;
-      const int leaf = std::gcd(cluster_.nodes_per_leaf(), nodes());
+      const int leaf = std::gcd(cluster_.nodes_per_leaf(), whole_hosts());
       std::optional<Twin> twin = folded(own_leaves ? healthy_ : with_leaves(leaf), {}, even);
       if (twin && is_faulty()) twin = with_faults(*twin, period_ = widest_period(*twin));
       if (!twin) continue;
@@ -250,7 +292,8 @@ class RingTwins {
   Duration faster() {
     if (!grows_evenly()) return {};
     for (const bool own_leaves : {true, false}) {
-      const Cluster cluster = own_leaves ? healthy_ : with_leaves(nodes());
+      if (own_leaves && are_racks()) continue;
+      const Cluster cluster = own_leaves ? healthy_ : with_leaves(cluster_.hosts());
       std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1));
       if (!twin) continue;
       const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * members_.gpus_per_node();
@@ -294,7 +337,8 @@ class RingTwins {
     std::string out = "the same call";
     if (!even_chunks()) out += " with even chunks";
     if (leaf_ > 0)
-      out += fmt::format(", below leaves of {} and below one leaf", counted(leaf_, "node"));
+      out += fmt::format(", below leaves of {} and below one leaf",
+                         counted(leaf_, are_racks() ? "host" : "node"));
     if (is_faulty()) out += fmt::format(", without faults and with them every {} nodes", period_);
     return out + fmt::format(", with {} of its {} chunks", chunks_, ranks());
   }
@@ -304,6 +348,7 @@ class RingTwins {
   const SoftwareCosts& software_;
   const CollectiveRun& run_;
   std::uint64_t most_;
+  NetworkPlan network_;
   Members members_;
   Partition partition_;
   Cluster healthy_;
@@ -322,11 +367,19 @@ double TimeBounds::half_width() const {
 
 std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
                                     const CollectiveRun& run, const Symmetry& symmetry,
-                                    std::uint64_t most) {
-  if (symmetry.copies() > 1 || !RingTwins::are_known(cluster, run)) return std::nullopt;
-  const std::uint64_t events = job_size(cluster, software, run, symmetry).simulated;
+                                    std::uint64_t most, const NetworkPlan& network) {
+  if (std::optional<BoundedRun> found =
+          network.carries() ? std::nullopt
+                            : bound_exchange(cluster, software, run, symmetry, most)) {
+    found->result.why_not_folded = symmetry.why_not;
+    return found;
+  }
+  const bool folds = symmetry.copies() > 1 && !network.carries();
+  if (folds || !RingTwins::are_known(cluster, run, network)) return std::nullopt;
+  const std::uint64_t events = job_size(cluster, software, run, symmetry).simulated *
+                               static_cast<std::uint64_t>(symmetry.copies());
   if (events <= most) return std::nullopt;
-  std::optional<BoundedRun> out = RingTwins(cluster, software, run, most).find();
+  std::optional<BoundedRun> out = RingTwins(cluster, software, run, most, network).find();
   if (out) {
     out->bounds.events = events;
     out->result.why_not_folded = symmetry.why_not;

@@ -29,11 +29,13 @@ struct BoundedRun {
 
 /// Nothing where no more than `most` events of the run are simulated, or where no twins are known:
 /// then it has to be simulated whole. Twins are for Ring's all_reduce, all_gather and
-/// reduce_scatter on all nodes of a cluster, with ways that switches do not choose by lot or hash.
+/// reduce_scatter on all nodes of a cluster, with ways that switches do not choose by lot; and of
+/// all-to-alls there are some (exchange_bounds.hpp). Ways that follow from hashes are looked at:
+/// where no two NICs share a link between switches, they are as good as those by destination.
 /// REQUIRES: as simulate(), with what find_symmetry() says.
 std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
                                     const CollectiveRun& run, const Symmetry& symmetry,
-                                    std::uint64_t most);
+                                    std::uint64_t most, const NetworkPlan& network = {});
 
 /// Bounds are farther apart by this share of a time, on either side: where channels share a NIC,
 /// slices of other sizes may come in another order, and what is proved is so of one order. A ring

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "models/nccl/environment/settings.hpp"
@@ -171,7 +175,55 @@ NcclGraphs exchanged(const NcclGraphs& own, std::span<const NcclGraphs> others,
   return out;
 }
 
-SearchResult search(const NodeDescription& node, const SearchInput& input) {
+namespace {
+
+/// All that a search sees: of the number of nodes, whether there are several.
+struct SearchQuestion {
+  NodeDescription node;
+  SearchInput input;
+
+  // Bound, so that a field that comes later is not forgotten here.
+  static auto tied(const SearchSettings& settings) {
+    const auto& [cross_nic, p2p_disable, p2p_level, shm_disable, gdr_level, gdr_read, gdr_c2c,
+                 pxn_disable, pxn_c2c, nvb_disable, net_disable_intra, nets_per_gpu] = settings;
+    return std::tie(cross_nic, p2p_disable, p2p_level, shm_disable, gdr_level, gdr_read, gdr_c2c,
+                    pxn_disable, pxn_c2c, nvb_disable, net_disable_intra, nets_per_gpu);
+  }
+  static auto tied(const SearchInput& input) {
+    const auto& [version, nodes, gpus, nics, collnet, nvls, settings] = input;
+    return std::tuple_cat(std::tuple(nodes > 1), std::tie(version, gpus, nics, collnet, nvls),
+                          tied(settings));
+  }
+
+  bool operator==(const SearchQuestion& other) const {
+    return node.name == other.node.name && node.is_of_parts == other.node.is_of_parts &&
+           tied(input) == tied(other.input) && node.cpus == other.node.cpus;
+  }
+};
+
+/// Searches that were made last: a study makes many communicators that differ in what no search
+/// looks at. For any thread.
+class KnownSearches {
+ public:
+  std::optional<SearchResult> find(const SearchQuestion& question) {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::ranges::find(known_, question, &Known::first);
+    return at == known_.end() ? std::nullopt : std::optional(at->second);
+  }
+  void add(SearchQuestion question, const SearchResult& result) {
+    const std::lock_guard lock(mutex_);
+    known_.emplace_front(std::move(question), result);
+    if (known_.size() > kMost) known_.pop_back();
+  }
+
+ private:
+  using Known = std::pair<SearchQuestion, SearchResult>;
+  static constexpr std::size_t kMost = 64;
+  std::mutex mutex_;
+  std::deque<Known> known_;
+};
+
+SearchResult search_anew(const NodeDescription& node, const SearchInput& input) {
   check(node, input);
   const NcclGraph graph = NcclGraph::build(input.collnet ? with_collnet(node) : node, input.version,
                                            input.gpus, input.nics);
@@ -192,6 +244,17 @@ SearchResult search(const NodeDescription& node, const SearchInput& input) {
   NcclGraphs agreed = exchanged(searched, by_domain, input.version);
   return {std::move(agreed), std::move(searched), std::move(by_domain),
           limits.max_bw,     limits.total_bw,     std::move(topology)};
+}
+
+}  // namespace
+
+SearchResult search(const NodeDescription& node, const SearchInput& input) {
+  static KnownSearches known;
+  SearchQuestion question{node, input};
+  if (std::optional<SearchResult> found = known.find(question)) return *std::move(found);
+  SearchResult out = search_anew(node, input);
+  known.add(std::move(question), out);
+  return out;
 }
 
 }  // namespace fabricast

@@ -4,10 +4,13 @@ namespace fabricast {
 
 ExchangePlaces::ExchangePlaces(const Cluster& cluster, const Symmetry* symmetry,
                                SimulatedLinks* links, const Members& members, int channels)
-    : all_ranks_(static_cast<std::uint32_t>(members.ranks())) {
+    : all_ranks_(static_cast<std::uint32_t>(members.ranks())),
+      channels_(static_cast<std::uint32_t>(channels)) {
   const int nodes = symmetry != nullptr ? symmetry->nodes() : members.node_count();
-  ranks_.period = static_cast<std::uint32_t>(nodes * members.gpus_per_node());
-  blocks_.period = ranks_.period * static_cast<std::uint32_t>(channels);
+  rails_.gpus = rails_.left = static_cast<std::uint32_t>(members.gpus_per_node());
+  if (links != nullptr) rails_.left /= static_cast<std::uint32_t>(symmetry->rails());
+  ranks_.period = static_cast<std::uint32_t>(nodes) * rails_.left;
+  blocks_.period = ranks_.period * channels_;
   if (links == nullptr) {
     ranks_.copies = blocks_.copies = all_ranks_ / ranks_.period;
     return;

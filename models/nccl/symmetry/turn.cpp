@@ -1,11 +1,13 @@
 // Moves from rail to rail, inside nodes.
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "models/nccl/programs/head_program.hpp"
+#include "models/nccl/sendrecv/p2p_rounds.hpp"
 #include "models/nccl/symmetry/move_check.hpp"
 #include "models/nccl/symmetry/move_finders.hpp"
 #include "models/nccl/wiring/nvls_links.hpp"
@@ -51,8 +53,11 @@ class TurnFinder {
       : cluster_(cluster), run_(run), members_(members), partition_(partition) {}
 
   FoundMove find() const {
-    if (const std::string odd = odd_part(cluster_, run_); !odd.empty()) return none(odd);
+    const std::string odd = odd_part(cluster_, run_);
+    const bool may_be_alike = !is_tuned(run_.collective) && run_.faults.outages.empty();
+    if (!odd.empty() && !may_be_alike) return none(odd);
     if (!has_equal_planes()) return none("ways of rails cross the fabric differently");
+    if (!is_tuned(run_.collective)) return find_senders();
     if (run_.algorithm != Algorithm::tree) return find_heads();
     FoundMove best = none("rails are unlike");
     for (int target = 1; target < run_.graph.channel_count() && !is_whole(best); ++target)
@@ -142,6 +147,82 @@ class TurnFinder {
       const auto a = node.nvlink_route(vertex(from), vertex(to)),
                  b = node.nvlink_route(vertex(to), vertex(turn.gpus.at(to)));
       return a.size() == 2 && check.takes(a, b);
+    });
+  }
+
+  /// Of sends and receives all ranks do the same to those so many places on: GPUs go round.
+  FoundMove find_senders() const {
+    FoundMove best = none("rails are unlike");
+    if (run_.traffic != nullptr || has_root(run_.collective)) return best;
+    for (int by = 1; by < members_.gpus_per_node() && !is_whole(best); ++by)
+      if (members_.gpus_per_node() % by == 0) take_better(best, of_senders(by));
+    return best;
+  }
+
+  std::optional<Move> of_senders(int by) const {
+    Turn turn;
+    const int gpus = members_.gpus_per_node();
+    for (int local = 0; local < gpus; ++local) turn.gpus[local] = (local + by) % gpus;
+    if (!keeps_rounds(turn)) return std::nullopt;
+    MoveCheck check = check_of(turn);
+    for (const auto& [from, image_from] : turn.gpus)
+      for (const auto& [to, image_to] : turn.gpus)
+        for (int channel = 0; channel < run_.p2p.rules.channels.channels; ++channel)
+          if (!takes_messages(check, {from, to}, {image_from, image_to}, channel))
+            return std::nullopt;
+    std::optional<Move> out = move_of(turn, check, {});
+    return out && has_equal_odd_parts(*out) ? out : std::nullopt;
+  }
+
+  /// Whoever sends to whom in a round, their images do so in the same, over the same channels.
+  bool keeps_rounds(const Turn& turn) const {
+    const int gpus = members_.gpus_per_node();
+    const P2pRounds rounds(run_.version, members_.node_count(), gpus, run_.p2p.group_size);
+    const auto moved = [&](int rank) { return rank / gpus * gpus + turn.gpus.at(rank % gpus); };
+    for (int round = 0; round < rounds.count(); ++round) {
+      for (int rank = 0; rank < gpus; ++rank) {
+        const int to = rounds.send_peer(rank, round), image = rounds.send_peer(moved(rank), round);
+        if ((to == kNoPeer) != (image == kNoPeer)) return false;
+        if (to != kNoPeer && (moved(to) != image || rounds.base(round, rank, to) !=
+                                                        rounds.base(round, moved(rank), image)))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  using Pair = std::array<int, 2>;
+  /// From one local rank to another, in a node and to the next. The flags of a proxy beside the
+  /// other CPU take longer: that is left out, and such a move is no exact one.
+  bool takes_messages(MoveCheck& check, Pair from, Pair to, int channel) const {
+    const auto takes = [&](int node) {
+      return check.takes(message(from, node, channel), message(to, node, channel));
+    };
+    return (from[0] == from[1] || takes(0)) && (members_.node_count() == 1 || takes(1));
+  }
+  Transport message(Pair ends, int node, int channel) const {
+    const auto end = [&](int at, int local, int nic) {
+      return Endpoint{members_.nodes()[static_cast<std::size_t>(at)], members_.gpu(local), nic};
+    };
+    const P2pExit exit =
+        node == 0 ? P2pExit{0, ends[0]} : run_.p2p.nics.exit(ends[0], ends[1], channel);
+    const int entry = node == 0 ? 0 : run_.p2p.nics.entry(ends[1], channel);
+    Transport out =
+        plan_transport(cluster_, members_.gpus(), Protocol::simple, end(0, ends[0], exit.nic),
+                       end(node, ends[1], entry), run_.transport, members_.gpu(exit.proxy_gpu));
+    out.sender_flag = out.receiver_flag = {};
+    return out;
+  }
+
+  /// Whether what is slow is so on all rails of its node.
+  bool has_equal_odd_parts(const Move& move) const {
+    for (std::uint32_t id = 0; cluster_.has_own_rates() && id < cluster_.links(); ++id)
+      if (cluster_.link(LinkId{id}).rate !=
+          cluster_.link(move.representative(cluster_, LinkId{id})).rate)
+        return false;
+    const std::vector<Faults::SlowGpu>& slow = run_.faults.gpus;
+    return std::ranges::all_of(slow, [&](const Faults::SlowGpu& gpu) {
+      return speed_of(slow, move.moved({0, gpu.rank}).rank) == gpu.speed;
     });
   }
 
@@ -246,10 +327,9 @@ class TurnFinder {
       const auto gpu = static_cast<std::size_t>(members_.gpus()[static_cast<std::size_t>(local)]);
       return cluster_.node().gpus()[gpu].part;
     };
-    const std::size_t protocol = index_of(run_.protocol);
     return std::ranges::all_of(turn.gpus, [&](const auto& moved) {
       const GpuPart &from = part(moved.first), &to = part(moved.second);
-      return from.copy_rate[protocol] == to.copy_rate[protocol] && from.sm == to.sm;
+      return from.copy_rate == to.copy_rate && from.sm == to.sm;
     });
   }
 

@@ -35,7 +35,7 @@ DecidedCall decide_row(const BenchConfig& config, const Cluster& cluster,
 
 /// Bounds are those of a time, and say nothing of what is explained or drawn.
 bool may_be_bounded(const BenchConfig& config, const SimulationOptions& options) {
-  return config.budget && !options.explain && forbids_folding(options).empty();
+  return config.budget && !options.explain && options.fold && options.timeline == nullptr;
 }
 
 EngineChoice engine_choice(const BenchConfig& config, const Cluster& cluster, const BenchRow& row) {
@@ -150,7 +150,8 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
   if (may_be_bounded(config, options)) {
     const auto most = static_cast<std::uint64_t>(static_cast<double>(config.budget->ps) / 1e12 *
                                                  static_cast<double>(kEventsPerCpuSecond));
-    if (std::optional<BoundedRun> found = bound_run(cluster, software, run, symmetry, most))
+    if (std::optional<BoundedRun> found =
+            bound_run(cluster, software, run, symmetry, most, options.network))
       return {std::move(found->result), {}, std::move(found->bounds)};
   }
   RunTimes out;

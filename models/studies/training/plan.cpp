@@ -54,6 +54,7 @@ std::vector<int> chunk_counts(const Transformer& model, const Layout& layout) {
 
 struct Fitting {
   Layout layout;
+  Layout chosen;     ///< with what memory makes it recompute
   double least = 0;  ///< seconds
 };
 
@@ -204,7 +205,8 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
     Layout chosen = layout;
     chosen.recompute = memory.recompute;
     chosen.full_share = memory.full_share;
-    candidates.push_back({layout, least_step_time({config.model, chosen, framework, gpu}, bounds)});
+    candidates.push_back(
+        {layout, chosen, least_step_time({config.model, chosen, framework, gpu}, bounds)});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Fitting& a, const Fitting& b) { return a.least < b.least; });
@@ -228,6 +230,9 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
     StepConfig one = config;
     one.layout = candidate.layout;
     one.placement_costs = false;
+    // Collectives are known by now, and with them a nearer bound.
+    const StepSetup setup{config.model, candidate.chosen, framework, gpu};
+    if (!limits.exhaustive && ranking.rules_out(least_step_time(setup, collectives))) continue;
     ranking.add(run_step(one, framework, filled, collectives));
     ++plan.simulated;
     if (progress)

@@ -10,6 +10,9 @@ namespace {
 // copy, fp32 but the copy: 4 + 8 + 8 + 8 + 2.
 constexpr double kOptimizerBytes = 30;
 
+/// Tasks of a step are whole picoseconds.
+constexpr double kRounded = 1 - 1e-6;
+
 void add_layers(Chunk& chunk, int times, const LayerTime& layer) {
   chunk.forward += times * layer.forward;
   chunk.backward += times * layer.backward;
@@ -50,18 +53,19 @@ double optimizer_time(const StepSetup& setup, int stage) {
   return elementwise_time(setup.gpu, kOptimizerBytes * shard);
 }
 
-double least_step_time(const StepSetup& setup, CollectiveTimes& bounds) {
-  const std::vector<Chunk> chunks = make_chunks(setup, bounds);
+double least_step_time(const StepSetup& setup, CollectiveTimes& collectives) {
+  const std::vector<Chunk> chunks = make_chunks(setup, collectives);
   const auto stages = static_cast<std::size_t>(setup.layout.pipeline);
   double most = 0, before = 0;
   for (std::size_t stage = 0; stage < stages; ++stage) {
     double micro = 0;
     for (std::size_t c = stage; c < chunks.size(); c += stages)
       micro += chunks[c].forward.total() + chunks[c].backward.total();
-    most = std::max(most, before + setup.layout.micro_batches() * micro);
+    most = std::max(most, before + setup.layout.micro_batches() * micro +
+                              optimizer_time(setup, static_cast<int>(stage)));
     before += chunks[stage].forward.total();
   }
-  return most;
+  return kRounded * most;
 }
 
 }  // namespace fabricast

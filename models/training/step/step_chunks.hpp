@@ -22,7 +22,8 @@ std::vector<Chunk> make_chunks(const StepSetup& setup, CollectiveTimes& collecti
 double optimizer_time(const StepSetup& setup, int stage);
 
 /// No step is shorter, in seconds: the busiest stage works on all its micro-batches, one after
-/// another, once the first has come through the stages before it. REQUIRES: `bounds` are bounds.
-double least_step_time(const StepSetup& setup, CollectiveTimes& bounds);
+/// another, once the first has come through the stages before it, and updates its weights.
+/// `collectives`: their times, or bounds of these.
+double least_step_time(const StepSetup& setup, CollectiveTimes& collectives);
 
 }  // namespace fabricast

@@ -163,3 +163,43 @@ TEST_CASE("bounds of a ring whose chunks are even but for one leaf: hops to spin
   CHECK(static_cast<double>(found->bounds.lower.ps) >=
         static_cast<double>(faster.ps) * (1 - order_matters(6)) * (1 - 1e-7));
 }
+
+TEST_CASE("bounds of all-to-alls: the full run's time lies between, in random runs") {
+  const PartsCatalogue parts = load_catalogue();
+  Random random(31);
+  constexpr int kRuns = cases(100);
+  int bounded = 0, faulty = 0, narrow = 0;
+  for (int tried = 0; bounded < kRuns && tried < 10 * kRuns; ++tried) {
+    const NodeGraph& node = node_of(random.of(std::array{"dgx-h100", "dgx-a100"}), parts);
+    Cluster cluster(node, static_cast<int>(random.pick(2, 12)), small_leaves(random, node, parts));
+    CommunicatorConfig config;
+    config.version = nccl_version_from_text(random.of(std::array{"2.21.5", "2.27.7", "2.30.7"}));
+    const Communicator communicator = make_communicator(cluster, config);
+    const std::int64_t count = (std::int64_t{1} << random.pick(8, 18)) + random.pick(0, 4096);
+    Drawn drawn{std::move(cluster), decide_call(communicator, {Collective::alltoall, count}).run};
+    break_something(random, drawn);
+    const CollectiveRun& run = drawn.run;
+    const Symmetry symmetry = find_symmetry(drawn.cluster, run);
+    const std::uint64_t chunks = job_size(drawn.cluster, parts.software, run, symmetry).simulated;
+    const auto found = bound_run(drawn.cluster, parts.software, run, symmetry, 8 * chunks);
+    if (!found) continue;
+    ++bounded;
+    faulty += found->bounds.how.find("faults") != std::string::npos;
+    narrow += found->bounds.half_width() < 0.04;
+    CAPTURE(tried);
+    CAPTURE(count);
+    CAPTURE(drawn.cluster.nodes());
+    CAPTURE(drawn.cluster.nodes_per_leaf());
+    CAPTURE(to_text(run.version));
+    CAPTURE(found->bounds.how);
+    const Duration time =
+        simulate(drawn.cluster, parts.software, run, symmetry, options(false)).time;
+    CHECK(found->bounds.lower <= time);
+    CHECK(time <= found->bounds.upper);
+    CHECK(found->bounds.events > 8 * chunks);
+    CHECK(found->result.rails_folded > 1);
+  }
+  CHECK(bounded == kRuns);
+  CHECK(faulty >= kRuns / 20);
+  CHECK(narrow >= kRuns / 4);
+}

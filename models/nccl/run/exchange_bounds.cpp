@@ -1,0 +1,208 @@
+#include "models/nccl/run/exchange_bounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "models/nccl/run/job_size.hpp"
+#include "models/nccl/run/planned.hpp"
+
+namespace fabricast {
+namespace {
+
+class RailTwins {
+ public:
+  RailTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run)
+      : cluster_(cluster),
+        software_(software),
+        run_(run),
+        members_(members_of(run, cluster.nodes())),
+        healthy_(cluster.node(), cluster.nodes(), cluster.fabric()) {
+    for (std::uint32_t id = 0; cluster.has_own_rates() && id < cluster.links(); ++id)
+      if (cluster.link(LinkId{id}).rate != healthy_.link(LinkId{id}).rate)
+        odd_links_.push_back(LinkId{id});
+  }
+
+  static bool are_known(const Cluster& cluster, const CollectiveRun& run) {
+    if (run.has_algorithm() || run.collective != Collective::alltoall || run.traffic != nullptr ||
+        run.calls > 1 || !run.faults.outages.empty())
+      return false;
+    const Members members = members_of(run, cluster.nodes());
+    const FabricConfig& fabric = cluster.fabric();
+    return !members.is_split() && cluster.nodes() > 1 && cluster.hosts() == cluster.nodes() &&
+           members.node_count() == cluster.nodes() && std::ranges::is_sorted(members.nodes()) &&
+           run.transport.network.fused.empty() && fabric.racks.pitch_metres == 0 &&
+           fabric.racks.row_pitch_metres == 0 &&
+           (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
+  }
+
+  /// Whether it is so much at most at first glance. A chunk has 4 KiB, or is a message's last.
+  bool is_small(const Symmetry& whole, std::uint64_t most) const {
+    const auto ranks = static_cast<std::uint64_t>(members_.ranks());
+    const auto message = static_cast<std::uint64_t>(run_.count * run_.element_bytes);
+    const auto channels = static_cast<std::uint64_t>(run_.p2p.rules.channels.per_peer);
+    return ranks * ranks / static_cast<std::uint64_t>(whole.copies()) *
+               (message / 4096 + channels) * (kEventsOfChunk + kEventsOfMessage) <=
+           most;
+  }
+
+  /// `whole`: the run's own symmetry.
+  std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most) {
+    const std::optional<Twin> like = twin(healthy_, {});
+    if (!like) return std::nullopt;
+    const std::uint64_t all = cost(*like) * static_cast<std::uint64_t>(like->symmetry.copies()) /
+                              static_cast<std::uint64_t>(whole.copies());
+    if (all <= most) return std::nullopt;
+    std::optional<Twin> slow;
+    if (is_faulty()) slow = with_faults(*like, most);
+    if (is_faulty() && !slow) return std::nullopt;
+    const SimulationResult faster = ran(*like);
+    BoundedRun out{slow ? ran(*slow) : faster, {}};
+    const Duration least = std::max(faster.time, busiest(*like, faster));
+    const double apart = kFewRanks / members_.ranks();
+    out.bounds.lower = moved(least, 1 - kRailsFaster - apart);
+    out.bounds.upper = moved(std::max(least, out.result.time), 1 + kRailsSlower + apart);
+    out.bounds.events = all;
+    out.bounds.how = how(*like);
+    out.result.time = out.bounds.middle();
+    out.result.links.clear();
+    out.result.rank_finish.clear();
+    return out;
+  }
+
+ private:
+  struct Twin {
+    Cluster cluster;
+    CollectiveRun run;
+    Symmetry symmetry;
+  };
+
+  static Duration moved(Duration time, double by) {
+    return {std::llround(static_cast<double>(time.ps) * by)};
+  }
+  bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
+
+  /// Nothing where rails are unlike.
+  std::optional<Twin> twin(const Cluster& cluster, std::vector<Faults::SlowGpu> gpus) const {
+    Twin out{cluster, run_, {}};
+    out.run.faults.gpus = std::move(gpus);
+    FoundMove turn = find_turn(out.cluster, out.run, members_, {});
+    if (turn.move.copies == 1) return std::nullopt;
+    out.symmetry = find_symmetry(out.cluster, out.run);
+    out.symmetry.moves.insert(out.symmetry.moves.begin(), std::move(turn.move));
+    return out;
+  }
+
+  JobPlan plan_of(const Stream& stream, const Twin& twin) const {
+    return plan_job(twin.cluster, stream, twin.symmetry);
+  }
+  std::uint64_t cost(const Twin& twin) const {
+    const Stream stream{{twin.run}, {}};
+    const JobSize size = job_size(twin.cluster, software_, {&stream, 1}, plan_of(stream, twin));
+    const auto ranks = static_cast<std::uint64_t>(members_.ranks());
+    const auto messages = ranks * ranks / static_cast<std::uint64_t>(twin.symmetry.copies()) *
+                          static_cast<std::uint64_t>(run_.p2p.rules.channels.per_peer);
+    return kEventsOfMessage * std::min(messages, size.simulated) + kEventsOfChunk * size.simulated;
+  }
+  SimulationResult ran(const Twin& twin) const {
+    const Stream stream{{twin.run}, {}};
+    SimulationOptions options;
+    options.fold = options.fast_forward = true;
+    return simulate_planned(twin.cluster, software_, stream, plan_of(stream, twin), options);
+  }
+
+  /// The same faults on all rails of a node, and on all nodes that are `period_` apart: the most
+  /// nodes that `most` allows. Nothing where a fault is between switches.
+  std::optional<Twin> with_faults(const Twin& like, std::uint64_t most) {
+    const int nodes = cluster_.nodes(), least = like.symmetry.nodes();
+    const std::uint64_t one = std::max<std::uint64_t>(cost(like) / static_cast<unsigned>(least), 1);
+    for (int period = least; period <= nodes; period += least)
+      if (nodes % period == 0 && one * static_cast<unsigned>(period) <= most) period_ = period;
+    if (period_ == 0) return std::nullopt;
+    Cluster cluster = healthy_;
+    for (const LinkId link : odd_links_) {
+      if (cluster_.is_trunk(link)) return std::nullopt;
+      const int node = cluster_.first_node_of(link) % period_;
+      const LinkId like_it = like.symmetry.representative(cluster_, link);
+      for (const LinkId other : links_of(node)) {
+        if (like.symmetry.representative(cluster_, other) != like_it) continue;
+        for (int at = 0; at < nodes; at += period_) {
+          const LinkId there = healthy_.moved_back(other, -at);
+          cluster.set_rate(there, std::min(cluster.link(there).rate, cluster_.link(link).rate));
+        }
+      }
+    }
+    return twin(cluster, slow_gpus());
+  }
+
+  std::vector<LinkId> links_of(int node) const {
+    std::vector<LinkId> out;
+    for (std::uint32_t local = 0; local < cluster_.node().links().size(); ++local)
+      out.push_back(cluster_.global(node, LinkId{local}));
+    for (const NicInfo& nic : cluster_.node().nics()) {
+      out.push_back(cluster_.nic_to_leaf(node, nic.vertex));
+      out.push_back(cluster_.leaf_to_nic(node, nic.vertex));
+    }
+    return out;
+  }
+
+  std::vector<Faults::SlowGpu> slow_gpus() const {
+    std::map<int, double> speeds;  // by node
+    const int gpus = members_.gpus_per_node();
+    for (const Faults::SlowGpu& gpu : run_.faults.gpus) {
+      const auto [at, is_new] = speeds.try_emplace(gpu.rank / gpus % period_, gpu.speed);
+      if (!is_new) at->second = std::min(at->second, gpu.speed);
+    }
+    std::vector<Faults::SlowGpu> out;
+    for (int first = 0; first < cluster_.nodes(); first += period_)
+      for (const auto& [node, speed] : speeds)
+        for (int local = 0; local < gpus; ++local)
+          out.push_back({(first + node) * gpus + local, speed});
+    return out;
+  }
+
+  /// What a slow link takes for its bytes alone.
+  Duration busiest(const Twin& like, const SimulationResult& result) const {
+    std::map<LinkId, Bytes> carried;
+    for (const LinkLoad& load : result.links) carried[load.link] = load.carried;
+    Duration out;
+    for (const LinkId link : odd_links_) {
+      const auto at = carried.find(like.symmetry.representative(like.cluster, link));
+      if (at != carried.end())
+        out = std::max(out, transfer_time(at->second, cluster_.link(link).rate));
+    }
+    return out;
+  }
+
+  std::string how(const Twin& like) const {
+    std::string out = fmt::format("one of {} rails, as if all were alike", like.symmetry.rails());
+    if (!is_faulty()) return out;
+    out += ", without faults and with them on all rails of the node";
+    if (period_ < cluster_.nodes()) out += fmt::format(", and of every {} nodes", period_);
+    return out;
+  }
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  const CollectiveRun& run_;
+  Members members_;
+  Cluster healthy_;
+  std::vector<LinkId> odd_links_;  ///< with a rate of their own
+  int period_ = 0;                 ///< of nodes, that have the faults of the slower twin
+};
+
+}  // namespace
+
+std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareCosts& software,
+                                         const CollectiveRun& run, const Symmetry& symmetry,
+                                         std::uint64_t most) {
+  if (!RailTwins::are_known(cluster, run)) return std::nullopt;
+  RailTwins twins(cluster, software, run);
+  return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most);
+}
+
+}  // namespace fabricast
