@@ -31,6 +31,8 @@ struct PhaseCosts {
   Duration start_doubling;  ///< and for each doubling of a node's GPUs beyond two
   TokenWork send, receive;
   double nvlink_share = 1;  ///< of the NVLink rate that the catalogue has
+  double nic_share = 1;     ///< of a NIC's goodput, beside network_share
+  Duration scan;  ///< per 8-bit token and GPU of the domain: scales are stored apart, by one SM
   Duration expert_flag;     ///< per expert on the own node: its count is told and awaited
   // On several nodes:
   double forward = 1;     ///< times the work of a copy in one node, by an SM that forwards

@@ -70,6 +70,7 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host) const {
   }
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
+  hide_experts(setup_, out);
   return hosted(out, host, batch.prompts + batch.decodes);
 }
 

@@ -110,11 +110,8 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
       const int gpus = std::min(per_tray, node.gpus_per_tray()) * node.trays();
       const int ranks = gpus * site.cluster.nodes();
       check_ranks(config.call.choice, ranks);
-      if (stays_in_domain(mode) && site.cluster.nodes() > 1)
-        throw Error(Place{{}, 0, "--ep-mode"},
-                    fmt::format("{}: {} nodes of {} are several NVLink domains", kEpModeWords[mode],
-                                count, out.topology),
-                    "normal, low-latency, nccl-alltoall and hierarchical leave the domain");
+      placed(Place{{}, 0, "--ep-mode"},
+             [&] { check_reach(mode, site.cluster.nodes(), gpus); });
       for (const int tokens : config.tokens) {
         ExpertCall call = config.call;
         call.tokens = tokens;
