@@ -61,6 +61,10 @@ class EpRun {
   double network_share() const { return kernels_.network_share * costs_.nic_share; }
 
   void set_fixed();
+  /// Of a call on one node.
+  double hops() const {
+    return costs_.start_hops > 0 ? costs_.start_hops + doublings(ways_.gpus(), 2) : 0;
+  }
   Duration map_gather() const;
   double node_work(double copies) const;
   void add_links(Executor<PlainStamp>& machine);
@@ -100,7 +104,7 @@ void EpRun::set_fixed() {
   if (one_sided()) out_.notify = costs_.notify + map_gather();
   out_.fixed = out_.notify + costs_.start +
                times(costs_.start_doubling, doublings(ways_.gpus(), 2)) +
-               times(costs_.expert_flag, experts / nodes);
+               times(kernels_.hop(gpu_.sm), hops()) + times(costs_.expert_flag, experts / nodes);
   if (costs_.start_rate.bytes_per_s > 0) out_.fixed += transfer_time({bytes_}, costs_.start_rate);
   if (nodes > 1)
     out_.fixed += costs_.net_start + times(costs_.net_flag, experts * (nodes - 1) / nodes);
@@ -319,10 +323,18 @@ EpResult EpRun::run() {
 EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,
                           EpMode mode) {
   const TokenCounts counts = count_tokens(call, ways.ranks(), ways.gpus());
+  std::int64_t most = 0, all = 0;
+  for (int to = 0; to < counts.ranks(); ++to) {
+    std::int64_t pairs = 0;
+    for (int from = 0; from < counts.ranks(); ++from) pairs += counts.pairs(from, to);
+    most = std::max(most, pairs);
+    all += pairs;
+  }
   const auto time = [&](EpPhase phase) {
     return run_ep_kernels(ways, kernels, call, mode, phase, counts).time;
   };
-  return {time(EpPhase::dispatch), time(EpPhase::combine)};
+  return {time(EpPhase::dispatch), time(EpPhase::combine),
+          all > 0 ? static_cast<double>(most) * counts.ranks() / static_cast<double>(all) : 1};
 }
 
 void check_reach(EpMode mode, int nodes, int gpus) {

@@ -34,6 +34,7 @@ struct EpResult {
 /// There and back.
 struct EpRoundTrip {
   Duration dispatch, combine;
+  double busiest = 1;  ///< tokens of the rank whose experts get most, over the average
 };
 /// The same for both phases, tokens drawn as the call says.
 EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,

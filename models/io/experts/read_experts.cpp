@@ -9,6 +9,7 @@
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/shipped/embedded.hpp"
+#include "models/io/workloads/load_engines.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
 
@@ -56,6 +57,7 @@ class KernelsReader {
     PhaseCosts out;
     out.start = figures_.duration(in, "start");
     out.start_rate = rate(in, "start_rate");
+    if (in.has("start_hops")) out.start_hops = figures_.number(in, "start_hops", 0, 100);
     out.start_doubling = duration_of(in, "start_doubling");
     out.send = work(in, "send");
     out.receive = work(in, "receive");
@@ -101,6 +103,7 @@ ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file
   std::map<std::string, Source> sources;
   read_sources(root, sources);
   ExpertKernels out = KernelsReader(sources).read(root);
+  for (const auto& [sm, gpu] : load_engines().gpus) out.hops[sm] = gpu.hop;
   root.finish();
   return out;
 }
@@ -114,8 +117,8 @@ ExpertKernels load_expert_kernels(const std::string& own_file) {
   return kernels;
 }
 
-ExpertWish read_expert_wish(Reader& in, std::string_view key, const std::string& file,
-                            int experts, int top_k) {
+ExpertWish read_expert_wish(Reader& in, std::string_view key, const std::string& file, int experts,
+                            int top_k) {
   ExpertWish out;
   if (experts == 0)
     in.fail(key, "the model has no experts", "take a model with experts, or leave it out");
@@ -142,8 +145,8 @@ ExpertWish read_expert_wish(Reader& in, std::string_view key, const std::string&
   });
   out.groups = of.whole("groups", 1, experts, 1);
   if (experts % out.groups != 0)
-    of.fail("groups", fmt::format("{} experts do not fall into {} equal groups", experts,
-                                  out.groups));
+    of.fail("groups",
+            fmt::format("{} experts do not fall into {} equal groups", experts, out.groups));
   out.top_groups = of.whole("top_groups", 1, out.groups, out.groups);
   if (const int reached = experts / out.groups * out.top_groups; top_k > reached)
     of.fail("top_groups", fmt::format("{} experts a token are more than the {} of so many groups",

@@ -19,8 +19,8 @@ ExpertKernels load_expert_kernels(const std::string& own_file = {});
 /// The same from text; `file` is used in messages only. Throws Error.
 ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file);
 
-/// `key: MODE`, or `key: {mode, sms, dtype, load, groups, top_groups}`, of a file about a model with
-/// so many experts (0 = none), of which a token takes so many. A file of weights lies beside
+/// `key: MODE`, or `key: {mode, sms, dtype, load, groups, top_groups}`, of a file about a model
+/// with so many experts (0 = none), of which a token takes so many. A file of weights lies beside
 /// `file`. Throws Error.
 ExpertWish read_expert_wish(Reader& in, std::string_view key, const std::string& file, int experts,
                             int top_k);

@@ -110,8 +110,7 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
       const int gpus = std::min(per_tray, node.gpus_per_tray()) * node.trays();
       const int ranks = gpus * site.cluster.nodes();
       check_ranks(config.call.choice, ranks);
-      placed(Place{{}, 0, "--ep-mode"},
-             [&] { check_reach(mode, site.cluster.nodes(), gpus); });
+      placed(Place{{}, 0, "--ep-mode"}, [&] { check_reach(mode, site.cluster.nodes(), gpus); });
       for (const int tokens : config.tokens) {
         ExpertCall call = config.call;
         call.tokens = tokens;

@@ -110,9 +110,8 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
   }
   if (in.has("ep_kernels")) {
     const std::optional<Experts>& experts = out.model.experts;
-    out.ep_kernels =
-        read_expert_wish(in, "ep_kernels", file, experts ? experts->count : 0,
-                         experts ? experts->per_token : 0);
+    out.ep_kernels = read_expert_wish(in, "ep_kernels", file, experts ? experts->count : 0,
+                                      experts ? experts->per_token : 0);
   }
   if (in.has("price")) out.price = in.number("price", 1e-6, 1e6);
 }

@@ -64,10 +64,11 @@ void add_notes(StepResult& result) {
   if (!wish || wish->weights.empty())
     result.notes.emplace_back("tokens are spread evenly over experts.");
   else
-    result.notes.push_back(fmt::format(
-        "tokens go to experts by {}: dispatch and combine wait for the fullest GPU, the products of "
-        "experts are counted as if tokens were even.",
-        wish->load));
+    result.notes.push_back(
+        fmt::format("tokens go to experts by {}: dispatch, combine and the products of experts "
+                    "wait for the GPU "
+                    "whose experts get most.",
+                    wish->load));
 }
 
 }  // namespace
@@ -115,10 +116,11 @@ void check_expert_kernels(const StepConfig& config, const Layout& layout,
                           CollectiveTimes& collectives) {
   if (!config.ep_kernels || !has_own_kernels(config.ep_kernels->mode) || layout.expert == 1) return;
   if (layout.expert_tensor > 1)
-    throw Error(fmt::format("ep_kernels: {} kernels bring tokens to whole experts, these are cut by "
-                            "TP {}",
-                            kEpModeWords[config.ep_kernels->mode], layout.expert_tensor),
-                "say parallel.etp 1, or ep_kernels: nccl-alltoall");
+    throw Error(
+        fmt::format("ep_kernels: {} kernels bring tokens to whole experts, these are cut by "
+                    "TP {}",
+                    kEpModeWords[config.ep_kernels->mode], layout.expert_tensor),
+        "say parallel.etp 1, or ep_kernels: nccl-alltoall");
   const GroupShape shape = collectives.shape_of(expert_group(layout));
   if (shape.nodes * shape.gpus != layout.expert)
     throw Error(fmt::format("ep_kernels: EP {} does not fill its nodes evenly", layout.expert),

@@ -324,8 +324,7 @@ void CollectiveTimes::prepare(const SideBySide& side_by_side, const std::functio
     family.nodes = 0;
     families[family].push_back(one);
   }
-  std::vector<Answers> found(families.size() + wanted.slowdowns.size() +
-                             wanted.round_trips.size());
+  std::vector<Answers> found(families.size() + wanted.slowdowns.size() + wanted.round_trips.size());
   std::vector<std::function<void(CollectiveTimes&)>> tasks;
   for (const auto& family : families)
     tasks.emplace_back([&family](CollectiveTimes& times) {

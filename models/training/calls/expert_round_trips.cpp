@@ -32,8 +32,8 @@ EpRoundTrip CollectiveTimes::round_trip(const RankGroup& group, ExpertCall call)
   const Shape shape = shapes_.of(group);
   check_reach(wish_->mode, shape.nodes, shape.gpus);
   const auto at_power = [&](int exponent) {
-    return at(RoundTrip{shape, call.choice.experts, call.choice.top_k, call.hidden,
-                        call.dispatched, exponent});
+    return at(RoundTrip{shape, call.choice.experts, call.choice.top_k, call.hidden, call.dispatched,
+                        exponent});
   };
   const int tokens = std::max(call.tokens, 1);
   const int below = static_cast<int>(std::bit_width(static_cast<unsigned>(tokens))) - 1;
@@ -45,7 +45,8 @@ EpRoundTrip CollectiveTimes::round_trip(const RankGroup& group, ExpertCall call)
   const auto between = [&](Duration a, Duration b) {
     return Duration{a.ps + std::llround(static_cast<double>((b - a).ps) * share)};
   };
-  return {between(low.dispatch, high.dispatch), between(low.combine, high.combine)};
+  return {between(low.dispatch, high.dispatch), between(low.combine, high.combine),
+          low.busiest + (high.busiest - low.busiest) * share};
 }
 
 EpRoundTrip CollectiveTimes::at(const RoundTrip& question) {
@@ -80,8 +81,8 @@ EpRoundTrip CollectiveTimes::bound(const RoundTrip& question) const {
   double rate = gpu.nvlink_links * static_cast<double>(gpu.nvlink_per_link.bytes_per_s);
   if (leaves) rate = nic_rate() / gpus_per_node_;
   if (rate <= 0) return {};
-  const double sent = std::ldexp(1.0, exponent) * shares_reached(shares, experts, top_k) *
-                      (shares - 1) / shares;
+  const double sent =
+      std::ldexp(1.0, exponent) * shares_reached(shares, experts, top_k) * (shares - 1) / shares;
   const auto time = [&](EpPhase phase) {
     const double bytes = sent * static_cast<double>(token_bytes(call, phase));
     // Draws are even on average only, and stores of some kernels are wider than NCCL's.

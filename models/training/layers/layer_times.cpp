@@ -172,7 +172,7 @@ class LayerModel : LayerParts {
     expert_collectives();
     // One GEMM for each local expert.
     const double local = static_cast<double>(e.count) / l_.expert;
-    const double rows = routed / local, ffn = e.ffn / etp;
+    const double rows = routed * busiest_ / local, ffn = e.ffn / etp;
     LinearTime sum;
     const auto grouped = [&](double n, double k) {
       sum.forward += grouped_gemm_time(gpu_, l_.precision, {rows, n, k, local});
@@ -221,6 +221,8 @@ class LayerModel : LayerParts {
     };
     ExpertPasses out;
     out.forward = time();
+    // The GPU whose experts get most is waited for.
+    if (!wish.weights.empty()) busiest_ = collectives_.round_trip(expert_group(l_), call).busiest;
     call.dispatched = EpDatatype::bf16;
     out.backward = time();
     out.sms = sms_beside_compute(wish.mode, wish.sms, gpu_.multiprocessors);
@@ -287,6 +289,7 @@ class LayerModel : LayerParts {
     }
   }
 
+  double busiest_ = 1;    ///< tokens of the GPU whose experts get most, over the average
   ExpertPasses experts_;  ///< beside the compute of another micro-batch
   PassTime core_;
 };
