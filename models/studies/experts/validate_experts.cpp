@@ -167,9 +167,10 @@ void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
     const std::vector<double> left_out = predictor.predict(unseen, fitted, for_each);
     for (std::size_t i = 0; i < unseen.size(); ++i) {
       ExpertsPoint& point = validation.points[unseen[i]];
-      // Kernels that no other system ran are not predicted by others.
+      // Others say nothing of kernels that no other system ran, or not on several nodes.
       const auto ran = [&](std::size_t other) {
-        return validation.points[other].mode == point.mode;
+        const ExpertsPoint& one = validation.points[other];
+        return one.mode == point.mode && (one.nodes > 1) == (point.nodes > 1);
       };
       if (std::ranges::any_of(seen, ran)) point.left_out_us = left_out[i];
     }
