@@ -330,10 +330,10 @@ EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, cons
     most = std::max(most, pairs);
     all += pairs;
   }
-  const auto time = [&](EpPhase phase) {
+  const auto lasts = [&](EpPhase phase) {
     return run_ep_kernels(ways, kernels, call, mode, phase, counts).time;
   };
-  return {time(EpPhase::dispatch), time(EpPhase::combine),
+  return {lasts(EpPhase::dispatch), lasts(EpPhase::combine),
           all > 0 ? static_cast<double>(most) * counts.ranks() / static_cast<double>(all) : 1};
 }
 

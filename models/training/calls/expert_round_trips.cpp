@@ -83,12 +83,12 @@ EpRoundTrip CollectiveTimes::bound(const RoundTrip& question) const {
   if (rate <= 0) return {};
   const double sent =
       std::ldexp(1.0, exponent) * shares_reached(shares, experts, top_k) * (shares - 1) / shares;
-  const auto time = [&](EpPhase phase) {
+  const auto lasts = [&](EpPhase phase) {
     const double bytes = sent * static_cast<double>(token_bytes(call, phase));
     // Draws are even on average only, and stores of some kernels are wider than NCCL's.
     return Duration{static_cast<std::int64_t>(0.75 * bytes / rate * 1e12)};
   };
-  return {time(EpPhase::dispatch), time(EpPhase::combine)};
+  return {lasts(EpPhase::dispatch), lasts(EpPhase::combine)};
 }
 
 }  // namespace fabricast

@@ -215,16 +215,16 @@ class LayerModel : LayerParts {
     const Experts& e = *m_.experts;
     ExpertCall call = wish.call(e.count, e.per_token, m_.hidden, EpDatatype::bf16);
     call.tokens = static_cast<int>(std::lround(tokens_ / l_.tensor));
-    const auto time = [&] {
+    const auto lasts = [&] {
       const EpRoundTrip both = collectives_.round_trip(expert_group(l_), call);
       return seconds(both.dispatch) + seconds(both.combine);
     };
     ExpertPasses out;
-    out.forward = time();
+    out.forward = lasts();
     // The GPU whose experts get most is waited for.
     if (!wish.weights.empty()) busiest_ = collectives_.round_trip(expert_group(l_), call).busiest;
     call.dispatched = EpDatatype::bf16;
-    out.backward = time();
+    out.backward = lasts();
     out.sms = sms_beside_compute(wish.mode, wish.sms, gpu_.multiprocessors);
     return out;
   }
