@@ -103,17 +103,20 @@ ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file
   std::map<std::string, Source> sources;
   read_sources(root, sources);
   ExpertKernels out = KernelsReader(sources).read(root);
-  for (const auto& [sm, gpu] : load_engines().gpus) out.hops[sm] = gpu.hop;
   root.finish();
   return out;
 }
 
 ExpertKernels load_expert_kernels(const std::string& own_file) {
+  const auto with_hops = [](ExpertKernels kernels) {
+    for (const auto& [sm, gpu] : load_engines().gpus) kernels.hops[sm] = gpu.hop;
+    return kernels;
+  };
   if (!own_file.empty())
-    return parse_expert_kernels(
-        YamlText{read_text_file(own_file, "a file like workloads/experts.yaml")}, own_file);
-  static const ExpertKernels kernels = parse_expert_kernels(
-      find_embedded(embedded_workloads(), "experts")->yaml(), "workloads/experts.yaml");
+    return with_hops(parse_expert_kernels(
+        YamlText{read_text_file(own_file, "a file like workloads/experts.yaml")}, own_file));
+  static const ExpertKernels kernels = with_hops(parse_expert_kernels(
+      find_embedded(embedded_workloads(), "experts")->yaml(), "workloads/experts.yaml"));
   return kernels;
 }
 
