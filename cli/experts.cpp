@@ -99,13 +99,14 @@ void add_experts(CLI::App& app, Action& action) {
   command->add_option("--fabric", options->fabric, "preset name or YAML file");
   add_job_options(*command, options->job);
   command
-      ->add_option("--ep-mode", options->modes,
-                   "whose kernels, a list: normal, low-latency (DeepEP), nvlink, "
-                   "nvlink-two-sided (TensorRT-LLM, one NVLink domain), nccl-alltoall, "
-                   "hierarchical (two of NCCL's)")
+      ->add_option(
+          "--ep-mode", options->modes,
+          "whose kernels, a list: normal, low-latency (DeepEP), hybrid (NVIDIA's Hybrid-EP), "
+          "deepep-v2, nvlink, nvlink-two-sided (TensorRT-LLM, one NVLink domain), "
+          "nccl-alltoall, hierarchical (two of NCCL's)")
       ->capture_default_str();
   add_shape_options(*command, *options);
-  command->add_option("--sms", options->sms, "normal kernels: SMs that they run on")
+  command->add_option("--sms", options->sms, "normal, hybrid, deepep-v2: SMs that they run on")
       ->check(whole_number(2, kSmsMax))
       ->capture_default_str();
   command->add_option("--kernels", options->kernels,

@@ -14,6 +14,7 @@ namespace {
 
 struct ValidateExpertsOptions {
   std::string file, kernels, parts, format = "text";
+  bool cross_validates = false;
 };
 
 int run(const ValidateExpertsOptions& options, const Answers& answers) {
@@ -22,7 +23,9 @@ int run(const ValidateExpertsOptions& options, const Answers& answers) {
   {
     Progress progress(answers);
     predict_experts(validation, load_parts(options.parts), load_expert_kernels(options.kernels),
-                    on_all_cores(answers, progress.callback()));
+                    on_all_cores(answers, options.cross_validates ? std::function<void(double)>{}
+                                                                  : progress.callback()),
+                    options.cross_validates);
   }
   answers.give(
       options.format, [&] { return experts_validation_text(validation); },
@@ -40,6 +43,8 @@ void add_validate_experts(CLI::App& validate, Action& action) {
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--kernels", options->kernels,
                       "YAML file of kernels' costs, in place of workloads/experts.yaml");
+  command->add_flag("--cross-validate", options->cross_validates,
+                    "predict each system by a fit that has not seen it, too");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, &action] {

@@ -50,18 +50,28 @@ class EpRun {
 
  private:
   bool by_expert() const { return mode_ == EpMode::low_latency; }
-  bool two_stages() const { return mode_ == EpMode::normal && ways_.nodes() > 1; }
+  bool one_sided() const { return is_one_sided(mode_); }
+  bool two_stages() const { return takes_sms(mode_) && ways_.nodes() > 1; }
   double all_tokens() const { return static_cast<double>(call_.tokens) * ways_.ranks(); }
   double copies() const {
     return by_expert() ? call_.choice.top_k : static_cast<double>(counts_.copies()) / all_tokens();
   }
   double node_copies() const { return static_cast<double>(counts_.node_copies()) / all_tokens(); }
   double half() const { return call_.sms / 2.0; }
+  double network_share() const { return kernels_.network_share * costs_.nic_share; }
 
   void set_fixed();
+  /// Of a call on one node.
+  double hops() const {
+    return costs_.start_hops > 0 ? costs_.start_hops + doublings(ways_.gpus(), 2) : 0;
+  }
+  Duration map_gather() const;
+  double node_work(double copies) const;
   void add_links(Executor<PlainStamp>& machine);
   std::unique_ptr<EpSchedule> direct();
   std::unique_ptr<EpSchedule> two_stage();
+  void set_halves(TwoStageSchedule::Config& config);
+  void set_one_sided(TwoStageSchedule::Config& config);
   void note_work(std::string name, bool received, double seconds_per_copy, bool node);
   void note_links(const Executor<PlainStamp>& machine);
 
@@ -83,7 +93,7 @@ void EpRun::set_fixed() {
   const double experts = call_.choice.experts;
   if (two_stages()) {
     const double steps = doublings(nodes, 2);
-    out_.notify = costs_.notify + times(costs_.notify_doubling, steps);
+    out_.notify = costs_.notify + times(costs_.notify_doubling, steps) + map_gather();
     out_.fixed = out_.notify + costs_.net_start + times(costs_.net_doubling, steps);
     return;
   }
@@ -91,12 +101,36 @@ void EpRun::set_fixed() {
     out_.notify = costs_.notify_token * call_.tokens + costs_.notify +
                   times(costs_.notify_doubling, doublings(ways_.ranks(), 2));
   if (mode_ == EpMode::normal) out_.notify = {};  // the kernel of one node tells counts itself
+  if (one_sided()) out_.notify = costs_.notify + map_gather();
   out_.fixed = out_.notify + costs_.start +
                times(costs_.start_doubling, doublings(ways_.gpus(), 2)) +
-               times(costs_.expert_flag, experts / nodes);
+               times(kernels_.hop(gpu_.sm), hops()) + times(costs_.expert_flag, experts / nodes);
   if (costs_.start_rate.bytes_per_s > 0) out_.fixed += transfer_time({bytes_}, costs_.start_rate);
   if (nodes > 1)
     out_.fixed += costs_.net_start + times(costs_.net_flag, experts * (nodes - 1) / nodes);
+}
+
+/// Hybrid-EP: before dispatch all ranks gather who takes which experts, a byte for each pair. It
+/// comes from other domains over the NICs, from the own one over NVLink.
+Duration EpRun::map_gather() const {
+  if (mode_ != EpMode::hybrid || phase_ != EpPhase::dispatch) return {};
+  const double map = static_cast<double>(call_.tokens) * call_.choice.experts;
+  const double rate = gpu_.nvlink_links * static_cast<double>(gpu_.nvlink_per_link.bytes_per_s);
+  double seconds = rate > 0 ? map * (ways_.ranks() - 1) / (rate * costs_.nvlink_share) : 0;
+  if (ways_.nodes() > 1) {
+    const NicPart& nic = ways_.cluster().node().nics()[static_cast<std::size_t>(ways_.nic(0))].part;
+    const double sent = static_cast<double>(nic.port_rate.bytes_per_s) * nic.goodput;
+    seconds = std::max(seconds, map * (ways_.nodes() - 1) / (sent * network_share()));
+  }
+  return Duration{std::llround(seconds * 1e12)};
+}
+
+/// One-sided: what an SM does for a token on each domain where it has `copies` receivers.
+double EpRun::node_work(double copies) const {
+  const bool scans = phase_ == EpPhase::dispatch && call_.dispatched == EpDatatype::fp8;
+  const TokenWork& work = phase_ == EpPhase::dispatch ? costs_.send : costs_.receive;
+  return work.seconds(static_cast<double>(bytes_), copies, 1) +
+         (scans ? static_cast<double>(costs_.scan.ps) / 1e12 * ways_.gpus() : 0);
 }
 
 /// The cluster's, with what kernels like these reach of NVLink and of NICs.
@@ -107,7 +141,7 @@ void EpRun::add_links(Executor<PlainStamp>& machine) {
     const ClusterLink link = cluster.link(global);
     double share = 1;
     if (cluster.is_fabric_link(global)) {
-      if (!cluster.is_pool(global) && !cluster.is_trunk(global)) share = kernels_.network_share;
+      if (!cluster.is_pool(global) && !cluster.is_trunk(global)) share = network_share();
     } else if (cluster.node_link(global).kind == LinkKind::nvlink) {
       share = costs_.nvlink_share;
     }
@@ -154,6 +188,10 @@ std::unique_ptr<EpSchedule> EpRun::direct() {
   if (normal) {
     send /= half();
     receive /= half();
+  } else if (one_sided()) {
+    const double each = node_work(copies()) / copies() / call_.sms;
+    send = phase_ == EpPhase::dispatch ? each : 0;
+    receive = phase_ == EpPhase::combine ? each : 0;
   } else if (by_expert()) {
     send /= low_latency_sms(call_.choice.experts, gpu_.multiprocessors);
     pool_ = rate_of(bytes, send);
@@ -170,7 +208,8 @@ std::unique_ptr<EpSchedule> EpRun::direct() {
     return std::make_unique<DirectSchedule>(config);
   }
   config.rates.send = rate_of(bytes / ranks, send);
-  const double chunk = kernels_.chunk_tokens * (normal ? half() : gpu_.multiprocessors / 2.0);
+  const double chunk =
+      kernels_.chunk_tokens * (takes_sms(mode_) ? half() : gpu_.multiprocessors / 2.0);
   config.chunk_tokens = std::max<std::int64_t>(
       {1, std::llround(chunk), (call_.tokens + kChunksMax - 1) / kChunksMax});
   return std::make_unique<DirectSchedule>(config);
@@ -178,11 +217,22 @@ std::unique_ptr<EpSchedule> EpRun::direct() {
 
 std::unique_ptr<EpSchedule> EpRun::two_stage() {
   const int nodes = ways_.nodes(), gpus = ways_.gpus();
-  if (gpus > kForwardedGpus)
-    throw Error(fmt::format("normal kernels forward to {} GPUs of a node at most, these nodes have "
-                            "{}",
-                            kForwardedGpus, gpus),
-                "--ep-mode nvlink inside an NVLink domain, or fewer --gpus-per-node");
+  const auto all = static_cast<double>(call_.tokens) * node_copies() / nodes;
+  const double chunk = kernels_.net_chunk_tokens * half();
+  TwoStageSchedule::Config config{ways_, counts_, phase_, bytes_, 1, {}};
+  const int messages = ways_.ranks() * nodes * (gpus + 1);  // of a group
+  const int most = std::clamp(kMessagesMax / messages, kGroupsLeast, kGroupsMax);
+  config.groups = std::clamp(static_cast<int>(std::ceil(all / chunk)), 1, most);
+  if (one_sided())
+    set_one_sided(config);
+  else
+    set_halves(config);
+  return std::make_unique<TwoStageSchedule>(config);
+}
+
+/// Normal kernels: half of the SMs face other nodes and receive over NVLink, half forward.
+void EpRun::set_halves(TwoStageSchedule::Config& config) {
+  const int nodes = ways_.nodes(), gpus = ways_.gpus();
   const auto bytes = static_cast<double>(bytes_);
   const double local = copies(), remote = node_copies();
   const TokenWork& work = costs_.send;
@@ -199,17 +249,20 @@ std::unique_ptr<EpSchedule> EpRun::two_stage() {
   note_work("SMs that send and receive", phase_ == EpPhase::combine,
             outer * (local + remote) / remote, true);
   note_work("SMs that forward", true, copy, false);
-  const auto all = static_cast<double>(call_.tokens) * remote / nodes;
-  const double chunk = kernels_.net_chunk_tokens * half();
-  TwoStageSchedule::Config config{ways_, counts_, phase_, bytes_, 1, {}};
-  const int messages = ways_.ranks() * nodes * (gpus + 1);  // of a group
-  const int most = std::clamp(kMessagesMax / messages, kGroupsLeast, kGroupsMax);
-  config.groups = std::clamp(static_cast<int>(std::ceil(all / chunk)), 1, most);
   config.rates.send = rate_of(bytes * share_outer / nodes, outer);
   config.rates.receive = config.rates.send;
   config.rates.local = rate_of(bytes * share_inner / (nodes * gpus), outer);
   config.rates.forward = rate_of(bytes / (nodes * gpus), copy);
-  return std::make_unique<TwoStageSchedule>(config);
+}
+
+/// The GPU that a token comes to on a domain hands it on, or adds up what the domain has of it; its
+/// NIC does the rest.
+void EpRun::set_one_sided(TwoStageSchedule::Config& config) {
+  const double local = copies(), remote = node_copies();
+  const double token = node_work(local / remote) / call_.sms;
+  note_work("SMs that forward", true, token, true);
+  const int lanes = ways_.nodes() * forwarded_at_once(ways_.gpus());
+  config.rates.forward = rate_of(static_cast<double>(bytes_) / lanes, token * remote / local);
 }
 
 /// The busiest link of each kind.
@@ -225,7 +278,7 @@ void EpRun::note_links(const Executor<PlainStamp>& machine) {
     std::size_t kind = 1;
     if (cluster.is_fabric_link(link)) {
       kind = cluster.is_pool(link) || cluster.is_trunk(link) ? 3 : 2;
-      if (kind == 2) rate *= kernels_.network_share;
+      if (kind == 2) rate *= network_share();
     } else if (cluster.node_link(link).kind == LinkKind::nvlink) {
       kind = 0;
       rate *= costs_.nvlink_share;
@@ -267,6 +320,42 @@ EpResult EpRun::run() {
 
 }  // namespace
 
+EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,
+                          EpMode mode) {
+  const TokenCounts counts = count_tokens(call, ways.ranks(), ways.gpus());
+  std::int64_t most = 0, all = 0;
+  for (int to = 0; to < counts.ranks(); ++to) {
+    std::int64_t pairs = 0;
+    for (int from = 0; from < counts.ranks(); ++from) pairs += counts.pairs(from, to);
+    most = std::max(most, pairs);
+    all += pairs;
+  }
+  const auto lasts = [&](EpPhase phase) {
+    return run_ep_kernels(ways, kernels, call, mode, phase, counts).time;
+  };
+  return {lasts(EpPhase::dispatch), lasts(EpPhase::combine),
+          all > 0 ? static_cast<double>(most) * counts.ranks() / static_cast<double>(all) : 1};
+}
+
+void check_reach(EpMode mode, int nodes, int gpus) {
+  if (nodes == 1) return;
+  if (stays_in_domain(mode))
+    throw Error(fmt::format("{} kernels stay in one NVLink domain, these GPUs lie in {}",
+                            kEpModeWords[mode], nodes),
+                "normal, low-latency, hybrid, deepep-v2, nccl-alltoall and hierarchical leave the "
+                "domain");
+  if (mode == EpMode::normal && gpus > kForwardedGpus)
+    throw Error(fmt::format("normal kernels forward to {} GPUs of a node at most, these nodes have "
+                            "{}",
+                            kForwardedGpus, gpus),
+                "hybrid kernels forward to all GPUs of an NVLink domain");
+}
+
+int sms_beside_compute(EpMode mode, int sms, int multiprocessors) {
+  if (takes_sms(mode)) return std::min(sms, multiprocessors);
+  return stays_in_domain(mode) ? multiprocessors : 0;
+}
+
 int low_latency_sms(int experts, int multiprocessors) {
   if (multiprocessors <= 0) return experts;
   const int each = (experts + multiprocessors - 1) / multiprocessors;
@@ -275,6 +364,7 @@ int low_latency_sms(int experts, int multiprocessors) {
 
 EpResult run_ep_kernels(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,
                         EpMode mode, EpPhase phase, const TokenCounts& counts) {
+  check_reach(mode, ways.nodes(), ways.gpus());
   return EpRun(ways, kernels, call, mode, phase, counts).run();
 }
 

@@ -31,6 +31,22 @@ struct EpResult {
   double counted_bytes = 0;
 };
 
+/// There and back.
+struct EpRoundTrip {
+  Duration dispatch, combine;
+  double busiest = 1;  ///< tokens of the rank whose experts get most, over the average
+};
+/// The same for both phases, tokens drawn as the call says.
+EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,
+                          EpMode mode);
+
+/// Throws Error where such kernels do not reach over so many nodes of so many GPUs.
+void check_reach(EpMode mode, int nodes, int gpus);
+
+/// SMs that such kernels take from compute beside them: low-latency ones none while tokens are
+/// under way (DeepEP's hooks), those of an NVLink domain all.
+int sms_beside_compute(EpMode mode, int sms, int multiprocessors);
+
 /// SMs of a low-latency kernel: each serves so many experts that all fit (DeepEP V1,
 /// csrc/kernels/internode_ll.cu).
 int low_latency_sms(int experts, int multiprocessors);

@@ -77,25 +77,31 @@ TwoStageSchedule::TwoStageSchedule(const Config& config)
     : config_(config),
       nodes_(config.ways.nodes()),
       gpus_(config.ways.gpus()),
-      parts_(parts_of(nodes_)) {
-  assert(nodes_ > 1 && gpus_ <= kForwardedGpus && config.groups >= 1);
+      parts_(parts_of(nodes_)),
+      fans_(parts_of(gpus_)) {
+  assert(nodes_ > 1 && config.groups >= 1);
 }
+
+int forwarded_at_once(int gpus) { return std::min(gpus, kLanes); }
 
 std::uint32_t TwoStageSchedule::blocks() const {
-  return static_cast<std::uint32_t>(nodes_ * gpus_ * (parts_ + 2 * nodes_));
+  return static_cast<std::uint32_t>(nodes_ * gpus_ * (parts_ + nodes_ + nodes_ * fans_));
 }
 
-std::uint32_t TwoStageSchedule::block(int rank, Role role, int index) const {
+std::uint32_t TwoStageSchedule::block(int rank, Role role, int index, int part) const {
   const int before = role == Role::outer ? 0 : role == Role::middle ? parts_ : parts_ + nodes_;
-  return static_cast<std::uint32_t>(rank * (parts_ + 2 * nodes_) + before + index);
+  const int each = role == Role::inner ? fans_ : 1;
+  return static_cast<std::uint32_t>(rank * (parts_ + nodes_ + nodes_ * fans_) + before +
+                                    index * each + part);
 }
 
 TwoStageSchedule::At TwoStageSchedule::at(std::uint32_t number) const {
-  const int each = parts_ + 2 * nodes_;
+  const int each = parts_ + nodes_ + nodes_ * fans_;
   const int rank = static_cast<int>(number) / each, place = static_cast<int>(number) % each;
   if (place < parts_) return {rank, Role::outer, place};
   if (place < parts_ + nodes_) return {rank, Role::middle, place - parts_};
-  return {rank, Role::inner, place - parts_ - nodes_};
+  const int inner = place - parts_ - nodes_;
+  return {rank, Role::inner, inner / fans_, inner % fans_};
 }
 
 ExchangeLane TwoStageSchedule::lane(std::uint32_t peer, std::int64_t tokens, int group,
@@ -133,21 +139,21 @@ void TwoStageSchedule::add_to_outer(const At& at, int group,
                        config_.counts.to_node(origin, node), group, {}));
 }
 
-/// Of a middle block: to or from the ranks of the node.
-void TwoStageSchedule::add_to_inner(const At& at, int group,
+/// Of a middle block: to or from some ranks of the node, itself first.
+void TwoStageSchedule::add_to_inner(const At& at, int group, int part,
                                     std::vector<ExchangeLane>& lanes) const {
   const int node = at.rank / gpus_, origin = at.index * gpus_ + at.rank % gpus_;
-  for (int away = 0; away < gpus_; ++away) {
+  for (int away = part * kLanes; away < std::min(gpus_, (part + 1) * kLanes); ++away) {
     const int rank = node * gpus_ + (at.rank + away) % gpus_;
-    lanes.push_back(lane(block(rank, Role::inner, at.index), config_.counts.to_rank(origin, rank),
-                         group, config_.rates.forward));
+    lanes.push_back(lane(block(rank, Role::inner, at.index, at.rank % gpus_ / kLanes),
+                         config_.counts.to_rank(origin, rank), group, config_.rates.forward));
   }
 }
 
 /// Of an inner block: to or from those that forward the tokens of one node.
 void TwoStageSchedule::add_inner(const At& at, int group, std::vector<ExchangeLane>& lanes) const {
   const int node = at.rank / gpus_;
-  for (int gpu = 0; gpu < gpus_; ++gpu) {
+  for (int gpu = at.part * kLanes; gpu < std::min(gpus_, (at.part + 1) * kLanes); ++gpu) {
     const int origin = at.index * gpus_ + gpu;
     lanes.push_back(lane(block(node * gpus_ + gpu, Role::middle, at.index),
                          config_.counts.to_rank(origin, at.rank), group, config_.rates.local));
@@ -155,6 +161,24 @@ void TwoStageSchedule::add_inner(const At& at, int group, std::vector<ExchangeLa
 }
 
 /// A middle block takes one group while it hands on the one before.
+void TwoStageSchedule::next_of_middle(const At& at, int cursor, ExchangeBatch& batch) const {
+  const int groups = config_.groups;
+  if (config_.phase == EpPhase::dispatch) {
+    const int sent = cursor - 1;  // first it only receives
+    const int group = sent / fans_, part = sent % fans_;
+    if (cursor == 0) {
+      add_to_outer(at, 0, batch.receives);
+    } else if (group < groups) {
+      if (part == 0 && group + 1 < groups) add_to_outer(at, group + 1, batch.receives);
+      add_to_inner(at, group, part, batch.sends);
+    }
+    return;
+  }
+  const int group = cursor / fans_, part = cursor % fans_;
+  if (group < groups) add_to_inner(at, group, part, batch.receives);
+  if (part == 0 && group > 0 && group <= groups) add_to_outer(at, group - 1, batch.sends);
+}
+
 bool TwoStageSchedule::next(std::uint32_t number, std::uint32_t& cursor,
                             ExchangeBatch& batch) const {
   batch.sends.clear();
@@ -172,13 +196,7 @@ bool TwoStageSchedule::next(std::uint32_t number, std::uint32_t& cursor,
       if (group < groups) add_inner(place, group, dispatches ? batch.receives : batch.sends);
       break;
     case Role::middle:
-      if (dispatches) {
-        if (group < groups) add_to_outer(place, group, batch.receives);
-        if (group > 0 && group <= groups) add_to_inner(place, group - 1, batch.sends);
-      } else {
-        if (group < groups) add_to_inner(place, group, batch.receives);
-        if (group > 0 && group <= groups) add_to_outer(place, group - 1, batch.sends);
-      }
+      next_of_middle(place, group, batch);
       break;
   }
   return !batch.sends.empty() || !batch.receives.empty();

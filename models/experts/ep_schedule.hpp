@@ -83,7 +83,7 @@ class TwoStageSchedule final : public EpSchedule {
     int groups = 1;  ///< in which a message moves
     EpRates rates;
   };
-  /// REQUIRES: several nodes of at most kForwardedGpus GPUs.
+  /// REQUIRES: several nodes.
   explicit TwoStageSchedule(const Config& config);
 
   std::uint32_t blocks() const override;
@@ -98,18 +98,24 @@ class TwoStageSchedule final : public EpSchedule {
     int rank = 0;
     Role role{};
     int index = 0;  ///< outer: which nodes; else the node of the origin
+    int part = 0;   ///< inner: which GPUs forward to it
   };
   At at(std::uint32_t block) const;
-  std::uint32_t block(int rank, Role role, int index) const;
+  std::uint32_t block(int rank, Role role, int index, int part = 0) const;
   void add_outer(const At& at, int group, std::vector<ExchangeLane>& lanes) const;
   void add_to_outer(const At& at, int group, std::vector<ExchangeLane>& lanes) const;
   void add_inner(const At& at, int group, std::vector<ExchangeLane>& lanes) const;
-  void add_to_inner(const At& at, int group, std::vector<ExchangeLane>& lanes) const;
+  void add_to_inner(const At& at, int group, int part, std::vector<ExchangeLane>& lanes) const;
+  void next_of_middle(const At& at, int cursor, ExchangeBatch& batch) const;
   ExchangeLane lane(std::uint32_t peer, std::int64_t tokens, int group, Bandwidth rate) const;
 
   Config config_;
   int nodes_, gpus_, parts_;
+  int fans_;  ///< of so many GPUs each those of a node are served, one after another
 };
+
+/// GPUs of a node that a block forwards to at a time.
+int forwarded_at_once(int gpus);
 
 /// Ranks of a node that normal kernels forward to (DeepEP V1, csrc/kernels/configs.cuh,
 /// NUM_MAX_NVL_PEERS).

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+#include <utility>
+
 namespace fabricast {
 namespace {
 
@@ -35,7 +38,12 @@ std::vector<int> nearest_nics(const NodeGraph& node, int gpus) {
 
 }  // namespace
 
-EpWays::EpWays(const Cluster& cluster, int gpus) : cluster_(cluster), gpus_(gpus) {
+EpWays::EpWays(const Cluster& cluster, int gpus, std::vector<int> nodes)
+    : cluster_(cluster), gpus_(gpus), nodes_(std::move(nodes)) {
+  if (nodes_.empty()) {
+    nodes_.resize(static_cast<std::size_t>(cluster.nodes()));
+    std::iota(nodes_.begin(), nodes_.end(), 0);
+  }
   const NodeGraph& node = cluster.node();
   for (int from = 0; from < gpus; ++from) {
     for (int to = 0; to < gpus; ++to) {
@@ -46,10 +54,10 @@ EpWays::EpWays(const Cluster& cluster, int gpus) : cluster_(cluster), gpus_(gpus
         throw Error(fmt::format("{} and {} have no NVLink to each other: these kernels write into "
                                 "the memory of every GPU of the node",
                                 node.vertex(a).name, node.vertex(b).name),
-                    "--ep-mode nccl-alltoall runs over PCIe, too");
+                    "nccl-alltoall runs over PCIe, too");
     }
   }
-  if (cluster.nodes() == 1) return;
+  if (nodes_.size() == 1) return;
   nics_ = nearest_nics(node, gpus);
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const VertexId at = node.gpus()[static_cast<std::size_t>(gpu)].vertex;
@@ -65,7 +73,8 @@ void EpWays::add_local(int node, const std::vector<LinkId>& route,
 }
 
 void EpWays::add(int from, int to, std::vector<std::uint32_t>& links) const {
-  const int from_node = from / gpus_, to_node = to / gpus_;
+  const int from_node = nodes_[static_cast<std::size_t>(from / gpus_)],
+            to_node = nodes_[static_cast<std::size_t>(to / gpus_)];
   const int from_gpu = from % gpus_, to_gpu = to % gpus_;
   if (from_node == to_node) {
     add_local(from_node, inside_[static_cast<std::size_t>(from_gpu * gpus_ + to_gpu)], links);

@@ -14,10 +14,11 @@ class EpWays {
  public:
   /// The first `gpus` of every node take part. Throws Error where two of them have no NVLink to
   /// each other, or where there are several nodes and a GPU has no NIC. The cluster outlives it.
-  EpWays(const Cluster& cluster, int gpus);
+  /// `nodes`: which of the cluster; empty = all.
+  EpWays(const Cluster& cluster, int gpus, std::vector<int> nodes = {});
 
   int gpus() const { return gpus_; }  ///< per node
-  int nodes() const { return cluster_.nodes(); }
+  int nodes() const { return static_cast<int>(nodes_.size()); }
   int ranks() const { return gpus_ * nodes(); }
   const Cluster& cluster() const { return cluster_; }
   /// Appends the cluster's links from one rank to another; none to itself.
@@ -34,6 +35,7 @@ class EpWays {
 
   const Cluster& cluster_;
   int gpus_;
+  std::vector<int> nodes_;
   std::vector<std::vector<LinkId>> inside_;  ///< by pair of GPUs
   std::vector<int> nics_;                    ///< by GPU
   std::vector<Side> sides_;

@@ -17,18 +17,28 @@ enum class EpMode : std::uint8_t {
   low_latency,  ///< DeepEP V1, low-latency kernels: for decode
   nvlink,       ///< TensorRT-LLM's NVLinkOneSided: one NVLink domain, counts travel with tokens
   nvlink_two_sided,  ///< its NVLinkTwoSided: a kernel before it tells counts
+  hybrid,            ///< NVIDIA's Hybrid-EP in DeepEP: few SMs, TMA, RDMA between NVLink domains
+  v2,                ///< DeepEP V2: few SMs, NCCL's GIN between nodes
   nccl,              ///< NCCL's all-to-all, a copy for every expert of a token
   hierarchical       ///< two NCCL all-to-alls: between equal-numbered GPUs, then inside the node
 };
-inline constexpr int kEpModes = 6;
-inline constexpr int kEpKernelModes = 4;  ///< the first so many have kernels of their own
+inline constexpr int kEpModes = 8;
+inline constexpr int kEpKernelModes = 6;  ///< the first so many have kernels of their own
 inline constexpr EnumWords<EpMode, kEpModes> kEpModeWords{
-    {"normal", "low-latency", "nvlink", "nvlink-two-sided", "nccl-alltoall", "hierarchical"}};
+    {"normal", "low-latency", "nvlink", "nvlink-two-sided", "hybrid", "deepep-v2", "nccl-alltoall",
+     "hierarchical"}};
 /// Simulated here; the others are calls of NCCL.
 constexpr bool has_own_kernels(EpMode mode) { return static_cast<int>(mode) < kEpKernelModes; }
 constexpr bool stays_in_domain(EpMode mode) {
   return mode == EpMode::nvlink || mode == EpMode::nvlink_two_sided;
 }
+/// Runs on as many SMs as it is given (ExpertCall::sms).
+constexpr bool takes_sms(EpMode mode) {
+  return mode == EpMode::normal || mode == EpMode::hybrid || mode == EpMode::v2;
+}
+/// Every SM of these takes tokens that it loads once, and stores them where they go (dispatch), or
+/// loads what comes from several GPUs and adds it up (combine): nobody receives.
+constexpr bool is_one_sided(EpMode mode) { return mode == EpMode::hybrid || mode == EpMode::v2; }
 
 enum class EpPhase : std::uint8_t { dispatch, combine };
 inline constexpr EnumWords<EpPhase, 2> kEpPhaseWords{{"dispatch", "combine"}};
@@ -52,9 +62,12 @@ struct ExpertCall {
   int tokens = 4096;  ///< of each rank
   int hidden = 7168;
   EpDatatype dispatched = EpDatatype::fp8;  ///< combine brings bf16 back
-  int sms = 24;                             ///< normal kernels: SMs (thread blocks) they run on
+  int sms = 24;                             ///< SMs (thread blocks) where the mode takes_sms()
   std::uint64_t seed = 1;                   ///< of the draw of experts
 };
+
+/// SMs that kernels may be given.
+inline constexpr int kSmsMax = 256;
 
 /// Bytes of a token on the way: fp8 has a scale of four bytes for each 128 values (DeepEP,
 /// tests/test_internode.py), nvfp4 one of a byte for each 16.

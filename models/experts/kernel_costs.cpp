@@ -1,6 +1,7 @@
 #include "models/experts/kernel_costs.hpp"
 
 #include <cassert>
+#include <iterator>
 
 namespace fabricast {
 namespace {
@@ -25,6 +26,12 @@ const ModeCosts& ExpertKernels::of(EpMode mode, int sm) const {
   for (const ModeCosts& costs : all)
     if (costs.since_sm <= sm) best = &costs;
   return *best;
+}
+
+Duration ExpertKernels::hop(int sm) const {
+  if (hops.empty()) return {};
+  const auto later = hops.upper_bound(sm);
+  return later == hops.begin() ? later->second : std::prev(later)->second;
 }
 
 }  // namespace fabricast

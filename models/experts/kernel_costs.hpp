@@ -3,6 +3,7 @@
 // workloads/experts.yaml.
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,14 @@ struct PhaseCosts {
   Duration start;           ///< of a call on one node: launch, layout, the barrier at its end
   Bandwidth start_rate;     ///< and one token passes its lane at this rate; 0 = takes no time
   Duration start_doubling;  ///< and for each doubling of a node's GPUs beyond two
+  /// Hops over NVLink before and after, on two GPUs; each doubling takes one more, as a barrier in
+  /// rounds does. 0 = all in `start`.
+  double start_hops = 0;
   TokenWork send, receive;
   double nvlink_share = 1;  ///< of the NVLink rate that the catalogue has
-  Duration expert_flag;     ///< per expert on the own node: its count is told and awaited
+  double nic_share = 1;     ///< of a NIC's goodput, beside network_share
+  Duration scan;  ///< per 8-bit token and GPU of the domain: scales are stored apart, by one SM
+  Duration expert_flag;  ///< per expert on the own node: its count is told and awaited
   // On several nodes:
   double forward = 1;     ///< times the work of a copy in one node, by an SM that forwards
   Duration net_start;     ///< of a call on two nodes, in place of `start`
@@ -52,12 +58,16 @@ struct ModeCosts {
 struct ExpertKernels {
   /// By EpMode of those with kernels of their own, newest GPUs last.
   std::array<std::vector<ModeCosts>, kEpKernelModes> modes;
+  /// From a store to a peer until the peer that polls has seen it, by compute capability.
+  std::map<int, Duration> hops;
   double network_share = 1;  ///< of a NIC's goodput that one-sided writes reach
   int chunk_tokens = 8;      ///< that a block sends a peer at once
   int net_chunk_tokens = 16;
 
   /// The newest that such a GPU has; of an older one the oldest. REQUIRES: there are any.
   const ModeCosts& of(EpMode mode, int sm) const;
+  /// Likewise; 0 where none is known.
+  Duration hop(int sm) const;
 };
 
 }  // namespace fabricast

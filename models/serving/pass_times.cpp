@@ -76,6 +76,7 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host) const {
   }
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
+  hide_experts(setup_, out);
   const double launches = batch.prompt_tokens > 0 ? kernels_of(setup_.model) : 0;
   return hosted(out, host, batch.prompts + batch.decodes, launches);
 }

@@ -9,6 +9,7 @@
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/shipped/embedded.hpp"
+#include "models/io/workloads/load_engines.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
 
@@ -56,10 +57,13 @@ class KernelsReader {
     PhaseCosts out;
     out.start = figures_.duration(in, "start");
     out.start_rate = rate(in, "start_rate");
+    if (in.has("start_hops")) out.start_hops = figures_.number(in, "start_hops", 0, 100);
     out.start_doubling = duration_of(in, "start_doubling");
     out.send = work(in, "send");
     out.receive = work(in, "receive");
     out.nvlink_share = figures_.number(in, "nvlink_share", 0.1, kShareMax);
+    if (in.has("nic_share")) out.nic_share = figures_.number(in, "nic_share", 0.1, kShareMax);
+    out.scan = duration_of(in, "scan");
     out.expert_flag = duration_of(in, "expert_flag");
     if (in.has("forward")) out.forward = figures_.number(in, "forward", 0.1, 10);
     out.net_start = duration_of(in, "net_start");
@@ -104,12 +108,54 @@ ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file
 }
 
 ExpertKernels load_expert_kernels(const std::string& own_file) {
+  const auto with_hops = [](ExpertKernels kernels) {
+    for (const auto& [sm, gpu] : load_engines().gpus) kernels.hops[sm] = gpu.hop;
+    return kernels;
+  };
   if (!own_file.empty())
-    return parse_expert_kernels(
-        YamlText{read_text_file(own_file, "a file like workloads/experts.yaml")}, own_file);
-  static const ExpertKernels kernels = parse_expert_kernels(
-      find_embedded(embedded_workloads(), "experts")->yaml(), "workloads/experts.yaml");
+    return with_hops(parse_expert_kernels(
+        YamlText{read_text_file(own_file, "a file like workloads/experts.yaml")}, own_file));
+  static const ExpertKernels kernels = with_hops(parse_expert_kernels(
+      find_embedded(embedded_workloads(), "experts")->yaml(), "workloads/experts.yaml"));
   return kernels;
+}
+
+ExpertWish read_expert_wish(Reader& in, std::string_view key, const std::string& file, int experts,
+                            int top_k) {
+  ExpertWish out;
+  if (experts == 0)
+    in.fail(key, "the model has no experts", "take a model with experts, or leave it out");
+  const auto take_mode = [&](Reader& from, std::string_view name) {
+    out.mode = from.choice(name, kEpModeWords);
+    if (out.mode == EpMode::hierarchical)
+      from.fail(name, "hierarchical is known to `fabricast experts` alone",
+                "nccl-alltoall is what frameworks do without kernels of their own");
+  };
+  if (!in.is_mapping(key)) {
+    take_mode(in, key);
+    return out;
+  }
+  Reader of = in.child(key);
+  take_mode(of, "mode");
+  out.sms = of.whole("sms", 2, kSmsMax, out.sms);
+  if (takes_sms(out.mode) && out.sms % 2 != 0)
+    of.fail("sms", "is odd", "half of them send, half receive or forward");
+  if (of.has("dtype")) out.dispatched = of.choice("dtype", kEpDatatypeWords);
+  out.load = of.text("load", "uniform");
+  const bool is_file = out.load != "uniform" && !out.load.starts_with("zipf");
+  out.weights = placed(of.place("load"), [&] {
+    return load_expert_weights(is_file ? resolved(out.load, file) : out.load, experts);
+  });
+  out.groups = of.whole("groups", 1, experts, 1);
+  if (experts % out.groups != 0)
+    of.fail("groups",
+            fmt::format("{} experts do not fall into {} equal groups", experts, out.groups));
+  out.top_groups = of.whole("top_groups", 1, out.groups, out.groups);
+  if (const int reached = experts / out.groups * out.top_groups; top_k > reached)
+    of.fail("top_groups", fmt::format("{} experts a token are more than the {} of so many groups",
+                                      top_k, reached));
+  of.finish();
+  return out;
 }
 
 std::vector<double> parse_expert_weights(std::string_view text, const std::string& file,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -28,7 +29,6 @@ PeerGpu gpu(Reader& in, const Figures& figures) {
   out.load = figures.duration(in, "load");
   out.local = figures.bandwidth(in, "local");
   out.clock_GHz = figures.number(in, "clock_GHz", 0.1, 10);
-  out.start = figures.duration(in, "start");
   in.finish();
   return out;
 }
@@ -62,6 +62,9 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   out.stores = figures.number(kernels, "stores", 0.1, 1);
   out.multimem = figures.number(kernels, "multimem", 0.1, 1);
   out.unrolled = figures.number(kernels, "unrolled", 0.1, 100);
+  const double start_hops = figures.number(kernels, "start_hops", 0, 100);
+  for (auto& [sm, gpu] : out.gpus)
+    gpu.start = {std::llround(static_cast<double>(gpu.hop.ps) * start_hops)};
   out.ll_block = figures.bandwidth(kernels, "ll_block");
   out.window = figures.bytes(kernels, "window");
   out.pull_window = figures.number(kernels, "pull_window", 0.1, 100);

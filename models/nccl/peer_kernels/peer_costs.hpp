@@ -14,7 +14,7 @@ struct PeerGpu {
   Duration load;         ///< of a peer's memory, there and back, with what a thread does with it
   Bandwidth local;       ///< at which a kernel goes over its own memory
   double clock_GHz = 0;  ///< of the multiprocessors, boost
-  Duration start{};      ///< of NCCL's symmetric kernels, from the end of the one before
+  Duration start{};      ///< of NCCL's symmetric kernels, from the end of the one before: hops
 };
 
 struct PeerCosts {

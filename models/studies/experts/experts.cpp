@@ -70,7 +70,17 @@ void add_notes(const ExpertsRow& row, int domains, const GpuPart& gpu,
                          kLowLatencyTokens));
   if (stays_in_domain(row.mode) && gpu.sm < 100)
     add_once(notes, "TensorRT-LLM's kernels were measured on GB200 alone: costs are those.");
-  if (has_own_kernels(row.mode) && domains > 1 && gpu.sm >= 100)
+  if (row.mode == EpMode::v2)
+    add_once(
+        notes,
+        "DeepEP V2: costs are those of the five rows of its README, all of 8192 tokens; starts "
+        "are assumed.");
+  if (row.mode == EpMode::hybrid && domains > 1 && gpu.sm >= 100)
+    add_once(notes,
+             "Hybrid-EP was published between nodes of H100 only: what it costs between NVLink "
+             "domains of Blackwell is taken from there.");
+  if ((row.mode == EpMode::normal || row.mode == EpMode::low_latency) && domains > 1 &&
+      gpu.sm >= 100)
     add_once(notes,
              "DeepEP was measured on several nodes of H100 only: what Blackwell's kernels cost "
              "between nodes is taken from there.");
@@ -110,11 +120,7 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
       const int gpus = std::min(per_tray, node.gpus_per_tray()) * node.trays();
       const int ranks = gpus * site.cluster.nodes();
       check_ranks(config.call.choice, ranks);
-      if (stays_in_domain(mode) && site.cluster.nodes() > 1)
-        throw Error(Place{{}, 0, "--ep-mode"},
-                    fmt::format("{}: {} nodes of {} are several NVLink domains", kEpModeWords[mode],
-                                count, out.topology),
-                    "normal, low-latency, nccl-alltoall and hierarchical leave the domain");
+      placed(Place{{}, 0, "--ep-mode"}, [&] { check_reach(mode, site.cluster.nodes(), gpus); });
       for (const int tokens : config.tokens) {
         ExpertCall call = config.call;
         call.tokens = tokens;

@@ -24,7 +24,7 @@ struct ExpertsConfig : Job {
 
 /// Limits of what is asked.
 inline constexpr int kExpertsMax = 4096, kTokensMax = 1 << 20, kHiddenMax = 1 << 16,
-                     kEpRanksMax = 1024, kSmsMax = 256;
+                     kEpRanksMax = 1024;
 
 struct ExpertsRow {
   int nodes = 1, ranks = 1, tokens = 0;

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <numeric>
 
-#include "models/experts/ep_run.hpp"
 #include "models/io/formats/csv_table.hpp"
 #include "models/studies/experts/experts.hpp"
-#include "models/studies/shared/site.hpp"
+#include "models/studies/experts/experts_fit.hpp"
 #include "sim/base/add_once.hpp"
 
 namespace fabricast {
@@ -150,31 +149,32 @@ ExpertsValidation read_experts_points(std::string_view text, const std::string& 
 }
 
 void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
-                     const ExpertKernels& kernels, const ForEach& for_each) {
-  std::map<std::tuple<std::string, int, int>, Cluster> clusters;
-  const auto key = [](const ExpertsPoint& point) {
-    return std::tuple(point.topology, point.nodes, point.gpus_per_node);
-  };
-  for (const ExpertsPoint& point : validation.points) {
-    if (clusters.contains(key(point))) continue;
-    Job job;
-    job.topology = point.topology;
-    job.gpus_per_node = point.gpus_per_node;
-    clusters.emplace(key(point), load_cluster(job, point.nodes, parts));
+                     const ExpertKernels& kernels, const ForEach& for_each, bool cross_validates) {
+  const ExpertsPredictor predictor(validation.points, parts);
+  std::vector<std::size_t> all(validation.points.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<double> times = predictor.predict(all, kernels, for_each);
+  for (const std::size_t i : all) validation.points[i].predicted_us = times[i];
+  if (!cross_validates) return;
+  std::map<std::string, std::vector<std::size_t>> systems;
+  for (const std::size_t i : all) systems[validation.points[i].system].push_back(i);
+  for (const auto& [system, unseen] : systems) {
+    std::vector<std::size_t> seen;
+    for (const std::size_t i : all)
+      if (validation.points[i].system != system) seen.push_back(i);
+    if (seen.empty()) continue;
+    const ExpertKernels fitted = fit_experts(predictor, seen, kernels, for_each);
+    const std::vector<double> left_out = predictor.predict(unseen, fitted, for_each);
+    for (std::size_t i = 0; i < unseen.size(); ++i) {
+      ExpertsPoint& point = validation.points[unseen[i]];
+      // Others say nothing of kernels that no other system ran, or not on several nodes.
+      const auto ran = [&](std::size_t other) {
+        const ExpertsPoint& one = validation.points[other];
+        return one.mode == point.mode && (one.nodes > 1) == (point.nodes > 1);
+      };
+      if (std::ranges::any_of(seen, ran)) point.left_out_us = left_out[i];
+    }
   }
-  for_each(validation.points.size(), [&](std::size_t number) {
-    ExpertsPoint& point = validation.points[number];
-    const Cluster& cluster = clusters.at(key(point));
-    const int gpus = point.gpus_per_node * point.nodes / cluster.nodes();
-    const EpWays ways(cluster, gpus);
-    const TokenCounts counts = count_tokens(point.call, ways.ranks(), gpus);
-    const EpResult result =
-        run_ep_kernels(ways, kernels, point.call, point.mode, point.phase, counts);
-    Duration time = result.time;
-    if (point.notifies_alone) time = result.notify;
-    if (point.without_notify) time = time - result.notify;
-    point.predicted_us = microseconds_of(time);
-  });
 }
 
 }  // namespace fabricast

@@ -1,6 +1,7 @@
 #pragma once
 // The study behind `fabricast validate experts`: measured dispatch and combine beside predictions.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct ExpertsPoint {
   bool notifies_alone = false;  ///< measured is the kernel that tells counts, without the phase
   bool without_notify = false;  ///< or the phase without it
   double measured_us = 0, predicted_us = 0;
+  std::optional<double> left_out_us;  ///< by a fit to the other systems
 };
 
 struct ExpertsValidation {
@@ -36,9 +38,10 @@ struct ExpertsValidation {
 /// (column `op`). Throws Error; rows of what is not modelled are left out.
 ExpertsValidation read_experts_points(std::string_view text, const std::string& file);
 
-/// Predicts every point.
+/// Predicts every point; with `cross_validates` also by a fit that has not seen its system.
 void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
-                     const ExpertKernels& kernels, const ForEach& for_each = in_turn);
+                     const ExpertKernels& kernels, const ForEach& for_each = in_turn,
+                     bool cross_validates = false);
 
 std::string experts_validation_text(const ExpertsValidation& validation);
 /// Tables: rows, scores.

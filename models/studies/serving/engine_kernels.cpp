@@ -47,13 +47,9 @@ std::function<double(double)> reduces(const EngineRelease& release, int gpus,
   });
 }
 
-ExpertCall expert_call(const Transformer& model, bool is_8bit) {
-  ExpertCall out;
-  out.choice.experts = model.experts->count;
-  out.choice.top_k = model.experts->per_token;
-  out.hidden = model.hidden;
-  out.dispatched = is_8bit ? EpDatatype::fp8 : EpDatatype::bf16;
-  return out;
+double sms_share(const ExpertWish& wish, const Cluster& cluster) {
+  const int all = cluster.node().gpus().front().part.multiprocessors;
+  return all > 0 ? static_cast<double>(sms_beside_compute(wish.mode, wish.sms, all)) / all : 0;
 }
 
 }  // namespace
@@ -61,7 +57,7 @@ ExpertCall expert_call(const Transformer& model, bool is_8bit) {
 EngineData load_engine_data() { return {load_engines(), load_expert_kernels(), load_serving()}; }
 
 EpMode expert_mode(const ServeConfig& config, const Cluster& cluster, double tokens) {
-  if (!config.dispatch.empty()) return kEpModeWords.parse("ep_kernels", config.dispatch);
+  if (config.site.ep_kernels) return config.site.ep_kernels->mode;
   if (config.engine->engine == Engine::trtllm && cluster.nodes() == 1) return EpMode::nvlink;
   return tokens <= kLowLatencyTokens ? EpMode::low_latency : EpMode::normal;
 }
@@ -69,31 +65,35 @@ EpMode expert_mode(const ServeConfig& config, const Cluster& cluster, double tok
 ServeKernels engine_kernels(const ServeConfig& config, const ServeLayout& layout,
                             const Cluster& cluster, const EngineData& data) {
   ServeKernels out;
-  if (!config.engine) return out;
-  if (layout.tensor > 1)
+  const std::optional<ExpertWish>& asked = config.site.ep_kernels;
+  out.takes_turns = config.site.layout.overlap.expert;
+  if (!config.engine && !asked) return out;
+  if (config.engine && layout.tensor > 1)
     out.all_reduce = reduces(*config.engine, layout.tensor, cluster, data.reduces);
   const Transformer& model = config.site.model;
   const int ranks = layout.tensor * layout.copies();
   if (!model.experts || layout.copies() == 1 || model.experts->count < ranks) return out;
-  if (!config.dispatch.empty() &&
-      !has_own_kernels(kEpModeWords.parse("ep_kernels", config.dispatch)))
-    return out;  // NCCL's all-to-all
+  if (asked && !has_own_kernels(asked->mode)) return out;  // NCCL's all-to-all
+  if (asked) out.sms_beside = sms_share(*asked, cluster);
+  const ExpertWish wish = asked.value_or(ExpertWish{});
   const int per_node = std::min(ranks, static_cast<int>(cluster.node().gpus().size()));
   if (ranks % per_node != 0 || cluster.nodes() < ranks / per_node) return out;
   const auto part = std::make_shared<Cluster>(cluster.node(), ranks / per_node, cluster.fabric());
   const auto ways = std::make_shared<EpWays>(*part, per_node);
   const bool is_8bit = is_8bit_or_less(config.site.layout.precision);
-  const auto drawn = std::make_shared<std::map<int, TokenCounts>>();
+  const auto known = std::make_shared<std::map<std::int64_t, EpRoundTrip>>();
   const auto phase = [=, &data](EpPhase which) {
     // Tokens of a copy lie on its TP ranks, evenly.
     const auto at = between_powers([=, &data](std::int64_t tokens) {
-      ExpertCall call = expert_call(model, is_8bit);
-      call.tokens = static_cast<int>(tokens);
-      const EpMode mode = expert_mode(config, *part, static_cast<double>(tokens));
-      auto counts = drawn->find(call.tokens);
-      if (counts == drawn->end())
-        counts = drawn->emplace(call.tokens, count_tokens(call, ranks, per_node)).first;
-      return seconds(run_ep_kernels(*ways, data.experts, call, mode, which, counts->second).time);
+      const auto [trip, is_new] = known->try_emplace(tokens);
+      if (is_new) {
+        ExpertCall call = wish.call(model.experts->count, model.experts->per_token, model.hidden,
+                                    is_8bit ? EpDatatype::fp8 : EpDatatype::bf16);
+        call.tokens = static_cast<int>(tokens);
+        const EpMode mode = expert_mode(config, *part, static_cast<double>(tokens));
+        trip->second = ep_round_trip(*ways, data.experts, call, mode);
+      }
+      return seconds(which == EpPhase::dispatch ? trip->second.dispatch : trip->second.combine);
     });
     return std::function<double(double)>(
         [at, tensor = layout.tensor](double tokens) { return at(std::ceil(tokens / tensor)); });

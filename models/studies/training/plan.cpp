@@ -128,6 +128,23 @@ std::vector<Layout> exchanges(const Layout& layout) {
   return out;
 }
 
+/// Those that go with `ep_kernels`. Throws the first Error where none does.
+std::vector<Layout> reached_by_kernels(const StepConfig& config, const std::vector<Layout>& layouts,
+                                       CollectiveTimes& collectives) {
+  std::vector<Layout> out;
+  std::optional<Error> first;
+  for (const Layout& layout : layouts) {
+    try {
+      check_expert_kernels(config, layout, collectives);
+      out.push_back(layout);
+    } catch (const Error& error) {
+      if (!first) first = error;
+    }
+  }
+  if (out.empty() && first) throw *first;
+  return out;
+}
+
 }  // namespace
 
 std::vector<Layout> possible_layouts(const Transformer& model, const Layout& common,
@@ -191,6 +208,7 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
                             config.model.name, config.layout.gpus, config.layout.global_batch),
                 "take a global batch with more divisors");
   layouts = limits.wishes.chosen_from(layouts, collectives);
+  layouts = reached_by_kernels(config, layouts, collectives);
   plan.layouts = static_cast<int>(layouts.size());
   GpuCompute filled = gpu;  // as far as it may be
   filled.memory.count = std::llround(static_cast<double>(gpu.memory.count) * (1 - limits.headroom));

@@ -1,7 +1,6 @@
 // The file of `fabricast serve` -> ServeConfig.
 #include <fmt/format.h>
 
-#include "models/experts/expert_call.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/nccl/base/members.hpp"
@@ -131,9 +130,10 @@ ServeConfig parse_serve(const std::string& text, const std::string& file) {
   }
   if (there(in, "kv_cache"))
     out.cache_element = in.choice("kv_cache", {"fp8", "bf16"}) == 0 ? 1 : 2;
-  if (there(in, "ep_kernels")) {
-    in.choice("ep_kernels", kEpModeWords);
-    out.dispatch = in.text("ep_kernels");
+  if (there(in, "overlap")) {
+    Reader overlap = in.child("overlap");
+    out.site.layout.overlap.expert = overlap.flag("expert", false);
+    overlap.finish();
   }
   out.prompt = in.whole("prompt", 1, kSequenceMax);
   out.output = in.whole("output", 1, kSequenceMax);

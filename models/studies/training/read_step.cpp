@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "models/io/experts/read_experts.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
@@ -106,6 +107,11 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
     Reader variables = in.child("environment");
     for (const std::string& name : variables.keys())
       out.environment.set(name, variables.text(name));
+  }
+  if (in.has("ep_kernels")) {
+    const std::optional<Experts>& experts = out.model.experts;
+    out.ep_kernels = read_expert_wish(in, "ep_kernels", file, experts ? experts->count : 0,
+                                      experts ? experts->per_token : 0);
   }
   if (in.has("price")) out.price = in.number("price", 1e-6, 1e6);
 }

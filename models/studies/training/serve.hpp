@@ -32,12 +32,13 @@ struct PrefillPool {
 };
 
 struct ServeConfig : ServeLayout {
-  StepConfig site;  ///< cluster, model and price; its layout's precision
+  /// Cluster, model and price; its layout's precision and overlap of experts. Without kernels of EP
+  /// they are the engine's.
+  StepConfig site;
   int batch = 1;
   int prompt = 1, output = 1;  ///< tokens of a request
   double cache_element = 0;    ///< bytes of keys and values, as ServeSetup has them
   std::optional<EngineRelease> engine;
-  std::string dispatch;  ///< kernels of EP (kEpModeWords); "" = the engine's
   // Of a queue:
   std::optional<OfferedLoad> load;  ///< nothing: no queue is asked for
   BatchRules rules;                 ///< their blocks follow from the memory

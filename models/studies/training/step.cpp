@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "models/io/experts/read_experts.hpp"
 #include "models/studies/bench/network.hpp"
 #include "models/studies/shared/site.hpp"
+#include "models/training/calls/rank_groups.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -57,8 +59,16 @@ void add_notes(StepResult& result) {
         "does not fit: {:.1f} GB of {:.1f} GB per GPU; the time is that of a GPU large enough.",
         gigabytes(memory.use.all()), gigabytes(static_cast<double>(result.gpu.memory.count))));
   }
-  if (result.config.model.experts)
+  if (!result.config.model.experts) return;
+  const std::optional<ExpertWish>& wish = result.config.ep_kernels;
+  if (!wish || wish->weights.empty())
     result.notes.emplace_back("tokens are spread evenly over experts.");
+  else
+    result.notes.push_back(
+        fmt::format("tokens go to experts by {}: dispatch, combine and the products of experts "
+                    "wait for the GPU "
+                    "whose experts get most.",
+                    wish->load));
 }
 
 }  // namespace
@@ -102,9 +112,27 @@ const GpuCompute& compute_of(const ComputeCatalogue& catalogue, const Cluster& c
   return found->second;
 }
 
+void check_expert_kernels(const StepConfig& config, const Layout& layout,
+                          CollectiveTimes& collectives) {
+  if (!config.ep_kernels || !has_own_kernels(config.ep_kernels->mode) || layout.expert == 1) return;
+  if (layout.expert_tensor > 1)
+    throw Error(
+        fmt::format("ep_kernels: {} kernels bring tokens to whole experts, these are cut by "
+                    "TP {}",
+                    kEpModeWords[config.ep_kernels->mode], layout.expert_tensor),
+        "say parallel.etp 1, or ep_kernels: nccl-alltoall");
+  const GroupShape shape = collectives.shape_of(expert_group(layout));
+  if (shape.nodes * shape.gpus != layout.expert)
+    throw Error(fmt::format("ep_kernels: EP {} does not fill its nodes evenly", layout.expert),
+                "say parallel.ep that divides the GPUs of a node, or is a multiple of them");
+  placed(Place{{}, 0, "ep_kernels"},
+         [&] { check_reach(config.ep_kernels->mode, shape.nodes, shape.gpus); });
+}
+
 StepResult run_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
                     CollectiveTimes& collectives) {
   check_layout(config.model, config.layout);
+  check_expert_kernels(config, config.layout, collectives);
   check_precision(gpu, config.layout.precision);
   StepResult result;
   result.config = config;
@@ -137,7 +165,9 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
 
 CollectiveTimes collectives_of(const StepConfig& config, const Site& site,
                                const PartsCatalogue& parts, CollectiveTimes::Estimate estimate) {
+  static const ExpertKernels kernels = load_expert_kernels();
   CollectiveTimes out(site.cluster, parts.software, site.communicator, estimate);
+  if (config.ep_kernels) out.use(kernels, *config.ep_kernels);
   if (!config.ranks.empty())
     out.place(place_ranks(config.ranks, site.cluster, out.gpus_per_node(),
                           sized(config, site.cluster).layout.gpus));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/experts/expert_wish.hpp"
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_workloads.hpp"
@@ -22,7 +23,8 @@ struct StepConfig : Job {
   std::string title;
   Transformer model;
   std::string framework = "megatron";
-  double oversubscription = 0;  ///< of leaves; 0 = the fabric's
+  std::optional<ExpertWish> ep_kernels;  ///< nothing: NCCL's all-to-all, or the framework's
+  double oversubscription = 0;           ///< of leaves; 0 = the fabric's
   int nodes = 1;
   Layout layout;                 ///< its gpus follow from nodes
   std::vector<RankRange> ranks;  ///< where they are; none = in order
@@ -62,6 +64,10 @@ struct StepResult {
   MemoCounts collectives;
   std::vector<std::string> notes;
 };
+
+/// What a layout takes of `ep_kernels`. Throws Error where they do not go with it.
+void check_expert_kernels(const StepConfig& config, const Layout& layout,
+                          CollectiveTimes& collectives);
 
 /// The collectives of a step on `site`. All of them outlive it.
 CollectiveTimes collectives_of(const StepConfig& config, const Site& site,

@@ -107,6 +107,12 @@ std::string step_text(const StepResult& result) {
                      config.model.title.empty() ? config.model.name : config.model.title,
                      config.nodes, config.topology, l.gpus, result.gpu.name, result.framework.name);
   out += layout_line(l) + "\n";
+  if (config.ep_kernels && l.expert > 1) {
+    const ExpertWish& wish = *config.ep_kernels;
+    out += fmt::format("tokens to experts: {}", kEpModeWords[wish.mode]);
+    if (takes_sms(wish.mode)) out += fmt::format(" kernels, {} SMs", wish.sms);
+    out += "\n";
+  }
   if (!config.ranks.empty()) {
     out += "ranks on";
     for (const RankRange& range : config.ranks)

@@ -121,7 +121,9 @@ CollectiveTimes::CollectiveTimes(const CollectiveTimes& of, const GroupShapes& s
       config_(of.config_),
       estimate_(of.estimate_),
       gpus_per_node_(of.gpus_per_node_),
-      shapes_(shapes) {}
+      shapes_(shapes),
+      kernels_(of.kernels_),
+      wish_(of.wish_) {}
 
 CollectiveTimes::Site::Site(const Cluster& whole, const CommunicatorConfig& config,
                             const std::vector<int>& nodes, const Sides& sides)
@@ -237,6 +239,8 @@ Duration CollectiveTimes::store_time(const RankGroup& group, double bytes) {
   return Duration{std::llround(leaving / rate * 1e12)} + launch;
 }
 
+double CollectiveTimes::nic_rate() const { return fabricast::nic_rate(cluster_); }
+
 Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int ranks,
                                 double bytes) const {
   const bool pair = collective == Collective::sendrecv;
@@ -248,7 +252,7 @@ Duration CollectiveTimes::bound(Collective collective, const Shape& shape, int r
   } else {
     // All groups that cover a node share its NICs.
     const double groups = static_cast<double>(gpus_per_node_) / shape.gpus;
-    rate = nic_rate(cluster_);
+    rate = nic_rate();
     const double outside = 1 - 1.0 / shape.nodes;
     moved = groups * bytes *
             (pair ? 1 : outside * (collective == Collective::alltoall ? shape.gpus : 1));
@@ -311,6 +315,8 @@ void CollectiveTimes::prepare(const SideBySide& side_by_side, const std::functio
   wanted_ = nullptr;
   std::erase_if(wanted.times, [&](const Question& one) { return found_.times.contains(one); });
   std::erase_if(wanted.slowdowns, [&](const Scene& one) { return found_.slowdowns.contains(one); });
+  std::erase_if(wanted.round_trips,
+                [&](const RoundTrip& one) { return found_.round_trips.contains(one); });
   // Questions of groups that differ in their number of nodes alone are answered by each other.
   std::map<Shape, std::vector<Question>> families;
   for (const Question& one : wanted.times) {
@@ -318,7 +324,7 @@ void CollectiveTimes::prepare(const SideBySide& side_by_side, const std::functio
     family.nodes = 0;
     families[family].push_back(one);
   }
-  std::vector<Answers> found(families.size() + wanted.slowdowns.size());
+  std::vector<Answers> found(families.size() + wanted.slowdowns.size() + wanted.round_trips.size());
   std::vector<std::function<void(CollectiveTimes&)>> tasks;
   for (const auto& family : families)
     tasks.emplace_back([&family](CollectiveTimes& times) {
@@ -326,6 +332,8 @@ void CollectiveTimes::prepare(const SideBySide& side_by_side, const std::functio
     });
   for (const Scene& scene : wanted.slowdowns)
     tasks.emplace_back([&scene](CollectiveTimes& times) { times.slowdown(scene); });
+  for (const RoundTrip& trip : wanted.round_trips)
+    tasks.emplace_back([&trip](CollectiveTimes& times) { times.at(trip); });
   side_by_side(tasks.size(), [&](std::size_t i) {
     CollectiveTimes times(*this, shapes_);
     try {
@@ -337,6 +345,7 @@ void CollectiveTimes::prepare(const SideBySide& side_by_side, const std::functio
   for (Answers& one : found) {
     found_.times.merge(one.times);
     found_.slowdowns.merge(one.slowdowns);
+    found_.round_trips.merge(one.round_trips);
   }
 }
 

@@ -13,10 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
 
+#include "models/experts/ep_run.hpp"
+#include "models/experts/expert_wish.hpp"
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/communicator/communicators.hpp"
@@ -44,6 +47,15 @@ class CollectiveTimes {
 
   /// From now on ranks lie as said; empty: in order.
   void place(RankSlots slots) { shapes_.place(std::move(slots)); }
+
+  /// From now on such kernels bring tokens to their experts. `kernels` outlive it.
+  void use(const ExpertKernels& kernels, ExpertWish wish);
+  /// Nothing: NCCL's all-to-all.
+  const std::optional<ExpertWish>& expert_wish() const { return wish_; }
+  /// Dispatch and combine of `call.tokens` of each rank of a group by these kernels, between powers
+  /// of two in proportion; a bound of both where bounds are asked for. REQUIRES: expert_wish() that
+  /// has kernels of its own. Throws Error where they do not reach.
+  EpRoundTrip round_trip(const RankGroup& group, ExpertCall call);
 
   /// Calls one(0) .. one(count - 1), in any order and on any thread.
   using SideBySide =
@@ -75,6 +87,7 @@ class CollectiveTimes {
 
   int nodes_of(const RankGroup& group) { return shapes_.of(group).nodes; }
   const GroupShapes& shapes() const { return shapes_; }
+  const GroupShape& shape_of(const RankGroup& group) { return shapes_.of(group); }
   int gpus_per_node() const { return gpus_per_node_; }
   const Cluster& cluster() const { return cluster_; }  ///< as it was given
   const MemoCounts& counts() const { return known_.counts(); }
@@ -100,6 +113,8 @@ class CollectiveTimes {
   using Way = std::tuple<Algorithm, Protocol, int>;
   using Question = std::tuple<Collective, Shape, int>;  ///< the size as a power of two
   using Scene = std::tuple<SceneExchange, SceneExchange>;
+  /// Experts, top k, hidden, datatype; tokens as a power of two.
+  using RoundTrip = std::tuple<Shape, int, int, int, EpDatatype, int>;
   /// With the questions that it is made of, where it is extrapolated.
   struct Found {
     CollectiveTime time;
@@ -109,11 +124,13 @@ class CollectiveTimes {
   struct Answers {
     std::map<Question, Found> times;
     std::map<Scene, Slowdown> slowdowns;
+    std::map<RoundTrip, EpRoundTrip> round_trips;
   };
   /// What somebody is going to ask.
   struct Wanted {
     std::set<Question> times;
     std::set<Scene> slowdowns;
+    std::set<RoundTrip> round_trips;
   };
 
   /// Of the same cluster and ranks, with nothing found yet.
@@ -129,12 +146,16 @@ class CollectiveTimes {
   std::vector<CollectiveRun> runs_of(const SceneExchange& exchange, const Cluster& cluster) const;
   Slowdown slowdown(const Scene& scene);
   Slowdown together(const SceneExchange& first, const SceneExchange& second);
+  double nic_rate() const;  ///< of all NICs of a node
   Duration bound(Collective collective, const Shape& shape, int ranks, double bytes) const;
   /// Of each crowd, what its groups run.
   std::vector<std::vector<CollectiveRun>> crowd_runs(Collective collective, const Shape& shape,
                                                      std::int64_t bytes);
   CallSize size_of(Collective collective, const Shape& shape, std::int64_t bytes);
   CollectiveTime at(const Question& question);
+  EpRoundTrip at(const RoundTrip& question);
+  EpRoundTrip find(const RoundTrip& question);
+  EpRoundTrip bound(const RoundTrip& question) const;
   Found find(const Question& question);
   CollectiveTime simulated(Collective collective, const Shape& shape, std::int64_t bytes);
 
@@ -150,6 +171,9 @@ class CollectiveTimes {
   std::map<std::tuple<Collective, Shape, Way>, std::vector<Crowd>> crowds_;
   std::map<std::tuple<Collective, Shape, std::int64_t>, const std::vector<Crowd>*> crowds_of_calls_;
   Memo<Scene, Slowdown> slowdowns_;
+  Memo<RoundTrip, EpRoundTrip> round_trips_;
+  const ExpertKernels* kernels_ = nullptr;
+  std::optional<ExpertWish> wish_;
   Answers found_;
   Wanted* wanted_ = nullptr;  ///< while it is only noted what is asked for
 };

@@ -1,6 +1,8 @@
 #include "models/training/layers/layer_times.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "models/training/calls/rank_groups.hpp"
@@ -14,6 +16,12 @@ namespace {
 // roughly; with experts also router, permutation, dispatch and their synchronisation, and for each
 // local expert its two products with their casts. Backward has twice as many.
 constexpr double kKernels = 25, kCastKernels = 12, kExpertKernels = 200, kKernelsPerExpert = 6;
+
+/// Communication of experts in a layer, in seconds.
+struct ExpertPasses {
+  double forward = 0, backward = 0;
+  int sms = 0;  ///< that it takes from compute beside it
+};
 
 class LayerModel : LayerParts {
  public:
@@ -164,7 +172,7 @@ class LayerModel : LayerParts {
     expert_collectives();
     // One GEMM for each local expert.
     const double local = static_cast<double>(e.count) / l_.expert;
-    const double rows = routed / local, ffn = e.ffn / etp;
+    const double rows = routed * busiest_ / local, ffn = e.ffn / etp;
     LinearTime sum;
     const auto grouped = [&](double n, double k) {
       sum.forward += grouped_gemm_time(gpu_, l_.precision, {rows, n, k, local});
@@ -188,10 +196,10 @@ class LayerModel : LayerParts {
   /// Each token's way to its experts, or back: k copies of each. Kernels that store directly fill
   /// NVLink, and send a token once to each node: the expected number of nodes among k of E experts
   /// drawn without repetition.
-  double dispatch() {
+  double dispatch(bool by_nccl) {
     GroupCall call = calls_.dispatch();
     const int nodes = collectives_.nodes_of(call.group);
-    if (!f_.direct_dispatch) return seconds(cost(call).time);
+    if (by_nccl || !f_.direct_dispatch) return seconds(cost(call).time);
     if (nodes == 1) return seconds(collectives_.store_time(call.group, call.bytes));
     const Experts& e = *m_.experts;
     const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
@@ -202,19 +210,42 @@ class LayerModel : LayerParts {
     return seconds(cost(call).time);
   }
 
+  /// Tokens to their experts and back, by kernels of their own: in backward gradients, in 16 bits.
+  ExpertPasses round_trips(const ExpertWish& wish) {
+    const Experts& e = *m_.experts;
+    ExpertCall call = wish.call(e.count, e.per_token, m_.hidden, EpDatatype::bf16);
+    call.tokens = static_cast<int>(std::lround(tokens_ / l_.tensor));
+    const auto lasts = [&] {
+      const EpRoundTrip both = collectives_.round_trip(expert_group(l_), call);
+      return seconds(both.dispatch) + seconds(both.combine);
+    };
+    ExpertPasses out;
+    out.forward = lasts();
+    // The GPU whose experts get most is waited for.
+    if (!wish.weights.empty()) busiest_ = collectives_.round_trip(expert_group(l_), call).busiest;
+    call.dispatched = EpDatatype::bf16;
+    out.backward = lasts();
+    out.sms = sms_beside_compute(wish.mode, wish.sms, gpu_.multiprocessors);
+    return out;
+  }
+
   /// Dispatch and combine, and what experts cut by TP need around them.
   void expert_collectives() {
-    double pass = 0;
-    if (l_.expert > 1) pass += 2 * dispatch();
-    pass += cost({calls_.expert_tensor(Collective::all_gather),
-                  calls_.expert_tensor(Collective::reduce_scatter)});
-    for (PassTime* p : {&out_.forward, &out_.backward}) {
-      if (l_.overlap.expert) {
-        expert_hidden_ = pass;
-      } else {
-        p->expert += pass;
-      }
+    const std::optional<ExpertWish>& wish = collectives_.expert_wish();
+    if (l_.expert > 1) {
+      if (wish && has_own_kernels(wish->mode))
+        experts_ = round_trips(*wish);
+      else
+        experts_.forward = experts_.backward = 2 * dispatch(wish.has_value());
     }
+    const double cut = cost({calls_.expert_tensor(Collective::all_gather),
+                             calls_.expert_tensor(Collective::reduce_scatter)});
+    experts_.forward += cut;
+    experts_.backward += cut;
+    if (l_.overlap.expert) return;  // host()
+    out_.forward.expert += experts_.forward;
+    out_.backward.expert += experts_.backward;
+    experts_ = {};
   }
 
   /// The GPU waits where the host cannot issue kernels fast enough. Also what all-to-alls beside
@@ -222,9 +253,11 @@ class LayerModel : LayerParts {
   void host(double kernels) {
     double times = 1;
     for (PassTime* pass : {&out_.forward, &out_.backward}) {
-      const double exposed = std::max(0.0, expert_hidden_ - pass->compute());
-      pass->expert += exposed;
-      pass->expert_hidden += expert_hidden_ - exposed;
+      const double all = pass == &out_.forward ? experts_.forward : experts_.backward;
+      const double hidden = std::min(all, pass->compute());
+      pass->expert += all - hidden;
+      pass->expert_hidden += hidden;
+      pass->contention += hidden * experts_.sms / gpu_.multiprocessors;
       const double issued = times * kernels * seconds(f_.host_issue);
       pass->host += std::max(0.0, issued - pass->total());
       times = 2;
@@ -256,7 +289,8 @@ class LayerModel : LayerParts {
     }
   }
 
-  double expert_hidden_ = 0;  ///< all-to-alls beside the compute of another micro-batch
+  double busiest_ = 1;    ///< tokens of the GPU whose experts get most, over the average
+  ExpertPasses experts_;  ///< beside the compute of another micro-batch
   PassTime core_;
 };
 

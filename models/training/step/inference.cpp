@@ -162,6 +162,8 @@ ServeTime operator*(double times, ServeTime time) {
 
 ServeTime layers_time(const ServeSetup& setup, double tokens, double all_tokens,
                       CollectiveTimes& collectives) {
+  if (setup.kernels.takes_turns && tokens > 1)
+    return 2 * Pass(setup, tokens / 2, all_tokens / 2, collectives).all_layers();
   return Pass(setup, tokens, all_tokens, collectives).all_layers();
 }
 
@@ -197,12 +199,20 @@ double attention_time(const ServeSetup& s, const ServeBatch& batch) {
   return out;
 }
 
+void hide_experts(const ServeSetup& setup, ServeTime& time) {
+  if (!setup.kernels.takes_turns) return;
+  const double hidden = std::min(time.expert, time.gemm + time.attention + time.elementwise);
+  time.expert -= hidden;
+  time.gemm += hidden * setup.kernels.sms_beside;
+}
+
 ServeTime pass_time(const ServeSetup& setup, const ServeBatch& batch,
                     CollectiveTimes& collectives) {
   ServeTime out =
       layers_time(setup, batch.tokens(), std::max(batch.all_tokens, batch.tokens()), collectives);
   out += logits_time(setup, batch.rows(), collectives);
   out.attention += attention_time(setup, batch);
+  hide_experts(setup, out);
   return out;
 }
 

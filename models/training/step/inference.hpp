@@ -15,6 +15,9 @@ struct ServeKernels {
   std::function<double(double bytes)> all_reduce;  ///< of a TP group; below 0 = left to NCCL
   /// Tokens of a rank to their experts and back, of one layer.
   std::function<double(double tokens)> dispatch, combine;
+  /// Two halves of a batch take turns: while tokens of one are under way the other is computed.
+  bool takes_turns = false;
+  double sms_beside = 0;  ///< share of the multiprocessors that dispatch and combine take meanwhile
 };
 
 /// Ranks in the order TP, DP, PP. Attention is cut into `tensor` and copied `data` times, each copy
@@ -73,6 +76,10 @@ ServeTime layers_time(const ServeSetup& setup, double tokens, double all_tokens,
 ServeTime logits_time(const ServeSetup& setup, double rows, CollectiveTimes& collectives);
 /// Attention of all layers, in seconds.
 double attention_time(const ServeSetup& setup, const ServeBatch& batch);
+
+/// With setup.kernels.takes_turns: dispatch and combine that compute of the other half hides are no
+/// part of the time; those SMs are missing to it. Of the sum of all parts.
+void hide_experts(const ServeSetup& setup, ServeTime& time);
 
 /// All of it.
 ServeTime pass_time(const ServeSetup& setup, const ServeBatch& batch, CollectiveTimes& collectives);

@@ -106,6 +106,73 @@ TEST_CASE("experts: the rank of a popular expert is waited for") {
   CHECK(time() / even == doctest::Approx(4).epsilon(0.15));  // an eighth before
 }
 
+// Two SMs load 100 tokens once, 2 us each, and store them to both ranks: 100 us. Nobody receives.
+TEST_CASE("experts: one-sided kernels load a token once") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = two_gpus(parts);
+  ExpertKernels kernels = free_kernels();
+  const auto hybrid = static_cast<std::size_t>(EpMode::hybrid);
+  kernels.modes[hybrid].front().phases[0].send.token = microseconds(2);
+  kernels.modes[hybrid].front().phases[1].receive.token = microseconds(2);
+  ExpertCall call = both(100);
+  const EpWays ways(cluster, 2);
+  const TokenCounts counts = count_tokens(call, 2, 2);
+  const auto time = [&](EpPhase phase) {
+    return microseconds_of(run_ep_kernels(ways, kernels, call, EpMode::hybrid, phase, counts).time);
+  };
+  // The map of experts, 200 B over NVLink, takes next to nothing.
+  CHECK(time(EpPhase::dispatch) == doctest::Approx(10 + 100).epsilon(0.03));
+  CHECK(time(EpPhase::combine) == doctest::Approx(10 + 100).epsilon(0.03));
+  call.sms = 4;
+  CHECK(time(EpPhase::dispatch) == doctest::Approx(10 + 50).epsilon(0.05));
+  // 8-bit tokens have scales of their own: 3 us a token and GPU more.
+  kernels.modes[hybrid].front().phases[0].scan = microseconds(3);
+  call.dispatched = EpDatatype::fp8;
+  CHECK(time(EpPhase::dispatch) == doctest::Approx(10 + 100 * (2 + 2 * 3) / 4.0).epsilon(0.03));
+}
+
+// Between two nodes of a GPU each every token is forwarded to itself and to the other one, by two
+// SMs at 4 us a token and node: 2 * 100 * 4 / 2 = 400 us.
+TEST_CASE("experts: one-sided kernels forward what comes to their domain") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = two_gpus(parts, 2);
+  ExpertKernels kernels = free_kernels();
+  const auto v2 = static_cast<std::size_t>(EpMode::v2);
+  kernels.modes[v2].front().phases[0].send.token = microseconds(4);
+  const ExpertCall call = both(100);
+  const EpWays ways(cluster, 1);
+  const TokenCounts counts = count_tokens(call, 2, 1);
+  const EpResult result =
+      run_ep_kernels(ways, kernels, call, EpMode::v2, EpPhase::dispatch, counts);
+  CHECK(microseconds_of(result.time) == doctest::Approx(400).epsilon(0.05));
+  CHECK(result.resources.front().name == "SMs that forward");
+}
+
+// Four hops of 2 us on two GPUs, one more for each doubling.
+TEST_CASE("experts: low-latency kernels start by hops over NVLink") {
+  const PartsCatalogue parts = load_catalogue();
+  ExpertKernels kernels = free_kernels();
+  kernels.hops[80] = microseconds(2);
+  kernels.modes[static_cast<std::size_t>(EpMode::low_latency)].front().phases[0].start_hops = 4;
+  for (const int gpus : {2, 8}) {
+    const Cluster cluster = load_cluster({"dgx-h100", 1, {}, false, gpus}, parts);
+    const EpWays ways(cluster, gpus);
+    ExpertCall call = both(1);
+    call.choice.experts = gpus;
+    const TokenCounts counts = count_tokens(call, gpus, gpus);
+    const EpResult result =
+        run_ep_kernels(ways, kernels, call, EpMode::low_latency, EpPhase::dispatch, counts);
+    CHECK(microseconds_of(result.fixed) == 10 + 2 * (gpus == 2 ? 4 : 6));
+  }
+}
+
+TEST_CASE("experts: SMs that kernels take from compute beside them") {
+  CHECK(sms_beside_compute(EpMode::normal, 24, 132) == 24);
+  CHECK(sms_beside_compute(EpMode::hybrid, 200, 132) == 132);
+  CHECK(sms_beside_compute(EpMode::low_latency, 24, 132) == 0);
+  CHECK(sms_beside_compute(EpMode::nvlink, 24, 152) == 152);
+}
+
 TEST_CASE("experts: SMs of low-latency kernels serve whole experts") {
   CHECK(low_latency_sms(256, 132) == 128);  // two each
   CHECK(low_latency_sms(288, 132) == 96);   // three each
@@ -130,7 +197,7 @@ TEST_CASE("experts: what the kernels cannot do is refused") {
   const Cluster pcie = load_cluster({"pcie-8", 1, {}, false, 0}, parts);
   CHECK(error_text([&] { EpWays(pcie, 8); }) ==
         "gpu0 and gpu1 have no NVLink to each other: these kernels write into the memory of every "
-        "GPU of the node\nhint: --ep-mode nccl-alltoall runs over PCIe, too");
+        "GPU of the node\nhint: nccl-alltoall runs over PCIe, too");
 }
 
 TEST_CASE("experts: bytes of a token") {

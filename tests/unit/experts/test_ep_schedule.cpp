@@ -183,6 +183,27 @@ TEST_CASE("experts: on one node every token arrives once, and its weights are su
   }
 }
 
+// Kernels of NVLink domains forward to more GPUs than a batch of the exchange has lanes.
+TEST_CASE("experts: between NVLink domains every token is forwarded once, and summed once") {
+  const PartsCatalogue parts = load_catalogue();
+  TopologyRequest request{"gb200-nvl72", 36, {}, false, 0};
+  request.joins_domains = true;
+  const Cluster cluster = load_cluster(request, parts);
+  REQUIRE(cluster.nodes() == 2);
+  Random random(7);
+  for (const int gpus : {8, 9, 17, 24}) {
+    const EpWays ways(cluster, gpus);
+    const Tokens tokens(random_choice(random, 2 * gpus), 2 * gpus, gpus,
+                        static_cast<int>(random.below(12)) + 1, random.next());
+    CAPTURE(gpus);
+    TwoStageSchedule::Config config{
+        ways, tokens.counts, EpPhase::dispatch, 64, 1 + static_cast<int>(random.below(4)), {}};
+    check_dispatch(tokens, TwoStageSchedule(config));
+    config.phase = EpPhase::combine;
+    check_combine(tokens, TwoStageSchedule(config));
+  }
+}
+
 TEST_CASE("experts: between nodes every token is forwarded once, and its weights summed once") {
   const PartsCatalogue parts = load_catalogue();
   Random random(6);

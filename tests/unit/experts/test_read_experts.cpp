@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/io/experts/read_experts.hpp"
+#include "models/io/formats/reader.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
@@ -52,4 +53,40 @@ TEST_CASE("experts: weights of experts") {
         "\"zipf\" is no Zipf distribution\nhint: zipf:EXPONENT with an exponent from 0 to 8, e.g. "
         "zipf:1.2");
   CHECK(error_text([] { load_expert_weights("no-such-file", 4); }).starts_with("no-such-file: "));
+}
+
+TEST_CASE("experts: whose kernels a model's tokens go by") {
+  const auto read = [](const std::string& text, int experts = 256) {
+    const YamlNode tree = parse_yaml(text, "step.yaml");
+    Reader in(tree, "step.yaml");
+    return read_expert_wish(in, "ep_kernels", "step.yaml", experts, 8);
+  };
+  const ExpertWish short_form = read("ep_kernels: hybrid\n");
+  CHECK(short_form.mode == EpMode::hybrid);
+  CHECK(short_form.sms == 24);
+  const ExpertWish wish = read(
+      "ep_kernels: {mode: normal, sms: 20, dtype: fp8, load: zipf:1, groups: 8, top_groups: 4}\n");
+  CHECK(wish.sms == 20);
+  CHECK(wish.weights.size() == 256);
+  const ExpertCall call = wish.call(256, 8, 7168, EpDatatype::bf16);
+  CHECK(call.dispatched == EpDatatype::fp8);
+  CHECK(call.choice.top_groups == 4);
+  CHECK(short_form.call(256, 8, 7168, EpDatatype::bf16).dispatched == EpDatatype::bf16);
+  const auto refusal = [&](const std::string& text, int experts = 256) {
+    return error_text([&] { read(text, experts); });
+  };
+  CHECK(refusal("ep_kernels: hibrid\n") ==
+        "step.yaml:1: ep_kernels: unknown word \"hibrid\"\nhint: did you mean \"hybrid\"?");
+  CHECK(refusal("ep_kernels: hybrid\n", 0) ==
+        "step.yaml:1: ep_kernels: the model has no experts\nhint: take a model with experts, or "
+        "leave it out");
+  CHECK(refusal("ep_kernels: {mode: normal, sms: 23}\n") ==
+        "step.yaml:1: ep_kernels.sms: is odd\nhint: half of them send, half receive or forward");
+  CHECK(refusal("ep_kernels: {mode: normal, groups: 8, top_groups: 9}\n")
+            .starts_with("step.yaml:1: ep_kernels.top_groups: "));
+  CHECK(refusal("ep_kernels: {mode: normal, groups: 64, top_groups: 1}\n") ==
+        "step.yaml:1: ep_kernels.top_groups: 8 experts a token are more than the 4 of so many "
+        "groups");
+  CHECK(refusal("ep_kernels: hierarchical\n")
+            .starts_with("step.yaml:1: ep_kernels: hierarchical is known to `fabricast experts`"));
 }

@@ -2,7 +2,9 @@
 // measurements. Method: small questions; traffic of NCCL against counts by hand.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 
 #include "models/io/experts/read_experts.hpp"
@@ -70,8 +72,8 @@ TEST_CASE("experts: what makes no sense is refused") {
   asked = question("dgx-h100", 2);
   asked.modes = {EpMode::nvlink};
   CHECK(refusal(asked) ==
-        "--ep-mode: nvlink: 2 nodes of dgx-h100 are several NVLink domains\nhint: normal, "
-        "low-latency, nccl-alltoall and hierarchical leave the domain");
+        "--ep-mode: nvlink kernels stay in one NVLink domain, these GPUs lie in 2\nhint: normal, "
+        "low-latency, hybrid, deepep-v2, nccl-alltoall and hierarchical leave the domain");
   asked = question("dgx-h100", 1);
   asked.call.choice.groups = 7;
   CHECK(refusal(asked) == "--groups: 256 experts do not fall into 7 equal groups");
@@ -132,4 +134,33 @@ TEST_CASE("experts: measured phases are read and predicted") {
   CHECK(error_text([&] {
           read_experts_points(head + "mars,normal,1,7168,1,8,256,24,24,1,0,1,0\n", "m.csv");
         }) == "m.csv: no row that can be predicted\nhint: system \"mars\" is not known");
+}
+
+// Phases that take what costs of one's own say; the fit begins with starts that are 40 % too long.
+TEST_CASE(
+    "validate experts: a fit finds the costs that made the times, and predicts who is left out") {
+  const PartsCatalogue parts = load_catalogue();
+  std::string rows =
+      "system,mode,nodes,hidden,tokens,topk,experts,dispatch_sms,combine_sms,dispatch_us,"
+      "dispatch_notify_us,combine_us,combine_notify_us\n";
+  for (const char* const system : {"h100_sxm", "b200_sxm"})
+    for (const int tokens : {1, 2, 4, 8, 16, 32})
+      rows += fmt::format("{},low-latency,1,2048,{},2,16,,,1,,1,\n", system, tokens);
+  ExpertsValidation made = read_experts_points(rows, "m.csv");
+  const ExpertKernels truth = load_expert_kernels();
+  predict_experts(made, parts, truth);
+  for (ExpertsPoint& point : made.points) point.measured_us = point.predicted_us;
+  ExpertKernels wrong = truth;
+  for (ModeCosts& costs : wrong.modes[static_cast<std::size_t>(EpMode::low_latency)])
+    for (PhaseCosts& phase : costs.phases) phase.start_hops *= 1.4;
+  predict_experts(made, parts, wrong, in_turn, true);
+  for (const ExpertsPoint& point : made.points) {
+    CAPTURE(point.system);
+    CAPTURE(point.call.tokens);
+    REQUIRE(point.left_out_us);
+    const double unfitted = point.predicted_us / point.measured_us;
+    CHECK(unfitted > 1.1);
+    CHECK(std::abs(*point.left_out_us / point.measured_us - 1) < 0.08);
+  }
+  CHECK(experts_validation_text(made).find("left out: median") != std::string::npos);
 }

@@ -126,3 +126,21 @@ TEST_CASE("serve: mistakes in its file") {
   CHECK(error_text([&] { run_serve(large, load_catalogue()); }) ==
         "TP 8 x EP 1 x PP 2 = 16 GPUs of 8\nhint: say more nodes");
 }
+
+// 3 ms of tokens under way beside 2 ms of compute: 1 ms is left, and compute misses a tenth of its
+// multiprocessors for 2 ms.
+TEST_CASE("serve: half of a batch hides what the other half sends") {
+  ServeSetup setup;
+  ServeTime time;
+  time.gemm = 1.5e-3;
+  time.attention = 0.5e-3;
+  time.expert = 3e-3;
+  ServeTime alone = time;
+  hide_experts(setup, alone);
+  CHECK(alone.total() == time.total());
+  setup.kernels.takes_turns = true;
+  setup.kernels.sms_beside = 0.1;
+  hide_experts(setup, time);
+  CHECK(time.expert == doctest::Approx(1e-3));
+  CHECK(time.gemm == doctest::Approx(1.7e-3));
+}
