@@ -71,10 +71,13 @@ class CaseReader {
     const std::optional<double> measured = row_.positive("step_time_s");
     if (!measured) return "no step time";
     out.measured = *measured;
-    for (const char* column : {"gpus", "tp", "pp", "micro_batch", "global_batch", "seq_len"})
+    out.weak = row_.text_or_blank("quality").find("weak") != std::string::npos;
+    for (const char* column : {"gpus", "tp", "pp", "global_batch", "seq_len"})
       if (row_.text(column).empty()) return fmt::format("{} is blank", column);
     if (const std::string why = read_machine(out.config); !why.empty()) return why;
     out.note = read_framework(out.config);
+    if (out.note.empty() && row_.text("micro_batch").empty())
+      out.note = "micro_batch is blank: taken for 1, as frameworks do by default";
     read_model(out.config.model);
     return read_layout(out.config);
   }
@@ -175,15 +178,13 @@ class CaseReader {
     return to_number<int>(std::string_view(date).substr(0, 4)).value_or(0);
   }
 
-  /// What had to be assumed; "" if nothing. Software that is not known is taken for what it is most
-  /// like: Megatron-Core where a model is cut by TP or PP, else PyTorch with FSDP.
+  /// What had to be assumed; "" if nothing. Software that is not known is a mean of what is.
   std::string read_framework(StepConfig& config) const {
     const std::string& name = row_.text("framework");
     const auto found = std::find_if(std::begin(kFrameworks), std::end(kFrameworks),
                                     [&](const Named& one) { return name.starts_with(one.begins); });
     const bool known = found != std::end(kFrameworks);
-    const bool cuts = whole("tp", 1) > 1 || whole("pp", 1) > 1;
-    std::string framework = cuts ? "megatron" : "torchtitan";
+    std::string framework = "unknown";
     if (known)
       framework =
           found->once != nullptr && year() < kTransformerEngine ? found->once : found->framework;

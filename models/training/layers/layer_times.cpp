@@ -177,10 +177,11 @@ class LayerModel : LayerParts {
     const double rows = routed / local, ffn = e.ffn / etp;
     LinearTime sum;
     const auto grouped = [&](double n, double k) {
-      sum.forward += gemm_time(gpu_, l_.precision, {rows, n, k, local});
-      sum.dgrad += gemm_time(gpu_, l_.precision, {rows, k, n, local});
+      sum.forward += gemm_time(gpu_, l_.precision, {rows, n, k, local}) / gpu_.experts;
+      sum.dgrad += gemm_time(gpu_, l_.precision, {rows, k, n, local}) / gpu_.experts;
       if (l_.train_weights) {
-        sum.wgrad += gemm_time(gpu_, l_.precision, {n, k, rows, local, 2.0 * f_.gradient_bytes});
+        sum.wgrad += gemm_time(gpu_, l_.precision, {n, k, rows, local, 2.0 * f_.gradient_bytes}) /
+                     gpu_.experts;
       }
       if (casts()) cast(routed * k, routed * n);
     };
@@ -201,7 +202,8 @@ class LayerModel : LayerParts {
     GroupCall call = calls_.dispatch();
     const int nodes = collectives_.nodes_of(call.group);
     if (!f_.direct_dispatch) return seconds(cost(call).time);
-    if (nodes == 1) return seconds(collectives_.store_time(call.group, call.bytes));
+    if (nodes == 1)
+      return f_.communication * seconds(collectives_.store_time(call.group, call.bytes));
     const Experts& e = *m_.experts;
     const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
     double none_there = 1;  // of its experts on a given node

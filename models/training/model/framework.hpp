@@ -19,6 +19,7 @@ struct Framework {
   double elementwise = 1;   ///< traffic of what is no GEMM, over the fused minimum
   Duration host_issue;      ///< per kernel; a layer takes at least kernels times this
   double attention = 1;     ///< share of what the GPU's attention kernels reach
+  double communication = 1;  ///< times what collectives take that run alone
   Bandwidth exchange_rate;  ///< copying to and from buffers caps exchanges of cut weights; 0 = not
   // Defaults of a layout.
   bool flash_attention = true;
