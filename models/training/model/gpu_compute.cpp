@@ -17,8 +17,9 @@ double memory_rate(const GpuCompute& gpu) {
 }
 
 // Whose kernels stand for those of training: TensorRT-LLM multiplies by cuBLAS and CUTLASS,
-// SGLang's attention is FlashAttention as it is published.
-constexpr std::string_view kProducts = "trtllm", kAttention = "sglang";
+// SGLang's attention is FlashAttention as it is published. Its 8-bit products are CUTLASS with a
+// scale for each row, as PyTorch's "rowwise" ones are.
+constexpr std::string_view kProducts = "trtllm", kRowProducts = "sglang", kAttention = "sglang";
 constexpr double kLayersApart = 64;  // of the same weights: none of them are in L2 any more
 
 /// The measured datatype that is computed alike.
@@ -61,7 +62,8 @@ double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& sh
   work.operands.input = work.operands.weight = element_bytes(precision);
   work.operands.cast = false;  // by kernels that are counted apart
   work.copies = kLayersApart;
-  const GpuKernels& kernels = gpu.libraries->find(kProducts)->second;
+  const GpuKernels& kernels =
+      gpu.libraries->find(precision == Precision::fp8_rows ? kRowProducts : kProducts)->second;
   return kernels.time(KernelFamily::gemm, dtype, work) / rate_of(gpu, precision).efficiency;
 }
 
