@@ -108,6 +108,7 @@ class Pass {
   void gemm(int times, double m, double n, double k) { gemm(times, m, n, k, gemm_dtype(s_)); }
   void gemm(int times, double m, double n, double k, const char* dtype) {
     GemmWork work{m, n, k, 1, kHalf, operands_of(dtype)};
+    work.operands.cast = false;  // quantised by the norm or activation before
     work.copies = m_.layers;
     out_.gemm += times * kernels_of(s_).time(KernelFamily::gemm, dtype, work);
   }
