@@ -20,8 +20,8 @@ GpuKernels::GpuKernels(KernelGpu gpu, const KernelCatalogue& catalogue, const st
           choose_costs(catalogue, {key.first, gpu_.generation, library, "", key.second})->costs);
 }
 
-double GpuKernels::time(KernelFamily family, const std::string& dtype,
-                        const KernelWork& work) const {
+double GpuKernels::seconds(KernelFamily family, const std::string& dtype,
+                           const KernelWork& work) const {
   double out = std::numeric_limits<double>::infinity();
   for (const KernelCosts& costs : costs_.at({family, dtype}))
     out = std::min(out, kernel_time(gpu_, work, costs));

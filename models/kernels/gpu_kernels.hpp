@@ -23,7 +23,7 @@ class GpuKernels {
     return costs_.contains({family, dtype});
   }
   /// Seconds. REQUIRES: has(family, dtype), and a work of that family.
-  double time(KernelFamily family, const std::string& dtype, const KernelWork& work) const;
+  double seconds(KernelFamily family, const std::string& dtype, const KernelWork& work) const;
 
  private:
   KernelGpu gpu_;

@@ -64,7 +64,7 @@ double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& sh
   work.copies = kLayersApart;
   const GpuKernels& kernels =
       gpu.libraries->find(precision == Precision::fp8_rows ? kRowProducts : kProducts)->second;
-  return kernels.time(KernelFamily::gemm, dtype, work) / rate_of(gpu, precision).efficiency;
+  return kernels.seconds(KernelFamily::gemm, dtype, work) / rate_of(gpu, precision).efficiency;
 }
 
 double elementwise_time(const GpuCompute& gpu, double bytes) {
@@ -82,7 +82,7 @@ double attention_time(const GpuCompute& gpu, const AttentionShape& shape, bool b
   work.cache_bytes = 0;
   const KernelFamily family = shape.latent ? KernelFamily::latent_context : KernelFamily::context;
   const GpuKernels& kernels = gpu.libraries->find(kAttention)->second;
-  return (backward ? gpu.attention_backward : 1) * kernels.time(family, "bfloat16", work) /
+  return (backward ? gpu.attention_backward : 1) * kernels.seconds(family, "bfloat16", work) /
          gpu.attention_forward;
 }
 

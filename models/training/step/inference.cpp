@@ -110,7 +110,7 @@ class Pass {
     GemmWork work{m, n, k, 1, kHalf, operands_of(dtype)};
     work.operands.cast = false;  // quantised by the norm or activation before
     work.copies = m_.layers;
-    out_.gemm += times * kernels_of(s_).time(KernelFamily::gemm, dtype, work);
+    out_.gemm += times * kernels_of(s_).seconds(KernelFamily::gemm, dtype, work);
   }
 
   void layers(int count, bool moe) {
@@ -148,7 +148,7 @@ class Pass {
     work.up = matrices(m_.mlp) - 1;
     work.operands = operands_of(dtype);
     work.loads = random_loads(all_tokens_, e.per_token, e.count, s_.expert);
-    out_.gemm += count * kernels_of(s_).time(KernelFamily::experts, dtype, work);
+    out_.gemm += count * kernels_of(s_).seconds(KernelFamily::experts, dtype, work);
     if (e.shared_ffn > 0) {
       // A copy of attention has the shared experts too.
       gemm(count, tokens_, (matrices(m_.mlp) - 1) * e.shared_ffn / s_.tensor, m_.hidden);
@@ -219,7 +219,7 @@ double context_time(const ServeSetup& s, const ServeBatch& batch, double window)
   const KernelFamily family = m.latent ? KernelFamily::latent_context : KernelFamily::context;
   // Of prompts that are computed in pieces, the part that these tokens are.
   const double part = batch.prompt_tokens / (work.batch * work.tokens);
-  return part * kernels_of(s).time(family, attention_dtype(s), work);
+  return part * kernels_of(s).seconds(family, attention_dtype(s), work);
 }
 
 /// The same of requests that get tokens.
@@ -240,7 +240,7 @@ double decoding_time(const ServeSetup& s, const ServeBatch& batch, double window
     work.window = window;
   }
   const KernelFamily family = m.latent ? KernelFamily::latent_decode : KernelFamily::decode;
-  return kernels_of(s).time(family, attention_dtype(s), work);
+  return kernels_of(s).seconds(family, attention_dtype(s), work);
 }
 
 }  // namespace
