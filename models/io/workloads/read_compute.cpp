@@ -31,8 +31,7 @@ GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
   out.elementwise = figures.number(in, "elementwise", 0.01, 1);
   out.kernel_floor = figures.duration(in, "kernel_floor");
   in.finish();
-  out.libraries =
-      std::make_shared<const KernelLibraries>(libraries_of(out.kernels(), load_kernels()));
+  out.libraries = libraries_of(out.kernels(), load_kernels());
   return out;
 }
 

@@ -63,7 +63,7 @@ double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& sh
   work.operands.cast = false;  // by kernels that are counted apart
   work.copies = kLayersApart;
   const GpuKernels& kernels =
-      gpu.libraries->find(precision == Precision::fp8_rows ? kRowProducts : kProducts)->second;
+      gpu.libraries.find(precision == Precision::fp8_rows ? kRowProducts : kProducts)->second;
   return kernels.seconds(KernelFamily::gemm, dtype, work) / rate_of(gpu, precision).efficiency;
 }
 
@@ -81,7 +81,7 @@ double attention_time(const GpuCompute& gpu, const AttentionShape& shape, bool b
   work.value_dim = shape.value_dim;
   work.cache_bytes = 0;
   const KernelFamily family = shape.latent ? KernelFamily::latent_context : KernelFamily::context;
-  const GpuKernels& kernels = gpu.libraries->find(kAttention)->second;
+  const GpuKernels& kernels = gpu.libraries.find(kAttention)->second;
   return (backward ? gpu.attention_backward : 1) * kernels.seconds(family, "bfloat16", work) /
          gpu.attention_forward;
 }

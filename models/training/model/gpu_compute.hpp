@@ -4,7 +4,6 @@
 
 #include <array>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "models/kernels/gpu_kernels.hpp"
@@ -34,7 +33,7 @@ struct GpuCompute {
   double elementwise = 0;         ///< share of memory_rate that other kernels reach
   Duration kernel_floor;          ///< least time of any kernel
   /// Measured kernels by library (workloads/kernels.yaml).
-  std::shared_ptr<const KernelLibraries> libraries;
+  KernelLibraries libraries;
 
   /// Its data sheet, as kernels need it.
   KernelGpu kernels() const;

@@ -18,7 +18,7 @@ double element_of_cache(const ServeSetup& s) {
 }
 
 const GpuKernels& kernels_of(const ServeSetup& s) {
-  return s.gpu.libraries->find(s.library)->second;
+  return s.gpu.libraries.find(s.library)->second;
 }
 
 /// The measured datatype that is computed alike. What a GPU does not multiply is widened first.

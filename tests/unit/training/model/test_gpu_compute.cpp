@@ -75,8 +75,8 @@ TEST_CASE("kernels: every GPU has what its precisions need") {
     const std::string name = gpu_name;
     CAPTURE(name);
     CHECK(gpu.gemm[1].peak > 1e14);
-    CHECK(gpu.libraries->contains("trtllm"));
-    CHECK(gpu.libraries->contains("sglang"));
+    CHECK(gpu.libraries.contains("trtllm"));
+    CHECK(gpu.libraries.contains("sglang"));
     for (const GemmRate& rate : gpu.gemm) CHECK((rate.peak > 0) == (rate.efficiency > 0));
   }
 }
