@@ -10,6 +10,8 @@
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/io/workloads/load_step_fits.hpp"
+#include "models/studies/step_fit/fit_steps.hpp"
 #include "models/studies/training/training_reports.hpp"
 #include "text/counted.hpp"
 
@@ -19,6 +21,7 @@ namespace {
 
 struct StepsOptions {
   std::string cases, parts, format = "text";
+  bool fit = false;
 };
 
 int run(const StepsOptions& options, const Answers& answers) {
@@ -26,9 +29,14 @@ int run(const StepsOptions& options, const Answers& answers) {
   const StepCases cases = read_step_cases(read_text_file(options.cases, "--cases takes a CSV file"),
                                           options.cases, frameworks);
   StepValidation result;
+  if (options.fit) {
+    print_out("{}", step_fits_yaml(
+                        fit_steps(cases, load_parts(options.parts), on_all_cores(answers, {}))));
+    return kDone;
+  }
   {
     Progress progress(answers);
-    result = validate_steps(cases, load_parts(options.parts), frameworks, load_compute(),
+    result = validate_steps(cases, load_parts(options.parts), load_step_fits(),
                             on_all_cores(answers, progress.callback()));
   }
   std::map<std::string, int> notes;
@@ -51,6 +59,7 @@ void add_validate_steps(CLI::App& validate, Action& action) {
   CLI::App* steps = validate.add_subcommand("steps", "published times of training steps");
   steps->add_option("--cases", options->cases, "CSV of measured steps")->required();
   steps->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  steps->add_flag("--fit", options->fit, "print workloads/step_fits.yaml for these steps instead");
   add_answer_options(*steps, options->format);
   add_jobs_option(*steps);
   steps->callback([options, &action] {

@@ -105,4 +105,16 @@ ExpertLoads expert_loads(double tokens, int topk, int experts, int ranks, double
   return out;
 }
 
+ExpertLoads random_loads(double tokens, int topk, int experts, int ranks) {
+  const double own = std::max(1.0, static_cast<double>(experts) / ranks);
+  const double none = std::pow(1 - static_cast<double>(topk) / experts, tokens);
+  ExpertLoads out;
+  out.rows = tokens * topk / ranks;
+  out.hit = std::max(1.0, own * (1 - none));
+  out.rows = std::max(out.rows, out.hit);
+  for (std::size_t i = 0; i < kExpertTiles.size(); ++i)
+    out.tiles[i] = out.hit * std::ceil(out.rows / out.hit / kExpertTiles[i]);
+  return out;
+}
+
 }  // namespace fabricast

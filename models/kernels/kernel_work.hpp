@@ -69,6 +69,9 @@ struct ExpertLoads {
 /// to ranks in three fixed random orders. REQUIRES: ranks <= experts.
 ExpertLoads expert_loads(double tokens, int topk, int experts, int ranks, double skew);
 
+/// The expected loads of a rank when each token draws its experts at random.
+ExpertLoads random_loads(double tokens, int topk, int experts, int ranks);
+
 /// Router, permutation, both grouped products with the activation between, weighted sum.
 struct ExpertWork {
   double tokens = 1, hidden = 1, ffn = 1;  ///< ffn of an expert as this GPU has it

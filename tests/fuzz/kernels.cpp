@@ -5,6 +5,7 @@
 
 #include "input.hpp"
 #include "models/io/workloads/load_kernels.hpp"
+#include "models/io/workloads/load_step_fits.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/kernels/kernel_time.hpp"
 #include "models/studies/kernels/kernel_rows.hpp"
@@ -25,6 +26,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const KernelCatalogue read = parse_kernels(text, "k.yaml");
     const std::string again = "kind: kernels\n" + kernels_yaml(read);
     fuzz::require(parse_kernels(again, "k.yaml").sets.size() == read.sets.size());
+  });
+  fuzz::runs([&] {
+    const StepFits read = parse_step_fits(text, "f.yaml");
+    fuzz::require(parse_step_fits(step_fits_yaml(read), "f.yaml").without.size() ==
+                  read.without.size());
   });
   return 0;
 }

@@ -101,11 +101,11 @@ TEST_CASE("bands: seeded nodes") {
 }
 
 TEST_CASE("bands: steps") {
-  Transformer dense, experts;
-  experts.experts.emplace();
-  for (const Transformer& model : {dense, experts}) {
-    CHECK(step_band(model).low <= 1);
-    CHECK(step_band(model).high >= 1);
+  StepResult dense, experts;
+  experts.config.model.experts.emplace();
+  for (const StepResult& result : {dense, experts}) {
+    CHECK(step_band(result).low <= 1);
+    CHECK(step_band(result).high >= 1);
   }
 }
 

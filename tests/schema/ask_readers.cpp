@@ -21,6 +21,7 @@
 #include "models/io/workloads/load_engines.hpp"
 #include "models/io/workloads/load_kernels.hpp"
 #include "models/io/workloads/load_serving.hpp"
+#include "models/io/workloads/load_step_fits.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/studies/accuracy/read_recipe.hpp"
@@ -76,6 +77,7 @@ const std::map<std::string, Read> kReaders = {
     {"rules", [](auto& t, auto& f) { parse_rules(t, f, {}); }},
     {"scenario", [](auto& t, auto& f) { parse_scenario(t, f); }},
     {"serve", [](auto& t, auto& f) { parse_serve(t, f); }},
+    {"step_fits", [](auto& t, auto& f) { parse_step_fits(t, f); }},
     {"serving", [](auto& t, auto& f) { parse_serving(t, f); }},
     {"step", [](auto& t, auto& f) { parse_step(t, f); }},
     {"sweep", [](auto& t, auto& f) { parse_sweep(t, f); }},

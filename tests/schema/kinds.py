@@ -36,6 +36,7 @@ KINDS = {
     "serve": ("a question of serve", "serve.md"),
     "serving": ("what inference engines cost beside their kernels", "serve.md"),
     "step": ("a layout of step: model, cluster, parallelism", "steps.md"),
+    "step_fits": ("what published steps say of running jobs", "steps.md"),
     "sweep": ("a sweep: a question and the values of its keys", "sweep.md"),
     "targets": ("machines of upgrade --targets", "upgrade.md"),
     "variables": ("environment variables and what is known of them", "variables.md"),

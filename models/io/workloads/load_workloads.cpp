@@ -8,6 +8,7 @@
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/shipped/embedded.hpp"
+#include "models/io/workloads/load_step_fits.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -16,7 +17,7 @@ namespace {
 /// The files that are no models.
 constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices",
                            kEngines = "engines", kExperts = "experts", kServing = "serving",
-                           kKernels = "kernels";
+                           kKernels = "kernels", kStepFits = "step_fits";
 
 YamlText shipped(std::string_view name) {
   return find_embedded(embedded_workloads(), name)->yaml();
@@ -31,7 +32,7 @@ std::vector<std::string> model_names() {
   for (const EmbeddedFile& file : embedded_workloads()) {
     if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices &&
         file.name != kEngines && file.name != kExperts && file.name != kServing &&
-        file.name != kKernels)
+        file.name != kKernels && file.name != kStepFits)
       names.emplace_back(file.name);
   }
   std::sort(names.begin(), names.end());
@@ -50,13 +51,26 @@ Transformer load_transformer(const std::string& model) {
   throw Error(fmt::format("unknown model \"{}\"", model), hint_nearest(model, names));
 }
 
-ComputeCatalogue load_compute() {
+ComputeCatalogue unfitted_compute() {
   static const ComputeCatalogue compute = parse_compute(shipped(kGpus), path_of(kGpus));
   return compute;
 }
 
-FrameworkCatalogue load_frameworks() {
+FrameworkCatalogue unfitted_frameworks() {
   return parse_frameworks(shipped(kFrameworks), path_of(kFrameworks));
+}
+
+ComputeCatalogue load_compute() {
+  ComputeCatalogue out = unfitted_compute();
+  for (auto& [name, gpu] : out) gpu = with_factors(gpu, load_step_fits().all.factors);
+  return out;
+}
+
+FrameworkCatalogue load_frameworks() {
+  FrameworkCatalogue out = unfitted_frameworks();
+  for (auto& [name, framework] : out)
+    framework = with_factors(framework, load_step_fits().all.factors);
+  return out;
 }
 
 Prices load_prices() { return parse_prices(shipped(kPrices), path_of(kPrices)); }

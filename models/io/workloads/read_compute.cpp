@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "models/io/formats/reader.hpp"
+#include "models/io/workloads/load_kernels.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 
 namespace fabricast {
@@ -20,20 +21,17 @@ GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
     if (!gemm.has(kPrecisionWords.words[p])) continue;
     Reader rate = gemm.child(kPrecisionWords.words[p]);
     out.gemm[p].peak = figures.flop_rate(rate, "peak");
-    out.gemm[p].efficiency = figures.number(rate, "efficiency", 0.01, 1);
+    out.gemm[p].efficiency = figures.number(rate, "efficiency", 0.01, 2);
     rate.finish();
   }
   gemm.finish();
-  out.gemm_memory = figures.number(in, "gemm_memory", 0.01, 1);
-  out.gemm_start = figures.duration(in, "gemm_start");
-  out.grouped_efficiency = figures.number(in, "grouped_efficiency", 0.01, 2);
-  out.attention_forward = figures.number(in, "attention_forward", 0.01, 1);
-  out.attention_backward = figures.number(in, "attention_backward", 0.01, 1);
+  out.attention_forward = figures.number(in, "attention_forward", 0.01, 2);
+  out.attention_backward = figures.number(in, "attention_backward", 1, 10);
   out.attention_ampere = figures.number(in, "attention_ampere", 0.01, 1);
-  out.attention_ramp = figures.number(in, "attention_ramp", 0, 1e6);
   out.elementwise = figures.number(in, "elementwise", 0.01, 1);
   out.kernel_floor = figures.duration(in, "kernel_floor");
   in.finish();
+  out.libraries = libraries_of(out.kernels(), load_kernels());
   return out;
 }
 

@@ -264,7 +264,9 @@ class Advice {
       if (after_.bench) {
         row.band = band_of(after_, i, bands_);
       } else {
-        const StepBand band = step_band(std::get<StepConfig>(result_.config.work).model);
+        const StepBand band =
+            find_band(load_step_fits().all, true,
+                      std::get<StepConfig>(result_.config.work).model.experts.has_value());
         row.band = FoundBand{band.low, band.high, Known::hardware, 0, "published steps"};
       }
       result_.rows.push_back(std::move(row));

@@ -31,7 +31,7 @@ MatrixRow row_of(const ComparedMachine& machine) {
   out.machine = &machine;
   if (!machine.step) return out;
   const StepResult& step = *machine.step;
-  const StepBand band = step_band(step.config.model);
+  const StepBand band = step_band(step);
   out.step_s = seconds(step.step.time);
   out.step_lower_s = *out.step_s * band.low;
   out.step_upper_s = *out.step_s * band.high;

@@ -19,14 +19,14 @@ std::string recompute_text(const Layout& l) {
 
 std::string ranking(const Plan& plan) {
   TextTable table("  ");
-  table.add({"", "layout", "recompute", "step", "9 of 10 published within", "MFU", "memory",
+  table.add({"", "layout", "recompute", "step", "4 of 5 published within", "MFU", "memory",
              "USD per million tokens"});
   for (const std::size_t column : {0U, 3U, 4U, 5U, 6U, 7U}) table.align_right(column);
-  const StepBand band = step_band(plan.config.model);
   int place = 0;
   for (const auto& [one, twins] : plan.best) {
     const Layout& l = one.config.layout;
     const double time = seconds(one.step.time);
+    const StepBand band = step_band(one);
     table.add({fmt::format("{}", ++place), short_layout(l), recompute_text(l), time_text(time),
                fmt::format("{} - {}", time_text(time * band.low), time_text(time * band.high)),
                fmt::format("{:.1f} %", 100 * one.mfu),

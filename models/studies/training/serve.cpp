@@ -106,6 +106,8 @@ ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
                  config.prompt};
   out.data = layout.copies();
   out.cache_element = config.cache_element;
+  if (config.engine && gpu.libraries.contains(kEngineWords[config.engine->engine]))
+    out.library = kEngineWords[config.engine->engine];
   return out;
 }
 

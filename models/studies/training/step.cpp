@@ -73,9 +73,10 @@ void add_notes(StepResult& result) {
 
 }  // namespace
 
-StepBand step_band(const Transformer& model) {
-  // Residuals of published steps, each source judged by the others: docs/steps.md.
-  return model.experts ? StepBand{1 / 1.48, 1.48} : StepBand{1 / 1.14, 1.14};
+StepBand step_band(const StepResult& result) {
+  const StepFit& fit = load_step_fits().all;
+  const bool known = is_known(fit, result.gpu, result.framework, result.config.layout.precision);
+  return find_band(fit, known, result.config.model.experts.has_value());
 }
 
 MemoryRules memory_rules(const Framework& framework) {

@@ -9,7 +9,7 @@
 #include "models/experts/expert_wish.hpp"
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/io/topologies/load.hpp"
-#include "models/io/workloads/load_workloads.hpp"
+#include "models/io/workloads/load_step_fits.hpp"
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/base/types.hpp"
 #include "models/nccl/environment/env.hpp"
@@ -42,13 +42,12 @@ struct StepCost {
   double run = 0;  ///< 0 = not asked
 };
 
-/// Nine of ten published steps lie in these shares of the prediction (docs/steps.md).
-struct StepBand {
-  double low = 1, high = 1;
-};
-StepBand step_band(const Transformer& model);
 /// What the framework keeps in memory.
 MemoryRules memory_rules(const Framework& framework);
+
+struct StepResult;
+/// By what is known of such steps (workloads/step_fits.yaml).
+StepBand step_band(const StepResult& result);
 
 struct StepResult {
   StepConfig config;  ///< with the layout as it was run

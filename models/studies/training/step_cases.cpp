@@ -41,7 +41,7 @@ struct Named {
 constexpr Named kFrameworks[] = {
     {"Megatron-LM + DeepSpeed", "torchtitan", "deepspeed-2021"},
     {"Megatron-LM", "megatron", "megatron-2021"},
-    {"Megatron-DeepSpeed", "megatron", "megatron-2021"},
+    {"Megatron-DeepSpeed", "megatron-2021", nullptr},
     {"Megatron-Bridge", "megatron-bridge", nullptr},
     {"Megatron", "megatron", nullptr},
     {"MLPerf", "mlperf", nullptr},
@@ -71,10 +71,13 @@ class CaseReader {
     const std::optional<double> measured = row_.positive("step_time_s");
     if (!measured) return "no step time";
     out.measured = *measured;
-    for (const char* column : {"gpus", "tp", "pp", "micro_batch", "global_batch", "seq_len"})
+    out.weak = row_.text_or_blank("quality").find("weak") != std::string::npos;
+    for (const char* column : {"gpus", "tp", "pp", "global_batch", "seq_len"})
       if (row_.text(column).empty()) return fmt::format("{} is blank", column);
     if (const std::string why = read_machine(out.config); !why.empty()) return why;
     out.note = read_framework(out.config);
+    if (out.note.empty() && row_.text("micro_batch").empty())
+      out.note = "micro_batch is blank: taken for 1, as frameworks do by default";
     read_model(out.config.model);
     return read_layout(out.config);
   }
@@ -145,9 +148,28 @@ class CaseReader {
     const int per_node = whole("gpus_per_node", 8);
     config.gpus_per_node = std::min(per_node, config.layout.gpus);
     config.nodes = std::max(1, config.layout.gpus / per_node);
-    if (row_.text("network").find("4x200") != std::string::npos)
-      config.environment.set("NCCL_IB_HCA", "mlx5_0,mlx5_2,mlx5_4,mlx5_6");
+    read_nics(config);
     return {};
+  }
+
+  /// "4x100 Gb/s": where an A100 node has less than the eight NICs of 200 Gbit/s of its preset, so
+  /// many of these as carry as much.
+  void read_nics(StepConfig& config) const {
+    constexpr int kNics = 8, kGbps = 200;
+    const std::string& text = row_.text("network");
+    const std::size_t end = text.find(" Gb/s"), cross = text.rfind('x', end);
+    if (config.topology != "dgx-a100" || end == std::string::npos || cross == std::string::npos ||
+        cross == 0)
+      return;
+    const auto count = to_number<int>(std::string_view(text).substr(cross - 1, 1));
+    const auto gbps = to_number<int>(std::string_view(text).substr(cross + 1, end - cross - 1));
+    if (!count || !gbps || *gbps <= 0) return;
+    const int nics = std::clamp((*count * *gbps + kGbps - 1) / kGbps, 1, kNics);
+    if (nics == kNics) return;
+    std::string names;
+    for (int i = 0; i < nics; ++i)
+      names += fmt::format("{}mlx5_{}", i == 0 ? "" : ",", i * kNics / nics);
+    config.environment.set("NCCL_IB_HCA", names);
   }
 
   /// The year of the column date, "2022-03"; 0 where there is none.
@@ -156,15 +178,13 @@ class CaseReader {
     return to_number<int>(std::string_view(date).substr(0, 4)).value_or(0);
   }
 
-  /// What had to be assumed; "" if nothing. Software that is not known is taken for what it is most
-  /// like: Megatron-Core where a model is cut by TP or PP, else PyTorch with FSDP.
+  /// What had to be assumed; "" if nothing. Software that is not known is a mean of what is.
   std::string read_framework(StepConfig& config) const {
     const std::string& name = row_.text("framework");
     const auto found = std::find_if(std::begin(kFrameworks), std::end(kFrameworks),
                                     [&](const Named& one) { return name.starts_with(one.begins); });
     const bool known = found != std::end(kFrameworks);
-    const bool cuts = whole("tp", 1) > 1 || whole("pp", 1) > 1;
-    std::string framework = cuts ? "megatron" : "torchtitan";
+    std::string framework = "unknown";
     if (known)
       framework =
           found->once != nullptr && year() < kTransformerEngine ? found->once : found->framework;

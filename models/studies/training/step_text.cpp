@@ -124,9 +124,9 @@ std::string step_text(const StepResult& result) {
   out += fmt::format("step {}   {:.0f} tokens/s per GPU   {:.0f} TFLOP/s per GPU   MFU {:.1f} %\n",
                      time_text(time), result.tokens_per_s / l.gpus,
                      result.model_flops / time / l.gpus * 1e-12, 100 * result.mfu);
-  const StepBand band = step_band(config.model);
-  out += fmt::format("90 % of published steps lie in {} .. {} for such a prediction\n",
-                     time_text(time * band.low), time_text(time * band.high));
+  const StepBand band = step_band(result);
+  out += fmt::format("80 % of published steps lie in {} .. {} for such a prediction ({})\n",
+                     time_text(time * band.low), time_text(time * band.high), band.basis());
   out += cost_text(result);
   out += l.pipeline > 1 ? fmt::format("of the slowest stage, {}:\n", result.step.breakdown.stage)
                         : std::string();

@@ -63,7 +63,7 @@ std::vector<ReportColumn> step_columns() {
 std::vector<Json> step_cells(const StepResult& result) {
   const StepConfig& c = result.config;
   const Layout& l = c.layout;
-  const StepBand band = step_band(c.model);
+  const StepBand band = step_band(result);
   const double time = seconds(result.step.time);
   const StepBreakdown& parts = result.step.breakdown;
   const PassTime& busy = parts.busy;
@@ -370,17 +370,34 @@ Report validation_report(const StepValidation& validation) {
   const auto part = [](std::string_view name) { return number(name, "s", ".6g"); };
   Report out;
   out.study = "validate steps";
-  ReportTable rows("rows",
-                   {text("case_id"),       s("measured_s"),   s("predicted_s"),
-                    s("lower_s"),          s("upper_s"),      text("framework"),
-                    text("gpu"),           text("recompute"), number("memory_gb", "GB", ".2f"),
-                    flag("fits"),          part("gemm_s"),    part("attention_s"),
-                    part("elementwise_s"), part("host_s"),    part("tensor_s"),
-                    part("context_s"),     part("expert_s"),  part("contention_s"),
-                    part("pipeline_s"),    part("data_s"),    part("optimizer_s")});
+  ReportTable rows("rows", {text("case_id"),
+                            s("measured_s"),
+                            s("predicted_s"),
+                            s("lower_s"),
+                            s("upper_s"),
+                            text("band_basis"),
+                            s("left_out_s"),
+                            s("left_out_lower_s"),
+                            s("left_out_upper_s"),
+                            text("framework"),
+                            text("gpu"),
+                            text("recompute"),
+                            number("memory_gb", "GB", ".2f"),
+                            flag("fits"),
+                            part("gemm_s"),
+                            part("attention_s"),
+                            part("elementwise_s"),
+                            part("host_s"),
+                            part("tensor_s"),
+                            part("context_s"),
+                            part("expert_s"),
+                            part("contention_s"),
+                            part("pipeline_s"),
+                            part("data_s"),
+                            part("optimizer_s")});
   for (const StepPrediction& row : validation.rows) {
     // Requests have neither layout nor parts.
-    const StepBand band = step_band(row.result.config.model);
+    const StepBand band = step_band(row.result);
     const StepBreakdown& parts = row.result.step.breakdown;
     const PassTime& busy = parts.busy;
     rows.add({row.id,
@@ -388,6 +405,10 @@ Report validation_report(const StepValidation& validation) {
               row.predicted,
               row.predicted * band.low,
               row.predicted * band.high,
+              band.basis(),
+              row.left_out,
+              row.left_out * row.unseen.low,
+              row.left_out * row.unseen.high,
               row.result.framework.name,
               row.result.gpu.name,
               to_text(row.result.memory.recompute),

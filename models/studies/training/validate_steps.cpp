@@ -39,12 +39,12 @@ struct Outcome {
 
 class Cases {
  public:
-  Cases(const StepCases& cases, const PartsCatalogue& parts, const FrameworkCatalogue& frameworks,
-        const ComputeCatalogue& compute)
+  Cases(const StepCases& cases, const PartsCatalogue& parts, const StepFits& fits,
+        const StepVariants& variants)
       : cases_(cases.cases),
         parts_(parts),
-        frameworks_(frameworks),
-        compute_(compute),
+        fits_(fits),
+        variants_(variants),
         outcomes_(cases_.size()) {}
 
   std::vector<Outcome> run(const ForEach& for_each) {
@@ -84,32 +84,53 @@ class Cases {
   }
 
   StepPrediction predicted(const StepCase& one, CollectiveTimes& times) const {
-    const GpuCompute& gpu = compute_.at(one.config.title);
-    StepPrediction row{one.id, one.group, one.asks, one.measured, 0, {}};
+    StepPrediction row;
+    row.id = one.id;
+    row.group = one.group;
+    row.asks = one.asks;
+    row.measured = one.measured;
+    row.weak = one.weak;
     if (one.asks != StepCase::Asks::step) {
-      row.predicted = predicted_serving(one, gpu, times);
+      // Nothing of it is fitted to steps.
+      row.predicted = row.left_out = predicted_serving(one, compute_.at(one.config.title), times);
       return row;
     }
-    row.result = run_step(one.config, frameworks_.at(one.config.framework), gpu, times);
+    row.result = result(one, fits_.all.factors, times);
     row.predicted = seconds(row.result.step.time);
+    const StepFit& unseen = fits_.unseen(one.group);
+    row.left_out = seconds(result(one, unseen.factors, times).step.time);
+    const Framework& framework = frameworks_.at(one.config.framework);
+    const bool known =
+        is_known(unseen, compute_.at(one.config.title), framework, one.config.layout.precision);
+    row.unseen = find_band(unseen, known, one.config.model.experts.has_value());
+    if (!variants_) return row;
+    for (const StepFactors& factors : variants_(one))
+      row.variants.push_back(seconds(result(one, factors, times).step.time));
     return row;
+  }
+
+  StepResult result(const StepCase& one, const StepFactors& factors, CollectiveTimes& times) const {
+    return run_step(one.config, with_factors(frameworks_.at(one.config.framework), factors),
+                    with_factors(compute_.at(one.config.title), factors), times);
   }
 
   const std::vector<StepCase>& cases_;
   const PartsCatalogue& parts_;
-  const FrameworkCatalogue& frameworks_;
-  const ComputeCatalogue& compute_;
+  const StepFits& fits_;
+  const StepVariants& variants_;
+  FrameworkCatalogue frameworks_ = unfitted_frameworks();
+  ComputeCatalogue compute_ = unfitted_compute();
   std::vector<Outcome> outcomes_;
 };
 
 }  // namespace
 
 StepValidation validate_steps(const StepCases& cases, const PartsCatalogue& parts,
-                              const FrameworkCatalogue& frameworks, const ComputeCatalogue& compute,
-                              const ForEach& for_each) {
+                              const StepFits& fits, const ForEach& for_each,
+                              const StepVariants& variants) {
   StepValidation out;
   out.left_out = cases.left_out;
-  std::vector<Outcome> outcomes = Cases(cases, parts, frameworks, compute).run(for_each);
+  std::vector<Outcome> outcomes = Cases(cases, parts, fits, variants).run(for_each);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].row)
       out.rows.push_back(std::move(*outcomes[i].row));

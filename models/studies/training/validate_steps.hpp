@@ -1,6 +1,7 @@
 #pragma once
 // The study behind `fabricast validate steps`: published step times beside predictions.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct StepCase {
   StepConfig config;
   ServeConfig serving;  ///< but of a step
   double measured = 0;  ///< seconds
+  bool weak = false;    ///< the source is not to be relied on: predicted, not fitted to
   std::string note;     ///< what had to be assumed; "" = nothing
 };
 
@@ -35,7 +37,11 @@ struct StepPrediction {
   std::string id, group;
   StepCase::Asks asks = StepCase::Asks::step;
   double measured = 0, predicted = 0;
-  StepResult result;  ///< of a step
+  double left_out = 0;  ///< by the fit that has not seen the group
+  StepBand unseen;      ///< of that fit
+  bool weak = false;
+  StepResult result;             ///< of a step
+  std::vector<double> variants;  ///< predictions by StepVariants
 };
 
 struct StepValidation {
@@ -48,10 +54,14 @@ struct StepValidation {
 StepCases read_step_cases(std::string_view text, const std::string& file,
                           const FrameworkCatalogue& frameworks);
 
-/// Machines side by side; on each its cases share what collectives take.
+/// Further predictions of a step, by other factors on the catalogues before any fit.
+using StepVariants = std::function<std::vector<StepFactors>(const StepCase& one)>;
+
+/// Steps are predicted by `fits`, and left_out by that without their group. Machines side by side;
+/// on each its cases share what collectives take.
 StepValidation validate_steps(const StepCases& cases, const PartsCatalogue& parts,
-                              const FrameworkCatalogue& frameworks, const ComputeCatalogue& compute,
-                              const ForEach& for_each = in_turn);
+                              const StepFits& fits, const ForEach& for_each = in_turn,
+                              const StepVariants& variants = {});
 
 /// Errors by group.
 std::string validation_text(const StepValidation& validation);

@@ -26,12 +26,10 @@ double quantile(std::vector<double> values, double share) {
 }
 
 double error(const StepPrediction& row) { return row.predicted / row.measured - 1; }
-/// By how much a measured time is off, in either direction, as a factor.
-double factor(const StepPrediction& row) {
-  return std::exp(std::abs(std::log(row.predicted / row.measured)));
-}
+double left_out_error(const StepPrediction& row) { return row.left_out / row.measured - 1; }
+using ErrorOf = double (*)(const StepPrediction&);
 
-std::string errors(const char* title, const Rows& rows, const Key& key) {
+std::string errors(const char* title, const Rows& rows, const Key& key, ErrorOf error_of = error) {
   std::map<std::string, Rows> groups;
   for (const StepPrediction* row : rows) groups[key(*row)].push_back(row);
   if (rows.size() > 1) groups["all"] = rows;
@@ -41,8 +39,8 @@ std::string errors(const char* title, const Rows& rows, const Key& key) {
   for (const auto& [name, members] : groups) {
     std::vector<double> signs, sizes;
     for (const StepPrediction* row : members) {
-      signs.push_back(error(*row));
-      sizes.push_back(std::abs(error(*row)));
+      signs.push_back(error_of(*row));
+      sizes.push_back(std::abs(error_of(*row)));
     }
     table.add({name, fmt::format("{}", members.size()),
                fmt::format("{:.1f} %", 100 * quantile(sizes, 0.5)),
@@ -69,29 +67,20 @@ std::string parallelism(const StepPrediction& row) {
   return out;
 }
 
-/// The band that nine of ten steps of all other sources lie in, and how many of this one do.
-std::string bands(const Rows& rows, bool moe) {
-  std::map<std::string, std::vector<double>> sources;
-  for (const StepPrediction* row : rows)
-    if (row->result.config.model.experts.has_value() == moe)
-      sources[row->group].push_back(factor(*row));
-  if (sources.size() < 2) return {};
-  TextTable table;
-  table.add({moe ? "band of MoE, without" : "band of dense, without", "of the others", "holds"});
-  table.align_right(1);
-  table.align_right(2);
-  for (const auto& [source, own] : sources) {
-    std::vector<double> others;
-    for (const auto& [other, factors] : sources)
-      if (other != source) others.insert(others.end(), factors.begin(), factors.end());
-    const double band = quantile(others, 0.9);
-    const auto held = std::count_if(own.begin(), own.end(), [&](double f) { return f <= band; });
-    table.add({source, fmt::format("x {:.2f}", band),
-               fmt::format("{:.0f} % of {}",
-                           100.0 * static_cast<double>(held) / static_cast<double>(own.size()),
-                           own.size())});
+/// How many steps lie in their bands, as shipped and with their source left out.
+std::string bands(const Rows& rows) {
+  double inside = 0, unseen = 0;
+  for (const StepPrediction* row : rows) {
+    const StepBand band = step_band(row->result);
+    const auto holds = [&](double predicted, const StepBand& in) {
+      return row->measured >= predicted * in.low && row->measured <= predicted * in.high ? 1 : 0;
+    };
+    inside += holds(row->predicted, band);
+    unseen += holds(row->left_out, row->unseen);
   }
-  return "\n" + table.text();
+  const auto count = static_cast<double>(rows.size());
+  return fmt::format("\n{:.0f} % inside their 80 % band, {:.0f} % with their source left out\n",
+                     100 * inside / count, 100 * unseen / count);
 }
 
 /// What layouts of one machine are told apart by: of pairs whose predictions differ by so much, how
@@ -148,7 +137,11 @@ std::string validation_text(const StepValidation& validation) {
     const auto framework = [](const StepPrediction& row) { return row.result.framework.name; };
     out += "\n" + errors("GPU", steps, gpu) + "\n" + errors("scale", steps, scale) + "\n" +
            errors("framework", steps, framework) + "\n" + errors("parallelism", steps, parallelism);
-    out += bands(steps, false) + bands(steps, true) + order_of_pairs(steps);
+    out += "\n" +
+           errors(
+               "source left out", steps, [](const StepPrediction& row) { return row.group; },
+               left_out_error) +
+           bands(steps) + order_of_pairs(steps);
   }
   if (!requests.empty()) {
     out += "\n" + errors("inference", requests, [](const StepPrediction& row) {

@@ -33,7 +33,9 @@ class LayerParts {
   void norm_and_residual();
 
   CollectiveTime cost(const CollectiveTimes::Exchange& call) {
-    return collectives_.cost(call.collective, call.group, call.bytes);
+    CollectiveTime out = collectives_.cost(call.collective, call.group, call.bytes);
+    out.time = to_duration(f_.communication * seconds(out.time));
+    return out;
   }
   CollectiveTime tensor(Collective collective) { return cost(calls_.tensor(collective)); }
   /// Calls one after another, in seconds.

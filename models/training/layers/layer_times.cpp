@@ -91,16 +91,14 @@ class LayerModel : LayerParts {
   }
 
   void attention_core() {
-    const double t = l_.tensor;
     PassTime forward, backward;
     if (f_.flash_attention) {
-      // Causal: half of the scores.
-      const double flops =
-          tokens_ * l_.sequence * (m_.query_width() + m_.attention_out_width()) / t;
-      const double share = f_.attention * (f_.ampere_attention ? gpu_.attention_ampere : 1);
-      const int piece = l_.sequence / l_.context;  // of the sequence that a kernel sees
-      forward.attention = attention_time(gpu_, flops, piece, false) / share;
-      backward.attention = attention_time(gpu_, flops, piece, true) / share;
+      const AttentionShape shape = attention_shape();
+      // Ranks of a context group have equal parts of the work.
+      const double share =
+          f_.attention * (f_.ampere_attention ? gpu_.attention_ampere : 1) * l_.context;
+      forward.attention = attention_time(gpu_, shape, false) / share;
+      backward.attention = attention_time(gpu_, shape, true) / share;
     } else {
       unfused_attention(forward, backward);
     }
@@ -108,6 +106,18 @@ class LayerModel : LayerParts {
     out_.forward += forward;
     out_.backward += backward;
     core_ = forward;
+  }
+
+  AttentionShape attention_shape() const {
+    AttentionShape out;
+    out.sequences = l_.micro_batch;
+    out.tokens = l_.sequence;
+    out.heads = m_.heads / static_cast<double>(l_.tensor);
+    out.kv_heads = std::max(1.0, m_.kv_heads / static_cast<double>(l_.tensor));
+    out.key_dim = static_cast<double>(m_.query_width()) / m_.heads;
+    out.value_dim = static_cast<double>(m_.attention_out_width()) / m_.heads;
+    out.latent = m_.latent.has_value();
+    return out;
   }
 
   /// Two batched GEMMs over all scores, and passes of scale, mask, softmax and dropout.
@@ -175,11 +185,11 @@ class LayerModel : LayerParts {
     const double rows = routed * busiest_ / local, ffn = e.ffn / etp;
     LinearTime sum;
     const auto grouped = [&](double n, double k) {
-      sum.forward += grouped_gemm_time(gpu_, l_.precision, {rows, n, k, local});
-      sum.dgrad += grouped_gemm_time(gpu_, l_.precision, {rows, k, n, local});
+      sum.forward += gemm_time(gpu_, l_.precision, {rows, n, k, local}) / gpu_.experts;
+      sum.dgrad += gemm_time(gpu_, l_.precision, {rows, k, n, local}) / gpu_.experts;
       if (l_.train_weights) {
-        sum.wgrad +=
-            grouped_gemm_time(gpu_, l_.precision, {n, k, rows, local, 2.0 * f_.gradient_bytes});
+        sum.wgrad += gemm_time(gpu_, l_.precision, {n, k, rows, local, 2.0 * f_.gradient_bytes}) /
+                     gpu_.experts;
       }
       if (casts()) cast(routed * k, routed * n);
     };
@@ -200,7 +210,8 @@ class LayerModel : LayerParts {
     GroupCall call = calls_.dispatch();
     const int nodes = collectives_.nodes_of(call.group);
     if (by_nccl || !f_.direct_dispatch) return seconds(cost(call).time);
-    if (nodes == 1) return seconds(collectives_.store_time(call.group, call.bytes));
+    if (nodes == 1)
+      return f_.communication * seconds(collectives_.store_time(call.group, call.bytes));
     const Experts& e = *m_.experts;
     const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
     double none_there = 1;  // of its experts on a given node

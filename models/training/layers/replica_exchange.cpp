@@ -84,6 +84,7 @@ CollectiveTime ReplicaExchange::cost(std::span<const GroupCall> calls,
   CollectiveTime out;
   for (const GroupCall& call : calls) {
     CollectiveTime one = collectives.cost(call.collective, call.group, call.bytes);
+    one.time = to_duration(framework_.communication * seconds(one.time));
     if (call.among != Among::copies) {
       const Bandwidth rate = framework_.exchange_rate;
       if (rate.bytes_per_s > 0 && call.happens())

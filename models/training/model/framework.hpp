@@ -16,10 +16,11 @@ struct Framework {
   std::string name, title;
   std::string alias_because;  ///< another name was asked for, which is counted as this one
   // The three parameters.
-  double elementwise = 1;   ///< traffic of what is no GEMM, over the fused minimum
-  Duration host_issue;      ///< per kernel; a layer takes at least kernels times this
-  double attention = 1;     ///< share of what the GPU's attention kernels reach
-  Bandwidth exchange_rate;  ///< copying to and from buffers caps exchanges of cut weights; 0 = not
+  double elementwise = 1;    ///< traffic of what is no GEMM, over the fused minimum
+  Duration host_issue;       ///< per kernel; a layer takes at least kernels times this
+  double attention = 1;      ///< share of what the GPU's attention kernels reach
+  double communication = 1;  ///< times what collectives take that run alone
+  Bandwidth exchange_rate;   ///< copying to and from buffers caps exchanges of cut weights; 0 = not
   // Defaults of a layout.
   bool flash_attention = true;
   bool ampere_attention = false;  ///< kernels written for Ampere, FlashAttention-2 and before

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace fabricast {
 
@@ -15,32 +16,16 @@ double memory_rate(const GpuCompute& gpu) {
   return static_cast<double>(gpu.memory_rate.bytes_per_s);
 }
 
-/// Tiles of a product that a multiprocessor takes at a time, and what an element costs in them:
-/// smaller ones read their inputs more often.
-struct Tile {
-  double m = 0, n = 0, cost = 1;
-};
-constexpr Tile kTiles[] = {
-    {256, 128, 1}, {128, 256, 1}, {128, 128, 1.05}, {64, 128, 1.15}, {64, 64, 1.3}};
+// Whose kernels stand for those of training: TensorRT-LLM multiplies by cuBLAS and CUTLASS,
+// SGLang's attention is FlashAttention as it is published. Its 8-bit products are CUTLASS with a
+// scale for each row, as PyTorch's "rowwise" ones are.
+constexpr std::string_view kProducts = "trtllm", kRowProducts = "sglang", kAttention = "sglang";
+constexpr double kLayersApart = 64;  // of the same weights: none of them are in L2 any more
 
-/// Tiles come in waves of one per multiprocessor, and the last wave takes as long as a full one:
-/// how much longer a GEMM takes than its FLOPs, with the tile that suits it best. Products of less
-/// than half a wave are cut along K.
-double wave_factor(const GpuCompute& gpu, const GemmShape& shape) {
-  double best = 2;
-  for (const Tile& tile : kTiles) {
-    if (shape.m < tile.m || shape.n < tile.n) continue;
-    const double tiles = std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n) * shape.batch;
-    if (2 * tiles <= gpu.multiprocessors) continue;
-    const double computed =
-        std::ceil(tiles / gpu.multiprocessors) * gpu.multiprocessors * tile.m * tile.n;
-    best = std::min(best, tile.cost * computed / (shape.m * shape.n * shape.batch));
-  }
-  return best < 2 ? best : 1;
-}
-
-double gemm_bytes(Precision precision, const GemmShape& s) {
-  return s.batch * (element_bytes(precision) * (s.m * s.k + s.k * s.n) + s.out_bytes * s.m * s.n);
+/// The measured datatype that is computed alike.
+const char* measured_as(Precision precision) {
+  if (precision == Precision::nvfp4) return "nvfp4";
+  return is_8bit_or_less(precision) ? "fp8" : "bfloat16";
 }
 
 }  // namespace
@@ -72,28 +57,33 @@ KernelGpu GpuCompute::kernels() const {
 }
 
 double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& shape) {
-  const GemmRate& rate = rate_of(gpu, precision);
-  const double compute = wave_factor(gpu, shape) * shape.flops() / (rate.peak * rate.efficiency);
-  const double move = gemm_bytes(precision, shape) / (gpu.gemm_memory * memory_rate(gpu));
-  return std::max(compute, move) + seconds(gpu.gemm_start);
-}
-
-double grouped_gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& shape) {
-  const GemmRate& rate = rate_of(gpu, precision);
-  const double compute = shape.flops() / (rate.peak * rate.efficiency * gpu.grouped_efficiency);
-  const double move = gemm_bytes(precision, shape) / (gpu.gemm_memory * memory_rate(gpu));
-  return compute + move + seconds(gpu.gemm_start);
+  const char* const dtype = measured_as(precision);
+  GemmWork work{shape.m, shape.n, shape.k, shape.batch, shape.out_bytes, operands_of(dtype)};
+  work.operands.input = work.operands.weight = element_bytes(precision);
+  work.operands.cast = false;  // by kernels that are counted apart
+  work.copies = kLayersApart;
+  const GpuKernels& kernels =
+      gpu.libraries.find(precision == Precision::fp8_rows ? kRowProducts : kProducts)->second;
+  return kernels.seconds(KernelFamily::gemm, dtype, work) / rate_of(gpu, precision).efficiency;
 }
 
 double elementwise_time(const GpuCompute& gpu, double bytes) {
   return std::max(bytes / (gpu.elementwise * memory_rate(gpu)), seconds(gpu.kernel_floor));
 }
 
-double attention_time(const GpuCompute& gpu, double flops, int sequence, bool backward) {
-  const double peak = rate_of(gpu, Precision::bf16).peak;
-  const double ramp = sequence / (sequence + gpu.attention_ramp);
-  const double share = (backward ? gpu.attention_backward : gpu.attention_forward) * ramp;
-  return (backward ? 2 : 1) * flops / (peak * share) + seconds(gpu.kernel_floor);
+double attention_time(const GpuCompute& gpu, const AttentionShape& shape, bool backward) {
+  ContextWork work;
+  work.batch = shape.sequences;
+  work.tokens = shape.tokens;
+  work.heads = shape.heads;
+  work.kv_heads = shape.kv_heads;
+  work.key_dim = shape.key_dim;
+  work.value_dim = shape.value_dim;
+  work.cache_bytes = 0;
+  const KernelFamily family = shape.latent ? KernelFamily::latent_context : KernelFamily::context;
+  const GpuKernels& kernels = gpu.libraries.find(kAttention)->second;
+  return (backward ? gpu.attention_backward : 1) * kernels.seconds(family, "bfloat16", work) /
+         gpu.attention_forward;
 }
 
 Duration to_duration(double time) { return {std::llround(time * 1e12)}; }

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "models/kernels/kernel_gpu.hpp"
+#include "models/kernels/gpu_kernels.hpp"
 #include "models/training/model/layout.hpp"
 #include "sim/base/units.hpp"
 
@@ -15,7 +15,7 @@ namespace fabricast {
 /// GEMMs of one precision.
 struct GemmRate {
   double peak = 0;        ///< FLOP/s, dense: no structured sparsity; 0 = the GPU cannot
-  double efficiency = 0;  ///< share of it that large shapes reach, power limit included
+  double efficiency = 0;  ///< of kernels in a running job over those that were measured one by one
 };
 
 struct GpuCompute {
@@ -26,15 +26,14 @@ struct GpuCompute {
   int generation = 0;  ///< compute capability, 90 = 9.0; 10.3 counts as 10.0
   Bytes cache;         ///< L2
   std::array<GemmRate, kPrecisions> gemm;
-  double gemm_memory = 0;         ///< share of memory_rate that a GEMM short of FLOPs reaches
-  Duration gemm_start;            ///< per GEMM, whatever its shape
-  double grouped_efficiency = 0;  ///< of grouped GEMMs, over `efficiency`; their bytes add
-  double attention_forward = 0;   ///< share of the 16-bit peak, causal work counted
-  double attention_backward = 0;  ///< the same, with backward counted as twice forward
-  double attention_ampere = 0;    ///< share of both that kernels written for Ampere reach
-  double attention_ramp = 0;      ///< tokens: sequences this long reach half of it
+  double attention_forward = 0;   ///< as `efficiency` of GEMMs
+  double attention_backward = 0;  ///< times that forward takes
+  double attention_ampere = 0;    ///< share of the rate that kernels written for Ampere reach
+  double experts = 1;             ///< of products of many experts, over `efficiency`
   double elementwise = 0;         ///< share of memory_rate that other kernels reach
   Duration kernel_floor;          ///< least time of any kernel
+  /// Measured kernels by library (workloads/kernels.yaml).
+  KernelLibraries libraries;
 
   /// Its data sheet, as kernels need it.
   KernelGpu kernels() const;
@@ -50,13 +49,18 @@ struct GemmShape {
   double flops() const { return 2 * m * n * k * batch; }
 };
 
-/// Seconds; the sum of a layer is rounded once.
+/// Causal attention of whole sequences in 16 bits, as one GPU has it.
+struct AttentionShape {
+  double sequences = 1, tokens = 1;
+  double heads = 1, kv_heads = 1, key_dim = 128, value_dim = 128;
+  bool latent = false;  ///< queries and keys of multi-head latent attention
+};
+
+// Seconds of kernels in a running job; the sum of a layer is rounded once.
 double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& shape);
-/// One GEMM for each of `shape.batch` experts.
-double grouped_gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& shape);
 double elementwise_time(const GpuCompute& gpu, double bytes);
-/// A fused kernel. `flops` of forward, what the mask hides left out.
-double attention_time(const GpuCompute& gpu, double flops, int sequence, bool backward);
+/// A fused kernel.
+double attention_time(const GpuCompute& gpu, const AttentionShape& shape, bool backward);
 
 Duration to_duration(double seconds);
 constexpr double seconds(Duration time) { return static_cast<double>(time.ps) * 1e-12; }

@@ -11,16 +11,44 @@ constexpr double kHalf = 2;  // bytes
 // Kernels of a layer that are no GEMM and no attention, with CUDA graphs: norms with residuals,
 // rotary and cache, activation, and what engines leave unfused. 6 to 10 in published engines.
 constexpr double kSmallKernels = 8;
-// Share of the memory's rate at which attention kernels read keys and values: 0.6 to 0.8 measured.
-constexpr double kCacheShare = 0.7;
-
-double memory_rate(const GpuCompute& gpu) {
-  return static_cast<double>(gpu.memory_rate.bytes_per_s);
-}
 
 double element_of_cache(const ServeSetup& s) {
   if (s.cache_element > 0) return s.cache_element;
   return is_8bit_or_less(s.precision) ? 1 : kHalf;
+}
+
+const GpuKernels& kernels_of(const ServeSetup& s) {
+  return s.gpu.libraries.find(s.library)->second;
+}
+
+/// The measured datatype that is computed alike. What a GPU does not multiply is widened first.
+const char* gemm_dtype(const ServeSetup& s) {
+  const bool native = kernels_of(s).gpu().flops[s.precision == Precision::nvfp4 ? 2 : 1] > 0;
+  switch (s.precision) {
+    case Precision::fp16:
+    case Precision::bf16:
+      return "bfloat16";
+    case Precision::nvfp4:
+      return native ? "nvfp4" : "int4_wo";
+    case Precision::mxfp8:
+      return native ? "fp8_block" : "int8_wo";
+    case Precision::fp8:
+    case Precision::fp8_rows:
+      return native ? "fp8" : "int8_wo";
+  }
+  return "bfloat16";
+}
+
+const char* experts_dtype(const ServeSetup& s) {
+  const std::string_view dtype = gemm_dtype(s);
+  // Experts in 8 bits are published with a scale for each block.
+  if (dtype == "fp8") return "fp8_block";
+  if (dtype == "int8_wo") return "bfloat16";
+  return gemm_dtype(s);
+}
+
+const char* attention_dtype(const ServeSetup& s) {
+  return element_of_cache(s) < kHalf ? "bfloat16, fp8 cache" : "bfloat16";
 }
 
 /// Keys and values of one token in one layer on one GPU.
@@ -62,7 +90,7 @@ class Pass {
     return out_;
   }
   ServeTime logits(double rows) {
-    gemm(1, rows, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden, 1);
+    gemm(1, rows, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden, "bfloat16");
     out_.tensor += cost(Collective::all_gather, kHalf * rows * m_.vocabulary);
     return out_;
   }
@@ -77,10 +105,12 @@ class Pass {
       if (const double own = s_.kernels.all_reduce(bytes); own >= 0) return own;
     return cost(Collective::all_reduce, bytes);
   }
-  void gemm(int times, double m, double n, double k, double batch) {
-    const GemmShape shape{m, n, k, batch};
-    out_.gemm += times * (batch > 1 ? grouped_gemm_time(s_.gpu, s_.precision, shape)
-                                    : gemm_time(s_.gpu, s_.precision, shape));
+  void gemm(int times, double m, double n, double k) { gemm(times, m, n, k, gemm_dtype(s_)); }
+  void gemm(int times, double m, double n, double k, const char* dtype) {
+    GemmWork work{m, n, k, 1, kHalf, operands_of(dtype)};
+    work.operands.cast = false;  // quantised by the norm or activation before
+    work.copies = m_.layers;
+    out_.gemm += times * kernels_of(s_).seconds(KernelFamily::gemm, dtype, work);
   }
 
   void layers(int count, bool moe) {
@@ -88,13 +118,13 @@ class Pass {
     const double t = s_.tensor, h = m_.hidden;
     if (m_.latent) {
       const LatentAttention& a = *m_.latent;
-      gemm(count, tokens_, a.query_rank + a.kv_rank + a.rope_dim, h, 1);
-      gemm(count, tokens_, m_.query_width() / t, a.query_rank, 1);
-      gemm(count, tokens_, m_.heads * (a.nope_dim + a.value_dim) / t, a.kv_rank, 1);
+      gemm(count, tokens_, a.query_rank + a.kv_rank + a.rope_dim, h);
+      gemm(count, tokens_, m_.query_width() / t, a.query_rank);
+      gemm(count, tokens_, m_.heads * (a.nope_dim + a.value_dim) / t, a.kv_rank);
     } else {
-      gemm(count, tokens_, m_.projected_width() / t, h, 1);
+      gemm(count, tokens_, m_.projected_width() / t, h);
     }
-    gemm(count, tokens_, h, m_.attention_out_width() / t, 1);
+    gemm(count, tokens_, h, m_.attention_out_width() / t);
     const double bytes = activations();
     const double kernel = elementwise_time(s_.gpu, 3 * bytes);
     out_.elementwise += count * kSmallKernels * kernel;
@@ -102,25 +132,27 @@ class Pass {
     if (moe) {
       experts(count);
     } else {
-      gemm(count, tokens_, (matrices(m_.mlp) - 1) * m_.ffn / t, h, 1);
-      gemm(count, tokens_, h, m_.ffn / t, 1);
+      gemm(count, tokens_, (matrices(m_.mlp) - 1) * m_.ffn / t, h);
+      gemm(count, tokens_, h, m_.ffn / t);
     }
   }
 
   void experts(int count) {
     const Experts& e = *m_.experts;
-    const double rows = all_tokens_ * e.per_token;
-    // Experts that any of the tokens go to, of those on this GPU.
-    const double none = std::pow(1 - static_cast<double>(e.per_token) / e.count, all_tokens_);
-    const double hit = std::max(1.0, e.count * (1 - none) / s_.expert);
-    const double each = std::max(1.0, rows / s_.expert / hit);
-    const double cut = s_.expert_tensor();
-    gemm(count, each, (matrices(m_.mlp) - 1) * e.ffn / cut, m_.hidden, hit);
-    gemm(count, each, m_.hidden, e.ffn / cut, hit);
+    const char* const dtype = experts_dtype(s_);
+    ExpertWork work;
+    work.tokens = tokens_;
+    work.hidden = m_.hidden;
+    work.ffn = static_cast<double>(e.ffn) / s_.expert_tensor();
+    work.experts = static_cast<double>(e.count) / s_.expert;
+    work.up = matrices(m_.mlp) - 1;
+    work.operands = operands_of(dtype);
+    work.loads = random_loads(all_tokens_, e.per_token, e.count, s_.expert);
+    out_.gemm += count * kernels_of(s_).seconds(KernelFamily::experts, dtype, work);
     if (e.shared_ffn > 0) {
       // A copy of attention has the shared experts too.
-      gemm(count, tokens_, (matrices(m_.mlp) - 1) * e.shared_ffn / s_.tensor, m_.hidden, 1);
-      gemm(count, tokens_, m_.hidden, e.shared_ffn / s_.tensor, 1);
+      gemm(count, tokens_, (matrices(m_.mlp) - 1) * e.shared_ffn / s_.tensor, m_.hidden);
+      gemm(count, tokens_, m_.hidden, e.shared_ffn / s_.tensor);
     }
     // One copy: all its GPUs have all tokens, and the all-reduce after the experts sums them.
     if (s_.copies() == 1) return;
@@ -171,30 +203,61 @@ ServeTime logits_time(const ServeSetup& setup, double rows, CollectiveTimes& col
   return Pass(setup, rows, rows, collectives).logits(rows);
 }
 
+namespace {
+
+/// Attention of prompts in one layer that sees `window` tokens; 0 = all.
+double context_time(const ServeSetup& s, const ServeBatch& batch, double window) {
+  const Transformer& m = s.model;
+  const double before = batch.pairs / batch.prompt_tokens;  // on average
+  ContextWork work;
+  work.tokens = std::max(1.0, 2 * before);
+  work.batch = std::max(1.0, batch.prompts);
+  work.heads = static_cast<double>(m.heads) / s.tensor;
+  work.kv_heads = m.latent ? work.heads : std::max(1.0, static_cast<double>(m.kv_heads) / s.tensor);
+  work.key_dim = static_cast<double>(m.query_width()) / m.heads;
+  work.value_dim = static_cast<double>(m.attention_out_width()) / m.heads;
+  work.window = window < work.tokens ? window : 0;
+  work.cache_bytes = element_of_cache(s);
+  const KernelFamily family = m.latent ? KernelFamily::latent_context : KernelFamily::context;
+  // Of prompts that are computed in pieces, the part that these tokens are.
+  const double part = batch.prompt_tokens / (work.batch * work.tokens);
+  return part * kernels_of(s).seconds(family, attention_dtype(s), work);
+}
+
+/// The same of requests that get tokens.
+double decoding_time(const ServeSetup& s, const ServeBatch& batch, double window) {
+  const Transformer& m = s.model;
+  DecodeWork work;
+  work.batch = batch.decodes;
+  work.tokens = std::max(1.0, batch.context / batch.decodes);
+  work.heads = static_cast<double>(m.heads) / s.tensor * batch.decode_tokens / batch.decodes;
+  work.cache_bytes = element_of_cache(s);
+  if (m.latent) {
+    work.key_dim = m.latent->kv_rank + m.latent->rope_dim;
+    work.value_dim = m.latent->kv_rank;
+    work.latent = true;
+  } else {
+    work.kv_heads = std::max(1.0, static_cast<double>(m.kv_heads) / s.tensor);
+    work.key_dim = work.value_dim = m.head_dim;
+    work.window = window;
+  }
+  const KernelFamily family = m.latent ? KernelFamily::latent_decode : KernelFamily::decode;
+  return kernels_of(s).seconds(family, attention_dtype(s), work);
+}
+
+}  // namespace
+
 double attention_time(const ServeSetup& s, const ServeBatch& batch) {
   const Transformer& m = s.model;
+  const int global = m.global_layers(), local = m.layers - global;
   double out = 0;
   if (batch.prompt_tokens > 0) {
-    const double width = m.query_width() + m.attention_out_width();
-    const double before = batch.pairs / batch.prompt_tokens;  // on average
-    const double pairs = batch.prompt_tokens * seen(m, before);
-    const double flops = 2 * pairs * width / s.tensor / m.layers;
-    out +=
-        m.layers * attention_time(s.gpu, flops, static_cast<int>(std::lround(2 * before)), false);
+    out += global * context_time(s, batch, 0);
+    if (local > 0) out += local * context_time(s, batch, m.local->window);
   }
   if (batch.decodes > 0) {
-    const double requests = batch.decodes;
-    const double read = requests * seen(m, batch.context / requests) * cache_per_token(s);
-    double longest = read / (kCacheShare * memory_rate(s.gpu));
-    if (m.latent) {
-      // Queries meet latents, which all heads share: FLOPs may take longer than bytes.
-      const LatentAttention& a = *m.latent;
-      const double flops = 2.0 * (2 * a.kv_rank + a.rope_dim) * m.heads / s.tensor * m.layers *
-                           batch.context * batch.decode_tokens / requests;
-      const double rate = s.gpu.gemm[static_cast<std::size_t>(Precision::bf16)].peak;
-      longest = std::max(longest, flops / (rate * s.gpu.attention_forward));
-    }
-    out += std::max(longest, m.layers * seconds(s.gpu.kernel_floor));
+    out += global * decoding_time(s, batch, 0);
+    if (local > 0) out += local * decoding_time(s, batch, m.local->window);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 // their next token, or of both at once.
 
 #include <functional>
+#include <string>
 
 #include "models/training/calls/collective_times.hpp"
 #include "models/training/model/gpu_compute.hpp"
@@ -34,6 +35,7 @@ struct ServeSetup {
   ServeKernels kernels = {};
   /// Bytes of an element of keys and values; 0 = 2, and 1 where weights have 8 bits or fewer.
   double cache_element = 0;
+  std::string library = "trtllm";  ///< whose kernels (workloads/kernels.yaml)
 
   int copies() const { return data > 0 ? data : expert; }
   int gpus_of_stage() const { return tensor * copies(); }

@@ -43,7 +43,9 @@ class Step {
     backward_ = forward_;
     stages_.resize(stages());
     const CollectiveTimes::Exchange message = stage_message(setup_, collectives_);
-    message_ = collectives_.cost(message.collective, message.group, message.bytes).time;
+    message_ = to_duration(
+        setup_.framework.communication *
+        seconds(collectives_.cost(message.collective, message.group, message.bytes).time));
     set_slowdowns(graph_, setup_, chunks_, !sends_block(), collectives_);
     for (std::size_t stage = 0; stage < stages(); ++stage) {
       unit_before_last_.reset();

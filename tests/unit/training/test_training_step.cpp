@@ -326,8 +326,7 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
 
   const StepCases cases =
       read_step_cases(header + row("pretrain", "H100", "NeMo 25"), "c.csv", load_frameworks());
-  const StepValidation v =
-      validate_steps(cases, load_catalogue(), load_frameworks(), load_compute());
+  const StepValidation v = validate_steps(cases, load_catalogue(), load_step_fits());
   REQUIRE(v.rows.size() == 1);
   CHECK(v.rows[0].predicted > 0);
   CHECK(report_csv(validation_report(v))
