@@ -12,7 +12,7 @@
 namespace fabricast {
 namespace {
 
-constexpr int kFitRounds = 2;
+constexpr int kFitRounds = 4;
 
 /// A machine with its collectives, and engines on it.
 struct Machine {
