@@ -39,7 +39,7 @@ std::string fit_yaml(const StepFit& fit, const char* indent) {
   std::string out = fmt::format("{}factors:\n", indent);
   for (const auto& [name, value] : fit.factors)
     out += fmt::format("{}  {}: {:.4f}\n", indent, name, value);
-  out += fmt::format("{}bands:\n", indent);
+  out += fmt::format("{}bands:{}\n", indent, fit.bands.empty() ? " []" : "");
   for (const StepBand& band : fit.bands)
     out += fmt::format(
         "{}  - {{known: {}, experts: {}, low: {:.3f}, high: {:.3f}, cases: {}, sources: {}}}\n",

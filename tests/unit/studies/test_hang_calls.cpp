@@ -147,10 +147,10 @@ class Rank {
     const int away = (call.peer - call.rank) / l_.stride(Axis::pipeline);
     const bool forward = span.issue.op.kind == PipelineOp::Kind::forward;
     CHECK((away + l_.pipeline) % l_.pipeline == (forward ? 1 : l_.pipeline - 1));
-    check_time(span, seconds(bounds_.times
-                                 .cost(Collective::sendrecv, stage_pair(l_),
-                                       2.0 * static_cast<double>(*call.elements))
-                                 .time));
+    const double bytes = 2.0 * static_cast<double>(*call.elements);
+    check_time(
+        span,
+        alone() * seconds(bounds_.times.cost(Collective::sendrecv, stage_pair(l_), bytes).time));
   }
 
   /// As many calls as the task lasts.
@@ -161,7 +161,7 @@ class Rank {
       REQUIRE(next != last);
       CAPTURE(next->group);
       CAPTURE(next->op);
-      sum += cost(*next);
+      sum += alone() * cost(*next);
       if (span.issue.what == What::gather) CHECK(next->op == "all_gather");
       if (span.issue.what == What::reduce) CHECK(next->op == reduction(*next));
       if (span.issue.what == What::norm) CHECK(next->group == "world");
@@ -170,6 +170,9 @@ class Rank {
     check_time(span, sum);
     return next;
   }
+
+  /// Times what a collective takes that runs alone, as the step was fitted.
+  double alone() const { return bounds_.framework.communication; }
 
   std::string reduction(const RankCall& call) const {
     const bool sums = l_.sharding == Sharding::none || call.group.starts_with("copies");
