@@ -150,7 +150,7 @@ class Rank {
     const double bytes = 2.0 * static_cast<double>(*call.elements);
     check_time(
         span,
-        alone() * seconds(bounds_.times.cost(Collective::sendrecv, stage_pair(l_), bytes).time));
+        factor() * seconds(bounds_.times.cost(Collective::sendrecv, stage_pair(l_), bytes).time));
   }
 
   /// As many calls as the task lasts.
@@ -161,7 +161,7 @@ class Rank {
       REQUIRE(next != last);
       CAPTURE(next->group);
       CAPTURE(next->op);
-      sum += alone() * cost(*next);
+      sum += cost(*next);
       if (span.issue.what == What::gather) CHECK(next->op == "all_gather");
       if (span.issue.what == What::reduce) CHECK(next->op == reduction(*next));
       if (span.issue.what == What::norm) CHECK(next->group == "world");
@@ -172,7 +172,7 @@ class Rank {
   }
 
   /// Times what a collective takes that runs alone, as the step was fitted.
-  double alone() const { return bounds_.framework.communication; }
+  double factor() const { return bounds_.framework.communication; }
 
   std::string reduction(const RankCall& call) const {
     const bool sums = l_.sharding == Sharding::none || call.group.starts_with("copies");
@@ -206,7 +206,7 @@ class Rank {
     const std::vector<int>& members = groups_.at(call.group);
     const auto ranks = static_cast<double>(members.size());
     const auto time = [&](Collective collective, const RankGroup& among, double size) {
-      return seconds(bounds_.times.cost(collective, among, size).time);
+      return factor() * seconds(bounds_.times.cost(collective, among, size).time);
     };
     if (call.op == "batch_isend_irecv")
       return (ranks - 1) * time(Collective::sendrecv, context_pair(l_), bytes);
