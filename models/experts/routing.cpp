@@ -110,4 +110,11 @@ TokenCounts count_tokens(const ExpertCall& call, int ranks, int gpus_per_node) {
   return out;
 }
 
+double shares_reached(int shares, int experts, int top_k) {
+  const double elsewhere = experts - static_cast<double>(experts) / shares;
+  double none = 1;  // of its experts in a given share
+  for (int i = 0; i < top_k; ++i) none *= std::max(0.0, elsewhere - i) / (experts - i);
+  return shares * (1 - none);
+}
+
 }  // namespace fabricast

@@ -74,4 +74,8 @@ inline constexpr std::int64_t kTokensDrawnInAll = 1 << 20;
 /// REQUIRES: what ExpertDraw does; experts >= ranks; gpus_per_node divides ranks.
 TokenCounts count_tokens(const ExpertCall& call, int ranks, int gpus_per_node);
 
+/// Of so many equal shares of all experts (nodes, GPUs), those that have some of a token's `top_k`,
+/// drawn without repetition: the expected number.
+double shares_reached(int shares, int experts, int top_k);
+
 }  // namespace fabricast

@@ -31,7 +31,7 @@ ServeTime PassTimes::Table::at(double asked) const {
   return ((1 - share) * times[right - 1]) += share * times[right];
 }
 
-double kernels_of(const Transformer& model) {
+double launches_of(const Transformer& model) {
   return model.layers * (model.latent ? 28.0 : 12.0) + model.moe_layers() * 14.0;
 }
 
@@ -40,9 +40,8 @@ ServeTime hosted(ServeTime out, const EngineHost& host, double requests, double 
   out.attention *= host.attention;
   out.elementwise *= host.elementwise;
   for (double* part : {&out.tensor, &out.expert, &out.pipeline}) *part *= host.communication;
-  out.host = 0;
-  out.host = std::max(0.0, host.kernel * launches - out.total());
-  out.host += host.pass + host.request * requests;
+  const double waits = std::max(0.0, host.kernel * launches - (out.total() - out.host));
+  out.host = waits + (host.pass + host.request * requests);
   return out;
 }
 
@@ -77,7 +76,7 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host) const {
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
   hide_experts(setup_, out);
-  const double launches = batch.prompt_tokens > 0 ? kernels_of(setup_.model) : 0;
+  const double launches = batch.prompt_tokens > 0 ? launches_of(setup_.model) : 0;
   return hosted(out, host, batch.prompts + batch.decodes, launches);
 }
 

@@ -21,11 +21,10 @@ struct EngineHost {
   double communication = 1;
 };
 
-/// Kernels of a forward pass, counted from the layers of vLLM and TensorRT-LLM's PyTorch backend:
-/// 12 of a dense layer (two norms, four GEMMs, two quantisations, rope, attention, activation,
-/// all-reduce), 14 more of experts (router, top-k, sort, two grouped GEMMs, ...), 16 of latent
-/// attention.
-double kernels_of(const Transformer& model);
+/// Kernels that the CPU launches for a forward pass: 12 for a dense layer (two norms, four GEMMs,
+/// two quantisations, rope, attention, activation, all-reduce), 14 more for experts (router, top-k,
+/// sort, two grouped GEMMs, ...), 16 more for latent attention (assumed: no trace was counted).
+double launches_of(const Transformer& model);
 
 /// A pass of kernels as such an engine runs it for so many requests. Passes with prompts are not in
 /// a CUDA graph: where the CPU takes longer to launch their `launches` than the GPU to run them,

@@ -85,6 +85,11 @@ StepBand find_band(const StepFit& fit, bool known, bool experts) {
   return {};
 }
 
+StepBand find_band(const StepFit& fit, const GpuCompute& gpu, const Framework& framework,
+                   Precision precision, bool experts) {
+  return find_band(fit, is_known(fit, gpu, framework, precision), experts);
+}
+
 const StepFits& load_step_fits() {
   static const StepFits fits = parse_step_fits(
       find_embedded(embedded_workloads(), "step_fits")->yaml(), "workloads/step_fits.yaml");

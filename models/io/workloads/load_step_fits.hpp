@@ -40,6 +40,9 @@ struct StepFits {
 bool is_known(const StepFit& fit, const GpuCompute& gpu, const Framework& framework,
               Precision precision);
 StepBand find_band(const StepFit& fit, bool known, bool experts);
+/// The band of a prediction.
+StepBand find_band(const StepFit& fit, const GpuCompute& gpu, const Framework& framework,
+                   Precision precision, bool experts);
 
 /// The file that ships.
 const StepFits& load_step_fits();

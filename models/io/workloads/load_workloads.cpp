@@ -61,16 +61,22 @@ FrameworkCatalogue unfitted_frameworks() {
 }
 
 ComputeCatalogue load_compute() {
-  ComputeCatalogue out = unfitted_compute();
-  for (auto& [name, gpu] : out) gpu = with_factors(gpu, load_step_fits().all.factors);
-  return out;
+  static const ComputeCatalogue fitted = [] {
+    ComputeCatalogue out = unfitted_compute();
+    for (auto& [name, gpu] : out) gpu = with_factors(gpu, load_step_fits().all.factors);
+    return out;
+  }();
+  return fitted;
 }
 
 FrameworkCatalogue load_frameworks() {
-  FrameworkCatalogue out = unfitted_frameworks();
-  for (auto& [name, framework] : out)
-    framework = with_factors(framework, load_step_fits().all.factors);
-  return out;
+  static const FrameworkCatalogue fitted = [] {
+    FrameworkCatalogue out = unfitted_frameworks();
+    for (auto& [name, framework] : out)
+      framework = with_factors(framework, load_step_fits().all.factors);
+    return out;
+  }();
+  return fitted;
 }
 
 Prices load_prices() { return parse_prices(shipped(kPrices), path_of(kPrices)); }

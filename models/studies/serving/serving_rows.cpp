@@ -203,9 +203,10 @@ class RowReader {
     return !is_run_ && !in_.text_or_blank("source").starts_with("dynamo");
   }
 
-  /// What InferenceX's launch scripts for SGLang on Blackwell say (SemiAnalysisAI/InferenceX,
+  /// What InferenceX's launch scripts for SGLang say (SemiAnalysisAI/InferenceX,
   /// benchmarks/single_node/dsr1_fp8_b200.sh at 16ffb658): --scheduler-recv-interval 10, from 16
-  /// requests on 30, and --chunked-prefill-size 32768.
+  /// requests on 30, and --chunked-prefill-size 32768. Other models and GPUs are taken to be run
+  /// alike.
   static void harness(ServeConfig& out) {
     if (out.engine->engine != Engine::sglang) return;
     out.rules.receive_interval = out.load->concurrency < 16 ? 10 : 30;

@@ -48,7 +48,7 @@ ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
   ServeSetup setup = serve_setup(config, config, gpu);
   setup.kernels = engine.kernels;
   out.prefill = hosted(prefill_time(setup, collectives), engine.host, setup.local_batch(),
-                       kernels_of(setup.model));
+                       launches_of(setup.model));
   out.prefill.host += engine.host.front;
   out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
   const double left = static_cast<double>(gpu.memory.count) - kServeReserved - out.memory.weights;

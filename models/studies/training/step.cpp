@@ -66,17 +66,15 @@ void add_notes(StepResult& result) {
   else
     result.notes.push_back(
         fmt::format("tokens go to experts by {}: dispatch, combine and the products of experts "
-                    "wait for the GPU "
-                    "whose experts get most.",
+                    "wait for the GPU whose experts get most.",
                     wish->load));
 }
 
 }  // namespace
 
 StepBand step_band(const StepResult& result) {
-  const StepFit& fit = load_step_fits().all;
-  const bool known = is_known(fit, result.gpu, result.framework, result.config.layout.precision);
-  return find_band(fit, known, result.config.model.experts.has_value());
+  return find_band(load_step_fits().all, result.gpu, result.framework,
+                   result.config.layout.precision, result.config.model.experts.has_value());
 }
 
 MemoryRules memory_rules(const Framework& framework) {
@@ -166,9 +164,11 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
 
 CollectiveTimes collectives_of(const StepConfig& config, const Site& site,
                                const PartsCatalogue& parts, CollectiveTimes::Estimate estimate) {
-  static const ExpertKernels kernels = load_expert_kernels();
   CollectiveTimes out(site.cluster, parts.software, site.communicator, estimate);
-  if (config.ep_kernels) out.use(kernels, *config.ep_kernels);
+  if (config.ep_kernels) {
+    static const ExpertKernels kernels = load_expert_kernels();
+    out.use(kernels, *config.ep_kernels);
+  }
   if (!config.ranks.empty())
     out.place(place_ranks(config.ranks, site.cluster, out.gpus_per_node(),
                           sized(config, site.cluster).layout.gpus));

@@ -99,10 +99,9 @@ class Cases {
     row.predicted = seconds(row.result.step.time);
     const StepFit& unseen = fits_.unseen(one.group);
     row.left_out = seconds(result(one, unseen.factors, times).step.time);
-    const Framework& framework = frameworks_.at(one.config.framework);
-    const bool known =
-        is_known(unseen, compute_.at(one.config.title), framework, one.config.layout.precision);
-    row.unseen = find_band(unseen, known, one.config.model.experts.has_value());
+    row.unseen =
+        find_band(unseen, compute_.at(one.config.title), frameworks_.at(one.config.framework),
+                  one.config.layout.precision, one.config.model.experts.has_value());
     if (!variants_) return row;
     for (const StepFactors& factors : variants_(one))
       row.variants.push_back(seconds(result(one, factors, times).step.time));

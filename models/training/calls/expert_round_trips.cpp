@@ -4,22 +4,10 @@
 #include <cassert>
 #include <cmath>
 
+#include "models/experts/routing.hpp"
 #include "models/training/calls/collective_times.hpp"
 
 namespace fabricast {
-
-namespace {
-
-/// Of so many equal shares of all experts, those that have some of a token's, drawn without
-/// repetition: the expected number.
-double shares_reached(int shares, int experts, int top_k) {
-  const double elsewhere = experts - static_cast<double>(experts) / shares;
-  double none = 1;  // of its experts in a given share
-  for (int i = 0; i < top_k; ++i) none *= std::max(0.0, elsewhere - i) / (experts - i);
-  return shares * (1 - none);
-}
-
-}  // namespace
 
 void CollectiveTimes::use(const ExpertKernels& kernels, ExpertWish wish) {
   kernels_ = &kernels;

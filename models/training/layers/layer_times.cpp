@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/experts/routing.hpp"
 #include "models/training/calls/rank_groups.hpp"
 #include "models/training/layers/layer_parts.hpp"
 
@@ -204,8 +205,7 @@ class LayerModel : LayerParts {
   }
 
   /// Each token's way to its experts, or back: k copies of each. Kernels that store directly fill
-  /// NVLink, and send a token once to each node: the expected number of nodes among k of E experts
-  /// drawn without repetition.
+  /// NVLink, and send a token once to each node that has some of its experts.
   double dispatch(bool by_nccl) {
     GroupCall call = calls_.dispatch();
     const int nodes = collectives_.nodes_of(call.group);
@@ -213,11 +213,7 @@ class LayerModel : LayerParts {
     if (nodes == 1)
       return f_.communication * seconds(collectives_.store_time(call.group, call.bytes));
     const Experts& e = *m_.experts;
-    const double elsewhere = e.count - static_cast<double>(e.count) / nodes;
-    double none_there = 1;  // of its experts on a given node
-    for (int i = 0; i < e.per_token; ++i) none_there *= (elsewhere - i) / (e.count - i);
-    const double copies = nodes * (1 - none_there) / e.per_token;
-    call.bytes *= copies;
+    call.bytes *= shares_reached(nodes, e.count, e.per_token) / e.per_token;
     return seconds(cost(call).time);
   }
 

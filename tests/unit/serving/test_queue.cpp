@@ -92,9 +92,9 @@ TEST_CASE("queue: a pass with prompts takes as long as its launches where the GP
   CHECK(hosted(kernels, host, 1, 1000).host == doctest::Approx(0.011));
   Transformer dense;
   dense.layers = 10;
-  CHECK(kernels_of(dense) == 120);
+  CHECK(launches_of(dense) == 120);
   dense.latent.emplace();
-  CHECK(kernels_of(dense) == 280);
+  CHECK(launches_of(dense) == 280);
 }
 
 TEST_CASE("queue: every token is generated once, and requests in flight follow Little's law") {
