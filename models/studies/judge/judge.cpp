@@ -134,10 +134,8 @@ class Expecter {
     return {std::min(band.lower, assumed.lower), std::max(band.upper, assumed.upper)};
   }
 
-  double time_us(const Loaded& place, const Suspect& cause, Bytes size) const {
-    DecidedCall call = decide(place, size);
-    apply_to_run(cause, place.cluster, call.run);
-    return microseconds_of(time_in_a_row(place.cluster, parts_.software, call.run));
+  double time_us(const Loaded& place, Bytes size) const {
+    return microseconds_of(time_in_a_row(place.cluster, parts_.software, decide(place, size).run));
   }
 
   /// Of the machine as described, and which link is busiest.
@@ -209,34 +207,26 @@ class Expecter {
       }
     }
     if (!out_.causes.front().refused.empty()) throw Error(out_.causes.front().refused);
-    const std::size_t rows = out_.rows.size();
-    const bool faults = config_.suspected == Suspected::faults;
-    std::vector<std::string> refused((faults ? 1 : places.size()) * rows);
-    for_each_(refused.size(), [&](std::size_t i) {
-      const std::size_t cause = i / rows;
-      if (!places[cause]) return;
+    simulate_as_described(*places.front());
+    for (std::uint64_t most = kCauseSlices; most <= kCauseSlicesMax; most *= 2)
+      simulate_causes(places, most);
+    refuse_what_has_no_time();
+  }
+
+  void simulate_as_described(const Loaded& place) {
+    SimulatedSuspect& healthy = out_.causes.front();
+    std::vector<std::string> refused(out_.rows.size());
+    for_each_(out_.rows.size(), [&](std::size_t row) {
       try {
-        SimulatedSuspect& simulated = out_.causes[cause];
-        JudgeRow& row = out_.rows[i % rows];
-        simulated.times_us[i % rows] = cause == 0
-                                           ? time_us(*places[cause], row)
-                                           : time_us(*places[cause], simulated.cause, row.size);
+        healthy.times_us[row] = time_us(place, out_.rows[row]);
       } catch (const Error& error) {
-        refused[i] = error.what();
+        refused[row] = error.what();
       }
     });
-    for (std::size_t i = 0; i < refused.size(); ++i) {
-      SimulatedSuspect& simulated = out_.causes[i / rows];
-      if (simulated.refused.empty()) simulated.refused = refused[i];
-    }
-    if (faults) {
-      for (std::uint64_t most = kFaultSlicesMax; most <= kCauseSlicesMax; most *= 2)
-        simulate_faults(places, most);
-      refuse_what_has_no_time();
-    }
-    const SimulatedSuspect& healthy = out_.causes.front();
-    if (!healthy.refused.empty()) throw Error(healthy.refused);
-    for (std::size_t row = 0; row < rows; ++row) out_.rows[row].expected_us = healthy.times_us[row];
+    for (const std::string& why : refused)
+      if (!why.empty()) throw Error(why);
+    for (std::size_t row = 0; row < out_.rows.size(); ++row)
+      out_.rows[row].expected_us = healthy.times_us[row];
   }
 
   /// The call of a row under a cause, or one of another size with all that NCCL chose for the row.
@@ -245,15 +235,15 @@ class Expecter {
     const auto [found, fresh] = numbers_.try_emplace({cause, row, size.count});
     if (fresh) {
       CollectiveRun run = decide(place, out_.rows[row].size).run;
-      run.count = element_count(config_.collective, size, element_bytes_, out_.ranks);
+      run.count = element_count(config_.collective, size, element_bytes_, place.communicator.ranks);
       apply_to_run(out_.causes[cause].cause, place.cluster, run);
       found->second = times.add(place.cluster, std::move(run));
     }
     return found->second;
   }
 
-  /// Rows under faults that have no time yet, and of which no more is simulated than `most`.
-  void simulate_faults(const std::vector<std::optional<Loaded>>& places, std::uint64_t most) {
+  /// Rows under causes that have no time yet, and of which no more is simulated than `most`.
+  void simulate_causes(const std::vector<std::optional<Loaded>>& places, std::uint64_t most) {
     numbers_.clear();
     CallTimes times(parts_.software, most, for_each_);
     const auto each = [&](const auto& take) {
@@ -303,7 +293,7 @@ class Expecter {
   void scale(const Loaded& place, int nodes) {
     std::vector<double> whole(out_.rows.size());
     for_each_(whole.size(),
-              [&](std::size_t row) { whole[row] = time_us(place, {}, out_.rows[row].size); });
+              [&](std::size_t row) { whole[row] = time_us(place, out_.rows[row].size); });
     for (SimulatedSuspect& simulated : out_.causes) {
       for (std::size_t row = 0; row < simulated.times_us.size(); ++row)
         simulated.times_us[row] *= whole[row] / out_.rows[row].expected_us;

@@ -115,10 +115,10 @@ struct ExpectedRows {
 };
 /// Of the slices of a row on all ranks; of more, causes are simulated on fewer nodes.
 inline constexpr std::uint64_t kCauseSlicesMax = 4'000'000;
-/// Acceptance faults are simulated on all nodes; a row that takes more is extrapolated over sizes
+/// Acceptance faults are simulated on all nodes. A row that takes more is extrapolated over sizes
 /// (models/nccl/run/affordable.hpp), with what NCCL chose for the row, from sizes that take as much
 /// as a cause may only where smaller ones do not do.
-inline constexpr std::uint64_t kFaultSlicesMax = 200'000;
+inline constexpr std::uint64_t kCauseSlices = 200'000;
 
 /// Sizes only are read of the config's rows. `bands` may be empty: then one is assumed. Throws
 /// Error.
