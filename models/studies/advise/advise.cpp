@@ -57,9 +57,9 @@ bool takes_algorithm(const WorkRun& run, const Environment& environment) {
 }
 
 /// Nothing where NCCL refuses to work so.
-std::optional<WorkRun> try_work(const Work& work, const PartsCatalogue& parts) {
+std::optional<WorkRun> try_work(const Work& work, const PartsCatalogue& parts, KnownCalls& known) {
   try {
-    return run_work(work, parts, false);
+    return run_work(work, parts, known);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -118,7 +118,7 @@ class Advice {
   }
 
   RowTimes times_in(const Environment& environment) const {
-    RowTimes out = row_times(result_.config.work, environment, parts_);
+    RowTimes out = row_times(result_.config.work, environment, parts_, known_);
     if (out.size() != before_.rows.size()) out.clear();  // not the same work
     return out;
   }
@@ -335,6 +335,7 @@ class Advice {
   const ForEach& for_each_;
   SearchRules rules_;
   WorkRun before_, after_;
+  mutable KnownCalls known_;  ///< what the settings that are tried have in common
   bool pinned_ = false;
   AdviseResult result_;
 };
@@ -377,7 +378,13 @@ Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
 const GoalWork& work_of(Goal goal) { return kGoalWorks[static_cast<std::size_t>(goal)]; }
 
 RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts) {
-  const auto run = try_work(work_in(work, environment), parts);
+  KnownCalls known;
+  return row_times(work, environment, parts, known);
+}
+
+RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts,
+                   KnownCalls& known) {
+  const auto run = try_work(work_in(work, environment), parts, known);
   if (!run || !takes_algorithm(*run, environment)) return {};
   RowTimes out;
   for (const WorkRow& row : run->rows) out.push_back({row.time_us, row.time_us, 1});
@@ -387,7 +394,7 @@ RowTimes row_times(const Work& work, const Environment& environment, const Parts
   }
   const auto own = unforced(environment, job_of(work).environment);
   if (!own) return out;
-  const auto plain = try_work(work_in(work, *own), parts);
+  const auto plain = try_work(work_in(work, *own), parts, known);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const BenchRow& row = bench_row(*run->bench, i);
     const auto choice = [](const BenchRow& of) {
