@@ -20,10 +20,9 @@ bool is_same(const GraphChannel& a, const GraphChannel& b) {
 bool is_same(const ChannelGraph& a, const ChannelGraph& b) {
   return a.pattern == b.pattern && a.cross_nic == b.cross_nic &&
          a.same_channels == b.same_channels &&
-         std::ranges::equal(a.channels, b.channels, [](const GraphChannel& x,
-                                                       const GraphChannel& y) {
-           return is_same(x, y);
-         });
+         std::ranges::equal(
+             a.channels, b.channels,
+             [](const GraphChannel& x, const GraphChannel& y) { return is_same(x, y); });
 }
 
 bool is_same(const HeadRules& a, const HeadRules& b) {

@@ -6,9 +6,11 @@
 #include <array>
 #include <cmath>
 
+#include "models/studies/advise/worth_trying.hpp"
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
+#include "text/counted.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -89,7 +91,7 @@ class Advice {
     result_.config = config;
   }
 
-  AdviseResult run(const std::vector<SettingMove>& moves) {
+  AdviseResult run(const std::vector<SettingMove>& all_moves) {
     const Work& work = result_.config.work;
     const Environment& start = job_of(work).environment;
     before_ = run_work(work, parts_, false);
@@ -97,6 +99,8 @@ class Advice {
     rules_.least = result_.config.least;
     result_.hcas = hca_list(work, parts_);
     const auto times = [this](const Environment& environment) { return times_in(environment); };
+    const auto fewer = moves_worth_trying(result_.config, all_moves, before_, parts_, for_each_);
+    const std::vector<SettingMove>& moves = fewer ? fewer->moves : all_moves;
     const FoundSettings found = search_settings(start, moves, times, rules_, for_each_);
     result_.tried = found.tried;
     result_.best = found.best;
@@ -107,6 +111,7 @@ class Advice {
     add_idle();
     add_tuner();
     result_.notes = result_.config.notes;
+    if (fewer) add_narrowed(*fewer, all_moves.size());
     result_.notes.insert(result_.notes.end(), after_.notes.begin(), after_.notes.end());
     add_notes();
     return std::move(result_);
@@ -289,6 +294,13 @@ class Advice {
       };
       if (std::ranges::equal(times, now, same)) result_.idle.push_back(name);
     }
+  }
+
+  void add_narrowed(const MovesWorthTrying& fewer, std::size_t all) {
+    result_.notes.push_back(fmt::format(
+        "{} settings were tried on {}, and the {} that do most there on all; --exact tries each "
+        "on all.",
+        all, counted(fewer.nodes, "node"), fewer.moves.size()));
   }
 
   /// What the figures above do not show.

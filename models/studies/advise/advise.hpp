@@ -35,6 +35,9 @@ struct AdviseConfig {
   std::vector<std::string> notes;  ///< of how the work came to be
   bool pin_hcas = false;           ///< NCCL_IB_HCA by exact names, whatever it is worth
   double least = 0.01;             ///< SearchRules::least
+  /// Of CPU time for the search, counted as BenchConfig::budget is. Where trying each setting once
+  /// takes more, moves_worth_trying() says which are. Nothing: all are tried.
+  std::optional<Duration> budget{};
 };
 
 /// A line of the recommended environment that was not there before, or is no longer.

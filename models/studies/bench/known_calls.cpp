@@ -16,8 +16,9 @@ const RunTimes* KnownCalls::find(const Key& key, const CollectiveRun& run) const
 
 RunTimes KnownCalls::at(const Cluster& cluster, const CollectiveRun& run,
                         const std::function<RunTimes()>& simulate) {
-  const Key key{cluster.nodes(), cluster.hosts(), cluster.fabric().routing, run.collective,
-                run.algorithm,   run.protocol,    run.count,                run.channels};
+  const Key key{cluster.nodes(), cluster.hosts(), cluster.fabric().routing,
+                run.collective,  run.algorithm,   run.protocol,
+                run.count,       run.channels};
   {
     const std::lock_guard lock(mutex_);
     ++counts_.asked;
