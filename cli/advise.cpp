@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/answers.hpp"
+#include "cli/budget_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/streams.hpp"
@@ -23,6 +24,7 @@ struct AdviseOptions {
   std::string goal = "training", format = "text", write;
   double least_percent = 1;
   bool pin_hcas = false;
+  BudgetOption budget;
 };
 
 AdviseConfig config(const AdviseOptions& options, const CLI::App& command,
@@ -34,6 +36,7 @@ AdviseConfig config(const AdviseOptions& options, const CLI::App& command,
   if (!given(command, "--sizes")) work.sizes = work_of(out.goal).sizes;
   out.work = work_for(out.goal, work.work(command), parts, out.notes);
   out.pin_hcas = options.pin_hcas;
+  out.budget = options.budget.wanted(command);
   out.least = options.least_percent / 100;
   return out;
 }
@@ -115,6 +118,10 @@ void add_advise(CLI::App& app, Action& action) {
                    "percent of the time that a line must save to be written")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  add_budget_option(*command, options->budget,
+                    "CPU time of the search, at 10 million events a second; one that takes more "
+                    "tries on fewer nodes first what is worth trying on all",
+                    "try every setting on all nodes, however long it takes");
   add_html_option(*command);
   add_jobs_option(*command);
   command->add_option("--write", options->write, "a folder: all forms of it, as files");

@@ -5,6 +5,7 @@
 
 #include "cli/answers.hpp"
 #include "cli/asked_bench.hpp"
+#include "cli/budget_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine_option.hpp"
 #include "cli/job_options.hpp"
@@ -34,11 +35,10 @@ struct BenchOptions {
   std::string collective = "all_reduce", sizes = "8B..8GiB", format = "text";
   std::string algorithm_file, engine = kNoEngine, split, trace, trace_ranks;
   std::string network = "chunk", routing;
-  std::string budget = "20s";
+  BudgetOption budget;
   std::vector<std::string> faults, background;
   int seed = 1;
   bool one_shot = false, explain = false, explain_fold = false, no_fold = false, sharp = false;
-  bool exact = false;
   NcclTestsOptions nccl_tests;
 };
 
@@ -100,10 +100,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   out.one_shot = options.one_shot;
   out.fold = !options.no_fold;
   out.explain_fold = options.explain_fold;
-  if (options.exact && given(command, "--budget"))
-    throw Error("--exact and --budget both say what a row may cost", "give one of the two");
-  if (!options.exact)
-    out.budget = of_option("--budget", [&] { return parse_duration(options.budget); });
+  out.budget = options.budget.wanted(command);
   if (!options.split.empty())
     out.split = of_option("--split", [&] { return parse_split(options.split); });
   out.trace = traced(options);
@@ -223,10 +220,10 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
   command->add_flag("--explain-fold", options->explain_fold,
                     "say what of the run was simulated, and what stands against less");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank and every event");
-  command->add_option("--budget", options->budget,
-                      "CPU time for a row, at 10 million events a second; a ring or an all-to-all "
-                      "that takes more gets bounds of its time instead");
-  command->add_flag("--exact", options->exact, "simulate every row, however long it takes");
+  add_budget_option(*command, options->budget,
+                    "CPU time for a row, at 10 million events a second; a ring or an all-to-all "
+                    "that takes more gets bounds of its time instead",
+                    "simulate every row, however long it takes");
   add_nccl_tests_options(*command, options->nccl_tests);
   return command;
 }

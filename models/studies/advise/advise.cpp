@@ -6,9 +6,11 @@
 #include <array>
 #include <cmath>
 
+#include "models/studies/advise/worth_trying.hpp"
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
+#include "text/counted.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -57,9 +59,9 @@ bool takes_algorithm(const WorkRun& run, const Environment& environment) {
 }
 
 /// Nothing where NCCL refuses to work so.
-std::optional<WorkRun> try_work(const Work& work, const PartsCatalogue& parts) {
+std::optional<WorkRun> try_work(const Work& work, const PartsCatalogue& parts, KnownCalls& known) {
   try {
-    return run_work(work, parts, false);
+    return run_work(work, parts, known);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -89,7 +91,7 @@ class Advice {
     result_.config = config;
   }
 
-  AdviseResult run(const std::vector<SettingMove>& moves) {
+  AdviseResult run(const std::vector<SettingMove>& all_moves) {
     const Work& work = result_.config.work;
     const Environment& start = job_of(work).environment;
     before_ = run_work(work, parts_, false);
@@ -97,6 +99,8 @@ class Advice {
     rules_.least = result_.config.least;
     result_.hcas = hca_list(work, parts_);
     const auto times = [this](const Environment& environment) { return times_in(environment); };
+    const auto fewer = moves_worth_trying(result_.config, all_moves, before_, parts_, for_each_);
+    const std::vector<SettingMove>& moves = fewer ? fewer->moves : all_moves;
     const FoundSettings found = search_settings(start, moves, times, rules_, for_each_);
     result_.tried = found.tried;
     result_.best = found.best;
@@ -107,6 +111,7 @@ class Advice {
     add_idle();
     add_tuner();
     result_.notes = result_.config.notes;
+    if (fewer) add_narrowed(*fewer, all_moves.size());
     result_.notes.insert(result_.notes.end(), after_.notes.begin(), after_.notes.end());
     add_notes();
     return std::move(result_);
@@ -118,7 +123,7 @@ class Advice {
   }
 
   RowTimes times_in(const Environment& environment) const {
-    RowTimes out = row_times(result_.config.work, environment, parts_);
+    RowTimes out = row_times(result_.config.work, environment, parts_, known_);
     if (out.size() != before_.rows.size()) out.clear();  // not the same work
     return out;
   }
@@ -291,6 +296,13 @@ class Advice {
     }
   }
 
+  void add_narrowed(const MovesWorthTrying& fewer, std::size_t all) {
+    result_.notes.push_back(fmt::format(
+        "{} settings were tried on {}, and the {} that do most there on all; --exact tries each "
+        "on all.",
+        all, counted(fewer.nodes, "node"), fewer.moves.size()));
+  }
+
   /// What the figures above do not show.
   void add_notes() {
     for (const AdviseLine& line : result_.lines) {
@@ -335,6 +347,7 @@ class Advice {
   const ForEach& for_each_;
   SearchRules rules_;
   WorkRun before_, after_;
+  mutable KnownCalls known_;  ///< what the settings that are tried have in common
   bool pinned_ = false;
   AdviseResult result_;
 };
@@ -377,7 +390,13 @@ Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
 const GoalWork& work_of(Goal goal) { return kGoalWorks[static_cast<std::size_t>(goal)]; }
 
 RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts) {
-  const auto run = try_work(work_in(work, environment), parts);
+  KnownCalls known;
+  return row_times(work, environment, parts, known);
+}
+
+RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts,
+                   KnownCalls& known) {
+  const auto run = try_work(work_in(work, environment), parts, known);
   if (!run || !takes_algorithm(*run, environment)) return {};
   RowTimes out;
   for (const WorkRow& row : run->rows) out.push_back({row.time_us, row.time_us, 1});
@@ -387,7 +406,7 @@ RowTimes row_times(const Work& work, const Environment& environment, const Parts
   }
   const auto own = unforced(environment, job_of(work).environment);
   if (!own) return out;
-  const auto plain = try_work(work_in(work, *own), parts);
+  const auto plain = try_work(work_in(work, *own), parts, known);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const BenchRow& row = bench_row(*run->bench, i);
     const auto choice = [](const BenchRow& of) {

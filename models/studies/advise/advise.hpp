@@ -35,6 +35,9 @@ struct AdviseConfig {
   std::vector<std::string> notes;  ///< of how the work came to be
   bool pin_hcas = false;           ///< NCCL_IB_HCA by exact names, whatever it is worth
   double least = 0.01;             ///< SearchRules::least
+  /// Of CPU time for the search, counted as BenchConfig::budget is. Where trying each setting once
+  /// takes more, moves_worth_trying() says which are. Nothing: all are tried.
+  std::optional<Duration> budget{};
 };
 
 /// A line of the recommended environment that was not there before, or is no longer.
@@ -96,6 +99,9 @@ std::string hca_list(const Work& work, const PartsCatalogue& parts);
 
 /// The work's rows for the search that began at the work's own environment; empty where NCCL
 /// refuses to work in this one, or would not take the algorithm that it names.
+RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts,
+                   KnownCalls& known);
+/// The same, where nothing else is asked.
 RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts);
 /// Which rows the goal is about. Throws Error when there are none.
 std::vector<bool> rows_that_count(Goal goal, const WorkRun& run);

@@ -15,6 +15,7 @@
 #include "models/studies/bench/bench_call.hpp"
 #include "models/studies/bench/bench_split.hpp"
 #include "models/studies/bench/fault_text.hpp"
+#include "models/studies/bench/known_calls.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
@@ -53,8 +54,8 @@ void check_trace_ranks(const BenchConfig& config, int ranks) {
 class Bench {
  public:
   Bench(const BenchConfig& config, const PartsCatalogue& parts, const BenchWatch& watch,
-        const ForEach& for_each)
-      : parts_(parts), watch_(watch), for_each_(for_each) {
+        const ForEach& for_each, KnownCalls* known = nullptr)
+      : parts_(parts), watch_(watch), for_each_(for_each), known_(known) {
     result_.config = config;
     if (!config.split) result_.config.split = split_of(config.environment);
   }
@@ -119,7 +120,11 @@ class Bench {
 
   Answer ran(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
              const SimulationOptions& options) const {
-    return {times_of(result_.config, cluster, parts_.software, run, symmetry, options), {}};
+    const auto simulated = [&] {
+      return times_of(result_.config, cluster, parts_.software, run, symmetry, options);
+    };
+    const bool may_be_known = known_ != nullptr && !options.network.carries();
+    return {may_be_known ? known_->at(cluster, run, simulated) : simulated(), {}};
   }
 
   void open_block(const Topology& topology, int nodes) {
@@ -423,6 +428,7 @@ class Bench {
   const PartsCatalogue& parts_;
   const BenchWatch& watch_;
   const ForEach& for_each_;
+  KnownCalls* known_;
   BenchResult result_;
   std::deque<OpenBlock> open_blocks_;
   std::deque<OpenRow> open_;  ///< in the order of the answer
@@ -514,6 +520,14 @@ std::vector<Collective> parse_collectives(std::string_view text) {
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
                       const BenchWatch& watch, const ForEach& for_each) {
   return Bench(config, parts, watch, for_each).run();
+}
+
+BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts, KnownCalls& known) {
+  BenchConfig plain = config;
+  plain.routing_note = false;
+  const BenchWatch nobody;
+  const ForEach one_by_one = in_turn;
+  return Bench(plain, parts, nobody, one_by_one, &known).run();
 }
 
 }  // namespace fabricast

@@ -148,10 +148,8 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
                   const CollectiveRun& run, const Symmetry& symmetry,
                   const SimulationOptions& options) {
   if (may_be_bounded(config, options)) {
-    const auto most = static_cast<std::uint64_t>(static_cast<double>(config.budget->ps) / 1e12 *
-                                                 static_cast<double>(kEventsPerCpuSecond));
-    if (std::optional<BoundedRun> found =
-            bound_run(cluster, software, run, symmetry, most, options.network))
+    if (std::optional<BoundedRun> found = bound_run(cluster, software, run, symmetry,
+                                                    events_within(*config.budget), options.network))
       return {std::move(found->result), {}, std::move(found->bounds)};
   }
   RunTimes out;

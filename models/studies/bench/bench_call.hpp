@@ -35,6 +35,10 @@ void check_rung(const NetworkPlan& network, const Cluster& cluster, const Run& r
 /// Simulated by one core: what a budget is counted in, so that it does not depend on the machine.
 /// docs/scale.md, "What it costs": 10 to 40 million, fewer where many ranks do not fit its caches.
 inline constexpr std::uint64_t kEventsPerCpuSecond = 10'000'000;
+constexpr std::uint64_t events_within(Duration budget) {
+  return static_cast<std::uint64_t>(static_cast<double>(budget.ps) / 1e12 *
+                                    static_cast<double>(kEventsPerCpuSecond));
+}
 
 /// What a run takes alone and, where it is asked for, in a row of such runs.
 struct RunTimes {

@@ -26,6 +26,8 @@ namespace fabricast {
 namespace {
 
 constexpr double kBisected = 1.02;  ///< how near the ends of a bisection come, as a ratio
+/// Of a cell's size: a power of two, so that sizes in between divide among channels as well.
+constexpr std::int64_t kParts = 64;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A number of nodes: what is simulated on it.
@@ -351,21 +353,51 @@ class Study {
       result_.columns[change.column].fastest.push_back(change.found);
   }
 
-  /// Between two neighbouring cells: where `to` overtakes `from`.
+  /// Between two neighbouring cells: where `to` overtakes `from`. Asked are sizes in whole parts of
+  /// the smaller cell, which fold as cells do; the first where the line between the cells says.
   void bisect(std::size_t index, std::size_t cell, Cutover& cutover) const {
     const CutoverColumn& column = result_.columns[index];
-    Bytes low = column.cells[cell]->size, high = column.cells[cell + 1]->size;
-    while (static_cast<double>(high.count) > kBisected * static_cast<double>(low.count)) {
-      const Bytes middle{std::llround(
-          std::sqrt(static_cast<double>(low.count) * static_cast<double>(high.count)))};
-      if (middle <= low || middle >= high) break;
-      const bool still =
-          time_at(index, cell, cutover.from, middle) <= time_at(index, cell, cutover.to, middle);
-      (still ? low : high) = middle;
+    const CutoverCell &before = *column.cells[cell], &after = *column.cells[cell + 1];
+    const Bytes part{std::max<std::int64_t>(before.size.count / kParts, 1)};
+    const auto is_before = [&](Bytes size) {
+      return time_at(index, cell, cutover.from, size) <= time_at(index, cell, cutover.to, size);
+    };
+    Bytes low = before.size, high = after.size;
+    Bytes next = where_lines_cross(before, after, cutover);
+    for (std::int64_t reach = 1; is_wide(low, high, part); reach *= 4) {
+      next = inside(low, high, part, next);
+      const bool still = is_before(next);
+      (still ? low : high) = next;
+      next.count += (still ? reach : -reach) * part.count;
     }
     cutover.size = high;
     cutover.first = near_until(column, cell, cutover, -1);
     cutover.last = near_until(column, cell, cutover, +1);
+  }
+
+  static bool is_wide(Bytes low, Bytes high, Bytes part) {
+    return static_cast<double>(high.count) > kBisected * static_cast<double>(low.count) &&
+           high - low > part;
+  }
+
+  /// A size between the two, of whole parts above the smaller one: near `wanted`.
+  static Bytes inside(Bytes low, Bytes high, Bytes part, Bytes wanted) {
+    const std::int64_t most = (high.count - low.count - 1) / part.count;
+    const std::int64_t parts = (wanted.count - low.count + part.count / 2) / part.count;
+    return {low.count + std::clamp<std::int64_t>(parts, 1, most) * part.count};
+  }
+
+  /// As if times were on lines between the cells.
+  static Bytes where_lines_cross(const CutoverCell& before, const CutoverCell& after,
+                                 const Cutover& cutover) {
+    const auto ahead = [&](const CutoverCell& cell) {
+      const auto &from = cell.times[cutover.from], &to = cell.times[cutover.to];
+      return from && to ? to->time_us - from->time_us : 0;
+    };
+    const double least = ahead(before), last = ahead(after);
+    const double share = least > 0 && last < 0 ? least / (least - last) : 0.5;
+    const auto apart = static_cast<double>(after.size.count - before.size.count);
+    return {before.size.count + std::llround(share * apart)};
   }
 
   /// Simulated where the cells on both sides are; else on the line between them.

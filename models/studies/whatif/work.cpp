@@ -102,22 +102,38 @@ Work with_job(Work work, const Job& setup) {
   return work;
 }
 
-WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain) {
+namespace {
+
+WorkRun step_run(const StepConfig& step, const PartsCatalogue& parts) {
   WorkRun out;
-  if (const auto* step = std::get_if<StepConfig>(&work)) {
-    out.step = run_step(*step, parts);
-    out.rows.push_back(row_of(*out.step));
-    out.notes = out.step->notes;
-    return out;
-  }
-  BenchConfig config = std::get<BenchConfig>(work);
-  config.explain = explain;
-  out.bench = run_bench(config, parts);
+  out.step = run_step(step, parts);
+  out.rows.push_back(row_of(*out.step));
+  out.notes = out.step->notes;
+  return out;
+}
+
+WorkRun bench_run(BenchResult bench) {
+  WorkRun out;
+  out.bench = std::move(bench);
   for (const BenchBlock& block : out.bench->blocks) {
     for (const BenchRow& row : block.rows) out.rows.push_back(row_of(row));
   }
   out.notes = out.bench->notes;
   return out;
+}
+
+}  // namespace
+
+WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain) {
+  if (const auto* step = std::get_if<StepConfig>(&work)) return step_run(*step, parts);
+  BenchConfig config = std::get<BenchConfig>(work);
+  config.explain = explain;
+  return bench_run(run_bench(config, parts));
+}
+
+WorkRun run_work(const Work& work, const PartsCatalogue& parts, KnownCalls& known) {
+  if (const auto* step = std::get_if<StepConfig>(&work)) return step_run(*step, parts);
+  return bench_run(run_bench(std::get<BenchConfig>(work), parts, known));
 }
 
 std::string mechanism(const WorkRun& before, const WorkRun& after, std::size_t row) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/io/bands/bands.hpp"
-#include "models/studies/bench/bench.hpp"
+#include "models/studies/bench/known_calls.hpp"
 #include "models/studies/training/step.hpp"
 
 namespace fabricast {
@@ -43,6 +43,9 @@ struct WorkRun {
 
 /// `explain`: mechanism() will be asked. Throws Error.
 WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain);
+/// For the times of its rows. Of works that differ by environment alone: a call that they have in
+/// common is simulated once.
+WorkRun run_work(const Work& work, const PartsCatalogue& parts, KnownCalls& known);
 
 /// Why row `row` takes another time in `after`; "" when nothing changes. REQUIRES: both explained,
 /// the same work.
