@@ -1,8 +1,11 @@
 #include "models/studies/shared/call_times.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <utility>
 
+#include "models/nccl/call/same_run.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 
@@ -45,6 +48,7 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
     for (const auto& [call, weight] : recipe->shares) order.push_back(call);
   std::ranges::sort(order);
   order.erase(std::unique(order.begin(), order.end()), order.end());
+  const std::vector<std::size_t> twins = take_twins(order);
   std::ranges::stable_sort(order, std::greater{},
                            [&](std::size_t i) { return calls_[i].size->simulated; });
   for_each_(order.size(), [&](std::size_t i) {
@@ -54,7 +58,27 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
     call.run = {};
     call.symmetry = {};
   });
+  for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i].time_us = calls_[twins[i]].time_us;
   simulated_ = order.size();
+}
+
+std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) const {
+  std::vector<std::size_t> first(calls_.size());
+  std::iota(first.begin(), first.end(), std::size_t{0});
+  std::map<std::pair<const Cluster*, std::int64_t>, std::vector<std::size_t>> seen;
+  std::erase_if(order, [&](std::size_t i) {
+    const Call& call = calls_[i];
+    std::vector<std::size_t>& like = seen[{call.cluster, call.run.count}];
+    const auto twin = std::ranges::find_if(
+        like, [&](std::size_t other) { return is_same_work(calls_[other].run, call.run); });
+    if (twin == like.end()) {
+      like.push_back(i);
+      return false;
+    }
+    first[i] = *twin;
+    return true;
+  });
+  return first;
 }
 
 double CallTimes::time_us(const TimeRecipe& recipe) const {

@@ -37,7 +37,7 @@ class CallTimes {
   /// `number_at` gives the number of the call there, which it may add; nothing where there is none.
   TimeRecipe recipe(const CallAt& at,
                     const std::function<std::optional<std::size_t>(const CallAt&)>& number_at);
-  /// What the recipes need. Once.
+  /// What the recipes need; calls that are the same work once. Once.
   void simulate(const std::vector<const TimeRecipe*>& recipes);
   double time_us(const TimeRecipe& recipe) const;
   /// Calls that were simulated.
@@ -53,6 +53,8 @@ class CallTimes {
   };
 
   void look_at(Call& call) const;
+  /// Leaves the first of calls that are the same work. Of every call: the one whose time it has.
+  std::vector<std::size_t> take_twins(std::vector<std::size_t>& order) const;
 
   const SoftwareCosts& software_;
   std::uint64_t slices_max_;
