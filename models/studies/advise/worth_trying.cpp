@@ -48,8 +48,11 @@ bool is_in(const SettingMove& move, const Environment& best) {
   });
 }
 
+/// `affordable`: how many environments may be timed on all nodes. Moves are timed alone and in
+/// pairs.
 std::vector<SettingMove> best_moves(const std::vector<SettingMove>& moves,
-                                    const FoundSettings& found, const SearchRules& rules) {
+                                    const FoundSettings& found, const SearchRules& rules,
+                                    std::uint64_t affordable) {
   std::vector<std::size_t> order(moves.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto rank = [&](std::size_t i) {
@@ -57,7 +60,11 @@ std::vector<SettingMove> best_moves(const std::vector<SettingMove>& moves,
                      worth_alone(found.alone[i], found.at_start, rules));
   };
   std::ranges::stable_sort(order, std::ranges::greater{}, rank);
-  order.resize(std::min(order.size(), kMovesTried));
+  std::size_t kept = kMovesLeast;
+  while ((kept + 1) * (kept + 2) / 2 <= affordable) ++kept;
+  const auto in_best = std::ranges::count_if(
+      moves, [&](const SettingMove& move) { return is_in(move, found.best); });
+  order.resize(std::min(order.size(), std::max(kept, static_cast<std::size_t>(in_best))));
   std::ranges::sort(order);
   std::vector<SettingMove> out;
   for (const std::size_t i : order) out.push_back(moves[i]);
@@ -73,7 +80,7 @@ std::optional<MovesWorthTrying> moves_worth_trying(const AdviseConfig& config,
                                                    const ForEach& for_each) {
   if (!config.budget || !before.bench) return std::nullopt;
   const auto is_too_much = [&](const WorkRun& run) {
-    return events_of(run) * moves.size() > events_within(*config.budget);
+    return events_of(run) * moves.size() * kTimedPerMove > events_within(*config.budget);
   };
   if (!is_too_much(before)) return std::nullopt;
   BenchConfig work = std::get<BenchConfig>(config.work);
@@ -95,7 +102,10 @@ std::optional<MovesWorthTrying> moves_worth_trying(const AdviseConfig& config,
     return out;
   };
   const FoundSettings found = search_settings(work.environment, moves, times, rules, for_each);
-  return MovesWorthTrying{best_moves(moves, found, rules), std::ranges::max(work.nodes)};
+  const std::uint64_t affordable =
+      events_within(*config.budget) / std::max<std::uint64_t>(events_of(before), 1);
+  return MovesWorthTrying{best_moves(moves, found, rules, affordable),
+                          std::ranges::max(work.nodes)};
 }
 
 }  // namespace fabricast

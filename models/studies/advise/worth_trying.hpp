@@ -2,6 +2,7 @@
 // Which settings to try on a large job: those that do something for the same work on fewer nodes,
 // where trying all of them takes little.
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -22,8 +23,10 @@ std::optional<MovesWorthTrying> moves_worth_trying(const AdviseConfig& config,
                                                    const PartsCatalogue& parts,
                                                    const ForEach& for_each);
 
-/// So many are tried on all nodes, alone and in pairs. Assumed: the longest advice of
-/// docs/advise.md has two lines.
-inline constexpr std::size_t kMovesTried = 9;
+/// A search times about so many environments for each of its moves, alone, in pairs and to drop
+/// lines; assumed, from the examples of docs/advise.md.
+inline constexpr std::uint64_t kTimedPerMove = 6;
+/// So many moves are tried on all nodes, whatever that takes.
+inline constexpr std::size_t kMovesLeast = 3;
 
 }  // namespace fabricast
