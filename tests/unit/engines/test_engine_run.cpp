@@ -21,7 +21,7 @@ namespace {
 constexpr EngineKernel kKernels[] = {
     EngineKernel::one_shot, EngineKernel::two_shot, EngineKernel::push,
     EngineKernel::pull,     EngineKernel::fused,    EngineKernel::lamport,
-    EngineKernel::scatter,  EngineKernel::multimem, EngineKernel::symmetric};
+    EngineKernel::synced,  EngineKernel::multimem, EngineKernel::symmetric};
 
 /// What a rank has of each part: whose inputs it has read so far, and the sum if it has that.
 class Ranks {
@@ -84,7 +84,7 @@ EngineCosts round_costs() {
   out.copy = microseconds(3);
   out.loads = out.stores = out.multimem = 1;
   out.window = {8 << 10};
-  out.pull_window = out.scatter_window = 1;
+  out.pull_window = 1;
   out.lamport_body = nanoseconds(500);
   out.sglang_body = nanoseconds(250);
   out.host_call.fill(microseconds(20));
@@ -146,7 +146,7 @@ TEST_CASE("engine kernels: bytes that each GPU receives") {
          {EngineKernel::one_shot, EngineKernel::push, EngineKernel::pull, EngineKernel::lamport})
       CHECK(received(one, gpus) == (gpus - 1) * size);
     for (const EngineKernel two : {EngineKernel::two_shot, EngineKernel::fused,
-                                   EngineKernel::scatter, EngineKernel::symmetric})
+                                   EngineKernel::synced, EngineKernel::symmetric})
       CHECK(received(two, gpus) == 2 * (gpus - 1) * size / gpus);
     // The switch sums: the message and a part of it, but for what does not divide.
     CHECK(std::abs(received(EngineKernel::multimem, gpus) - (size + size / gpus)) < gpus);
