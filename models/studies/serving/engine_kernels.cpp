@@ -14,6 +14,8 @@ namespace fabricast {
 namespace {
 
 constexpr double kLowLatencyTokens = 256;  // DeepEP's own advice (docs/legacy.md)
+// Counts of more tokens would be taken for FINISHED_SUM_TAG (DeepEP V1, csrc/kernels/configs.cuh).
+constexpr double kLowLatencyMost = 1024;
 
 /// A function of a size, known at powers of two, each computed once.
 std::function<double(double)> between_powers(std::function<double(std::int64_t)> at_power) {
@@ -57,7 +59,11 @@ double sms_share(const ExpertWish& wish, const Cluster& cluster) {
 EngineData load_engine_data() { return {load_engines(), load_expert_kernels(), load_serving()}; }
 
 EpMode expert_mode(const ServeConfig& config, const Cluster& cluster, double tokens) {
-  if (config.site.ep_kernels) return config.site.ep_kernels->mode;
+  if (config.site.ep_kernels) {
+    const EpMode asked = config.site.ep_kernels->mode;
+    const bool fits = asked != EpMode::low_latency || tokens <= kLowLatencyMost;
+    return fits ? asked : EpMode::normal;
+  }
   if (config.engine->engine == Engine::trtllm && cluster.nodes() == 1) return EpMode::nvlink;
   return tokens <= kLowLatencyTokens ? EpMode::low_latency : EpMode::normal;
 }
