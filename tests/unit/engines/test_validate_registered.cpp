@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_engines.hpp"
 #include "models/studies/engines/error_groups.hpp"
 #include "models/studies/engines/validate_registered.hpp"
