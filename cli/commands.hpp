@@ -52,6 +52,7 @@ void add_validate_gate(CLI::App& validate, Action& action);
 void add_validate_experts(CLI::App& validate, Action& action);
 void add_validate_steps(CLI::App& validate, Action& action);
 void add_validate_engines(CLI::App& validate, Action& action);
+void add_validate_registered(CLI::App& validate, Action& action);
 void add_validate_serving(CLI::App& validate, Action& action);
 void add_validate_kernels(CLI::App& validate, Action& action);
 

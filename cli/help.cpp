@@ -72,6 +72,8 @@ constexpr std::array kExamples = {
              "--sick-points sick-points.csv"},
     Examples{"validate engines", "validate engines --file engines.csv",
              "validate engines --file engines.csv --format csv"},
+    Examples{"validate registered", "validate registered --file registered.csv",
+             "validate registered --file registered.csv --cross-validate --format csv"},
     Examples{"validate kernels", "validate kernels --file kernels.csv",
              "validate kernels --file kernels.csv --format csv"},
     Examples{"validate experts", "validate experts --file deepep.csv",

@@ -11,6 +11,7 @@ void add_validate(CLI::App& app, Action& action) {
   add_validate_experts(*command, action);
   add_validate_steps(*command, action);
   add_validate_engines(*command, action);
+  add_validate_registered(*command, action);
   add_validate_serving(*command, action);
   add_validate_kernels(*command, action);
 }

@@ -96,6 +96,7 @@ constexpr std::array kTakes = {
     OptionTakes{"--sick-points", Takes::file, kCsvFiles},
     OptionTakes{"--cases", Takes::file, kCsvFiles},
     OptionTakes{"validate engines --file", Takes::file, kCsvFiles},
+    OptionTakes{"validate registered --file", Takes::file, kCsvFiles},
     OptionTakes{"validate serving --file", Takes::file, kCsvFiles},
     OptionTakes{"validate kernels --file", Takes::file, kCsvFiles},
     OptionTakes{"validate experts --file", Takes::file, kCsvFiles},

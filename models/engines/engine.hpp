@@ -43,12 +43,12 @@ enum class EngineKernel : std::uint8_t {
   pull,       ///< one-shot of the same release: more loads under way
   fused,      ///< two-shot of the same release: sums are written to all peers as they come about
   lamport,    ///< as push (TensorRT-LLM, FlashInfer)
-  scatter,    ///< two-shot of the same: shares are written, sums are read peer by peer
+  synced,     ///< two-shot of the same: copies in, reads its share, writes sums to all, copies out
   multimem,   ///< the NVSwitch sums and multicasts (PyTorch symmetric memory)
   symmetric,  ///< two-shot of PyTorch's symmetric memory
 };
 inline constexpr auto kEngineKernelWords = enum_words<EngineKernel>(
     "NCCL", "OneShot", "TwoShot", "PushOneShot", "PullOneShot", "FusedTwoShot", "LamportOneShot",
-    "ScatterTwoShot", "Multimem", "SymmetricTwoShot");
+    "SyncTwoShot", "Multimem", "SymmetricTwoShot");
 
 }  // namespace fabricast

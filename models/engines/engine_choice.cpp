@@ -156,7 +156,7 @@ EngineChoice trtllm(const EngineQuestion& asked) {
   const std::string_view row = strategies(release, asked.sm).by_tokens[gpus];
   const char strategy = place < row.size() ? row[place] : '0';
   const EngineKernel kernel = strategy == '1'   ? EngineKernel::lamport
-                              : strategy == '2' ? EngineKernel::scatter
+                              : strategy == '2' ? EngineKernel::synced
                                                 : EngineKernel::nccl;
   return {kernel, fmt::format("its table says so for {} rows of {}",
                               std::max<std::uint64_t>(tokens, 1), kHiddenSize)};
@@ -169,7 +169,7 @@ EngineChoice flashinfer(const EngineQuestion& asked) {
   // MiB of what all ranks write to all, twice.
   const std::int64_t most = asked.gpus == 2 ? 512 : asked.gpus == 4 ? 64 : 42;
   const std::int64_t limit = most * kMiB / (2 * asked.gpus);
-  return {asked.size.count <= limit ? EngineKernel::lamport : EngineKernel::scatter,
+  return {asked.size.count <= limit ? EngineKernel::lamport : EngineKernel::synced,
           fmt::format("{} GPUs take one shot up to {}", asked.gpus, to_text(Bytes{limit}))};
 }
 

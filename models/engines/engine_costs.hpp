@@ -12,11 +12,10 @@ namespace fabricast {
 
 /// What its kernels cost beside those of peers that they are made of.
 struct EngineCosts : PeerCosts {
-  Bytes window;               ///< that one thread block's grid has under way from a peer
-  double pull_window = 0;     ///< times as much: kernels of SGLang from 0.5.11 on
-  double scatter_window = 0;  ///< and TensorRT-LLM's two shots
-  Duration lamport_body;      ///< of a kernel, at 1 GHz: TensorRT-LLM's and FlashInfer's
-  Duration sglang_body;       ///< SGLang's from 0.5.11 on
+  Bytes window;            ///< that one thread block's grid has under way from a peer
+  double pull_window = 0;  ///< times as much: kernels of SGLang from 0.5.11 on
+  Duration lamport_body;   ///< of a kernel, at 1 GHz: TensorRT-LLM's and FlashInfer's
+  Duration sglang_body;    ///< SGLang's from 0.5.11 on
   /// From a call of the framework to its next one, where no CUDA graph holds it: Python and CPU.
   std::array<Duration, 4> host_call{};  ///< by Engine
 };

@@ -16,15 +16,11 @@ bool copies_first(EngineKernel kernel) {
   return kernel == EngineKernel::multimem || kernel == EngineKernel::symmetric;
 }
 
-Duration cycles(Duration at_1GHz, const PeerGpu& gpu) {
-  return {std::llround(static_cast<double>(at_1GHz.ps) / gpu.clock_GHz)};
-}
-
 /// Before the first byte moves.
 Duration start_of(const EngineCosts& costs, const PeerGpu& gpu, EngineKernel kernel) {
   switch (kernel) {
     case EngineKernel::lamport:
-    case EngineKernel::scatter:
+    case EngineKernel::synced:
       return costs.node + cycles(costs.lamport_body, gpu);
     case EngineKernel::push:
     case EngineKernel::pull:
@@ -40,14 +36,14 @@ Bytes times(Bytes bytes, double factor) {
 }
 
 /// What a kernel has under way from one peer.
-Bytes window_of(const EngineCosts& costs, EngineKernel kernel) {
+Bytes window_of(const EngineCosts& costs, EngineKernel kernel, int multiprocessors) {
   switch (kernel) {
     case EngineKernel::pull:
     case EngineKernel::fused:
     case EngineKernel::symmetric:
       return times(costs.window, costs.pull_window);
-    case EngineKernel::scatter:
-      return times(costs.window, costs.scatter_window);
+    case EngineKernel::synced:
+      return kRow * multiprocessors;
     default:
       return costs.window;
   }
@@ -88,10 +84,13 @@ int blocks_of(EngineKernel kernel, Bytes size) {
 SimulationResult simulate_engine(const Cluster& cluster, const Members& members,
                                  const EngineCosts& costs, const EngineCall& call, bool explain) {
   assert(members.node_count() == 1);
-  const PeerGpu& gpu = costs_of(costs, cluster.node().gpus().front().part.sm);
-  SimulationResult out = simulate_stages(cluster, members, costs, gpu,
-                                         plan_kernel(call.kernel, members.ranks(), call.size),
-                                         {window_of(costs, call.kernel), {}}, explain);
+  const GpuPart& part = cluster.node().gpus().front().part;
+  const PeerGpu& gpu = costs_of(costs, part.sm);
+  const int multiprocessors = part.multiprocessors > 0 ? part.multiprocessors : kMultiprocessors;
+  SimulationResult out =
+      simulate_stages(cluster, members, costs, gpu,
+                      plan_kernel(call.kernel, members.ranks(), call.size, multiprocessors),
+                      {window_of(costs, call.kernel, multiprocessors), {}}, explain);
   const Duration makespan = out.time;
   out.time = out.time + start_of(costs, gpu, call.kernel);
   if (!call.cuda_graph) {

@@ -1,10 +1,25 @@
 #include "models/engines/kernel_plan.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace fabricast {
 
-std::vector<KernelStage> plan_kernel(EngineKernel kernel, int gpus, Bytes size) {
+namespace {
+
+std::int64_t over(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+
+/// Of a grid that goes over one share after another, a row on each multiprocessor: it stores to
+/// memory that it loads next, for all the compiler knows, so each turn waits for its load.
+std::int64_t turns_of(Bytes size, int gpus, int multiprocessors) {
+  const std::int64_t rows = over(size.count, kRow.count);
+  return std::min<std::int64_t>(gpus, rows) * over(over(rows, gpus), multiprocessors);
+}
+
+}  // namespace
+
+std::vector<KernelStage> plan_kernel(EngineKernel kernel, int gpus, Bytes size,
+                                     int multiprocessors) {
   assert(kernel != EngineKernel::nccl && gpus >= 2 && gpus <= 8 && size.count > 0);
   StageBuilder stages(gpus, size);
   switch (kernel) {
@@ -33,11 +48,13 @@ std::vector<KernelStage> plan_kernel(EngineKernel kernel, int gpus, Bytes size) 
       stages.store_parts(Payload::sum);
       stages.barrier();
       break;
-    case EngineKernel::scatter:
-      stages.store_shares();
+    case EngineKernel::synced:
+      stages.go_over(size * 2, turns_of(size, gpus, multiprocessors));  // where peers can read it
       stages.barrier();
-      stages.load_sums_in_turn();
+      stages.load_shares();
+      stages.store_parts(Payload::sum);
       stages.barrier();
+      stages.go_over(size * 2, turns_of(size, gpus, multiprocessors));
       break;
     case EngineKernel::multimem:
       stages.go_over(size * 2);  // into the symmetric buffer: a read and a write

@@ -337,6 +337,11 @@ EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, cons
           all > 0 ? static_cast<double>(most) * counts.ranks() / static_cast<double>(all) : 1};
 }
 
+bool reaches(EpMode mode, int nodes, int gpus) {
+  return nodes == 1 ||
+         (!stays_in_domain(mode) && (mode != EpMode::normal || gpus <= kForwardedGpus));
+}
+
 void check_reach(EpMode mode, int nodes, int gpus) {
   if (nodes == 1) return;
   if (stays_in_domain(mode))
@@ -344,7 +349,7 @@ void check_reach(EpMode mode, int nodes, int gpus) {
                             kEpModeWords[mode], nodes),
                 "normal, low-latency, hybrid, deepep-v2, nccl-alltoall and hierarchical leave the "
                 "domain");
-  if (mode == EpMode::normal && gpus > kForwardedGpus)
+  if (!reaches(mode, nodes, gpus))
     throw Error(fmt::format("normal kernels forward to {} GPUs of a node at most, these nodes have "
                             "{}",
                             kForwardedGpus, gpus),

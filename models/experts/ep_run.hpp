@@ -40,6 +40,8 @@ struct EpRoundTrip {
 EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,
                           EpMode mode);
 
+/// Over so many nodes, or NVLink domains, of so many GPUs each.
+bool reaches(EpMode mode, int nodes, int gpus);
 /// Throws Error where such kernels do not reach over so many nodes of so many GPUs.
 void check_reach(EpMode mode, int nodes, int gpus);
 

@@ -34,6 +34,7 @@ COPIES = {
     "sick-points.csv": FILES / "measured-points.csv",
     "steps.csv": FILES / "steps.csv",
     "engines.csv": FILES / "engines.csv",
+    "registered.csv": FILES / "registered.csv",
     "serving.csv": FILES / "serving.csv",
     "kernels.csv": FILES / "kernels.csv",
     "deepep.csv": FILES / "experts.csv",

@@ -37,6 +37,7 @@ GOOD = {
                            " --predictor nccl-model",
     "validate gate": "--runs measured-runs.csv --points measured-points.csv",
     "validate engines": "--file engines.csv",
+    "validate registered": "--file registered.csv",
     "validate experts": "--file experts.csv",
     "validate serving": "--file serving.csv",
     "validate kernels": "--file kernels.csv",

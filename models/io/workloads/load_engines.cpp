@@ -58,6 +58,7 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   out.node = figures.duration(kernels, "node");
   out.copy = figures.duration(kernels, "copy");
   out.peer = figures.duration(kernels, "peer");
+  out.turn = figures.duration(kernels, "turn");
   out.loads = figures.number(kernels, "loads", 0.1, 1.2);
   out.stores = figures.number(kernels, "stores", 0.1, 1);
   out.multimem = figures.number(kernels, "multimem", 0.1, 1);
@@ -68,7 +69,6 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   out.ll_block = figures.bandwidth(kernels, "ll_block");
   out.window = figures.bytes(kernels, "window");
   out.pull_window = figures.number(kernels, "pull_window", 0.1, 100);
-  out.scatter_window = figures.number(kernels, "scatter_window", 0.1, 100);
   out.lamport_body = figures.duration(kernels, "lamport_body");
   out.sglang_body = figures.duration(kernels, "sglang_body");
   kernels.finish();

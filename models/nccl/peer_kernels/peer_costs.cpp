@@ -12,6 +12,10 @@ const PeerGpu& costs_of(const PeerCosts& costs, int sm) {
   return later == costs.gpus.begin() ? later->second : std::prev(later)->second;
 }
 
+Duration cycles(Duration at_1GHz, const PeerGpu& gpu) {
+  return {std::llround(static_cast<double>(at_1GHz.ps) / gpu.clock_GHz)};
+}
+
 PeerGpu derived(const PeerGpu& known, double clock_GHz, Bandwidth local) {
   const double factor = known.clock_GHz / clock_GHz;
   const auto scaled = [&](Duration time) {

@@ -22,6 +22,7 @@ struct PeerCosts {
   Duration node;                ///< from the end of a node of a CUDA graph to the start of the next
   Duration copy;                ///< of a copy before or after another, beside its bytes
   Duration peer;                ///< of a barrier, for each peer but the first
+  Duration turn;                ///< of a load of its own memory, until the next may start, at 1 GHz
   double loads = 0;             ///< share of a link that loads through it reach, of what stores may
   double stores = 0;            ///< and stores of a whole message to all peers
   double multimem = 0;          ///< and what the switch sums and multicasts
@@ -32,6 +33,8 @@ struct PeerCosts {
 
 /// Of the GPU's generation, else of the nearest older one, else of the oldest.
 const PeerGpu& costs_of(const PeerCosts& costs, int sm);
+/// Of what takes so long at 1 GHz.
+Duration cycles(Duration at_1GHz, const PeerGpu& gpu);
 /// What a generation that nobody measured is taken for: as many cycles as `known` takes.
 PeerGpu derived(const PeerGpu& known, double clock_GHz, Bandwidth local);
 

@@ -35,7 +35,11 @@ void StageBuilder::barrier() {
   });
 }
 
-void StageBuilder::go_over(Bytes bytes) { stages_.emplace_back().local = bytes; }
+void StageBuilder::go_over(Bytes bytes, std::int64_t turns) {
+  KernelStage& stage = stages_.emplace_back();
+  stage.local = bytes;
+  stage.turns = turns;
+}
 
 /// Loads of `moves`: their requests first, which go the other way.
 void StageBuilder::load(std::vector<KernelMove> moves) {

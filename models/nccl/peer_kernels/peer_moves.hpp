@@ -37,6 +37,7 @@ struct KernelMove {
 struct KernelStage {
   std::vector<KernelMove> moves;  ///< side by side; the next stage of a GPU waits for its own ones
   Bytes local;                    ///< of its own memory that each GPU goes over, after nothing else
+  std::int64_t turns = 0;         ///< in so many turns, each after a load of the one before
 };
 
 /// Of part `part`.
@@ -53,8 +54,8 @@ class StageBuilder {
 
   /// Each tells each peer, and waits for all of them.
   void barrier();
-  /// Of its own memory.
-  void go_over(Bytes bytes);
+  /// Of its own memory, in turns that wait for each other, or as fast as it goes.
+  void go_over(Bytes bytes, std::int64_t turns = 0);
   /// The whole input of each peer.
   void load_inputs();
   void store_inputs(MoveKind kind = MoveKind::store);

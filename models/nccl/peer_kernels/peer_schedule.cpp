@@ -26,6 +26,14 @@ Bytes pieces(Bytes bytes, std::int64_t count) {
 
 std::uint32_t number(MoveKind kind) { return static_cast<std::uint32_t>(kind); }
 
+/// Over all turns of a stage, the waiting for loads included.
+Bandwidth local_rate(const KernelStage& stage, Duration turn, Bandwidth memory) {
+  if (stage.turns == 0) return memory;
+  const Duration time = transfer_time(stage.local, memory) + turn * stage.turns;
+  return {
+      std::llround(static_cast<double>(stage.local.count) * 1e12 / static_cast<double>(time.ps))};
+}
+
 /// A move, and for how many peers it stands.
 struct JointMove {
   KernelMove move;
@@ -134,7 +142,8 @@ void PeerSchedule::add_stage(const KernelStage& stage, const PeerCosts& costs, c
   }
   for (std::size_t gpu_number = 0; gpu_number < now.size(); ++gpu_number) {
     ExchangeBatch& batch = now[gpu_number];
-    if (stage.local.count > 0) batch.copies.push_back({stage.local, gpu.local});
+    if (stage.local.count > 0)
+      batch.copies.push_back({stage.local, local_rate(stage, cycles(costs.turn, gpu), gpu.local)});
     if (batch.sends.empty() && batch.receives.empty() && batch.copies.empty())
       batch.copies.push_back({{}, gpu.local});
     batches_[gpu_number].push_back(std::move(batch));

@@ -509,7 +509,10 @@ std::vector<Collective> parse_collectives(std::string_view text) {
   for (const std::string_view name : comma_items(text)) {
     const auto collective = collective_from_text(name);
     if (!collective)
-      throw Error(fmt::format("unknown collective \"{}\"", name), hint_nearest(name, known));
+      throw Error(fmt::format("unknown collective \"{}\"", name),
+                  name.starts_with("ep_") || name == "dispatch" || name == "combine"
+                      ? "dispatch and combine of experts have tokens, not sizes: fabricast experts"
+                      : hint_nearest(name, known));
     if (std::find(out.begin(), out.end(), *collective) != out.end())
       throw Error(fmt::format("{} is listed twice", name));
     out.push_back(*collective);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/io/formats/csv_table.hpp"
+#include "models/studies/engines/required_cell.hpp"
 
 namespace fabricast {
 namespace {
@@ -24,12 +25,6 @@ std::string topology_of_system(const std::string& system) {
   for (const auto& [name, topology] : kSystems)
     if (name == system) return std::string(topology);
   return system;
-}
-
-template <class T>
-T required(const std::optional<T>& value, const CsvRow& row, std::string_view column) {
-  if (!value) throw Error(row.place(column), fmt::format("{} is blank", column));
-  return *value;
 }
 
 EngineRow row_of(const CsvRow& in) {

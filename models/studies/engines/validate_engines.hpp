@@ -27,10 +27,6 @@ struct EnginePrediction {
   EngineKernel kernel{};
   double time_us = 0;
   std::optional<double> unseen_us;  ///< by a fit that has not seen the system
-
-  static double error(double predicted, double measured) {
-    return (predicted < measured ? measured - predicted : predicted - measured) / measured;
-  }
 };
 
 struct ValidateEnginesResult {

@@ -166,7 +166,15 @@ CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,
   const StepResult step = run_step(config, parts);
   CallsOfLayout out{
       fmt::format("one step of {}: {}", config.title, layout_line(step.config.layout)),
-      calls_of(step)};
+      calls_of(step),
+      {}};
+  if (config.ep_kernels && has_own_kernels(config.ep_kernels->mode))
+    out.notes.push_back(fmt::format(
+        "{} stands for dispatch or combine of {} kernels. NCCL's watchdog and Flight Recorder do "
+        "not see them: a rank that waits there spins in a kernel. DeepEP's give up after 2e11 "
+        "cycles, about 100 s (NUM_TIMEOUT_CYCLES, csrc/kernels/configs.cuh); the watchdog names "
+        "NCCL's next call",
+        to_text(Collective::alltoall), kEpModeWords[config.ep_kernels->mode]));
   if (fault != nullptr) inject(*fault, out.calls);
   return out;
 }

@@ -39,6 +39,7 @@ std::string call_trace_text(const std::vector<RankCall>& calls);
 struct CallsOfLayout {
   std::string step;  ///< "one step of TITLE: TP 8, ..."
   std::vector<RankCall> calls;
+  std::vector<std::string> notes;  ///< what the calls leave open
 };
 /// With the fault in them, if there is one. Throws Error.
 CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,

@@ -1,5 +1,7 @@
 #include "models/studies/serving/engine_kernels.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +16,8 @@ namespace fabricast {
 namespace {
 
 constexpr double kLowLatencyTokens = 256;  // DeepEP's own advice (docs/legacy.md)
+// Counts of more tokens would be taken for FINISHED_SUM_TAG (DeepEP V1, csrc/kernels/configs.cuh).
+constexpr double kLowLatencyMost = 1024;
 
 /// A function of a size, known at powers of two, each computed once.
 std::function<double(double)> between_powers(std::function<double(std::int64_t)> at_power) {
@@ -47,6 +51,12 @@ std::function<double(double)> reduces(const EngineRelease& release, int gpus,
   });
 }
 
+/// Normal kernels, and between NVLink domains of more GPUs than these forward to NVIDIA's.
+EpMode of_many_tokens(const Cluster& cluster) {
+  const auto gpus = static_cast<int>(cluster.node().gpus().size());
+  return reaches(EpMode::normal, cluster.nodes(), gpus) ? EpMode::normal : EpMode::hybrid;
+}
+
 double sms_share(const ExpertWish& wish, const Cluster& cluster) {
   const int all = cluster.node().gpus().front().part.multiprocessors;
   return all > 0 ? static_cast<double>(sms_beside_compute(wish.mode, wish.sms, all)) / all : 0;
@@ -57,9 +67,13 @@ double sms_share(const ExpertWish& wish, const Cluster& cluster) {
 EngineData load_engine_data() { return {load_engines(), load_expert_kernels(), load_serving()}; }
 
 EpMode expert_mode(const ServeConfig& config, const Cluster& cluster, double tokens) {
-  if (config.site.ep_kernels) return config.site.ep_kernels->mode;
+  if (config.site.ep_kernels) {
+    const EpMode asked = config.site.ep_kernels->mode;
+    const bool fits = asked != EpMode::low_latency || tokens <= kLowLatencyMost;
+    return fits ? asked : of_many_tokens(cluster);
+  }
   if (config.engine->engine == Engine::trtllm && cluster.nodes() == 1) return EpMode::nvlink;
-  return tokens <= kLowLatencyTokens ? EpMode::low_latency : EpMode::normal;
+  return tokens <= kLowLatencyTokens ? EpMode::low_latency : of_many_tokens(cluster);
 }
 
 ServeKernels engine_kernels(const ServeConfig& config, const ServeLayout& layout,
@@ -77,7 +91,11 @@ ServeKernels engine_kernels(const ServeConfig& config, const ServeLayout& layout
   if (asked) out.sms_beside = sms_share(*asked, cluster);
   const ExpertWish wish = asked.value_or(ExpertWish{});
   const int per_node = std::min(ranks, static_cast<int>(cluster.node().gpus().size()));
-  if (ranks % per_node != 0 || cluster.nodes() < ranks / per_node) return out;
+  if (ranks % per_node != 0 && asked)
+    throw Error(fmt::format("ep_kernels: {} GPUs do not fill nodes of {}", ranks, per_node),
+                "take fewer or more, or ep_kernels: nccl-alltoall");
+  if (ranks % per_node != 0) return out;
+  if (asked) check_reach(asked->mode, ranks / per_node, per_node);
   const auto part = std::make_shared<Cluster>(cluster.node(), ranks / per_node, cluster.fabric());
   const auto ways = std::make_shared<EpWays>(*part, per_node);
   const bool is_8bit = is_8bit_or_less(config.site.layout.precision);

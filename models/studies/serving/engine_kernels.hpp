@@ -25,8 +25,9 @@ EngineData load_engine_data();
 ServeKernels engine_kernels(const ServeConfig& config, const ServeLayout& layout,
                             const Cluster& cluster, const EngineData& data);
 
-/// Whose dispatch and combine: DeepEP's for vLLM and SGLang, low-latency ones up to 256 tokens;
-/// in one NVLink domain TensorRT-LLM's own.
+/// Whose dispatch and combine: DeepEP's for vLLM and SGLang, low-latency ones up to 256 tokens, or
+/// to 1024 where they are asked for; in one NVLink domain TensorRT-LLM's own. Between NVLink
+/// domains hybrid ones take the place of normal ones. `cluster`: of the GPUs that hold experts.
 EpMode expert_mode(const ServeConfig& config, const Cluster& cluster, double tokens);
 
 }  // namespace fabricast

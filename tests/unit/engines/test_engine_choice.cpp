@@ -83,12 +83,12 @@ TEST_CASE("engines: SGLang's kernels before and after their rewriting") {
 TEST_CASE("engines: TensorRT-LLM's table by tokens, FlashInfer's limits by traffic") {
   constexpr std::int64_t kToken = 2 * kHiddenSize;
   CHECK(kernel("trtllm:1.2.0rc5", 90, 4, 4 * kToken) == EngineKernel::lamport);
-  CHECK(kernel("trtllm:1.2.0rc5", 90, 4, 8 * kToken) == EngineKernel::scatter);
+  CHECK(kernel("trtllm:1.2.0rc5", 90, 4, 8 * kToken) == EngineKernel::synced);
   CHECK(kernel("trtllm:1.2.0rc5", 90, 4, 128 * kToken) == EngineKernel::lamport);
   CHECK(kernel("trtllm", 90, 8, 64 * kToken) == EngineKernel::lamport);
   CHECK(kernel("trtllm", 90, 8, 128 * kToken) == EngineKernel::nccl);
-  CHECK(kernel("trtllm", 90, 8, 256 * kToken) == EngineKernel::scatter);
-  CHECK(kernel("trtllm", 100, 8, 4096 * kToken) == EngineKernel::scatter);
+  CHECK(kernel("trtllm", 90, 8, 256 * kToken) == EngineKernel::synced);
+  CHECK(kernel("trtllm", 100, 8, 4096 * kToken) == EngineKernel::synced);
   CHECK(kernel("trtllm", 100, 8, 8192 * kToken) == EngineKernel::nccl);
   CHECK(kernel("trtllm:1.2.0", 100, 2, 16 * kMi) == EngineKernel::nccl);
   CHECK(kernel("trtllm", 100, 2, 16 * kMi) == EngineKernel::lamport);
@@ -96,7 +96,7 @@ TEST_CASE("engines: TensorRT-LLM's table by tokens, FlashInfer's limits by traff
   CHECK(kernel("trtllm:1.0.0", 80, 8, 2 * kMi) == EngineKernel::nccl);
   CHECK(kernel("trtllm", 90, 6, kKi) == EngineKernel::nccl);
   CHECK(kernel("flashinfer", 90, 4, 8 * kMi) == EngineKernel::lamport);
-  CHECK(kernel("flashinfer", 90, 4, 8 * kMi + 16) == EngineKernel::scatter);
+  CHECK(kernel("flashinfer", 90, 4, 8 * kMi + 16) == EngineKernel::synced);
   CHECK(kernel("flashinfer", 90, 6, kMi) == EngineKernel::nccl);
 }
 

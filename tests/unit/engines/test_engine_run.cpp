@@ -21,7 +21,7 @@ namespace {
 constexpr EngineKernel kKernels[] = {
     EngineKernel::one_shot, EngineKernel::two_shot, EngineKernel::push,
     EngineKernel::pull,     EngineKernel::fused,    EngineKernel::lamport,
-    EngineKernel::scatter,  EngineKernel::multimem, EngineKernel::symmetric};
+    EngineKernel::synced,   EngineKernel::multimem, EngineKernel::symmetric};
 
 /// What a rank has of each part: whose inputs it has read so far, and the sum if it has that.
 class Ranks {
@@ -84,7 +84,7 @@ EngineCosts round_costs() {
   out.copy = microseconds(3);
   out.loads = out.stores = out.multimem = 1;
   out.window = {8 << 10};
-  out.pull_window = out.scatter_window = 1;
+  out.pull_window = 1;
   out.lamport_body = nanoseconds(500);
   out.sglang_body = nanoseconds(250);
   out.host_call.fill(microseconds(20));
@@ -146,7 +146,7 @@ TEST_CASE("engine kernels: bytes that each GPU receives") {
          {EngineKernel::one_shot, EngineKernel::push, EngineKernel::pull, EngineKernel::lamport})
       CHECK(received(one, gpus) == (gpus - 1) * size);
     for (const EngineKernel two : {EngineKernel::two_shot, EngineKernel::fused,
-                                   EngineKernel::scatter, EngineKernel::symmetric})
+                                   EngineKernel::synced, EngineKernel::symmetric})
       CHECK(received(two, gpus) == 2 * (gpus - 1) * size / gpus);
     // The switch sums: the message and a part of it, but for what does not divide.
     CHECK(std::abs(received(EngineKernel::multimem, gpus) - (size + size / gpus)) < gpus);
@@ -170,6 +170,27 @@ TEST_CASE("engine kernels: small messages take their hops") {
   // A copy kernel on either side.
   CHECK(us(EngineKernel::multimem, 8, 256, costs) ==
         doctest::Approx(1 + 6 + 1 + 2 + 1).epsilon(0.01));
+}
+
+TEST_CASE("engine kernels: a grid that copies in turns waits for a load in each") {
+  EngineCosts costs = round_costs();
+  // A body, a barrier, a load, a store, a barrier: memory has no latency.
+  const double fast = 1 + 0.5 + 1 + 2 + 1 + 1;
+  CHECK(us(EngineKernel::synced, 8, 64 << 10, costs) == doctest::Approx(fast).epsilon(0.1));
+  costs.turn = microseconds(1);
+  // Before and after, a row of 8 KiB for each of eight shares.
+  const double with = us(EngineKernel::synced, 8, 64 << 10, costs);
+  costs.turn = {};
+  CHECK(with - us(EngineKernel::synced, 8, 64 << 10, costs) == doctest::Approx(16).epsilon(0.001));
+  costs.turn = microseconds(1);
+  // Two rows: six shares have none. 2 x 132 x 8 rows: two for each multiprocessor and share.
+  const auto turns = [](std::int64_t bytes) {
+    return plan_kernel(EngineKernel::synced, 8, {bytes}).front().turns;
+  };
+  CHECK(turns(16 << 10) == 2);
+  CHECK(turns(std::int64_t{132 * 8} << 13) == 8);
+  CHECK(turns((std::int64_t{132 * 8} << 13) + 1) == 16);
+  CHECK(turns(std::int64_t{2 * 132 * 8} << 13) == 16);
 }
 
 TEST_CASE("engine kernels: a barrier takes longer for each further peer, a clock less") {

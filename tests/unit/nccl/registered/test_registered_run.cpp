@@ -1,14 +1,11 @@
 // Goal: what NCCL runs on registered buffers brings every input to where it belongs exactly once,
-// loads every link with the bytes that it must, and takes the time that NVIDIA measured. Method:
-// symbolic payload over random shapes, closed forms with round costs, NCCL's own table of times.
+// and loads every link with the bytes that it must. Method: symbolic payload over random shapes,
+// closed forms with round costs. Times that NVIDIA measured: test_validate_registered.cpp.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -216,57 +213,4 @@ TEST_CASE("symmetric kernels: equal runs have equal digests, causes add up") {
     for (const Duration cause : explained.causes) all += cause;
     CHECK(all == explained.time);
   }
-}
-
-TEST_CASE("symmetric kernels: times that NVIDIA measured") {
-  // tests/data/nccl/README.md. The preview had so many blocks: one for 4 KiB of LL, 16 KiB of
-  // others, as many as channels (24 and 32, assumed), 16 and 32 for all GPUs of a multicast.
-  const PartsCatalogue parts = load_catalogue();
-  const EngineCosts costs = load_engines();
-  std::ifstream in(std::string(FABRICAST_TEST_DATA) + "/nccl/symmetric_kernels.csv");
-  std::string line, cell;
-  std::getline(in, line);
-  std::vector<std::int64_t> sizes;
-  std::istringstream head(line);
-  while (std::getline(head, cell, ','))
-    sizes.push_back(cell.find_first_not_of("0123456789") == std::string::npos ? std::stoll(cell)
-                                                                              : 0);
-  std::map<int, Cluster> machines;
-  std::map<int, std::vector<double>> errors;  ///< by compute capability
-  while (std::getline(in, line)) {
-    std::vector<std::string> cells;
-    std::istringstream row(line);
-    while (std::getline(row, cell, ',')) cells.push_back(cell);
-    const SymmetricKernel kernel = *kSymmetricKernelWords.find(cells[0]);
-    const SymmetricTraits traits = traits_of(kernel);
-    const int sm = std::stoi(cells[1]), gpus = std::stoi(cells[2]);
-    const auto machine = machines
-                             .try_emplace(sm == 90 ? 0 : gpus,
-                                          cluster_of(sm == 90 ? "dgx-h100" : "gb200-nvl72", gpus))
-                             .first;
-    for (std::size_t i = 3; i < cells.size(); ++i) {
-      if (cells[i].empty()) continue;
-      const std::int64_t piece = traits.ll ? 4096 : 16384;
-      std::int64_t blocks =
-          std::min<std::int64_t>((sizes[i] + piece - 1) / piece, sm == 90 ? 24 : 32);
-      if (traits.multicasts)
-        blocks = std::min<std::int64_t>(blocks, ((sm == 90 ? 16 : 32) + gpus - 1) / gpus);
-      const Duration time =
-          simulate_registered(
-              machine->second, Members::first(1, gpus), costs, parts.software,
-              {symmetric(kernel, static_cast<int>(blocks)), traits.collective, {sizes[i]}, 0, 0})
-              .time;
-      errors[sm].push_back(std::abs(microseconds_of(time) / std::stod(cells[i]) - 1));
-    }
-  }
-  const auto quantile = [](std::vector<double>& of, double share) {
-    std::ranges::sort(of);
-    return of[static_cast<std::size_t>(share * static_cast<double>(of.size()))];
-  };
-  CHECK(errors[90].size() == 254);
-  CHECK(errors[100].size() == 440);
-  CHECK(quantile(errors[90], 0.5) < 0.08);
-  CHECK(quantile(errors[90], 0.9) < 0.20);
-  CHECK(quantile(errors[100], 0.5) < 0.12);
-  CHECK(quantile(errors[100], 0.9) < 0.38);
 }

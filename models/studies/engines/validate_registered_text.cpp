@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "models/io/report/columns.hpp"
+#include "models/studies/engines/error_groups.hpp"
+#include "models/studies/engines/validate_registered.hpp"
+
+namespace fabricast {
+namespace {
+
+std::string_view kernel_size_class(Bytes size) {
+  if (size.count <= 16 << 10) return "to 16 KiB";
+  return size.count <= 1 << 20 ? "to 1 MiB" : "above";
+}
+
+std::vector<ErrorGroup> kernel_groups(const ValidateRegisteredResult& result) {
+  ErrorGroups out;
+  for (const RegisteredPrediction& one : result.predictions) {
+    const RegisteredRow& row = result.config.measured[one.row];
+    const double error = error_of(one.time_us, row.time_us);
+    std::optional<double> unseen;
+    if (one.unseen_us) unseen = error_of(*one.unseen_us, row.time_us);
+    const auto add = [&](std::string_view by, std::string name) {
+      out.add("", by, std::move(name), error, unseen);
+    };
+    add("all", "all");
+    add("topology", row.topology);
+    add("GPUs", fmt::format("{}", row.gpus));
+    add("kernel", std::string(kSymmetricKernelWords[row.kernel]));
+    add("size", std::string(kernel_size_class(row.size)));
+    add("topology, GPUs", fmt::format("{} {}", row.topology, row.gpus));
+  }
+  return out.take();
+}
+
+}  // namespace
+
+std::string validate_registered_text(const ValidateRegisteredResult& result) {
+  const std::vector<ErrorGroup> all = kernel_groups(result);
+  const bool has_unseen = !all.front().unseen.empty();
+  std::string out = fmt::format(
+      "NCCL's symmetric kernels: errors in %, of {}\n",
+      has_unseen ? "the shipped values, and of fits without the topology" : "the shipped values");
+  out += error_table(all, has_unseen);
+  if (result.config.leave_out && !has_unseen)
+    out += "Rows are of one topology: there is nothing to leave out.\n";
+  if (!result.fitted.empty()) out += "\nA fit to all rows gives:\n";
+  for (const auto& [name, value] : result.fitted) out += fmt::format("  {:<24} {}\n", name, value);
+  return out;
+}
+
+Report validate_registered_report(const ValidateRegisteredResult& result) {
+  using namespace column;
+  Report out;
+  out.study = "validate registered";
+  const bool left_out = result.config.leave_out;
+  std::vector<ReportColumn> columns = {text("kernel"),  text("topology"),  kRanks, kSize,
+                                       whole("blocks"), us("measured_us"), kTime};
+  if (left_out) columns.push_back(us("unseen_us"));
+  ReportTable rows("rows", std::move(columns));
+  for (const RegisteredPrediction& one : result.predictions) {
+    const RegisteredRow& row = result.config.measured[one.row];
+    std::vector<Json> cells = {kSymmetricKernelWords[row.kernel],
+                               row.topology,
+                               row.gpus,
+                               row.size.count,
+                               one.blocks,
+                               row.time_us,
+                               one.time_us};
+    if (left_out) cells.push_back(one.unseen_us ? Json(*one.unseen_us) : Json());
+    rows.add(std::move(cells));
+  }
+  out.tables = {std::move(rows), error_scores(kernel_groups(result), {}, left_out)};
+  for (const auto& [name, value] : result.fitted) out.facts["fitted"][name] = value;
+  return out;
+}
+
+}  // namespace fabricast
