@@ -34,6 +34,9 @@ struct BatchRules {
   /// The scheduler looks for new requests when so many passes of decodes have gone by since it
   /// last did, or prompts were computed, or nothing runs.
   int receive_interval = 1;
+  /// Beside decodes prompts wait for others, up to so many passes: until they fill a pass, or with
+  /// several copies until each has one.
+  int prompt_wait = 0;
 
   /// Tokens that a pass adds to a request, on average: 1 + a + a^2 + ... of the drafts.
   double tokens_per_pass() const;

@@ -8,6 +8,7 @@ namespace fabricast {
 
 namespace {
 
+constexpr double kFull = 0.9;     // of a pass's tokens: TensorRT-LLM's batch_wait_max_tokens_ratio
 constexpr double kHasFirst = -1;  // ServeItem::left of who gets a token for its prompt
 
 /// The copy that has most of each sets the pace.
@@ -52,6 +53,23 @@ bool ServeWorker::has_prompts() const {
     return can_enter(copy) ||
            std::ranges::any_of(copy.running, [](const ServeItem& item) { return !item.decodes(); });
   });
+}
+
+/// For others to come, as rules_.prompt_wait says.
+bool ServeWorker::holds_prompts() const {
+  if (held_ >= rules_.prompt_wait) return false;
+  double tokens = 0;
+  bool decodes = false, everywhere = true;
+  for (const Copy& copy : copies_) {
+    everywhere = everywhere && can_enter(copy);
+    for (const ServeItem& item : copy.waiting) tokens += item.left;
+    for (const ServeItem& item : copy.running) {
+      if (!item.decodes()) return false;
+      decodes = true;
+    }
+  }
+  if (!decodes) return false;
+  return copies_.size() > 1 ? !everywhere : tokens < kFull * rules_.token_budget;
 }
 
 void ServeWorker::deliver(ServeItem item, double now) {
@@ -152,7 +170,7 @@ void ServeWorker::add_decodes(const Copy& copy, ServeBatch& batch) const {
 
 /// As many as nobody comes or goes in between, and blocks last.
 int ServeWorker::passes_together() const {
-  double out = kTogetherMax;
+  double out = holds_ ? std::min(kTogetherMax, rules_.prompt_wait - held_) : kTogetherMax;
   for (const Copy& copy : copies_) {
     if (!copy.unseen.empty()) out = std::min<double>(out, rules_.receive_interval - unread_);
     for (const ServeItem& item : copy.running)
@@ -184,7 +202,10 @@ void ServeWorker::begin(double now) {
       copy.used += item.blocks;
       copy.running.push_back(item);
     }
-  const bool prompts = has_prompts();
+  const bool any = has_prompts();
+  holds_ = any && holds_prompts();
+  const bool prompts = any && !holds_;
+  if (prompts) held_ = 0;
   ServeBatch most;
   decoding_ = false;
   for (std::size_t i = 0; i < copies_.size(); ++i) {
@@ -275,6 +296,7 @@ ServeWorker::Ended ServeWorker::finish() {
   busy_ += end_ - start_;
   count_ += passes_;
   unread_ += passes_;
+  if (holds_) held_ += passes_;
   if (decoding_) {
     double decodes = 0;
     for (const Copy& copy : copies_)

@@ -68,6 +68,7 @@ class ServeWorker {
   bool fits(const Copy& copy, const ServeItem& item) const;
   bool can_enter(const Copy& copy) const;
   bool has_prompts() const;
+  bool holds_prompts() const;
   std::int64_t blocks_for(const ServeItem& item, double more) const;
   void receive();
   void make_room(Copy& copy);
@@ -93,6 +94,8 @@ class ServeWorker {
   double start_ = 0, end_ = 0, first_ = 0, slope_ = 0;  ///< of passes planned together
   int passes_ = 0, generation_ = 0;
   int unread_ = 0;  ///< passes since the scheduler last looked for requests
+  bool holds_ = false;
+  int held_ = 0;  ///< passes that prompts have waited for others
   std::vector<Chunk> chunks_;
 
   double last_decode_ = -1;

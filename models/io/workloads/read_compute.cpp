@@ -41,6 +41,7 @@ Overlap overlap(Reader in, Overlap out) {
   out.gradients = in.flag("gradients", out.gradients);
   out.parameters = in.flag("parameters", out.parameters);
   out.expert = in.flag("expert", out.expert);
+  out.expert_between_nodes = in.flag("expert_between_nodes", out.expert_between_nodes);
   in.finish();
   return out;
 }
@@ -50,6 +51,7 @@ void read_parameters(Framework& out, Reader& in) {
   if (in.has("elementwise")) out.elementwise = in.number("elementwise", 0.1, 100);
   if (in.has("host_issue")) out.host_issue = in.duration("host_issue");
   if (in.has("attention")) out.attention = in.number("attention", 0.01, 1);
+  out.drops_tokens = in.flag("drops_tokens", out.drops_tokens);
   if (in.has("overlap")) out.overlap = overlap(in.child("overlap"), out.overlap);
 }
 

@@ -186,8 +186,10 @@ class RowReader {
       const auto mean_in = in_.positive("mean_input_tokens"),
                  mean_out = in_.positive("mean_output_tokens");
       load.spread = 0;
-      if (mean_in) load.prompt = std::max(1, static_cast<int>(*mean_in + 0.5));
-      if (mean_out) load.output = std::max(1, static_cast<int>(*mean_out + 0.5));
+      // Even between 1 - spread and 1 times the longest: the mean says how far they spread.
+      if (mean_in) load.spread = std::clamp(2 * (1 - *mean_in / load.prompt), 0.0, 1.0);
+      if (mean_out)
+        load.output = std::max(1, static_cast<int>(*mean_out / (1 - load.spread / 2) + 0.5));
     }
     load.requests = whole("requests").value_or(kRounds * load.concurrency);
     // Of several engines behind one address each has its share.
@@ -203,11 +205,24 @@ class RowReader {
     return !is_run_ && !in_.text_or_blank("source").starts_with("dynamo");
   }
 
-  /// What InferenceX's launch scripts for SGLang say (SemiAnalysisAI/InferenceX,
-  /// benchmarks/single_node/dsr1_fp8_b200.sh at 16ffb658): --scheduler-recv-interval 10, from 16
-  /// requests on 30, and --chunked-prefill-size 32768. Other models and GPUs are taken to be run
-  /// alike.
+  /// What InferenceX's launch scripts say (SemiAnalysisAI/InferenceX, benchmarks). For SGLang
+  /// (single_node/dsr1_fp8_b200.sh at 16ffb658): --scheduler-recv-interval 10, from 16 requests on
+  /// 30, and --chunked-prefill-size 32768. For TensorRT-LLM: of DeepSeek
+  /// (dsr1_fp8_b200_trt_slurm.sh at f560513749f3) passes of a prompt and all decodes,
+  /// MAX_NUM_TOKENS, and with copies of attention timeout_iters 60; of Llama
+  /// (70b_fp8_b200_trt_slurm.sh at a267b4bd52f1) with 1k/1k below TP 8 batch_wait_timeout_iters 20.
+  /// Other models and GPUs are taken to be run alike.
   static void harness(ServeConfig& out) {
+    constexpr int kSpare = 64, kBalanceWait = 60, kBatchWait = 20, kShort = 1024;
+    BatchRules& rules = out.rules;
+    if (out.engine->engine == Engine::trtllm) {
+      const bool is_short = out.prompt == kShort && out.output == kShort;
+      if (out.site.model.latent)
+        rules.token_budget =
+            (out.load->concurrency + out.prompt + 2 * kSpare - 1) / kSpare * kSpare;
+      if (out.copies() > 1) rules.prompt_wait = kBalanceWait;
+      if (!out.site.model.experts && is_short && out.tensor < 8) rules.prompt_wait = kBatchWait;
+    }
     if (out.engine->engine != Engine::sglang) return;
     out.rules.receive_interval = out.load->concurrency < 16 ? 10 : 30;
     out.rules.token_budget = 32768;

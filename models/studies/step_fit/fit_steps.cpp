@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRounds = 2;           // the model is nearly linear in the logarithms
 constexpr double kSlopeStep = 0.05;  // of a logarithm
-constexpr double kNoise = 0.05, kHuber = 0.08, kFurthest = 1.5;
+constexpr double kNoise = 0.03, kHuber = 0.08, kFurthest = 1.5;
 constexpr double kTail = 0.1;  // that a band leaves out at either end
 
 /// By source.

@@ -53,6 +53,7 @@ void read_batching(Reader in, BatchRules& out) {
   out.chunks = in.flag("chunk", out.chunks);
   out.reserves = in.flag("reserve", out.reserves);
   out.receive_interval = in.whole("receive_interval", 1, kIntervalMax, out.receive_interval);
+  out.prompt_wait = in.whole("prompt_wait", 0, kIntervalMax, out.prompt_wait);
   in.finish();
 }
 

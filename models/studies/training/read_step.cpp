@@ -11,6 +11,7 @@
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/nccl/base/members.hpp"
 #include "models/nccl/base/releases.hpp"
+#include "text/numbers.hpp"
 
 namespace fabricast {
 namespace {
@@ -38,11 +39,18 @@ void read_schedule(Reader& in, Layout& layout) {
 
 void read_layout(Reader& in, const Framework& framework, Layout& layout) {
   layout.sequence = in.whole("sequence", 1, kSequenceMax);
+  layout.document = in.whole("document", 1, kSequenceMax, 0);
   layout.micro_batch = in.whole("micro_batch", 1, kBatchMax);
   layout.global_batch = in.whole("global_batch", 1, kBatchMax);
   layout.precision = read_precision(in, "precision");
   if (in.has("parallel")) read_parallel(in.child("parallel"), layout);
   read_schedule(in, layout);
+  for (const std::string& text : in.texts("stage_layers")) {
+    const auto layers = to_number<int>(text);
+    if (!layers || *layers < 0 || *layers > kRanksMax)
+      in.fail("stage_layers", fmt::format("\"{}\" is no number of layers", text));
+    layout.stage_layers.push_back(*layers);
+  }
   layout.sharding = in.has("sharding") ? in.choice("sharding", kShardingWords) : Sharding::zero1;
   if (in.has("order")) {
     const std::string order = in.text("order");

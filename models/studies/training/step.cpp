@@ -146,7 +146,8 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
   const double time = seconds(result.step.time);
   result.tokens_per_s = static_cast<double>(layout.global_batch) * layout.sequence / time;
   result.model_flops =
-      model_flops(config.model, layout.sequence, layout.global_batch, AttentionCount::causal);
+      model_flops(config.model, layout.attended(), layout.global_batch, AttentionCount::causal) *
+      layout.sequence / layout.attended();
   const double peak = gpu.gemm[static_cast<std::size_t>(layout.precision)].peak;
   result.mfu = result.model_flops / time / layout.gpus / peak;
   result.collectives = collectives.counts();

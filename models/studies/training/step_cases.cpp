@@ -52,6 +52,12 @@ constexpr Named kFrameworks[] = {
     {"MaxText", "maxtext", nullptr},
     {"PAXML", "paxml", nullptr},
 };
+/// Models that Megatron-Bridge's recipes (scripts/performance/configs: moe_token_dispatcher_type)
+/// leave to NCCL's all-to-all, on GPUs whose names do not begin so.
+struct ByNccl {
+  const char *model, *but_gpu, *but_dtype;
+};
+constexpr ByNccl kByNccl[] = {{"qwen3-235b", "GB", ""}, {"gpt-oss", "-", "mxfp8"}};
 constexpr int kTransformerEngine = 2023;  // the year from which Megatron-LM has it
 
 class CaseReader {
@@ -76,6 +82,7 @@ class CaseReader {
       if (row_.text(column).empty()) return fmt::format("{} is blank", column);
     if (const std::string why = read_machine(out.config); !why.empty()) return why;
     out.note = read_framework(out.config);
+    out.dispatch_by_nccl = by_nccl();
     if (out.note.empty() && row_.text("micro_batch").empty())
       out.note = "micro_batch is blank: taken for 1, as frameworks do by default";
     read_model(out.config.model);
@@ -125,6 +132,14 @@ class CaseReader {
          at < notes.size() && std::isdigit(static_cast<unsigned char>(notes[at])) != 0; ++at)
       out = std::min(out * 10 + (notes[at] - '0'), kMost);
     return out > 0 ? std::optional(out) : std::nullopt;
+  }
+
+  bool by_nccl() const {
+    if (!row_.text("framework").starts_with("Megatron-Bridge")) return false;
+    return std::ranges::any_of(kByNccl, [&](const ByNccl& one) {
+      return row_.text("model").starts_with(one.model) &&
+             !row_.text("gpu").starts_with(one.but_gpu) && row_.text("dtype") != one.but_dtype;
+    });
   }
 
   bool says(const char* words) const {
@@ -196,8 +211,10 @@ class CaseReader {
     return {};
   }
 
-  /// The last "25.09" or "26.02.01" in a name; "" if there is none.
+  /// The round of MLPerf, or the last "25.09" or "26.02.01" in a name; "" if there is none.
   static std::string version_in(const std::string& name) {
+    constexpr std::string_view kRound = "MLPerf v";
+    if (name.starts_with(kRound)) return name.substr(kRound.size(), 3);
     const auto digit = [&](std::size_t at) {
       return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
     };

@@ -119,8 +119,10 @@ std::string step_text(const StepResult& result) {
       out += (&range == config.ranks.data() ? " " : ", ") + to_text(range);
     out += "\n";
   }
-  out += fmt::format("{} sequences of {} tokens, {} micro-batches of {} per replica\n\n",
-                     l.global_batch, l.sequence, l.micro_batches(), l.micro_batch);
+  const std::string packed =
+      l.document > 0 ? fmt::format(" packed of documents of {}", l.document) : "";
+  out += fmt::format("{} sequences of {} tokens{}, {} micro-batches of {} per replica\n\n",
+                     l.global_batch, l.sequence, packed, l.micro_batches(), l.micro_batch);
   out += fmt::format("step {}   {:.0f} tokens/s per GPU   {:.0f} TFLOP/s per GPU   MFU {:.1f} %\n",
                      time_text(time), result.tokens_per_s / l.gpus,
                      result.model_flops / time / l.gpus * 1e-12, 100 * result.mfu);

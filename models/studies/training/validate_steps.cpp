@@ -109,8 +109,10 @@ class Cases {
   }
 
   StepResult result(const StepCase& one, const StepFactors& factors, CollectiveTimes& times) const {
-    return run_step(one.config, with_factors(frameworks_.at(one.config.framework), factors),
-                    with_factors(compute_.at(one.config.title), factors), times);
+    Framework framework = with_factors(frameworks_.at(one.config.framework), factors);
+    if (one.dispatch_by_nccl) framework.direct_dispatch = false;
+    return run_step(one.config, framework, with_factors(compute_.at(one.config.title), factors),
+                    times);
   }
 
   const std::vector<StepCase>& cases_;

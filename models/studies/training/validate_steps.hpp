@@ -17,10 +17,11 @@ struct StepCase {
   std::string id, group;
   Asks asks = Asks::step;
   StepConfig config;
-  ServeConfig serving;  ///< but of a step
-  double measured = 0;  ///< seconds
-  bool weak = false;    ///< the source is not to be relied on: predicted, not fitted to
-  std::string note;     ///< what had to be assumed; "" = nothing
+  ServeConfig serving;            ///< but of a step
+  double measured = 0;            ///< seconds
+  bool weak = false;              ///< the source is not to be relied on: predicted, not fitted to
+  bool dispatch_by_nccl = false;  ///< though the framework has kernels for it
+  std::string note;               ///< what had to be assumed; "" = nothing
 };
 
 /// What cannot be asked, and why.

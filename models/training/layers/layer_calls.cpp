@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/training/model/gpu_compute.hpp"
+
 namespace fabricast {
 
 namespace {
@@ -24,6 +26,14 @@ GroupCall LayerCalls::in_16_bits(Among among, Collective collective, double byte
 
 GroupCall LayerCalls::tensor(Collective collective) const {
   return in_16_bits(Among::tensor, collective, tokens() * m_.hidden * kHalf);
+}
+
+GroupCall LayerCalls::gathered() const {
+  const Precision p = l_.precision;
+  const double bytes = p == Precision::fp8_rows ? kHalf : element_bytes(p);
+  const double elements = tokens() * m_.hidden;
+  return group_call(l_, Among::tensor, Collective::all_gather, elements * bytes,
+                    static_cast<std::int64_t>(elements));
 }
 
 GroupCall LayerCalls::loss() const {
@@ -71,9 +81,9 @@ void LayerCalls::block(Calls& out, bool forward, const Calls& inside) const {
     add(out, tensor(Collective::all_reduce));
     return;
   }
-  add(out, tensor(Collective::all_gather));
+  add(out, gathered());
   add(out, inside);
-  if (!forward) add(out, tensor(Collective::all_gather));  // the saved input, for its weights
+  if (!forward) add(out, gathered());  // the saved input, for its weights
   add(out, tensor(Collective::reduce_scatter));
 }
 

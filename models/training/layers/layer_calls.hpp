@@ -17,6 +17,10 @@ class LayerCalls {
 
   /// Activations, around a pair of column- and row-split linear layers.
   GroupCall tensor(Collective collective) const;
+  /// Inputs of products, as these take them: 8 bits or fewer are gathered as such, but for a scale
+  /// of each row (Transformer Engine, pytorch/module/layernorm_linear.py; torchtitan,
+  /// docs/float8.md).
+  GroupCall gathered() const;
   /// One of three of cross entropy over a cut vocabulary: maximum, own logit, sum.
   GroupCall loss() const;
   /// What attention needs of the rest of the sequence. Of a ring one round, of CP - 1.

@@ -76,7 +76,7 @@ void LayerParts::tensor_collectives(const LinearTime& in, const LinearTime& out)
     overlapped(backward, tensor(Collective::all_reduce), in.wgrad, 1);
     return;
   }
-  const CollectiveTime gather = tensor(Collective::all_gather);
+  const CollectiveTime gather = cost(calls_.gathered());
   const CollectiveTime scatter = tensor(Collective::reduce_scatter);
   if (l_.overlap.tensor) {
     overlapped(forward, gather, in.forward, l_.tensor);

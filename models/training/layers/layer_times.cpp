@@ -14,9 +14,16 @@ namespace fabricast {
 namespace {
 
 // Kernels of a layer's forward that the host issues: PyTorch with Transformer Engine, counted
-// roughly; with experts also router, permutation, dispatch and their synchronisation, and for each
-// local expert its two products with their casts. Backward has twice as many.
-constexpr double kKernels = 25, kCastKernels = 12, kExpertKernels = 200, kKernelsPerExpert = 6;
+// roughly; with experts also router, permutation, dispatch and their synchronisation, which waits
+// for the counts of tokens unless experts have a fixed capacity, and what one call issues for each
+// local expert (9.5 ms a layer of Qwen3-30B-A3B whatever the layout, 4.7 ms where tokens are
+// dropped: published steps of Megatron-Bridge, at 10 us a kernel). Backward has twice as many.
+constexpr double kKernels = 25, kCastKernels = 12, kKernelsPerExpert = 2;
+constexpr double kExpertKernels = 240, kDroppingKernels = 90;
+// A ring copies what each round takes, and adds up what it gives, forward in fp32; the first round
+// is of all rows, the others of half of them (Transformer Engine, context_parallel.py): bytes of an
+// element, read and written.
+constexpr double kRingForward = 14, kRingBackward = 18;
 
 /// Communication of experts in a layer, in seconds.
 struct ExpertPasses {
@@ -36,7 +43,10 @@ class LayerModel : LayerParts {
       mlp_block();
     }
     double kernels = kKernels + (casts() ? kCastKernels : 0);
-    if (moe) kernels += kExpertKernels + kKernelsPerExpert * m_.experts->count / l_.expert;
+    if (moe)
+      kernels += f_.drops_tokens
+                     ? kDroppingKernels
+                     : kExpertKernels + kKernelsPerExpert * m_.experts->count / l_.expert;
     host(kernels);
     recompute();
     return out_;
@@ -56,9 +66,10 @@ class LayerModel : LayerParts {
                         static_cast<double>(m_.hidden)};
     // Logits stay in 16 bit in every recipe.
     linear({logits}, Precision::bf16, tokens_);
-    // Cross entropy in fp32: 4 passes forward, 2 backward.
-    const double pass = 4.0 * logits.n * tokens_;
-    elementwise(4 * pass, 2 * pass);
+    // Fused cross entropy: maximum and sum of the logits, then their gradients; partial sums in
+    // fp32.
+    const double bytes = 6.0 * logits.n * tokens_;
+    elementwise(bytes, bytes);
     out_.forward.tensor += 3 * seconds(cost(calls_.loss()).time);
     if (l_.sequence_parallel) out_.forward.tensor += seconds(tensor(Collective::all_gather).time);
     out_.backward.tensor += cost(calls_.output(false));
@@ -94,10 +105,13 @@ class LayerModel : LayerParts {
   void attention_core() {
     PassTime forward, backward;
     if (f_.flash_attention) {
-      const AttentionShape shape = attention_shape();
-      // Ranks of a context group have equal parts of the work.
-      const double share =
-          f_.attention * (f_.ampere_attention ? gpu_.attention_ampere : 1) * l_.context;
+      AttentionShape shape = attention_shape();
+      // Ranks of a context group have equal parts of the work; each round of a ring is as much as
+      // the block on the diagonal, and a kernel of its own.
+      const bool ring = l_.context_exchange == ContextExchange::ring;
+      if (ring) shape.tokens /= l_.context;
+      const double share = f_.attention * (f_.ampere_attention ? gpu_.attention_ampere : 1) *
+                           (ring ? 1.0 / l_.context : l_.context);
       forward.attention = attention_time(gpu_, shape, false) / share;
       backward.attention = attention_time(gpu_, shape, true) / share;
     } else {
@@ -111,8 +125,8 @@ class LayerModel : LayerParts {
 
   AttentionShape attention_shape() const {
     AttentionShape out;
-    out.sequences = l_.micro_batch;
-    out.tokens = l_.sequence;
+    out.tokens = l_.attended();
+    out.sequences = l_.micro_batch * (l_.sequence / out.tokens);
     out.heads = m_.heads / static_cast<double>(l_.tensor);
     out.kv_heads = std::max(1.0, m_.kv_heads / static_cast<double>(l_.tensor));
     out.key_dim = static_cast<double>(m_.query_width()) / m_.heads;
@@ -123,8 +137,9 @@ class LayerModel : LayerParts {
 
   /// Two batched GEMMs over all scores, and passes of scale, mask, softmax and dropout.
   void unfused_attention(PassTime& forward, PassTime& backward) {
-    const double heads = l_.micro_batch * m_.heads / static_cast<double>(l_.tensor);
-    const double s = l_.sequence, d = m_.head_dim;
+    const double s = l_.attended(), d = m_.head_dim;
+    const double heads =
+        l_.micro_batch * m_.heads / static_cast<double>(l_.tensor) * (l_.sequence / s);
     const double scores = gemm_time(gpu_, Precision::bf16, {s / l_.context, s, d, heads});
     const double sums = gemm_time(gpu_, Precision::bf16, {s / l_.context, d, s, heads});
     const double elements = tokens_ * m_.heads * s / l_.tensor;
@@ -142,6 +157,9 @@ class LayerModel : LayerParts {
       backward.context += alike ? there : cost(calls_.context(false));
       return;
     }
+    const double rows = tokens_ / l_.tensor * (l_.context + 1) / 2.0;
+    elementwise(kRingForward * rows * m_.attention_out_width(),
+                kRingBackward * rows * (m_.query_width() + m_.key_width() + m_.value_width()));
     // A ring: each block's exchange runs beside the attention of the block before it.
     const auto exchange = [&](PassTime& pass, CollectiveTimes::Exchange round) {
       round.group = context_pair(l_);
@@ -236,6 +254,11 @@ class LayerModel : LayerParts {
     return out;
   }
 
+  bool hides_experts() const {
+    return l_.overlap.expert || (l_.overlap.expert_between_nodes && l_.virtual_stages > 1 &&
+                                 collectives_.nodes_of(expert_group(l_)) > 1);
+  }
+
   /// Dispatch and combine, and what experts cut by TP need around them.
   void expert_collectives() {
     const std::optional<ExpertWish>& wish = collectives_.expert_wish();
@@ -249,7 +272,7 @@ class LayerModel : LayerParts {
                              calls_.expert_tensor(Collective::reduce_scatter)});
     experts_.forward += cut;
     experts_.backward += cut;
-    if (l_.overlap.expert) return;  // host()
+    if (hides_experts()) return;  // host()
     out_.forward.expert += experts_.forward;
     out_.backward.expert += experts_.backward;
     experts_ = {};

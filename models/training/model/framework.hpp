@@ -25,6 +25,7 @@ struct Framework {
   bool flash_attention = true;
   bool ampere_attention = false;  ///< kernels written for Ampere, FlashAttention-2 and before
   bool direct_dispatch = false;   ///< of tokens: by stores, once to each node (DeepEP, HybridEP)
+  bool drops_tokens = false;      ///< experts have a fixed capacity: the host waits for no counts
   bool sequence_parallel = true;  ///< where TP > 1
   Recompute recompute = Recompute::automatic;
   Overlap overlap;

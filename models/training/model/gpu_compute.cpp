@@ -68,7 +68,7 @@ double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& sh
 }
 
 double elementwise_time(const GpuCompute& gpu, double bytes) {
-  return std::max(bytes / (gpu.elementwise * memory_rate(gpu)), seconds(gpu.kernel_floor));
+  return bytes > 0 ? bytes / (gpu.elementwise * memory_rate(gpu)) + seconds(gpu.kernel_floor) : 0;
 }
 
 double attention_time(const GpuCompute& gpu, const AttentionShape& shape, bool backward) {

@@ -31,7 +31,7 @@ struct GpuCompute {
   double attention_ampere = 0;    ///< share of the rate that kernels written for Ampere reach
   double experts = 1;             ///< of products of many experts, over `efficiency`
   double elementwise = 0;         ///< share of memory_rate that other kernels reach
-  Duration kernel_floor;          ///< least time of any kernel
+  Duration kernel_floor;          ///< start and end of a kernel
   /// Measured kernels by library (workloads/kernels.yaml).
   KernelLibraries libraries;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/base/error.hpp"
 
@@ -34,12 +35,25 @@ void check_experts(const Transformer& model, const Layout& layout) {
                 layout.data() * layout.context * layout.tensor, "TP x CP x DP");
 }
 
+void check_stage_layers(const Transformer& model, const Layout& layout, int chunks) {
+  const std::vector<int>& layers = layout.stage_layers;
+  if (layers.empty()) return;
+  if (static_cast<int>(layers.size()) != chunks)
+    throw Error(fmt::format("stage_layers has {} figures, PP {} x VPP {} makes {} chunks",
+                            layers.size(), layout.pipeline, layout.virtual_stages, chunks));
+  const std::int64_t sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+  if (sum != model.layers)
+    throw Error(
+        fmt::format("stage_layers adds up to {} layers, the model has {}", sum, model.layers));
+}
+
 void check_pipeline(const Transformer& model, const Layout& layout) {
   const int chunks = layout.pipeline * layout.virtual_stages;
   if (chunks > model.layers + kEnds) {
     throw Error(fmt::format("PP {} x VPP {} makes {} chunks of {} layers", layout.pipeline,
                             layout.virtual_stages, chunks, model.layers));
   }
+  check_stage_layers(model, layout, chunks);
   if (layout.virtual_stages == 1) return;
   if (layout.pipeline == 1) throw Error(fmt::format("VPP {} needs PP > 1", layout.virtual_stages));
   if (layout.schedule == Schedule::gpipe || layout.schedule == Schedule::zero_bubble)
@@ -147,6 +161,9 @@ void check_layout(const Transformer& model, const Layout& layout) {
   check_divides(layout.tensor, "TP", model.heads, "heads");
   check_divides(layout.tensor, "TP", model.ffn, "ffn");
   check_divides(layout.context, "CP", layout.sequence, "sequence");
+  if (layout.document > layout.sequence)
+    throw Error(fmt::format("documents of {} tokens do not fit into sequences of {}",
+                            layout.document, layout.sequence));
   if (layout.context > 1 && layout.context_exchange == ContextExchange::all_to_all)
     check_divides(layout.tensor * layout.context, "TP x CP by all-to-all", model.heads, "heads");
   if (layout.sequence_is_sharded())
@@ -166,6 +183,7 @@ void check_layout(const Transformer& model, const Layout& layout) {
 }
 
 std::vector<int> layers_of_chunks(const Transformer& model, const Layout& layout) {
+  if (!layout.stage_layers.empty()) return layout.stage_layers;
   const int chunks = layout.pipeline * layout.virtual_stages;
   std::vector<int> out(static_cast<std::size_t>(chunks), model.layers / chunks);
   const int left = model.layers % chunks;

@@ -54,6 +54,7 @@ struct Overlap {
   bool parameters = true;  ///< gathered by bucket during the first forward
   bool pipeline = true;    ///< sends between stages, where a schedule leaves room: not in 1F1B
   bool expert = false;     ///< all-to-alls beside another micro-batch's compute
+  bool expert_between_nodes = false;  ///< the same where they leave the node and stages interleave
   bool operator==(const Overlap&) const = default;
 };
 
@@ -73,6 +74,7 @@ struct Layout {
   int expert = 1;          ///< EP
   int expert_tensor = 1;   ///< TP inside an expert
   int sequence = 0;        ///< tokens
+  int document = 0;        ///< tokens of each that is packed into a sequence; 0 = one fills it
   int micro_batch = 1;     ///< sequences
   int global_batch = 1;    ///< sequences
   Precision precision = Precision::bf16;
@@ -83,6 +85,7 @@ struct Layout {
   double full_share = 0;                      ///< with lean: layers computed again as a whole, 0..1
   Schedule schedule = Schedule::one_f_one_b;  ///< interleaved where virtual_stages > 1
   ContextExchange context_exchange = ContextExchange::ring;
+  std::vector<int> stage_layers;  ///< of every chunk of the model, in order; empty = alike
   bool sequence_parallel = true;
   AxisOrder order = kMegatronOrder;  ///< fastest first: neighbours share a node
   bool train_weights = true;         ///< false: adapters only (LoRA), no gradients of the weights
@@ -90,6 +93,8 @@ struct Layout {
 
   int data() const { return gpus / (tensor * context * pipeline); }  ///< ranks with own data
   int micro_batches() const { return global_batch / (data() * micro_batch); }
+  /// Tokens that see each other.
+  int attended() const { return document > 0 ? document : sequence; }
   /// Ranks that hold the same dense weights: gradients are reduced over them.
   int dense_replicas() const { return data() * context; }
   int expert_replicas() const { return data() * context * tensor / (expert * expert_tensor); }

@@ -79,6 +79,30 @@ TEST_CASE("queue: a scheduler that looks for requests every tenth pass sees them
   CHECK(run_queue(engine(1, rules), {{0, 8, 2, 0}, {5, 8, 2, 0}}).requests[1].first_token == 6);
 }
 
+TEST_CASE("queue: beside decodes a prompt waits for others, but not for ever") {
+  // Passes of a second. The first request decodes from 1 on; the second comes at 1.5.
+  const auto second = [](int wait, int prompt, int copies) {
+    BatchRules rules;
+    rules.prompt_wait = wait;
+    rules.token_budget = 100;
+    ServeQueue queue = engine(1, rules);
+    queue.pool.copies = copies;
+    return run_queue(queue, {{0, 8, 100, 0}, {1.5, prompt, 2, 0}}).requests[1].first_token;
+  };
+  CHECK(second(0, 8, 1) == 3);
+  CHECK(second(10, 8, 1) == 13);  // ten passes from 2 on, and its own
+  CHECK(second(10, 90, 1) == 3);  // it fills a pass by itself
+  CHECK(second(10, 8, 2) == 13);  // on the other copy: the first has no prompt
+  BatchRules rules;
+  rules.prompt_wait = 10;
+  ServeQueue queue = engine(1, rules);
+  queue.pool.copies = 2;
+  // Each copy has one: nobody waits.
+  const QueueResult both = run_queue(queue, {{0, 8, 100, 0}, {1.5, 8, 2, 0}, {1.6, 8, 2, 0}});
+  CHECK(both.requests[1].first_token == 3);
+  CHECK(both.requests[2].first_token == 3);
+}
+
 TEST_CASE("queue: a pass with prompts takes as long as its launches where the GPU is faster") {
   ServeTime kernels;
   kernels.gemm = 0.008;

@@ -10,6 +10,7 @@
 #include "models/studies/training/training_reports.hpp"
 #include "models/studies/training/validate_steps.hpp"
 #include "models/training/calls/rank_groups.hpp"
+#include "models/training/layers/layer_calls.hpp"
 #include "sim/base/error.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/training/training_cases.hpp"
@@ -79,7 +80,7 @@ TEST_CASE("step: parts add up to the whole") {
       CHECK(sum == doctest::Approx(seconds(step.time)).epsilon(1e-9));
       CHECK(parts.pipeline.ps >= -100);
       CHECK(parts.data.ps >= 0);
-      if (pipeline == 1) CHECK(parts.pipeline.ps <= 100);
+      if (pipeline == 1) CHECK(parts.pipeline.ps <= 1000);
     }
   }
 }
@@ -146,6 +147,89 @@ TEST_CASE("step: the bytes of a layer's collectives") {
   CHECK(expert_group(moe).stride == 1);
   CHECK(moe.expert_replicas() == 4);
   CHECK(expert_data_group(moe).stride == 8);
+}
+
+TEST_CASE("step: inputs of products are gathered as these take them") {
+  Layout l = layout(8, 8, 1, 1, 1, 8);
+  const Transformer model = gpt(4, 4096, 32);
+  const double elements = 1.0 * l.sequence * model.hidden;
+  const auto bytes = [&](Precision precision) {
+    l.precision = precision;
+    return LayerCalls(model, l).gathered().bytes / elements;
+  };
+  CHECK(bytes(Precision::bf16) == 2);
+  CHECK(bytes(Precision::fp8) == 1);
+  CHECK(bytes(Precision::fp8_rows) == 2);
+  CHECK(bytes(Precision::nvfp4) == 0.5625);
+}
+
+TEST_CASE("step: tokens of packed documents see their own document alone") {
+  OneNode site;
+  StepSetup s = setup(gpt(4, 4096, 32), layout(8, 1, 1, 1, 1, 8));
+  s.layout.sequence = 32768;
+  const LayerTime whole = layer_time(s, false, site.collectives);
+  s.layout.document = 8192;
+  const LayerTime packed = layer_time(s, false, site.collectives);
+  // A quarter of the pairs, by kernels that reach almost as much.
+  CHECK(packed.forward.attention < 0.3 * whole.forward.attention);
+  CHECK(packed.forward.attention > 0.25 * whole.forward.attention);
+  CHECK(packed.forward.gemm == whole.forward.gemm);
+}
+
+TEST_CASE("step: a ring computes attention block by block, and adds the blocks up") {
+  OneNode site;
+  Layout l = layout(8, 1, 1, 1, 1, 8);
+  l.context = 4;
+  l.sequence = 16384;
+  StepSetup s = setup(gpt(4, 4096, 32), l);
+  const LayerTime ring = layer_time(s, false, site.collectives);
+  s.layout.context_exchange = ContextExchange::all_gather;
+  const LayerTime gathered = layer_time(s, false, site.collectives);
+  // As many FLOPs, in four kernels of a quarter of the sequence.
+  CHECK(ring.forward.attention > gathered.forward.attention);
+  CHECK(ring.forward.attention < 1.5 * gathered.forward.attention);
+  // 14 bytes an element, of all rows once and of half of them three times; 4096 rows of 4096.
+  const double added = 14.0 * 2.5 * 4096 * 4096 * s.framework.elementwise;
+  CHECK(ring.forward.elementwise - gathered.forward.elementwise ==
+        doctest::Approx(elementwise_time(s.gpu, added)));
+}
+
+TEST_CASE("step: the host issues fewer kernels where tokens are dropped") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
+  CollectiveTimes times(cluster, parts.software, {});
+  const FrameworkCatalogue frameworks = load_frameworks();
+  StepSetup s{gpt(4, 512, 8), layout(8, 1, 1, 1, 1, 8), frameworks.at("megatron-bridge 25.09"),
+              load_compute().at("H100_SXM5"), false};
+  s.layout.sequence = 16;  // next to nothing for the GPU
+  s.layout.expert = 8;
+  s.layout.overlap.expert = false;
+  s.model.experts = Experts{.count = 16, .per_token = 1, .ffn = 512};
+  CHECK(s.framework.drops_tokens);
+  // 25 of a layer, 90 of experts, at 10 us each.
+  CHECK(layer_time(s, true, times).forward.total() == doctest::Approx(1.15e-3));
+  s.framework = frameworks.at("megatron-bridge 25.11");
+  // 240 that wait for the counts of tokens, and two for each of two experts.
+  CHECK(layer_time(s, true, times).forward.total() == doctest::Approx(2.69e-3));
+}
+
+TEST_CASE("step: all-to-alls between nodes are hidden where stages interleave") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 4, ""}, parts);
+  CollectiveTimes times(cluster, parts.software, {});
+  const FrameworkCatalogue frameworks = load_frameworks();
+  const auto hidden = [&](int expert, int chunks) {
+    StepSetup s{gpt(8, 2048, 16), layout(32, 1, 2, 1, 1, 32),
+                frameworks.at("megatron-bridge 26.04"), load_compute().at("H100_SXM5"), false};
+    s.model.experts = Experts{.count = 16, .per_token = 2, .ffn = 2048};
+    s.layout.overlap = s.framework.overlap;
+    s.layout.expert = expert;
+    s.layout.virtual_stages = chunks;
+    return layer_time(s, true, times).forward.expert_hidden;
+  };
+  CHECK(hidden(16, 2) > 0);
+  CHECK(hidden(16, 1) == 0);
+  CHECK(hidden(8, 2) == 0);
 }
 
 TEST_CASE("step: cut weights without overlap, and gradients by bucket") {
@@ -310,7 +394,8 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
   CHECK(framework("Megatron-Bridge 24.01") == "megatron-bridge 25.09");
   CHECK(framework("NeMo (Llama 3.1 70b 24.09 BF16 ; v24.11.1)") == "megatron 24.09");
   CHECK(framework("Megatron-Bridge") == "megatron-bridge");
-  CHECK(framework("MLPerf v5.1 NVIDIA NeMo Framework Release 25.09") == "mlperf");
+  CHECK(framework("MLPerf v5.1 NVIDIA NeMo Framework Release 25.09") == "mlperf 5.1");
+  CHECK(framework("MLPerf v4.0 NVIDIA NeMo Framework") == "mlperf 4.0");
   CHECK(framework("nanotron 0.5") == "nanotron");
   // Megatron-LM is another one since 2023.
   const auto dated = [&](const char* date) {

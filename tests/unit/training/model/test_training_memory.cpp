@@ -137,6 +137,21 @@ TEST_CASE("layout: chunks of the model, the ends get fewer layers") {
   CHECK(std::vector<int>(chunks.begin() + 1, chunks.end() - 1) == std::vector<int>(62, 2));
 }
 
+TEST_CASE("layout: layers of every chunk as asked for") {
+  const Transformer gpt3 = gpt_175b();
+  Layout l = layout(32, 8, 4, 1, 1, 32);
+  l.stage_layers = {22, 26, 26, 22};
+  CHECK(complaint(gpt3, l) == "no error");
+  CHECK(layers_of_chunks(gpt3, l) == l.stage_layers);
+  l.stage_layers = {22, 26, 26};
+  CHECK(complaint(gpt3, l) == "stage_layers has 3 figures, PP 4 x VPP 1 makes 4 chunks");
+  l.stage_layers = {22, 26, 26, 23};
+  CHECK(complaint(gpt3, l) == "stage_layers adds up to 97 layers, the model has 96");
+  l.stage_layers.clear();
+  l.document = 4096;
+  CHECK(complaint(gpt3, l) == "documents of 4096 tokens do not fit into sequences of 2048");
+}
+
 TEST_CASE("layout: what does not go together is said") {
   const Transformer gpt3 = gpt_175b();
   CHECK(complaint(gpt3, layout(64, 8, 8, 1, 1, 64)) == "no error");
