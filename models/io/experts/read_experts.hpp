@@ -16,7 +16,7 @@ class Reader;
 
 /// workloads/experts.yaml, as it travels in the program, or a file like it. Throws Error.
 ExpertKernels load_expert_kernels(const std::string& own_file = {});
-/// The same from text, without hops (those are of workloads/engines.yaml); `file` is used in
+/// The same from text, without what is of workloads/engines.yaml (hops, gaps, calls of a host); `file` is used in
 /// messages only. Throws Error.
 ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file);
 
