@@ -8,6 +8,7 @@
 #include "cli/budget_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine_option.hpp"
+#include "cli/expert_options.hpp"
 #include "cli/job_options.hpp"
 #include "cli/nccl_tests.hpp"
 #include "cli/outputs.hpp"
@@ -22,6 +23,7 @@
 #include "models/studies/bench/bench_bounds_text.hpp"
 #include "models/studies/bench/bench_text.hpp"
 #include "models/studies/bench/timeline_json.hpp"
+#include "models/studies/experts/experts_text.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -40,6 +42,7 @@ struct BenchOptions {
   int seed = 1;
   bool one_shot = false, explain = false, explain_fold = false, no_fold = false, sharp = false;
   NcclTestsOptions nccl_tests;
+  ExpertOptions experts;  ///< of ep_dispatch and ep_combine
 };
 
 std::vector<Bytes> sizes(const BenchOptions& options, const CLI::App& command) {
@@ -130,7 +133,17 @@ void give_result(const BenchResult& result, const std::string& format, const Ban
       [&] { return bench_report(result, bands); });
 }
 
+std::optional<std::vector<EpPhase>> phases_of(const BenchOptions& options) {
+  return of_option("--collective", [&] { return expert_phases(options.collective); });
+}
+
 std::unique_ptr<AskedBench> asked_by(const BenchOptions& options, const CLI::App& command) {
+  if (phases_of(options))
+    throw Error("--collective: dispatch and combine have no sizes to ask about again and again",
+                "fabricast bench or fabricast experts have their times");
+  if (const std::optional<std::string> other = given_expert_option(command))
+    throw Error(*other + " is of dispatch and combine alone",
+                "add --collective ep_dispatch,ep_combine");
   auto out = std::make_unique<AskedBench>();
   if (!options.algorithm_file.empty()) out->algorithm = load_algorithm(options.algorithm_file);
   out->config = config(options, command, out->algorithm);
@@ -140,7 +153,66 @@ std::unique_ptr<AskedBench> asked_by(const BenchOptions& options, const CLI::App
   return out;
 }
 
+/// What says nothing of kernels that move tokens.
+constexpr const char* kOfSizes[] = {"--sizes",
+                                    "-b",
+                                    "-e",
+                                    "-f",
+                                    "-i",
+                                    "-d",
+                                    "-o",
+                                    "-r",
+                                    "-m",
+                                    "-t",
+                                    "-g",
+                                    "-R",
+                                    "--engine",
+                                    "--tuner",
+                                    "--split",
+                                    "--sharp",
+                                    "--algorithm-file",
+                                    "--network",
+                                    "--routing",
+                                    "--background",
+                                    "--fault",
+                                    "--trace",
+                                    "--trace-ranks",
+                                    "--explain-fold",
+                                    "--no-fold",
+                                    "--budget",
+                                    "--exact"};
+
+/// Dispatch and combine, called as `bench` calls.
+ExpertsConfig experts_config(const BenchOptions& options, const CLI::App& command,
+                             std::vector<EpPhase> phases) {
+  for (const char* name : kOfSizes)
+    if (given(command, name))
+      throw Error(std::string(name) + " says nothing of ep_dispatch and ep_combine",
+                  "leave it out; --tokens, --hidden and --dtype say how much they move");
+  const bool graph = options.nccl_tests.graphs > 0;
+  if (graph && options.one_shot)
+    throw Error("--one-shot is a lone call from idle, -G calls in a CUDA graph",
+                "give one of the two");
+  ExpertsConfig out =
+      options.experts.config(options.job, options.topology, options.fabric, options.seed);
+  out.phases = std::move(phases);
+  out.launch = graph ? EpLaunch::graph : options.one_shot ? EpLaunch::one_shot : EpLaunch::stream;
+  return out;
+}
+
+int run_experts(const BenchOptions& options, const CLI::App& command, std::vector<EpPhase> phases,
+                const Answers& answers) {
+  const ExpertsConfig asked = experts_config(options, command, std::move(phases));
+  say_what_is_ignored(command, options.nccl_tests);
+  const ExpertsResult result = run_experts(asked, load_parts(options.job.parts));
+  answers.give(
+      options.format, [&] { return experts_text(result, options.explain); },
+      [&] { return experts_report(result); });
+  return kDone;
+}
+
 int run(const BenchOptions& options, const CLI::App& command, const Answers& answers) {
+  if (auto phases = phases_of(options)) return run_experts(options, command, *phases, answers);
   const std::unique_ptr<AskedBench> asked = asked_by(options, command);
   const BandTable& bands = asked->bands;
   Outputs outputs(command, {"--trace"});
@@ -169,7 +241,7 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
   command
       ->add_option("--collective", options->collective,
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv, "
-                   "gather, scatter (list)")
+                   "gather, scatter (list); or ep_dispatch, ep_combine of expert parallelism")
       ->capture_default_str();
   command->add_option("--algorithm-file", options->algorithm_file,
                       "run this instead of NCCL's own: MSCCL's XML, or YAML of chunks and steps");
@@ -190,7 +262,9 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
       ->add_option("--routing", options->routing,
                    "static, ecmp, adaptive or spray; default: the fabric's")
       ->check(one_of(kRoutingWords.list()));
-  command->add_option("--seed", options->seed, "of ECMP hashes and packet spraying")
+  command
+      ->add_option("--seed", options->seed,
+                   "of ECMP hashes, of packet spraying, of the draw of experts")
       ->check(whole_number(0, 1 << 30))
       ->capture_default_str();
   command
@@ -225,6 +299,7 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
                     "that takes more gets bounds of its time instead",
                     "simulate every row, however long it takes");
   add_nccl_tests_options(*command, options->nccl_tests);
+  add_expert_options(*command, options->experts, "ep_dispatch, ep_combine");
   return command;
 }
 

@@ -38,9 +38,10 @@ struct Examples {
 };
 constexpr std::array kExamples = {
     Examples{"", "bench --topology dgx-h100 --nodes 1,8 --sizes 1MiB,1GiB", "help topologies"},
-    Examples{"bench", "bench --topology dgx-h100 --nodes 1,8,64 --sizes 1MiB,1GiB",
-             "bench --topology hgx-h200 --nics 4 --nodes 16 --fabric fabric-ndr-fat-tree-2to1 "
-             "--sizes 1GiB --explain"},
+    Examples{"bench",
+             "bench --topology hgx-h200 --nics 4 --nodes 1,16 --fabric fabric-ndr-fat-tree-2to1 "
+             "--sizes 1MiB,1GiB --explain",
+             "bench --topology dgx-h100 --collective ep_dispatch,ep_combine --tokens 128 -G 1"},
     Examples{"decide", "decide --topology dgx-h100 --nodes 2..64",
              "decide --topology node.yaml --nodes 4 --explain 64MiB --env NCCL_ALGO=Ring"},
     Examples{"cutover", "cutover --topology dgx-h100 --nodes 16",

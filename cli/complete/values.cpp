@@ -17,7 +17,7 @@ namespace {
 enum class Takes : std::uint8_t {
   file,
   words,        ///< those of `detail`
-  collectives,  ///< several, with commas between them
+  collectives,  ///< several, with commas between them; those of `detail`, too
   tuned,        ///< the same of those that NCCL chooses an algorithm for
   topology,
   fabric,
@@ -58,6 +58,7 @@ constexpr std::array kTakes = {
     OptionTakes{"calibrate --out", Takes::file, kYamlFiles},
     OptionTakes{"decide --collective", Takes::tuned},
     OptionTakes{"upgrade --collective", Takes::tuned},
+    OptionTakes{"bench --collective", Takes::collectives, " ep_dispatch ep_combine "},
     OptionTakes{"--collective", Takes::collectives},
     OptionTakes{"--topology", Takes::topology},
     OptionTakes{"--to-topology", Takes::topology},
@@ -265,7 +266,7 @@ std::vector<Completion> values_of(const std::string& command, const CLI::Option&
     case Takes::words:
       return that_begin(words_in(found->detail), typed);
     case Takes::collectives:
-      return in_list(collectives(false), typed);
+      return in_list(collectives(false) + words_in(found->detail), typed);
     case Takes::tuned:
       return in_list(collectives(true), typed);
     case Takes::topology:

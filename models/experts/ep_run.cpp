@@ -337,6 +337,17 @@ EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, cons
           all > 0 ? static_cast<double>(most) * counts.ranks() / static_cast<double>(all) : 1};
 }
 
+void add_launch(EpResult& result, Duration launch) {
+  if (launch.ps == 0) return;
+  const auto before = static_cast<double>(result.time.ps);
+  result.launch += launch;
+  result.time += launch;
+  const auto whole = static_cast<double>(result.time.ps);
+  for (EpResource& one : result.resources) one.share *= before / whole;
+  result.resources.push_back({"launch", "every rank", static_cast<double>(launch.ps) / whole});
+  std::ranges::stable_sort(result.resources, std::ranges::greater{}, &EpResource::share);
+}
+
 bool reaches(EpMode mode, int nodes, int gpus) {
   return nodes == 1 ||
          (!stays_in_domain(mode) && (mode != EpMode::normal || gpus <= kForwardedGpus));

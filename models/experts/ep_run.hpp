@@ -24,6 +24,7 @@ struct EpResult {
   Duration time;    ///< of the phase, all kernels
   Duration notify;  ///< of it: the kernel that tells counts, on several nodes
   Duration fixed;   ///< of it: what does not depend on tokens, `notify` included
+  Duration launch;  ///< of it, not in `fixed`: layout, launches, waiting for the CPU
   std::vector<EpResource> resources;
   std::uint64_t events = 0, digest = 0;
   /// Bytes of tokens that a rank sends as the kernels' own tests count them, itself included: over
@@ -39,6 +40,9 @@ struct EpRoundTrip {
 /// The same for both phases, tokens drawn as the call says.
 EpRoundTrip ep_round_trip(const EpWays& ways, const ExpertKernels& kernels, const ExpertCall& call,
                           EpMode mode);
+
+/// Adds what calling takes to what kernels take.
+void add_launch(EpResult& result, Duration launch);
 
 /// Over so many nodes, or NVLink domains, of so many GPUs each.
 bool reaches(EpMode mode, int nodes, int gpus);

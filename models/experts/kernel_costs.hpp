@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/experts/ep_launch.hpp"
 #include "models/experts/expert_call.hpp"
 #include "sim/base/units.hpp"
 
@@ -63,6 +64,7 @@ struct ExpertKernels {
   double network_share = 1;  ///< of a NIC's goodput that one-sided writes reach
   int chunk_tokens = 8;      ///< that a block sends a peer at once
   int net_chunk_tokens = 16;
+  EpLaunchCosts launch;
 
   /// The newest that such a GPU has; of an older one the oldest. REQUIRES: there are any.
   const ModeCosts& of(EpMode mode, int sm) const;

@@ -86,6 +86,9 @@ CONTEXT = {
     ("hang", "--write-trace"): f"--layout {STEPS}/claim-fsdp.yaml",
     ("memory", "--layout"): "",
     ("memory", "--fabric"): "--topology dgx-h100 --nodes 2",
+    **{("bench", option): "--topology dgx-h100 --collective ep_dispatch"
+       for option in ("--tokens", "--hidden", "--top-k", "--experts", "--groups", "--top-groups",
+                      "--dtype", "--experts-load", "--ep-mode", "--sms", "--kernels")},
     ("experts", "--fabric"): "--topology dgx-h100 --nodes 2 --tokens 16",
     ("placement", "--layout"): "topology.conf --hosts node[01-10] --sizes 1MiB"
                                " --collective all_reduce",

@@ -29,6 +29,8 @@ class KernelsReader {
     out.network_share = figures_.number(root, "network_share", 0.1, kShareMax);
     out.chunk_tokens = figures_.whole(root, "chunk_tokens", 1, 4096);
     out.net_chunk_tokens = figures_.whole(root, "net_chunk_tokens", 1, 4096);
+    out.launch.layout = figures_.duration(root, "layout");
+    out.launch.layout_token = figures_.duration(root, "layout_token");
     for (int mode = 0; mode < kEpKernelModes; ++mode) {
       const std::string_view name = kEpModeWords[static_cast<EpMode>(mode)];
       std::vector<ModeCosts>& all = out.modes[static_cast<std::size_t>(mode)];
@@ -108,14 +110,17 @@ ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file
 }
 
 ExpertKernels load_expert_kernels(const std::string& own_file) {
-  const auto with_hops = [](ExpertKernels kernels) {
-    for (const auto& [sm, gpu] : load_engines().gpus) kernels.hops[sm] = gpu.hop;
+  const auto with_shared = [](ExpertKernels kernels) {
+    const EngineCosts engines = load_engines();
+    for (const auto& [sm, gpu] : engines.gpus) kernels.hops[sm] = gpu.hop;
+    kernels.launch.node = engines.node;
+    kernels.launch.host_call = engines.host_call[static_cast<std::size_t>(Engine::vllm)];
     return kernels;
   };
   if (!own_file.empty())
-    return with_hops(parse_expert_kernels(
+    return with_shared(parse_expert_kernels(
         YamlText{read_text_file(own_file, "a file like workloads/experts.yaml")}, own_file));
-  static const ExpertKernels kernels = with_hops(parse_expert_kernels(
+  static const ExpertKernels kernels = with_shared(parse_expert_kernels(
       find_embedded(embedded_workloads(), "experts")->yaml(), "workloads/experts.yaml"));
   return kernels;
 }

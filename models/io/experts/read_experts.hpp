@@ -16,8 +16,8 @@ class Reader;
 
 /// workloads/experts.yaml, as it travels in the program, or a file like it. Throws Error.
 ExpertKernels load_expert_kernels(const std::string& own_file = {});
-/// The same from text, without hops (those are of workloads/engines.yaml); `file` is used in
-/// messages only. Throws Error.
+/// The same from text, without what is of workloads/engines.yaml: hops, gaps, calls of a host.
+/// `file` is used in messages only. Throws Error.
 ExpertKernels parse_expert_kernels(const YamlText& text, const std::string& file);
 
 /// `key: MODE`, or `key: {mode, sms, dtype, load, groups, top_groups}`, of a file about a model

@@ -511,7 +511,8 @@ std::vector<Collective> parse_collectives(std::string_view text) {
     if (!collective)
       throw Error(fmt::format("unknown collective \"{}\"", name),
                   name.starts_with("ep_") || name == "dispatch" || name == "combine"
-                      ? "dispatch and combine of experts have tokens, not sizes: fabricast experts"
+                      ? "dispatch and combine of experts: fabricast bench --collective "
+                        "ep_dispatch,ep_combine"
                       : hint_nearest(name, known));
     if (std::find(out.begin(), out.end(), *collective) != out.end())
       throw Error(fmt::format("{} is listed twice", name));

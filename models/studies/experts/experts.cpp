@@ -96,10 +96,24 @@ void add_notes(const ExpertsRow& row, int domains, const GpuPart& gpu,
              "extrapolated, with the logarithm of their number.");
 }
 
+/// One phase, with what calling it takes.
+EpResult run_phase(const ExpertsConfig& config, const Site& site, const SoftwareCosts& software,
+                   const ExpertKernels& kernels, const ExpertCall& call, EpMode mode, EpPhase phase,
+                   const TokenCounts& counts) {
+  if (!has_own_kernels(mode))
+    return run_nccl_experts(site, software, call, mode, phase, counts, config.launch);
+  const EpWays ways(site.cluster, counts.gpus_per_node());
+  EpResult out = run_ep_kernels(ways, kernels, call, mode, phase, counts);
+  const GpuPart& gpu = site.cluster.node().gpus().front().part;
+  add_launch(out, launch_time(kernels.launch, config.launch, mode, phase, call.tokens,
+                              gpu.launch.value_or(software.launch_any), out.time));
+  return out;
+}
+
 }  // namespace
 
 double printed_GBps(const EpResult& phase) {
-  const double seconds = static_cast<double>((phase.time - phase.notify).ps) / 1e12;
+  const double seconds = static_cast<double>((phase.time - phase.notify - phase.launch).ps) / 1e12;
   return seconds > 0 ? phase.counted_bytes / seconds / 1e9 : 0;
 }
 
@@ -126,13 +140,9 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
         call.tokens = tokens;
         const TokenCounts counts = count_tokens(call, ranks, gpus);
         ExpertsRow row{count, ranks, tokens, mode, {}, {}, 1};
-        for (const EpPhase phase : {EpPhase::dispatch, EpPhase::combine}) {
-          EpResult& result = phase == EpPhase::dispatch ? row.dispatch : row.combine;
-          result =
-              has_own_kernels(mode)
-                  ? run_ep_kernels(EpWays(site.cluster, gpus), kernels, call, mode, phase, counts)
-                  : run_nccl_experts(site, parts.software, call, mode, phase, counts);
-        }
+        for (const EpPhase phase : config.phases)
+          (phase == EpPhase::dispatch ? row.dispatch : row.combine) =
+              run_phase(config, site, parts.software, kernels, call, mode, phase, counts);
         row.busiest = busiest_of(counts, mode == EpMode::low_latency || mode == EpMode::nccl);
         add_notes(row, site.cluster.nodes(), node.gpus().front().part, out.notes);
         out.rows.push_back(std::move(row));

@@ -18,6 +18,8 @@ struct ExpertsConfig : Job {
   ExpertCall call;         ///< its tokens are one of those asked for
   std::vector<int> tokens = {128, 4096};
   std::vector<EpMode> modes = {EpMode::normal, EpMode::low_latency};
+  std::vector<EpPhase> phases = {EpPhase::dispatch, EpPhase::combine};  ///< each once
+  EpLaunch launch = EpLaunch::kernels;
   std::string kernels;           ///< file of costs in place of the shipped ones; "" = none
   std::string load = "uniform";  ///< how the weights of experts were asked for
 };
@@ -29,9 +31,13 @@ inline constexpr int kExpertsMax = 4096, kTokensMax = 1 << 20, kHiddenMax = 1 <<
 struct ExpertsRow {
   int nodes = 1, ranks = 1, tokens = 0;
   EpMode mode{};
-  EpResult dispatch, combine;
+  EpResult dispatch, combine;  ///< empty of a phase that is not asked for
   /// Tokens that reach the rank that gets most, over the average.
   double busiest = 1;
+
+  const EpResult& of(EpPhase phase) const {
+    return phase == EpPhase::dispatch ? dispatch : combine;
+  }
 };
 
 struct ExpertsResult {
@@ -41,7 +47,7 @@ struct ExpertsResult {
   std::vector<std::string> notes;
 };
 
-/// GB/s as the kernels' own tests print them.
+/// GB/s as the kernels' own tests print them: of the time without notify and launch.
 double printed_GBps(const EpResult& phase);
 
 /// Throws Error.

@@ -5,31 +5,56 @@
 namespace fabricast {
 namespace {
 
+struct PhaseColumns {
+  ReportColumn time, notify, launch, GBps, limited_by;
+};
+using column::us, column::number, column::text, column::whole;
+constexpr PhaseColumns kPhaseColumns[] = {  // by EpPhase
+    {us("dispatch_us"), us("dispatch_notify_us"), us("dispatch_launch_us"),
+     number("dispatch_GBps", "GB/s", ".4f"), text("dispatch_limited_by")},
+    {us("combine_us"), us("combine_notify_us"), us("combine_launch_us"),
+     number("combine_GBps", "GB/s", ".4f"), text("combine_limited_by")}};
+
+const PhaseColumns& columns_of(EpPhase phase) {
+  return kPhaseColumns[static_cast<std::size_t>(phase)];
+}
+
 ReportTable rows_table(const ExpertsResult& result) {
-  using namespace column;
-  ReportTable out("rows",
-                  {text("ep_mode"), kNodes, kRanks, whole("tokens"), us("dispatch_us"),
-                   us("dispatch_notify_us"), us("combine_us"), us("combine_notify_us"),
-                   number("dispatch_GBps", "GB/s", ".4f"), number("combine_GBps", "GB/s", ".4f"),
-                   number("busiest_over_average", {}, ".4f"), text("dispatch_limited_by"),
-                   text("combine_limited_by")});
-  for (const ExpertsRow& row : result.rows)
-    out.add({kEpModeWords[row.mode], row.nodes, row.ranks, row.tokens,
-             microseconds_of(row.dispatch.time), microseconds_of(row.dispatch.notify),
-             microseconds_of(row.combine.time), microseconds_of(row.combine.notify),
-             printed_GBps(row.dispatch), printed_GBps(row.combine), row.busiest,
-             row.dispatch.resources.front().name, row.combine.resources.front().name});
+  const ExpertsConfig& config = result.config;
+  const bool launched = config.launch != EpLaunch::kernels;
+  std::vector<ReportColumn> columns = {text("ep_mode"), column::kNodes, column::kRanks,
+                                       whole("tokens")};
+  for (const EpPhase phase : config.phases) {
+    columns.push_back(columns_of(phase).time);
+    columns.push_back(columns_of(phase).notify);
+    if (launched) columns.push_back(columns_of(phase).launch);
+  }
+  for (const EpPhase phase : config.phases) columns.push_back(columns_of(phase).GBps);
+  columns.push_back(number("busiest_over_average", {}, ".4f"));
+  for (const EpPhase phase : config.phases) columns.push_back(columns_of(phase).limited_by);
+  ReportTable out("rows", columns);
+  for (const ExpertsRow& row : result.rows) {
+    std::vector<Json> cells = {kEpModeWords[row.mode], row.nodes, row.ranks, row.tokens};
+    for (const EpPhase phase : config.phases) {
+      cells.emplace_back(microseconds_of(row.of(phase).time));
+      cells.emplace_back(microseconds_of(row.of(phase).notify));
+      if (launched) cells.emplace_back(microseconds_of(row.of(phase).launch));
+    }
+    for (const EpPhase phase : config.phases) cells.emplace_back(printed_GBps(row.of(phase)));
+    cells.emplace_back(row.busiest);
+    for (const EpPhase phase : config.phases)
+      cells.emplace_back(row.of(phase).resources.front().name);
+    out.add(std::move(cells));
+  }
   return out;
 }
 
 ReportTable resources_table(const ExpertsResult& result) {
-  using namespace column;
-  ReportTable out("resources", {text("ep_mode"), kNodes, whole("tokens"), text("phase"),
+  ReportTable out("resources", {text("ep_mode"), column::kNodes, whole("tokens"), text("phase"),
                                 text("resource"), text("where"), number("busy_share", {}, ".4f")});
   for (const ExpertsRow& row : result.rows)
-    for (const EpPhase phase : {EpPhase::dispatch, EpPhase::combine})
-      for (const EpResource& one :
-           (phase == EpPhase::dispatch ? row.dispatch : row.combine).resources)
+    for (const EpPhase phase : result.config.phases)
+      for (const EpResource& one : row.of(phase).resources)
         out.add({kEpModeWords[row.mode], row.nodes, row.tokens, kEpPhaseWords[phase], one.name,
                  one.where, one.share});
   return out;
@@ -42,10 +67,14 @@ Report experts_report(const ExpertsResult& result) {
   const ExpertChoice& choice = config.call.choice;
   Json modes = Json::array();
   for (const EpMode mode : config.modes) modes.push_back(kEpModeWords[mode]);
+  Json phases = Json::array();
+  for (const EpPhase phase : config.phases) phases.push_back(kEpPhaseWords[phase]);
   Report out;
   out.study = "experts";
   out.job = job_json(config, config.nodes,
                      {{"ep_modes", std::move(modes)},
+                      {"phases", std::move(phases)},
+                      {"launch", kEpLaunchWords[config.launch]},
                       {"tokens", config.tokens},
                       {"hidden", config.call.hidden},
                       {"top_k", choice.top_k},

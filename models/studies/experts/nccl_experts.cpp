@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/run/period.hpp"
 #include "models/nccl/run/simulation.hpp"
 
 namespace fabricast {
@@ -66,7 +67,7 @@ std::vector<P2pTraffic> nccl_traffic(const TokenCounts& counts, std::int64_t tok
 }
 
 EpResult run_nccl_experts(const Site& site, const SoftwareCosts& software, const ExpertCall& call,
-                          EpMode mode, EpPhase phase, const TokenCounts& counts) {
+                          EpMode mode, EpPhase phase, const TokenCounts& counts, EpLaunch launch) {
   const std::int64_t bytes = token_bytes(call, phase);
   const Communicator communicator = site.make();
   const std::vector<P2pTraffic> calls = nccl_traffic(counts, bytes, mode, phase);
@@ -78,13 +79,15 @@ EpResult run_nccl_experts(const Site& site, const SoftwareCosts& software, const
       for (int to = 0; to < traffic.ranks(); ++to) most = std::max(most, traffic.bytes(from, to));
     DecidedCall decided = decide_call(communicator, {Collective::alltoall, most, 1});
     decided.run.traffic = &traffic;
+    decided.run.launches_in_a_row = launch == EpLaunch::graph ? 0 : 1;
     SimulationOptions options;
     options.explain = true;
     const SimulationResult result = simulate(site.cluster, software, decided.run, options);
     copying += result.causes[static_cast<std::size_t>(Cause::worker)] +
                result.causes[static_cast<std::size_t>(Cause::slots)];
-    out.time += result.time;
-    out.fixed += result.launch;
+    const bool in_a_row = launch == EpLaunch::stream || launch == EpLaunch::graph;
+    out.time += in_a_row ? time_in_a_row(site.cluster, software, decided.run) : result.time;
+    (launch == EpLaunch::kernels ? out.fixed : out.launch) += result.launch;
     out.events += result.events;
     out.digest = out.digest * 31 + result.digest;
     for (const LinkLoad& load : result.links) {
@@ -99,10 +102,12 @@ EpResult run_nccl_experts(const Site& site, const SoftwareCosts& software, const
     }
   }
   const auto whole = static_cast<double>(out.time.ps);
-  for (EpResource& one : out.resources) one.share /= whole;
+  for (EpResource& one : out.resources) one.share = std::min(1.0, one.share / whole);
   out.resources.push_back({"NCCL's channels", "thread blocks of the last rank, and their slots",
-                           static_cast<double>(copying.ps) / whole});
-  out.resources.push_back({"fixed costs", "every rank", static_cast<double>(out.fixed.ps) / whole});
+                           std::min(1.0, static_cast<double>(copying.ps) / whole)});
+  const Duration before = out.fixed + out.launch;
+  out.resources.push_back({launch == EpLaunch::kernels ? "fixed costs" : "launch", "every rank",
+                           std::min(1.0, static_cast<double>(before.ps) / whole)});
   std::ranges::stable_sort(out.resources, std::ranges::greater{}, &EpResource::share);
   out.counted_bytes =
       static_cast<double>(call.tokens) * call.choice.top_k * static_cast<double>(bytes);

@@ -15,8 +15,9 @@ namespace fabricast {
 std::vector<P2pTraffic> nccl_traffic(const TokenCounts& counts, std::int64_t token_bytes,
                                      EpMode mode, EpPhase phase);
 
+/// Lone calls of `kernels` and `one_shot`, calls in a row of the others, as `bench` times them.
 /// REQUIRES: not has_own_kernels(mode). Throws Error.
 EpResult run_nccl_experts(const Site& site, const SoftwareCosts& software, const ExpertCall& call,
-                          EpMode mode, EpPhase phase, const TokenCounts& counts);
+                          EpMode mode, EpPhase phase, const TokenCounts& counts, EpLaunch launch);
 
 }  // namespace fabricast

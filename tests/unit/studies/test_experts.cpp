@@ -61,6 +61,61 @@ TEST_CASE("experts: a row for each mode, number of nodes and batch") {
   CHECK(experts_text(result, true).find("limited by") != std::string::npos);
 }
 
+TEST_CASE("experts: a phase that is not asked for has no columns, and the other one its time") {
+  ExpertsConfig asked = question("dgx-h100", 1);
+  asked.modes = {EpMode::low_latency, EpMode::nccl};
+  const ExpertsResult both = run_experts(asked, load_catalogue());
+  asked.phases = {EpPhase::combine};
+  const ExpertsResult one = run_experts(asked, load_catalogue());
+  REQUIRE(one.rows.size() == 2);
+  CHECK(one.rows[0].dispatch.time.ps == 0);
+  CHECK(one.rows[0].combine.time == both.rows[0].combine.time);
+  CHECK(one.rows[1].combine.time == both.rows[1].combine.time);
+  const auto rows = testing::rows_of_json(experts_report(one), "rows");
+  CHECK_FALSE(rows[0].contains("dispatch_us"));
+  CHECK_FALSE(rows[0].contains("combine_launch_us"));
+  CHECK(rows[0]["combine_us"] ==
+        testing::rows_of_json(experts_report(both), "rows")[0]["combine_us"]);
+  for (const auto& row : testing::rows_of_json(experts_report(one), "resources"))
+    CHECK(row["phase"] == "combine");
+  const std::string text = experts_text(one, true);
+  CHECK(text.starts_with("combine on dgx-h100: "));
+  CHECK(text.find("combine is limited by") != std::string::npos);
+  CHECK(text.find("dispatch us") == std::string::npos);
+  asked.phases = {EpPhase::combine, EpPhase::dispatch};
+  CHECK(experts_text(run_experts(asked, load_catalogue()), false)
+            .starts_with("combine and dispatch on dgx-h100: "));
+}
+
+TEST_CASE("experts: the time of a call is that of its kernels and of its launch") {
+  ExpertsConfig asked = question("dgx-h100", 1);
+  asked.modes = {EpMode::normal, EpMode::low_latency, EpMode::nccl};
+  const ExpertsResult kernels = run_experts(asked, load_catalogue());
+  const auto called = [&](EpLaunch launch) {
+    asked.launch = launch;
+    return run_experts(asked, load_catalogue());
+  };
+  const ExpertsResult stream = called(EpLaunch::stream), graph = called(EpLaunch::graph),
+                      lone = called(EpLaunch::one_shot);
+  for (const ExpertsResult* result : {&stream, &graph, &lone})
+    for (std::size_t row = 0; row < 2; ++row)
+      for (const EpPhase phase : result->config.phases) {
+        const EpResult& call = result->rows[row].of(phase);
+        CHECK(call.time == kernels.rows[row].of(phase).time + call.launch);
+        CHECK(printed_GBps(call) == printed_GBps(kernels.rows[row].of(phase)));
+      }
+  // H100: 5 us from idle; 3 us and 64 x 11 ns of layout.
+  CHECK(lone.rows[0].dispatch.launch == Duration{13'704'000});
+  CHECK(lone.rows[1].combine.launch == Duration{5'000'000});
+  CHECK(graph.rows[0].dispatch.launch + Duration{5'000'000} == stream.rows[0].dispatch.launch);
+  // NCCL's calls, too, take no longer in a row than alone.
+  CHECK(stream.rows[2].dispatch.time <= lone.rows[2].dispatch.time);
+  CHECK(lone.rows[2].dispatch.time == kernels.rows[2].dispatch.time);
+  const auto rows = testing::rows_of_json(experts_report(lone), "rows");
+  CHECK(rows[0]["dispatch_launch_us"] == doctest::Approx(13.704));
+  CHECK(experts_text(lone, false).find("a lone call from idle") != std::string::npos);
+}
+
 TEST_CASE("experts: what makes no sense is refused") {
   ExpertsConfig asked = question("dgx-h100", 64);
   CHECK(refusal(asked) ==
