@@ -138,10 +138,7 @@ std::optional<std::vector<EpPhase>> phases_of(const BenchOptions& options) {
 }
 
 std::unique_ptr<AskedBench> asked_by(const BenchOptions& options, const CLI::App& command) {
-  if (phases_of(options))
-    throw Error("--collective: dispatch and combine have no sizes to ask about again and again",
-                "fabricast bench or fabricast experts have their times");
-  if (const std::optional<std::string> other = given_expert_option(command))
+  if (const std::optional<std::string> other = options.experts.given())
     throw Error(*other + " is of dispatch and combine alone",
                 "add --collective ep_dispatch,ep_combine");
   auto out = std::make_unique<AskedBench>();
@@ -321,6 +318,9 @@ std::unique_ptr<AskedBench> ask_bench(const std::vector<std::string>& words) {
   std::vector<std::string> all = {"bench"};
   all.insert(all.end(), words.begin(), words.end());
   parse_words(app, all);
+  if (phases_of(*options))
+    throw Error("--collective: dispatch and combine have no sizes to ask about again and again",
+                "fabricast bench or fabricast experts have their times");
   return asked_by(*options, *command);
 }
 

@@ -12,9 +12,6 @@ namespace fabricast {
 namespace {
 
 constexpr EnumWords<EpPhase, 2> kExpertCollectives{{"ep_dispatch", "ep_combine"}};
-constexpr const char* kOptions[] = {"--tokens",  "--hidden",     "--top-k",  "--experts",
-                                    "--groups",  "--top-groups", "--dtype",  "--experts-load",
-                                    "--ep-mode", "--sms",        "--kernels"};
 
 std::vector<EpMode> modes_of(const std::string& text) {
   return each_once(text, [](std::string_view word) { return kEpModeWords.parse("mode", word); });
@@ -51,6 +48,7 @@ void add_expert_options(CLI::App& command, ExpertOptions& options, const std::st
   const auto add = [&](const char* name, auto& value, const char* what) {
     CLI::Option* option = command.add_option(name, value, what);
     if (!group.empty()) option->group(group);
+    options.added.push_back(option);
     return option;
   };
   add("--ep-mode", options.modes,
@@ -88,9 +86,9 @@ void add_expert_options(CLI::App& command, ExpertOptions& options, const std::st
       "YAML file of kernels' costs, in place of workloads/experts.yaml");
 }
 
-std::optional<std::string> given_expert_option(const CLI::App& command) {
-  for (const char* name : kOptions)
-    if (given(command, name)) return name;
+std::optional<std::string> ExpertOptions::given() const {
+  for (const CLI::Option* option : added)
+    if (option->count() > 0) return option->get_name();
   return std::nullopt;
 }
 

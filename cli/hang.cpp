@@ -51,9 +51,7 @@ HangResult hang_of_layout(const HangOptions& options, Outputs& outputs) {
   write_calls(options, made.calls, outputs);
   if (options.format == "text")
     print_out("# {}\n# fault: {}\n", made.step, fault ? fault->text : "none");
-  HangResult out = find_hang(made.calls);
-  out.notes.insert(out.notes.end(), made.notes.begin(), made.notes.end());
-  return out;
+  return find_hang(made);
 }
 
 int run_scenario(const HangOptions& options, const std::string& text, Outputs& outputs,

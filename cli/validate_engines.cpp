@@ -2,10 +2,10 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/measured_options.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_engines.hpp"
 #include "models/studies/engines/validate_engines.hpp"
@@ -15,17 +15,16 @@ namespace fabricast {
 namespace {
 
 struct EnginesOptions {
-  std::string file, parts, format = "text";
-  bool leave_out = false, fit = false;
+  MeasuredOptions measured;
+  std::string parts, format = "text";
 };
 
 int run(const EnginesOptions& options, const Answers& answers) {
   ValidateEnginesConfig config;
-  config.measured =
-      read_engine_rows(read_text_file(options.file, "--file takes a CSV file"), options.file);
+  config.measured = read_engine_rows(options.measured.text(), options.measured.file);
   config.costs = load_engines();
-  config.leave_out = options.leave_out;
-  config.fit = options.fit;
+  config.leave_out = options.measured.leave_out;
+  config.fit = options.measured.fit;
   const PartsCatalogue parts = load_parts(options.parts);
   const ValidateEnginesResult result =
       run_validate_engines(std::move(config), parts, on_all_cores(answers, {}));
@@ -41,10 +40,8 @@ void add_validate_engines(CLI::App& validate, Action& action) {
   auto options = std::make_shared<EnginesOptions>();
   CLI::App* engines =
       validate.add_subcommand("engines", "published times of inference engines' all-reduces");
-  engines->add_option("--file", options->file, "CSV of measured all-reduces")->required();
-  engines->add_flag("--cross-validate", options->leave_out,
-                    "predict each system by a fit that has not seen it, too");
-  engines->add_flag("--fit", options->fit, "say what a fit to all rows gives");
+  add_measured_options(*engines, options->measured, "CSV of measured all-reduces",
+                       "predict each system by a fit that has not seen it, too");
   engines->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   add_answer_options(*engines, options->format);
   add_jobs_option(*engines);

@@ -2,10 +2,10 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/measured_options.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/formats/text_file.hpp"
 #include "models/io/workloads/load_kernels.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/studies/kernels/validate_kernels.hpp"
@@ -15,18 +15,18 @@ namespace fabricast {
 namespace {
 
 struct KernelsOptions {
-  std::string file, format = "text";
-  bool leave_out = false, fit = false;
+  MeasuredOptions measured;
+  std::string format = "text";
 };
 
 int run(const KernelsOptions& options, const Answers& answers) {
   ValidateKernelsConfig config;
-  config.measured = read_kernel_rows(
-      read_text_file(options.file, "--file takes a CSV file; gunzip a .csv.gz first"), options.file,
-      load_compute());
+  config.measured =
+      read_kernel_rows(options.measured.text("--file takes a CSV file; gunzip a .csv.gz first"),
+                       options.measured.file, load_compute());
   config.kernels = load_kernels();
-  config.leave_out = options.leave_out;
-  config.fit = options.fit;
+  config.leave_out = options.measured.leave_out;
+  config.fit = options.measured.fit;
   const ValidateKernelsResult result =
       run_validate_kernels(std::move(config), on_all_cores(answers, {}));
   answers.give(
@@ -40,10 +40,8 @@ int run(const KernelsOptions& options, const Answers& answers) {
 void add_validate_kernels(CLI::App& validate, Action& action) {
   auto options = std::make_shared<KernelsOptions>();
   CLI::App* kernels = validate.add_subcommand("kernels", "published times of GPU kernels");
-  kernels->add_option("--file", options->file, "CSV of measured kernels")->required();
-  kernels->add_flag("--cross-validate", options->leave_out,
-                    "predict by fits that have not seen the shape, or the GPU, too");
-  kernels->add_flag("--fit", options->fit, "say what a fit to all rows gives");
+  add_measured_options(*kernels, options->measured, "CSV of measured kernels",
+                       "predict by fits that have not seen the shape, or the GPU, too");
   add_answer_options(*kernels, options->format);
   add_jobs_option(*kernels);
   kernels->callback([options, &action] {

@@ -2,10 +2,10 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/measured_options.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
-#include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/serving/validate_serving.hpp"
 
@@ -14,16 +14,15 @@ namespace fabricast {
 namespace {
 
 struct ServingOptions {
-  std::string file, parts, format = "text";
-  bool leave_out = false, fit = false;
+  MeasuredOptions measured;
+  std::string parts, format = "text";
 };
 
 int run(const ServingOptions& options, const Answers& answers) {
   ValidateServingConfig config;
-  config.measured =
-      read_serving_rows(read_text_file(options.file, "--file takes a CSV file"), options.file);
-  config.leave_out = options.leave_out;
-  config.fit = options.fit;
+  config.measured = read_serving_rows(options.measured.text(), options.measured.file);
+  config.leave_out = options.measured.leave_out;
+  config.fit = options.measured.fit;
   const ServingValidation result =
       validate_serving(config, load_parts(options.parts), on_all_cores(answers, {}));
   answers.give(
@@ -38,10 +37,8 @@ void add_validate_serving(CLI::App& validate, Action& action) {
   auto options = std::make_shared<ServingOptions>();
   CLI::App* serving = validate.add_subcommand(
       "serving", "published latencies and throughputs of inference engines");
-  serving->add_option("--file", options->file, "CSV of measured runs")->required();
-  serving->add_flag("--cross-validate", options->leave_out,
-                    "predict each model by a fit that has not seen it, too");
-  serving->add_flag("--fit", options->fit, "say what a fit to all rows gives");
+  add_measured_options(*serving, options->measured, "CSV of measured runs",
+                       "predict each model by a fit that has not seen it, too");
   serving->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   add_answer_options(*serving, options->format);
   add_jobs_option(*serving);

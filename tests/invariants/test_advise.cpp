@@ -52,10 +52,13 @@ TEST_CASE("advise: a move that saves time is advised, or held back with a reason
     const std::vector<SettingMove> moves =
         some_of(candidate_moves(config.work, shipped_parts()), 12, random);
     const AdviseResult result = run_advise(config, moves, shipped_parts(), {}, in_turn);
-    const RowTimes start = row_times(config.work, setup.environment, shipped_parts());
+    const auto times_in = [&](const Environment& environment) {
+      KnownCalls known;
+      return row_times(config.work, environment, shipped_parts(), known);
+    };
+    const RowTimes start = times_in(setup.environment);
     for (const SettingMove& move : moves) {
-      const RowTimes alone =
-          row_times(config.work, with_move(setup.environment, move), shipped_parts());
+      const RowTimes alone = times_in(with_move(setup.environment, move));
       bool saves = false;
       for (std::size_t row = 0; row < alone.size(); ++row)
         saves = saves || alone[row].us < start[row].us * (1 - config.least);

@@ -389,11 +389,6 @@ Work work_for(Goal goal, const Work& work, const PartsCatalogue& parts,
 
 const GoalWork& work_of(Goal goal) { return kGoalWorks[static_cast<std::size_t>(goal)]; }
 
-RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts) {
-  KnownCalls known;
-  return row_times(work, environment, parts, known);
-}
-
 RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts,
                    KnownCalls& known) {
   const auto run = try_work(work_in(work, environment), parts, known);

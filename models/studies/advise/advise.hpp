@@ -101,8 +101,6 @@ std::string hca_list(const Work& work, const PartsCatalogue& parts);
 /// refuses to work in this one, or would not take the algorithm that it names.
 RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts,
                    KnownCalls& known);
-/// The same, where nothing else is asked.
-RowTimes row_times(const Work& work, const Environment& environment, const PartsCatalogue& parts);
 /// Which rows the goal is about. Throws Error when there are none.
 std::vector<bool> rows_that_count(Goal goal, const WorkRun& run);
 

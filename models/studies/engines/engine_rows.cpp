@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "models/io/formats/csv_table.hpp"
-#include "models/studies/engines/required_cell.hpp"
+#include "models/io/formats/required_cell.hpp"
 
 namespace fabricast {
 namespace {

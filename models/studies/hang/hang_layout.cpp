@@ -179,6 +179,12 @@ CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,
   return out;
 }
 
+HangResult find_hang(const CallsOfLayout& made) {
+  HangResult out = find_hang(made.calls);
+  out.notes.insert(out.notes.end(), made.notes.begin(), made.notes.end());
+  return out;
+}
+
 bool is_as_expected(const HangResult& result, const std::string& expect) {
   if (!result.hangs()) return false;
   if (expect == "ended") return !result.ended.empty() && result.mismatches.empty();

@@ -44,6 +44,8 @@ struct CallsOfLayout {
 /// With the fault in them, if there is one. Throws Error.
 CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,
                               const PartsCatalogue& parts);
+/// With the notes of the calls.
+HangResult find_hang(const CallsOfLayout& made);
 
 /// Whether the hang came about as `expect` says.
 bool is_as_expected(const HangResult& result, const std::string& expect);

@@ -34,8 +34,7 @@ HangScenario load_hang_scenario(const std::string& file) {
 HangAnswer run_hang_scenario(const HangScenario& scenario, const PartsCatalogue& parts,
                              std::vector<RankCall>* calls) {
   const CallsOfLayout made = calls_of_layout(scenario.layout, &scenario.fault, parts);
-  HangAnswer out{scenario, made.step, find_hang(made.calls), false};
-  out.result.notes.insert(out.result.notes.end(), made.notes.begin(), made.notes.end());
+  HangAnswer out{scenario, made.step, find_hang(made), false};
   out.holds =
       scenario.expect.empty() ? !out.result.hangs() : is_as_expected(out.result, scenario.expect);
   if (calls != nullptr) *calls = made.calls;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "models/io/formats/csv_table.hpp"
+#include "models/io/formats/required_cell.hpp"
 #include "sim/base/random.hpp"
 #include "text/numbers.hpp"
 
@@ -35,9 +36,7 @@ class RowReader {
     out.name.generation = out.gpu.generation;
     out.name.library = row_.text("backend");
     out.name.kernel = row_.text("kernel");
-    const std::optional<double> time = row_.positive("latency_us");
-    if (!time) throw Error(row_.place("latency_us"), "latency_us is blank");
-    out.time_us = *time;
+    out.time_us = required(row_.positive("latency_us"), row_, "latency_us");
     const std::string why = read_work(out);
     out.shape = shape_;
     return why;
@@ -50,10 +49,9 @@ class RowReader {
   }
 
   double whole(std::string_view column, int least) {
-    const std::optional<int> value = row_.whole(column, least, kMost);
-    if (!value) throw Error(row_.place(column), fmt::format("{} is blank", column));
-    shape_ = mixed(shape_ ^ static_cast<std::uint64_t>(*value)) + 1;
-    return *value;
+    const int value = required(row_.whole(column, least, kMost), row_, column);
+    shape_ = mixed(shape_ ^ static_cast<std::uint64_t>(value)) + 1;
+    return value;
   }
 
   Operands operands(std::string_view column) {
@@ -198,21 +196,20 @@ class RowReader {
     constexpr int kExpertsMost = 1 << 14;
     w.tokens = whole("tokens", 1), w.hidden = whole("hidden", 1);
     const auto topk = static_cast<int>(whole("topk", 1));
-    const std::optional<int> all = row_.whole("experts", 1, kExpertsMost);
-    if (!all) throw Error(row_.place("experts"), "experts is blank");
+    const int all = required(row_.whole("experts", 1, kExpertsMost), row_, "experts");
     const double cut = whole("moe_tp", 1);
     const auto ranks = static_cast<int>(whole("moe_ep", 1));
-    if (ranks > *all || topk > *all)
+    if (ranks > all || topk > all)
       throw Error(row_.place("experts"),
                   "there are fewer experts than a token takes, or than ranks");
     const double power = skew();
-    shape_ = mixed(shape_ ^ static_cast<std::uint64_t>(*all) ^
+    shape_ = mixed(shape_ ^ static_cast<std::uint64_t>(all) ^
                    static_cast<std::uint64_t>(std::llround(100 * power)));
     w.ffn = std::max(1.0, whole("expert_ffn", 1) / cut);
-    w.experts = std::max(1, *all / ranks);
+    w.experts = std::max(1, all / ranks);
     w.up = row_.text("kernel").find("nongated") == std::string::npos ? 2 : 1;
     w.operands = operands("dtype");
-    w.loads = expert_loads(w.tokens, topk, *all, ranks, power);
+    w.loads = expert_loads(w.tokens, topk, all, ranks, power);
     out.name.family = KernelFamily::experts;
     out.name.dtype = row_.text("dtype");
     out.work = w;

@@ -246,7 +246,8 @@ TEST_CASE("advise: on a cluster, too, the search finds the best of all combinati
   SearchRules rules;
   rules.counts = {true, true};
   const auto times_in = [&](const Environment& environment) {
-    return row_times(config.work, environment, parts);
+    KnownCalls known;
+    return row_times(config.work, environment, parts, known);
   };
   const RowTimes now = times_in(job_of(config.work).environment);
   double best = 0;
