@@ -364,11 +364,14 @@ class Study {
     };
     Bytes low = before.size, high = after.size;
     Bytes next = where_lines_cross(before, after, cutover);
-    for (std::int64_t reach = 1; is_wide(low, high, part); reach *= 4) {
+    for (std::int64_t reach = part.count, apart; is_wide(low, high, part);
+         reach = std::min(4 * reach, apart)) {
       next = inside(low, high, part, next);
       const bool still = is_before(next);
       (still ? low : high) = next;
-      next.count += (still ? reach : -reach) * part.count;
+      apart = high.count - low.count;
+      const bool halve = reach >= apart / 2;  // no crossing near where the lines say
+      next.count = halve ? low.count + apart / 2 : next.count + (still ? reach : -reach);
     }
     cutover.size = high;
     cutover.first = near_until(column, cell, cutover, -1);
