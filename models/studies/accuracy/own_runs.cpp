@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/studies/shared/median.hpp"
+#include "models/studies/shared/quantile.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "models/studies/shared/median.hpp"
+#include "models/studies/shared/quantile.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {

@@ -5,10 +5,9 @@
 #include <optional>
 
 #include "models/io/report/columns.hpp"
-#include "models/studies/engines/error_groups.hpp"
 #include "models/studies/engines/validate_engines.hpp"
+#include "models/studies/errors/error_groups.hpp"
 #include "text/counted.hpp"
-#include "text/text_table.hpp"
 
 namespace fabricast {
 namespace {
@@ -27,15 +26,14 @@ std::string_view size_class(Bytes size) {
 
 std::string_view launch_text(bool cuda_graph) { return cuda_graph ? "CUDA graph" : "stream"; }
 
-std::vector<ErrorGroup> groups(const ValidateEnginesResult& result) {
-  ErrorGroups out;
+ErrorGroups groups(const ValidateEnginesResult& result) {
+  ErrorGroups out(result.config.leave_out ? std::vector<Unseen>{{"system", "unseen"}}
+                                          : std::vector<Unseen>{});
   for (const EnginePrediction& one : result.predictions) {
     const EngineRow& row = result.config.measured.rows[one.row];
-    const double error = error_of(one.time_us, row.time_us);
-    std::optional<double> unseen;
-    if (one.unseen_us) unseen = error_of(*one.unseen_us, row.time_us);
     const auto add = [&](std::string_view by, std::string name) {
-      out.add(launch_text(row.cuda_graph), by, std::move(name), error, unseen);
+      out.add(launch_text(row.cuda_graph), by, std::move(name),
+              {row.time_us, one.time_us, {one.unseen_us}});
     };
     add("all", "all");
     add("engine", std::string(kEngineWords[row.release.engine]));
@@ -45,25 +43,15 @@ std::vector<ErrorGroup> groups(const ValidateEnginesResult& result) {
     add("engine, system, release",
         fmt::format("{} {} {}", kEngineWords[row.release.engine], row.system, row.version));
   }
-  return out.take();
+  return out;
 }
 
 }  // namespace
 
 std::string validate_engines_text(const ValidateEnginesResult& result) {
-  const bool left_out = result.config.leave_out;
-  std::string out;
-  const std::vector<ErrorGroup> all = groups(result);
-  for (auto at = all.begin(); at != all.end();) {
-    const auto end =
-        std::find_if(at, all.end(), [&](const ErrorGroup& group) { return group.of != at->of; });
-    out += fmt::format(
-        "{}Launched by {}: errors in %, of {}\n", out.empty() ? "" : "\n",
-        at->of == "stream" ? "Python into a stream" : "a CUDA graph",
-        left_out ? "the shipped values, and of fits without the system" : "the shipped values");
-    out += error_table({at, end}, left_out);
-    at = end;
-  }
+  std::string out = groups(result).text([](std::string_view launch) {
+    return launch == "stream" ? "Launched by Python into a stream" : "Launched by a CUDA graph";
+  });
   out += fmt::format("{} left to NCCL by their engine: not scored here.\n",
                      counted(result.left_to_nccl, "row"));
   for (const auto& [why, count] : result.left_out)
@@ -97,7 +85,7 @@ Report validate_engines_report(const ValidateEnginesResult& result) {
     if (left_out) cells.push_back(one.unseen_us ? Json(*one.unseen_us) : Json());
     rows.add(std::move(cells));
   }
-  out.tables = {std::move(rows), error_scores(groups(result), "launch", left_out)};
+  out.tables = {std::move(rows), groups(result).scores("launch")};
   out.facts["left_to_nccl"] = result.left_to_nccl;
   for (const auto& [name, value] : result.fitted) out.facts["fitted"][name] = value;
   return out;

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "models/io/report/columns.hpp"
-#include "models/studies/engines/error_groups.hpp"
 #include "models/studies/engines/validate_registered.hpp"
+#include "models/studies/errors/error_groups.hpp"
 
 namespace fabricast {
 namespace {
@@ -12,15 +14,19 @@ std::string_view kernel_size_class(Bytes size) {
   return size.count <= 1 << 20 ? "to 1 MiB" : "above";
 }
 
-std::vector<ErrorGroup> kernel_groups(const ValidateRegisteredResult& result) {
-  ErrorGroups out;
+bool has_unseen(const ValidateRegisteredResult& result) {
+  return std::ranges::any_of(result.predictions, [](const RegisteredPrediction& one) {
+    return one.unseen_us.has_value();
+  });
+}
+
+ErrorGroups kernel_groups(const ValidateRegisteredResult& result) {
+  ErrorGroups out(has_unseen(result) ? std::vector<Unseen>{{"topology", "unseen"}}
+                                     : std::vector<Unseen>{});
   for (const RegisteredPrediction& one : result.predictions) {
     const RegisteredRow& row = result.config.measured[one.row];
-    const double error = error_of(one.time_us, row.time_us);
-    std::optional<double> unseen;
-    if (one.unseen_us) unseen = error_of(*one.unseen_us, row.time_us);
     const auto add = [&](std::string_view by, std::string name) {
-      out.add("", by, std::move(name), error, unseen);
+      out.add("", by, std::move(name), {row.time_us, one.time_us, {one.unseen_us}});
     };
     add("all", "all");
     add("topology", row.topology);
@@ -29,19 +35,15 @@ std::vector<ErrorGroup> kernel_groups(const ValidateRegisteredResult& result) {
     add("size", std::string(kernel_size_class(row.size)));
     add("topology, GPUs", fmt::format("{} {}", row.topology, row.gpus));
   }
-  return out.take();
+  return out;
 }
 
 }  // namespace
 
 std::string validate_registered_text(const ValidateRegisteredResult& result) {
-  const std::vector<ErrorGroup> all = kernel_groups(result);
-  const bool has_unseen = !all.front().unseen.empty();
-  std::string out = fmt::format(
-      "NCCL's symmetric kernels: errors in %, of {}\n",
-      has_unseen ? "the shipped values, and of fits without the topology" : "the shipped values");
-  out += error_table(all, has_unseen);
-  if (result.config.leave_out && !has_unseen)
+  std::string out =
+      kernel_groups(result).text([](std::string_view) { return "NCCL's symmetric kernels"; });
+  if (result.config.leave_out && !has_unseen(result))
     out += "Rows are of one topology: there is nothing to leave out.\n";
   if (!result.fitted.empty()) out += "\nA fit to all rows gives:\n";
   for (const auto& [name, value] : result.fitted) out += fmt::format("  {:<24} {}\n", name, value);
@@ -69,7 +71,7 @@ Report validate_registered_report(const ValidateRegisteredResult& result) {
     if (left_out) cells.push_back(one.unseen_us ? Json(*one.unseen_us) : Json());
     rows.add(std::move(cells));
   }
-  out.tables = {std::move(rows), error_scores(kernel_groups(result), {}, left_out)};
+  out.tables = {std::move(rows), kernel_groups(result).scores()};
   for (const auto& [name, value] : result.fitted) out.facts["fitted"][name] = value;
   return out;
 }

@@ -172,7 +172,7 @@ void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
         const ExpertsPoint& one = validation.points[other];
         return one.mode == point.mode && (one.nodes > 1) == (point.nodes > 1);
       };
-      if (std::ranges::any_of(seen, ran)) point.left_out_us = left_out[i];
+      if (std::ranges::any_of(seen, ran)) point.unseen_us = left_out[i];
     }
   }
 }

@@ -25,7 +25,7 @@ struct ExpertsPoint {
   bool notifies_alone = false;  ///< measured is the kernel that tells counts, without the phase
   bool without_notify = false;  ///< or the phase without it
   double measured_us = 0, predicted_us = 0;
-  std::optional<double> left_out_us;  ///< by a fit to the other systems
+  std::optional<double> unseen_us;  ///< by a fit to the other systems
 };
 
 struct ExpertsValidation {

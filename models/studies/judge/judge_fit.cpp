@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/studies/shared/median.hpp"
+#include "models/studies/shared/quantile.hpp"
 
 namespace fabricast {
 

@@ -1,55 +1,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <optional>
 
 #include "models/io/report/columns.hpp"
+#include "models/studies/errors/error_groups.hpp"
 #include "models/studies/serving/validate_serving.hpp"
-#include "models/studies/shared/percentile.hpp"
 #include "text/counted.hpp"
-#include "text/text_table.hpp"
 
 namespace fabricast {
 namespace {
 
-constexpr std::array<std::string_view, 3> kFigures = {"TTFT", "TPOT", "output tokens/s"};
-
-double error(double predicted, double measured) {
-  return std::abs(predicted - measured) / measured;
-}
-
-/// Errors of a figure of rows of a kind; bias is the median of predicted over measured.
-struct Scores {
-  std::string by, name, figure;
-  std::vector<double> errors, ratios, unseen;
-};
-
-void add_row(std::vector<Scores>& out, std::string_view by, const std::string& name,
+void add_row(ErrorGroups& out, std::string_view by, const std::string& name,
              const ServingPrediction& one, const ServingRow& row) {
-  const auto add = [&](std::size_t figure, double ServingFigures::*member,
+  const auto add = [&](std::string_view figure, double ServingFigures::*member,
                        const std::optional<double>& measured) {
     if (!measured) return;
-    const auto is_it = [&](const Scores& s) {
-      return s.by == by && s.name == name && s.figure == kFigures[figure];
-    };
-    auto at = std::ranges::find_if(out, is_it);
-    if (at == out.end())
-      at =
-          out.insert(out.end(), {std::string(by), name, std::string(kFigures[figure]), {}, {}, {}});
-    at->errors.push_back(error(one.shipped.*member, *measured));
-    at->ratios.push_back(one.shipped.*member / *measured);
-    if (one.unseen) at->unseen.push_back(error((*one.unseen).*member, *measured));
+    std::optional<double> unseen;
+    if (one.unseen) unseen = (*one.unseen).*member;
+    out.add(figure, by, name, {*measured, one.shipped.*member, {unseen}});
   };
-  add(0, &ServingFigures::first_token, row.first_token);
-  add(1, &ServingFigures::token, row.token);
-  add(2, &ServingFigures::output_per_s, row.output_per_s);
+  add("TTFT", &ServingFigures::first_token, row.first_token);
+  add("TPOT", &ServingFigures::token, row.token);
+  add("output tokens/s", &ServingFigures::output_per_s, row.output_per_s);
 }
 
-std::vector<Scores> scores_of(const ServingValidation& result) {
-  static constexpr std::array<std::string_view, 6> kOrder = {"all",    "mode",   "model",
-                                                             "system", "engine", "precision"};
-  std::vector<Scores> out;
+ErrorGroups groups(const ServingValidation& result) {
+  const bool left_out = std::ranges::any_of(
+      result.predictions, [](const ServingPrediction& one) { return one.unseen.has_value(); });
+  ErrorGroups out(left_out ? std::vector<Unseen>{{"model", "unseen"}} : std::vector<Unseen>{});
   for (const ServingPrediction& one : result.predictions) {
     const ServingRow& row = result.measured.rows[one.row];
     add_row(out, "all", "all", one, row);
@@ -59,40 +38,14 @@ std::vector<Scores> scores_of(const ServingValidation& result) {
     add_row(out, "engine", row.framework, one, row);
     add_row(out, "precision", std::string(to_text(row.config.site.layout.precision)), one, row);
   }
-  std::ranges::stable_sort(out, {}, [](const Scores& one) {
-    return std::tuple(std::ranges::find(kOrder, one.by) - kOrder.begin(), one.name);
-  });
   return out;
 }
-
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 }  // namespace
 
 std::string validate_serving_text(const ServingValidation& result) {
-  const bool left_out = std::ranges::any_of(
-      result.predictions, [](const ServingPrediction& one) { return one.unseen.has_value(); });
-  TextTable table;
-  std::vector<std::string> head = {
-      "by", "", "figure", "rows", "median %", "p90 %", "predicted/measured"};
-  if (left_out) head.insert(head.end(), {"model unseen: median %", "p90 %"});
-  for (std::size_t column = 3; column < head.size(); ++column) table.align_right(column);
-  table.add(head);
-  for (const Scores& one : scores_of(result)) {
-    std::vector<std::string> cells = {one.by,
-                                      one.name,
-                                      one.figure,
-                                      fmt::format("{}", one.errors.size()),
-                                      percent(percentile(one.errors, 0.5)),
-                                      percent(percentile(one.errors, 0.9)),
-                                      fmt::format("{:.2f}", percentile(one.ratios, 0.5))};
-    if (left_out) {
-      cells.push_back(percent(percentile(one.unseen, 0.5)));
-      cells.push_back(percent(percentile(one.unseen, 0.9)));
-    }
-    table.add(std::move(cells));
-  }
-  std::string out = table.text();
+  std::string out =
+      groups(result).text([](std::string_view figure) { return std::string(figure); });
   for (const auto& [why, count] : result.left_out)
     out += fmt::format("{} left out: {}\n", counted(count, "row"), why);
   if (!result.fitted.empty()) out += "\nA fit to all rows gives:\n";
@@ -104,18 +57,6 @@ Report validate_serving_report(const ServingValidation& result) {
   using namespace column;
   Report out;
   out.study = "validate serving";
-  ReportTable scores(
-      "scores",
-      {text("by"), text("name"), text("figure"), whole("rows"), number("median_error", "", ".4f"),
-       number("p90_error", "", ".4f"), number("median_ratio", "", ".4f"),
-       number("unseen_median_error", "", ".4f"), number("unseen_p90_error", "", ".4f")});
-  for (const Scores& one : scores_of(result)) {
-    const bool unseen = !one.unseen.empty();
-    scores.add({one.by, one.name, one.figure, one.errors.size(), percentile(one.errors, 0.5),
-                percentile(one.errors, 0.9), percentile(one.ratios, 0.5),
-                unseen ? Json(percentile(one.unseen, 0.5)) : Json(),
-                unseen ? Json(percentile(one.unseen, 0.9)) : Json()});
-  }
   ReportTable rows("rows", {text("id"),
                             text("model"),
                             text("system"),
@@ -177,7 +118,8 @@ Report validate_serving_report(const ServingValidation& result) {
   for (const auto& [why, count] : result.left_out) left.add({why, count});
   ReportTable fitted("fitted", {text("figure"), text("value")});
   for (const auto& [name, value] : result.fitted) fitted.add({name, value});
-  out.tables = {std::move(scores), std::move(rows), std::move(left), std::move(fitted)};
+  out.tables = {groups(result).scores("figure"), std::move(rows), std::move(left),
+                std::move(fitted)};
   return out;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/studies/skew/quantile.hpp"
+#include "models/studies/shared/quantile.hpp"
 
 namespace fabricast {
 

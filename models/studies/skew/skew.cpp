@@ -8,10 +8,10 @@
 #include <tuple>
 
 #include "models/io/imports/collective_word.hpp"
+#include "models/studies/shared/quantile.hpp"
 #include "models/studies/shared/site.hpp"
 #include "models/studies/skew/align_clocks.hpp"
 #include "models/studies/skew/match_calls.hpp"
-#include "models/studies/skew/quantile.hpp"
 #include "models/studies/training/predict_call.hpp"
 #include "models/training/calls/collective_times.hpp"
 #include "text/counted.hpp"

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "models/studies/shared/quantile.hpp"
 #include "models/studies/training/plan.hpp"
 #include "models/studies/training/validate_steps.hpp"
 #include "text/text_table.hpp"
@@ -17,13 +18,6 @@ namespace {
 
 using Rows = std::vector<const StepPrediction*>;
 using Key = std::function<std::string(const StepPrediction&)>;
-
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size()));
-  return values[std::min(at, values.size() - 1)];
-}
 
 double error(const StepPrediction& row) { return row.predicted / row.measured - 1; }
 double left_out_error(const StepPrediction& row) { return row.left_out / row.measured - 1; }

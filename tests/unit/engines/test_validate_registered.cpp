@@ -12,10 +12,10 @@
 
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_engines.hpp"
-#include "models/studies/engines/error_groups.hpp"
 #include "models/studies/engines/validate_registered.hpp"
+#include "models/studies/errors/error_groups.hpp"
 #include "models/studies/shared/for_each.hpp"
-#include "models/studies/shared/percentile.hpp"
+#include "models/studies/shared/quantile.hpp"
 #include "tests/unit/error_text.hpp"
 
 using namespace fabricast;
@@ -53,10 +53,10 @@ TEST_CASE("validate registered: times that NVIDIA measured") {
   }
   CHECK(errors["dgx-h100"].size() == 254);
   CHECK(errors["gb200-nvl72"].size() == 440);
-  CHECK(percentile(errors["dgx-h100"], 0.5) < 0.08);
-  CHECK(percentile(errors["dgx-h100"], 0.9) < 0.20);
-  CHECK(percentile(errors["gb200-nvl72"], 0.5) < 0.12);
-  CHECK(percentile(errors["gb200-nvl72"], 0.9) < 0.38);
+  CHECK(quantile(errors["dgx-h100"], 0.5) < 0.08);
+  CHECK(quantile(errors["dgx-h100"], 0.9) < 0.20);
+  CHECK(quantile(errors["gb200-nvl72"], 0.5) < 0.12);
+  CHECK(quantile(errors["gb200-nvl72"], 0.9) < 0.38);
 }
 
 TEST_CASE("validate registered: each topology by a fit to the others") {
@@ -74,8 +74,8 @@ TEST_CASE("validate registered: each topology by a fit to the others") {
     unseen.push_back(error_of(*one.unseen_us, rows[one.row].time_us));
   }
   CHECK(differs);
-  CHECK(percentile(unseen, 0.5) < 0.12);
-  CHECK(percentile(unseen, 0.9) < 0.30);
+  CHECK(quantile(unseen, 0.5) < 0.12);
+  CHECK(quantile(unseen, 0.9) < 0.30);
   CHECK(result.fitted.size() == 3);
   CHECK(result.fitted.contains("kernels.start_hops"));
   const std::string text = validate_registered_text(result);

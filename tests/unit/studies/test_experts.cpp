@@ -212,10 +212,10 @@ TEST_CASE(
   for (const ExpertsPoint& point : made.points) {
     CAPTURE(point.system);
     CAPTURE(point.call.tokens);
-    REQUIRE(point.left_out_us);
+    REQUIRE(point.unseen_us);
     const double unfitted = point.predicted_us / point.measured_us;
     CHECK(unfitted > 1.1);
-    CHECK(std::abs(*point.left_out_us / point.measured_us - 1) < 0.08);
+    CHECK(std::abs(*point.unseen_us / point.measured_us - 1) < 0.08);
   }
   CHECK(experts_validation_text(made).find("left out: median") != std::string::npos);
 }

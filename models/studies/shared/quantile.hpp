@@ -2,11 +2,14 @@
 // Medians and the like.
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace fabricast {
 
-/// The value that so much of them is below, 0..1; of two in the middle their mean. 0 of none.
+/// The value that so much of them, 0..1, is below; between two of them on the line that joins them,
+/// as numpy and pandas do. 0 of none.
 inline double quantile(std::vector<double> of, double share) {
   if (of.empty()) return 0;
   std::ranges::sort(of);
@@ -16,5 +19,8 @@ inline double quantile(std::vector<double> of, double share) {
   return rest == 0 || below + 1 == of.size() ? of[below]
                                              : of[below] + rest * (of[below + 1] - of[below]);
 }
+
+/// The middle one, of an even number the mean of the two in the middle.
+inline double median(std::vector<double> of) { return quantile(std::move(of), 0.5); }
 
 }  // namespace fabricast
