@@ -2,7 +2,7 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/measured_options.hpp"
+#include "cli/validate/measured_options.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
