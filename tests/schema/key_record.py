@@ -66,6 +66,15 @@ class Key:
         return next(iter(self.types()), None)
 
 
+def with_value(tree, at, value):
+    """A tree that has the value there and is the same elsewhere; what changes is copied."""
+    if not at:
+        return value
+    out = copy.copy(tree)
+    out[at[0]] = with_value(tree[at[0]], at[1:], value)
+    return out
+
+
 class Mapping:
     def __init__(self):
         self.keys = {}
@@ -181,6 +190,35 @@ class Record:
             if at == FILES_TRIED:
                 return
             yield found
+
+    def focused(self, path, has=None):
+        """(name, tree, mapping) of the first file that has such a mapping, without what is beside
+        it where the reader takes the file without; None where no file has it."""
+        for name, tree in self.files:
+            for found, at, value in self.places(tree):
+                if found == path and (has is None or has in value or (has == "*" and value)):
+                    tree, at = self.alone(name, tree, at)
+                    own = copy.deepcopy(tree)
+                    return name, own, functools.reduce(operator.getitem, at, own)
+        return None
+
+    def alone(self, name, tree, at):
+        """The file without other entries of the tables and lists that the steps `at` lead through,
+        and without keys at the top that need not be; and the steps in it."""
+        needed = {key for key, one in self.mappings[()].keys.items() if one.required} | {*at[:1]}
+        few = {key: value for key, value in tree.items() if key in needed}
+        if at and len(few) < len(tree) and self.readers.ask(self.kind, name, few)[0] is None:
+            tree = few
+        for depth in range(1, len(at)):
+            above = functools.reduce(operator.getitem, at[:depth], tree)
+            if len(above) < 2:
+                continue
+            few = [above[at[depth]]] if isinstance(above, list) else {at[depth]: above[at[depth]]}
+            less = with_value(tree, at[:depth], few)
+            if self.readers.ask(self.kind, name, less)[0] is None:
+                tree = less
+                at = (*at[:depth], 0, *at[depth + 1 :]) if isinstance(few, list) else at
+        return tree, at
 
     def explore(self):
         tried = set()

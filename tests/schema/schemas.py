@@ -9,8 +9,6 @@
 3. All keys that a reader knows, by its own hint, are in the schema.
 4. Each shipped file names its schema in its first line."""
 
-import copy
-import itertools
 import json
 import os
 import sys
@@ -70,28 +68,36 @@ def broken_values(key):
 
 
 def broken(record):
-    """(file, tree, what is wrong)"""
+    """(file, tree, what is wrong); the tree is whole again when the next one is asked for."""
     for path, mapping in record.mappings.items():
         where = ".".join(path)
-        if mapping.closed and not mapping.open:
-            for file, tree, value in first(record.tried(path)):
-                value[UNKNOWN] = Plain("x")
-                yield file, tree, f"{where}: an unknown key"
+        whole = record.focused(path)
+        if mapping.closed and not mapping.open and whole:
+            file, tree, value = whole
+            value[UNKNOWN] = Plain("x")
+            yield file, tree, f"{where}: an unknown key"
+            del value[UNKNOWN]
         for name, key in mapping.keys.items():
             if not key.seen:
                 continue
-            for file, tree, value in first(record.tried(path, name)) or first(record.tried(path)):
-                named = next(iter(value)) if name == "*" else name
-                for wrong, what in broken_values(key):
-                    value[named] = wrong
-                    yield file, copy.deepcopy(tree), f"{where}.{name}: {what}"
-                if key.required:
-                    del value[named]
-                    yield file, tree, f"{where}.{name}: is missing"
+            has_it = whole and (name in whole[2] or (name == "*" and whole[2]))
+            found = whole if has_it else record.focused(path, name) or whole
+            if found:
+                for tree, what in broken_at(key, name, *found[1:]):
+                    yield found[0], tree, f"{where}.{name}: {what}"
 
 
-def first(found):
-    return list(itertools.islice(found, 1))
+def broken_at(key, name, tree, value):
+    named = next(iter(value)) if name == "*" else name
+    before = dict(value)
+    for wrong, what in broken_values(key):
+        value[named] = wrong
+        yield tree, what
+    if key.required:
+        del value[named]
+        yield tree, "is missing"
+    value.clear()
+    value.update(before)
 
 
 def check_broken(readers, record, valid):
