@@ -118,7 +118,9 @@ class Pages:
         found = self.browser.execute_async_script(
             "const done = arguments[0];"
             "const failed = (e) => done([{id: String(e), impact: 'critical', nodes: []}]);"
-            "axe.run().then((r) => done(r.violations), failed);"
+            # the hundredth row of a table is as the tenth
+            "axe.run({exclude: [['tbody tr:nth-child(n+10)']]}, {resultTypes: ['violations']})"
+            ".then((r) => done(r.violations), failed);"
         )
         serious = [one for one in found if one["impact"] in ("serious", "critical")]
         for one in serious:
