@@ -104,17 +104,16 @@ std::string ErrorGroups::table_text(std::span<const ErrorGroup> groups) const {
 }
 
 ReportTable ErrorGroups::scores(std::string_view of) const {
-  using namespace column;
-  std::vector<ReportColumn> columns = {text("by"),
-                                       text("name"),
-                                       whole("rows"),
-                                       number("median_error", "", ".4f"),
-                                       number("p90_error", "", ".4f"),
-                                       number("median_ratio", "", ".4f")};
-  if (!of.empty()) columns.insert(columns.begin(), text(of));
+  std::vector<ReportColumn> columns = {column::text("by"),
+                                       column::text("name"),
+                                       column::whole("rows"),
+                                       column::number("median_error", "", ".4f"),
+                                       column::number("p90_error", "", ".4f"),
+                                       column::number("median_ratio", "", ".4f")};
+  if (!of.empty()) columns.insert(columns.begin(), column::text(of));
   for (const Unseen& one : unseen_)
-    for (const char* figure : {"median_error", "p90_error"})
-      columns.push_back(number(fmt::format("{}_{}", one.column, figure), "", ".4f"));
+    for (const std::string_view name : {one.median_error, one.p90_error})
+      columns.push_back(column::number(name, "", ".4f"));
   ReportTable out("scores", std::move(columns));
   for (const ErrorGroup& group : sorted()) {
     std::vector<Json> cells = {group.by,

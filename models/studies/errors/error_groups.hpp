@@ -14,10 +14,10 @@
 
 namespace fabricast {
 
-/// What a fit has not seen.
+/// What a fit has not seen, and the columns of a report that say how far off it is.
 struct Unseen {
-  std::string_view what;    ///< "system", in the table's head
-  std::string_view column;  ///< "unseen", before _median_error in a report
+  std::string_view what;  ///< "system"
+  std::string_view median_error = "unseen_median_error", p90_error = "unseen_p90_error";
 };
 
 /// Predictions of a figure beside its measurement, in one unit.

@@ -12,9 +12,11 @@ namespace fabricast {
 namespace {
 
 ErrorGroups groups(const ValidateKernelsResult& result) {
-  ErrorGroups out(result.config.leave_out
-                      ? std::vector<Unseen>{{"shape", "unseen_shape"}, {"GPU", "unseen_gpu"}}
-                      : std::vector<Unseen>{});
+  ErrorGroups out(
+      result.config.leave_out
+          ? std::vector<Unseen>{{"shape", "unseen_shape_median_error", "unseen_shape_p90_error"},
+                                {"GPU", "unseen_gpu_median_error", "unseen_gpu_p90_error"}}
+          : std::vector<Unseen>{});
   for (const KernelPrediction& one : result.predictions) {
     const KernelRow& row = result.config.measured.rows[one.row];
     const auto add = [&](std::string_view by, std::string name) {

@@ -28,7 +28,7 @@ void add_row(ErrorGroups& out, std::string_view by, const std::string& name,
 ErrorGroups groups(const ServingValidation& result) {
   const bool left_out = std::ranges::any_of(
       result.predictions, [](const ServingPrediction& one) { return one.unseen.has_value(); });
-  ErrorGroups out(left_out ? std::vector<Unseen>{{"model", "unseen"}} : std::vector<Unseen>{});
+  ErrorGroups out(left_out ? std::vector<Unseen>{{"model"}} : std::vector<Unseen>{});
   for (const ServingPrediction& one : result.predictions) {
     const ServingRow& row = result.measured.rows[one.row];
     add_row(out, "all", "all", one, row);

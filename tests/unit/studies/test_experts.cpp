@@ -217,5 +217,5 @@ TEST_CASE(
     CHECK(unfitted > 1.1);
     CHECK(std::abs(*point.unseen_us / point.measured_us - 1) < 0.08);
   }
-  CHECK(experts_validation_text(made).find("left out: median") != std::string::npos);
+  CHECK(experts_validation_text(made).find("without system: median") != std::string::npos);
 }
