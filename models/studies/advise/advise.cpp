@@ -336,7 +336,9 @@ class Advice {
                       to_text(bench->version));
       return;
     }
-    result_.tuner = plan_tuner(std::get<BenchConfig>(in(result_.best)), parts_, for_each_);
+    BenchConfig advised = std::get<BenchConfig>(in(result_.best));
+    advised.budget = result_.config.budget;  // of its own, as it takes little
+    result_.tuner = plan_tuner(advised, parts_, for_each_);
     if (result_.tuner->changes_something()) return;
     result_.tuner.reset();
     result_.no_tuner = "no choice is better than NCCL's own by more than predictions are good for";
