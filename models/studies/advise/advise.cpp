@@ -141,8 +141,11 @@ class Advice {
   /// Every line as `whatif` has it.
   void explain() {
     const Environment start = job_of(result_.config.work).environment;
+    if (differing(start, result_.best).empty()) {
+      after_ = before_;
+      return;
+    }
     after_ = run_work(in(result_.best), parts_, false);
-    if (differing(start, result_.best).empty()) return;
     result_.whatif = run_whatif(result_.config.work, in(result_.best), parts_, bands_, for_each_);
     for (std::size_t i = 0; i < result_.whatif->factors.size(); ++i)
       result_.lines.push_back(line(i));

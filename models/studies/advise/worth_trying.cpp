@@ -82,7 +82,7 @@ std::optional<MovesWorthTrying> moves_worth_trying(const AdviseConfig& config,
   // One third each: on fewer nodes, on all, and for what is said of the best.
   const std::uint64_t third = events_within(*config.budget) / 3;
   const auto is_too_much = [&](const WorkRun& run) {
-    return events_of(run) * moves.size() * kTimedPerMove > third;
+    return events_of(run) * moves.size() * kTimedPerMove / kAskedOfOne > third;
   };
   if (!is_too_much(before)) return std::nullopt;
   BenchConfig work = std::get<BenchConfig>(config.work);
