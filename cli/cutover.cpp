@@ -109,10 +109,11 @@ void add_cutover(CLI::App& app, Action& action) {
                    "extrapolate over sizes or nodes what would take more slices to simulate")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
-  add_budget_option(*command, options->budget,
-                    "CPU time of all, at 10 million slices a second; what takes more is extrapolated "
-                    "from smaller calls",
-                    "simulate whatever --slices-max allows, however long it takes");
+  add_budget_option(
+      *command, options->budget,
+      "CPU time of all, at 10 million slices a second; what takes more is extrapolated "
+      "from smaller calls",
+      "simulate whatever --slices-max allows, however long it takes");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, command, &action] {

@@ -20,7 +20,6 @@
 #include "models/studies/shared/call_times.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
-#include "text/counted.hpp"
 
 namespace fabricast {
 
@@ -30,7 +29,7 @@ constexpr double kBisected = 1.02;  ///< how near the ends of a bisection come, 
 /// Of a cell's size: a power of two, so that sizes in between divide among channels as well.
 constexpr std::int64_t kParts = 64;
 /// Sizes that a bisection asks for, about, with both contenders.
-constexpr std::uint64_t kProbes = 6;
+constexpr std::uint64_t kProbes = 4;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A number of nodes: what is simulated on it.
@@ -316,15 +315,15 @@ class Study {
     const std::vector<TimeRecipe> recipes =
         times_.recipes(all, budget ? std::optional(*budget / 2) : std::nullopt);
     if (times_.slices_max() < whole)
-      note(fmt::format("All of it takes more than --budget: calls of more than {} slices are "
-                       "extrapolated (~). --exact simulates them.",
-                       times_.slices_max()));
+      note(
+          fmt::format("All of it takes more than --budget: calls of more than {} slices are "
+                      "extrapolated (~). --exact simulates them.",
+                      times_.slices_max()));
     std::vector<const TimeRecipe*> pointers;
     for (const TimeRecipe& recipe : recipes) pointers.push_back(&recipe);
     times_.simulate(pointers);
     for (std::size_t i = 0; i < recipes.size(); ++i)
-      if (recipes[i].exists())
-        *times[i] = {times_.time_us(recipes[i]), !recipes[i].is_simulated()};
+      if (recipes[i].exists()) *times[i] = {times_.time_us(recipes[i]), !recipes[i].is_simulated()};
   }
 
   std::optional<std::uint64_t> slices_within() const {
@@ -354,13 +353,13 @@ class Study {
     if (!budget) return;
     std::vector<std::pair<std::uint64_t, Change*>> order;
     for (Change& change : changes) {
-      std::uint64_t one = 0;
+      std::uint64_t both_ends = 0;
       const CutoverColumn& column = result_.columns[change.column];
       for (const std::size_t contender : {change.found.from, change.found.to})
-        if (const auto number =
-                number_at(contender, {column.nodes, column.cells[change.cell + 1]->size}))
-          one += times_.slices_of(*number);
-      order.emplace_back(kProbes * one, &change);
+        for (const std::size_t cell : {change.cell, change.cell + 1})
+          if (const auto number = number_at(contender, {column.nodes, column.cells[cell]->size}))
+            both_ends += times_.slices_of(*number);
+      order.emplace_back(kProbes * both_ends / 2, &change);
     }
     std::ranges::stable_sort(order, {}, [](const auto& one) { return one.first; });
     std::uint64_t left = *budget - std::min(*budget, times_.slices());
@@ -371,9 +370,10 @@ class Study {
       if (!change->is_on_lines) left -= takes;
     }
     if (spared > 0)
-      note(fmt::format("{} lie where lines between two sizes cross, as to simulate between them "
-                       "takes more than --budget. --exact does.",
-                       counted(spared, "cutover")));
+      note(
+          fmt::format("Of the cutovers {} lie where lines between two sizes cross: to simulate "
+                      "between them takes more than --budget. --exact does.",
+                      spared));
   }
 
   void find_cutovers() {
@@ -459,8 +459,8 @@ class Study {
     const CutoverCell &before = *result_.columns[index].cells[cell],
                       &after = *result_.columns[index].cells[cell + 1];
     const auto &t0 = before.times[contender], &t1 = after.times[contender];
-    const bool simulate_it = !change.is_on_lines && (!t0 || !t0->extrapolated) &&
-                             (!t1 || !t1->extrapolated);
+    const bool simulate_it =
+        !change.is_on_lines && (!t0 || !t0->extrapolated) && (!t1 || !t1->extrapolated);
     if (simulate_it) return simulated_us(place, call->run);
     if (!t0 || !t1) return kNever;
     const double share = static_cast<double>(size.count - before.size.count) /

@@ -45,9 +45,8 @@ class Column {
       for (const Candidate& one : row.own.candidates)
         if (is_own(one, row.pick) || one.excluded.empty())
           if (number(one, row.count))
-            out.push_back({{row.pick.nodes, row.pick.size}, [this, one](const CallAt& at) {
-                             return number_at(one, at);
-                           }});
+            out.push_back({{row.pick.nodes, row.pick.size},
+                           [this, one](const CallAt& at) { return number_at(one, at); }});
   }
 
   /// By the times of the same calls in the same order, of which `next` is the first. Where NCCL's
@@ -57,7 +56,8 @@ class Column {
     for (const Row& row : rows_) {
       std::vector<std::pair<const Candidate*, double>> timed;
       for (const Candidate& one : row.own.candidates) {
-        if (!(is_own(one, row.pick) || one.excluded.empty()) || !number_of(one, row.count)) continue;
+        if (!(is_own(one, row.pick) || one.excluded.empty()) || !number_of(one, row.count))
+          continue;
         const TimeRecipe& recipe = recipes[next++];
         if (recipe.exists()) timed.emplace_back(&one, times_.time_us(recipe));
       }
@@ -123,9 +123,9 @@ class Column {
         element_count(collective_, at.size, kFloatBytes, communicator_.ranks);
     if (count == 0) return std::nullopt;
     if (const auto known = number_of(like, count)) return known;
-    const TunerDecision there = decide(
-        communicator_.model, collective_,
-        message_size(collective_, count, kFloatBytes, communicator_.ranks), kFloatBytes);
+    const TunerDecision there =
+        decide(communicator_.model, collective_,
+               message_size(collective_, count, kFloatBytes, communicator_.ranks), kFloatBytes);
     for (const Candidate& one : there.candidates)
       if (one.algorithm == like.algorithm && one.protocol == like.protocol && one.excluded.empty())
         return number(one, count);
@@ -137,8 +137,7 @@ class Column {
         numbers_.try_emplace({candidate.algorithm, candidate.protocol, count});
     if (is_new)
       at->second = times_.add(
-          cluster_,
-          decided_as(communicator_, {collective_, count, kFloatBytes, 0}, candidate).run);
+          cluster_, decided_as(communicator_, {collective_, count, kFloatBytes, 0}, candidate).run);
     return at->second;
   }
   std::optional<std::size_t> number_of(const Candidate& candidate, std::int64_t count) const {

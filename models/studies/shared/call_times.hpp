@@ -39,9 +39,9 @@ class CallTimes {
   TimeRecipe recipe(const CallAt& at, const NumberAt& number_at) {
     return recipe(at, number_at, slices_max_);
   }
-  /// One for each of these. Where they take more than `budget` slices in all, in a row, fewer slices
-  /// of a call are simulated, down to kSlicesLeast; a call that nothing smaller stands for is
-  /// simulated all the same.
+  /// One for each of these. Where they take more than `budget` slices in all, in a row, fewer
+  /// slices of a call are simulated, down to kSlicesLeast; a call that nothing smaller stands for
+  /// is simulated all the same.
   struct Asked {
     CallAt at;
     NumberAt number_at;

@@ -150,9 +150,8 @@ TEST_CASE("cutover: a budget that suffices changes nothing, a small one extrapol
   config.budget = Duration{1'000'000};
   const CutoverResult some = run_cutover(config, load_catalogue(), in_turn);
   const auto says = [&](const char* what) {
-    return std::ranges::any_of(some.notes, [&](const std::string& note) {
-      return note.find(what) != std::string::npos;
-    });
+    return std::ranges::any_of(
+        some.notes, [&](const std::string& note) { return note.find(what) != std::string::npos; });
   };
   CHECK(says("calls of more than 10000 slices are extrapolated"));
   CHECK(says("where lines between two sizes cross"));
