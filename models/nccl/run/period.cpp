@@ -65,8 +65,10 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
 
 std::uint64_t slices_in_a_row(std::uint64_t slices) {
   std::uint64_t out = slices;
-  for (const std::uint64_t calls : {kFewCalls, kManyCalls})
-    if (slices * calls <= kSlicesMax) out += slices * calls;
+  for (const int calls : {kFewCalls, kManyCalls}) {
+    const std::uint64_t all = slices * static_cast<std::uint64_t>(calls);
+    if (all <= kSlicesMax) out += all;
+  }
   return out;
 }
 
