@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/answers.hpp"
+#include "cli/budget_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine_option.hpp"
 #include "cli/job_options.hpp"
@@ -30,9 +31,10 @@ struct CutoverOptions {
   std::string engine = kNoEngine, registered = "0";
   int slices_max = 1'000'000;
   bool sharp = false, sensitivity = false;
+  BudgetOption budget;
 };
 
-CutoverConfig config(const CutoverOptions& options,
+CutoverConfig config(const CutoverOptions& options, const CLI::App& command,
                      const std::vector<CustomAlgorithm>& algorithms) {
   CutoverConfig out;
   out.nodes = options.job.node_counts();
@@ -47,15 +49,16 @@ CutoverConfig config(const CutoverOptions& options,
   out.engines = engines_from_option(options.engine);
   out.registered = registered_from_option(options.registered);
   out.slices_max = options.slices_max;
+  out.budget = options.budget.wanted(command);
   return out;
 }
 
-int run(const CutoverOptions& options, const Answers& answers) {
+int run(const CutoverOptions& options, const CLI::App& command, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.job.parts);
   std::vector<CustomAlgorithm> algorithms;
   for (const std::string& file : options.algorithm_files)
     algorithms.push_back(load_algorithm(file));
-  CutoverConfig asked = config(options, algorithms);
+  CutoverConfig asked = config(options, command, algorithms);
   const auto tuner = load_tuner_for(asked, options.tuner, parts);
   CutoverResult result;
   std::vector<CutoverVariant> variants;
@@ -106,10 +109,15 @@ void add_cutover(CLI::App& app, Action& action) {
                    "extrapolate over sizes or nodes what would take more slices to simulate")
       ->check(whole_number(1, 2'000'000'000))
       ->capture_default_str();
+  add_budget_option(
+      *command, options->budget,
+      "CPU time of all, at 10 million slices a second; what takes more is extrapolated "
+      "from smaller calls",
+      "simulate whatever --slices-max allows, however long it takes");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
-  command->callback([options, &action] {
-    action = [options](Answers& answers) { return run(*options, answers); };
+  command->callback([options, command, &action] {
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

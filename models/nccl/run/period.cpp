@@ -14,7 +14,7 @@ constexpr int kFewCalls = 4, kManyCalls = 8;
 /// Of the time of a call: ranks that end so near to each other leave nothing to overlap.
 constexpr double kNegligible = 0.005;
 /// Slices of all calls that are simulated.
-constexpr std::uint64_t kSlicesMax = 100'000;
+constexpr std::uint64_t kSlicesMax = kFewCalls * kSlicesInARow;
 
 Duration spread(const std::vector<Duration>& finish) {
   if (finish.empty()) return {};
@@ -61,6 +61,15 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
     return std::max(period, software.launch_per_gpu * run.launches_in_a_row);
   }
   return alone.time;
+}
+
+std::uint64_t slices_in_a_row(std::uint64_t slices) {
+  std::uint64_t out = slices;
+  for (const int calls : {kFewCalls, kManyCalls}) {
+    const std::uint64_t all = slices * static_cast<std::uint64_t>(calls);
+    if (all <= kSlicesMax) out += all;
+  }
+  return out;
 }
 
 Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,

@@ -17,6 +17,11 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
                    const Symmetry& symmetry, const SimulationResult& alone,
                    const SimulationOptions& options);
 
+/// Of calls with more slices the time alone is given.
+inline constexpr std::uint64_t kSlicesInARow = 25'000;
+/// Slices that are simulated for it at most, with those of the call alone, of a call of so many.
+std::uint64_t slices_in_a_row(std::uint64_t slices);
+
 /// The same of a run whose time alone nobody asks for. What is alike is folded.
 Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
                        const CollectiveRun& run);

@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "models/nccl/schedules/post_costs.hpp"
 
@@ -100,11 +102,35 @@ std::uint32_t P2pSchedule::threads() const { return places_.threads(ways_.thread
 
 std::uint64_t P2pSchedule::chunks() const {
   std::uint64_t out = 0;
-  ExchangeBatch batch;
+  const auto per_rank = static_cast<std::uint32_t>(channels());
+  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // by bytes, and whether remote
   for (std::uint32_t block = 0; block < blocks(); ++block) {
-    std::uint32_t cursor = 0;
-    while (next(block, cursor, batch))
-      for (const ExchangeLane& lane : batch.sends) out += lane.chunks();
+    const std::uint32_t place = places_.place(block);
+    if (place % per_rank != 0) continue;  // of a rank all channels are simulated, or none
+    const int rank = static_cast<int>(place / per_rank);
+    for (int round = 0; round < rounds_.count(); ++round) {
+      const int to = rounds_.send_peer(rank, round);
+      if (to == kNoPeer || to == rank) continue;
+      const Bytes message{config_.traffic.bytes(rank, to)};
+      if (message.count == P2pTraffic::kNone) continue;
+      const auto [at, is_new] = known.try_emplace({message.count, is_remote(rank, to)});
+      if (is_new) at->second = chunks_of(message, is_remote(rank, to));
+      out += at->second;
+    }
+  }
+  return out * static_cast<std::uint64_t>(config_.calls);
+}
+
+std::uint64_t P2pSchedule::chunks_of(Bytes message, bool remote) const {
+  const P2pRules& rules = config_.plan.rules;
+  const P2pSplit split = p2p_split(rules, message);
+  std::uint64_t out = 0;
+  for (int part = 0; part < std::min(split.parts, rules.channels.per_peer); ++part) {
+    const P2pPart cut = p2p_part(rules, message, split, part, remote);
+    ExchangeLane lane;
+    lane.bytes = cut.size;
+    lane.chunk = cut.chunk;
+    out += lane.chunks();
   }
   return out;
 }

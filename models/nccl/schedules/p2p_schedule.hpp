@@ -55,6 +55,7 @@ class P2pSchedule final : public ExchangeSchedule {
  private:
   bool add_round(int rank, int channel, int round, int call, ExchangeBatch& batch) const;
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
+  std::uint64_t chunks_of(Bytes message, bool remote) const;
   int round_of(const ExchangeLane& lane) const {
     return static_cast<int>(lane.tag) % rounds_.count();
   }

@@ -141,8 +141,11 @@ class Advice {
   /// Every line as `whatif` has it.
   void explain() {
     const Environment start = job_of(result_.config.work).environment;
+    if (differing(start, result_.best).empty()) {
+      after_ = before_;
+      return;
+    }
     after_ = run_work(in(result_.best), parts_, false);
-    if (differing(start, result_.best).empty()) return;
     result_.whatif = run_whatif(result_.config.work, in(result_.best), parts_, bands_, for_each_);
     for (std::size_t i = 0; i < result_.whatif->factors.size(); ++i)
       result_.lines.push_back(line(i));
@@ -336,7 +339,9 @@ class Advice {
                       to_text(bench->version));
       return;
     }
-    result_.tuner = plan_tuner(std::get<BenchConfig>(in(result_.best)), parts_, for_each_);
+    BenchConfig advised = std::get<BenchConfig>(in(result_.best));
+    advised.budget = result_.config.budget;  // of its own, as it takes little
+    result_.tuner = plan_tuner(advised, parts_, for_each_);
     if (result_.tuner->changes_something()) return;
     result_.tuner.reset();
     result_.no_tuner = "no choice is better than NCCL's own by more than predictions are good for";

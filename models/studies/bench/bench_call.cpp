@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/registered/registered_question.hpp"
+#include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "text/unit_text.hpp"
@@ -32,6 +34,8 @@ DecidedCall decide_row(const BenchConfig& config, const Cluster& cluster,
   }
   return best;
 }
+
+constexpr std::uint64_t kEventsInARow = kSlicesInARow * (kEventsOfChunk + kEventsOfMessage);
 
 /// Bounds are those of a time, and say nothing of what is explained or drawn.
 bool may_be_bounded(const BenchConfig& config, const SimulationOptions& options) {
@@ -148,8 +152,10 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
                   const CollectiveRun& run, const Symmetry& symmetry,
                   const SimulationOptions& options) {
   if (may_be_bounded(config, options)) {
-    if (std::optional<BoundedRun> found = bound_run(cluster, software, run, symmetry,
-                                                    events_within(*config.budget), options.network))
+    // Of what is bounded the time in a row is the time alone.
+    const std::uint64_t most = std::max(events_within(*config.budget), kEventsInARow);
+    if (std::optional<BoundedRun> found =
+            bound_run(cluster, software, run, symmetry, most, options.network))
       return {std::move(found->result), {}, std::move(found->bounds)};
   }
   RunTimes out;

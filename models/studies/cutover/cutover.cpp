@@ -15,7 +15,7 @@
 #include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/run/period.hpp"
-#include "models/studies/bench/bench.hpp"
+#include "models/studies/bench/bench_call.hpp"
 #include "models/studies/decide/decide.hpp"
 #include "models/studies/shared/call_times.hpp"
 #include "models/studies/shared/site.hpp"
@@ -28,6 +28,8 @@ namespace {
 constexpr double kBisected = 1.02;  ///< how near the ends of a bisection come, as a ratio
 /// Of a cell's size: a power of two, so that sizes in between divide among channels as well.
 constexpr std::int64_t kParts = 64;
+/// Sizes that a bisection asks for, about, with both contenders.
+constexpr std::uint64_t kProbes = 4;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A number of nodes: what is simulated on it.
@@ -290,13 +292,8 @@ class Study {
   }
 
   void simulate_cells() {
-    struct Asked {
-      std::size_t contender;
-      CallAt at;
-      std::optional<CutoverTime>* time;
-      TimeRecipe recipe;
-    };
-    std::vector<Asked> all;
+    std::vector<CallTimes::Asked> all;
+    std::vector<std::optional<CutoverTime>*> times;
     for (CutoverColumn& column : result_.columns) {
       for (auto& cell : column.cells) {
         if (!cell) continue;
@@ -305,21 +302,32 @@ class Study {
           const CallAt at{column.nodes, cell->size};
           cell->times[contender] =
               kernel_time(places_[number_of_column(column)], cell->size, contender);
-          if (number_at(contender, at)) all.push_back({contender, at, &cell->times[contender], {}});
+          if (!number_at(contender, at)) continue;
+          all.push_back(
+              {at, [this, contender](const CallAt& there) { return number_at(contender, there); }});
+          times.push_back(&cell->times[contender]);
         }
       }
     }
     times_.look_at_all();
-    std::vector<const TimeRecipe*> recipes;
-    for (Asked& asked : all) {
-      asked.recipe =
-          times_.recipe(asked.at, [&](const CallAt& at) { return number_at(asked.contender, at); });
-      recipes.push_back(&asked.recipe);
-    }
-    times_.simulate(recipes);
-    for (const Asked& asked : all)
-      if (asked.recipe.exists())
-        *asked.time = {times_.time_us(asked.recipe), !asked.recipe.is_simulated()};
+    const auto whole = times_.slices_max();
+    const std::optional<std::uint64_t> budget = slices_within();
+    const std::vector<TimeRecipe> recipes =
+        times_.recipes(all, budget ? std::optional(*budget / 2) : std::nullopt);
+    if (times_.slices_max() < whole)
+      note(
+          fmt::format("All of it takes more than --budget: calls of more than {} slices are "
+                      "extrapolated (~). --exact simulates them.",
+                      times_.slices_max()));
+    std::vector<const TimeRecipe*> pointers;
+    for (const TimeRecipe& recipe : recipes) pointers.push_back(&recipe);
+    times_.simulate(pointers);
+    for (std::size_t i = 0; i < recipes.size(); ++i)
+      if (recipes[i].exists()) *times[i] = {times_.time_us(recipes[i]), !recipes[i].is_simulated()};
+  }
+
+  std::optional<std::uint64_t> slices_within() const {
+    return config().budget ? std::optional(events_within(*config().budget)) : std::nullopt;
   }
 
   void rank(CutoverColumn& column) {
@@ -333,11 +341,42 @@ class Study {
     }
   }
 
+  struct Change {
+    std::size_t column, cell;  ///< the last cell before it
+    Cutover found;
+    bool is_on_lines = false;  ///< nothing is simulated between the cells
+  };
+
+  /// What is left of the budget is for the cutovers that take least.
+  void spare_dearest(std::vector<Change>& changes) {
+    const std::optional<std::uint64_t> budget = slices_within();
+    if (!budget) return;
+    std::vector<std::pair<std::uint64_t, Change*>> order;
+    for (Change& change : changes) {
+      std::uint64_t both_ends = 0;
+      const CutoverColumn& column = result_.columns[change.column];
+      for (const std::size_t contender : {change.found.from, change.found.to})
+        for (const std::size_t cell : {change.cell, change.cell + 1})
+          if (const auto number = number_at(contender, {column.nodes, column.cells[cell]->size}))
+            both_ends += times_.slices_of(*number);
+      order.emplace_back(kProbes * both_ends / 2, &change);
+    }
+    std::ranges::stable_sort(order, {}, [](const auto& one) { return one.first; });
+    std::uint64_t left = *budget - std::min(*budget, times_.slices());
+    int spared = 0;
+    for (const auto& [takes, change] : order) {
+      change->is_on_lines = takes > left;
+      spared += change->is_on_lines;
+      if (!change->is_on_lines) left -= takes;
+    }
+    if (spared > 0)
+      note(
+          fmt::format("Of the cutovers {} lie where lines between two sizes cross: to simulate "
+                      "between them takes more than --budget. --exact does.",
+                      spared));
+  }
+
   void find_cutovers() {
-    struct Change {
-      std::size_t column, cell;  ///< the last cell before it
-      Cutover found;
-    };
     std::vector<Change> changes;
     for (std::size_t i = 0; i < result_.columns.size(); ++i) {
       const auto& cells = result_.columns[i].cells;
@@ -347,20 +386,22 @@ class Study {
         changes.push_back({i, k, {*cells[k]->fastest, *cells[k + 1]->fastest, {}, {}, {}}});
       }
     }
-    for_each_(changes.size(),
-              [&](std::size_t i) { bisect(changes[i].column, changes[i].cell, changes[i].found); });
+    spare_dearest(changes);
+    for_each_(changes.size(), [&](std::size_t i) { bisect(changes[i]); });
     for (const Change& change : changes)
       result_.columns[change.column].fastest.push_back(change.found);
   }
 
   /// Between two neighbouring cells: where `to` overtakes `from`. Asked are sizes in whole parts of
   /// the smaller cell, which fold as cells do; the first where the line between the cells says.
-  void bisect(std::size_t index, std::size_t cell, Cutover& cutover) const {
+  void bisect(Change& change) const {
+    const std::size_t index = change.column, cell = change.cell;
+    Cutover& cutover = change.found;
     const CutoverColumn& column = result_.columns[index];
     const CutoverCell &before = *column.cells[cell], &after = *column.cells[cell + 1];
     const Bytes part{std::max<std::int64_t>(before.size.count / kParts, 1)};
     const auto is_before = [&](Bytes size) {
-      return time_at(index, cell, cutover.from, size) <= time_at(index, cell, cutover.to, size);
+      return time_at(change, cutover.from, size) <= time_at(change, cutover.to, size);
     };
     Bytes low = before.size, high = after.size;
     Bytes next = where_lines_cross(before, after, cutover);
@@ -404,7 +445,8 @@ class Study {
   }
 
   /// Simulated where the cells on both sides are; else on the line between them.
-  double time_at(std::size_t index, std::size_t cell, std::size_t contender, Bytes size) const {
+  double time_at(const Change& change, std::size_t contender, Bytes size) const {
+    const std::size_t index = change.column, cell = change.cell;
     const Loaded& place = places_[index];
     if (contenders()[contender].engine ||
         contenders()[contender].registered != Registration::none) {
@@ -417,7 +459,8 @@ class Study {
     const CutoverCell &before = *result_.columns[index].cells[cell],
                       &after = *result_.columns[index].cells[cell + 1];
     const auto &t0 = before.times[contender], &t1 = after.times[contender];
-    const bool simulate_it = (!t0 || !t0->extrapolated) && (!t1 || !t1->extrapolated);
+    const bool simulate_it =
+        !change.is_on_lines && (!t0 || !t0->extrapolated) && (!t1 || !t1->extrapolated);
     if (simulate_it) return simulated_us(place, call->run);
     if (!t0 || !t1) return kNever;
     const double share = static_cast<double>(size.count - before.size.count) /

@@ -27,6 +27,9 @@ struct CutoverConfig : Job {
   std::optional<AskedRegistration> registered;     ///< and NCCL's for registered buffers
   /// What would take more slices is extrapolated, from two smaller sizes or numbers of nodes.
   std::int64_t slices_max = 1'000'000;
+  /// Of CPU time, counted as BenchConfig::budget is: half of it for the cells, the rest for
+  /// cutovers between them. What is above is extrapolated, too. Nothing: as long as it takes.
+  std::optional<Duration> budget{};
   // What a variant of the fabric changes.
   double oversubscription = 0;  ///< of the leaves; 0 = as the fabric has it
   double latency_factor = 1;    ///< of every switch

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
 
-#include "models/nccl/run/period.hpp"
-#include "models/nccl/symmetry/symmetry.hpp"
+#include "models/studies/bench/bench_call.hpp"
 #include "models/studies/cutover/cutover.hpp"
+#include "models/studies/shared/call_times.hpp"
 #include "models/studies/shared/site.hpp"
 #include "text/unit_text.hpp"
 
@@ -19,65 +24,133 @@ constexpr double kTreeBetweenNodes = 1.8;
 /// Sizes looked at: every power of two between these.
 constexpr int kSmallest = 3, kLargest = 32;
 
+/// Simulated of a call at most, with a budget and without.
+constexpr std::uint64_t kSomeSlices = 1'000'000, kAnySlices = UINT64_MAX;
+
 /// A collective on a number of nodes.
 class Column {
  public:
-  Column(const Cluster& cluster, const Communicator& communicator, const SoftwareCosts& software,
-         Collective collective)
-      : cluster_(cluster),
+  Column(const Site& site, const Communicator& communicator, Collective collective,
+         CallTimes& times)
+      : cluster_(site.cluster),
         communicator_(communicator),
-        software_(software),
-        collective_(collective) {}
+        collective_(collective),
+        times_(times) {
+    for (int power = kSmallest; power <= kLargest; ++power) add(Bytes{std::int64_t{1} << power});
+  }
+
+  /// All calls whose times are needed: NCCL's own, and what could take its place.
+  void list(std::vector<CallTimes::Asked>& out) {
+    for (const Row& row : rows_)
+      for (const Candidate& one : row.own.candidates)
+        if (is_own(one, row.pick) || one.excluded.empty())
+          if (number(one, row.count))
+            out.push_back({{row.pick.nodes, row.pick.size},
+                           [this, one](const CallAt& at) { return number_at(one, at); }});
+  }
+
+  /// By the times of the same calls in the same order, of which `next` is the first. Where NCCL's
+  /// own call is too large to have one, it stays.
+  std::vector<TunerPick> picks(const std::vector<TimeRecipe>& recipes, std::size_t& next) const {
+    std::vector<TunerPick> out;
+    for (const Row& row : rows_) {
+      std::vector<std::pair<const Candidate*, double>> timed;
+      for (const Candidate& one : row.own.candidates) {
+        if (!(is_own(one, row.pick) || one.excluded.empty()) || !number_of(one, row.count))
+          continue;
+        const TimeRecipe& recipe = recipes[next++];
+        if (recipe.exists()) timed.emplace_back(&one, times_.time_us(recipe));
+      }
+      out.push_back(pick(row, timed));
+    }
+    return out;
+  }
+
+ private:
+  struct Row {
+    TunerPick pick;  ///< NCCL's own
+    TunerDecision own;
+    std::int64_t count = 0;
+  };
+  using Timed = std::vector<std::pair<const Candidate*, double>>;
 
   /// Nothing where the size rounds down to no element.
-  std::optional<TunerPick> pick(Bytes asked) const {
-    const std::int64_t count = element_count(collective_, asked, kFloatBytes, communicator_.ranks);
-    if (count == 0) return std::nullopt;
-    TunerPick out;
-    out.collective = collective_;
-    out.nodes = communicator_.nodes;
-    out.ranks = communicator_.ranks;
-    out.size = message_size(collective_, count, kFloatBytes, communicator_.ranks);
-    const TunerDecision own = decide(communicator_.model, collective_, out.size, kFloatBytes);
-    if (!own.algorithm) return std::nullopt;
-    out.algorithm = out.own_algorithm = *own.algorithm;
-    out.protocol = out.own_protocol = own.protocol;
-    out.channels = own.channels;
-    for (const Candidate& one : own.candidates) {
-      if (is_own(one, out)) out.time_us = out.own_us = time_of(one, count);
-    }
+  void add(Bytes asked) {
+    Row row;
+    row.count = element_count(collective_, asked, kFloatBytes, communicator_.ranks);
+    if (row.count == 0) return;
+    TunerPick& pick = row.pick;
+    pick.collective = collective_;
+    pick.nodes = communicator_.nodes;
+    pick.ranks = communicator_.ranks;
+    pick.size = message_size(collective_, row.count, kFloatBytes, communicator_.ranks);
+    row.own = decide(communicator_.model, collective_, pick.size, kFloatBytes);
+    if (!row.own.algorithm) return;
+    pick.algorithm = pick.own_algorithm = *row.own.algorithm;
+    pick.protocol = pick.own_protocol = row.own.protocol;
+    pick.channels = row.own.channels;
+    rows_.push_back(std::move(row));
+  }
+
+  TunerPick pick(const Row& row, const Timed& timed) const {
+    TunerPick out = row.pick;
+    for (const auto& [one, time] : timed)
+      if (is_own(*one, out)) out.time_us = out.own_us = time;
     double least = out.own_us;
-    for (const Candidate& one : own.candidates) {
-      if (!one.excluded.empty() || is_own(one, out)) continue;
-      const double time = time_of(one, count);
-      const double doubted = time * doubt_of(one.algorithm, out.nodes);
+    for (const auto& [one, time] : timed) {
+      if (!one->excluded.empty() || is_own(*one, row.pick)) continue;
+      const double doubted = time * doubt_of(one->algorithm, out.nodes);
       if (doubted >= least) continue;
       least = doubted;
-      TunerDecision taken = own;
-      take(communicator_.model, one, out.size, taken);
-      out.algorithm = one.algorithm;
-      out.protocol = one.protocol;
+      TunerDecision taken = row.own;
+      take(communicator_.model, *one, out.size, taken);
+      out.algorithm = one->algorithm;
+      out.protocol = one->protocol;
       out.channels = taken.channels;
       out.time_us = time;
     }
     return out;
   }
 
- private:
   static bool is_own(const Candidate& one, const TunerPick& pick) {
     return one.algorithm == pick.own_algorithm && one.protocol == pick.own_protocol;
   }
 
-  double time_of(const Candidate& candidate, std::int64_t count) const {
-    const DecidedCall call =
-        decided_as(communicator_, {collective_, count, kFloatBytes, 0}, candidate);
-    return microseconds_of(time_in_a_row(cluster_, software_, call.run));
+  /// Over sizes only: other numbers of nodes have columns of their own.
+  std::optional<std::size_t> number_at(const Candidate& like, const CallAt& at) {
+    if (at.nodes != communicator_.nodes) return std::nullopt;
+    const std::int64_t count =
+        element_count(collective_, at.size, kFloatBytes, communicator_.ranks);
+    if (count == 0) return std::nullopt;
+    if (const auto known = number_of(like, count)) return known;
+    const TunerDecision there =
+        decide(communicator_.model, collective_,
+               message_size(collective_, count, kFloatBytes, communicator_.ranks), kFloatBytes);
+    for (const Candidate& one : there.candidates)
+      if (one.algorithm == like.algorithm && one.protocol == like.protocol && one.excluded.empty())
+        return number(one, count);
+    return std::nullopt;
+  }
+
+  std::optional<std::size_t> number(const Candidate& candidate, std::int64_t count) {
+    const auto [at, is_new] =
+        numbers_.try_emplace({candidate.algorithm, candidate.protocol, count});
+    if (is_new)
+      at->second = times_.add(
+          cluster_, decided_as(communicator_, {collective_, count, kFloatBytes, 0}, candidate).run);
+    return at->second;
+  }
+  std::optional<std::size_t> number_of(const Candidate& candidate, std::int64_t count) const {
+    const auto at = numbers_.find({candidate.algorithm, candidate.protocol, count});
+    return at == numbers_.end() ? std::nullopt : std::optional(at->second);
   }
 
   const Cluster& cluster_;
   const Communicator& communicator_;
-  const SoftwareCosts& software_;
   Collective collective_;
+  CallTimes& times_;
+  std::vector<Row> rows_;
+  std::map<std::tuple<Algorithm, Protocol, std::int64_t>, std::size_t> numbers_;
 };
 
 bool same_choice(const TunerPick& a, const TunerPick& b) {
@@ -122,24 +195,34 @@ TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
   std::vector<int> nodes = config.nodes;
   if (nodes.empty()) nodes = {0};
   const Topology topology = topology_of(config, parts);
+  struct Ground {
+    Site site;
+    Communicator communicator;
+  };
+  std::deque<Ground> grounds;
+  CallTimes times(parts.software, config.budget ? kSomeSlices : kAnySlices, for_each);
+  std::deque<Column> columns;
   for (const int n : nodes) {
-    const Site site = site_of(topology, config, nodes_of(config, n));
-    const Cluster& cluster = site.cluster;
-    const Communicator communicator = site.make();
-    for (const Collective collective : config.collectives) {
-      if (!is_tuned(collective)) continue;
-      const Column column(cluster, communicator, parts.software, collective);
-      std::vector<std::optional<TunerPick>> found(kLargest - kSmallest + 1);
-      for_each(found.size(), [&](std::size_t i) {
-        found[i] = column.pick(Bytes{std::int64_t{1} << (kSmallest + static_cast<int>(i))});
-      });
-      std::vector<TunerPick> picks;
-      for (const auto& pick : found) {
-        if (pick) picks.push_back(*pick);
-      }
-      add_rules(picks, out.rules);
-      out.picks.insert(out.picks.end(), picks.begin(), picks.end());
-    }
+    Site site = site_of(topology, config, nodes_of(config, n));
+    Communicator communicator = site.make();
+    const Ground& ground = grounds.emplace_back(Ground{std::move(site), std::move(communicator)});
+    for (const Collective collective : config.collectives)
+      if (is_tuned(collective))
+        columns.emplace_back(ground.site, ground.communicator, collective, times);
+  }
+  std::vector<CallTimes::Asked> asked;
+  for (Column& column : columns) column.list(asked);
+  times.look_at_all();
+  const std::vector<TimeRecipe> recipes = times.recipes(
+      asked, config.budget ? std::optional(events_within(*config.budget)) : std::nullopt);
+  std::vector<const TimeRecipe*> all;
+  for (const TimeRecipe& one : recipes) all.push_back(&one);
+  times.simulate(all);
+  std::size_t next = 0;
+  for (const Column& column : columns) {
+    const std::vector<TunerPick> picks = column.picks(recipes, next);
+    add_rules(picks, out.rules);
+    out.picks.insert(out.picks.end(), picks.begin(), picks.end());
   }
   return out;
 }

@@ -38,7 +38,9 @@ struct TunerPlan {
 double doubt_of(Algorithm algorithm, int nodes);
 
 /// For the tuned collectives of `config`, on each of its numbers of nodes; its sizes are not looked
-/// at. Throws Error for releases before 2.21, which call no plugin that reads a file.
+/// at. With BenchConfig::budget larger calls are extrapolated over sizes, more of them where all
+/// together take more than that. Throws Error for releases before 2.21, which call no plugin that
+/// reads a file.
 TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
                      const ForEach& for_each);
 

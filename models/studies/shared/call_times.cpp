@@ -28,8 +28,7 @@ void CallTimes::look_at_all() {
   for_each_(calls_.size(), [&](std::size_t i) { look_at(calls_[i]); });
 }
 
-TimeRecipe CallTimes::recipe(
-    const CallAt& at, const std::function<std::optional<std::size_t>(const CallAt&)>& number_at) {
+TimeRecipe CallTimes::recipe(const CallAt& at, const NumberAt& number_at, std::uint64_t most) {
   const auto size_of = [&](const CallAt& there) -> std::optional<CallSize> {
     const std::optional<std::size_t> number = number_at(there);
     if (!number) return std::nullopt;
@@ -37,17 +36,51 @@ TimeRecipe CallTimes::recipe(
     return calls_[*number].size;
   };
   TimeRecipe out;
-  for (const CallShare& share : affordable(at, slices_max_, size_of))
+  for (const CallShare& share : affordable(at, most, size_of))
     out.shares.emplace_back(*number_at(share.at), share.weight);
   return out;
 }
 
-void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
-  std::vector<std::size_t> order;
+std::vector<TimeRecipe> CallTimes::recipes(const std::vector<Asked>& asked,
+                                           std::optional<std::uint64_t> budget) {
+  std::vector<TimeRecipe> whole, out;
+  std::vector<const TimeRecipe*> all;
+  for (const Asked& one : asked) whole.push_back(recipe(one.at, one.number_at));
+  for (out = whole;;) {
+    all.clear();
+    for (const TimeRecipe& one : out) all.push_back(&one);
+    std::vector<std::size_t> calls = needed(all);
+    take_twins(calls);
+    if (!budget || slices_max_ <= kSlicesLeast || slices_of(calls) <= *budget) return out;
+    slices_max_ = std::max(slices_max_ / 2, kSlicesLeast);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      out[i] = recipe(asked[i].at, asked[i].number_at);
+      if (!out[i].exists()) out[i] = whole[i];
+    }
+  }
+}
+
+std::vector<std::size_t> CallTimes::needed(const std::vector<const TimeRecipe*>& recipes) {
+  std::vector<std::size_t> out;
   for (const TimeRecipe* recipe : recipes)
-    for (const auto& [call, weight] : recipe->shares) order.push_back(call);
-  std::ranges::sort(order);
-  order.erase(std::unique(order.begin(), order.end()), order.end());
+    for (const auto& [call, weight] : recipe->shares) out.push_back(call);
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::uint64_t CallTimes::slices_of(std::size_t call) const {
+  return slices_in_a_row(calls_[call].size->simulated);
+}
+
+std::uint64_t CallTimes::slices_of(const std::vector<std::size_t>& calls) const {
+  std::uint64_t out = 0;
+  for (const std::size_t call : calls) out += slices_of(call);
+  return out;
+}
+
+void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
+  std::vector<std::size_t> order = needed(recipes);
   const std::vector<std::size_t> twins = take_twins(order);
   std::ranges::stable_sort(order, std::greater{},
                            [&](std::size_t i) { return calls_[i].size->simulated; });
@@ -60,6 +93,7 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
   });
   for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i].time_us = calls_[twins[i]].time_us;
   simulated_ = order.size();
+  slices_ = slices_of(order);
 }
 
 std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) const {

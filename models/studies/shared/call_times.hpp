@@ -35,13 +35,30 @@ class CallTimes {
   /// looked at when it is asked for.
   void look_at_all();
   /// `number_at` gives the number of the call there, which it may add; nothing where there is none.
-  TimeRecipe recipe(const CallAt& at,
-                    const std::function<std::optional<std::size_t>(const CallAt&)>& number_at);
+  using NumberAt = std::function<std::optional<std::size_t>(const CallAt&)>;
+  TimeRecipe recipe(const CallAt& at, const NumberAt& number_at) {
+    return recipe(at, number_at, slices_max_);
+  }
+  /// One for each of these. Where they take more than `budget` slices in all, in a row, fewer
+  /// slices of a call are simulated, down to kSlicesLeast; a call that nothing smaller stands for
+  /// is simulated all the same.
+  struct Asked {
+    CallAt at;
+    NumberAt number_at;
+  };
+  std::vector<TimeRecipe> recipes(const std::vector<Asked>& asked,
+                                  std::optional<std::uint64_t> budget);
+  static constexpr std::uint64_t kSlicesLeast = 10'000;
+  /// Of a call so many are simulated at most.
+  std::uint64_t slices_max() const { return slices_max_; }
+  /// That the call takes, in a row. REQUIRES: it was looked at.
+  std::uint64_t slices_of(std::size_t call) const;
   /// What the recipes need; calls that are the same work once. Once.
   void simulate(const std::vector<const TimeRecipe*>& recipes);
   double time_us(const TimeRecipe& recipe) const;
-  /// Calls that were simulated.
+  /// Calls that were simulated, and their slices.
   std::size_t simulated() const { return simulated_; }
+  std::uint64_t slices() const { return slices_; }
 
  private:
   struct Call {
@@ -53,6 +70,10 @@ class CallTimes {
   };
 
   void look_at(Call& call) const;
+  TimeRecipe recipe(const CallAt& at, const NumberAt& number_at, std::uint64_t most);
+  /// The calls that these need, each once.
+  static std::vector<std::size_t> needed(const std::vector<const TimeRecipe*>& recipes);
+  std::uint64_t slices_of(const std::vector<std::size_t>& calls) const;
   /// Leaves the first of calls that are the same work. Of every call: the one whose time it has.
   std::vector<std::size_t> take_twins(std::vector<std::size_t>& order) const;
 
@@ -61,6 +82,7 @@ class CallTimes {
   const ForEach& for_each_;
   std::vector<Call> calls_;
   std::size_t simulated_ = 0;
+  std::uint64_t slices_ = 0;
 };
 
 }  // namespace fabricast

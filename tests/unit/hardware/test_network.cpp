@@ -275,6 +275,24 @@ TEST_CASE("a non-blocking fabric: the rungs are within 3 % above 8 MiB") {
   }
 }
 
+TEST_CASE("two nodes of each preset: the rungs are within 3 % at 32 MiB") {
+  for (const char* topology : {"dgx-a100", "dgx-h100", "hgx-b200", "hgx-b300"}) {
+    for (const Collective collective : {Collective::sendrecv, Collective::broadcast,
+                                        Collective::all_reduce, Collective::alltoall}) {
+      BenchConfig config = bench_config(collective, 2, Bytes{32 << 20});
+      config.topology = topology;
+      config.version = {30, 7};
+      config.fabric = "";
+      if (is_tuned(collective)) config.environment.set("NCCL_ALGO=Ring");
+      const Duration chunk = bench_time(config, Rung::chunk);
+      for (const Rung rung : {Rung::flow, Rung::packet}) {
+        INFO(topology, ", ", to_text(collective), ", ", to_text(rung));
+        CHECK(ratio(bench_time(config, rung), chunk) == doctest::Approx(1).epsilon(0.03));
+      }
+    }
+  }
+}
+
 TEST_CASE("hashed rings collide, adaptive ones do not; a service level keeps noise away") {
   BenchConfig config = bench_config(Collective::all_reduce, 8, Bytes{256 << 20});
   config.environment.set("NCCL_ALGO=Ring");

@@ -99,6 +99,30 @@ TEST_CASE("tuner file: what is written, read back, is what was meant at every si
   }
 }
 
+TEST_CASE("tuner file: with a budget large calls are extrapolated, and picks are mostly the same" *
+          minutes_under_sanitizers()) {
+  BenchConfig config;
+  config.topology = "dgx-h100";
+  config.nodes = {2};
+  config.gpus_per_node = 2;
+  config.version = kNccl2_27_7;
+  const TunerPlan whole = plan_tuner(config, load_catalogue(), in_turn);
+  config.budget = Duration{1'000'000};
+  const TunerPlan some = plan_tuner(config, load_catalogue(), in_turn);
+  REQUIRE(some.picks.size() == whole.picks.size());
+  int same = 0, changed = 0;
+  for (std::size_t i = 0; i < whole.picks.size(); ++i) {
+    const TunerPick &a = whole.picks[i], &b = some.picks[i];
+    CAPTURE(a.size.count);
+    CHECK(a.own_algorithm == b.own_algorithm);
+    CHECK(b.own_us == doctest::Approx(a.own_us).epsilon(0.15));
+    same += a.algorithm == b.algorithm && a.protocol == b.protocol;
+    changed += a.own_us != b.own_us;
+  }
+  CHECK(changed > 0);
+  CHECK(same >= 27);  // of 30
+}
+
 TEST_CASE("tuner file: older plugins read none") {
   BenchConfig config;
   config.topology = "dgx-h100";

@@ -138,3 +138,37 @@ TEST_CASE("cutover: json holds what the map shows; what has no algorithms is ref
         "alltoall is sends and receives: no algorithm to choose\n"
         "hint: all_reduce, all_gather, reduce_scatter, broadcast and reduce have several");
 }
+
+TEST_CASE("cutover: a budget that suffices changes nothing, a small one extrapolates and says so" *
+          minutes_under_sanitizers()) {
+  CutoverConfig config = question({2}, {{1 << 20}, {64 << 20}, {512 << 20}});
+  config.gpus_per_node = 2;
+  const CutoverResult whole = run_cutover(config, load_catalogue(), in_turn);
+  config.budget = Duration{1'000'000'000'000'000};
+  CHECK(cutover_text(run_cutover(config, load_catalogue(), in_turn), {}) ==
+        cutover_text(whole, {}));
+  config.budget = Duration{1'000'000};
+  const CutoverResult some = run_cutover(config, load_catalogue(), in_turn);
+  const auto says = [&](const char* what) {
+    return std::ranges::any_of(
+        some.notes, [&](const std::string& note) { return note.find(what) != std::string::npos; });
+  };
+  CHECK(says("calls of more than 10000 slices are extrapolated"));
+  CHECK(says("where lines between two sizes cross"));
+  int extrapolated = 0;
+  for (std::size_t cell = 0; cell < config.sizes.size(); ++cell) {
+    const CutoverCell &exact = *whole.columns.front().cells[cell],
+                      &cheap = *some.columns.front().cells[cell];
+    for (std::size_t i = 0; i < exact.times.size(); ++i) {
+      CAPTURE(exact.size.count);
+      CAPTURE(to_text(whole.contenders[i]));
+      REQUIRE(exact.times[i].has_value() == cheap.times[i].has_value());  // none is lost
+      if (!exact.times[i]) continue;
+      const double ratio = cheap.times[i]->time_us / exact.times[i]->time_us;
+      if (!cheap.times[i]->extrapolated) CHECK(ratio == 1);
+      CHECK(ratio == doctest::Approx(1).epsilon(0.15));  // docs/scale.md, "What is too large"
+      extrapolated += cheap.times[i]->extrapolated;
+    }
+  }
+  CHECK(extrapolated > 0);
+}

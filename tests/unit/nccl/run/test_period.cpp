@@ -105,3 +105,11 @@ TEST_CASE("period: with a link that goes down, the call alone") {
   CHECK(period_of(machines.cluster, machines.parts.software, run, symmetry, alone, {}) ==
         alone.time);
 }
+
+TEST_CASE("period: what it takes besides the call alone, four calls and eight of 100,000 slices") {
+  CHECK(slices_in_a_row(1'000) == 1'000 + 4'000 + 8'000);
+  CHECK(slices_in_a_row(12'500) == 12'500 + 50'000 + 100'000);
+  CHECK(slices_in_a_row(12'501) == 12'501 + 50'004);
+  CHECK(slices_in_a_row(kSlicesInARow) == 25'000 + 100'000);
+  CHECK(slices_in_a_row(kSlicesInARow + 1) == 25'001);
+}
