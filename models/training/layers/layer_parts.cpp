@@ -21,12 +21,23 @@ LayerParts::LayerParts(const StepSetup& setup, CollectiveTimes& collectives)
   shard_tokens_ = l_.sequence_is_sharded() ? tokens_ / l_.tensor : tokens_;
 }
 
+Pieces LayerParts::pieces_in() const {
+  return overlaps_tensor() ? Pieces{l_.tensor, 1} : Pieces{};
+}
+
+Pieces LayerParts::pieces_out() const {
+  return overlaps_tensor() ? Pieces{kReduceChunks, l_.tensor} : Pieces{};
+}
+
 LayerParts::LinearTime LayerParts::linear(const std::vector<Linear>& parts, Precision precision,
-                                          double tokens) {
+                                          double tokens, Pieces pieces) {
   LinearTime sum;
+  const auto cut = [&](int times, double n, double k) {
+    return times * gemm_time(gpu_, precision, {tokens / times, n, k});
+  };
   for (const Linear& part : parts) {
-    sum.forward += gemm_time(gpu_, precision, {tokens, part.n, part.k});
-    sum.dgrad += gemm_time(gpu_, precision, {tokens, part.k, part.n});
+    sum.forward += cut(pieces.forward, part.n, part.k);
+    sum.dgrad += cut(pieces.dgrad, part.k, part.n);
     if (l_.train_weights) {
       sum.wgrad += gemm_time(gpu_, precision, {part.n, part.k, tokens, 1, 2.0 * f_.gradient_bytes});
     }

@@ -91,14 +91,15 @@ class LayerModel : LayerParts {
     } else {
       in = {{(m_.query_width() + m_.key_width() + m_.value_width()) / t, width(m_.hidden)}};
     }
-    const LinearTime first = linear(in, l_.precision, tokens_);
+    const LinearTime first = linear(in, l_.precision, tokens_, pieces_in());
     if (m_.rotary) {
       const double bytes = 2 * kHalf * (m_.query_width() + m_.key_width()) / t * tokens_;
       elementwise(bytes, bytes);
     }
     attention_core();
     const LinearTime last =
-        linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision, tokens_);
+        linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision, tokens_,
+               pieces_out());
     tensor_collectives(first, last);
   }
 
@@ -182,9 +183,10 @@ class LayerModel : LayerParts {
   void mlp_block() {
     norm_and_residual();
     const double ffn = m_.ffn / static_cast<double>(l_.tensor), h = m_.hidden;
-    const LinearTime in = linear({{(matrices(m_.mlp) - 1) * ffn, h}}, l_.precision, tokens_);
+    const LinearTime in =
+        linear({{(matrices(m_.mlp) - 1) * ffn, h}}, l_.precision, tokens_, pieces_in());
     elementwise(activation_bytes(ffn, false) * tokens_, activation_bytes(ffn, true) * tokens_);
-    const LinearTime out = linear({{h, ffn}}, l_.precision, tokens_);
+    const LinearTime out = linear({{h, ffn}}, l_.precision, tokens_, pieces_out());
     tensor_collectives(in, out);
   }
 
