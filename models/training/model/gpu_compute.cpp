@@ -64,6 +64,7 @@ double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& sh
   work.operands.input = work.operands.weight = element_bytes(precision);
   work.operands.cast = false;  // by kernels that are counted apart
   work.copies = kLayersApart;
+  work.sustained = true;
   const GpuKernels& kernels =
       gpu.libraries.find(precision == Precision::fp8_rows ? kRowProducts : kProducts)->second;
   return kernels.seconds(KernelFamily::gemm, dtype, work) / rate_of(gpu, precision).efficiency;
