@@ -36,6 +36,7 @@ LayerParts::LinearTime LayerParts::linear(const std::vector<Linear>& parts, Prec
     return times * gemm_time(gpu_, precision, {tokens / times, n, k});
   };
   for (const Linear& part : parts) {
+    ++timed_;
     sum.forward += cut(pieces.forward, part.n, part.k);
     sum.dgrad += cut(pieces.dgrad, part.k, part.n);
     if (l_.train_weights) {
@@ -59,6 +60,7 @@ void LayerParts::cast(double inputs, double gradients) {
 }
 
 void LayerParts::elementwise(double forward_bytes, double backward_bytes) {
+  ++timed_;
   out_.forward.elementwise += elementwise_time(gpu_, forward_bytes * f_.elementwise);
   out_.backward.elementwise += elementwise_time(gpu_, backward_bytes * f_.elementwise);
 }

@@ -65,6 +65,7 @@ class LayerParts {
   CollectiveTimes& collectives_;
   LayerCalls calls_;
   double tokens_ = 0, shard_tokens_ = 0;
+  double timed_ = 0;  ///< kernels of forward whose start is in the times above
   LayerTime out_;
 };
 

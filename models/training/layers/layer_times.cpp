@@ -43,6 +43,7 @@ class LayerModel : LayerParts {
       mlp_block();
     }
     double kernels = kKernels + (casts() ? kCastKernels : 0);
+    starts(kernels - timed_ - 1);
     if (moe)
       kernels += f_.drops_tokens
                      ? kDroppingKernels
@@ -278,6 +279,15 @@ class LayerModel : LayerParts {
     out_.forward.expert += experts_.forward;
     out_.backward.expert += experts_.backward;
     experts_ = {};
+  }
+
+  /// Kernels of a layer that have no time of their own: each starts and ends. In a graph of all that
+  /// can be fused there are none.
+  void starts(double kernels) {
+    if (f_.host_issue.ps == 0) return;
+    const double all = std::max(0.0, kernels) * seconds(gpu_.kernel_floor);
+    out_.forward.elementwise += all;
+    out_.backward.elementwise += 2 * all;
   }
 
   /// The GPU waits where the host cannot issue kernels fast enough. Also what all-to-alls beside
