@@ -13,8 +13,8 @@ constexpr double kDepth = 64;        // of K that is loaded at a time
 constexpr double kLeastPiece = 128;  // of K that is worth a block of its own
 constexpr double kSums = 8;          // bytes of a partial sum, written and read
 constexpr double kBfloat = 2;        // bytes
-constexpr double kWarmUp = 3e-3;     // of products, until the clock gives way to the power limit
-constexpr double kBusy = 0.6;        // of a job's time products run (assumed): the limit is of a mean
+constexpr double kWarmUp = 3e-3;     // of products, until the power limit holds the clock back
+constexpr double kBusy = 0.6;  // of a job's time products run (assumed): the limit is of a mean
 
 /// A tile of the result that a multiprocessor takes at a time.
 struct Tile {
@@ -102,8 +102,8 @@ double kernel_time(const KernelGpu& gpu, const ExpertWork& w, const ExpertCosts&
       for (const double width : kExpertWidths) {
         const double tiles = w.loads.tiles[i] * std::ceil(n / width);
         const TileTime one = tile_time({kExpertTiles[i], width}, k, rate, costs);
-        compute = std::min(compute, waves(tiles, gpu.multiprocessors, costs.quantum) *
-                                        (one.products + one.fill));
+        compute = std::min(
+            compute, waves(tiles, gpu.multiprocessors, costs.quantum) * (one.products + one.fill));
       }
     }
     const double weights = w.operands.weight * w.loads.hit * n * k;

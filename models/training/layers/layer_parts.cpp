@@ -21,9 +21,7 @@ LayerParts::LayerParts(const StepSetup& setup, CollectiveTimes& collectives)
   shard_tokens_ = l_.sequence_is_sharded() ? tokens_ / l_.tensor : tokens_;
 }
 
-Pieces LayerParts::pieces_in() const {
-  return overlaps_tensor() ? Pieces{l_.tensor, 1} : Pieces{};
-}
+Pieces LayerParts::pieces_in() const { return overlaps_tensor() ? Pieces{l_.tensor, 1} : Pieces{}; }
 
 Pieces LayerParts::pieces_out() const {
   return overlaps_tensor() ? Pieces{kReduceChunks, l_.tensor} : Pieces{};

@@ -98,9 +98,8 @@ class LayerModel : LayerParts {
       elementwise(bytes, bytes);
     }
     attention_core();
-    const LinearTime last =
-        linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision, tokens_,
-               pieces_out());
+    const LinearTime last = linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision,
+                                   tokens_, pieces_out());
     tensor_collectives(first, last);
   }
 
@@ -281,8 +280,8 @@ class LayerModel : LayerParts {
     experts_ = {};
   }
 
-  /// Kernels of a layer that have no time of their own: each starts and ends. In a graph of all that
-  /// can be fused there are none.
+  /// Kernels of a layer that have no time of their own: each starts and ends. In a graph of all
+  /// that can be fused there are none.
   void starts(double kernels) {
     if (f_.host_issue.ps == 0) return;
     const double all = std::max(0.0, kernels) * seconds(gpu_.kernel_floor);
