@@ -13,6 +13,8 @@ constexpr double kDepth = 64;        // of K that is loaded at a time
 constexpr double kLeastPiece = 128;  // of K that is worth a block of its own
 constexpr double kSums = 8;          // bytes of a partial sum, written and read
 constexpr double kBfloat = 2;        // bytes
+constexpr double kWarmUp = 3e-3;     // of products, until the power limit holds the clock back
+constexpr double kBusy = 0.6;  // of a job's time products run (assumed): the limit is of a mean
 
 /// A tile of the result that a multiprocessor takes at a time.
 struct Tile {
@@ -24,12 +26,17 @@ constexpr Tile kTiles[] = {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {64, 
 constexpr double kSplits[] = {1, 2, 4, 8, 16};
 constexpr double kExpertWidths[] = {64, 128, 256};
 
-/// Seconds of one tile over `k` on a multiprocessor of `rate` FLOP/s.
+/// Seconds of one tile over `k` on a multiprocessor of `rate` FLOP/s: its products, and filling and
+/// draining it.
+struct TileTime {
+  double products = 0, fill = 0;
+};
+
 template <class Costs>
-double tile_time(const Tile& tile, double k, double rate, const Costs& costs) {
+TileTime tile_time(const Tile& tile, double k, double rate, const Costs& costs) {
   const double cost = 1 + costs.edge * (1 / tile.m + 1 / tile.n);
   const double element = 2 * tile.m * tile.n * cost / rate;
-  return std::max(element * k, std::ceil(k / kDepth) * costs.step) + element * costs.fill;
+  return {std::max(element * k, std::ceil(k / kDepth) * costs.step), element * costs.fill};
 }
 
 /// What a product moves: what comes from memory, and what from the cache.
@@ -67,8 +74,11 @@ double kernel_time(const KernelGpu& gpu, const GemmWork& w, const GemmCosts& cos
     for (const double split : kSplits) {
       if (split > 1 && w.k / split < kLeastPiece) break;
       const double busy = std::min(1.0, tiles * split / gpu.multiprocessors);
-      const double c = waves(tiles * split, gpu.multiprocessors, costs.quantum) *
-                       tile_time(tile, w.k / split, rate, costs);
+      const double rounds = waves(tiles * split, gpu.multiprocessors, costs.quantum);
+      const TileTime one = tile_time(tile, w.k / split, rate, costs);
+      const double cool = rounds * one.products + (1 + costs.refill * (rounds - 1)) * one.fill;
+      const double lasts = w.sustained ? kBusy : cool / (cool + kWarmUp);
+      const double c = cool * (1 + costs.heat * lasts);
       const double l = move / std::min(1.0, costs.reach * busy);
       const double j = split > 1 ? costs.split + split * sums : 0;
       if (std::max(c, l) + j >= best) continue;
@@ -91,8 +101,9 @@ double kernel_time(const KernelGpu& gpu, const ExpertWork& w, const ExpertCosts&
     for (std::size_t i = 0; i < kExpertTiles.size(); ++i) {
       for (const double width : kExpertWidths) {
         const double tiles = w.loads.tiles[i] * std::ceil(n / width);
-        compute = std::min(compute, waves(tiles, gpu.multiprocessors, costs.quantum) *
-                                        tile_time({kExpertTiles[i], width}, k, rate, costs));
+        const TileTime one = tile_time({kExpertTiles[i], width}, k, rate, costs);
+        compute = std::min(
+            compute, waves(tiles, gpu.multiprocessors, costs.quantum) * (one.products + one.fill));
       }
     }
     const double weights = w.operands.weight * w.loads.hit * n * k;

@@ -17,6 +17,8 @@ struct GemmCosts {
   double memory = 0.85;      ///< of the memory's rate
   double cache = 2.5;        ///< rate of L2 over the memory's
   double fill = 220;         ///< filling and draining a tile, as elements of K
+  double refill = 0.7;       ///< of it, what each tile after a multiprocessor's first costs
+  double heat = 0.05;        ///< how much longer products that last take: a clock under its limit
   double edge = 5;           ///< a tile of m x n costs 1 + edge (1/m + 1/n)
   double step = 90e-9;       ///< least time of 64 elements of K, whatever the tile
   double quantum = 0.25;     ///< of a last wave that is not full, the share that is waited for
@@ -87,6 +89,8 @@ inline constexpr std::array kGemmFields = {
     CostField<GemmCosts>{"memory", &GemmCosts::memory, 0.2, 1},
     CostField<GemmCosts>{"cache", &GemmCosts::cache, 1, 12},
     CostField<GemmCosts>{"fill", &GemmCosts::fill, 1, 3000},
+    CostField<GemmCosts>{"refill", &GemmCosts::refill, 0.02, 1},
+    CostField<GemmCosts>{"heat", &GemmCosts::heat, 0.001, 0.5},
     CostField<GemmCosts>{"edge", &GemmCosts::edge, 0.1, 200},
     CostField<GemmCosts>{"step", &GemmCosts::step, 1e-9, 1e-6, true},
     CostField<GemmCosts>{"quantum", &GemmCosts::quantum, 0.01, 1},

@@ -24,7 +24,8 @@ Operands operands_of(std::string_view dtype);
 struct GemmWork {
   double m = 1, n = 1, k = 1, batch = 1, out_bytes = 2;
   Operands operands;
-  double copies = 1;  ///< weights that take turns, so that fewer of them are in the cache
+  double copies = 1;       ///< weights that take turns, so that fewer of them are in the cache
+  bool sustained = false;  ///< one of many that follow each other, on a chip at its power limit
 };
 
 /// Fused attention over whole sequences: new tokens that see each other, causally or all.

@@ -73,7 +73,7 @@ class RowReader {
     precision(out.config);
     layout(out);
     load(out.config);
-    if (is_inferencex()) harness(out.config);
+    if (is_inferencex() || is_tuned()) harness(out.config);
     times(out);
     return out;
   }
@@ -199,6 +199,13 @@ class RowReader {
     out.prompt = load.prompt;
     out.output = load.output;
     out.load = load;
+  }
+
+  /// Runs of InferenceX's developers that say so, by its launch scripts.
+  bool is_tuned() const {
+    const std::string& notes = in_.text_or_blank("notes");
+    return is_run_ && notes.find("tuned") != std::string::npos &&
+           notes.find("untuned") == std::string::npos;
   }
 
   bool is_inferencex() const {

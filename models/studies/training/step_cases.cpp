@@ -211,7 +211,8 @@ class CaseReader {
     return {};
   }
 
-  /// The round of MLPerf, or the last "25.09" or "26.02.01" in a name; "" if there is none.
+  /// The round of MLPerf, or the last "25.09", "26.02.01" or "24.x" in a name (one of that year, so
+  /// the last that it has); "" if there is none.
   static std::string version_in(const std::string& name) {
     constexpr std::string_view kRound = "MLPerf v";
     if (name.starts_with(kRound)) return name.substr(kRound.size(), 3);
@@ -220,6 +221,8 @@ class CaseReader {
     };
     for (std::size_t at = name.size(); at-- > 0;) {
       const bool begins = at == 0 || (!digit(at - 1) && name[at - 1] != '.');
+      if (begins && digit(at) && digit(at + 1) && std::string_view(name).substr(at + 2, 2) == ".x")
+        return name.substr(at, 4);
       if (!begins || !digit(at) || !digit(at + 1) || at + 2 >= name.size() || name[at + 2] != '.' ||
           !digit(at + 3) || !digit(at + 4))
         continue;

@@ -21,12 +21,22 @@ LayerParts::LayerParts(const StepSetup& setup, CollectiveTimes& collectives)
   shard_tokens_ = l_.sequence_is_sharded() ? tokens_ / l_.tensor : tokens_;
 }
 
+Pieces LayerParts::pieces_in() const { return overlaps_tensor() ? Pieces{l_.tensor, 1} : Pieces{}; }
+
+Pieces LayerParts::pieces_out() const {
+  return overlaps_tensor() ? Pieces{kReduceChunks, l_.tensor} : Pieces{};
+}
+
 LayerParts::LinearTime LayerParts::linear(const std::vector<Linear>& parts, Precision precision,
-                                          double tokens) {
+                                          double tokens, Pieces pieces) {
   LinearTime sum;
+  const auto cut = [&](int times, double n, double k) {
+    return times * gemm_time(gpu_, precision, {tokens / times, n, k});
+  };
   for (const Linear& part : parts) {
-    sum.forward += gemm_time(gpu_, precision, {tokens, part.n, part.k});
-    sum.dgrad += gemm_time(gpu_, precision, {tokens, part.k, part.n});
+    ++timed_;
+    sum.forward += cut(pieces.forward, part.n, part.k);
+    sum.dgrad += cut(pieces.dgrad, part.k, part.n);
     if (l_.train_weights) {
       sum.wgrad += gemm_time(gpu_, precision, {part.n, part.k, tokens, 1, 2.0 * f_.gradient_bytes});
     }
@@ -48,6 +58,7 @@ void LayerParts::cast(double inputs, double gradients) {
 }
 
 void LayerParts::elementwise(double forward_bytes, double backward_bytes) {
+  ++timed_;
   out_.forward.elementwise += elementwise_time(gpu_, forward_bytes * f_.elementwise);
   out_.backward.elementwise += elementwise_time(gpu_, backward_bytes * f_.elementwise);
 }

@@ -14,6 +14,11 @@ struct Linear {
   double n = 0, k = 0;
 };
 
+/// In how many pieces of their rows products run, so that TP's communication hides behind them.
+struct Pieces {
+  int forward = 1, dgrad = 1;
+};
+
 class LayerParts {
  public:
   LayerParts(const StepSetup& setup, CollectiveTimes& collectives);
@@ -24,8 +29,15 @@ class LayerParts {
   };
 
   bool casts() const { return is_8bit_or_less(l_.precision); }
+  bool overlaps_tensor() const {
+    return l_.tensor > 1 && l_.sequence_parallel && l_.overlap.tensor;
+  }
+  /// Of linear layers whose inputs are gathered, and of those whose outputs are scattered.
+  Pieces pieces_in() const;
+  Pieces pieces_out() const;
   /// Linear layers one after another on `tokens`; fp32 gradients of weights are added to.
-  LinearTime linear(const std::vector<Linear>& parts, Precision precision, double tokens);
+  LinearTime linear(const std::vector<Linear>& parts, Precision precision, double tokens,
+                    Pieces pieces = {});
   void add_gemm(const LinearTime& sum);
   /// To 8 bits or fewer: read 16 bits, write the rows and the columns of it.
   void cast(double inputs, double gradients);
@@ -53,6 +65,7 @@ class LayerParts {
   CollectiveTimes& collectives_;
   LayerCalls calls_;
   double tokens_ = 0, shard_tokens_ = 0;
+  double timed_ = 0;  ///< kernels of forward whose start is in the times above
   LayerTime out_;
 };
 

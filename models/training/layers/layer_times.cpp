@@ -43,6 +43,7 @@ class LayerModel : LayerParts {
       mlp_block();
     }
     double kernels = kKernels + (casts() ? kCastKernels : 0);
+    starts(kernels - timed_ - 1);
     if (moe)
       kernels += f_.drops_tokens
                      ? kDroppingKernels
@@ -91,14 +92,14 @@ class LayerModel : LayerParts {
     } else {
       in = {{(m_.query_width() + m_.key_width() + m_.value_width()) / t, width(m_.hidden)}};
     }
-    const LinearTime first = linear(in, l_.precision, tokens_);
+    const LinearTime first = linear(in, l_.precision, tokens_, pieces_in());
     if (m_.rotary) {
       const double bytes = 2 * kHalf * (m_.query_width() + m_.key_width()) / t * tokens_;
       elementwise(bytes, bytes);
     }
     attention_core();
-    const LinearTime last =
-        linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision, tokens_);
+    const LinearTime last = linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision,
+                                   tokens_, pieces_out());
     tensor_collectives(first, last);
   }
 
@@ -182,9 +183,10 @@ class LayerModel : LayerParts {
   void mlp_block() {
     norm_and_residual();
     const double ffn = m_.ffn / static_cast<double>(l_.tensor), h = m_.hidden;
-    const LinearTime in = linear({{(matrices(m_.mlp) - 1) * ffn, h}}, l_.precision, tokens_);
+    const LinearTime in =
+        linear({{(matrices(m_.mlp) - 1) * ffn, h}}, l_.precision, tokens_, pieces_in());
     elementwise(activation_bytes(ffn, false) * tokens_, activation_bytes(ffn, true) * tokens_);
-    const LinearTime out = linear({{h, ffn}}, l_.precision, tokens_);
+    const LinearTime out = linear({{h, ffn}}, l_.precision, tokens_, pieces_out());
     tensor_collectives(in, out);
   }
 
@@ -276,6 +278,15 @@ class LayerModel : LayerParts {
     out_.forward.expert += experts_.forward;
     out_.backward.expert += experts_.backward;
     experts_ = {};
+  }
+
+  /// Kernels of a layer that have no time of their own: each starts and ends. In a graph of all
+  /// that can be fused there are none.
+  void starts(double kernels) {
+    if (f_.host_issue.ps == 0) return;
+    const double all = std::max(0.0, kernels) * seconds(gpu_.kernel_floor);
+    out_.forward.elementwise += all;
+    out_.backward.elementwise += 2 * all;
   }
 
   /// The GPU waits where the host cannot issue kernels fast enough. Also what all-to-alls beside

@@ -68,7 +68,7 @@ class Slowdowns {
       const double bytes = calls.tensor(Collective::all_reduce).bytes;
       const double copies = setup_.model.experts ? setup_.model.experts->per_token : 0;
       add(all.tensor, all.tensor_hidden,
-          calls.tensor(l.sequence_is_sharded() ? Collective::all_gather : Collective::all_reduce));
+          l.sequence_is_sharded() ? calls.gathered() : calls.tensor(Collective::all_reduce));
       add(all.context, all.context_hidden, {Collective::sendrecv, context_pair(l), bytes});
       add(all.expert, all.expert_hidden,
           {Collective::alltoall, expert_group(l), bytes * copies / l.tensor});

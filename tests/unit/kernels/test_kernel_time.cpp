@@ -18,6 +18,7 @@ GemmCosts plain() {
   out.start = 0, out.share = 1, out.memory = 1, out.cache = 10, out.fill = 0, out.edge = 0;
   out.step = 0, out.quantum = 1, out.reach = 1000, out.split = 1, out.overlap = 50;
   out.cast_start = 5e-6, out.cast_rate = 1, out.cast_row = 0;
+  out.refill = 1, out.heat = 0;
   return out;
 }
 
@@ -36,6 +37,31 @@ TEST_CASE("a product of exactly one wave takes as long as its FLOPs at the peak"
   CHECK(kernel_time(gpu(), gemm(4096, 4096, 1024), plain()) == doctest::Approx(2 * one));
   // One row more: tiles of 16 x 32 lose least, 129 x 128 of them, 1.048576 us each wave.
   CHECK(kernel_time(gpu(), gemm(2049, 4096, 1024), plain()) == doctest::Approx(129 * 1.048576e-6));
+}
+
+TEST_CASE("tiles after a multiprocessor's first fill for less") {
+  GemmCosts costs = plain();
+  costs.fill = 1024;
+  // As long as the products, with any tile.
+  const double products = 134.217728e-6;
+  CHECK(kernel_time(gpu(), gemm(2048, 4096, 1024), costs) == doctest::Approx(2 * products));
+  // Of 128 tiles of 16 x 32 on each multiprocessor one fills, 127 for a quarter.
+  costs.refill = 0.25;
+  CHECK(kernel_time(gpu(), gemm(2048, 4096, 1024), costs) ==
+        doctest::Approx(products * (1 + (1 + 127 * 0.25) / 128)));
+}
+
+TEST_CASE("products that last, or follow each other, run at the clock of the power limit") {
+  GemmCosts costs = plain();
+  costs.heat = 0.1;
+  GemmWork work = gemm(2048, 4096, 24 * 1024);
+  const double cool = 24 * 134.217728e-6, lasts = cool / (cool + 3e-3);
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(cool * (1 + 0.1 * lasts)));
+  work.sustained = true;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(cool * (1 + 0.1 * 0.6)));
+  // What waits for memory does not feel it.
+  CHECK(kernel_time(gpu(), gemm(1, 8192, 8192), costs) ==
+        doctest::Approx(kernel_time(gpu(), gemm(1, 8192, 8192), plain())));
 }
 
 TEST_CASE("of a last wave the quantum is waited for") {
