@@ -30,4 +30,15 @@ Duration launch_time(const EpLaunchCosts& costs, EpLaunch launch, EpMode mode, E
   return launch == EpLaunch::stream ? std::max(out, costs.host_call - kernels) : out;
 }
 
+Duration round_trip_launch(const EpLaunchCosts& costs, EpLaunch launch, EpMode mode, int tokens,
+                           Duration idle, bool has_handle) {
+  EpLaunchCosts own = costs;
+  own.host_call = {};
+  const auto beside = [&](EpPhase phase) {
+    return launch_time(own, launch, mode, phase, tokens, idle, {});
+  };
+  // A dispatch that knows its layout needs no more than a combine.
+  return beside(has_handle ? EpPhase::combine : EpPhase::dispatch) + beside(EpPhase::combine);
+}
+
 }  // namespace fabricast

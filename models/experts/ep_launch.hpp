@@ -33,4 +33,10 @@ constexpr bool waits_for_counts(EpMode mode) { return takes_sms(mode); }
 Duration launch_time(const EpLaunchCosts& costs, EpLaunch launch, EpMode mode, EpPhase phase,
                      int tokens, Duration idle, Duration kernels);
 
+/// Of a dispatch and the combine after it, where what the CPU issues is counted elsewhere.
+/// `has_handle`: of an earlier dispatch, so that layout and counts are known, as backwards.
+/// REQUIRES: as above.
+Duration round_trip_launch(const EpLaunchCosts& costs, EpLaunch launch, EpMode mode, int tokens,
+                           Duration idle, bool has_handle = false);
+
 }  // namespace fabricast

@@ -24,11 +24,18 @@ constexpr Duration kBlackwellOverhead = microseconds(7);
 }  // namespace
 
 NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software) {
+  if (is_in_place(software)) return {efficiency(gpu.sm), {}, {}};
   if (gpu.sm >= kBlackwell) return {efficiency(gpu.sm), kBlackwellCopyRate, kBlackwellOverhead};
   return {
       efficiency(gpu.sm), software.nvls_copy_rate,
       software.costs(Protocol::simple, gpu).overhead[static_cast<std::size_t>(HopKind::nvlink)]};
 }
+
+SoftwareCosts in_place(SoftwareCosts software) {
+  software.nvls_copy_rate = {};  // takes no time, as of every worker without a rate
+  return software;
+}
+bool is_in_place(const SoftwareCosts& software) { return software.nvls_copy_rate == Bandwidth{}; }
 
 MultimemWire multimem_wire(const NodeGraph& node) {
   double least = 1;

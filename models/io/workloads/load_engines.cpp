@@ -66,7 +66,9 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   const double start_hops = figures.number(kernels, "start_hops", 0, 100);
   for (auto& [sm, gpu] : out.gpus)
     gpu.start = {std::llround(static_cast<double>(gpu.hop.ps) * start_hops)};
-  out.ll_block = figures.bandwidth(kernels, "ll_block");
+  out.round = figures.number(kernels, "round", 0, 10);
+  out.ll_read = figures.duration(kernels, "ll_read");
+  out.burst = figures.duration(kernels, "burst");
   out.window = figures.bytes(kernels, "window");
   out.pull_window = figures.number(kernels, "pull_window", 0.1, 100);
   out.lamport_body = figures.duration(kernels, "lamport_body");

@@ -27,8 +27,10 @@ struct PeerCosts {
   double stores = 0;            ///< and stores of a whole message to all peers
   double multimem = 0;          ///< and what the switch sums and multicasts
   // Of NCCL's symmetric kernels:
-  double unrolled = 1;   ///< loads of 16 B that a thread has under way, of all peers together
-  Bandwidth ll_block{};  ///< at which a thread block of LL stores, flags included
+  double unrolled = 1;  ///< loads of 16 B that a thread has under way, of all peers together
+  double round = 1;     ///< loads of a peer's memory that a round of a loop over peers takes
+  Duration ll_read;     ///< of a round of LL reads of its own memory
+  Duration burst;       ///< of a burst of stores to one peer, until the next peer's turn
 };
 
 /// Of the GPU's generation, else of the nearest older one, else of the oldest.

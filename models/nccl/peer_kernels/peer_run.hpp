@@ -14,9 +14,12 @@ namespace fabricast {
 
 /// What the threads of a kernel do at a time.
 struct PeerWindows {
-  Bytes loads;          ///< under way from one peer
-  Bytes ll;             ///< that LL has under way to one, as on the wire
-  Bandwidth ll_rate{};  ///< at which it stores them to all peers, one after another; 0: at once
+  Bytes loads;         ///< under way from one peer
+  Bytes ll;            ///< that LL has under way to one, as on the wire
+  Duration before{};   ///< of loads that wait for each other, before the last ones go out
+  Duration ll_read{};  ///< from LL's arrival until it has been read, before the next may be stored
+  Duration burst{};    ///< of stores to one peer, until those to the next follow: of `full` bytes,
+  Bytes full{};        ///< of fewer as much less
 };
 
 /// Each GPU reaches each of the others over NVLink. REQUIRES: members of one node.

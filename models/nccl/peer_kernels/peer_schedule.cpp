@@ -26,6 +26,29 @@ Bytes pieces(Bytes bytes, std::int64_t count) {
 
 std::uint32_t number(MoveKind kind) { return static_cast<std::uint32_t>(kind); }
 
+/// A move, and for how many peers it stands.
+struct JointMove {
+  KernelMove move;
+  int peers = 1;
+};
+
+/// What stores of `bytes` to a peer put off those to the next one.
+Duration burst_of(const PeerWindows& windows, Bytes bytes) {
+  if (bytes >= windows.full) return windows.burst;
+  const double share = static_cast<double>(bytes.count) / static_cast<double>(windows.full.count);
+  return {std::llround(static_cast<double>(windows.burst.ps) * share)};
+}
+
+/// Before the first byte of a message to peers, the last of which is number `nth`. In LL each turn.
+Duration waits_of(const PeerWindows& windows, const ExchangeLane& lane, const JointMove& joint,
+                  int nth) {
+  const KernelMove& move = joint.move;
+  if (move.kind == MoveKind::request) return {windows.before.ps / lane.chunks()};
+  const Duration burst = burst_of(windows, {move.bytes.count / joint.peers}) * (nth - 1);
+  if (move.kind == MoveKind::ll) return burst;
+  return move.kind == MoveKind::store ? Duration{burst.ps / lane.chunks()} : Duration{};
+}
+
 /// Over all turns of a stage, the waiting for loads included.
 Bandwidth local_rate(const KernelStage& stage, Duration turn, Bandwidth memory) {
   if (stage.turns == 0) return memory;
@@ -33,12 +56,6 @@ Bandwidth local_rate(const KernelStage& stage, Duration turn, Bandwidth memory) 
   return {
       std::llround(static_cast<double>(stage.local.count) * 1e12 / static_cast<double>(time.ps))};
 }
-
-/// A move, and for how many peers it stands.
-struct JointMove {
-  KernelMove move;
-  int peers = 1;
-};
 
 /// Of more peers than a batch has lanes for, neighbours in the order from `from` on are joined:
 /// what goes to the first of them is what goes to all. Every GPU sends and receives what it did.
@@ -90,12 +107,13 @@ PeerSchedule::PeerSchedule(const Cluster& cluster, const Members& members, const
       wire = std::max(wire, latency);
     }
   }
-  add_kinds(costs, gpu, wire);
+  add_kinds(costs, gpu, wire, windows.ll_read);
   for (const KernelStage& stage : stages) add_stage(stage, costs, gpu, windows);
 }
 
 /// What a hop or a load takes beyond the latency of the links.
-void PeerSchedule::add_kinds(const PeerCosts& costs, const PeerGpu& gpu, Duration wire) {
+void PeerSchedule::add_kinds(const PeerCosts& costs, const PeerGpu& gpu, Duration wire,
+                             Duration ll_read) {
   const auto beyond = [&](Duration time) { return std::max(Duration{}, time - wire); };
   const Duration half{gpu.load.ps / 2};
   kinds_.resize(kMoveKinds);
@@ -105,7 +123,8 @@ void PeerSchedule::add_kinds(const PeerCosts& costs, const PeerGpu& gpu, Duratio
   kinds_[number(MoveKind::store)] = {wire_of(costs.stores), {}, beyond(gpu.hop), {}, {}};
   // A thread stores again when it has seen what its peers stored: a turn is a hop. Of a message
   // between two blocks it is the way there and back.
-  kinds_[number(MoveKind::ll)] = {wire_of(costs.stores), {}, beyond({gpu.hop.ps / 2}), {}, {}};
+  const Duration half_turn{(gpu.hop + ll_read).ps / 2};
+  kinds_[number(MoveKind::ll)] = {wire_of(costs.stores), {}, beyond(half_turn), {}, {}};
   kinds_[number(MoveKind::in_switch)] = {wire_of(costs.multimem), {}, beyond(half), {}, {}};
   kinds_[number(MoveKind::one_way)] = {wire_of(1), {}, beyond(half), {}, {}};
   kinds_[number(MoveKind::copy)] = {wire_of(costs.stores), {}, beyond(gpu.hop), {}, {}};
@@ -120,7 +139,6 @@ void PeerSchedule::add_stage(const KernelStage& stage, const PeerCosts& costs, c
     if (move.kind == MoveKind::ll) return std::min(windows.ll * of, move.bytes);
     return std::min(move.bytes, Bytes{kPieceMax * kSlots});
   };
-  const std::int64_t others = gpus_ - 1;
   for (const JointMove& joint : joined(stage, gpus_)) {
     const KernelMove& move = joint.move;
     ExchangeLane lane;
@@ -129,7 +147,6 @@ void PeerSchedule::add_stage(const KernelStage& stage, const PeerCosts& costs, c
     // A thread of LL stores, polls what its peers have stored, and only then stores again.
     lane.slots = move.kind == MoveKind::ll ? 1 : kSlots;
     lane.chunk = pieces(under_way(move, joint.peers), lane.slots);
-    if (move.kind == MoveKind::ll) lane.rate = {windows.ll_rate.bytes_per_s * joint.peers / others};
     lane.tag = static_cast<std::uint32_t>(batches_.front().size());
     lane.peer = static_cast<std::uint32_t>(move.from);
     now[static_cast<std::size_t>(move.to)].receives.push_back(lane);
@@ -138,6 +155,7 @@ void PeerSchedule::add_stage(const KernelStage& stage, const PeerCosts& costs, c
     before += joint.peers;
     if (move.kind == MoveKind::flag || move.kind == MoveKind::store || move.kind == MoveKind::ll)
       lane.extra = costs.peer * (before - 1);
+    lane.extra += waits_of(windows, lane, joint, before);
     now[static_cast<std::size_t>(move.from)].sends.push_back(lane);
   }
   for (std::size_t gpu_number = 0; gpu_number < now.size(); ++gpu_number) {

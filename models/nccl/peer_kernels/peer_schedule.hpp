@@ -21,7 +21,7 @@ class PeerSchedule final : public ExchangeSchedule {
   const std::vector<MessageKind>& kinds() const { return kinds_; }
 
  private:
-  void add_kinds(const PeerCosts& costs, const PeerGpu& gpu, Duration wire);
+  void add_kinds(const PeerCosts& costs, const PeerGpu& gpu, Duration wire, Duration ll_read);
   void add_stage(const KernelStage& stage, const PeerCosts& costs, const PeerGpu& gpu,
                  const PeerWindows& windows);
 

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "models/nccl/registered/symmetric_loop.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -11,6 +13,9 @@ using Kernel = SymmetricKernel;
 
 constexpr std::int64_t kLlBytes = 16;  // of a thread's store: 8 B and their flags
 constexpr std::int64_t kLoadBytes = 16;
+// Stores to a peer that put off those to the next one, as on the wire: measured times stop to rise
+// there, of LL where a thread block's turn is full.
+constexpr Bytes kLlBurst{8 << 10}, kStoreBurst{16 << 10};
 
 void add_symmetric(StageBuilder& stages, Kernel kernel) {
   const Bytes all = stages.size(), every = all * stages.gpus();
@@ -99,27 +104,35 @@ void add_copies(StageBuilder& stages, Collective collective, int root) {
   stages.barrier();
 }
 
-PeerWindows windows_of(const PeerCosts& costs, const RegisteredChoice& choice, int gpus) {
-  const std::int64_t threads = std::int64_t{choice.blocks} * kSymmetricThreads, peers = gpus - 1;
+PeerWindows windows_of(const PeerCosts& costs, const PeerGpu& gpu, const RegisteredCall& call,
+                       int gpus) {
+  const std::int64_t threads = std::int64_t{call.choice.blocks} * kSymmetricThreads;
+  const std::int64_t peers = gpus - 1;
   const auto loads = static_cast<double>(threads * kLoadBytes) * costs.unrolled;
-  PeerWindows out{{std::llround(loads / static_cast<double>(peers))},
-                  {threads * kLlBytes},
-                  costs.ll_block * choice.blocks};
+  PeerWindows out{{std::llround(loads / static_cast<double>(peers))}, {threads * kLlBytes}};
+  if (call.choice.path != RegisteredPath::symmetric) return out;
+  const SymmetricLoop loop{call.choice.kernel, gpus, call.size, call.choice.blocks};
+  const auto before = static_cast<double>(gpu.load.ps * (rounds_of_loads(loop) - 1)) * costs.round;
+  out.before = {std::llround(before)};
+  out.ll_read = {std::llround(static_cast<double>(costs.ll_read.ps) * rounds_of_reads(loop))};
   // What is multicast comes back to the GPU itself, too, and is spread over one peer less.
-  if (traits_of(choice.kernel).multicasts) {
+  if (traits_of(call.choice.kernel).multicasts) {
     out.ll = {out.ll.count * gpus / peers};
-    out.ll_rate = costs.ll_block * (choice.blocks * peers);  // stored once
+    return out;  // stored once
   }
+  out.burst = costs.burst;
+  out.full = traits_of(call.choice.kernel).ll ? kLlBurst : kStoreBurst;
   return out;
 }
 
 /// Before the first byte moves.
 Duration start_of(const PeerCosts& costs, const PeerGpu& gpu, const GpuPart& part,
-                  const SoftwareCosts& software, const RegisteredChoice& choice) {
+                  const SoftwareCosts& software, const RegisteredChoice& choice, Duration ll_read) {
   switch (choice.path) {
     case RegisteredPath::symmetric:
-      // Half a hop of LL is paid for once: the other half is in every turn.
-      return traits_of(choice.kernel).ll ? gpu.start + Duration{gpu.hop.ps / 2} : gpu.start;
+      // Half a turn of LL is paid for once: the other half is in every turn.
+      return traits_of(choice.kernel).ll ? gpu.start + Duration{(gpu.hop + ll_read).ps / 2}
+                                         : gpu.start;
     case RegisteredPath::copy_engine:
       return costs.node + costs.copy * 3;  // flags, copies, flags
     default:
@@ -141,6 +154,12 @@ std::vector<KernelStage> plan_registered(const RegisteredChoice& choice, Collect
   return stages.take();
 }
 
+CollectiveRun in_place_run(CollectiveRun plain, const RegisteredChoice& choice) {
+  assert(choice.path == RegisteredPath::nvls);
+  plain.channels = std::min(plain.channels, choice.blocks);
+  return plain;
+}
+
 SimulationResult simulate_registered(const Cluster& cluster, const Members& members,
                                      const PeerCosts& costs, const SoftwareCosts& software,
                                      const RegisteredCall& call, bool explain) {
@@ -149,12 +168,13 @@ SimulationResult simulate_registered(const Cluster& cluster, const Members& memb
   const PeerGpu& gpu = costs_of(costs, part.sm);
   PeerCosts reach = costs;
   reach.loads = costs.stores;  // loads of NCCL's kernels reach what stores do
+  const PeerWindows windows = windows_of(costs, gpu, call, members.ranks());
   SimulationResult out = simulate_stages(
       cluster, members, reach, gpu,
-      plan_registered(call.choice, call.collective, members.ranks(), call.size, call.root),
-      windows_of(costs, call.choice, members.ranks()), explain);
+      plan_registered(call.choice, call.collective, members.ranks(), call.size, call.root), windows,
+      explain);
   const Duration makespan = out.time;
-  out.time = std::max(makespan + start_of(costs, gpu, part, software, call.choice),
+  out.time = std::max(makespan + start_of(costs, gpu, part, software, call.choice, windows.ll_read),
                       software.launch_per_gpu * call.launches_in_a_row);
   out.launch = out.time - makespan;
   return out;

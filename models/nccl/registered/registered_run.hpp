@@ -7,6 +7,7 @@
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/hardware/parts/parts.hpp"
 #include "models/nccl/base/members.hpp"
+#include "models/nccl/call/collective_run.hpp"
 #include "models/nccl/peer_kernels/peer_run.hpp"
 #include "models/nccl/registered/registration.hpp"
 
@@ -26,6 +27,11 @@ struct RegisteredCall {
   int root = 0;               ///< rank, of gather and scatter
   int launches_in_a_row = 1;  ///< of one thread of the host; 0: a CUDA graph
 };
+
+/// NCCL's own call where users' buffers are registered: NVLS of several nodes, which its NVSwitches
+/// read and write, on fewer channels. Its costs are in_place() ones (nvls_rates.hpp).
+/// REQUIRES: choice.path is nvls.
+CollectiveRun in_place_run(CollectiveRun plain, const RegisteredChoice& choice);
 
 /// What is asked, and what the kernels cost that then run.
 struct AskedRegistration {

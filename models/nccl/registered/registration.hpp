@@ -42,7 +42,8 @@ struct RegisteredChoice {
   std::string why;           ///< why this one; of path copied: which condition fails. No full stop
   std::string untimed;       ///< what keeps its time from being predicted; empty: nothing
 
-  /// It runs as one kernel, or one round of copies, between GPUs that NVLink joins.
+  /// It takes another time than NCCL's plain call: simulate_registered(), or, of several nodes,
+  /// that call in_place() on so many channels.
   bool replaces() const {
     return path == RegisteredPath::nvls || path == RegisteredPath::symmetric ||
            path == RegisteredPath::copy_engine;

@@ -20,9 +20,13 @@ namespace fabricast {
 namespace {
 
 /// Each role's threads of a block's 20 warps: reduce 5, bcast 4; with SHARP 3 and 2
-/// (src/device/all_reduce.h). Scatter and gather copy at a rate of their own (NvlsRates).
-constexpr double kReduceShare = 5.0 / 20, kBcastShare = 4.0 / 20;
-constexpr double kSharpReduceShare = 3.0 / 20, kSharpBcastShare = 2.0 / 20;
+/// (src/device/all_reduce.h). Scatter and gather copy at a rate of their own (NvlsRates). Of users'
+/// buffers they have a warp each and copy nothing.
+struct Shares {
+  double reduce = 0, bcast = 0;
+};
+constexpr Shares kTreeShares{5.0 / 20, 4.0 / 20}, kSharpShares{3.0 / 20, 2.0 / 20},
+    kInPlaceShares{10.0 / 20, 8.0 / 20};
 
 /// A worker has 32 connections each way, and a head two for its children beside those to the ranks
 /// of its node. Of more ranks, so many at a time meet in a junction first, which takes no time.
@@ -33,8 +37,8 @@ class NvlsSchedule {
   explicit NvlsSchedule(Assembly& assembly)
       : assembly_(assembly),
         heads_in_all_(static_cast<std::uint32_t>(distinct_heads(assembly.run().graph).size())),
-        reduce_classes_(assembly.worker_classes(is_sharp() ? kSharpReduceShare : kReduceShare)),
-        bcast_classes_(assembly.worker_classes(is_sharp() ? kSharpBcastShare : kBcastShare)),
+        reduce_classes_(assembly.worker_classes(shares().reduce)),
+        bcast_classes_(assembly.worker_classes(shares().bcast)),
         copy_classes_(assembly.worker_classes(copy_rates())),
         programs_(assembly, heads_in_all_),
         all_(assembly, BlockMap<NodeWorkers>::Per::node) {
@@ -97,6 +101,10 @@ class NvlsSchedule {
   std::uint32_t heads() const { return static_cast<std::uint32_t>(heads_.size()); }
   int nodes() const { return assembly_.nodes(); }
   bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
+  Shares shares() const {
+    if (is_in_place(assembly_.software())) return kInPlaceShares;
+    return is_sharp() ? kSharpShares : kTreeShares;
+  }
   NvlsRates rates(int gpu) const {
     const NodeGraph& node = assembly_.cluster().node();
     return nvls_rates(node.gpus()[static_cast<std::size_t>(gpu)].part, assembly_.software());

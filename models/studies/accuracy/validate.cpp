@@ -10,6 +10,7 @@
 
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/hardware/cluster/nvlink_domain.hpp"
+#include "models/hardware/cluster/nvls_rates.hpp"
 #include "models/io/bands/band_key.hpp"
 #include "models/io/bands/size_range.hpp"
 #include "models/io/tuners/load_tuner.hpp"
@@ -17,6 +18,7 @@
 #include "models/nccl/environment/settings.hpp"
 #include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/registered/registered_run.hpp"
+#include "models/nccl/run/simulation.hpp"
 #include "models/studies/accuracy/alpha_beta.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/call_times.hpp"
@@ -174,6 +176,12 @@ class Validation {
     if (!choice.replaces()) return false;
     const RegisteredCall kernel{choice, collective, point.size, 0, call.run.launches_in_a_row};
     prediction.method = Method::simulated;
+    if (members.node_count() > 1) {
+      prediction.time_us = microseconds_of(
+          simulate(*setup.cluster, in_place(parts_.software), in_place_run(call.run, choice), {})
+              .time);
+      return true;
+    }
     prediction.time_us = microseconds_of(
         simulate_registered(*setup.cluster, members, kernels_, parts_.software, kernel).time);
     if (choice.path != RegisteredPath::symmetric) return true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "models/hardware/cluster/nvls_rates.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/run/exchange_bounds.hpp"
@@ -120,6 +121,11 @@ void check_size(const Symmetry& symmetry, const SimulationOptions& options, cons
 RunTimes kernel_times(const BenchConfig& config, const Cluster& cluster,
                       const SoftwareCosts& software, const BenchRow& row) {
   const Members members = members_of(row.decided.run, cluster.nodes());
+  if (row.is_registered() && members.node_count() > 1) {
+    const CollectiveRun run = in_place_run(row.decided.run, *row.registered);
+    return times_of(config, cluster, in_place(software), run, find_symmetry(cluster, run),
+                    options_of(config, {}));
+  }
   if (row.is_registered()) {
     const RegisteredCall call{*row.registered, row.collective, row.size, config.root,
                               config.launches_in_a_row()};

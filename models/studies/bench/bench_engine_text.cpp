@@ -31,18 +31,26 @@ std::string kernel_choices(const BenchConfig& config, const std::vector<const Be
                         ? fmt::format("# What {} takes:\n", to_text(config.engine->release))
                         : fmt::format("# What NCCL does with registered buffers (-R {}):\n",
                                       kRegistrationWords[config.registered->asked]);
-  bool is_direct = false;
+  bool is_direct = false, by_nics = false, by_copies = false;
   for (std::size_t i = 0; i < rows.size();) {
     const BenchRow& first = *rows[i];
     const std::string what = what_of(first);
     std::size_t j = i;
     while (j < rows.size() && what_of(*rows[j]) == what) ++j;
     out += fmt::format("#   {:<22} {} {}\n", size_range(first, *rows[j - 1]), what, why_of(first));
-    is_direct = is_direct || (first.registered && first.registered->path == RegisteredPath::direct);
+    const auto goes = [&](RegisteredPath path) {
+      return first.registered && first.registered->path == path;
+    };
+    is_direct = is_direct || goes(RegisteredPath::direct);
+    by_nics = by_nics || goes(RegisteredPath::network);
+    by_copies = by_copies || goes(RegisteredPath::copy_engine);
     i = j;
   }
   if (is_direct)
     out += "#   direct: times are those of copied buffers, as measured (NVIDIA/nccl#1821)\n";
+  if (by_nics) out += "#   network: times are those of copied buffers: NICs set the pace of both\n";
+  if (by_copies)
+    out += "#   copy-engine: what starts copies is assumed: below 1 MiB half or twice the time\n";
   return out;
 }
 

@@ -25,18 +25,10 @@ std::vector<CostParameter> own_parameters() {
                         return fmt::format("{:.3g}", static_cast<double>(gpu.start.ps) /
                                                          static_cast<double>(gpu.hop.ps));
                       }};
-  CostParameter unrolled{
-      "kernels.unrolled", [](EngineCosts& costs, double factor) { costs.unrolled *= factor; },
-      [](const EngineCosts& costs) { return fmt::format("{:.3g}", costs.unrolled); }};
-  CostParameter block{
-      "kernels.ll_block",
-      [](EngineCosts& costs, double factor) {
-        costs.ll_block = {std::llround(static_cast<double>(costs.ll_block.bytes_per_s) * factor)};
-      },
-      [](const EngineCosts& costs) {
-        return fmt::format("{:.3g} GB/s", static_cast<double>(costs.ll_block.bytes_per_s) / 1e9);
-      }};
-  return {std::move(start), std::move(unrolled), std::move(block)};
+  return {std::move(start), number_parameter("kernels.unrolled", &EngineCosts::unrolled, 100),
+          number_parameter("kernels.round", &EngineCosts::round, 10),
+          time_parameter("kernels.ll_read", &EngineCosts::ll_read),
+          time_parameter("kernels.burst", &EngineCosts::burst)};
 }
 
 class KernelValidation {

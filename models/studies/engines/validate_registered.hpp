@@ -26,7 +26,7 @@ struct RegisteredPrediction {
   std::size_t row = 0;  ///< of the measured ones
   int blocks = 0;
   double time_us = 0;
-  /// By start_hops, unrolled and ll_block fitted to the other topologies. Hops, loads and shares of
+  /// By figures of these kernels alone, fitted to the other topologies. Hops, loads and shares of
   /// links stay: they come from kernels of engines.
   std::optional<double> unseen_us;
 };

@@ -64,7 +64,9 @@ double sms_share(const ExpertWish& wish, const Cluster& cluster) {
 
 }  // namespace
 
-EngineData load_engine_data() { return {load_engines(), load_expert_kernels(), load_serving()}; }
+EngineData load_engine_data(const SoftwareCosts& software) {
+  return {load_engines(), load_expert_kernels(), load_serving(), software.launch_any};
+}
 
 EpMode expert_mode(const ServeConfig& config, const Cluster& cluster, double tokens) {
   if (config.site.ep_kernels) {
@@ -110,6 +112,12 @@ ServeKernels engine_kernels(const ServeConfig& config, const ServeLayout& layout
         call.tokens = static_cast<int>(tokens);
         const EpMode mode = expert_mode(config, *part, static_cast<double>(tokens));
         trip->second = ep_round_trip(*ways, data.experts, call, mode);
+        // Decodes are in CUDA graphs; more tokens are prompts, whose kernels the CPU launches.
+        const bool in_graph = static_cast<double>(tokens) <= kLowLatencyMost;
+        const GpuPart& gpu = part->node().gpus().front().part;
+        trip->second.dispatch +=
+            round_trip_launch(data.experts.launch, in_graph ? EpLaunch::graph : EpLaunch::stream,
+                              mode, call.tokens, gpu.launch.value_or(data.launch_any));
       }
       return seconds(which == EpPhase::dispatch ? trip->second.dispatch : trip->second.combine);
     });

@@ -7,6 +7,7 @@
 
 #include "models/engines/engine_costs.hpp"
 #include "models/experts/kernel_costs.hpp"
+#include "models/hardware/parts/parts.hpp"
 #include "models/io/workloads/load_serving.hpp"
 #include "models/studies/training/serve.hpp"
 
@@ -17,8 +18,9 @@ struct EngineData {
   EngineCosts reduces;
   ExpertKernels experts;
   ServingCosts serving;
+  Duration launch_any;  ///< from the CPU's launch to an idle GPU's kernel, of GPUs nobody measured
 };
-EngineData load_engine_data();
+EngineData load_engine_data(const SoftwareCosts& software);
 
 /// Of such a layout. Empty functions where the engine leaves a call to NCCL. `cluster` and `data`
 /// outlive it; not for several threads. Throws Error.

@@ -19,7 +19,7 @@ class Serving {
         site_(load_site(config_.site, parts)),
         collectives_(
             collectives_of(config_.site, site_, parts, CollectiveTimes::Estimate::simulated)),
-        data_(load_engine_data()),
+        data_(load_engine_data(parts.software)),
         gpu_(with_weights_only(compute_of(load_compute(), site_.cluster))) {
     if (config_.load && !config_.engine) config_.engine = newest(Engine::vllm);
     if (config_.engine) host_ = data_.serving.of(config_.engine->engine);

@@ -35,7 +35,10 @@ class Validation {
  public:
   Validation(const ValidateServingConfig& config, const PartsCatalogue& parts,
              const ForEach& for_each)
-      : config_(config), parts_(parts), for_each_(for_each), data_(load_engine_data()) {
+      : config_(config),
+        parts_(parts),
+        for_each_(for_each),
+        data_(load_engine_data(parts.software)) {
     out_.measured = config.measured;
     out_.left_out = config.measured.left_out;
   }

@@ -56,6 +56,8 @@ class CollectiveTimes {
   /// of two in proportion; a bound of both where bounds are asked for. REQUIRES: expert_wish() that
   /// has kernels of its own. Throws Error where they do not reach.
   EpRoundTrip round_trip(const RankGroup& group, ExpertCall call);
+  /// What both take beside their kernels, called on a stream. `has_handle`: backwards.
+  Duration round_trip_launch(int tokens, bool has_handle) const;
 
   /// Calls one(0) .. one(count - 1), in any order and on any thread.
   using SideBySide =

@@ -37,6 +37,12 @@ EpRoundTrip CollectiveTimes::round_trip(const RankGroup& group, ExpertCall call)
           low.busiest + (high.busiest - low.busiest) * share};
 }
 
+Duration CollectiveTimes::round_trip_launch(int tokens, bool has_handle) const {
+  const GpuPart& gpu = cluster_.node().gpus().front().part;
+  return fabricast::round_trip_launch(kernels_->launch, EpLaunch::stream, wish_->mode, tokens,
+                                      gpu.launch.value_or(software_.launch_any), has_handle);
+}
+
 EpRoundTrip CollectiveTimes::at(const RoundTrip& question) {
   if (wanted_ != nullptr) wanted_->round_trips.insert(question);
   if (wanted_ != nullptr || estimate_ == Estimate::bound) return bound(question);

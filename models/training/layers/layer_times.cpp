@@ -242,16 +242,17 @@ class LayerModel : LayerParts {
     const Experts& e = *m_.experts;
     ExpertCall call = wish.call(e.count, e.per_token, m_.hidden, EpDatatype::bf16);
     call.tokens = static_cast<int>(std::lround(tokens_ / l_.tensor));
-    const auto lasts = [&] {
+    const auto lasts = [&](bool has_handle) {
       const EpRoundTrip both = collectives_.round_trip(expert_group(l_), call);
-      return seconds(both.dispatch) + seconds(both.combine);
+      return seconds(both.dispatch + both.combine +
+                     collectives_.round_trip_launch(call.tokens, has_handle));
     };
     ExpertPasses out;
-    out.forward = lasts();
+    out.forward = lasts(false);
     // The GPU whose experts get most is waited for.
     if (!wish.weights.empty()) busiest_ = collectives_.round_trip(expert_group(l_), call).busiest;
     call.dispatched = EpDatatype::bf16;
-    out.backward = lasts();
+    out.backward = lasts(true);
     out.sms = sms_beside_compute(wish.mode, wish.sms, gpu_.multiprocessors);
     return out;
   }

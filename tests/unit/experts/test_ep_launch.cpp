@@ -39,6 +39,18 @@ TEST_CASE("experts: normal kernels lay out, and wait for the CPU outside of grap
   CHECK(beside(EpLaunch::one_shot, EpMode::normal, EpPhase::combine) == 5);
 }
 
+TEST_CASE("experts: there and back, where the CPU is counted elsewhere") {
+  const auto both = [](EpLaunch launch, EpMode mode, bool has_handle) {
+    return microseconds_of(round_trip_launch(kCosts, launch, mode, 100, kIdle, has_handle));
+  };
+  CHECK(both(EpLaunch::stream, EpMode::normal, false) == 0.5 + 4 + 5);
+  CHECK(both(EpLaunch::stream, EpMode::normal, true) == 0);  // backwards: layout and counts known
+  CHECK(both(EpLaunch::graph, EpMode::normal, false) == 0.5 + 4);
+  CHECK(both(EpLaunch::stream, EpMode::hybrid, false) == 5);
+  CHECK(both(EpLaunch::graph, EpMode::low_latency, false) == 0.5 + 0.5);
+  CHECK(both(EpLaunch::kernels, EpMode::normal, false) == 0);
+}
+
 TEST_CASE("experts: other kernels have no layout of their own") {
   CHECK(beside(EpLaunch::graph, EpMode::hybrid, EpPhase::dispatch) == 0);
   CHECK(beside(EpLaunch::stream, EpMode::hybrid, EpPhase::dispatch) == 5);

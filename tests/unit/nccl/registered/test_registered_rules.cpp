@@ -78,7 +78,9 @@ TEST_CASE("registered: NVLS works in place, on fewer channels") {
   question.ctas_max = 3;
   CHECK(chosen(question).blocks == 3);
   question.nodes = 2;
-  CHECK_FALSE(chosen(question).untimed.empty());
+  question.ctas_max = 32;
+  CHECK(chosen(question).blocks == 6);
+  CHECK(chosen(question).untimed.empty());
   const RegisteredChoice off =
       chosen(eight_h100(Registration::local), with("NCCL_LOCAL_REGISTER=0"));
   CHECK(off.path == RegisteredPath::copied);
@@ -103,7 +105,29 @@ TEST_CASE("registered: rings and trees hand on directly since 2.23, in Simple") 
   CHECK(chosen(question).path == RegisteredPath::network);
   question.algorithm.reset();
   question.collective = Collective::alltoall;
-  CHECK_FALSE(chosen(question).untimed.empty());
+  CHECK(chosen(question).path == RegisteredPath::network);
+  CHECK(chosen(question).untimed.empty());
+  question.nodes = 1;
+  CHECK(chosen(question).path == RegisteredPath::direct);
+  question.version = kNccl2_21_5;
+  CHECK(chosen(question).why == "sends and receives use registered buffers from 2.23 on");
+}
+
+TEST_CASE("registered: SHARP takes users' buffers where it adds up nothing else") {
+  RegisteredQuestion question = eight_h100(Registration::local);
+  question.algorithm = Algorithm::collnet_direct;
+  question.protocol = Protocol::simple;
+  question.nodes = 4;
+  question.ranks = 32;
+  CHECK(chosen(question).path == RegisteredPath::copied);
+  CHECK(chosen(question).why == "SHARP adds up users' buffers of one rank a node only");
+  question.collective = Collective::all_gather;
+  CHECK(chosen(question).path == RegisteredPath::network);
+  question.collective = Collective::all_reduce;
+  question.ranks = 4;
+  CHECK(chosen(question).path == RegisteredPath::network);
+  question.version = {19, 3};
+  CHECK(chosen(question).why == "SHARP uses registered buffers from 2.21 on");
 }
 
 TEST_CASE("registered: windows take symmetric kernels, or say why not") {

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "models/hardware/cluster/nvls_rates.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_engines.hpp"
+#include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/registered/registered_run.hpp"
 #include "sim/base/random.hpp"
 
@@ -102,7 +104,6 @@ PeerCosts round_costs() {
   out.copy = microseconds(2);
   out.loads = out.stores = out.multimem = 1;
   out.unrolled = 1;
-  out.ll_block = {1'000'000'000'000};
   return out;
 }
 
@@ -185,6 +186,37 @@ TEST_CASE("symmetric kernels: LL takes a turn for each window") {
   CHECK(time < 3 + 128 * 1.2 + 4 * 1.05);  // wire, and 4 MiB of its own memory at the end
 }
 
+TEST_CASE("symmetric kernels: loops over peers wait for loads, reads and stores") {
+  PeerCosts costs = round_costs();
+  const Collective reduce = Collective::all_reduce;
+  const auto more = [&](SymmetricKernel kernel, Collective collective, std::int64_t bytes,
+                        const PeerCosts& with) {
+    return us(symmetric(kernel, 1), collective, 8, bytes, with) -
+           us(symmetric(kernel, 1), collective, 8, bytes, costs);
+  };
+  // 16 KiB on 8 GPUs, one block each: three rounds of loads in place of one, of half a load each.
+  PeerCosts rounds = costs;
+  costs.round = 0;
+  rounds.round = 0.5;
+  CHECK(more(SymmetricKernel::reduce_ld_st, reduce, 16 << 10, rounds) ==
+        doctest::Approx(2 * 0.5 * 2).epsilon(0.02));
+  // LL of 4 KiB: a turn. Eight reads are one round; seven peers wait for six bursts.
+  PeerCosts reads = costs, bursts = costs;
+  reads.ll_read = microseconds(1);
+  bursts.burst = microseconds(1);
+  CHECK(more(SymmetricKernel::reduce_ll, reduce, 4 << 10, reads) ==
+        doctest::Approx(1).epsilon(0.02));
+  CHECK(more(SymmetricKernel::reduce_ll, reduce, 4 << 10, bursts) ==
+        doctest::Approx(6).epsilon(0.02));
+  CHECK(more(SymmetricKernel::reduce_llmc, reduce, 4 << 10, bursts) == 0);
+  // Stores: 16 KiB to a peer are a full burst, 4 KiB a quarter.
+  // (in part beside what the link has to carry).
+  CHECK(more(SymmetricKernel::gather_st, Collective::all_gather, 8 * (16 << 10), bursts) ==
+        doctest::Approx(6).epsilon(0.06));
+  CHECK(more(SymmetricKernel::gather_st, Collective::all_gather, 8 * (4 << 10), bursts) ==
+        doctest::Approx(1.5).epsilon(0.05));
+}
+
 TEST_CASE("symmetric kernels: links carry what they must, of more than eight GPUs too") {
   const Cluster domain = cluster_of("gb200-nvl72", 16);
   const PartsCatalogue parts = load_catalogue();
@@ -196,6 +228,34 @@ TEST_CASE("symmetric kernels: links carry what they must, of more than eight GPU
   CHECK(result.rank_finish.size() == 16);
   CHECK(result.links.front().carried.count == doctest::Approx(15.0 / 16 * size).epsilon(0.001));
   CHECK(result.links[31].carried == result.links.front().carried);  // there and back, all GPUs
+}
+
+TEST_CASE("registered NVLS of several nodes: nothing is copied, on fewer channels") {
+  const PartsCatalogue parts = load_catalogue();
+  TopologyRequest request;
+  request.topology = "dgx-h100";
+  request.nodes = 2;
+  const Cluster cluster = load_cluster(request, parts);
+  CommunicatorConfig config;
+  config.version = kNccl2_27_7;
+  config.environment.set("NCCL_ALGO=NVLSTree");
+  const Communicator communicator = make_communicator(cluster, config);
+  const CollectiveRun plain =
+      decide_call(communicator, {Collective::all_reduce, 64 << 20, 4, 0, 1}).run;
+  REQUIRE(plain.algorithm == Algorithm::nvls_tree);
+  const RegisteredChoice choice{RegisteredPath::nvls, {}, 6, 0, {}, {}};
+  const CollectiveRun run = in_place_run(plain, choice);
+  CHECK(run.channels == 6);
+  const SimulationResult copied = simulate(cluster, parts.software, plain);
+  const SimulationResult users = simulate(cluster, in_place(parts.software), run);
+  // Links carry the same, in less time; six channels that copy take longer than both.
+  const auto carried = [](const SimulationResult& one) {
+    return static_cast<double>(one.links.front().carried.count);
+  };
+  CHECK(carried(users) == doctest::Approx(carried(copied)).epsilon(0.01));
+  CHECK(users.time < copied.time);
+  CHECK(copied.time < simulate(cluster, parts.software, run).time);
+  CHECK(in_place_run(run, {RegisteredPath::nvls, {}, 9, 0, {}, {}}).channels == 6);
 }
 
 TEST_CASE("symmetric kernels: equal runs have equal digests, causes add up") {
