@@ -140,6 +140,8 @@ def cutover(
     tuner: Value = ...,
     sensitivity: bool = ...,
     slices_max: Union[SupportsIndex, Value] = ...,
+    budget: Value = ...,
+    exact: bool = ...,
     jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
