@@ -2,8 +2,8 @@
 
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/validate/measured_options.hpp"
 #include "cli/streams.hpp"
+#include "cli/validate/measured_options.hpp"
 #include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/load.hpp"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "models/engines/engine_run.hpp"
+#include "models/hardware/cluster/nvls_rates.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/registered/registered_question.hpp"
@@ -225,20 +226,26 @@ class Study {
 
   std::optional<CutoverTime> registered_time(const Loaded& place, Bytes size) const {
     const std::int64_t count = count_of(place, size);
-    const Members members = first_members(place);
-    if (count == 0 || place.cluster.nodes() > 1) return std::nullopt;
+    if (count == 0) return std::nullopt;
     const TunerDecision decision = decision_of(place, count);
     const Bytes exact =
         message_size(config().collective, count, kFloatBytes, place.communicator.ranks);
+    const int gpus = place.communicator.ranks / place.communicator.nodes;
     const RegisteredChoice choice = choose_registered(
         question_of(place.communicator, config().registered->asked, config().collective, exact,
-                    all_nvlink(place.cluster, members), &decision),
+                    all_nvlink(place.cluster, Members::first(1, gpus)), &decision),
         config().environment);
     if (!choice.replaces() || !choice.untimed.empty()) return std::nullopt;
-    const RegisteredCall call{choice, config().collective, exact, 0,
-                              config().engines.empty() ? 1 : 0};
-    const Duration time = simulate_registered(place.cluster, members, config().registered->costs,
-                                              parts_.software, call)
+    const int launches = config().engines.empty() ? 1 : 0;  // 0: a CUDA graph
+    if (place.cluster.nodes() > 1) {
+      CollectiveRun run = in_place_run(decide_call(place.communicator, call_of(count)).run, choice);
+      run.launches_in_a_row = launches;
+      const Duration time = time_in_a_row(place.cluster, in_place(parts_.software), run);
+      return CutoverTime{microseconds_of(time), false, name_of(choice)};
+    }
+    const RegisteredCall call{choice, config().collective, exact, 0, launches};
+    const Duration time = simulate_registered(place.cluster, first_members(place),
+                                              config().registered->costs, parts_.software, call)
                               .time;
     return CutoverTime{microseconds_of(time), false, name_of(choice)};
   }

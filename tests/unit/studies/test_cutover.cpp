@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/io/workloads/load_engines.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/cutover/cutover_text.hpp"
 #include "models/studies/shared/for_each.hpp"
@@ -171,4 +172,34 @@ TEST_CASE("cutover: a budget that suffices changes nothing, a small one extrapol
     }
   }
   CHECK(extrapolated > 0);
+}
+
+TEST_CASE("cutover: registered buffers of two nodes are NVLS in place, in the time of bench -R 1" *
+          minutes_under_sanitizers()) {
+  const AskedRegistration asked{Registration::local, load_engines()};
+  CutoverConfig config = question({1, 2}, {{1 << 20}, {256 << 20}});
+  config.version = kNccl2_27_7;
+  config.registered = asked;
+  const CutoverResult result = run_cutover(config, load_catalogue(), in_turn);
+  const auto contender =
+      std::ranges::find(result.contenders, Registration::local, &Contender::registered);
+  REQUIRE(contender != result.contenders.end());
+  const auto at = static_cast<std::size_t>(contender - result.contenders.begin());
+  int compared = 0;
+  for (const CutoverColumn& column : result.columns) {
+    for (const auto& cell : column.cells) {
+      BenchConfig bench;
+      bench.topology = config.topology;
+      bench.version = config.version;
+      bench.nodes = {column.nodes};
+      bench.sizes = {cell->size};
+      bench.registered = asked;
+      const BenchRow row = run_bench(bench, load_catalogue()).blocks.front().rows.front();
+      REQUIRE(cell->times[at].has_value() == row.is_registered());  // else the plain call is taken
+      if (!row.is_registered()) continue;
+      CHECK(cell->times[at]->time_us == microseconds_of(row.call_time()));
+      compared += column.nodes;
+    }
+  }
+  CHECK(compared >= 3);  // of one node and of two
 }
