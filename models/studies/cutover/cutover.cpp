@@ -53,6 +53,7 @@ class Study {
  public:
   Study(const CutoverConfig& config, const PartsCatalogue& parts, const ForEach& for_each)
       : parts_(parts),
+        in_place_(in_place(parts.software)),
         for_each_(for_each),
         times_(parts.software, static_cast<std::uint64_t>(config.slices_max), for_each) {
     result_.config = config;
@@ -121,9 +122,12 @@ class Study {
     return element_count(config().collective, size, kFloatBytes, place.communicator.ranks);
   }
 
+  Bytes exact_size(const Loaded& place, std::int64_t count) const {
+    return message_size(config().collective, count, kFloatBytes, place.communicator.ranks);
+  }
+
   TunerDecision decision_of(const Loaded& place, std::int64_t count) const {
-    return decide(place.communicator.model, config().collective,
-                  message_size(config().collective, count, kFloatBytes, place.communicator.ranks),
+    return decide(place.communicator.model, config().collective, exact_size(place, count),
                   kFloatBytes);
   }
 
@@ -148,7 +152,7 @@ class Study {
       if (count == 0) continue;
       cell.emplace();
       cell->count = count;
-      cell->size = message_size(config().collective, count, kFloatBytes, place.communicator.ranks);
+      cell->size = exact_size(place, count);
       const TunerDecision decision = decision_of(place, count);
       for (const Candidate& candidate : decision.candidates) {
         if (candidate.excluded.empty()) number_of({candidate.algorithm, candidate.protocol});
@@ -195,7 +199,8 @@ class Study {
   std::optional<DecidedCall> stream_call_as(const Loaded& place, std::int64_t count,
                                             std::size_t contender) const {
     const Contender& wanted = contenders()[contender];
-    if (wanted.engine || wanted.registered != Registration::none) return std::nullopt;
+    if (wanted.engine) return std::nullopt;
+    if (wanted.registered != Registration::none) return registered_call(place, count);
     if (wanted.custom) {
       if (wanted.custom->ranks != place.communicator.ranks) return std::nullopt;
       return custom_call(place.communicator, call_of(count), *wanted.custom, wanted.protocol);
@@ -215,39 +220,59 @@ class Study {
     return Members::first(place.cluster.nodes(), gpus);
   }
 
-  /// One kernel on all GPUs, of an engine or for registered buffers; nothing where the contender is
-  /// neither, or the call is left to NCCL's plain ones.
-  std::optional<CutoverTime> kernel_time(const Loaded& place, Bytes size,
-                                         std::size_t contender) const {
-    if (contenders()[contender].registered != Registration::none)
-      return registered_time(place, size);
-    return engine_time(place, size, contender);
+  /// One kernel on all GPUs, of an engine or for registered buffers: no call of NCCL's machine.
+  bool is_kernel(const Loaded& place, std::size_t contender) const {
+    const Contender& one = contenders()[contender];
+    return one.engine || (one.registered != Registration::none && place.cluster.nodes() == 1);
   }
 
-  std::optional<CutoverTime> registered_time(const Loaded& place, Bytes size) const {
-    const std::int64_t count = count_of(place, size);
+  /// Its time; nothing where the contender is none, or the call is left to NCCL's plain ones.
+  std::optional<CutoverTime> kernel_time(const Loaded& place, Bytes size,
+                                         std::size_t contender) const {
+    if (!is_kernel(place, contender)) return std::nullopt;
+    return contenders()[contender].engine ? engine_time(place, size, contender)
+                                          : registered_time(place, size);
+  }
+
+  /// What NCCL does with registered buffers, where it is another time than that of plain ones.
+  std::optional<RegisteredChoice> registered_choice(const Loaded& place, std::int64_t count) const {
     if (count == 0) return std::nullopt;
     const TunerDecision decision = decision_of(place, count);
-    const Bytes exact =
-        message_size(config().collective, count, kFloatBytes, place.communicator.ranks);
     const int gpus = place.communicator.ranks / place.communicator.nodes;
-    const RegisteredChoice choice = choose_registered(
-        question_of(place.communicator, config().registered->asked, config().collective, exact,
-                    all_nvlink(place.cluster, Members::first(1, gpus)), &decision),
+    RegisteredChoice choice = choose_registered(
+        question_of(place.communicator, config().registered->asked, config().collective,
+                    exact_size(place, count), all_nvlink(place.cluster, Members::first(1, gpus)),
+                    &decision),
         config().environment);
     if (!choice.replaces() || !choice.untimed.empty()) return std::nullopt;
-    const int launches = config().engines.empty() ? 1 : 0;  // 0: a CUDA graph
-    if (place.cluster.nodes() > 1) {
-      CollectiveRun run = in_place_run(decide_call(place.communicator, call_of(count)).run, choice);
-      run.launches_in_a_row = launches;
-      const Duration time = time_in_a_row(place.cluster, in_place(parts_.software), run);
-      return CutoverTime{microseconds_of(time), false, name_of(choice)};
-    }
-    const RegisteredCall call{choice, config().collective, exact, 0, launches};
+    return choice;
+  }
+
+  /// On one node.
+  std::optional<CutoverTime> registered_time(const Loaded& place, Bytes size) const {
+    const std::int64_t count = count_of(place, size);
+    const std::optional<RegisteredChoice> choice = registered_choice(place, count);
+    if (!choice) return std::nullopt;
+    const RegisteredCall call{*choice, config().collective, exact_size(place, count), 0,
+                              config().engines.empty() ? 1 : 0};
     const Duration time = simulate_registered(place.cluster, first_members(place),
                                               config().registered->costs, parts_.software, call)
                               .time;
-    return CutoverTime{microseconds_of(time), false, name_of(choice)};
+    return CutoverTime{microseconds_of(time), false, name_of(*choice)};
+  }
+
+  /// On several nodes: NCCL's plain call, in place.
+  std::optional<DecidedCall> registered_call(const Loaded& place, std::int64_t count) const {
+    if (place.cluster.nodes() == 1) return std::nullopt;
+    const std::optional<RegisteredChoice> choice = registered_choice(place, count);
+    if (!choice) return std::nullopt;
+    DecidedCall out = decide_call(place.communicator, call_of(count));
+    out.run = in_place_run(std::move(out.run), *choice);
+    return out;
+  }
+
+  const SoftwareCosts& software_of(std::size_t contender) const {
+    return contenders()[contender].registered != Registration::none ? in_place_ : parts_.software;
   }
 
   static std::string_view name_of(const RegisteredChoice& choice) {
@@ -259,7 +284,6 @@ class Study {
   std::optional<CutoverTime> engine_time(const Loaded& place, Bytes size,
                                          std::size_t contender) const {
     const Contender& wanted = contenders()[contender];
-    if (!wanted.engine) return std::nullopt;
     const CallingEngine& engine =
         *std::ranges::find(config().engines, *wanted.engine, &CallingEngine::release);
     const Members members = first_members(place);
@@ -280,8 +304,9 @@ class Study {
     return static_cast<std::size_t>(&column - result_.columns.data());
   }
 
-  double simulated_us(const Loaded& place, const CollectiveRun& run) const {
-    return microseconds_of(time_in_a_row(place.cluster, parts_.software, run));
+  double simulated_us(const Loaded& place, const CollectiveRun& run,
+                      const SoftwareCosts& software) const {
+    return microseconds_of(time_in_a_row(place.cluster, software, run));
   }
 
   /// Of the contender's call there; nothing where there is none.
@@ -294,13 +319,14 @@ class Study {
     const auto [number, is_new] = numbers_.try_emplace({at.nodes, contender, count});
     if (is_new)
       if (auto call = call_as(place, count, contender))
-        number->second = times_.add(place.cluster, std::move(call->run));
+        number->second = times_.add(place.cluster, std::move(call->run), &software_of(contender));
     return number->second;
   }
 
   void simulate_cells() {
     std::vector<CallTimes::Asked> all;
     std::vector<std::optional<CutoverTime>*> times;
+    std::vector<std::string_view> kernels;
     for (CutoverColumn& column : result_.columns) {
       for (auto& cell : column.cells) {
         if (!cell) continue;
@@ -313,6 +339,8 @@ class Study {
           all.push_back(
               {at, [this, contender](const CallAt& there) { return number_at(contender, there); }});
           times.push_back(&cell->times[contender]);
+          const bool in_place = contenders()[contender].registered != Registration::none;
+          kernels.push_back(in_place ? "NVLS" : "");
         }
       }
     }
@@ -330,7 +358,8 @@ class Study {
     for (const TimeRecipe& recipe : recipes) pointers.push_back(&recipe);
     times_.simulate(pointers);
     for (std::size_t i = 0; i < recipes.size(); ++i)
-      if (recipes[i].exists()) *times[i] = {times_.time_us(recipes[i]), !recipes[i].is_simulated()};
+      if (recipes[i].exists())
+        *times[i] = {times_.time_us(recipes[i]), !recipes[i].is_simulated(), kernels[i]};
   }
 
   std::optional<std::uint64_t> slices_within() const {
@@ -455,8 +484,7 @@ class Study {
   double time_at(const Change& change, std::size_t contender, Bytes size) const {
     const std::size_t index = change.column, cell = change.cell;
     const Loaded& place = places_[index];
-    if (contenders()[contender].engine ||
-        contenders()[contender].registered != Registration::none) {
+    if (is_kernel(place, contender)) {
       const std::optional<CutoverTime> time = kernel_time(place, size, contender);
       return time ? time->time_us : kNever;
     }
@@ -468,7 +496,7 @@ class Study {
     const auto &t0 = before.times[contender], &t1 = after.times[contender];
     const bool simulate_it =
         !change.is_on_lines && (!t0 || !t0->extrapolated) && (!t1 || !t1->extrapolated);
-    if (simulate_it) return simulated_us(place, call->run);
+    if (simulate_it) return simulated_us(place, call->run, software_of(contender));
     if (!t0 || !t1) return kNever;
     const double share = static_cast<double>(size.count - before.size.count) /
                          static_cast<double>(after.size.count - before.size.count);
@@ -500,6 +528,7 @@ class Study {
   }
 
   const PartsCatalogue& parts_;
+  SoftwareCosts in_place_;
   const ForEach& for_each_;
   std::vector<Loaded> places_;
   CallTimes times_;

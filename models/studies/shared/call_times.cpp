@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "models/nccl/call/same_run.hpp"
@@ -11,8 +12,9 @@
 
 namespace fabricast {
 
-std::size_t CallTimes::add(const Cluster& cluster, CollectiveRun run) {
-  calls_.push_back({&cluster, std::move(run), {}, {}, 0});
+std::size_t CallTimes::add(const Cluster& cluster, CollectiveRun run,
+                           const SoftwareCosts* software) {
+  calls_.push_back({&cluster, software ? software : &software_, std::move(run), {}, {}, 0});
   return calls_.size() - 1;
 }
 
@@ -20,7 +22,7 @@ void CallTimes::look_at(Call& call) const {
   if (call.size) return;
   const CollectiveRun& run = call.run;
   call.symmetry = find_symmetry(*call.cluster, run);
-  call.size = {job_size(*call.cluster, software_, run, call.symmetry).simulated, run.algorithm,
+  call.size = {job_size(*call.cluster, *call.software, run, call.symmetry).simulated, run.algorithm,
                run.protocol, run.channels, run.has_algorithm() && grows_by_depth(run.algorithm)};
 }
 
@@ -87,7 +89,7 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
   for_each_(order.size(), [&](std::size_t i) {
     Call& call = calls_[order[i]];
     call.time_us =
-        microseconds_of(time_in_a_row(*call.cluster, software_, call.run, call.symmetry));
+        microseconds_of(time_in_a_row(*call.cluster, *call.software, call.run, call.symmetry));
     call.run = {};
     call.symmetry = {};
   });
@@ -99,10 +101,11 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
 std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) const {
   std::vector<std::size_t> first(calls_.size());
   std::iota(first.begin(), first.end(), std::size_t{0});
-  std::map<std::pair<const Cluster*, std::int64_t>, std::vector<std::size_t>> seen;
+  using Key = std::tuple<const Cluster*, const SoftwareCosts*, std::int64_t>;
+  std::map<Key, std::vector<std::size_t>> seen;
   std::erase_if(order, [&](std::size_t i) {
     const Call& call = calls_[i];
-    std::vector<std::size_t>& like = seen[{call.cluster, call.run.count}];
+    std::vector<std::size_t>& like = seen[{call.cluster, call.software, call.run.count}];
     const auto twin = std::ranges::find_if(
         like, [&](std::size_t other) { return is_same_work(calls_[other].run, call.run); });
     if (twin == like.end()) {

@@ -29,8 +29,9 @@ class CallTimes {
   CallTimes(const SoftwareCosts& software, std::uint64_t slices_max, const ForEach& for_each)
       : software_(software), slices_max_(slices_max), for_each_(for_each) {}
 
-  /// The call's number. The cluster outlives it.
-  std::size_t add(const Cluster& cluster, CollectiveRun run);
+  /// The call's number. The cluster outlives it, and so do the costs, if it has its own.
+  std::size_t add(const Cluster& cluster, CollectiveRun run,
+                  const SoftwareCosts* software = nullptr);
   /// Looks at the sizes of all calls that have been added, side by side. What is asked for later is
   /// looked at when it is asked for.
   void look_at_all();
@@ -63,6 +64,7 @@ class CallTimes {
  private:
   struct Call {
     const Cluster* cluster;
+    const SoftwareCosts* software;
     CollectiveRun run;
     Symmetry symmetry;
     std::optional<CallSize> size;
