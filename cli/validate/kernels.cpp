@@ -1,10 +1,7 @@
-#include <memory>
-
 #include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/validate/measured_options.hpp"
-#include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/workloads/load_kernels.hpp"
 #include "models/io/workloads/load_workloads.hpp"
@@ -14,19 +11,14 @@ namespace fabricast {
 
 namespace {
 
-struct KernelsOptions {
-  MeasuredOptions measured;
-  std::string format = "text";
-};
-
-int run(const KernelsOptions& options, const Answers& answers) {
+int answer_kernels(const MeasuredOptions& options, const Answers& answers) {
   ValidateKernelsConfig config;
   config.measured =
-      read_kernel_rows(options.measured.text("--file takes a CSV file; gunzip a .csv.gz first"),
-                       options.measured.file, load_compute());
+      read_kernel_rows(options.text("--file takes a CSV file; gunzip a .csv.gz first"),
+                       options.file, load_compute());
   config.kernels = load_kernels();
-  config.leave_out = options.measured.leave_out;
-  config.fit = options.measured.fit;
+  config.leave_out = options.leave_out;
+  config.fit = options.fit;
   const ValidateKernelsResult result =
       run_validate_kernels(std::move(config), on_all_cores(answers, {}));
   answers.give(
@@ -38,15 +30,13 @@ int run(const KernelsOptions& options, const Answers& answers) {
 }  // namespace
 
 void add_validate_kernels(CLI::App& validate, Action& action) {
-  auto options = std::make_shared<KernelsOptions>();
-  CLI::App* kernels = validate.add_subcommand("kernels", "published times of GPU kernels");
-  add_measured_options(*kernels, options->measured, "CSV of measured kernels",
-                       "predict by fits that have not seen the shape, or the GPU, too");
-  add_answer_options(*kernels, options->format);
-  add_jobs_option(*kernels);
-  kernels->callback([options, &action] {
-    action = [options](Answers& answers) { return run(*options, answers); };
-  });
+  add_measured_command(validate, action,
+                       {.name = "kernels",
+                        .about = "published times of GPU kernels",
+                        .rows = "CSV of measured kernels",
+                        .unseen = "predict by fits that have not seen the shape, or the GPU, too",
+                        .has_parts = false,
+                        .run = answer_kernels});
 }
 
 }  // namespace fabricast

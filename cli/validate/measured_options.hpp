@@ -1,29 +1,30 @@
 #pragma once
-// The options of `validate` that are the same for every kind of measured rows.
+// Commands of `validate` that compare predictions with rows of a CSV: their options are the same.
 
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "models/io/formats/text_file.hpp"
+#include "cli/commands.hpp"
 
 namespace fabricast {
 
 struct MeasuredOptions {
-  std::string file;
+  std::string file, parts, format = "text";
   bool leave_out = false, fit = false;
 
   /// Of the file; `hint` where it cannot be read.
-  std::string text(const char* hint = "--file takes a CSV file") const {
-    return read_text_file(file, hint);
-  }
+  std::string text(const char* hint = "--file takes a CSV file") const;
 };
 
-/// `rows`: "CSV of measured kernels"; `unseen`: what --cross-validate predicts.
-inline void add_measured_options(CLI::App& command, MeasuredOptions& options, const char* rows,
-                                 const char* unseen) {
-  command.add_option("--file", options.file, rows)->required();
-  command.add_flag("--cross-validate", options.leave_out, unseen);
-  command.add_flag("--fit", options.fit, "say what a fit to all rows gives");
-}
+struct MeasuredCommand {
+  const char* name;
+  const char* about;      ///< in the list of commands
+  const char* rows;       ///< "CSV of measured kernels"
+  const char* unseen;     ///< what --cross-validate predicts
+  bool has_parts = true;  ///< --parts
+  int (*run)(const MeasuredOptions& options, const Answers& answers);
+};
+
+void add_measured_command(CLI::App& validate, Action& action, const MeasuredCommand& command);
 
 }  // namespace fabricast

@@ -75,6 +75,12 @@ def with_value(tree, at, value):
     return out
 
 
+def copied(tree, at):
+    """A copy of the tree, and the mapping there in it."""
+    own = copy.deepcopy(tree)
+    return own, functools.reduce(operator.getitem, at, own)
+
+
 class Mapping:
     def __init__(self):
         self.keys = {}
@@ -176,14 +182,18 @@ class Record:
                 tree = {**tree, key: few}
         return tree
 
-    def instances(self, path, has=None):
-        """A copy of each file that has such a mapping: (name, tree, the first one in it)."""
+    def with_mapping(self, path, has=None):
+        """Each file that has such a mapping: (name, tree, steps that lead to the first one)."""
         for name, tree in self.files:
             for found, at, value in self.places(tree):
                 if found == path and (has is None or has in value or (has == "*" and value)):
-                    own = copy.deepcopy(tree)
-                    yield name, own, functools.reduce(operator.getitem, at, own)
+                    yield name, tree, at
                     break
+
+    def instances(self, path, has=None):
+        """A copy of each file that has such a mapping: (name, tree, the first one in it)."""
+        for name, tree, at in self.with_mapping(path, has):
+            yield name, *copied(tree, at)
 
     def tried(self, path, has=None):
         for at, found in enumerate(self.instances(path, has)):
@@ -194,12 +204,8 @@ class Record:
     def focused(self, path, has=None):
         """(name, tree, mapping) of the first file that has such a mapping, without what is beside
         it where the reader takes the file without; None where no file has it."""
-        for name, tree in self.files:
-            for found, at, value in self.places(tree):
-                if found == path and (has is None or has in value or (has == "*" and value)):
-                    tree, at = self.alone(name, tree, at)
-                    own = copy.deepcopy(tree)
-                    return name, own, functools.reduce(operator.getitem, at, own)
+        for name, tree, at in self.with_mapping(path, has):
+            return name, *copied(*self.alone(name, tree, at))
         return None
 
     def alone(self, name, tree, at):

@@ -31,6 +31,7 @@ constexpr double kBisected = 1.02;  ///< how near the ends of a bisection come, 
 constexpr std::int64_t kParts = 64;
 /// Sizes that a bisection asks for, about, with both contenders.
 constexpr std::uint64_t kProbes = 4;
+constexpr std::string_view kNvlsName = "NVLS";
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A number of nodes: what is simulated on it.
@@ -271,13 +272,17 @@ class Study {
     return out;
   }
 
+  /// A call of NCCL's machine for registered buffers is in place: registered_call().
+  bool is_in_place(std::size_t contender) const {
+    return contenders()[contender].registered != Registration::none;
+  }
   const SoftwareCosts& software_of(std::size_t contender) const {
-    return contenders()[contender].registered != Registration::none ? in_place_ : parts_.software;
+    return is_in_place(contender) ? in_place_ : parts_.software;
   }
 
   static std::string_view name_of(const RegisteredChoice& choice) {
     if (choice.path == RegisteredPath::symmetric) return kSymmetricKernelWords[choice.kernel];
-    return choice.path == RegisteredPath::nvls ? "NVLS" : "CopyEngine";
+    return choice.path == RegisteredPath::nvls ? kNvlsName : "CopyEngine";
   }
 
   /// Nothing where it is no engine, or leaves the call to NCCL.
@@ -325,8 +330,11 @@ class Study {
 
   void simulate_cells() {
     std::vector<CallTimes::Asked> all;
-    std::vector<std::optional<CutoverTime>*> times;
-    std::vector<std::string_view> kernels;
+    struct Slot {
+      std::optional<CutoverTime>* time;
+      std::string_view kernel;  ///< of registered buffers of several nodes
+    };
+    std::vector<Slot> slots;  ///< of `all`
     for (CutoverColumn& column : result_.columns) {
       for (auto& cell : column.cells) {
         if (!cell) continue;
@@ -338,9 +346,7 @@ class Study {
           if (!number_at(contender, at)) continue;
           all.push_back(
               {at, [this, contender](const CallAt& there) { return number_at(contender, there); }});
-          times.push_back(&cell->times[contender]);
-          const bool in_place = contenders()[contender].registered != Registration::none;
-          kernels.push_back(in_place ? "NVLS" : "");
+          slots.push_back({&cell->times[contender], is_in_place(contender) ? kNvlsName : ""});
         }
       }
     }
@@ -359,7 +365,7 @@ class Study {
     times_.simulate(pointers);
     for (std::size_t i = 0; i < recipes.size(); ++i)
       if (recipes[i].exists())
-        *times[i] = {times_.time_us(recipes[i]), !recipes[i].is_simulated(), kernels[i]};
+        *slots[i].time = {times_.time_us(recipes[i]), !recipes[i].is_simulated(), slots[i].kernel};
   }
 
   std::optional<std::uint64_t> slices_within() const {

@@ -1,0 +1,29 @@
+#include "cli/validate/measured_options.hpp"
+
+#include <memory>
+
+#include "cli/answers.hpp"
+#include "cli/values.hpp"
+#include "cli/workers.hpp"
+#include "models/io/formats/text_file.hpp"
+
+namespace fabricast {
+
+std::string MeasuredOptions::text(const char* hint) const { return read_text_file(file, hint); }
+
+void add_measured_command(CLI::App& validate, Action& action, const MeasuredCommand& command) {
+  auto options = std::make_shared<MeasuredOptions>();
+  CLI::App* added = validate.add_subcommand(command.name, command.about);
+  added->add_option("--file", options->file, command.rows)->required();
+  added->add_flag("--cross-validate", options->leave_out, command.unseen);
+  added->add_flag("--fit", options->fit, "say what a fit to all rows gives");
+  if (command.has_parts)
+    added->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_answer_options(*added, options->format);
+  add_jobs_option(*added);
+  added->callback([options, run = command.run, &action] {
+    action = [options, run](Answers& answers) { return run(*options, answers); };
+  });
+}
+
+}  // namespace fabricast
