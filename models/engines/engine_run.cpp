@@ -96,7 +96,7 @@ SimulationResult simulate_engine(const Cluster& cluster, const Members& members,
   if (!call.cuda_graph) {
     const Duration copied = costs.node + transfer_time(call.size * 2, gpu.local);
     out.time =
-        std::max(out.time + copied, costs.host_call[static_cast<std::size_t>(call.release.engine)]);
+        std::max(out.time + copied, cluster.node().python_time(host_call_of(costs, call.release)));
   }
   out.launch = out.time - makespan;
   return out;

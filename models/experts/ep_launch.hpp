@@ -20,7 +20,7 @@ struct EpLaunchCosts {
   /// kernels: by itself, and for each token of a rank.
   Duration layout, layout_token;
   Duration node;       ///< from the end of a kernel to the start of the next one
-  Duration host_call;  ///< from a framework's call to its next one: Python and CPU
+  Duration host_call;  ///< from a framework's call to its next one: Python, on an Intel Xeon 8480C
 };
 
 /// Its dispatch ends a kernel that counts, and begins one that sends when the CPU has read the

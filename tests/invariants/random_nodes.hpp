@@ -30,7 +30,7 @@ class TemporaryFile {
 
 class RandomNode {
  public:
-  explicit RandomNode(Random& random) : random_(random), has_switches_(random.pick(0, 3) == 0) {
+  explicit RandomNode(Dice& random) : random_(random), has_switches_(random.pick(0, 3) == 0) {
     if (has_switches_) {
       gpu_ = random.pick(0, 1) == 0 ? "H100_SXM5" : "A100_SXM4_80";
     } else {
@@ -88,14 +88,14 @@ class RandomNode {
 
   std::string busid() { return fmt::format("0000:{:02x}:00.0", 0x10 + devices_++); }
 
-  Random& random_;
+  Dice& random_;
   bool has_switches_;
   std::string gpu_, nic_, cpu_;
   int gpus_ = 0, nics_ = 0, devices_ = 0;
 };
 
 /// What makes hosts fall apart, and what changes choices, channels and threads.
-inline Environment random_environment(Random& random) {
+inline Environment random_environment(Dice& random) {
   static constexpr std::array kAssignments = {
       "NCCL_P2P_DISABLE=1",   "NCCL_SHM_DISABLE=1",     "NCCL_P2P_LEVEL=NVL",
       "NCCL_P2P_LEVEL=SYS",   "NCCL_ALGO=Ring",         "NCCL_ALGO=Tree,Ring",

@@ -18,7 +18,7 @@ constexpr std::array<Goal, kGoals> kAllGoals = {Goal::training, Goal::inference,
                                                 Goal::bandwidth};
 
 /// A preset on one or two nodes, a goal, two of its sizes; sometimes something is set.
-AdviseConfig drawn(Random& random) {
+AdviseConfig drawn(Dice& random) {
   const std::vector<std::string> presets = preset_names();
   const auto at = random.pick(0, static_cast<std::int64_t>(presets.size()) - 1);
   AdviseConfig out;
@@ -33,7 +33,7 @@ AdviseConfig drawn(Random& random) {
   return out;
 }
 
-std::vector<SettingMove> some_of(std::vector<SettingMove> moves, std::size_t most, Random& random) {
+std::vector<SettingMove> some_of(std::vector<SettingMove> moves, std::size_t most, Dice& random) {
   while (moves.size() > most)
     moves.erase(moves.begin() + random.pick(0, static_cast<std::int64_t>(moves.size()) - 1));
   return moves;
@@ -42,7 +42,7 @@ std::vector<SettingMove> some_of(std::vector<SettingMove> moves, std::size_t mos
 }  // namespace
 
 TEST_CASE("advise: a move that saves time is advised, or held back with a reason") {
-  Random random(20);
+  Dice random(20);
   int saving = 0, advised = 0;
   for (int i = 0; i < random_cases(12); ++i) {
     const AdviseConfig config = drawn(random);

@@ -61,7 +61,7 @@ TEST_CASE("bands: every band of the shipped table, on every kind of hardware, ho
 
 TEST_CASE("bands: every preset, with one call and with several in a group, whole and split") {
   const BandTable bands = load_bands("");
-  Random random(4);
+  Dice random(4);
   int banded = 0;
   for (const std::string& preset : preset_names()) {
     const bool has_nics = !load_cluster({preset, 1, ""}, shipped_parts()).node().nics().empty();
@@ -87,7 +87,7 @@ TEST_CASE("bands: every preset, with one call and with several in a group, whole
 
 TEST_CASE("bands: seeded nodes") {
   const BandTable bands = load_bands("");
-  Random random(44);
+  Dice random(44);
   int banded = 0;
   for (int i = 0; i < random_cases(30); ++i) {
     const std::string name = fmt::format("fabricast_banded_{}", i);

@@ -90,7 +90,7 @@ TEST_CASE("decide = bench: every preset and release, on one node and on two") {
 }
 
 TEST_CASE("decide = bench: seeded nodes and environments, also where hosts fall apart") {
-  Random random(20);
+  Dice random(20);
   int compared = 0, apart = 0, refused = 0;
   for (int i = 0; i < random_cases(150); ++i) {
     const std::string name = fmt::format("fabricast_random_{}", i);

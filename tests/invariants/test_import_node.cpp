@@ -88,7 +88,7 @@ TEST_CASE("a matrix that fits several GPUs asks which one it is") {
 }
 
 TEST_CASE("a matrix with random PCI trees is rebuilt cell by cell") {
-  Random random(15);
+  Dice random(15);
   int cases = 0;
   for (int i = 0; i < random_cases(200); ++i) {
     // GPUs and NICs in random trees of two levels of switches under one to four CPUs.

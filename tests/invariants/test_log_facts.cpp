@@ -75,7 +75,7 @@ Log log_of(const std::string& bench, const Kept& kept, Collective collective) {
   return out;
 }
 
-Kept drawn_layout(Random& random, Collective collective) {
+Kept drawn_layout(Dice& random, Collective collective) {
   const auto coin = [&] { return random.pick(0, 1) == 1; };
   Kept out;
   out.devices = coin();
@@ -97,7 +97,7 @@ std::string time_text(double us) {
 }
 
 /// What nccl-tests prints of so many ranks whose calls take some time.
-std::string formula_text(Random& random, Collective collective, int ranks) {
+std::string formula_text(Dice& random, Collective collective, int ranks) {
   std::string out =
       "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
   for (int r = 0; r < ranks; ++r)
@@ -167,7 +167,7 @@ void read_back(const Log& log, Collective collective, int ranks, const Kept& kep
 }  // namespace
 
 TEST_CASE("a log of nccl-tests' formulas is read right or refused, never wrong") {
-  Random random(7);
+  Dice random(7);
   Score score;
   for (int i = 0; i < random_cases(400); ++i) {
     const Collective collective = random.of(kAllCollectives);
@@ -183,7 +183,7 @@ TEST_CASE("a log of nccl-tests' formulas is read right or refused, never wrong")
 }
 
 TEST_CASE("bench's own text is read right or refused, never wrong") {
-  Random random(11);
+  Dice random(11);
   Score score;
   int laid_out = 0;
   for (int i = 0; i < random_cases(60); ++i) {

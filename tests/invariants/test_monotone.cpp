@@ -139,7 +139,7 @@ Bytes with_ranks(Collective collective, std::int64_t per_rank, int ranks) {
 }
 
 TEST_CASE("more nodes never take less time for the same bytes per rank") {
-  Random random(41);
+  Dice random(41);
   Pairs pairs("nodes", 0.01);  // trees of other numbers of nodes have other shapes
   for (const Node& node : all_nodes()) {
     const std::vector<int> counts = node.counts();
@@ -205,7 +205,7 @@ TEST_CASE("NVLS inside a node bounds NVLSTree over several") {
 }
 
 TEST_CASE("more bytes never take less time") {
-  Random random(42);
+  Dice random(42);
   Pairs pairs("bytes", 0.002);
   for (const Node& node : all_nodes()) {
     for (const Collective collective : kAllCollectives) {
@@ -278,7 +278,7 @@ constexpr std::array kFaster = {
 };
 
 TEST_CASE("a faster part never takes more time") {
-  Random random(43);
+  Dice random(43);
   Pairs pairs("parts", 0.01);
   for (const Faster& faster : kFaster) {
     PartsCatalogue parts = shipped_parts();

@@ -54,7 +54,7 @@ void check_equal(const std::vector<BenchRow>& a, const std::vector<BenchRow>& b)
 }
 
 TEST_CASE("--nics N, a node file with these NICs, and NCCL_IB_HCA naming them are one machine") {
-  Random random(14);
+  Dice random(14);
   const std::vector<std::string> presets = presets_with_hcas();
   REQUIRE(presets.size() >= 8);
   int cases = 0;
@@ -92,7 +92,7 @@ TEST_CASE("--nics N, a node file with these NICs, and NCCL_IB_HCA naming them ar
 TEST_CASE(
     "NICs that remain lie evenly: no CPU, and no switch under one, has two more than another "
     "that could take one") {
-  Random random(41);
+  Dice random(41);
   for (int i = 0; i < random_cases(2000); ++i) {
     // A random tree of CPUs, switches and devices.
     std::vector<TreeWay> ways;

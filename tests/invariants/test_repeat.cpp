@@ -9,7 +9,7 @@ namespace fabricast::testing {
 namespace {
 
 /// A preset on one or two nodes, a release that has kernels for all GPUs, a collective, a size.
-BenchConfig drawn(Random& random) {
+BenchConfig drawn(Dice& random) {
   const std::vector<std::string> presets = preset_names();
   const auto at = random.pick(0, static_cast<std::int64_t>(presets.size()) - 1);
   BenchConfig config =
@@ -20,7 +20,7 @@ BenchConfig drawn(Random& random) {
 }
 
 TEST_CASE("a row alone takes the picoseconds that it takes among others") {
-  Random random(2026);
+  Dice random(2026);
   for (int i = 0; i < random_cases(40); ++i) {
     BenchConfig config = drawn(random);
     CAPTURE(config.topology);

@@ -23,7 +23,7 @@ TEST_CASE(
     "on a non-blocking fabric flows and packets take as long as chunks, within what is said") {
   // docs/fabrics.md, "Where they differ on purpose".
   constexpr double kLeast = 0.95, kMost = 1.1;
-  Random random(31);
+  Dice random(31);
   const std::vector<std::string> presets = {"dgx-h100",      "dgx-a100",   "hgx-b200",
                                             "hgx-h200-2nic", "gh200-4",    "h100-pcie-nvl-4",
                                             "hgx-b300",      "gb200-nvl72"};

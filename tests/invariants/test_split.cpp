@@ -8,7 +8,7 @@ namespace fabricast::testing {
 namespace {
 
 TEST_CASE("a split into one group takes the time of the call without a split") {
-  Random random(57);
+  Dice random(57);
   const std::vector<std::string> presets = preset_names();
   int compared = 0;
   for (int i = 0; i < random_cases(40); ++i) {

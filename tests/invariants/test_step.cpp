@@ -21,7 +21,7 @@ namespace {
 constexpr NcclVersion kReleases[] = {kNccl2_21_5, kNccl2_27_7, kDefaultNccl};
 constexpr int kBlackwell = 100;  // sm: no kernels before 2.25
 
-int power_of_two(Random& random, int most) {
+int power_of_two(Dice& random, int most) {
   int exponents = 0;
   while (2 << exponents <= most) ++exponents;
   return 1 << random.pick(0, exponents);
@@ -30,7 +30,7 @@ int power_of_two(Random& random, int most) {
 bool is_power_of_two(std::size_t number) { return number > 0 && (number & (number - 1)) == 0; }
 
 /// TP, CP, PP and EP on so many GPUs, in any order.
-Layout drawn_layout(Random& random, int gpus) {
+Layout drawn_layout(Dice& random, int gpus) {
   Layout out;
   out.gpus = gpus;
   out.tensor = power_of_two(random, gpus);
@@ -44,7 +44,7 @@ Layout drawn_layout(Random& random, int gpus) {
 }
 
 /// All but some of the NICs.
-std::string drawn_hcas(Random& random, const NodeGraph& node) {
+std::string drawn_hcas(Dice& random, const NodeGraph& node) {
   std::string out;
   const auto nics = std::ssize(node.nics());
   const auto kept = random.pick(1, nics);
@@ -62,7 +62,7 @@ struct DrawnJob {
 };
 
 /// Nothing where ranks are no power of two, which no mask divides.
-std::optional<DrawnJob> drawn_job(Random& random, bool few_nics) {
+std::optional<DrawnJob> drawn_job(Dice& random, bool few_nics) {
   DrawnJob out;
   StepConfig& config = out.config;
   config.topology = random.of(preset_names());
@@ -103,7 +103,7 @@ struct Asked {
   Collective collective{};
 };
 
-Asked drawn_question(Random& random, const Layout& l) {
+Asked drawn_question(Dice& random, const Layout& l) {
   const Collective among[] = {Collective::all_gather, Collective::reduce_scatter,
                               Collective::all_reduce, Collective::alltoall};
   switch (random.pick(0, 5)) {
@@ -126,7 +126,7 @@ Asked drawn_question(Random& random, const Layout& l) {
 }
 
 /// Checks one drawn question; false where there is none.
-bool check_one(Random& random, bool few_nics) {
+bool check_one(Dice& random, bool few_nics) {
   const std::optional<DrawnJob> job = drawn_job(random, few_nics);
   if (!job) return false;
   const StepConfig& config = job->config;
@@ -153,7 +153,7 @@ bool check_one(Random& random, bool few_nics) {
 }
 
 TEST_CASE("a step's collectives take what bench --split says of the same groups") {
-  Random random(20);
+  Dice random(20);
   int seen = 0;
   for (int i = 0; i < random_cases(150); ++i) seen += check_one(random, i % 2 == 0) ? 1 : 0;
   CHECK(seen >= random_cases(150) / 2);
@@ -176,7 +176,7 @@ std::string node_file(const std::string& preset, const std::vector<std::string>&
 }
 
 TEST_CASE("NICs that a node has not, that nics= leaves out or that NCCL_IB_HCA does are one step") {
-  Random random(21);
+  Dice random(21);
   for (const int tensor : {1, 2, 8}) {
     StepConfig config;
     config.model = test::gpt(4, 4096, 32);
@@ -210,7 +210,7 @@ TEST_CASE("NICs that a node has not, that nics= leaves out or that NCCL_IB_HCA d
 }
 
 TEST_CASE("the parts of a step are none below 0, and add up to it") {
-  Random random(22);
+  Dice random(22);
   for (int i = 0; i < random_cases(40); ++i) {
     const std::optional<DrawnJob> job = drawn_job(random, false);
     if (!job) continue;

@@ -149,7 +149,7 @@ int compare_bench(const BenchConfig& config, const BandTable& bands) {
 
 TEST_CASE("views: bench, also of several calls, of groups, and of what never completes") {
   const BandTable bands = load_bands("");
-  Random random(7);
+  Dice random(7);
   int compared = 0;
   for (int i = 0; i < random_cases(40); ++i) {
     const std::string preset = random.of(preset_names());
@@ -182,7 +182,7 @@ std::optional<std::pair<Bytes, Bytes>> sizes_of(const std::vector<std::string>& 
 }
 
 TEST_CASE("views: decide") {
-  Random random(8);
+  Dice random(8);
   int compared = 0, seen = 0;
   for (int i = 0; i < random_cases(25); ++i) {
     BenchConfig config = bench_of(random.of(preset_names()), 1, {}, random.of(kModelledVersions));
@@ -250,7 +250,7 @@ TEST_CASE("views: cutover") {
 }
 
 TEST_CASE("views: whatif") {
-  Random random(9);
+  Dice random(9);
   for (int i = 0; i < 6; ++i) {
     BenchConfig before = bench_of(random.of(std::array{"dgx-h100", "dgx-a100", "hgx-b200"}), 2,
                                   {Bytes{1 << 16}, Bytes{1 << 22}});
@@ -282,7 +282,7 @@ bool shows_time(const std::string& text, double seconds) {
   return shows(text, seconds) || shows(text, seconds * 1e3) || shows(text, seconds * 1e6);
 }
 
-StepConfig drawn_step(Random& random) {
+StepConfig drawn_step(Dice& random) {
   const int nodes = static_cast<int>(random.pick(1, 2)), tp = random.of(std::array{1, 2, 4, 8});
   const int pp = random.pick(0, 2) == 0 && tp <= 4 ? 2 : 1;
   return parse_step(fmt::format("kind: step\nmodel: llama-3-8b\ntopology: {}\nnodes: {}\n"
@@ -295,7 +295,7 @@ StepConfig drawn_step(Random& random) {
 }
 
 TEST_CASE("views: step and plan") {
-  Random random(10);
+  Dice random(10);
   for (int i = 0; i < random_cases(8); ++i) {
     const StepConfig config = drawn_step(random);
     const StepResult result = run_step(config, shipped_parts());

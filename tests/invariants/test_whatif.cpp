@@ -21,14 +21,14 @@ constexpr const char* kChanges[] = {
     "NCCL_MAX_NCHANNELS=2", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_CROSS_NIC=1",  "NCCL_P2P_LEVEL=LOC"};
 
 /// One to three changes of the setup.
-Job changed(Random& random, Job setup) {
+Job changed(Dice& random, Job setup) {
   const NcclVersion newer[] = {kNccl2_27_7, kDefaultNccl};
   if (random.pick(0, 3) == 0) setup.version = random.of(newer);
   for (auto i = random.pick(1, 2); i > 0; --i) setup.environment.set(random.of(kChanges));
   return setup;
 }
 
-BenchConfig drawn_bench(Random& random) {
+BenchConfig drawn_bench(Dice& random) {
   BenchConfig config = bench_of(random.of(preset_names()), static_cast<int>(random.pick(1, 2)),
                                 {Bytes{std::int64_t{1} << random.pick(10, 24)}});
   config.collectives = {random.of(kAllCollectives)};
@@ -91,7 +91,7 @@ std::string refusal(const Run& run) {
 }
 
 TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
-  Random random(77);
+  Dice random(77);
   int seen = 0;
   for (int i = 0; i < random_cases(60); ++i) {
     const BenchConfig before = drawn_bench(random);
@@ -133,7 +133,7 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
 }
 
 TEST_CASE("whatif of a step is step before and step after") {
-  Random random(78);
+  Dice random(78);
   const char* const machines[] = {"dgx-a100", "dgx-h100", "hgx-h200-2nic"};
   for (int i = 0; i < random_cases(6); ++i) {
     StepConfig before;

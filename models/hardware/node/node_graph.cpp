@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "sim/base/error.hpp"
 #include "text/words.hpp"
@@ -130,6 +131,13 @@ std::optional<LinkId> NodeGraph::root_link(VertexId device) const {
 VertexId NodeGraph::cpu_of(VertexId device) const {
   while (vertex(device).has_parent) device = vertex(device).parent;
   return device;
+}
+
+Duration NodeGraph::python_time(Duration reference) const {
+  Duration out;
+  for (const CpuInfo& cpu : cpus_)
+    out = std::max(out, {std::llround(static_cast<double>(reference.ps) * cpu.part.python)});
+  return out;
 }
 
 SmiPath NodeGraph::smi_path(VertexId from, VertexId to) const {

@@ -139,6 +139,8 @@ class NodeGraph {
   std::vector<LinkId> memory_route(VertexId cpu) const;
   /// The CPU a device hangs under: its host memory is the bounce buffer.
   VertexId cpu_of(VertexId device) const;
+  /// Of Python that takes so long on an Intel Xeon 8480C: CpuPart::python of the slowest CPU.
+  Duration python_time(Duration reference) const;
   /// As nvidia-smi would print it; nvlink only if there is an NVLink way.
   SmiPath smi_path(VertexId from, VertexId to) const;
   /// NVLinks between two GPUs, or to the NVSwitch plane: the k of NV<k>; 0 = none.

@@ -77,6 +77,7 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   Reader calls = root.child("host_call");
   for (std::size_t i = 0; i < out.host_call.size(); ++i)
     out.host_call[i] = figures.duration(calls, kEngineWords.words[i]);
+  out.sglang_host_call = figures.duration(calls, "sglang_later");
   calls.finish();
   root.finish();
   return out;

@@ -38,7 +38,7 @@ class Counter {
 
   void add(const Kernel& kernel, const Members& members, int rounds) {
     rounds_ = static_cast<std::uint64_t>(rounds);
-    for (const Work& work : kernel.works) {
+    for (const QueuedWork& work : kernel.works) {
       if (work.run->has_algorithm()) {
         add_collective(work);
       } else {
@@ -50,7 +50,7 @@ class Counter {
   const JobSize& size() const { return out_; }
 
  private:
-  void add_collective(const Work& work) {
+  void add_collective(const QueuedWork& work) {
     Assembly assembly(machine_, links_, cluster_, software_, *work.run, work.partition,
                       work.symmetry, false);
     add_schedule(assembly);
@@ -58,7 +58,7 @@ class Counter {
     out_.simulated += rounds_ * assembly.events();
   }
 
-  void add_exchange(const Work& work, const Members& members) {
+  void add_exchange(const QueuedWork& work, const Members& members) {
     std::deque<P2pTraffic> traffics;
     const P2pSchedule schedule(exchange_of(work, members, cluster_, software_, links_, traffics));
     const std::uint64_t chunks = rounds_ * schedule.chunks();

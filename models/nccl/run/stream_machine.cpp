@@ -73,7 +73,7 @@ void StreamMachine<Stamp>::add_works(const Kernel& kernel, const CallLabel& labe
                                      Built& out) {
   const std::size_t first = assemblies_.size();
   for (std::size_t i = 0; i < kernel.works.size(); ++i) {
-    const Work& work = kernel.works[i];
+    const QueuedWork& work = kernel.works[i];
     Assembly& assembly =
         assemblies_.emplace_back(machine(), *links_, at_.cluster, at_.software, *work.run,
                                  work.partition, work.symmetry, at_.is_full, threads.executor);
@@ -123,7 +123,7 @@ void StreamMachine<Stamp>::add_work_gates(const Kernel& kernel, std::size_t firs
 
 /// All calls of a stream share its threads.
 template <class Stamp>
-void StreamMachine<Stamp>::add_exchange(const Work& work, const Members& members,
+void StreamMachine<Stamp>::add_exchange(const QueuedWork& work, const Members& members,
                                         const CallLabel& label, Threads& threads, Built& out) {
   auto schedule = std::make_unique<P2pSchedule>(
       exchange_of(work, members, at_.cluster, at_.software, *links_, traffics_));

@@ -75,7 +75,7 @@ class StreamMachine {
   Built add_kernel(std::size_t stream, std::size_t number, Threads& threads);
   void add_works(const Kernel& kernel, const CallLabel& label, Threads& threads, Built& out);
   void add_work_gates(const Kernel& kernel, std::size_t first_assembly, Built& out);
-  void add_exchange(const Work& work, const Members& members, const CallLabel& label,
+  void add_exchange(const QueuedWork& work, const Members& members, const CallLabel& label,
                     Threads& threads, Built& out);
   static Parties without(Parties parties, const std::vector<std::uint32_t>& workers);
   static Parties all_starters(const Built& kernel);

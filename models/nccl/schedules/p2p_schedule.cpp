@@ -307,9 +307,9 @@ void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay&
   way.receive_thread = places_.thread(way.receive_thread);
 }
 
-P2pSchedule::Config exchange_of(const Work& work, const Members& members, const Cluster& cluster,
-                                const SoftwareCosts& software, SimulatedLinks& links,
-                                std::deque<P2pTraffic>& traffics) {
+P2pSchedule::Config exchange_of(const QueuedWork& work, const Members& members,
+                                const Cluster& cluster, const SoftwareCosts& software,
+                                SimulatedLinks& links, std::deque<P2pTraffic>& traffics) {
   const CollectiveRun& run = *work.run;
   const P2pTraffic* traffic = run.traffic;
   if (traffic == nullptr)

@@ -77,8 +77,8 @@ class P2pSchedule final : public ExchangeSchedule {
 
 /// Of a work that has no algorithm. `traffics` keeps the traffic of a run that names none, which is
 /// that of its collective; it outlives the schedule, as the links do.
-P2pSchedule::Config exchange_of(const Work& work, const Members& members, const Cluster& cluster,
-                                const SoftwareCosts& software, SimulatedLinks& links,
-                                std::deque<P2pTraffic>& traffics);
+P2pSchedule::Config exchange_of(const QueuedWork& work, const Members& members,
+                                const Cluster& cluster, const SoftwareCosts& software,
+                                SimulatedLinks& links, std::deque<P2pTraffic>& traffics);
 
 }  // namespace fabricast

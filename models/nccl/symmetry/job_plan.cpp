@@ -31,11 +31,11 @@ Kernel kernel_of(const CollectiveRun& run, const Members& members) {
   return out;
 }
 
-std::vector<Work*> all_works(JobPlan& plan) {
-  std::vector<Work*> out;
+std::vector<QueuedWork*> all_works(JobPlan& plan) {
+  std::vector<QueuedWork*> out;
   for (StreamPlan& stream : plan.streams)
     for (Kernel& kernel : stream.kernels)
-      for (Work& work : kernel.works) out.push_back(&work);
+      for (QueuedWork& work : kernel.works) out.push_back(&work);
   return out;
 }
 
@@ -58,7 +58,7 @@ bool have_like_moves(const Symmetry& a, const Symmetry& b) {
 
 /// Works that wait for each other: channels of a kernel stand for others only if they do so in all
 /// of its works, and GPUs of a node start alike only if each of them does as the others do.
-void keep_apart(const StreamPlan& stream, Work& work, bool is_grouped) {
+void keep_apart(const StreamPlan& stream, QueuedWork& work, bool is_grouped) {
   if (work.symmetry.rails() != stream.members.gpus_per_node()) work.symmetry.merges_gpus = false;
   if (is_grouped) work.symmetry.lanes = all_lanes(work.partition);
 }
@@ -67,7 +67,7 @@ void keep_apart(const Stream& stream, StreamPlan& plan) {
   for (Kernel& kernel : plan.kernels) {
     const bool is_grouped = kernel.works.size() > 1;
     if (!is_grouped && plan.kernels.size() == 1 && stream.rounds == 1) continue;
-    for (Work& work : kernel.works) keep_apart(plan, work, is_grouped);
+    for (QueuedWork& work : kernel.works) keep_apart(plan, work, is_grouped);
   }
 }
 
@@ -76,7 +76,7 @@ void keep_apart(const Stream& stream, StreamPlan& plan) {
 std::string shift_together(const Cluster& cluster, JobPlan& plan) {
   std::vector<MovedCall> calls;
   std::string against = have_equal_nodes(plan) ? "" : "communicators run on different nodes";
-  for (const Work* work : all_works(plan)) {
+  for (const QueuedWork* work : all_works(plan)) {
     calls.push_back({work->run, &work->partition});
     const bool is_odd = work->run->custom || !work->run->transport.network.fused.empty() ||
                         work->run->members.is_split();
@@ -90,7 +90,7 @@ std::string shift_together(const Cluster& cluster, JobPlan& plan) {
   }
   for (StreamPlan& stream : plan.streams) {
     for (Kernel& kernel : stream.kernels) {
-      for (Work& work : kernel.works) {
+      for (QueuedWork& work : kernel.works) {
         work.symmetry.moves.clear();
         shift.gpus = stream.members.gpus_per_node();
         if (shift.copies > 1) work.symmetry.moves = {shift};
@@ -117,13 +117,14 @@ JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams) {
     for (const CollectiveRun& run : stream.runs)
       plan.kernels.push_back(kernel_of(run, plan.members));
   }
-  const std::vector<Work*> works = all_works(out);
+  const std::vector<QueuedWork*> works = all_works(out);
   if (works.empty()) return out;
-  for (Work* work : works) work->symmetry = find_symmetry(cluster, *work->run, work->partition);
+  for (QueuedWork* work : works)
+    work->symmetry = find_symmetry(cluster, *work->run, work->partition);
   const Symmetry& first = works.front()->symmetry;
   out.why_not = first.why_not;
   const bool is_alike = std::ranges::all_of(
-      works, [&](const Work* work) { return have_like_moves(first, work->symmetry); });
+      works, [&](const QueuedWork* work) { return have_like_moves(first, work->symmetry); });
   const bool is_by_nodes = std::ranges::all_of(
       first.moves, [](const Move& move) { return move.gpu.empty() && !move.reverses; });
   const bool fits = is_by_nodes ? have_equal_nodes(out) : have_equal_members(out);
@@ -139,7 +140,7 @@ JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Symmetry& s
   out.why_not = symmetry.why_not;
   if (members.ranks() == 1) return out;
   out.streams.front().kernels.push_back(kernel_of(stream.runs.front(), members));
-  std::vector<Work>& works = out.streams.front().kernels.front().works;
+  std::vector<QueuedWork>& works = out.streams.front().kernels.front().works;
   if (works.size() > 1) return plan_job(cluster, std::span(&stream, 1));
   works.front().symmetry = symmetry;
   keep_apart(stream, out.streams.front());

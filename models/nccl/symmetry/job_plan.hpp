@@ -12,7 +12,7 @@
 namespace fabricast {
 
 /// A call of a kernel: the only one, or one of a group.
-struct Work {
+struct QueuedWork {
   const CollectiveRun* run = nullptr;  ///< of the stream
   Partition partition;                 ///< its parts; none of sends and receives
   Symmetry symmetry;                   ///< of all works of a job by the same moves
@@ -23,7 +23,7 @@ struct Work {
 /// (src/device/common.h, ncclKernelMain). What loading the next work takes is not modelled. MSCCL
 /// launches a kernel for each.
 struct Kernel {
-  std::vector<Work> works;
+  std::vector<QueuedWork> works;
   bool by_channel = true;  ///< a work waits for the one before it on its channel; else on its rank
 };
 

@@ -105,7 +105,9 @@ EpResult run_phase(const ExpertsConfig& config, const Site& site, const Software
   const EpWays ways(site.cluster, counts.gpus_per_node());
   EpResult out = run_ep_kernels(ways, kernels, call, mode, phase, counts);
   const GpuPart& gpu = site.cluster.node().gpus().front().part;
-  add_launch(out, launch_time(kernels.launch, config.launch, mode, phase, call.tokens,
+  EpLaunchCosts launch = kernels.launch;
+  launch.host_call = site.cluster.node().python_time(launch.host_call);
+  add_launch(out, launch_time(launch, config.launch, mode, phase, call.tokens,
                               gpu.launch.value_or(software.launch_any), out.time));
   return out;
 }

@@ -235,6 +235,20 @@ TEST_CASE("engine kernels: Python's calls wait for Python") {
         doctest::Approx(graph + 1 + 8.388608).epsilon(0.001));
 }
 
+TEST_CASE("engine kernels: Python's calls take as long as the CPU and the release have them") {
+  EngineCosts costs = round_costs();
+  costs.sglang_host_call = microseconds(30);
+  CHECK(host_call_of(costs, parse_engine("sglang:0.5.10")) == microseconds(20));
+  CHECK(host_call_of(costs, parse_engine("sglang:0.5.11")) == microseconds(30));
+  CHECK(host_call_of(costs, parse_engine("vllm:0.24.0")) == microseconds(20));
+  const auto python = [](const char* topology) {
+    return load_cluster({topology, 1, ""}, load_catalogue()).node().python_time(microseconds(100));
+  };
+  CHECK(python("dgx-h100") == microseconds(100));  // an Intel Xeon 8480C
+  CHECK(python("dgx-a100") == microseconds(210));  // AMD Rome
+  CHECK(python("gb200-nvl72") == microseconds(225));
+}
+
 TEST_CASE("engine kernels: equal runs have equal digests, causes add up") {
   static const Cluster cluster = dgx();
   const EngineCosts costs = load_engines();

@@ -38,7 +38,7 @@ ValidateRegisteredResult predicted(std::vector<RegisteredRow> rows, bool leave_o
 }
 
 std::vector<RegisteredRow> measured_by_nvidia() {
-  std::ifstream in(std::string(FABRICAST_TEST_DATA) + "/nccl/symmetric_kernels.csv");
+  std::ifstream in(FABRICAST_TEST_DATA "/nccl/symmetric_kernels.csv");
   return read_registered_rows({std::istreambuf_iterator<char>(in), {}}, "symmetric_kernels.csv");
 }
 

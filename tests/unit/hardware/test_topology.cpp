@@ -57,7 +57,7 @@ TEST_CASE("presets are NCCL's topology XML of the same name, byte for byte") {
   for (const char* name : {"dgx-a100", "dgx-h100", "hgx-h200-2nic", "pcie-2gpu"}) {
     CAPTURE(name);
     const std::string expected =
-        slurp(std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + name + ".xml");
+        slurp(std::string(FABRICAST_TEST_DATA "/nccl-xml/") + name + ".xml");
     CHECK(to_nccl_xml(preset(name)) == expected);
   }
 }

@@ -70,7 +70,7 @@ FabricConfig read_back(const IbFabric& fabric) {
   return read_fabric(in, parts());
 }
 
-const std::string kFolder = FABRICAST_TEST_DATA "/logs/";
+const std::string kLogs = FABRICAST_TEST_DATA "/logs/";
 
 }  // namespace
 
@@ -158,9 +158,7 @@ TEST_CASE("fabric of cables: what is no fat-tree is refused") {
 }
 
 TEST_CASE("fabric of cables: real outputs") {
-  const auto of_file = [](const std::string& name) {
-    return found(read_text_file(kFolder + name));
-  };
+  const auto of_file = [](const std::string& name) { return found(read_text_file(kLogs + name)); };
   const IbFabric hdr = of_file("hdr-fat-tree-faked.txt");
   CHECK(hdr.summary ==
         "fat_tree of QM8700: 5 leaves, 2 down and 1 up, 2:1, 10 hosts on 1 cable each, 1 spine in "

@@ -293,6 +293,6 @@ TEST_CASE("nccl xml: 64 GPUs in one node are searched in bounded time" *
 
 TEST_CASE("load: a description comes from a preset or from NCCL's own file") {
   const PartsCatalogue parts = load_catalogue();
-  const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/dgx-a100.xml";
+  const std::string file = FABRICAST_TEST_DATA "/nccl-xml/dgx-a100.xml";
   CHECK(load_description(file, parts).cpus == load_description("dgx-a100", parts).cpus);
 }

@@ -33,7 +33,7 @@ Report bench_of(const std::string& link) {
   return out;
 }
 
-std::string error_of(const std::string& page) {
+std::string page_error(const std::string& page) {
   try {
     parts_of_page(page, "p.html");
   } catch (const Error& error) {
@@ -114,10 +114,10 @@ TEST_CASE("what is no page is refused") {
         R"({"parts": [{"command": "", "report": {}, "machine": null}]})",
         R"({"parts": [{"command": "", "report": {"study": 1}, "machine": 0}]})"}) {
     CAPTURE(data);
-    CHECK(error_of(page_with(data)) == "p.html: no page of a report");
+    CHECK(page_error(page_with(data)) == "p.html: no page of a report");
     CHECK_NOTHROW(import_text(page_with(data), "p.html"));
   }
-  CHECK(error_of(R"(<script type="application/json" id="fabricast-data">{"parts": )") ==
+  CHECK(page_error(R"(<script type="application/json" id="fabricast-data">{"parts": )") ==
         "p.html: no page of a report");
 }
 

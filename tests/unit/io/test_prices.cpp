@@ -21,7 +21,7 @@ Prices own(const std::string& text) {
   return parse_own_prices("kind: prices\n" + text, "p.yaml", load_prices(), catalogue());
 }
 
-std::string message(const std::string& text) {
+std::string price_error(const std::string& text) {
   return error_text([&] { own(text); });
 }
 
@@ -80,21 +80,21 @@ TEST_CASE("own prices replace single figures and keep the rest") {
 }
 
 TEST_CASE("own prices: mistakes") {
-  CHECK(message("switches: {QM970: 1}\n") ==
+  CHECK(price_error("switches: {QM970: 1}\n") ==
         "p.yaml:2: switches.QM970: no part is named \"QM970\"\nhint: did you mean \"QM9700\"?");
-  CHECK(message("cables: {800G_DACC: {per_piece: 1, per_metre: 1}}\n") ==
+  CHECK(price_error("cables: {800G_DACC: {per_piece: 1, per_metre: 1}}\n") ==
         "p.yaml:2: cables.800G_DACC: no part is named \"800G_DACC\"\n"
         "hint: did you mean \"800G_DAC\"?");
-  CHECK(message("cables: {800G_DAC: 100}\n") ==
+  CHECK(price_error("cables: {800G_DAC: 100}\n") ==
         "p.yaml:2: cables.800G_DAC: a mapping (key: value) is expected here, not a single value");
-  CHECK(message("switch: {QM9700: 1}\n") ==
+  CHECK(price_error("switch: {QM9700: 1}\n") ==
         "p.yaml:2: unknown key \"switch\"\nhint: did you mean \"switches\"?");
-  CHECK(message("nics: {ConnectX-7: -1}\n") ==
+  CHECK(price_error("nics: {ConnectX-7: -1}\n") ==
         "p.yaml:2: nics.ConnectX-7: -1 is out of range: 0 to 10000000");
-  CHECK(message("nics: {ConnectX-7: cheap}\n") ==
+  CHECK(price_error("nics: {ConnectX-7: cheap}\n") ==
         "p.yaml:2: nics.ConnectX-7: \"cheap\" is not a number");
-  CHECK(message("fabric_years: 0\n") == "p.yaml:2: fabric_years: 0 is out of range: 0.1 to 50");
-  CHECK(message("nics: {ConnectX-7: {value: 1}}\n") ==
+  CHECK(price_error("fabric_years: 0\n") == "p.yaml:2: fabric_years: 0 is out of range: 0.1 to 50");
+  CHECK(price_error("nics: {ConnectX-7: {value: 1}}\n") ==
         "p.yaml:2: nics.ConnectX-7: a figure needs its source\n"
         "hint: write {value: ..., source: KEY, status: ...} with a key of \"sources\"");
   CHECK(error_text([] { parse_prices("kind: prices\nas_of: now\ngpus: {H100_SXM5: 3}\n", "p"); }) ==

@@ -22,11 +22,11 @@ using namespace fabricast;
 
 namespace {
 
-Cluster parse(const std::string& text) {
+Cluster cluster_in(const std::string& text) {
   return parse_cluster(text, "t.xml", {"", 1, ""}, load_catalogue());
 }
 /// One CPU with this below it.
-std::string below_cpu(const std::string& text) {
+std::string below_xeon(const std::string& text) {
   return "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"GenuineIntel\" "
          "familyid=\"6\" modelid=\"143\">" +
          text + "</cpu></system>";
@@ -34,7 +34,7 @@ std::string below_cpu(const std::string& text) {
 
 // Two bridged cards in the order 1, 0, behind an unknown switch that calls itself gen 2, a two-port
 // adapter and a socket interface.
-const std::string kOdd = below_cpu(R"(
+const std::string kOdd = below_xeon(R"(
 <pci busid="0000:10:00.0" class="0x060400" vendor="0xffff" device="0xffff" link_speed="5 GT/s" link_width="16">
   <pci busid="0000:12:00.0" class="0x030200" vendor="0x10de" device="0x2321" link_speed="32.0 GT/s PCIe" link_width="16">
     <gpu dev="1" sm="90" gdr="0"><nvlink target="0000:11:00.0" count="12" tclass="0x030200"/></gpu></pci>
@@ -77,7 +77,7 @@ TEST_CASE("import: NCCL's XML of a preset is the preset") {
   for (const char* name : {"dgx-a100", "dgx-h100", "hgx-h200-2nic", "pcie-2gpu", "hgx-b200"}) {
     CAPTURE(name);
     const NodeGraph preset = load_cluster({name, 1, ""}, parts).node();
-    const NodeGraph read = parse(to_nccl_xml(preset)).node();
+    const NodeGraph read = cluster_in(to_nccl_xml(preset)).node();
     CHECK(describe(read).cpus == describe(preset).cpus);
     REQUIRE(read.links().size() == preset.links().size());
     for (std::size_t l = 0; l < read.links().size(); ++l) {
@@ -88,7 +88,7 @@ TEST_CASE("import: NCCL's XML of a preset is the preset") {
 }
 
 TEST_CASE("import: odd devices find their parts and keep what they say of themselves") {
-  const Cluster cluster = parse(kOdd);
+  const Cluster cluster = cluster_in(kOdd);
   const NodeGraph& node = cluster.node();
   SUBCASE("GPUs count by dev") {
     REQUIRE(node.gpus().size() == 2);
@@ -127,10 +127,10 @@ TEST_CASE("import: odd devices find their parts and keep what they say of themse
 
 TEST_CASE("import: NCCL decides on the XML itself") {
   // A width of 0 is 16 lanes to NCCL, and an unknown speed gen 3; the card has gen 5.
-  const std::string text = below_cpu(
+  const std::string text = below_xeon(
       R"(<pci busid="1:0:0.0" device="0x26b9"><gpu dev="2" sm="89"/></pci>
          <pci busid="2:0:0.0" device="0x26b9"><gpu dev="5" sm="89"/></pci>)");
-  const Cluster cluster = parse(text);
+  const Cluster cluster = cluster_in(text);
   CommunicatorConfig config;
   config.description = parse_nccl_xml(text, "t.xml");
   const Communicator own = make_communicator(cluster, config);
@@ -189,7 +189,7 @@ TEST_CASE("communicator: a host that NCCL splits is as many nodes as it has grou
 
 TEST_CASE("import: what has no part is refused") {
   const auto error = [](const std::string& device) {
-    return error_text([&] { parse(below_cpu(device)); });
+    return error_text([&] { cluster_in(below_xeon(device)); });
   };
   const std::string unknown =
       error(R"(<pci busid="1:0:0.0" device="0x9999"><gpu sm="999"/></pci>)");
@@ -208,7 +208,7 @@ TEST_CASE("import: what has no part is refused") {
 TEST_CASE("import: a GPU with NVLink-C2C is one of a superchip") {
   const auto part = [](const std::string& gpu) {
     const std::string device = R"(<pci busid="1:0:0.0" class="0x030200">)" + gpu + "</pci>";
-    return parse(below_cpu(device)).node().gpus()[0];
+    return cluster_in(below_xeon(device)).node().gpus()[0];
   };
   const GpuInfo grace = part(R"(<gpu sm="90"><c2c count="10" bw="44712"/></gpu>)");
   CHECK(grace.part.name == "GH200");

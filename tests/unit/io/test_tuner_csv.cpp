@@ -12,7 +12,7 @@ using namespace fabricast;
 
 namespace {
 
-bool always(Algorithm, Protocol) { return true; }
+bool every_pair(Algorithm, Protocol) { return true; }
 
 }  // namespace
 
@@ -53,11 +53,11 @@ TEST_CASE("tuner file: the first rule that matches and can be had") {
       "allreduce,101,200,ring,ll,4,-1,-1,-1,1\n");
   const auto no_nvls = [](Algorithm a, Protocol) { return a != Algorithm::nvls; };
   const TunerCall call{Collective::all_reduce, 100, 2, 16};
-  CHECK(matching_rule(rules, call, always) == 0);
+  CHECK(matching_rule(rules, call, every_pair) == 0);
   CHECK(matching_rule(rules, call, no_nvls) == 1);
-  CHECK_FALSE(matching_rule(rules, {Collective::all_reduce, 150, 2, 16}, always));
-  CHECK(matching_rule(rules, {Collective::all_reduce, 150, 2, 16, 1, true}, always) == 2);
-  CHECK_FALSE(matching_rule(rules, {Collective::all_reduce, 100, 4, 32}, always));
+  CHECK_FALSE(matching_rule(rules, {Collective::all_reduce, 150, 2, 16}, every_pair));
+  CHECK(matching_rule(rules, {Collective::all_reduce, 150, 2, 16, 1, true}, every_pair) == 2);
+  CHECK_FALSE(matching_rule(rules, {Collective::all_reduce, 100, 4, 32}, every_pair));
 }
 
 TEST_CASE("tuner file: what is written, read back, is what was meant at every size" *
@@ -73,8 +73,8 @@ TEST_CASE("tuner file: what is written, read back, is what was meant at every si
   REQUIRE(plan.picks.size() == 30 * config.nodes.size());  // powers of two from 8 B to 4 GiB
   for (const TunerPick& pick : plan.picks) {
     CAPTURE(pick.size.count);
-    const auto at =
-        matching_rule(rules, {pick.collective, pick.size.count, pick.nodes, pick.ranks}, always);
+    const auto at = matching_rule(rules, {pick.collective, pick.size.count, pick.nodes, pick.ranks},
+                                  every_pair);
     REQUIRE(at);
     CHECK(rules[*at].algorithm == pick.algorithm);
     CHECK(rules[*at].protocol == pick.protocol);
@@ -84,7 +84,7 @@ TEST_CASE("tuner file: what is written, read back, is what was meant at every si
   }
   // No size is left to the plugin's single channel.
   const auto rule_at = [&](const TunerRule& like, std::int64_t bytes) {
-    return matching_rule(rules, {like.collective, bytes, like.nodes, like.ranks}, always);
+    return matching_rule(rules, {like.collective, bytes, like.nodes, like.ranks}, every_pair);
   };
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const TunerRule& rule = rules[i];

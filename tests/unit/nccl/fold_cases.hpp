@@ -18,7 +18,7 @@
 namespace fabricast::testing {
 
 /// Leaves of so few ports that a handful of nodes needs several; two tiers or three.
-inline FabricConfig random_fabric(Random& random, const NodeGraph& node,
+inline FabricConfig random_fabric(Dice& random, const NodeGraph& node,
                                   const PartsCatalogue& parts) {
   FabricConfig fabric = default_fabric(node, parts);
   fabric.is_default = false;
@@ -41,7 +41,7 @@ inline FabricConfig random_fabric(Random& random, const NodeGraph& node,
 }
 
 /// All nodes, the first ones, or every second one.
-inline Members random_members(Random& random, int nodes, int gpus_of_node, int gpus) {
+inline Members random_members(Dice& random, int nodes, int gpus_of_node, int gpus) {
   const std::vector<int> chosen = random_subset(random, gpus, gpus_of_node);
   std::vector<int> places;
   const auto kind = random.pick(0, 3);

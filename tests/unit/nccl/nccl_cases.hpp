@@ -25,10 +25,10 @@ inline std::ostream& operator<<(std::ostream& out, Duration duration) {
 namespace fabricast::testing {
 
 /// The same numbers from every standard library.
-struct Random {
+struct Dice {
   std::mt19937_64 engine;
 
-  explicit Random(std::uint64_t seed) : engine(seed) {}
+  explicit Dice(std::uint64_t seed) : engine(seed) {}
   std::int64_t pick(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
   }
@@ -39,7 +39,7 @@ struct Random {
 };
 
 /// So many of the numbers below `all`, in ascending order.
-inline std::vector<int> random_subset(Random& random, int count, int all) {
+inline std::vector<int> random_subset(Dice& random, int count, int all) {
   std::vector<int> out(static_cast<std::size_t>(all));
   std::iota(out.begin(), out.end(), 0);
   while (static_cast<int>(out.size()) > count)
@@ -63,7 +63,7 @@ inline std::vector<std::int64_t> expected_slices(const PartitionInput& p, const 
 }
 
 /// A call of 2.21 to 2.30, from a few bytes to a few loops of every channel, mostly uneven.
-inline PartitionInput random_call(Random& random, Collective collective, Algorithm algorithm,
+inline PartitionInput random_call(Dice& random, Collective collective, Algorithm algorithm,
                                   int nodes, int gpus) {
   PartitionInput p;
   p.version = random.of(kModelledVersions);
@@ -96,7 +96,7 @@ inline PartitionInput random_call(Random& random, Collective collective, Algorit
 }
 
 /// Search channels with chains of GPUs in any order.
-inline ChannelGraph random_graph(Random& random, GraphPattern pattern, int gpus) {
+inline ChannelGraph random_graph(Dice& random, GraphPattern pattern, int gpus) {
   ChannelGraph graph;
   graph.pattern = pattern;
   graph.cross_nic = static_cast<int>(random.pick(0, 2));

@@ -16,7 +16,7 @@ inline const NodeDescription& node_described(const std::string& topology) {
   static std::map<std::string, NodeDescription> known;
   const auto at = known.find(topology);
   if (at != known.end()) return at->second;
-  const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + topology + ".xml";
+  const std::string file = FABRICAST_TEST_DATA "/nccl-xml/" + topology + ".xml";
   return known.emplace(topology, read_nccl_xml(file)).first->second;
 }
 

@@ -32,7 +32,7 @@ using Row = std::map<std::string, std::string>;
 
 /// Rows of tests/data/nccl/`name` by column name.
 inline std::vector<Row> read_table(const std::string& name) {
-  std::ifstream file(std::string(FABRICAST_TEST_DATA) + "/nccl/" + name);
+  std::ifstream file(FABRICAST_TEST_DATA "/nccl/" + name);
   REQUIRE_MESSAGE(file.good(), name);
   std::string line;
   std::getline(file, line);

@@ -11,7 +11,7 @@
 namespace fabricast::testing {
 
 inline std::vector<nlohmann::json> vectors_of(const std::string& kind) {
-  std::ifstream file(std::string(FABRICAST_TEST_DATA) + "/nccl/schedule-vectors.json");
+  std::ifstream file(FABRICAST_TEST_DATA "/nccl/schedule-vectors.json");
   REQUIRE(file.good());
   const nlohmann::json all = nlohmann::json::parse(file);
   std::vector<nlohmann::json> cases;

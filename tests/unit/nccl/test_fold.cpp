@@ -18,7 +18,7 @@ using namespace fabricast::testing;
 
 namespace {
 
-Drawn random_run(Random& random, const PartsCatalogue& parts) {
+Drawn random_run(Dice& random, const PartsCatalogue& parts) {
   static const std::vector<std::string> presets = preset_names();
   const NodeGraph& node = node_of(random.of(presets), parts);
   const int nodes = static_cast<int>(random.of(std::array{2, 4, 4, 6, 8, 8, 9, 12}));
@@ -66,7 +66,7 @@ Drawn random_run(Random& random, const PartsCatalogue& parts) {
 
 TEST_CASE("folded = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(11);
+  Dice random(11);
   constexpr int kRuns = cases(300);
   int folded = 0, tried = 0;
   while (folded < kRuns && tried < 2'000) {
@@ -108,7 +108,7 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
 namespace {
 
 /// Chains that begin at each GPU in turn, each with its own NIC, and over them both trees.
-Drawn random_trees(Random& random, const PartsCatalogue& parts, int i) {
+Drawn random_trees(Dice& random, const PartsCatalogue& parts, int i) {
   const int gpus = i % 2 == 0 ? 8 : 4, nodes = static_cast<int>(random.pick(1, 10));
   const NodeGraph& node = node_of(i % 4 < 2 ? "dgx-h100" : "dgx-a100", parts);
   FabricConfig fabric = default_fabric(node, parts);
@@ -132,7 +132,7 @@ Drawn random_trees(Random& random, const PartsCatalogue& parts, int i) {
 
 TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(14);
+  Dice random(14);
   int all_rails = 0, some_rails = 0, mirrored = 0, both = 0, leaves = 0;
   for (int i = 0; i < cases(160); ++i) {
     Drawn drawn = random_trees(random, parts, i);
@@ -176,7 +176,7 @@ TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to t
 
 TEST_CASE("rails of trees that are unlike in one place are not folded, and say why") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(18);
+  Dice random(18);
   std::map<std::string, int> refused;
   int tried = 0;
   for (int i = 0; i < 20 && tried < 400; ++tried) {
@@ -256,7 +256,7 @@ void head_everywhere(CollectiveRun& run) {
 
 /// NVLS or NVLSTree, heads at all GPUs or at the first ones, each with the NIC of its number. Some
 /// nodes have a slow GPU.
-Drawn random_nvls(Random& random, const PartsCatalogue& parts) {
+Drawn random_nvls(Dice& random, const PartsCatalogue& parts) {
   const NodeGraph& node = node_of("dgx-h100", parts);
   const int nodes = static_cast<int>(random.pick(1, 9)), gpus = static_cast<int>(random.pick(2, 8));
   FabricConfig fabric = default_fabric(node, parts);
@@ -287,7 +287,7 @@ Drawn random_nvls(Random& random, const PartsCatalogue& parts) {
 
 TEST_CASE("GPUs of a node that copy alike copy as one: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(15);
+  Dice random(15);
   for (int i = 0; i < 60; ++i) {
     const Drawn drawn = random_nvls(random, parts);
     const CollectiveRun& run = drawn.run;
@@ -317,7 +317,7 @@ TEST_CASE("GPUs of a node that copy alike copy as one: the full run, to the pico
 TEST_CASE(
     "one head and half of the nodes for all, NVLS and NVLSTree: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(41);
+  Dice random(41);
   int mirrored = 0, trunks = 0, rails = 0, merged = 0, all = 0;
   for (int i = 0; i < cases(240); ++i) {
     Drawn drawn = random_nvls(random, parts);
@@ -394,7 +394,7 @@ TEST_CASE("GPUs that stand in groups copy as one in each group") {
 
 TEST_CASE("where a link goes down GPUs of a node do not copy as one") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(16);
+  Dice random(16);
   for (int i = 0; i < 10; ++i) {
     Drawn drawn = random_nvls(random, parts);
     drawn.run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
@@ -411,7 +411,7 @@ namespace {
 
 /// NVLS or CollNet over nodes that stand anywhere below one SHARP tree; mostly so few that one
 /// switch of the tree's model joins them, or several levels of them.
-Drawn random_sharp(Random& random, const PartsCatalogue& parts) {
+Drawn random_sharp(Dice& random, const PartsCatalogue& parts) {
   const NodeGraph& node = node_of("dgx-h100", parts);
   const int nodes =
       static_cast<int>(random.pick(0, 7) == 0 ? random.pick(33, 40) : random.pick(2, 9));
@@ -450,7 +450,7 @@ Drawn random_sharp(Random& random, const PartsCatalogue& parts) {
 
 TEST_CASE("one node below a SHARP tree for all: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(17);
+  Dice random(17);
   int of_algorithm[kAlgorithms] = {};
   for (int i = 0; i < 60; ++i) {
     const Drawn drawn = random_sharp(random, parts);
@@ -482,7 +482,7 @@ TEST_CASE("one node below a SHARP tree for all: the full run, to the picosecond"
 
 TEST_CASE("nodes below a SHARP tree that are unlike are all simulated") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(18);
+  Dice random(18);
   for (int i = 0; i < 50; ++i) {
     Drawn drawn = random_sharp(random, parts);
     CollectiveRun& run = drawn.run;
@@ -536,7 +536,7 @@ TEST_CASE("nodes below a SHARP tree that are unlike are all simulated") {
 
 TEST_CASE("what is unlike in one place is not folded, and says why") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(12);
+  Dice random(12);
   std::map<std::string, int> refused;
   int tried = 0;
   for (int i = 0; i < 60 && tried < 2'000; ++tried) {
@@ -604,7 +604,7 @@ TEST_CASE("what is unlike in one place is not folded, and says why") {
 
 TEST_CASE("a jump over what repeats itself lands where every event would have led") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(13);
+  Dice random(13);
   int jumped = 0;
   for (int i = 0; i < 40; ++i) {
     const std::string name = random.of(std::array{"dgx-h100", "dgx-a100", "pcie-2gpu"});

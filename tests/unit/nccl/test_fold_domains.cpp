@@ -14,7 +14,7 @@ using namespace fabricast::testing;
 
 namespace {
 
-Drawn random_racks(Random& random, const PartsCatalogue& parts) {
+Drawn random_racks(Dice& random, const PartsCatalogue& parts) {
   const int hosts = random.of(std::array{20, 24, 30, 36, 54});
   Cluster cluster = load_cluster({"gb200-nvl72", hosts, "", true, 1}, parts);
   if (random.pick(0, 3) > 0) {
@@ -40,7 +40,7 @@ Drawn random_racks(Random& random, const PartsCatalogue& parts) {
 
 TEST_CASE("racks of an NVLink domain each: folded = full, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(31);
+  Dice random(31);
   constexpr int kRuns = cases(30);
   int folded = 0, exchanges = 0;
   std::set<std::string> refused;

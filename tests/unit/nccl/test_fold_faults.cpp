@@ -7,7 +7,7 @@ namespace fabricast::testing {
 namespace {
 
 /// A ring on leaves of two nodes.
-Drawn ring_on_small_leaves(Random& random, const PartsCatalogue& parts, int nodes) {
+Drawn ring_on_small_leaves(Dice& random, const PartsCatalogue& parts, int nodes) {
   const NodeGraph& node = node_of("dgx-a100", parts);
   FabricConfig fabric = default_fabric(node, parts);
   fabric.leaf_down = 2;
@@ -18,7 +18,7 @@ Drawn ring_on_small_leaves(Random& random, const PartsCatalogue& parts, int node
 
 TEST_CASE("equal faults fold, to the picosecond; one that is missing does not") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(19);
+  Dice random(19);
   for (int i = 0; i < cases(30); ++i) {
     const int nodes = 2 * static_cast<int>(random.pick(2, 4));
     Drawn drawn = ring_on_small_leaves(random, parts, nodes);

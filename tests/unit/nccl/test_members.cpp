@@ -148,7 +148,7 @@ TEST_CASE("members: NCCL decides as on a node without the other GPUs") {
 
 TEST_CASE("members: which of equal nodes does not matter") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(31);
+  Dice random(31);
   constexpr std::array kCalls = {Collective::all_reduce, Collective::all_gather,
                                  Collective::reduce_scatter, Collective::alltoall,
                                  Collective::sendrecv};

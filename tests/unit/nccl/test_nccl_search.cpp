@@ -28,7 +28,7 @@ using namespace fabricast::testing;
 namespace {
 
 NodeDescription read_node(const std::string& topology) {
-  return read_nccl_xml(std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + topology + ".xml");
+  return read_nccl_xml(FABRICAST_TEST_DATA "/nccl-xml/" + topology + ".xml");
 }
 
 /// What the variants of the tables set.

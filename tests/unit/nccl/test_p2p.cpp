@@ -15,14 +15,14 @@
 #include "tests/unit/nccl/nccl_vectors.hpp"
 
 using namespace fabricast;
-using fabricast::testing::Random;
+using fabricast::testing::Dice;
 using fabricast::testing::vectors_of;
 using nlohmann::json;
 
 namespace {
 
 /// A version for which a vector holds.
-NcclVersion version_of(const std::string& text) {
+NcclVersion p2p_version(const std::string& text) {
   if (text == "2.21.5") return kNccl2_21_5;
   if (text == "2.22..2.28.3" || text == "2.22..2.27.7") return kNccl2_27_7;
   REQUIRE(text == "2.28.7..2.30.7");
@@ -31,7 +31,7 @@ NcclVersion version_of(const std::string& text) {
 
 P2pRounds rounds_of(const json& test) {
   const json& in = test.at("input");
-  return {version_of(test.at("nccl")), in.at("nNodes"), in.at("ranksPerNode")};
+  return {p2p_version(test.at("nccl")), in.at("nNodes"), in.at("ranksPerNode")};
 }
 
 P2pRules rules_of(NcclVersion version, int nodes, int ranks, P2pChannels channels) {
@@ -79,7 +79,7 @@ TEST_CASE("p2p vectors: the channel of a peer") {
     for (int round = 0; round < rounds.count(); ++round) {
       const int peer = rounds.send_peer(0, round);
       REQUIRE(peer != kNoPeer);
-      CHECK(p2p_channel(version_of(test.at("nccl")), channels, rounds.base(round, 0, peer), 0) ==
+      CHECK(p2p_channel(p2p_version(test.at("nccl")), channels, rounds.base(round, 0, peer), 0) ==
             expected.at(static_cast<std::size_t>(peer)));
     }
   }
@@ -98,7 +98,7 @@ TEST_CASE("p2p vectors: the channels of a round") {
       const int base = rounds.base(round, 0, rounds.send_peer(0, round));
       const json& parts = expected.at(static_cast<std::size_t>(round));
       for (int part = 0; part < static_cast<int>(parts.size()); ++part) {
-        CHECK(p2p_channel(version_of(test.at("nccl")), channels, base, part) ==
+        CHECK(p2p_channel(p2p_version(test.at("nccl")), channels, base, part) ==
               parts.at(static_cast<std::size_t>(part)));
       }
     }
@@ -210,7 +210,7 @@ TEST_CASE("2.22 rounds chunks down to what an 8-bit float holds") {
 }
 
 TEST_CASE("parts make up the message") {
-  Random random(7);
+  Dice random(7);
   for (int i = 0; i < 3'000; ++i) {
     const int nodes = static_cast<int>(random.pick(1, 9));
     const int ranks = nodes * static_cast<int>(random.pick(1, 8));

@@ -21,7 +21,7 @@ Communicator communicator_of(const Cluster& cluster, const Members& members, Ncc
   return make_communicator(cluster, config);
 }
 
-std::vector<std::string> random_environment(Random& random) {
+std::vector<std::string> random_environment(Dice& random) {
   std::vector<std::string> out = {"NCCL_MAX_P2P_NCHANNELS=" + std::to_string(random.pick(1, 4))};
   for (const char* assignment :
        {"NCCL_PXN_DISABLE=1", "NCCL_P2P_PXN_LEVEL=1", "NCCL_ALLOC_P2P_NET_LL_BUFFERS=1",
@@ -32,7 +32,7 @@ std::vector<std::string> random_environment(Random& random) {
   return out;
 }
 
-Drawn random_exchange(Random& random, const PartsCatalogue& parts) {
+Drawn random_exchange(Dice& random, const PartsCatalogue& parts) {
   const NodeGraph& node =
       node_of(random.of(std::array{"dgx-h100", "dgx-a100", "gb200-nvl72", "pcie-2gpu"}), parts);
   const int nodes = static_cast<int>(random.of(std::array{2, 3, 4, 4, 6, 8, 9}));
@@ -57,7 +57,7 @@ Drawn random_exchange(Random& random, const PartsCatalogue& parts) {
 
 TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(21);
+  Dice random(21);
   constexpr int kRuns = cases(400);
   int folded = 0;
   for (int tried = 0; folded < kRuns && tried < 4'000; ++tried) {

@@ -8,6 +8,9 @@
 
 namespace fabricast {
 
+/// How long light takes through so much cable.
+inline Duration metres(std::int64_t length) { return nanoseconds(5 * length); }
+
 inline QueuePairSpec queue_pair(std::uint32_t from, std::uint32_t to, std::uint32_t number = 0) {
   QueuePairSpec spec;
   spec.from = from;

@@ -13,14 +13,11 @@
 #include "models/studies/shared/for_each.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
+#include "tests/unit/studies/advise_cases.hpp"
 
 using namespace fabricast;
 
 namespace {
-
-SettingMove move(const std::string& name, const std::string& value) {
-  return {{{name, value}}, false};
-}
 
 /// All combinations of the moves' values, and of nothing.
 std::vector<Environment> all_of(const std::vector<SettingMove>& moves) {

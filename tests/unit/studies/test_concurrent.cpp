@@ -15,14 +15,14 @@ namespace {
 
 using Groups = std::vector<std::vector<int>>;
 
-const std::string kHead =
+const std::string kJob =
     "kind: scenario\nstudy: concurrent\nname: x\nquestion: y\ntopology: dgx-h100\nnodes: 2\n";
 
 ScenarioResult answered(const std::string& text) {
-  return run_scenario(parse_scenario(kHead + text, "s.yaml"), load_catalogue());
+  return run_scenario(parse_scenario(kJob + text, "s.yaml"), load_catalogue());
 }
 
-std::string mistake(const std::string& text) {
+std::string job_error(const std::string& text) {
   return error_text([&] { answered(text); });
 }
 
@@ -86,22 +86,23 @@ TEST_CASE("concurrent: a later start is out of the way, and counts from there") 
 TEST_CASE("concurrent: what a scenario may get wrong") {
   const std::string layout = "layout: {tp: 8, dp: 2}\n";
   const std::string group = "groups: [{name: DP, over: dp, collective: all_gather, size: 1 MiB}]\n";
-  CHECK(mistake(layout) ==
+  CHECK(job_error(layout) ==
         "s.yaml:1: missing key \"groups\"\nhint: say what runs at the same time");
-  CHECK(mistake(layout + "sizes: 1MiB\n" + group)
+  CHECK(job_error(layout + "sizes: 1MiB\n" + group)
             .starts_with("s.yaml:8: sizes: means nothing to study concurrent"));
-  CHECK(mistake("layout: {tp: 8, dp: 4}\n" + group) ==
+  CHECK(job_error("layout: {tp: 8, dp: 4}\n" + group) ==
         "the layout has 32 ranks, 2 nodes with 8 GPUs have 16\n"
         "hint: the sizes of its dimensions multiply to the number of ranks");
-  CHECK(mistake(layout + "groups: [{name: DP, over: db, collective: all_gather, size: 1 MiB}]\n") ==
-        "s.yaml:8: groups[0].over: the layout has no dimension \"db\"\nhint: did you mean \"dp\"?");
-  CHECK(mistake("layout: {tp: 3, dp: 1}\ngpus_per_node: 3\nnodes: 1\n" + group) != "");
-  CHECK(mistake(layout + group + "expect: [{group: DQ, slowdown_at_most: 2}]\n")
+  CHECK(
+      job_error(layout + "groups: [{name: DP, over: db, collective: all_gather, size: 1 MiB}]\n") ==
+      "s.yaml:8: groups[0].over: the layout has no dimension \"db\"\nhint: did you mean \"dp\"?");
+  CHECK(job_error("layout: {tp: 3, dp: 1}\ngpus_per_node: 3\nnodes: 1\n" + group) != "");
+  CHECK(job_error(layout + group + "expect: [{group: DQ, slowdown_at_most: 2}]\n")
             .starts_with("s.yaml:9: expect[0].group: no group is named \"DQ\""));
-  CHECK(mistake(layout + group + "expect: [{group: DP}]\n") ==
+  CHECK(job_error(layout + group + "expect: [{group: DP}]\n") ==
         "s.yaml:9: expect[0]: nothing is expected\n"
         "hint: add a bound like slowdown_at_most: 1.5");
-  CHECK(mistake("layout: {a: 2, b: 4, c: 2}\n" + group).find("\"dp\"") != std::string::npos);
-  CHECK(mistake("layout: {cp-dp: 16}\n" + group) ==
+  CHECK(job_error("layout: {a: 2, b: 4, c: 2}\n" + group).find("\"dp\"") != std::string::npos);
+  CHECK(job_error("layout: {cp-dp: 16}\n" + group) ==
         "s.yaml:7: layout.cp-dp: a dimension's name has no \"-\": that joins names");
 }

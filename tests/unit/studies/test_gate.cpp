@@ -12,15 +12,11 @@
 #include "models/studies/gate/gate_rates.hpp"
 #include "models/studies/gate/gate_text.hpp"
 #include "models/studies/shared/for_each.hpp"
+#include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {
 namespace {
-
-const PartsCatalogue& parts() {
-  static const PartsCatalogue loaded = load_catalogue();
-  return loaded;
-}
 
 /// Five sources with one run each, whose times are 1.1 .. 1.5 of the prediction.
 BandTable five_sources() {

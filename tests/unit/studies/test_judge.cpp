@@ -14,16 +14,12 @@
 #include "models/studies/judge/judge_targets.hpp"
 #include "models/studies/judge/judge_text.hpp"
 #include "models/studies/shared/for_each.hpp"
+#include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 
 namespace fabricast {
 namespace {
-
-const PartsCatalogue& parts() {
-  static const PartsCatalogue loaded = load_catalogue();
-  return loaded;
-}
 
 JudgeConfig config_of(const char* topology, Collective collective) {
   JudgeConfig config;

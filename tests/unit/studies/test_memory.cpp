@@ -14,7 +14,7 @@ using namespace fabricast;
 
 namespace {
 
-MemoryConfig question(const std::string& topology, int nodes) {
+MemoryConfig memory_question(const std::string& topology, int nodes) {
   MemoryConfig out;
   out.topology = topology;
   out.version = kNccl2_27_7;
@@ -26,7 +26,7 @@ MemoryConfig question(const std::string& topology, int nodes) {
 }  // namespace
 
 TEST_CASE("memory: a saving is the difference of two questions") {
-  const MemoryConfig asked = question("dgx-h100", 2);
+  const MemoryConfig asked = memory_question("dgx-h100", 2);
   const MemoryResult result = run_memory(asked, load_catalogue());
   REQUIRE_FALSE(result.savings.empty());
   for (const MemorySaving& saving : result.savings) {
@@ -43,7 +43,7 @@ TEST_CASE("memory: a saving is the difference of two questions") {
 }
 
 TEST_CASE("memory: equal communicators take so many times as much") {
-  MemoryConfig asked = question("dgx-h100", 1);
+  MemoryConfig asked = memory_question("dgx-h100", 1);
   const std::int64_t one =
       run_memory(asked, load_catalogue()).cases.front().bytes(MemoryPlace::gpu);
   asked.communicators = 7;
@@ -51,7 +51,7 @@ TEST_CASE("memory: equal communicators take so many times as much") {
 }
 
 TEST_CASE("memory: releases stand side by side, by number of nodes") {
-  MemoryConfig asked = question("dgx-h100", 1);
+  MemoryConfig asked = memory_question("dgx-h100", 1);
   asked.nodes = {1, 2};
   asked.releases = {{19, 4}, {27, 7}};
   const MemoryResult result = run_memory(asked, load_catalogue());
@@ -89,7 +89,7 @@ TEST_CASE("memory: the groups of a layout") {
 }
 
 TEST_CASE("memory: a rank that is not there") {
-  MemoryConfig asked = question("dgx-h100", 1);
+  MemoryConfig asked = memory_question("dgx-h100", 1);
   asked.rank = 8;
   CHECK(error_text([&] { run_memory(asked, load_catalogue()); }) ==
         "--rank 8: the communicator has 8 ranks\nhint: they are numbered from 0");

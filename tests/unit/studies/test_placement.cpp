@@ -10,15 +10,11 @@
 #include "models/io/hosts/host_list.hpp"
 #include "models/studies/placement/candidates.hpp"
 #include "models/studies/placement/placement.hpp"
+#include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {
 namespace {
-
-const PartsCatalogue& parts() {
-  static const PartsCatalogue all = load_parts();
-  return all;
-}
 
 /// `leaves` leaves of `hosts` each: a1 a2 ..., b1 b2 ...; two leaves to a spine.
 HostTree drawn(int leaves, int hosts) {

@@ -9,25 +9,21 @@
 #include "models/studies/rules/rules_baseline.hpp"
 #include "models/studies/rules/rules_text.hpp"
 #include "models/studies/shared/for_each.hpp"
+#include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
 
 namespace fabricast {
 namespace {
 
-const PartsCatalogue& parts() {
-  static const PartsCatalogue kParts = load_parts();
-  return kParts;
-}
-
 const std::string kHead = "kind: rules\nname: t\ntopology: dgx-h100\nrules:\n";
 
-RuleFile parsed(const std::string& rules, const RuleOverrides& overrides = {}) {
+RuleFile rules_of(const std::string& rules, const RuleOverrides& overrides = {}) {
   return parse_rules(kHead + rules, "t.yaml", overrides);
 }
 
 /// Of checks as YAML, one a line.
 RulesResult ran(const std::string& checks, const RuleOverrides& overrides = {}) {
-  return run_rules(parsed("  - id: r\n    claim: c\n    checks:\n" + checks, overrides), parts(),
+  return run_rules(rules_of("  - id: r\n    claim: c\n    checks:\n" + checks, overrides), parts(),
                    in_turn);
 }
 
@@ -201,7 +197,9 @@ TEST_CASE("rules: the command line replaces what the file says, not what a check
 }
 
 TEST_CASE("rules: mistakes of a file") {
-  const auto refused = [](const std::string& rules) { return error_text([&] { parsed(rules); }); };
+  const auto refused = [](const std::string& rules) {
+    return error_text([&] { rules_of(rules); });
+  };
   CHECK(refused("  - {id: a, claim: c, ask: choise}\n") ==
         "t.yaml:5: rules[0].ask: unknown word \"choise\"\nhint: did you mean \"choice\"?");
   CHECK(refused("  - {id: a, claim: c, ask: choice, sizes: 1MiB}\n") ==
@@ -260,7 +258,7 @@ TEST_CASE("rules: a run beside an earlier one") {
 }
 
 TEST_CASE("rules: a verdict that the file does not expect") {
-  const RuleFile file = parsed(
+  const RuleFile file = rules_of(
       "  - {id: a, claim: c, why: w, expect: contradicted, ask: part, figure: nvlink, claimed: 900 "
       "GB/s}\n");
   const RulesResult result = run_rules(file, parts(), [](std::size_t n, const auto& one) {
@@ -281,7 +279,7 @@ TEST_CASE("rules: a verdict that the file does not expect") {
 
 TEST_CASE("rules: a rule is a claim, and without expect it is to hold") {
   // 900 GB/s is what H100's NVLink does in both directions: the first holds, the second does not.
-  const RuleFile file = parsed(
+  const RuleFile file = rules_of(
       "  - {id: a, claim: c, ask: part, figure: nvlink, claimed: 900 GB/s}\n"
       "  - {id: b, claim: c, ask: part, figure: nvlink, claimed: 100 GB/s}\n"
       "  - {id: d, claim: c, ask: not-modelled, because: x}\n"
@@ -308,7 +306,7 @@ TEST_CASE("rules: a rule is a claim, and without expect it is to hold") {
 
 TEST_CASE("rules: a word that no answer has is a mistake, not a contradiction") {
   const auto claimed = [](const std::string& check) {
-    return error_text([&] { parsed("  - {id: a, claim: c, " + check + "}\n"); });
+    return error_text([&] { rules_of("  - {id: a, claim: c, " + check + "}\n"); });
   };
   const std::string choice = "ask: choice, topology: dgx-h100, sizes: 1MiB, claimed: ";
   CHECK(claimed(choice + "Rong")

@@ -14,7 +14,7 @@ using namespace fabricast;
 namespace {
 
 /// Lines 1 to 6; what a test adds starts at line 7.
-const std::string kHead =
+const std::string kScenario =
     "kind: scenario\n"
     "study: bench\n"
     "name: s\n"
@@ -22,7 +22,7 @@ const std::string kHead =
     "topology: dgx-h100\n"
     "sizes: 1KiB,1MiB\n";
 
-Scenario parsed(const std::string& added) { return parse_scenario(kHead + added, "s.yaml"); }
+Scenario parsed(const std::string& added) { return parse_scenario(kScenario + added, "s.yaml"); }
 
 std::string mistake(const std::string& added) {
   return error_text([&] { parsed(added); });

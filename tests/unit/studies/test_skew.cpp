@@ -34,7 +34,7 @@ SkewResult skew_of(std::vector<RankTrace> traces) {
   return find_skew(std::move(traces), "traces", job, parts);
 }
 
-std::vector<RankTrace> four() {
+std::vector<RankTrace> four_ranks() {
   std::vector<std::string> notes;
   std::vector<RankTrace> out = read_traces(trace_files(folder()), notes, in_turn);
   CHECK(notes.empty());
@@ -92,7 +92,7 @@ TEST_CASE("groups: ranks as Kineto writes them, shortened beyond thirty") {
 }
 
 TEST_CASE("skew: wait apart from transfer, the late rank, the clocks") {
-  const SkewResult result = skew_of(four());
+  const SkewResult result = skew_of(four_ranks());
   // tests/data/traces/make_ranks.py: 4 ranks, 2 steps, 2 layers, an all-gather and an all-reduce.
   CHECK(result.calls == 8);
   CHECK(result.missing.empty());
@@ -122,7 +122,7 @@ TEST_CASE("skew: wait apart from transfer, the late rank, the clocks") {
 }
 
 TEST_CASE("skew: ranks and steps that are missing are named") {
-  std::vector<RankTrace> traces = four();
+  std::vector<RankTrace> traces = four_ranks();
   traces.erase(traces.begin() + 1);
   traces[0].steps.pop_back();
   const SkewResult result = skew_of(std::move(traces));
@@ -136,7 +136,7 @@ TEST_CASE("skew: ranks and steps that are missing are named") {
 }
 
 TEST_CASE("skew: calls whose sizes differ from rank to rank are not compared") {
-  std::vector<RankTrace> traces = four();
+  std::vector<RankTrace> traces = four_ranks();
   traces[1].collectives[0].in_elements += 1;
   const SkewResult result = skew_of(std::move(traces));
   CHECK(result.calls == 7);

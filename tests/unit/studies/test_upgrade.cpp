@@ -159,7 +159,7 @@ TEST_CASE("upgrade: causes are the rules that changed") {
 // that comes back to its NIC, and so use one NIC of all; NCCL_PXN_DISABLE=1 helped; mended in 2.29.
 TEST_CASE("upgrade: one NIC of eight since 2.25, as reported") {
   UpgradeConfig config = question("a800-8", "2.21.5", "2.28.9", {2});
-  config.targets[0].topology = std::string(FABRICAST_TEST_DATA) + "/nccl/a800-8.xml";
+  config.targets[0].topology = FABRICAST_TEST_DATA "/nccl/a800-8.xml";
   config.sizes = {Bytes{1 << 26}, Bytes{1 << 30}};
   const UpgradeResult broken = answer(config);
   const UpgradeChange* ring =

@@ -19,6 +19,7 @@
 #include "models/studies/accuracy/validate_text.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/for_each.hpp"
+#include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"
 #include "text/quoting.hpp"
@@ -26,11 +27,6 @@
 using namespace fabricast;
 
 namespace {
-
-const PartsCatalogue& parts() {
-  static const PartsCatalogue loaded = load_catalogue();
-  return loaded;
-}
 
 std::string csv_error(const std::string& text) {
   return error_text([&] { CsvTable(text, "a.csv"); });

@@ -4,6 +4,7 @@
 #include "models/nccl/call/same_run.hpp"
 #include "models/studies/advise/worth_trying.hpp"
 #include "models/studies/shared/for_each.hpp"
+#include "tests/unit/studies/advise_cases.hpp"
 
 using namespace fabricast;
 
@@ -21,10 +22,6 @@ AdviseConfig badly_set(int nodes) {
   out.goal = Goal::bandwidth;
   out.work = work;
   return out;
-}
-
-SettingMove move(const std::string& name, const std::string& value) {
-  return {{{name, value}}, false};
 }
 
 /// What mends stands last.

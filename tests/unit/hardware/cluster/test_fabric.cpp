@@ -9,6 +9,7 @@
 
 #include "models/io/topologies/load.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/hardware/cluster_ways.hpp"
 
 using namespace fabricast;
 
@@ -16,16 +17,6 @@ namespace {
 
 Cluster cluster_of(const std::string& preset, int nodes, const std::string& fabric = "") {
   return load_cluster({preset, nodes, fabric}, load_catalogue());
-}
-
-Duration latency(const Cluster& cluster, const std::vector<LinkId>& route) {
-  Duration sum{};
-  for (const LinkId id : route) sum += cluster.link(id).latency;
-  return sum;
-}
-
-VertexId nic(const Cluster& cluster, std::size_t rail) {
-  return cluster.node().nics()[rail].vertex;
 }
 
 /// The way on from the NIC into the node: what the receiving NIC adds.

@@ -15,6 +15,7 @@
 #include "models/io/topologies/load.hpp"
 #include "sim/base/random.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/hardware/cluster_ways.hpp"
 #include "tests/unit/sim/fabric_vectors.hpp"
 
 using namespace fabricast;
@@ -26,16 +27,6 @@ Cluster cluster_of(int nodes, const std::string& fabric,
   TopologyRequest asked{"dgx-h100", nodes, fabric};
   asked.routing = routing;
   return load_cluster(asked, load_catalogue());
-}
-
-VertexId nic(const Cluster& cluster, std::size_t rail) {
-  return cluster.node().nics()[rail].vertex;
-}
-
-Duration latency(const Cluster& cluster, const std::vector<LinkId>& route) {
-  Duration sum{};
-  for (const LinkId id : route) sum += cluster.link(id).latency;
-  return sum;
 }
 
 /// From NIC to NIC without a gap, no switch twice.

@@ -10,16 +10,11 @@
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/node/aws_ofi.hpp"
 #include "models/nccl/node/network.hpp"
+#include "tests/unit/nccl/environment_of.hpp"
 
 using namespace fabricast;
 
 namespace {
-
-Environment environment_of(const std::vector<const char*>& assignments) {
-  Environment out;
-  for (const char* assignment : assignments) out.set(assignment);
-  return out;
-}
 
 struct Seen {
   Environment environment;

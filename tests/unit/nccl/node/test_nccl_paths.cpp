@@ -276,7 +276,7 @@ TEST_CASE("paths: types a version does not know are passed over") {
 
 TEST_CASE("nccl graph: since 2.22 GPUs beside a NIC come to the front") {
   // Each rank describes its GPU and all NICs; rank 0's description has the switch of GPU 3 already.
-  const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/hgx-h200-2nic.xml";
+  const std::string file = FABRICAST_TEST_DATA "/nccl-xml/hgx-h200-2nic.xml";
   const NodeDescription node = read_nccl_xml(file);
   const auto order = [&](NcclVersion version) {
     const NcclTopology t = topology_of(node, version);
@@ -294,7 +294,7 @@ TEST_CASE("node description: a preset is described as the XML of its name") {
   const PartsCatalogue parts = load_catalogue();
   for (const char* name : {"dgx-a100", "dgx-h100", "hgx-h200-2nic", "pcie-2gpu"}) {
     CAPTURE(name);
-    const std::string file = std::string(FABRICAST_TEST_DATA) + "/nccl-xml/" + name + ".xml";
+    const std::string file = std::string(FABRICAST_TEST_DATA "/nccl-xml/") + name + ".xml";
     const NodeDescription read = read_nccl_xml(file);
     CHECK(describe(NodeGraph::build(load_node_type(name), parts)).cpus == read.cpus);
   }

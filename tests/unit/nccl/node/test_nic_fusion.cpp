@@ -15,6 +15,7 @@
 #include "models/nccl/node/network.hpp"
 #include "sim/links/machine.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/nccl/environment_of.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
 #include "tests/unit/nccl/simulation_cases.hpp"
 
@@ -48,12 +49,6 @@ cpus:
 
 NodeGraph node() {
   return NodeGraph::build(parse_node_type(kNode, "ports.yaml"), load_catalogue());
-}
-
-Environment environment_of(const std::vector<const char*>& assignments) {
-  Environment out;
-  for (const char* assignment : assignments) out.set(assignment);
-  return out;
 }
 
 NetworkChoice choose(NcclVersion version, const std::vector<const char*>& assignments,

@@ -216,7 +216,7 @@ TEST_CASE("domain: on the fabric its nodes stand where they stood apart") {
       }
       return out;
     };
-    Random random(5);
+    Dice random(5);
     for (int i = 0; i < 200; ++i) {
       const int from = static_cast<int>(random.pick(0, 53)),
                 to = static_cast<int>(random.pick(0, 53));
@@ -273,7 +273,7 @@ TEST_CASE("domain: the communicator has one node of all GPUs, and no way between
 }
 
 TEST_CASE("domain: NVLS over 72 GPUs gives everybody everybody's data once") {
-  Random random(13);
+  Dice random(13);
   for (int i = 0; i < 3; ++i) {
     const int trays = i == 0 ? 18 : static_cast<int>(random.pick(8, 10)), nodes = i + 1;
     const int gpus = 4 * trays;

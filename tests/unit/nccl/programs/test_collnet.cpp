@@ -67,7 +67,7 @@ struct Case {
   std::int64_t bytes() const { return run.count * run.element_bytes; }
 };
 
-Case random_case(Random& random, Algorithm algorithm, Collective collective) {
+Case random_case(Dice& random, Algorithm algorithm, Collective collective) {
   Case out;
   Shape& shape = out.shape;
   shape.nodes = static_cast<int>(random.pick(2, 9));
@@ -243,7 +243,7 @@ constexpr std::array kHeadCollectives = {Collective::all_reduce, Collective::all
 }  // namespace
 
 TEST_CASE("CollNetDirect: everybody ends with what the collective promises") {
-  Random random(21);
+  Dice random(21);
   for (int i = 0; i < cases(60); ++i) {
     const Case test = random_case(random, Algorithm::collnet_direct, random.of(kHeadCollectives));
     CAPTURE(to_text(test.run.collective));
@@ -264,7 +264,7 @@ TEST_CASE("CollNetDirect: everybody ends with what the collective promises") {
 }
 
 TEST_CASE("CollNetChain: everybody ends with everybody's data once") {
-  Random random(22);
+  Dice random(22);
   for (int i = 0; i < cases(40); ++i) {
     const Case test = random_case(random, Algorithm::collnet_chain, Collective::all_reduce);
     CAPTURE(test.shape.nodes);
@@ -278,7 +278,7 @@ TEST_CASE("CollNetChain: everybody ends with everybody's data once") {
 }
 
 TEST_CASE("NVLS with SHARP: everybody ends with what the collective promises") {
-  Random random(23);
+  Dice random(23);
   for (int i = 0; i < cases(60); ++i) {
     const Case test = random_case(random, Algorithm::nvls, random.of(kHeadCollectives));
     CAPTURE(to_text(test.run.collective));
@@ -299,7 +299,7 @@ TEST_CASE("NVLS with SHARP: everybody ends with what the collective promises") {
 }
 
 TEST_CASE("every link of fabric and NVLink carries what CollNetDirect sends over it") {
-  Random random(24);
+  Dice random(24);
   for (int i = 0; i < cases(25); ++i) {
     const Case test = random_case(random, Algorithm::collnet_direct, random.of(kHeadCollectives));
     CAPTURE(to_text(test.run.collective));
@@ -320,7 +320,7 @@ TEST_CASE("every link of fabric and NVLink carries what CollNetDirect sends over
 }
 
 TEST_CASE("every link of the fabric carries what NVLS with SHARP sends over it") {
-  Random random(25);
+  Dice random(25);
   for (int i = 0; i < cases(25); ++i) {
     const Case test = random_case(random, Algorithm::nvls, random.of(kHeadCollectives));
     CAPTURE(to_text(test.run.collective));
@@ -338,7 +338,7 @@ TEST_CASE("every link of the fabric carries what NVLS with SHARP sends over it")
 }
 
 TEST_CASE("every link of the fabric carries what CollNetChain sends over it") {
-  Random random(26);
+  Dice random(26);
   for (int i = 0; i < cases(25); ++i) {
     Case test = random_case(random, Algorithm::collnet_chain, Collective::all_reduce);
     CAPTURE(test.shape.nodes);

@@ -46,7 +46,7 @@ CollectiveRun nvls_call(int gpus, int nodes, std::int64_t count, int channels) {
 }  // namespace
 
 TEST_CASE("heads share out every element of the message once") {
-  Random random(11);
+  Dice random(11);
   for (int i = 0; i < cases(300); ++i) {
     const int gpus = static_cast<int>(random.pick(2, 8));
     CollectiveRun run = nvls_call(gpus, static_cast<int>(random.pick(1, 2)),
@@ -74,7 +74,7 @@ TEST_CASE("heads share out every element of the message once") {
 
 TEST_CASE("everybody ends with everybody's data once, and ports carry S + S/H each way") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(12);
+  Dice random(12);
   for (int i = 0; i < cases(60); ++i) {
     const int gpus = static_cast<int>(random.pick(2, 8)),
               nodes = static_cast<int>(random.pick(1, 9));

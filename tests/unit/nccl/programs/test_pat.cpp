@@ -99,12 +99,12 @@ TEST_CASE("nccl vectors: messages of PAT, as its rows post them") {
 
 namespace {
 
-using Contributors = std::bitset<64>;
+using PatContributors = std::bitset<64>;
 
 /// A share on its way: whose it is, and whose data it holds.
 struct Share {
   int owner = -1;
-  Contributors from;
+  PatContributors from;
 };
 using Message = std::map<int, Share>;  ///< by part
 
@@ -140,7 +140,7 @@ class PatStage {
     }
   }
 
-  const std::map<int, Contributors>& output(int rank, std::size_t round) const {
+  const std::map<int, PatContributors>& output(int rank, std::size_t round) const {
     return output_[round * static_cast<std::size_t>(n_) + static_cast<std::size_t>(rank)];
   }
 
@@ -167,9 +167,10 @@ class PatStage {
     Share share{owner, {}};
     if (in != nullptr) share = in->messages.at(read).at(s.recv_part);
     if (share.owner != owner) FAIL("another share than the step means");
-    Contributors& target = out != nullptr ? out->messages[written][s.send_part].from
-                                          : output_[at / per_round_ * static_cast<std::size_t>(n_) +
-                                                    static_cast<std::size_t>(rank)][owner];
+    PatContributors& target = out != nullptr
+                                  ? out->messages[written][s.send_part].from
+                                  : output_[at / per_round_ * static_cast<std::size_t>(n_) +
+                                            static_cast<std::size_t>(rank)][owner];
     if (out != nullptr) out->messages[written][s.send_part].owner = owner;
     if (scatters_) {
       if (target.none()) target.set(static_cast<std::size_t>(rank));
@@ -193,10 +194,10 @@ class PatStage {
   std::vector<PatStep> steps_;
   std::vector<std::array<Wire, 8>> wires_;  ///< by sender, dimension
   std::vector<std::size_t> at_;
-  std::vector<std::map<int, Contributors>> output_;  ///< by round and rank: share -> whose data
+  std::vector<std::map<int, PatContributors>> output_;  ///< by round and rank: share -> whose data
 };
 
-PatShape random_shape(Random& random, int ranks) {
+PatShape random_shape(Dice& random, int ranks) {
   const Bytes chunk{65536};
   return pat_shape(chunk, Bytes{chunk.count >> random.pick(0, 7)}, ranks,
                    random.pick(0, 1) == 0 ? 1 : 16);
@@ -205,7 +206,7 @@ PatShape random_shape(Random& random, int ranks) {
 }  // namespace
 
 TEST_CASE("PAT, played with NCCL's slots: every rank ends with what the collective promises") {
-  Random random(11);
+  Dice random(11);
   for (int n = 2; n <= 40; ++n) {
     CAPTURE(n);
     for (const Collective collective : kPatCollectives) {
@@ -215,21 +216,21 @@ TEST_CASE("PAT, played with NCCL's slots: every rank ends with what the collecti
         CAPTURE(shape.width);
         PatStage stage(collective, shape, 3);
         stage.play();
-        Contributors everyone;
+        PatContributors everyone;
         for (int r = 0; r < n; ++r) everyone.set(static_cast<std::size_t>(r));
         for (std::size_t round = 0; round < 3; ++round) {
           for (int rank = 0; rank < n; ++rank) {
-            const std::map<int, Contributors>& got = stage.output(rank, round);
+            const std::map<int, PatContributors>& got = stage.output(rank, round);
             if (collective == Collective::reduce_scatter) {
               REQUIRE(got.size() == 1);
               CHECK(got.at(rank) == everyone);
               continue;
             }
-            Contributors others = everyone;
+            PatContributors others = everyone;
             others.reset(static_cast<std::size_t>(rank));
             for (const auto& [owner, from] : got) {
               if (owner == rank) continue;
-              CHECK(from == Contributors().set(static_cast<std::size_t>(owner)));
+              CHECK(from == PatContributors().set(static_cast<std::size_t>(owner)));
               others.reset(static_cast<std::size_t>(owner));
             }
             CHECK(others.none());
@@ -241,7 +242,7 @@ TEST_CASE("PAT, played with NCCL's slots: every rank ends with what the collecti
 }
 
 TEST_CASE("PAT's rows take in and post each message once, as many as the steps do") {
-  Random random(12);
+  Dice random(12);
   for (int n = 2; n <= 130; ++n) {
     CAPTURE(n);
     for (const Collective collective : kPatCollectives) {

@@ -100,7 +100,7 @@ TEST_CASE("nccl vectors: RingProgram runs the primitives of a ring all_reduce") 
 }
 
 TEST_CASE("RingProgram: each primitive is ring_op() on the chunk that the split says") {
-  Random random(1);
+  Dice random(1);
   for (int i = 0; i < cases(250); ++i) {
     CAPTURE(i);
     const int nodes = static_cast<int>(random.pick(2, 24));
@@ -135,7 +135,7 @@ TEST_CASE("RingProgram: each primitive is ring_op() on the chunk that the split 
 
 TEST_CASE(
     "TreeProgram: chunk after chunk of the part, the last one shorter, over all connections") {
-  Random random(2);
+  Dice random(2);
   for (int i = 0; i < cases(250); ++i) {
     const PartitionInput p =
         random_call(random, Collective::all_reduce, Algorithm::tree,
@@ -206,7 +206,7 @@ TEST_CASE("bytes sent by each rank of a ring, for any size") {
   // when it is reduced, chunk r + 1 only before that. So 2 x loop - c(r) - c(r+1); over all ranks
   // 2(n-1) x size. all_gather, reduce_scatter: the share of every rank but one. broadcast, reduce:
   // all, except the last of the chain, which sends nothing.
-  Random random(3);
+  Dice random(3);
   for (int i = 0; i < cases(300); ++i) {
     CAPTURE(i);
     const int ranks = static_cast<int>(random.pick(2, 20));
@@ -509,7 +509,7 @@ void check_ring(const PartitionInput& p, const ChannelGraph& graph, int root, bo
 }  // namespace
 
 TEST_CASE("rings, played with NCCL's slots: every rank ends with what the collective promises") {
-  Random random(4);
+  Dice random(4);
   for (int i = 0; i < cases(300); ++i) {
     const int nodes = static_cast<int>(random.pick(1, 9));
     const int gpus = static_cast<int>(random.pick(nodes == 1 ? 2 : 1, 8));
@@ -578,7 +578,7 @@ void check_tree(const PartitionInput& p, const ChannelGraph& graph) {
 }  // namespace
 
 TEST_CASE("trees, played with NCCL's slots: every rank ends with the whole reduction") {
-  Random random(5);
+  Dice random(5);
   constexpr std::array patterns = {GraphPattern::balanced_tree, GraphPattern::split_tree,
                                    GraphPattern::tree};
   for (int i = 0; i < cases(300); ++i) {

@@ -17,13 +17,13 @@ using namespace fabricast::testing;
 
 namespace {
 
-FabricConfig small_leaves(Random& random, const NodeGraph& node, const PartsCatalogue& parts) {
+FabricConfig small_leaves(Dice& random, const NodeGraph& node, const PartsCatalogue& parts) {
   FabricConfig fabric = default_fabric(node, parts);
   if (random.pick(0, 3) > 0) fabric.leaf_down = static_cast<int>(random.pick(2, 6));
   return fabric;
 }
 
-void break_something(Random& random, Drawn& drawn) {
+void break_something(Dice& random, Drawn& drawn) {
   Cluster& cluster = drawn.cluster;
   const auto node = static_cast<int>(random.pick(0, cluster.nodes() - 1));
   switch (random.pick(0, 5)) {
@@ -44,7 +44,7 @@ void break_something(Random& random, Drawn& drawn) {
   }
 }
 
-std::optional<Drawn> random_ring(Random& random, const PartsCatalogue& parts) {
+std::optional<Drawn> random_ring(Dice& random, const PartsCatalogue& parts) {
   const NodeGraph& node = node_of(random.of(std::array{"dgx-h100", "dgx-a100"}), parts);
   Cluster cluster(node, static_cast<int>(random.pick(6, 16)), small_leaves(random, node, parts));
   CommunicatorConfig config;
@@ -65,7 +65,7 @@ std::optional<Drawn> random_ring(Random& random, const PartsCatalogue& parts) {
 
 TEST_CASE("bounds of rings: the full run's time lies between, in random runs") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(29);
+  Dice random(29);
   constexpr int kRuns = cases(100);
   int bounded = 0, chunks = 0, leaves = 0, faulty = 0, narrow = 0;
   for (int tried = 0; bounded < kRuns && tried < 10 * kRuns; ++tried) {
@@ -166,7 +166,7 @@ TEST_CASE("bounds of a ring whose chunks are even but for one leaf: hops to spin
 
 TEST_CASE("bounds of all-to-alls: the full run's time lies between, in random runs") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(31);
+  Dice random(31);
   constexpr int kRuns = cases(100);
   int bounded = 0, faulty = 0, narrow = 0;
   for (int tried = 0; bounded < kRuns && tried < 10 * kRuns; ++tried) {

@@ -38,12 +38,12 @@ Communicator communicator_on(const Cluster& cluster, NcclVersion version,
 using Pair = std::pair<std::uint32_t, std::uint32_t>;  ///< of blocks
 
 /// What should happen, pair by pair.
-struct Ledger {
+struct P2pLedger {
   std::map<std::uint32_t, std::int64_t> links;  ///< wire bytes
   std::set<Pair> messages;
   std::uint64_t chunks = 0;
 
-  Ledger(const P2pSchedule::Config& config) : config_(config) {
+  P2pLedger(const P2pSchedule::Config& config) : config_(config) {
     const P2pRules& rules = config.plan.rules;
     const P2pRounds rounds(rules.version, config.members.node_count(),
                            config.members.gpus_per_node(), config.plan.group_size);
@@ -100,7 +100,7 @@ struct Ledger {
   const P2pSchedule::Config& config_;
 };
 
-std::vector<std::string> random_environment(Random& random) {
+std::vector<std::string> random_environment(Dice& random) {
   std::vector<std::string> out;
   for (const char* assignment :
        {"NCCL_PXN_DISABLE=1", "NCCL_P2P_PXN_LEVEL=1", "NCCL_P2P_PXN_LEVEL=0", "NCCL_CROSS_NIC=0",
@@ -113,7 +113,7 @@ std::vector<std::string> random_environment(Random& random) {
 }
 
 /// Some pairs without a message, some with an empty one, most uneven.
-P2pTraffic random_traffic(Random& random, int ranks) {
+P2pTraffic random_traffic(Dice& random, int ranks) {
   const Bytes each{random.pick(1, 300'000)};
   if (random.pick(0, 2) == 0) {
     constexpr std::array kinds = {Collective::alltoall, Collective::sendrecv, Collective::gather,
@@ -145,7 +145,7 @@ CollectiveRun run_of(const P2pSchedule::Config& config) {
   return out;
 }
 
-void check_schedule(const P2pSchedule& schedule, const Ledger& ledger) {
+void check_schedule(const P2pSchedule& schedule, const P2pLedger& ledger) {
   std::set<Pair> sent, received;
   std::size_t sends = 0, receives = 0;
   ExchangeBatch batch;
@@ -196,7 +196,7 @@ struct TwoRanks {
 
 TEST_CASE("any exchange: every message once, bytes conserved on every link, it ends and repeats") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(11);
+  Dice random(11);
   for (int i = 0; i < cases(60); ++i) {
     const std::string name = random.of(preset_names());
     const int nodes = static_cast<int>(random.pick(1, 9));
@@ -225,7 +225,7 @@ TEST_CASE("any exchange: every message once, bytes conserved on every link, it e
     const P2pTraffic traffic = random_traffic(random, nodes * gpus);
     const P2pSchedule::Config config{cluster, parts.software,        members, plan, traffic,
                                      rules,   random.pick(0, 1) == 0};
-    const Ledger ledger(config);
+    const P2pLedger ledger(config);
     check_schedule(P2pSchedule(config), ledger);
 
     const CollectiveRun run = run_of(config);

@@ -123,7 +123,7 @@ struct RandomRun {
   CollectiveRun run;
 };
 
-RandomRun random_run(Random& random, const PartsCatalogue& parts) {
+RandomRun random_run(Dice& random, const PartsCatalogue& parts) {
   RandomRun out;
   out.name = random.of(preset_names());
   const Cluster one = load_cluster({out.name, 1, ""}, parts);
@@ -164,7 +164,7 @@ RandomRun random_run(Random& random, const PartsCatalogue& parts) {
 
 TEST_CASE("any run: bytes conserved on every link, none above its rate, parts sum up, it repeats") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(6);
+  Dice random(6);
   for (int i = 0; i < cases(250); ++i) {
     const RandomRun drawn = random_run(random, parts);
     const CollectiveRun& run = drawn.run;
@@ -274,7 +274,7 @@ TEST_CASE("relabelled GPUs of a symmetric node give the same time") {
   // GPU together with its NIC to another place changes nothing but names. Equal chunks, so that it
   // does not matter whose is whose.
   const Bench cluster("dgx-h100", 4, load_catalogue());
-  Random random(7);
+  Dice random(7);
   for (int i = 0; i < cases(40); ++i) {
     const bool tree = random.pick(0, 1) == 0;
     const Collective collective = tree ? Collective::all_reduce : random.of(kRingCollectives);
@@ -326,7 +326,7 @@ TEST_CASE("for a fixed decision a larger size is never faster") {
   // port do so in another order at another size: with several of them a step of at most 2 % down is
   // let pass.
   const PartsCatalogue parts = load_catalogue();
-  Random random(8);
+  Dice random(8);
   for (int i = 0; i < cases(120); ++i) {
     RandomRun drawn = random_run(random, parts);
     CollectiveRun& run = drawn.run;

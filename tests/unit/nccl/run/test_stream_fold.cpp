@@ -21,7 +21,7 @@ using namespace fabricast::testing;
 
 namespace {
 
-CollectiveRun random_call(Random& random, const Communicator& communicator) {
+CollectiveRun random_call(Dice& random, const Communicator& communicator) {
   constexpr std::array kCalls = {Collective::all_reduce, Collective::all_gather,
                                  Collective::reduce_scatter, Collective::alltoall,
                                  Collective::sendrecv};
@@ -32,7 +32,7 @@ CollectiveRun random_call(Random& random, const Communicator& communicator) {
   return decide_call(communicator, call).run;
 }
 
-Stream random_stream(Random& random, const Cluster& cluster, const std::vector<int>& nodes) {
+Stream random_stream(Dice& random, const Cluster& cluster, const std::vector<int>& nodes) {
   const auto gpus_all = static_cast<int>(cluster.node().gpus().size());
   CommunicatorConfig config;
   config.version = random.of(releases_with_kernels(cluster.node().gpus().front().part.sm));
@@ -74,7 +74,7 @@ void check_links(const Cluster& cluster, const Symmetry& symmetry, const Streams
 
 TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(77);
+  Dice random(77);
   constexpr int kRuns = cases(300);
   int folded = 0, of_several = 0, beside = 0, tuned = 0, tried = 0;
   while (folded < kRuns && tried < 6'000) {

@@ -27,7 +27,7 @@ void add_carried(Carried& out, const std::vector<LinkLoad>& links) {
 }
 
 /// A call of some GPUs of some nodes.
-CollectiveRun random_call_on(Random& random, const Cluster& cluster) {
+CollectiveRun random_call_on(Dice& random, const Cluster& cluster) {
   constexpr std::array kCalls = {Collective::all_reduce,     Collective::all_gather,
                                  Collective::reduce_scatter, Collective::broadcast,
                                  Collective::alltoall,       Collective::sendrecv};
@@ -52,7 +52,7 @@ CollectiveRun random_call_on(Random& random, const Cluster& cluster) {
 
 TEST_CASE("streams: a stream alone takes the time of its call alone") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(41);
+  Dice random(41);
   for (int i = 0; i < cases(20); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);
     CollectiveRun run = random_call_on(random, cluster);
@@ -76,7 +76,7 @@ TEST_CASE("streams: a stream alone takes the time of its call alone") {
 
 TEST_CASE("streams: bytes on each link are the sum, few gain, links keep to their rates") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(42);
+  Dice random(42);
   int streams_seen = 0, gain = 0;
   for (int i = 0; i < cases(100); ++i) {
     const Cluster cluster = load_cluster({random.of(preset_names()), 3, ""}, parts);

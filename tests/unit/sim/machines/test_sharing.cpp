@@ -16,7 +16,7 @@ using namespace fabricast::testing;
 
 namespace {
 
-constexpr Bandwidth kRate{100'000'000'000};  // 1 MB in 10 us
+constexpr Bandwidth kLinkRate{100'000'000'000};  // 1 MB in 10 us
 
 /// A sender (lane 1) or receiver (lane 0) of so many chunks; position: bytes.
 struct Stream final : Program {
@@ -91,7 +91,7 @@ std::vector<std::size_t> in_order(std::size_t count) {
 }
 
 /// Flows over one to three of five links, in ascending order, some through the thread.
-std::vector<Flow> random_flows(Random& random, std::size_t count) {
+std::vector<Flow> random_flows(Dice& random, std::size_t count) {
   std::vector<Flow> out(count);
   for (Flow& flow : out) {
     flow.bytes = static_cast<std::uint32_t>(random.pick(1, 4)) * 250'000;
@@ -103,7 +103,7 @@ std::vector<Flow> random_flows(Random& random, std::size_t count) {
   return out;
 }
 
-std::vector<LinkSpec> five_links(Random& random) {
+std::vector<LinkSpec> five_links(Dice& random) {
   std::vector<LinkSpec> out;
   for (int i = 0; i < 5; ++i)
     out.push_back({{random.pick(1, 3) * 25'000'000'000}, microseconds(random.pick(0, 2))});
@@ -116,7 +116,7 @@ TEST_CASE("shares of a link: each waits for half of the others") {
   // 10, 20 and 30 us of bytes on one link: they are through 25, 20 and 15 us later
   // than alone. Receivers copy 1 MB in 5 us.
   const std::vector<Flow> flows = {{1'000'000, {0}}, {2'000'000, {0}}, {3'000'000, {0}}};
-  const Outcome got = run(flows, {{kRate, {}}}, in_order(3));
+  const Outcome got = run(flows, {{kLinkRate, {}}}, in_order(3));
   CHECK(got.ends == std::vector<std::int64_t>{microseconds(25 + 10 + 5).ps,
                                               microseconds(20 + 20 + 10).ps,
                                               microseconds(15 + 30 + 15).ps});
@@ -126,7 +126,7 @@ TEST_CASE("shares of a link: each waits for half of the others") {
 TEST_CASE("what comes after them waits until the link has served all") {
   // Two chunks of 10 us each, a sender copies one in 5 us: the second ones come at 5 us, when the
   // link is busy with the first ones until 20. Both are through 15 us later.
-  const Outcome got = run({{1'000'000, {0}}, {1'000'000, {0}}}, {{kRate, {}}}, in_order(2), 2);
+  const Outcome got = run({{1'000'000, {0}}, {1'000'000, {0}}}, {{kLinkRate, {}}}, in_order(2), 2);
   const std::int64_t end = microseconds(20 + 15 + 5).ps;
   CHECK(got.ends == std::vector<std::int64_t>{end, end});
 }
@@ -134,7 +134,7 @@ TEST_CASE("what comes after them waits until the link has served all") {
 TEST_CASE("shares of a thread: each waits for half of the others") {
   // Posts of 1 us, two at once: done after 1.5 us. The bytes, 10 us each, are 15 us on the link.
   const std::vector<Flow> flows = {{1'000'000, {0}, 1, true}, {1'000'000, {0}, 1, true}};
-  const Outcome got = run(flows, {{kRate, {}}}, in_order(2));
+  const Outcome got = run(flows, {{kLinkRate, {}}}, in_order(2));
   const std::int64_t end = 5'000'000 + 1'500'000 + microseconds(15 + 5).ps;
   CHECK(got.ends == std::vector<std::int64_t>{end, end});
 }
@@ -142,13 +142,13 @@ TEST_CASE("shares of a thread: each waits for half of the others") {
 TEST_CASE("a link that stands several times in one step is shared by all of them") {
   // 1 MB to three places through one link: each waits 10 us.
   const std::vector<std::uint32_t> wide = {0, 0 | kBeside, 0 | kBeside};
-  const Outcome got = run({{1'000'000, wide}}, {{kRate, {}}}, in_order(1));
+  const Outcome got = run({{1'000'000, wide}}, {{kLinkRate, {}}}, in_order(1));
   CHECK(got.ends.front() == microseconds(10 + 10 + 5).ps);
   CHECK(got.carried.front() == 3'000'000);
 }
 
 TEST_CASE("in what order a machine was built decides nothing") {
-  Random random(51);
+  Dice random(51);
   int shared = 0;
   for (int i = 0; i < 200; ++i) {
     CAPTURE(i);
@@ -167,7 +167,7 @@ TEST_CASE("in what order a machine was built decides nothing") {
 }
 
 TEST_CASE("a connection that stands for several is as several") {
-  Random random(52);
+  Dice random(52);
   for (int i = 0; i < 200; ++i) {
     CAPTURE(i);
     std::vector<Flow> one = random_flows(random, static_cast<std::size_t>(random.pick(1, 5))), all;

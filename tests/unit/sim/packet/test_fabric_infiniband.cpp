@@ -14,8 +14,6 @@ namespace {
 
 constexpr Duration kTurnaround = nanoseconds(300);
 
-Duration metres(std::int64_t length) { return nanoseconds(5 * length); }
-
 /// Gb/s of one lane over one cable whose receiver has `buffer`.
 double lane_rate(Bytes buffer, Bytes mtu, std::int64_t length) {
   PacketConfig config = bare(PacketConfig{});

@@ -11,12 +11,6 @@
 
 using namespace fabricast;
 
-namespace {
-
-Duration metres(std::int64_t length) { return nanoseconds(5 * length); }
-
-}  // namespace
-
 TEST_CASE("T-40: the longest single pause") {
   for (const auto& [gbps, us] : {std::pair(100, 335.54), std::pair(200, 167.77),
                                  std::pair(400, 83.885), std::pair(800, 41.942)})

@@ -70,7 +70,7 @@ TEST_CASE("group: a call goes on where the one before it ended") {
 }
 
 TEST_CASE("group: every call's elements are split once, and channels share the bytes") {
-  Random random(21);
+  Dice random(21);
   for (int i = 0; i < 300; ++i) {
     PartitionInput input =
         ring_group(random.of(kModelledVersions), static_cast<int>(random.pick(2, 40)),
