@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include "models/engines/engine_run.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/engines/engine_fit.hpp"
+#include "models/studies/errors/leave_out.hpp"
 
 namespace fabricast {
 namespace {
@@ -24,9 +25,12 @@ class Validation {
     const std::vector<double> times =
         predict_engines(clusters_, points_, out_.config.costs, for_each_);
     for (std::size_t i = 0; i < times.size(); ++i) out_.predictions[i].time_us = times[i];
-    if (out_.config.leave_out)
-      for (const std::string& system : systems()) leave_out(system);
-    if (out_.config.fit) out_.fitted = fitted_figures(fit_without(""));
+    if (out_.config.leave_out) leave_out();
+    if (out_.config.fit) {
+      std::vector<std::size_t> all(points_.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      out_.fitted = fitted_figures(fit(all));
+    }
     return std::move(out_);
   }
 
@@ -70,31 +74,23 @@ class Validation {
     return known->second;
   }
 
-  std::set<std::string> systems() const {
-    std::set<std::string> out;
-    for (const EnginePoint& point : points_) out.insert(point.system);
-    return out;
+  /// Python's calls say nothing of kernels.
+  EngineCosts fit(const std::vector<std::size_t>& seen) const {
+    std::vector<EnginePoint> points;
+    for (const std::size_t i : seen)
+      if (points_[i].call.cuda_graph) points.push_back(points_[i]);
+    return fit_engines(clusters_, points, out_.config.costs, for_each_);
   }
 
-  EngineCosts fit_without(const std::string& system) const {
-    std::vector<EnginePoint> seen;
-    for (const EnginePoint& point : points_)
-      if (point.system != system && point.call.cuda_graph) seen.push_back(point);
-    return fit_engines(clusters_, seen, out_.config.costs, for_each_);
-  }
-
-  void leave_out(const std::string& system) {
-    const EngineCosts costs = fit_without(system);
-    std::vector<EnginePoint> unseen;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < points_.size(); ++i) {
-      if (points_[i].system != system) continue;
-      unseen.push_back(points_[i]);
-      places.push_back(i);
+  void leave_out() {
+    const auto system_of = [&](std::size_t i) { return points_[i].system; };
+    for (const auto& [system, seen, unseen] : leave_each_out(points_.size(), system_of)) {
+      std::vector<EnginePoint> points;
+      for (const std::size_t i : unseen) points.push_back(points_[i]);
+      const std::vector<double> times = predict_engines(clusters_, points, fit(seen), for_each_);
+      for (std::size_t i = 0; i < unseen.size(); ++i)
+        out_.predictions[unseen[i]].unseen_us = times[i];
     }
-    const std::vector<double> times = predict_engines(clusters_, unseen, costs, for_each_);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      out_.predictions[places[i]].unseen_us = times[i];
   }
 
   const PartsCatalogue& parts_;

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/registered/registered_run.hpp"
 #include "models/studies/engines/cost_fit.hpp"
+#include "models/studies/errors/leave_out.hpp"
 
 namespace fabricast {
 namespace {
@@ -42,7 +43,8 @@ class KernelValidation {
   ValidateRegisteredResult run() {
     const std::vector<RegisteredRow>& rows = out_.config.measured;
     for (std::size_t i = 0; i < rows.size(); ++i) add(i);
-    const std::vector<std::size_t> all = rows_of([](const std::string&) { return true; });
+    std::vector<std::size_t> all(out_.config.measured.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
     const std::vector<double> times = predict(all, out_.config.costs);
     for (std::size_t i = 0; i < times.size(); ++i) out_.predictions[i].time_us = times[i];
     if (out_.config.leave_out) leave_out();
@@ -95,14 +97,6 @@ class KernelValidation {
     }
   }
 
-  template <class Takes>
-  std::vector<std::size_t> rows_of(Takes takes) const {
-    std::vector<std::size_t> out;
-    for (std::size_t i = 0; i < out_.config.measured.size(); ++i)
-      if (takes(row(i).topology)) out.push_back(i);
-    return out;
-  }
-
   std::vector<double> predict(const std::vector<std::size_t>& places,
                               const EngineCosts& costs) const {
     std::vector<double> out(places.size());
@@ -128,14 +122,10 @@ class KernelValidation {
   }
 
   void leave_out() {
-    std::set<std::string> topologies;
-    for (const RegisteredRow& one : out_.config.measured) topologies.insert(one.topology);
-    if (topologies.size() < 2) return;
-    for (const std::string& topology : topologies) {
-      const EngineCosts costs = fit(rows_of([&](const std::string& of) { return of != topology; }));
-      const std::vector<std::size_t> unseen =
-          rows_of([&](const std::string& of) { return of == topology; });
-      const std::vector<double> times = predict(unseen, costs);
+    const auto topology_of = [&](std::size_t i) { return row(i).topology; };
+    for (const auto& [topology, seen, unseen] :
+         leave_each_out(out_.config.measured.size(), topology_of)) {
+      const std::vector<double> times = predict(unseen, fit(seen));
       for (std::size_t i = 0; i < unseen.size(); ++i)
         out_.predictions[unseen[i]].unseen_us = times[i];
     }

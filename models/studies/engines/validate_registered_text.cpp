@@ -21,7 +21,7 @@ bool has_unseen(const ValidateRegisteredResult& result) {
 }
 
 ErrorGroups kernel_groups(const ValidateRegisteredResult& result) {
-  ErrorGroups out(has_unseen(result) ? std::vector<Unseen>{{"topology"}} : std::vector<Unseen>{});
+  ErrorGroups out(std::vector<Unseen>{{"topology"}});
   for (const RegisteredPrediction& one : result.predictions) {
     const RegisteredRow& row = result.config.measured[one.row];
     const auto add = [&](std::string_view by, std::string name) {

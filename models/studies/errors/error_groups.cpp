@@ -71,17 +71,28 @@ std::string ErrorGroups::text(
   return out;
 }
 
+std::vector<std::size_t> ErrorGroups::shown_fits() const {
+  std::vector<std::size_t> out;
+  for (std::size_t fit = 0; fit < unseen_.size(); ++fit) {
+    if (std::ranges::any_of(groups_, [&](const ErrorGroup& g) { return !g.unseen[fit].empty(); }))
+      out.push_back(fit);
+  }
+  return out;
+}
+
 std::string ErrorGroups::heading() const {
   std::string out = ": errors in %, of the shipped values";
-  for (const Unseen& one : unseen_) out += fmt::format(", and of fits without the {}", one.what);
+  for (const std::size_t fit : shown_fits())
+    out += fmt::format(", and of fits without the {}", unseen_[fit].what);
   return out + "\n";
 }
 
 std::string ErrorGroups::table_text(std::span<const ErrorGroup> groups) const {
   TextTable table;
+  const std::vector<std::size_t> fits = shown_fits();
   std::vector<std::string> head = {"", "rows", "median", "p90", "predicted/measured"};
-  for (const Unseen& one : unseen_) {
-    head.push_back(fmt::format("without {}: median", one.what));
+  for (const std::size_t fit : fits) {
+    head.push_back(fmt::format("without {}: median", unseen_[fit].what));
     head.emplace_back("p90");
   }
   for (std::size_t column = 1; column < head.size(); ++column) table.align_right(column);
@@ -94,7 +105,8 @@ std::string ErrorGroups::table_text(std::span<const ErrorGroup> groups) const {
                                       percent(median_error(group.ratios)),
                                       percent(p90_error(group.ratios)),
                                       fmt::format("{:.2f}", median(group.ratios))};
-    for (const std::vector<double>& ratios : group.unseen) {
+    for (const std::size_t fit : fits) {
+      const std::vector<double>& ratios = group.unseen[fit];
       cells.push_back(ratios.empty() ? "-" : percent(median_error(ratios)));
       cells.push_back(ratios.empty() ? "-" : percent(p90_error(ratios)));
     }
@@ -111,8 +123,9 @@ ReportTable ErrorGroups::scores(std::string_view of) const {
                                        column::number("p90_error", "", ".4f"),
                                        column::number("median_ratio", "", ".4f")};
   if (!of.empty()) columns.insert(columns.begin(), column::text(of));
-  for (const Unseen& one : unseen_)
-    for (const std::string_view name : {one.median_error, one.p90_error})
+  const std::vector<std::size_t> fits = shown_fits();
+  for (const std::size_t fit : fits)
+    for (const std::string_view name : {unseen_[fit].median_error, unseen_[fit].p90_error})
       columns.push_back(column::number(name, "", ".4f"));
   ReportTable out("scores", std::move(columns));
   for (const ErrorGroup& group : sorted()) {
@@ -123,7 +136,8 @@ ReportTable ErrorGroups::scores(std::string_view of) const {
                                p90_error(group.ratios),
                                median(group.ratios)};
     if (!of.empty()) cells.insert(cells.begin(), group.of);
-    for (const std::vector<double>& ratios : group.unseen) {
+    for (const std::size_t fit : fits) {
+      const std::vector<double>& ratios = group.unseen[fit];
       cells.push_back(ratios.empty() ? Json() : Json(median_error(ratios)));
       cells.push_back(ratios.empty() ? Json() : Json(p90_error(ratios)));
     }

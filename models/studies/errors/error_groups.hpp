@@ -42,7 +42,7 @@ double p90_error(std::span<const double> ratios);
 
 class ErrorGroups {
  public:
-  /// `unseen`: of the fits beside the shipped values, if there are any.
+  /// `unseen`: of the fits beside the shipped values; shown where one has predicted any row.
   explicit ErrorGroups(std::vector<Unseen> unseen = {}) : unseen_(std::move(unseen)) {}
 
   /// A prediction joins this group.
@@ -61,6 +61,7 @@ class ErrorGroups {
   ReportTable scores(std::string_view of = {}) const;
 
  private:
+  std::vector<std::size_t> shown_fits() const;
   std::string heading() const;
   std::string table_text(std::span<const ErrorGroup> groups) const;
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "models/io/formats/csv_table.hpp"
+#include "models/studies/errors/leave_out.hpp"
 #include "models/studies/experts/experts.hpp"
 #include "models/studies/experts/experts_fit.hpp"
 #include "sim/base/add_once.hpp"
@@ -156,13 +156,8 @@ void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
   const std::vector<double> times = predictor.predict(all, kernels, for_each);
   for (const std::size_t i : all) validation.points[i].predicted_us = times[i];
   if (!cross_validates) return;
-  std::map<std::string, std::vector<std::size_t>> systems;
-  for (const std::size_t i : all) systems[validation.points[i].system].push_back(i);
-  for (const auto& [system, unseen] : systems) {
-    std::vector<std::size_t> seen;
-    for (const std::size_t i : all)
-      if (validation.points[i].system != system) seen.push_back(i);
-    if (seen.empty()) continue;
+  const auto system_of = [&](std::size_t i) { return validation.points[i].system; };
+  for (const auto& [system, seen, unseen] : leave_each_out(all.size(), system_of)) {
     const ExpertKernels fitted = fit_experts(predictor, seen, kernels, for_each);
     const std::vector<double> left_out = predictor.predict(unseen, fitted, for_each);
     for (std::size_t i = 0; i < unseen.size(); ++i) {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "models/io/report/columns.hpp"
@@ -15,9 +14,7 @@ std::string range_of(int tokens) {
 }
 
 ErrorGroups groups(const ExpertsValidation& validation) {
-  const bool left_out = std::ranges::any_of(
-      validation.points, [](const ExpertsPoint& p) { return p.unseen_us.has_value(); });
-  ErrorGroups out(left_out ? std::vector<Unseen>{{"system"}} : std::vector<Unseen>{});
+  ErrorGroups out(std::vector<Unseen>{{"system"}});
   for (const ExpertsPoint& p : validation.points) {
     const auto add = [&](std::string_view by, std::string name) {
       out.add("", by, std::move(name), {p.measured_us, p.predicted_us, {p.unseen_us}});

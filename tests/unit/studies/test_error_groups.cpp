@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/studies/errors/error_groups.hpp"
+#include "models/studies/errors/leave_out.hpp"
 
 using namespace fabricast;
 
@@ -50,6 +51,26 @@ TEST_CASE("errors by group: the text names what fits have not seen, and marks wh
   CHECK(text.find("\n  a100        2    20.0  36.0") != std::string::npos);
   CHECK(text.find("by all") == std::string::npos);
   CHECK(text.find("-     -\n") != std::string::npos);
+}
+
+TEST_CASE("errors by group: a fit that predicted nothing has no columns") {
+  ErrorGroups groups(std::vector<Unseen>{{"system"}});
+  groups.add("", "all", "all", {10, 11, {std::nullopt}});
+  CHECK(groups.text([](std::string_view) { return std::string(); }).find("without") ==
+        std::string::npos);
+  CHECK(groups.scores().columns().size() == 6);
+}
+
+TEST_CASE("rows left out: each group in turn, none where there is one group only") {
+  const std::vector<std::string> groups = {"b", "a", "b", "c"};
+  const auto group_of = [&](std::size_t row) { return groups[row]; };
+  const std::vector<LeaveOut> all = leave_each_out(4, group_of);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].group == "a");
+  CHECK(all[1].group == "b");
+  CHECK(all[1].seen == std::vector<std::size_t>{1, 3});
+  CHECK(all[1].unseen == std::vector<std::size_t>{0, 2});
+  CHECK(leave_each_out(1, group_of).empty());
 }
 
 TEST_CASE("errors by group: a report has a pair of columns for each fit") {
