@@ -9,7 +9,6 @@
 #include <map>
 
 #include "models/hardware/bill/bill.hpp"
-#include "sim/base/random.hpp"
 #include "tests/invariants/cases.hpp"
 
 namespace fabricast::testing {
@@ -64,14 +63,14 @@ std::string figure(const std::string& value) {
   return fmt::format("{{value: {}, source: model, status: assumed}}", value);
 }
 
-std::string cable(Random& random, const char* key) {
+std::string cable(Dice& random, const char* key) {
   return fmt::format("  {}: {{cable: {}, length: {}}}\n", key,
                      random.pick(0, 1) == 0 ? "copper" : "optical",
                      figure(fmt::format("{}.{} m", random.pick(0, 60), random.pick(1, 9))));
 }
 
 /// A fat-tree or a dragonfly on any switch; not every one is possible.
-std::string random_fabric(Random& random) {
+std::string random_fabric(Dice& random) {
   const bool dragonfly = random.pick(0, 3) == 0;
   std::string out = fmt::format(
       "fabric:\n  shape: {}\n  leaf: {}\n  leaf_down: {}\n  nodes_per_rack: {}\n"
@@ -102,7 +101,7 @@ std::string random_fabric(Random& random) {
 }  // namespace
 
 TEST_CASE("a bill has every port and every link of random fabrics") {
-  Random random(26);
+  Dice random(26);
   int possible = 0;
   for (int i = 0; i < random_cases(150); ++i) {
     const auto node = random.of(std::array{"dgx-a100", "dgx-h100", "hgx-b300", "gh200-4"});

@@ -9,7 +9,7 @@ namespace fabricast::testing {
 namespace {
 
 /// A preset on one or two nodes, a release that has kernels for all GPUs, a collective, a size.
-BenchConfig drawn(Dice& random) {
+BenchConfig drawn_bench(Dice& random) {
   const std::vector<std::string> presets = preset_names();
   const auto at = random.pick(0, static_cast<std::int64_t>(presets.size()) - 1);
   BenchConfig config =
@@ -22,7 +22,7 @@ BenchConfig drawn(Dice& random) {
 TEST_CASE("a row alone takes the picoseconds that it takes among others") {
   Dice random(2026);
   for (int i = 0; i < random_cases(40); ++i) {
-    BenchConfig config = drawn(random);
+    BenchConfig config = drawn_bench(random);
     CAPTURE(config.topology);
     CAPTURE(to_text(config.collectives.front()));
     CAPTURE(config.sizes.front().count);

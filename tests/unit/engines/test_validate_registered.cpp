@@ -17,6 +17,7 @@
 #include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/quantile.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
 
@@ -63,7 +64,8 @@ TEST_CASE("validate registered: times that NVIDIA measured") {
   CHECK(quantile(errors["64 GPUs"], 0.9) < 0.26);
 }
 
-TEST_CASE("validate registered: each topology by a fit to the others") {
+TEST_CASE("validate registered: each topology by a fit to the others" *
+          minutes_under_sanitizers()) {
   // Up to eight GPUs, every fifth row: what is fitted of one generation holds for the other.
   std::vector<RegisteredRow> rows;
   const std::vector<RegisteredRow> all = measured_by_nvidia();
