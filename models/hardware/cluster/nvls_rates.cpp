@@ -17,9 +17,9 @@ double efficiency(int sm) { return sm >= kBlackwell ? 0.74 : 0.85; }
 /// What a block takes for 8 heads' chunks of 32, 64 and 128 KiB, from the slopes between sizes of
 /// published nccl-tests of AllReduce on one node, of which 1 us is the way through the switch.
 /// Blackwell, 24 channels (B200 of GKE, B300 of eunomia-bpf/nccl-eBPF): 20 to 22, 29, 52 us, thus
-/// 9.3 us and 25 GB/s. Hopper, 16 channels (NVIDIA/dgxc-benchmarking, awslabs/awsome-distributed-ai,
-/// togethercomputer, NVIDIA/nccl-tests issue 290): 18 to 20, 32.5, 61 us, thus 4.2 us with
-/// SoftwareCosts::nvls_copy_rate.
+/// 9.3 us and 25 GB/s. Hopper, 16 channels (NVIDIA/dgxc-benchmarking,
+/// awslabs/awsome-distributed-ai, togethercomputer, NVIDIA/nccl-tests issue 290): 18 to 20, 32.5,
+/// 61 us, thus 4.8 us with SoftwareCosts::nvls_copy_rate.
 constexpr Bandwidth kBlackwellCopyRate{25'000'000'000};
 constexpr Duration kBlackwellOverhead = nanoseconds(8300), kHopperOverhead = nanoseconds(3800);
 

@@ -14,9 +14,9 @@ namespace {
 /// large as most slices: 640 threads of 64 B (src/device/prims_ll128.h).
 bool sees_lines(Protocol protocol) { return protocol == Protocol::ll; }
 
-/// Over libfabric messages take unequally long, and a call ends with the last of its channels: a hop
-/// takes so much longer for each doubling of them. From messages of equal size on 1, 2, 4 and more
-/// channels in published tables of small all-reduces: 2 us a hop on GH200 with Slingshot
+/// Over libfabric messages take unequally long, and a call ends with the last of its channels: a
+/// hop takes so much longer for each doubling of them. From messages of equal size on 1, 2, 4 and
+/// more channels in published tables of small all-reduces: 2 us a hop on GH200 with Slingshot
 /// (boeschf/nccl-benchmark-on-alps-2025, 2, 8 and 32 nodes), 3 us over EFA
 /// (KeitaW/p5-nccl-test-2024-07-19), 0.5 us with A100 and Slingshot (argonne-lcf/alcf-nccl-tests).
 constexpr Duration kLibfabricSpread = nanoseconds(1500);
