@@ -14,21 +14,21 @@ constexpr int kBlackwell = 100;  ///< compute capability
 /// GKE) 545 and 538 to 543, 0.75 of 721.8, with chunks of 128 KiB as of 512 KiB.
 double efficiency(int sm) { return sm >= kBlackwell ? 0.74 : 0.85; }
 
-/// A block of Blackwell takes 19, 30, 52 us for 8 heads' chunks of 32, 64, 128 KiB, in published
-/// nccl-tests of B200 (GKE) and B300 (eunomia-bpf/nccl-eBPF) at 64 MiB, 1 GiB, 8 GiB, all of them
-/// with 24 channels: 8 us and 23.8 GB/s, of which 1 us is the way through the switch. Of Hopper the
-/// same three sizes lie within 3 % with SoftwareCosts::nvls_copy_rate and Simple's fixed cost.
-constexpr Bandwidth kBlackwellCopyRate{23'800'000'000};
-constexpr Duration kBlackwellOverhead = microseconds(7);
+/// What a block takes for 8 heads' chunks of 32, 64 and 128 KiB, from the slopes between sizes of
+/// published nccl-tests of AllReduce on one node, of which 1 us is the way through the switch.
+/// Blackwell, 24 channels (B200 of GKE, B300 of eunomia-bpf/nccl-eBPF): 20 to 22, 29, 52 us, thus
+/// 9.3 us and 25 GB/s. Hopper, 16 channels (NVIDIA/dgxc-benchmarking,
+/// awslabs/awsome-distributed-ai, togethercomputer, NVIDIA/nccl-tests issue 290): 18 to 20, 32.5,
+/// 61 us, thus 4.8 us with SoftwareCosts::nvls_copy_rate.
+constexpr Bandwidth kBlackwellCopyRate{25'000'000'000};
+constexpr Duration kBlackwellOverhead = nanoseconds(8300), kHopperOverhead = nanoseconds(3800);
 
 }  // namespace
 
 NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software) {
   if (is_in_place(software)) return {efficiency(gpu.sm), {}, {}};
   if (gpu.sm >= kBlackwell) return {efficiency(gpu.sm), kBlackwellCopyRate, kBlackwellOverhead};
-  return {
-      efficiency(gpu.sm), software.nvls_copy_rate,
-      software.costs(Protocol::simple, gpu).overhead[static_cast<std::size_t>(HopKind::nvlink)]};
+  return {efficiency(gpu.sm), software.nvls_copy_rate, kHopperOverhead};
 }
 
 SoftwareCosts in_place(SoftwareCosts software) {

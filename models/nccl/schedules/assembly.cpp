@@ -14,6 +14,13 @@ namespace {
 /// large as most slices: 640 threads of 64 B (src/device/prims_ll128.h).
 bool sees_lines(Protocol protocol) { return protocol == Protocol::ll; }
 
+/// Over libfabric messages take unequally long, and a call ends with the last of its channels: a
+/// hop takes so much longer for each doubling of them. From messages of equal size on 1, 2, 4 and
+/// more channels in published tables of small all-reduces: 2 us a hop on GH200 with Slingshot
+/// (boeschf/nccl-benchmark-on-alps-2025, 2, 8 and 32 nodes), 3 us over EFA
+/// (KeitaW/p5-nccl-test-2024-07-19), 0.5 us with A100 and Slingshot (argonne-lcf/alcf-nccl-tests).
+constexpr Duration kLibfabricSpread = nanoseconds(1500);
+
 }  // namespace
 
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
@@ -211,6 +218,13 @@ std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices, std::
   return machine_.add_relay(relay_class_, first_thread_ + static_cast<std::uint32_t>(rank), copies);
 }
 
+Duration Assembly::libfabric_spread() const {
+  const NetKind kind = run_.transport.network.kind;
+  if (kind != NetKind::efa && kind != NetKind::cxi) return {};
+  const auto channels = static_cast<double>(partition_.parts.size());
+  return {std::llround(static_cast<double>(kLibfabricSpread.ps) * std::log2(channels))};
+}
+
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
                        std::uint64_t slices, std::vector<std::uint32_t> path) {
   const Transport way = plan(a, b, run_.transport);
@@ -252,7 +266,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.to = to;
   slots.by_line = sees_lines(run_.protocol);
   slots.path = far;
-  slots.sync = network().sync[index_of(run_.protocol)] + way.flush;
+  slots.sync = network().sync[index_of(run_.protocol)] + way.flush + libfabric_spread();
   slots.credit = way.receiver_flag + far_latency;
   slots.ack = far_latency;
   machine_.connect(slots);

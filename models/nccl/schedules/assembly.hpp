@@ -132,6 +132,9 @@ class Assembly {
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
                std::vector<std::uint32_t> before = {});
 
+  /// What a hop over libfabric takes longer on several channels.
+  Duration libfabric_spread() const;
+
   /// A proxy that posts messages on the thread of this GPU's process.
   std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1);
 

@@ -117,6 +117,21 @@ TEST_CASE("rendezvous: larger messages leave later, and their proxy is busy with
   }
 }
 
+TEST_CASE("libfabric: a hop takes 1.5 us longer for each doubling of the channels") {
+  const PartsCatalogue parts = bare_parts();
+  for (const int channels : {1, 2, 4, 8}) {
+    const auto time = [&](NetKind kind) {
+      CollectiveRun run = chain(kind, 4 * channels);  // 16 KiB for each
+      run.channels = run.communicator_channels = channels;
+      return time_of(parts, run);
+    };
+    const int doublings = channels == 1 ? 0 : channels == 2 ? 1 : channels == 4 ? 2 : 3;
+    CHECK(time(NetKind::roce) == time(NetKind::ib));
+    CHECK(time(NetKind::efa) == time(NetKind::ib) + nanoseconds(1500) * doublings);
+    CHECK(time(NetKind::cxi) == time(NetKind::ib) + nanoseconds(1500) * doublings);
+  }
+}
+
 TEST_CASE("matching in software: the host copies what arrives, small messages by GDRCopy") {
   PartsCatalogue parts = bare_parts();
   NetworkCosts& costs = costs_of(parts, NetKind::cxi);

@@ -223,10 +223,13 @@ TEST_CASE("floors of a machine: expected times at the quantile, faults that are 
   // they set the pace. Sockets are far slower.
   const double expected = block.expected.rows[1].expected_us;
   CHECK(block.expected.causes[at("ports-50")].times_us[1] > 1.2 * expected);
-  CHECK(block.separation(at("ports-50"), 1) == Separation::often);
+  // The expected run lies at the floor, some on either side.
+  CHECK(block.separation(at("ports-50"), 1) != Separation::yes);
+  CHECK(block.separation(at("ports-50"), 1) != Separation::unseen);
   CHECK(block.separation(at("sockets"), 1) == Separation::yes);
   CHECK(block.expected.causes[at("gpu-50")].times_us[1] > expected);
-  CHECK(block.expected.causes[at("nvlink-missing")].times_us[1] >= expected);
+  // NVLS hardly sees one link of 18; chunks may fall a little better.
+  CHECK(block.expected.causes[at("nvlink-missing")].times_us[1] > 0.95 * expected);
   CHECK(!block.expected.rows[1].busiest.empty());
   // The more runs are to pass, the lower the floor.
   config.healthy_share = 0.99;
