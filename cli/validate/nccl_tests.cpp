@@ -48,6 +48,7 @@ int run(const ValidateOptions& options, const Answers& answers) {
   if (!options.node_of.empty()) return show_node(options, config.measured, parts);
   config.predictor = kPredictorWords.parse("predictor", options.predictor);
   config.slices_max = options.slices_max;
+  config.weighs_messages = true;
   const Calibrated calibrated = load_calibrated(options.parts);
   config.bands = calibrated.bands;
   if (config.predictor == Predictor::simulation)
