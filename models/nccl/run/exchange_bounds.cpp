@@ -44,13 +44,18 @@ class RailTwins {
     return is_small_exchange(run_, members_.ranks(), whole.copies(), most);
   }
 
+  bool is_above(std::uint64_t most) const {
+    const std::optional<Twin> like = twin(healthy_, {});
+    return like && cost(*like) > most;
+  }
+
   /// `whole`: the run's own symmetry.
   std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most) {
     const std::optional<Twin> like = twin(healthy_, {});
     if (!like) return std::nullopt;
     const std::uint64_t all = cost(*like) * static_cast<std::uint64_t>(like->symmetry.copies()) /
                               static_cast<std::uint64_t>(whole.copies());
-    if (all <= most || cost(*like) > most) return std::nullopt;
+    if (all <= most) return std::nullopt;
     std::optional<Twin> slow;
     if (is_faulty()) slow = with_faults(*like, most);
     if (is_faulty() && !slow) return std::nullopt;
@@ -220,6 +225,13 @@ std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareC
   if (!RailTwins::are_known(cluster, run)) return std::nullopt;
   RailTwins twins(cluster, software, run);
   return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most);
+}
+
+bool is_rail_above(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+                   const Symmetry& symmetry, std::uint64_t most) {
+  if (!RailTwins::are_known(cluster, run)) return false;
+  const RailTwins twins(cluster, software, run);
+  return !twins.is_small(symmetry, most) && twins.is_above(most);
 }
 
 }  // namespace fabricast

@@ -161,13 +161,17 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
   if (may_be_bounded(config, options)) {
     // Of what is bounded the time in a row is the time alone.
     const std::uint64_t most = std::max(events_within(*config.budget), kEventsInARow);
-    if (std::optional<BoundedRun> found =
-            bound_run(cluster, software, run, symmetry, most, options.network))
-      return {std::move(found->result), {}, std::move(found->bounds)};
-    if (on_fewer)
-      if (std::optional<BoundedRun> found =
-              extrapolated_run(cluster, software, run, symmetry, options.network, most, on_fewer))
-        return {std::move(found->result), {}, std::move(found->bounds)};
+    const auto fewer_say = [&]() -> std::optional<BoundedRun> {
+      if (!on_fewer) return std::nullopt;
+      return extrapolated_run(cluster, software, run, symmetry, options.network, most, on_fewer);
+    };
+    std::optional<BoundedRun> found;
+    if (on_fewer && !options.network.carries() &&
+        is_rail_above(cluster, software, run, symmetry, most))
+      found = fewer_say();
+    if (!found) found = bound_run(cluster, software, run, symmetry, most, options.network);
+    if (!found) found = fewer_say();
+    if (found) return {std::move(found->result), {}, std::move(found->bounds)};
   }
   check_rung(options.network, cluster, [&](const SimulationOptions& on_chunk) {
     return simulate(cluster, software, run, symmetry, on_chunk);

@@ -101,7 +101,8 @@ class Measuring {
     const std::optional<std::uint64_t> all = events(most);
     if (all && *all <= most)
       return alike(simulate(cluster_, software_, run_, symmetry_, folding(network_)).time);
-    if (!is_on_chunk()) return std::nullopt;
+    if (!is_on_chunk() || is_rail_above(cluster_, software_, run_, symmetry_, most))
+      return std::nullopt;
     const auto found = bound_run(cluster_, software_, run_, symmetry_, most, network_);
     if (!found) return std::nullopt;
     return TimeRange{found->bounds.lower, found->bounds.upper};
@@ -119,6 +120,7 @@ class Measuring {
   /// False where it takes too long there, too.
   bool look_at_chunk(std::uint64_t most) {
     if (on_chunk_) return true;
+    if (is_rail_above(cluster_, software_, run_, symmetry_, most)) return false;
     on_chunk_ = bound_run(cluster_, software_, run_, symmetry_, most);
     if (on_chunk_) return true;
     if (events_on_chunk() > most) return false;

@@ -25,7 +25,7 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
                            const Cluster& whole, const BenchRow& row);
 
 /// Of a run of which no more than `most` events shall be simulated. Nothing where it takes no more,
-/// or where too little is known. REQUIRES: bound_run() has none.
+/// or where too little is known. REQUIRES: bound_run() has none that take less.
 std::optional<BoundedRun> extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
                                            const CollectiveRun& run, const Symmetry& symmetry,
                                            const NetworkPlan& network, std::uint64_t most,
