@@ -121,13 +121,13 @@ TEST_CASE("validate: calls that are the same work on one machine are simulated o
 }
 
 TEST_CASE("validate: messages count as the slices that take as long, where that is asked for") {
-  // Of eight nodes that are alike one is simulated: 512 messages of 1 MiB, each 8 chunks at least
-  // and 16 at most. That is below 60,000, but 40 for each message and 10 for each chunk are not.
+  // Of eight nodes that are alike one is simulated: 512 messages of 16 MiB in chunks of 128 KiB,
+  // 65,536. 40 for each message and 10 for each chunk are 675,840, of half the bytes 348,160.
   const std::string runs =
       "one,alltoall,H100,nvswitch,ib,8,8,64,8,400,2.21.5,,,,one-process-per-gpu,,a\n";
-  const std::string points = "one,67108864,2000,,\n";
+  const std::string points = "one,1073741824,20000,,\n";
   const auto method = [&](bool weighs) {
-    return validated(runs, points, Predictor::simulation, 60'000, weighs).predictions[0].method;
+    return validated(runs, points, Predictor::simulation, 400'000, weighs).predictions[0].method;
   };
   CHECK(method(false) == Method::simulated);
   CHECK(method(true) == Method::extrapolated);
