@@ -104,6 +104,7 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   out.fold = !options.no_fold;
   out.explain_fold = options.explain_fold;
   out.budget = options.budget.wanted(command);
+  if (options.explain) out.budget.reset();  // what is bounded has no critical path
   if (!options.split.empty())
     out.split = of_option("--split", [&] { return parse_split(options.split); });
   out.trace = traced(options);
@@ -291,10 +292,12 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
   command->add_flag("--explain-fold", options->explain_fold,
                     "say what of the run was simulated, and what stands against less");
   command->add_flag("--no-fold", options->no_fold, "simulate every rank and every event");
-  add_budget_option(*command, options->budget,
-                    "CPU time for a row, at 10 million events a second; a ring or an all-to-all "
-                    "that takes more gets bounds of its time instead",
-                    "simulate every row, however long it takes");
+  add_budget_option(
+      *command, options->budget,
+      "CPU time for a row, at 10 million events a second; a ring or an all-to-all "
+      "that takes more gets bounds of its time instead, or is extrapolated from fewer "
+      "nodes as other calls and rungs are",
+      "simulate every row, however long it takes");
   add_nccl_tests_options(*command, options->nccl_tests);
   add_expert_options(*command, options->experts, "ep_dispatch, ep_combine");
   return command;

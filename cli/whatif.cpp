@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/answers.hpp"
+#include "cli/budget_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/streams.hpp"
 #include "cli/values.hpp"
@@ -24,6 +25,7 @@ constexpr std::size_t kSetupsMax = 64;
 /// What was typed, before it means anything.
 struct WhatifOptions {
   WorkOptions work;
+  BudgetOption budget;
   std::string format = "text";
   std::vector<std::string> to, unset;
   // Several of these: several setups after the change.
@@ -88,7 +90,9 @@ std::vector<Named> afters(const WhatifOptions& options, const Job& before) {
 int run(const WhatifOptions& options, const CLI::App& command, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const BandTable bands = load_bands(options.work.job.parts);
-  const Work before = options.work.work(command);
+  Work before = options.work.work(command);
+  if (auto* bench = std::get_if<BenchConfig>(&before))
+    bench->budget = options.budget.wanted(command);
   const std::vector<Named> after = afters(options, job_of(before));
   std::function<std::string()> page;
   std::function<Report()> report;
@@ -136,6 +140,10 @@ void add_whatif(CLI::App& app, Action& action) {
   repeated("--to-topology", options->topologies, "preset name or YAML file");
   repeated("--to-fabric", options->fabrics,
            "preset name or YAML file; several of these four: a table of each against before");
+  add_budget_option(*command, options->budget,
+                    "CPU time for a call, at 10 million events a second; one that takes more gets "
+                    "bounds of its time instead, or is extrapolated, and a note",
+                    "simulate every call, however long it takes");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, command, &action] {

@@ -25,7 +25,7 @@ namespace {
 struct ValidateOptions {
   std::string points, runs, pairs, parts, node_of;
   std::string predictor = "simulation", format = "text";
-  int slices_max = kPredictedSlicesMax;
+  int slices_max = 500'000;  // one and a half minutes of CPU time for 12,000 points
 };
 
 /// The node that a run is simulated on, as a topology file.
@@ -48,6 +48,7 @@ int run(const ValidateOptions& options, const Answers& answers) {
   if (!options.node_of.empty()) return show_node(options, config.measured, parts);
   config.predictor = kPredictorWords.parse("predictor", options.predictor);
   config.slices_max = options.slices_max;
+  config.weighs_messages = true;
   const Calibrated calibrated = load_calibrated(options.parts);
   config.bands = calibrated.bands;
   if (config.predictor == Predictor::simulation)

@@ -12,7 +12,8 @@ namespace fabricast {
 
 struct TimeBounds {
   Duration lower, upper;
-  std::uint64_t events = 0;  ///< that the whole run would have simulated
+  std::uint64_t events = 0;  ///< that the whole run would have simulated; 0 = nobody knows
+  bool is_proven = true;     ///< or seen in many runs; else carried on from smaller ones
   std::string how;           ///< what was simulated in its place
 
   /// Half of what lies between, as a share of the middle.

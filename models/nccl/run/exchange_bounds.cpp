@@ -40,14 +40,13 @@ class RailTwins {
            (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
   }
 
-  /// Whether it is so much at most at first glance. A chunk has 4 KiB, or is a message's last.
   bool is_small(const Symmetry& whole, std::uint64_t most) const {
-    const auto ranks = static_cast<std::uint64_t>(members_.ranks());
-    const auto message = static_cast<std::uint64_t>(run_.count * run_.element_bytes);
-    const auto channels = static_cast<std::uint64_t>(run_.p2p.rules.channels.per_peer);
-    return ranks * ranks / static_cast<std::uint64_t>(whole.copies()) *
-               (message / 4096 + channels) * (kEventsOfChunk + kEventsOfMessage) <=
-           most;
+    return is_small_exchange(run_, members_.ranks(), whole.copies(), most);
+  }
+
+  bool is_above(std::uint64_t most) const {
+    const std::optional<Twin> like = twin(healthy_, {});
+    return like && cost(*like) > most;
   }
 
   /// `whole`: the run's own symmetry.
@@ -102,11 +101,7 @@ class RailTwins {
   }
   std::uint64_t cost(const Twin& twin) const {
     const Stream stream{{twin.run}, {}};
-    const JobSize size = job_size(twin.cluster, software_, {&stream, 1}, plan_of(stream, twin));
-    const auto ranks = static_cast<std::uint64_t>(members_.ranks());
-    const auto messages = ranks * ranks / static_cast<std::uint64_t>(twin.symmetry.copies()) *
-                          static_cast<std::uint64_t>(run_.p2p.rules.channels.per_peer);
-    return kEventsOfMessage * std::min(messages, size.simulated) + kEventsOfChunk * size.simulated;
+    return events_of_exchange(twin.cluster, software_, stream, plan_of(stream, twin));
   }
   SimulationResult ran(const Twin& twin) const {
     const Stream stream{{twin.run}, {}};
@@ -197,12 +192,46 @@ class RailTwins {
 
 }  // namespace
 
+bool is_small_exchange(const CollectiveRun& run, int ranks, int copies, std::uint64_t most) {
+  const auto pairs = static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(ranks) /
+                     static_cast<std::uint64_t>(copies);
+  const auto message = static_cast<std::uint64_t>(run.count * run.element_bytes);
+  const auto channels = static_cast<std::uint64_t>(run.p2p.rules.channels.per_peer);
+  return pairs * (message / 4096 + channels) * (kEventsOfChunk + kEventsOfMessage) <= most;
+}
+
+std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& software,
+                                 const Stream& stream, const JobPlan& plan) {
+  const CollectiveRun& run = stream.runs.front();
+  const JobSize size = job_size(cluster, software, {&stream, 1}, plan);
+  const auto ranks = static_cast<std::uint64_t>(members_of(run, cluster.nodes()).ranks());
+  // Of all messages those that are simulated, as of all chunks.
+  const std::uint64_t copies =
+      std::max<std::uint64_t>(size.slices / std::max<std::uint64_t>(size.simulated, 1), 1);
+  const auto messages =
+      ranks * ranks / copies * static_cast<std::uint64_t>(run.p2p.rules.channels.per_peer);
+  return kEventsOfMessage * std::min(messages, size.simulated) + kEventsOfChunk * size.simulated;
+}
+
+std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& software,
+                                 const CollectiveRun& run, const Symmetry& symmetry) {
+  const Stream stream{{run}, {}};
+  return events_of_exchange(cluster, software, stream, plan_job(cluster, stream, symmetry));
+}
+
 std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareCosts& software,
                                          const CollectiveRun& run, const Symmetry& symmetry,
                                          std::uint64_t most) {
   if (!RailTwins::are_known(cluster, run)) return std::nullopt;
   RailTwins twins(cluster, software, run);
   return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most);
+}
+
+bool is_rail_above(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+                   const Symmetry& symmetry, std::uint64_t most) {
+  if (!RailTwins::are_known(cluster, run)) return false;
+  const RailTwins twins(cluster, software, run);
+  return !twins.is_small(symmetry, most) && twins.is_above(most);
 }
 
 }  // namespace fabricast

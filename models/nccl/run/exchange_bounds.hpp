@@ -6,17 +6,29 @@
 #include <optional>
 
 #include "models/nccl/run/bounds.hpp"
+#include "models/nccl/symmetry/job_plan.hpp"
 
 namespace fabricast {
 
 /// What a message and a chunk of one take of CPU time, in events of a ring: on 256 to 16,384 GPUs.
 inline constexpr std::uint64_t kEventsOfMessage = 40, kEventsOfChunk = 10;
+/// Whether it is so much at most at first glance. A chunk has 4 KiB, or is a message's last.
+bool is_small_exchange(const CollectiveRun& run, int ranks, int copies, std::uint64_t most);
+/// So many events the sends and receives of a run take that is folded as `plan` says. REQUIRES: one
+/// run.
+std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& software,
+                                 const Stream& stream, const JobPlan& plan);
+std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& software,
+                                 const CollectiveRun& run, const Symmetry& symmetry);
 
 /// As bound_run(), of an all-to-all. Nothing, too, where rails are unlike: other fabrics than rails
 /// of two tiers or a single leaf, hosts that NVLink joins.
 std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareCosts& software,
                                          const CollectiveRun& run, const Symmetry& symmetry,
                                          std::uint64_t most);
+/// Whether even the one rail that bound_exchange() simulates takes more than `most`.
+bool is_rail_above(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+                   const Symmetry& symmetry, std::uint64_t most);
 
 /// The time is between these times that of the rails that are as if alike: what they do at the same
 /// time drifts apart in the run, and then messages are in each other's way. Chosen by random runs

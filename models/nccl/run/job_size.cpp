@@ -53,6 +53,7 @@ class Counter {
   void add_collective(const QueuedWork& work) {
     Assembly assembly(machine_, links_, cluster_, software_, *work.run, work.partition,
                       work.symmetry, false);
+    assembly.only_count();
     add_schedule(assembly);
     out_.slices += rounds_ * copies_ * assembly.slices();
     out_.simulated += rounds_ * assembly.events();

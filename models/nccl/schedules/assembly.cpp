@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
+#include "models/nccl/call/connection_ends.hpp"
 #include "models/nccl/schedules/post_costs.hpp"
 #include "models/nccl/split/slices.hpp"
 
@@ -225,9 +227,31 @@ Duration Assembly::libfabric_spread() const {
   return {std::llround(static_cast<double>(kLibfabricSpread.ps) * std::log2(channels))};
 }
 
+const Transport& Assembly::way_between(Endpoint from, Endpoint to) {
+  if (from.node != to.node) return way_ = plan(from, to, run_.transport);
+  const std::size_t gpus = cluster_.node().gpus().size();
+  near_ways_.resize(gpus * gpus);
+  std::optional<Transport>& known =
+      near_ways_[static_cast<std::size_t>(from.gpu) * gpus + static_cast<std::size_t>(to.gpu)];
+  if (!known) {
+    Transport first = plan({0, from.gpu, from.nic}, {0, to.gpu, to.nic}, run_.transport);
+    // Its NICs may be those of the channel.
+    if (first.kind == HopKind::net) return way_ = plan(from, to, run_.transport);
+    known = std::move(first);
+  }
+  way_ = *known;
+  for (LinkId& link : way_.into_slots) link = cluster_.global(from.node, link);
+  return way_;
+}
+
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
                        std::uint64_t slices, std::vector<std::uint32_t> path) {
-  const Transport way = plan(a, b, run_.transport);
+  if (only_counts_) {
+    const ConnectionEnds ends = connection_ends(cluster_, members_.gpus(), a, b, run_.transport);
+    if (ends.kind == HopKind::net) add_proxy(a.node, ends.proxy_gpu, slices, copies(from));
+    return;
+  }
+  const Transport& way = way_between(a, b);
   for (const LinkId id : way.into_slots) path.push_back(link(id));
   const auto kind = static_cast<std::size_t>(way.kind);
   ConnectionSpec slots;

@@ -126,6 +126,9 @@ class Assembly {
   /// A fixed cost of this worker, which is higher on a GPU that is slow (Faults).
   Duration fixed_cost(std::uint32_t worker, Duration healthy) const;
 
+  /// What is built is counted and never run: ways of connections are left out.
+  void only_count() { only_counts_ = true; }
+
   /// Slots between two workers, for so many slices. Through the network there are slots on both
   /// sides and a proxy between.
   /// `before`: what bytes cross before they get to GPU `a` (ConnectionSpec::path).
@@ -196,6 +199,8 @@ class Assembly {
   std::size_t simulated(int rank) const;
   std::uint32_t add_worker_class(const WorkerClass& kind);
   void note_copies(std::uint32_t worker, std::uint32_t copies);
+  /// The way of a connection: inside of a node all nodes have the same.
+  const Transport& way_between(Endpoint from, Endpoint to);
   double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
 
@@ -215,7 +220,9 @@ class Assembly {
   const Partition& partition_;
   Members members_;
   Symmetry symmetry_;
-  bool is_full_ = false, has_merged_ = false;
+  bool is_full_ = false, has_merged_ = false, only_counts_ = false;
+  Transport way_;                                    ///< of the last connection
+  std::vector<std::optional<Transport>> near_ways_;  ///< by two GPUs: on the first node
   std::vector<std::uint32_t> lanes_;
   std::vector<std::uint8_t> copies_of_worker_;
   std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies

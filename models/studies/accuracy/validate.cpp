@@ -27,11 +27,11 @@ namespace fabricast {
 
 namespace {
 
-/// A cluster and a communicator on it: what equal runs share.
+/// A communicator on a cluster: what equal runs share.
 struct Setup {
   MappedRun mapped;
   std::unique_ptr<const TunerPlugin> tuner;
-  std::optional<Cluster> cluster;
+  const Cluster* cluster = nullptr;  ///< shared with other setups on the same machine
   std::optional<Communicator> communicator;
   std::optional<Error> refused;  ///< why there is none
 };
@@ -56,6 +56,7 @@ class Validation {
   Validation(ValidateConfig config, const PartsCatalogue& parts, const ForEach& for_each)
       : parts_(parts),
         times_(parts.software, static_cast<std::uint64_t>(config.slices_max), for_each) {
+    if (config.weighs_messages) times_.weigh_messages();
     result_.predictor = config.predictor;
     result_.slices_max = config.slices_max;
     result_.measured = std::move(config.measured);
@@ -114,10 +115,7 @@ class Validation {
       NodeType type = compose_node(mapped.shape, parts_);
       const bool joins = joins_nvlink_domain(mapped.environment, mapped.version);
       const int trays = joins ? trays_per_domain(type, mapped.nodes) : 1;
-      if (trays > 1) type = join_trays(type, trays, mapped.gpus_used);
-      NodeGraph node = NodeGraph::build(type, parts_);
-      FabricConfig fabric = default_fabric(node, parts_);
-      setup->cluster.emplace(std::move(node), mapped.nodes / trays, std::move(fabric));
+      setup->cluster = &cluster_of(mapped, std::move(type), trays);
       CommunicatorConfig config;
       config.version = mapped.version;
       config.environment = mapped.environment;
@@ -131,6 +129,20 @@ class Validation {
       setup->refused = error;
     }
     return *setup;
+  }
+
+  /// The same for all releases and environments, so that calls that are the same work on it are
+  /// simulated once.
+  const Cluster& cluster_of(const MappedRun& mapped, NodeType type, int trays) {
+    const std::string key = fmt::format("{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, trays,
+                                        trays > 1 ? mapped.gpus_used : 0);
+    const auto known = clusters_.find(key);
+    if (known != clusters_.end()) return known->second;
+    if (trays > 1) type = join_trays(type, trays, mapped.gpus_used);
+    NodeGraph node = NodeGraph::build(type, parts_);
+    FabricConfig fabric = default_fabric(node, parts_);
+    return clusters_.emplace(key, Cluster(std::move(node), mapped.nodes / trays, std::move(fabric)))
+        .first->second;
   }
 
   void decide_point(std::size_t index) {
@@ -298,6 +310,7 @@ class Validation {
   BandTable bands_;
   PeerCosts kernels_;
   ValidateResult result_;
+  std::map<std::string, Cluster> clusters_;
   std::map<std::string, std::unique_ptr<Setup>> setups_by_key_;
   std::vector<const Setup*> setups_;  ///< by run; null where none could be made
   std::map<std::tuple<const Setup*, Collective, std::int64_t, int>, std::size_t> numbers_;

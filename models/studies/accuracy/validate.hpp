@@ -30,6 +30,8 @@ struct ValidateConfig {
   Predictor predictor = Predictor::simulation;
   /// A call that takes more slices than this is extrapolated.
   std::int64_t slices_max = 0;
+  /// A message counts as the slices that take as long; else its chunks do, as in fits.
+  bool weighs_messages = false;
   BandTable bands;    ///< of simulations; empty = none
   PeerCosts kernels;  ///< of runs with registered buffers; none: they are left out
   /// By source_key: the catalogue of a fit that has not seen its runs.

@@ -79,10 +79,11 @@ std::optional<MovesWorthTrying> moves_worth_trying(const AdviseConfig& config,
                                                    const PartsCatalogue& parts,
                                                    const ForEach& for_each) {
   if (!config.budget || !before.bench) return std::nullopt;
-  // One third each: on fewer nodes, on all, and for what is said of the best.
-  const std::uint64_t third = events_within(*config.budget) / 3;
+  // One quarter each: on fewer nodes, on all, for what is said of the best, and to set up what is
+  // tried.
+  const std::uint64_t quarter = events_within(*config.budget) / 4;
   const auto is_too_much = [&](const WorkRun& run) {
-    return events_of(run) * moves.size() * kTimedPerMove / kAskedOfOne > third;
+    return events_of(run) * moves.size() * kTimedPerMove / kAskedOfOne > quarter;
   };
   if (!is_too_much(before)) return std::nullopt;
   BenchConfig work = std::get<BenchConfig>(config.work);
@@ -104,7 +105,7 @@ std::optional<MovesWorthTrying> moves_worth_trying(const AdviseConfig& config,
     return out;
   };
   const FoundSettings found = search_settings(work.environment, moves, times, rules, for_each);
-  const std::uint64_t affordable = third / std::max<std::uint64_t>(events_of(before), 1);
+  const std::uint64_t affordable = quarter / std::max<std::uint64_t>(events_of(before), 1);
   return MovesWorthTrying{best_moves(moves, found, rules, affordable),
                           std::ranges::max(work.nodes)};
 }

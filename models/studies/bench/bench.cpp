@@ -15,6 +15,7 @@
 #include "models/studies/bench/bench_call.hpp"
 #include "models/studies/bench/bench_split.hpp"
 #include "models/studies/bench/fault_text.hpp"
+#include "models/studies/bench/fewer_nodes.hpp"
 #include "models/studies/bench/known_calls.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
@@ -68,6 +69,7 @@ class Bench {
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
     const Topology topology = topology_of(result_.config, parts_);
+    topology_ = &topology;
     result_.blocks.reserve(nodes.size());
     for (const int n : nodes) open_block(topology, n);
     simulate_all();
@@ -119,9 +121,9 @@ class Bench {
   };
 
   Answer ran(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
-             const SimulationOptions& options) const {
+             const SimulationOptions& options, const CallOnFewer& on_fewer = {}) const {
     const auto simulated = [&] {
-      return times_of(result_.config, cluster, parts_.software, run, symmetry, options);
+      return times_of(result_.config, cluster, parts_.software, run, symmetry, options, on_fewer);
     };
     const bool may_be_known = known_ != nullptr && !options.network.carries();
     return {may_be_known ? known_->at(cluster, run, simulated) : simulated(), {}};
@@ -249,10 +251,9 @@ class Bench {
     check_size(symmetry, options, *row);
     OpenRow& kept = open_.emplace_back(OpenRow{&open, std::move(*row)});
     kept.asked_for = runs.at({Kind::asked_for, collective, kept.row.count}, [&] {
-      return add_call(
-          size, [this, &open, &run = kept.row.decided.run, symmetry, options](const Told& told) {
-            return asked_for(open.block, run, symmetry, options, told);
-          });
+      return add_call(size, [this, &open, &kept, symmetry, options](const Told& told) {
+        return asked_for(open, kept.row, symmetry, options, told);
+      });
     });
     ++kept.asked_for->rows;
     if (config.faults.empty()) return;
@@ -277,18 +278,18 @@ class Bench {
     ++kept.asked_for->rows;
   }
 
-  Answer asked_for(const BenchBlock& block, const CollectiveRun& run, const Symmetry& symmetry,
+  Answer asked_for(const OpenBlock& open, const BenchRow& row, const Symmetry& symmetry,
                    SimulationOptions options, const Told& told) const {
-    check_rung(block.network, block.cluster, [&](const SimulationOptions& on_chunk) {
-      return simulate(block.cluster, parts_.software, run, symmetry, on_chunk);
-    });
     std::optional<Timeline> timeline;
     if (result_.config.trace) {
       options.timeline = &timeline.emplace();
       options.shown = *result_.config.trace;
     }
     options.progress = told;
-    Answer out = ran(block.cluster, run, symmetry, options);
+    const Cluster& cluster = open.block.cluster;
+    Answer out =
+        ran(cluster, row.decided.run, symmetry, options,
+            on_fewer_nodes(result_.config, parts_.software, *topology_, open.asked, cluster, row));
     out.timeline = std::move(timeline);
     return out;
   }
@@ -426,6 +427,7 @@ class Bench {
   }
 
   const PartsCatalogue& parts_;
+  const Topology* topology_ = nullptr;  ///< while it runs
   const BenchWatch& watch_;
   const ForEach& for_each_;
   KnownCalls* known_;

@@ -19,12 +19,15 @@ std::string bounds_text(const std::vector<const BenchRow*>& rows) {
   std::string out;
   for (const BenchRow* row : rows) {
     if (!row->bounds) continue;
-    const double minutes =
-        static_cast<double>(row->bounds->events) / static_cast<double>(kEventsPerCpuSecond) / 60;
-    out += fmt::format(
-        "# {}\n#   bounds: {}\n#   --exact simulates its {:.2g} events: about "
-        "{:.1f} minutes of CPU time\n",
-        bounds_line(*row), row->bounds->how, static_cast<double>(row->bounds->events), minutes);
+    out += fmt::format("# {}\n#   {}: {}\n#   --exact simulates ", bounds_line(*row),
+                       row->bounds->is_proven ? "bounds" : "extrapolated", row->bounds->how);
+    const auto events = static_cast<double>(row->bounds->events);
+    if (events > 0) {
+      out += fmt::format("its {:.2g} events: about {:.1f} minutes of CPU time\n", events,
+                         events / static_cast<double>(kEventsPerCpuSecond) / 60);
+    } else {
+      out += "it whole, if it is not refused as too large\n";
+    }
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
+#include "models/studies/bench/fewer_nodes.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -40,7 +41,7 @@ constexpr std::uint64_t kEventsInARow = kSlicesInARow * (kEventsOfChunk + kEvent
 
 /// Bounds are those of a time, and say nothing of what is explained or drawn.
 bool may_be_bounded(const BenchConfig& config, const SimulationOptions& options) {
-  return config.budget && !options.explain && options.fold && options.timeline == nullptr;
+  return config.budget && options.fold && options.timeline == nullptr;
 }
 
 EngineChoice engine_choice(const BenchConfig& config, const Cluster& cluster, const BenchRow& row) {
@@ -156,14 +157,25 @@ void check_kernels(const BenchConfig& config) {
 
 RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,
                   const CollectiveRun& run, const Symmetry& symmetry,
-                  const SimulationOptions& options) {
+                  const SimulationOptions& options, const CallOnFewer& on_fewer) {
   if (may_be_bounded(config, options)) {
     // Of what is bounded the time in a row is the time alone.
     const std::uint64_t most = std::max(events_within(*config.budget), kEventsInARow);
-    if (std::optional<BoundedRun> found =
-            bound_run(cluster, software, run, symmetry, most, options.network))
-      return {std::move(found->result), {}, std::move(found->bounds)};
+    const auto fewer_say = [&]() -> std::optional<BoundedRun> {
+      if (!on_fewer) return std::nullopt;
+      return extrapolated_run(cluster, software, run, symmetry, options.network, most, on_fewer);
+    };
+    std::optional<BoundedRun> found;
+    if (on_fewer && !options.network.carries() &&
+        is_rail_above(cluster, software, run, symmetry, most))
+      found = fewer_say();
+    if (!found) found = bound_run(cluster, software, run, symmetry, most, options.network);
+    if (!found) found = fewer_say();
+    if (found) return {std::move(found->result), {}, std::move(found->bounds)};
   }
+  check_rung(options.network, cluster, [&](const SimulationOptions& on_chunk) {
+    return simulate(cluster, software, run, symmetry, on_chunk);
+  });
   RunTimes out;
   out.alone = simulate(cluster, software, run, symmetry, options);
   if (!config.one_shot)

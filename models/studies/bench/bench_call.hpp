@@ -2,6 +2,7 @@
 // One call of a bench, step by step: what NCCL decides about it (or the algorithm that runs
 // instead), whether it can be simulated, and what it takes.
 
+#include <functional>
 #include <optional>
 
 #include "models/nccl/communicator/communicator.hpp"
@@ -48,9 +49,14 @@ struct RunTimes {
 
   Duration group_time() const { return in_a_row.value_or(alone.time); }
 };
+struct PlacedCall;
+/// The call on fewer nodes (fewer_nodes.hpp); empty: nobody knows it.
+using CallOnFewer = std::function<std::optional<PlacedCall>(int nodes)>;
+/// Above the budget bounds, or what `on_fewer` says. Throws Error where another rung than chunk
+/// would take too long.
 RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,
                   const CollectiveRun& run, const Symmetry& symmetry,
-                  const SimulationOptions& options);
+                  const SimulationOptions& options, const CallOnFewer& on_fewer = {});
 
 /// The times of a row that is_peer_kernel().
 RunTimes kernel_times(const BenchConfig& config, const Cluster& cluster,

@@ -115,9 +115,6 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
   const Symmetry symmetry = find_symmetry(block.cluster, run);
   const SimulationOptions options = options_of(config, block.network);
   check_size(symmetry, options, *row);
-  check_rung(block.network, block.cluster, [&](const SimulationOptions& on_chunk) {
-    return simulate(block.cluster, parts_.software, run, symmetry, on_chunk);
-  });
   RunTimes times = times_of(config, block.cluster, parts_.software, run, symmetry, options);
   row->result = std::move(times.alone);
   row->in_a_row = times.in_a_row;

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kTrafficGrammar =
     "write: uplinks 40%, trunks 40% sl 1, or the name of a link: leaf0.0 -> spine3 40%";
 // About a minute of work, and 2 GB of flows.
-constexpr std::int64_t kPacketsMax = 100'000'000;
+constexpr std::uint64_t kPacketsMax = 100'000'000;
 constexpr std::uint64_t kFlowsMax = 20'000'000;
 
 bool climbs(const Cluster& cluster, LinkId link) {
@@ -160,6 +160,15 @@ std::string static_instead(const Cluster& cluster) {
                      cluster.fabric().name, to_text(routing));
 }
 
+std::uint64_t packets_passed_on(const Cluster& cluster, const RunFacts& on_chunk) {
+  const std::int64_t payload = cluster.fabric().leaf.packet_payload.count;
+  std::int64_t out = 0;
+  for (const LinkLoad& load : on_chunk.links) {
+    if (cluster.is_fabric_link(load.link)) out += (load.carried.count / payload + 1) * load.copies;
+  }
+  return static_cast<std::uint64_t>(out);
+}
+
 void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk) {
   if (rung == Rung::chunk) return;
   if (rung == Rung::flow) {
@@ -168,12 +177,7 @@ void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk) {
                             on_chunk.events / 1'000'000, kFlowsMax / 1'000'000),
                 "smaller --sizes or fewer --nodes, or --network chunk");
   }
-  const std::int64_t payload = cluster.fabric().leaf.packet_payload.count;
-  std::int64_t packets = 0;
-  for (const LinkLoad& load : on_chunk.links) {
-    if (cluster.is_fabric_link(load.link))
-      packets += (load.carried.count / payload + 1) * load.copies;
-  }
+  const std::uint64_t packets = packets_passed_on(cluster, on_chunk);
   if (packets <= kPacketsMax) return;
   throw Error(fmt::format("the packet rung would have {} million packets to pass on (packets times "
                           "links): at most {} million",

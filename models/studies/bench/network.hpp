@@ -54,6 +54,9 @@ std::string static_instead(const Cluster& cluster);
 
 /// Slices of a run that another rung than chunk is asked for: what has more is refused unseen.
 inline constexpr std::uint64_t kSlicesMax = 100'000'000;
+/// Packets of the packet rung, each counted on every link that passes it on, of a run by what it
+/// did on the chunk rung.
+std::uint64_t packets_passed_on(const Cluster& cluster, const RunFacts& on_chunk);
 /// By what the same run did on the chunk rung. Throws Error when it is too much for the rung.
 void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk);
 

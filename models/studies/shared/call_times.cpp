@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/nccl/call/same_run.hpp"
+#include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 
@@ -22,8 +23,12 @@ void CallTimes::look_at(Call& call) const {
   if (call.size) return;
   const CollectiveRun& run = call.run;
   call.symmetry = find_symmetry(*call.cluster, run);
-  call.size = {job_size(*call.cluster, *call.software, run, call.symmetry).simulated, run.algorithm,
-               run.protocol, run.channels, run.has_algorithm() && grows_by_depth(run.algorithm)};
+  const std::uint64_t slices =
+      weighs_messages_ && !run.has_algorithm()
+          ? events_of_exchange(*call.cluster, *call.software, run, call.symmetry)
+          : job_size(*call.cluster, *call.software, run, call.symmetry).simulated;
+  call.size = {slices, run.algorithm, run.protocol, run.channels,
+               run.has_algorithm() && grows_by_depth(run.algorithm)};
 }
 
 void CallTimes::look_at_all() {

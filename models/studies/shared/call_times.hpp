@@ -29,6 +29,10 @@ class CallTimes {
   CallTimes(const SoftwareCosts& software, std::uint64_t slices_max, const ForEach& for_each)
       : software_(software), slices_max_(slices_max), for_each_(for_each) {}
 
+  /// A message counts as the slices that take as long (events_of_exchange()), so that sends and
+  /// receives on many ranks are extrapolated earlier. Else its chunks are counted.
+  void weigh_messages() { weighs_messages_ = true; }
+
   /// The call's number. The cluster outlives it, and so do the costs, if it has its own.
   std::size_t add(const Cluster& cluster, CollectiveRun run,
                   const SoftwareCosts* software = nullptr);
@@ -82,6 +86,7 @@ class CallTimes {
   const SoftwareCosts& software_;
   std::uint64_t slices_max_;
   const ForEach& for_each_;
+  bool weighs_messages_ = false;
   std::vector<Call> calls_;
   std::size_t simulated_ = 0;
   std::uint64_t slices_ = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/studies/bench/bench_bands.hpp"
+#include "models/studies/bench/bench_bounds_text.hpp"
 #include "models/studies/whatif/mechanism.hpp"
 #include "text/unit_text.hpp"
 
@@ -119,6 +120,12 @@ WorkRun bench_run(BenchResult bench) {
     for (const BenchRow& row : block.rows) out.rows.push_back(row_of(row));
   }
   out.notes = out.bench->notes;
+  for (const BenchBlock& block : out.bench->blocks)
+    for (const BenchRow& row : block.rows)
+      if (row.bounds)
+        out.notes.push_back(fmt::format("{} ({}: {}).", bounds_line(row),
+                                        row.bounds->is_proven ? "bounds" : "extrapolated",
+                                        row.bounds->how));
   return out;
 }
 

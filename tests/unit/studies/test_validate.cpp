@@ -86,8 +86,9 @@ std::string map_error(const std::string& fields) {
 }
 
 ValidateResult validated(const std::string& runs, const std::string& points, Predictor predictor,
-                         std::int64_t slices_max = 1'000'000) {
+                         std::int64_t slices_max = 1'000'000, bool weighs_messages = false) {
   ValidateConfig config;
+  config.weighs_messages = weighs_messages;
   config.measured.runs = parse_runs(kRunColumns + runs, "runs.csv");
   parse_points("run_id,size_bytes,time_us,algbw_GBps,busbw_GBps\n" + points, "points.csv",
                config.measured);
@@ -101,6 +102,32 @@ constexpr const char* kTwoRuns =
     "two,all_gather,H100,nvswitch,ib,8,2,16,8,400,2.21.5,,,,one-process-per-gpu,,b\n";
 
 }  // namespace
+
+TEST_CASE("validate: calls that are the same work on one machine are simulated once") {
+  // NCCL_P2P_NET_CHUNKSIZE says nothing to an all_reduce; two nodes are another machine.
+  const ValidateResult found = validated(
+      "one,all_reduce,H100,nvswitch,ib,8,2,16,8,400,2.21.5,,,,one-process-per-gpu,,a\n"
+      "two,all_reduce,H100,nvswitch,ib,8,2,16,8,400,2.21.5,NCCL_P2P_NET_CHUNKSIZE=65536,,,"
+      "one-process-per-gpu,,b\n"
+      "three,all_reduce,H100,nvswitch,ib,8,4,32,8,400,2.21.5,,,,one-process-per-gpu,,c\n",
+      "one,1048576,100,,\ntwo,1048576,100,,\nthree,1048576,100,,\n", Predictor::simulation);
+  CHECK(found.calls == 2);
+  CHECK(found.predictions[0].time_us == found.predictions[1].time_us);
+  CHECK(found.predictions[0].time_us != found.predictions[2].time_us);
+}
+
+TEST_CASE("validate: messages count as the slices that take as long, where that is asked for") {
+  // Of eight nodes that are alike one is simulated: 512 messages of 16 MiB in chunks of 128 KiB,
+  // 65,536. 40 for each message and 10 for each chunk are 675,840, of half the bytes 348,160.
+  const std::string runs =
+      "one,alltoall,H100,nvswitch,ib,8,8,64,8,400,2.21.5,,,,one-process-per-gpu,,a\n";
+  const std::string points = "one,1073741824,20000,,\n";
+  const auto method = [&](bool weighs) {
+    return validated(runs, points, Predictor::simulation, 400'000, weighs).predictions[0].method;
+  };
+  CHECK(method(false) == Method::simulated);
+  CHECK(method(true) == Method::extrapolated);
+}
 
 TEST_CASE("CSV: quotes, doubled quotes, line breaks in quotes, either line end") {
   const CsvTable table("a,\"b c\"\r\n1,\"x, \"\"y\"\"\"\r\n,\"two\nlines\"\n\n3,4", "a.csv");

@@ -1,0 +1,48 @@
+#include "models/nccl/run/extrapolation.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace fabricast {
+namespace {
+
+double over(Duration time, Duration known) {
+  return static_cast<double>(time.ps) / static_cast<double>(known.ps);
+}
+
+Duration times(Duration known, double ratio) {
+  return {std::llround(static_cast<double>(known.ps) * ratio)};
+}
+
+}  // namespace
+
+TimeBounds extrapolated(const MeasuredCall& more, const MeasuredCall& less, int nodes,
+                        const TimeRange& known) {
+  assert(1 <= less.nodes && less.nodes < more.nodes && more.nodes < nodes);
+  const auto doublings = [](int from, int to) {
+    return std::log2(static_cast<double>(to) / static_cast<double>(from));
+  };
+  const double reach = doublings(more.nodes, nodes) / doublings(less.nodes, more.nodes);
+  const auto middle = [](const MeasuredCall& call) {
+    return (over(call.time.lower, call.known.lower) + over(call.time.upper, call.known.upper)) / 2;
+  };
+  // Bounds of the same kind move with what they bound: their width is carried on as it is.
+  const double low = over(more.time.lower, more.known.lower),
+               high = over(more.time.upper, more.known.upper);
+  const double step = std::max(reach * (middle(more) - middle(less)), -middle(more) / 2);
+  const double beyond = kBeyond + kFewNodes / more.nodes;
+  TimeBounds out;
+  out.lower = times(known.lower, (std::min(low, high) + std::min(step, 0.0)) * (1 - beyond));
+  out.upper = times(known.upper, (std::max(low, high) + std::max(step, 0.0)) * (1 + beyond));
+  return out;
+}
+
+int fewer_nodes(int nodes) {
+  if (nodes < 2) return 0;
+  const int power = static_cast<int>(std::bit_ceil(static_cast<unsigned>(nodes))) / 2;
+  return 5 * (nodes - power) >= 2 * nodes ? nodes - power : nodes / 2;
+}
+
+}  // namespace fabricast

@@ -1,0 +1,250 @@
+#include "models/studies/bench/fewer_nodes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/nccl/run/exchange_bounds.hpp"
+#include "models/nccl/run/extrapolation.hpp"
+#include "models/nccl/run/job_size.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
+#include "models/studies/shared/site.hpp"
+#include "text/counted.hpp"
+
+namespace fabricast {
+namespace {
+
+/// On fewer nodes there is no network to speak of.
+constexpr int kNodesLeast = 4;
+/// What the larger and the smaller one of two calls may take of the budget.
+constexpr double kOfMore = 0.7, kOfLess = 0.3;
+
+std::uint64_t share_of(std::uint64_t most, double share) {
+  return static_cast<std::uint64_t>(static_cast<double>(most) * share);
+}
+
+bool grows_with_ranks(Collective collective) {
+  return collective == Collective::alltoall || collective == Collective::gather ||
+         collective == Collective::scatter;
+}
+
+std::uint64_t events_on(Rung rung, const Cluster& cluster, const CollectiveRun& run,
+                        const RunFacts& on_chunk) {
+  const bool sends = !run.has_algorithm();
+  if (rung == Rung::packet)
+    return packets_passed_on(cluster, on_chunk) * (sends ? kEventsOfSentPacket : kEventsOfPacket);
+  const auto nodes = static_cast<std::uint64_t>(cluster.nodes());
+  return on_chunk.events * (sends ? kEventsOfSentFlow * nodes / 2 : kEventsOfFlow);
+}
+
+constexpr int kAnyRadix = 1 << 30;  ///< of switches that nobody has to buy
+constexpr int kSomeLeaves = 4;
+
+/// Nodes between leaves are unlike those below one: as many leaves as `whole` has, or some; the
+/// last one is full where it is there.
+Cluster below_as_many_leaves(Cluster fewer, const Cluster& whole) {
+  const int leaf = whole.nodes_per_leaf(), hosts = fewer.hosts();
+  int smaller = (leaf * hosts + whole.hosts() / 2) / whole.hosts();
+  smaller = std::max({1, smaller, hosts / kSomeLeaves});
+  if (whole.hosts() % leaf != 0 && hosts % smaller == 0 && smaller + 1 < hosts) ++smaller;
+  if (whole.node().trays() > 1 || smaller >= leaf ||
+      whole.layout().switches(SwitchTier::core) > 0 ||
+      whole.fabric().kind == FabricConfig::Kind::dragonfly)
+    return fewer;
+  FabricConfig fabric = fewer.fabric();
+  const bool rails = fabric.kind == FabricConfig::Kind::rail_optimised;
+  fabric.leaf_down = smaller * (rails ? 1 : fewer.node().nics_per_tray());
+  fabric.leaf.radix = fabric.spine.radix = fabric.core.radix = kAnyRadix;
+  return {fewer.node(), fewer.nodes(), std::move(fabric)};
+}
+
+SimulationOptions folding(const NetworkPlan& network) {
+  SimulationOptions out;
+  out.network = network;
+  out.fold = out.fast_forward = true;
+  return out;
+}
+
+TimeRange alike(Duration time) { return {time, time}; }
+/// A time that grows with the nodes.
+TimeRange each_node(int nodes) { return alike(Duration{nodes * std::int64_t{1'000'000}}); }
+MeasuredCall over_nodes(const MeasuredCall& call) {
+  return {call.nodes, call.time, each_node(call.nodes)};
+}
+
+/// A run on a rung, within a budget.
+class Measuring {
+ public:
+  Measuring(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+            const Symmetry& symmetry, const NetworkPlan& network)
+      : cluster_(cluster), software_(software), run_(run), symmetry_(symmetry), network_(network) {}
+
+  /// What its time is compared with. Nothing where that takes too long.
+  std::optional<TimeRange> known(std::uint64_t most) {
+    if (is_on_chunk()) return each_node(cluster_.hosts());
+    if (!look_at_chunk(most)) return std::nullopt;
+    return on_chunk_->bounds.events > 0
+               ? TimeRange{on_chunk_->bounds.lower, on_chunk_->bounds.upper}
+               : alike(on_chunk_->result.time);
+  }
+
+  /// In events; nothing where it takes more than `most` to know that.
+  std::optional<std::uint64_t> events(std::uint64_t most) {
+    if (is_on_chunk()) return events_on_chunk();
+    if (!look_at_chunk(most) || on_chunk_->bounds.events > 0) return std::nullopt;
+    return events_on(network_.rung, cluster_, run_, on_chunk_->result);
+  }
+
+  /// Nothing where it takes more than that.
+  std::optional<TimeRange> taken(std::uint64_t most) {
+    const std::optional<std::uint64_t> all = events(most);
+    if (all && *all <= most)
+      return alike(simulate(cluster_, software_, run_, symmetry_, folding(network_)).time);
+    if (!is_on_chunk() || is_rail_above(cluster_, software_, run_, symmetry_, most))
+      return std::nullopt;
+    const auto found = bound_run(cluster_, software_, run_, symmetry_, most, network_);
+    if (!found) return std::nullopt;
+    return TimeRange{found->bounds.lower, found->bounds.upper};
+  }
+
+ private:
+  bool is_on_chunk() const { return network_.rung == Rung::chunk; }
+  /// Not of what folds: fast-forward jumps over most of that.
+  std::uint64_t events_on_chunk() const {
+    if (!run_.has_algorithm()) return events_of_exchange(cluster_, software_, run_, symmetry_);
+    if (symmetry_.copies() > 1) return 0;
+    return job_size(cluster_, software_, run_, symmetry_).simulated;
+  }
+
+  /// False where it takes too long there, too.
+  bool look_at_chunk(std::uint64_t most) {
+    if (on_chunk_) return true;
+    if (is_rail_above(cluster_, software_, run_, symmetry_, most)) return false;
+    on_chunk_ = bound_run(cluster_, software_, run_, symmetry_, most);
+    if (on_chunk_) return true;
+    if (events_on_chunk() > most) return false;
+    on_chunk_ = BoundedRun{simulate(cluster_, software_, run_, symmetry_, folding({})), {}};
+    return true;
+  }
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  const CollectiveRun& run_;
+  const Symmetry& symmetry_;
+  NetworkPlan network_;
+  std::optional<BoundedRun> on_chunk_;
+};
+
+class FewerNodes {
+ public:
+  FewerNodes(const SoftwareCosts& software, const CallOnFewer& on_fewer, std::uint64_t most)
+      : software_(software), on_fewer_(on_fewer), most_(most) {}
+
+  /// The largest two below `nodes` that the budget allows, the larger one first.
+  std::vector<MeasuredCall> find(int nodes) const {
+    std::vector<MeasuredCall> out;
+    for (int fewer = fewer_nodes(nodes); fewer >= kNodesLeast && out.size() < 2;
+         fewer = fewer_nodes(fewer)) {
+      const std::optional<PlacedCall> call = on_fewer_(fewer);
+      if (!call) break;
+      if (auto one = measured(*call, share_of(most_, out.empty() ? kOfMore : kOfLess)))
+        out.push_back(*one);
+    }
+    return out;
+  }
+
+ private:
+  std::optional<MeasuredCall> measured(const PlacedCall& call, std::uint64_t most) const {
+    const Symmetry symmetry = find_symmetry(call.cluster, call.run);
+    Measuring one(call.cluster, software_, call.run, symmetry, call.network);
+    const std::optional<TimeRange> time = one.taken(most);
+    if (!time) return std::nullopt;
+    return MeasuredCall{call.cluster.hosts(), *time, *one.known(most)};
+  }
+
+  const SoftwareCosts& software_;
+  const CallOnFewer& on_fewer_;
+  std::uint64_t most_;
+};
+
+}  // namespace
+
+CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& software,
+                           const Topology& topology, const NodesRequest& asked,
+                           const Cluster& whole, const BenchRow& row) {
+  const CollectiveRun& run = row.decided.run;
+  if (!config.faults.empty() || !config.network.background.empty() || config.split ||
+      run.custom != nullptr || run.calls > 1)
+    return {};
+  return
+      [&config, &software, &topology, asked, &whole, &row](int nodes) -> std::optional<PlacedCall> {
+        const CollectiveRun& all = row.decided.run;
+        BenchConfig job = config;
+        if (is_tuned(row.collective)) {
+          job.environment.set("NCCL_ALGO", to_text(all.algorithm));
+          job.environment.set("NCCL_PROTO", to_text(all.protocol));
+        }
+        NodesRequest fewer = asked;
+        fewer.nodes = nodes * whole.node().trays();
+        try {
+          Site site = site_of(topology, job, fewer);
+          site.cluster = below_as_many_leaves(std::move(site.cluster), whole);
+          const Communicator communicator = site.make();
+          Bytes size = row.size;
+          if (grows_with_ranks(row.collective))
+            size.count = size.count / row.ranks * communicator.ranks;
+          std::optional<BenchRow> there =
+              decided_row(job, site.cluster, software, communicator, row.collective, size);
+          if (!there || there->is_peer_kernel()) return std::nullopt;
+          CollectiveRun& smaller = there->decided.run;
+          if (smaller.algorithm != all.algorithm || smaller.protocol != all.protocol)
+            return std::nullopt;
+          std::vector<std::string> notes;
+          const NetworkPlan network =
+              plan_network(job.network, site.cluster, job.environment, job.version, notes);
+          return PlacedCall{std::move(site.cluster), network, std::move(smaller)};
+        } catch (const Error&) {
+          return std::nullopt;  // what NCCL refuses on so few
+        }
+      };
+}
+
+std::optional<BoundedRun> extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
+                                           const CollectiveRun& run, const Symmetry& symmetry,
+                                           const NetworkPlan& network, std::uint64_t most,
+                                           const CallOnFewer& on_fewer) {
+  // Rings may jump over all that repeats, so that nobody knows what they take; and of trees NCCL
+  // cuts chunks by the number of nodes.
+  const int ranks = members_of(run, cluster.nodes()).ranks();
+  if (network.rung == Rung::chunk &&
+      (run.has_algorithm() || is_small_exchange(run, ranks, symmetry.copies(), most)))
+    return std::nullopt;
+  Measuring whole(cluster, software, run, symmetry, network);
+  const std::optional<std::uint64_t> events = whole.events(most / 2);
+  if (events && *events <= most) return std::nullopt;
+  const std::optional<TimeRange> known = whole.known(most / 2);
+  if (!known) return std::nullopt;
+  const std::vector<MeasuredCall> calls =
+      FewerNodes(software, on_fewer, most).find(cluster.nodes());
+  if (calls.size() < 2) return std::nullopt;
+  BoundedRun out;
+  out.bounds = extrapolated(calls[0], calls[1], cluster.hosts(), *known);
+  if (network.rung != Rung::chunk && !run.has_algorithm()) {
+    const TimeBounds by_nodes = extrapolated(over_nodes(calls[0]), over_nodes(calls[1]),
+                                             cluster.hosts(), each_node(cluster.hosts()));
+    out.bounds.lower = std::min(out.bounds.lower, by_nodes.lower);
+    out.bounds.upper = std::max(out.bounds.upper, by_nodes.upper);
+  }
+  out.bounds.events = events.value_or(0);
+  out.bounds.is_proven = false;
+  out.bounds.how =
+      fmt::format("the same call on {} and {}", calls[1].nodes, counted(calls[0].nodes, "node"));
+  if (network.rung != Rung::chunk) out.bounds.how += ", over its time on the chunk rung";
+  if (network.rung != Rung::chunk && !run.has_algorithm()) out.bounds.how += " and for each node";
+  out.result.time = out.bounds.middle();
+  out.result.why_not_folded = symmetry.why_not;
+  return out;
+}
+
+}  // namespace fabricast

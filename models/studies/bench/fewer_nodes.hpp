@@ -1,0 +1,40 @@
+#pragma once
+// Rows that would take more than their budget and have no proven bounds: the same call on fewer
+// nodes says what they take (extrapolation.hpp). On the chunk rung these are sends and receives;
+// on the others all that is too large, over its time on the chunk rung.
+
+#include <functional>
+#include <optional>
+
+#include "models/studies/bench/bench_call.hpp"
+
+namespace fabricast {
+
+/// A call where it runs.
+struct PlacedCall {
+  Cluster cluster;
+  NetworkPlan network;
+  CollectiveRun run;
+};
+/// The row's call on `whole`, of the same algorithm and protocol, with as many bytes for each peer;
+/// below smaller leaves where it would be one or two instead of several. Nothing of what is only so
+/// on its own nodes: faults, groups, background, algorithms of one's own. `asked`: what the cluster
+/// was made of. All arguments outlive it.
+CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& software,
+                           const Topology& topology, const NodesRequest& asked,
+                           const Cluster& whole, const BenchRow& row);
+
+/// Of a run of which no more than `most` events shall be simulated. Nothing where it takes no more,
+/// or where too little is known. REQUIRES: bound_run() has none that take less.
+std::optional<BoundedRun> extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
+                                           const CollectiveRun& run, const Symmetry& symmetry,
+                                           const NetworkPlan& network, std::uint64_t most,
+                                           const CallOnFewer& on_fewer);
+
+/// What a packet takes that a link passes on, in events of a ring, and one of sends and receives;
+/// what an event of the chunk rung takes on the flow rung, and one of sends and receives for each
+/// two nodes, where so many more share a NIC. Measured: all-to-alls and rings on 16 to 64 nodes.
+inline constexpr std::uint64_t kEventsOfPacket = 10, kEventsOfSentPacket = 18;
+inline constexpr std::uint64_t kEventsOfFlow = 4, kEventsOfSentFlow = 5;
+
+}  // namespace fabricast

@@ -1,0 +1,145 @@
+// Goal: what is too large for its budget takes a time between what fewer nodes say. Method: seeded
+// random calls of each rung, small enough to be simulated whole, too, with budgets that are not.
+
+#include "models/studies/bench/fewer_nodes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "models/nccl/base/releases.hpp"
+#include "models/nccl/symmetry/symmetry.hpp"
+#include "models/studies/shared/site.hpp"
+#include "tests/unit/nccl/nccl_cases.hpp"
+#include "tests/unit/sanitized.hpp"
+
+using namespace fabricast;
+using fabricast::testing::Random;
+
+namespace {
+
+constexpr std::int64_t kKiB = 1024;
+
+struct Asked {
+  Rung rung = Rung::chunk;
+  Collective collective = Collective::alltoall;
+  std::string algorithm;
+  int nodes = 12, gpus_per_node = 2;
+  std::int64_t bytes = 0;  ///< of sends and receives: for each peer
+};
+
+/// A row's call, with all that it points to.
+class Whole {
+ public:
+  Whole(const Asked& asked, const PartsCatalogue& parts)
+      : software_(parts.software),
+        config_(config_of(asked)),
+        topology_(topology_of(config_, parts)),
+        request_(nodes_of(config_, asked.nodes)),
+        site_(site_of(topology_, config_, request_)) {
+    const Communicator communicator = site_.make();
+    std::int64_t bytes = asked.bytes;
+    if (asked.collective == Collective::alltoall) bytes *= communicator.ranks;
+    row_ = *decided_row(config_, site_.cluster, software_, communicator, asked.collective, {bytes});
+    std::vector<std::string> notes;
+    network_ =
+        plan_network(config_.network, site_.cluster, config_.environment, config_.version, notes);
+  }
+
+  std::optional<BoundedRun> extrapolated(std::uint64_t most) const {
+    return extrapolated_run(
+        site_.cluster, software_, run(), find_symmetry(site_.cluster, run()), network_, most,
+        on_fewer_nodes(config_, software_, topology_, request_, site_.cluster, row_));
+  }
+  Duration time() const {
+    SimulationOptions options;
+    options.network = network_;
+    return simulate(site_.cluster, software_, run(), find_symmetry(site_.cluster, run()), options)
+        .time;
+  }
+
+ private:
+  static BenchConfig config_of(const Asked& asked) {
+    BenchConfig out;
+    out.topology = "dgx-h100";
+    out.version = kNccl2_27_7;
+    out.gpus_per_node = asked.gpus_per_node;
+    out.network.rung = asked.rung;
+    if (!asked.algorithm.empty()) out.environment.set("NCCL_ALGO", asked.algorithm);
+    return out;
+  }
+  const CollectiveRun& run() const { return row_.decided.run; }
+
+  const SoftwareCosts& software_;
+  BenchConfig config_;
+  Topology topology_;
+  NodesRequest request_;
+  Site site_;
+  BenchRow row_;
+  NetworkPlan network_;
+};
+
+/// By the largest budget that does not suffice.
+std::optional<BoundedRun> extrapolated(const Whole& whole) {
+  std::optional<BoundedRun> out;
+  for (std::uint64_t most = 100'000'000; !out && most > 1000; most /= 3)
+    out = whole.extrapolated(most);
+  return out;
+}
+
+Asked random_call(Random& random) {
+  Asked out;
+  out.rung = random.of(std::array{Rung::chunk, Rung::flow, Rung::packet});
+  out.nodes = static_cast<int>(random.pick(16, 32));
+  out.gpus_per_node = static_cast<int>(random.pick(1, 2));
+  out.bytes = random.pick(16, 160) * kKiB;
+  if (out.rung == Rung::chunk || random.pick(0, 1) == 0) return out;
+  out.collective = Collective::all_reduce;
+  out.algorithm = random.pick(0, 1) == 0 ? "Tree" : "Ring";
+  out.bytes = random.pick(4, 16) * 1024 * kKiB;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
+  const PartsCatalogue parts = load_catalogue();
+  Random random(28);
+  constexpr int kRuns = cases(100);
+  int found = 0, narrow = 0;
+  std::array<int, 3> by_rung{};
+  for (int tried = 0; found < kRuns && tried < 5 * kRuns; ++tried) {
+    const Asked asked = random_call(random);
+    const Whole whole(asked, parts);
+    const std::optional<BoundedRun> guess = extrapolated(whole);
+    if (!guess) continue;
+    ++found;
+    ++by_rung[static_cast<std::size_t>(asked.rung)];
+    narrow += guess->bounds.half_width() < 0.12;
+    const Duration time = whole.time();
+    CAPTURE(tried);
+    CAPTURE(static_cast<int>(asked.rung));
+    CAPTURE(asked.algorithm);
+    CAPTURE(asked.nodes);
+    CAPTURE(asked.bytes);
+    CAPTURE(guess->bounds.how);
+    CHECK(!guess->bounds.is_proven);
+    CHECK(guess->bounds.lower <= time);
+    CHECK(time <= guess->bounds.upper);
+    CHECK(guess->result.time == guess->bounds.middle());
+  }
+  CHECK(found == kRuns);
+  CHECK(narrow >= kRuns / 4);
+  for (const int times : by_rung) CHECK(times >= kRuns / 10);
+}
+
+TEST_CASE("fewer nodes: within the budget, with faults and on few nodes there is nothing to say") {
+  const PartsCatalogue parts = load_catalogue();
+  const Whole small({Rung::packet, Collective::alltoall, "", 16, 1, 64 * kKiB}, parts);
+  CHECK(!small.extrapolated(1'000'000'000));
+  CHECK(extrapolated(small));
+  const Whole few({Rung::packet, Collective::alltoall, "", 12, 1, 64 * kKiB}, parts);
+  CHECK(!extrapolated(few));  // of 12 nodes 6 are half, and 3 too few
+}
