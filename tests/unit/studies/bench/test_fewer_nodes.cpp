@@ -16,13 +16,13 @@
 #include "tests/unit/sanitized.hpp"
 
 using namespace fabricast;
-using fabricast::testing::Random;
+using fabricast::testing::Dice;
 
 namespace {
 
 constexpr std::int64_t kKiB = 1024;
 
-struct Asked {
+struct FewerAsked {
   Rung rung = Rung::chunk;
   Collective collective = Collective::alltoall;
   std::string algorithm;
@@ -33,7 +33,7 @@ struct Asked {
 /// A row's call, with all that it points to.
 class Whole {
  public:
-  Whole(const Asked& asked, const PartsCatalogue& parts)
+  Whole(const FewerAsked& asked, const PartsCatalogue& parts)
       : software_(parts.software),
         config_(config_of(asked)),
         topology_(topology_of(config_, parts)),
@@ -61,7 +61,7 @@ class Whole {
   }
 
  private:
-  static BenchConfig config_of(const Asked& asked) {
+  static BenchConfig config_of(const FewerAsked& asked) {
     BenchConfig out;
     out.topology = "dgx-h100";
     out.version = kNccl2_27_7;
@@ -89,8 +89,8 @@ std::optional<BoundedRun> extrapolated(const Whole& whole) {
   return out;
 }
 
-Asked random_call(Random& random) {
-  Asked out;
+FewerAsked random_call(Dice& random) {
+  FewerAsked out;
   out.rung = random.of(std::array{Rung::chunk, Rung::flow, Rung::packet});
   out.nodes = static_cast<int>(random.pick(16, 32));
   out.gpus_per_node = static_cast<int>(random.pick(1, 2));
@@ -106,12 +106,12 @@ Asked random_call(Random& random) {
 
 TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
   const PartsCatalogue parts = load_catalogue();
-  Random random(28);
+  Dice random(28);
   constexpr int kRuns = cases(100);
   int found = 0, narrow = 0;
   std::array<int, 3> by_rung{};
   for (int tried = 0; found < kRuns && tried < 5 * kRuns; ++tried) {
-    const Asked asked = random_call(random);
+    const FewerAsked asked = random_call(random);
     const Whole whole(asked, parts);
     const std::optional<BoundedRun> guess = extrapolated(whole);
     if (!guess) continue;
