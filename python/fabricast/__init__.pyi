@@ -197,6 +197,8 @@ def whatif(
     to_nccl: Value = ...,
     to_topology: Value = ...,
     to_fabric: Value = ...,
+    budget: Value = ...,
+    exact: bool = ...,
     jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,

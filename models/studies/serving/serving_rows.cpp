@@ -69,6 +69,7 @@ class RowReader {
     out.system = in_.text(is_run_ ? "gpu" : "system");
     out.framework = in_.text("framework");
     out.mode = is_run_ ? (in_.text_or_blank("disagg") == "1" ? "disagg" : "agg") : in_.text("mode");
+    out.build = build();
     engine(out.config);
     precision(out.config);
     layout(out);
@@ -86,6 +87,14 @@ class RowReader {
     const std::optional<int> out = whole(column);
     if (!out || *out < 1) throw Passed{fmt::format("{} is not given", column)};
     return *out;
+  }
+
+  std::string build() const {
+    const std::string& version = in_.text_or_blank("framework_version");
+    const std::string all = lower(
+        fmt::format("{} {} {}", version, in_.text_or_blank("image"), in_.text_or_blank("notes")));
+    if (all.find("nightly") != std::string::npos) return "nightly";
+    return version.empty() ? "not named" : "release";
   }
 
   std::string model() const {

@@ -13,6 +13,7 @@ namespace fabricast {
 /// One run in a closed loop.
 struct ServingRow {
   std::string id, model, system, framework, mode;  ///< as in the file; mode agg or disagg
+  std::string build;                               ///< of the engine: release, nightly, not named
   ServeConfig config;                              ///< model, layout, engine, load, topology
   std::optional<double> first_token, token;        ///< seconds
   bool medians = false;                            ///< over requests; else means

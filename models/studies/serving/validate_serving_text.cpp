@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "models/io/report/columns.hpp"
@@ -26,9 +25,7 @@ void add_row(ErrorGroups& out, std::string_view by, const std::string& name,
 }
 
 ErrorGroups groups(const ServingValidation& result) {
-  const bool left_out = std::ranges::any_of(
-      result.predictions, [](const ServingPrediction& one) { return one.unseen.has_value(); });
-  ErrorGroups out(left_out ? std::vector<Unseen>{{"model"}} : std::vector<Unseen>{});
+  ErrorGroups out(std::vector<Unseen>{{"model"}});
   for (const ServingPrediction& one : result.predictions) {
     const ServingRow& row = result.measured.rows[one.row];
     add_row(out, "all", "all", one, row);
@@ -36,6 +33,7 @@ ErrorGroups groups(const ServingValidation& result) {
     add_row(out, "model", row.config.site.model.name, one, row);
     add_row(out, "system", row.system, one, row);
     add_row(out, "engine", row.framework, one, row);
+    add_row(out, "build", row.build, one, row);
     add_row(out, "precision", std::string(to_text(row.config.site.layout.precision)), one, row);
   }
   return out;
