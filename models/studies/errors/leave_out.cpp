@@ -5,7 +5,7 @@
 namespace fabricast {
 
 std::vector<LeaveOut> leave_each_out(std::size_t rows,
-                                    const std::function<std::string(std::size_t)>& group_of) {
+                                     const std::function<std::string(std::size_t)>& group_of) {
   std::map<std::string, LeaveOut> groups;
   std::vector<std::string> of;
   for (std::size_t row = 0; row < rows; ++row) {

@@ -16,6 +16,6 @@ struct LeaveOut {
 
 /// By name of the group, `group_of` of a row's number. None where all rows are of one group.
 std::vector<LeaveOut> leave_each_out(std::size_t rows,
-                                    const std::function<std::string(std::size_t)>& group_of);
+                                     const std::function<std::string(std::size_t)>& group_of);
 
 }  // namespace fabricast
