@@ -32,7 +32,8 @@ TimeBounds extrapolated(const MeasuredCall& more, const MeasuredCall& less, int 
   const double low = over(more.time.lower, more.known.lower),
                high = over(more.time.upper, more.known.upper);
   const double step = std::max(reach * (middle(more) - middle(less)), -middle(more) / 2);
-  const double beyond = kBeyond + kFewNodes / more.nodes;
+  const double beyond =
+      kBeyond + kFewNodes / more.nodes + kEachDoubling * doublings(more.nodes, nodes);
   TimeBounds out;
   out.lower = times(known.lower, (std::min(low, high) + std::min(step, 0.0)) * (1 - beyond));
   out.upper = times(known.upper, (std::max(low, high) + std::max(step, 0.0)) * (1 + beyond));

@@ -26,8 +26,10 @@ TimeBounds extrapolated(const MeasuredCall& more, const MeasuredCall& less, int 
 
 /// The bounds are farther apart by this share, on either side, and by the second one divided by
 /// the larger number of nodes. Chosen by 400 random runs on 16 to 32 nodes of each rung, from as
-/// few as 4 and 8: there the time lay outside by 2.8 % at most without the second.
-inline constexpr double kBeyond = 0.02, kFewNodes = 0.4;
+/// few as 4 and 8: there the time lay outside by 2.8 % at most without the second. And by the third
+/// for each doubling of the nodes from the larger number on: Tree on the packet rung, 64 MiB on 256
+/// nodes, takes 1.5 % more than 16 and 32 say at most.
+inline constexpr double kBeyond = 0.02, kFewNodes = 0.4, kEachDoubling = 0.03;
 
 /// The next smaller number of nodes to look at: as far below a power of two, as the rounds of sends
 /// and receives are ordered by that (p2p_rounds.hpp), else half.

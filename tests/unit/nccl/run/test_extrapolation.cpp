@@ -15,6 +15,9 @@ double share(Duration time, std::int64_t of) {
   return static_cast<double>(time.ps) / static_cast<double>(of);
 }
 
+/// From 16 nodes over so many doublings.
+double beyond(int doublings) { return kBeyond + kFewNodes / 16 + kEachDoubling * doublings; }
+
 }  // namespace
 
 TEST_CASE("extrapolation: what takes as many times what is known everywhere does so further on") {
@@ -23,8 +26,8 @@ TEST_CASE("extrapolation: what takes as many times what is known everywhere does
   const MeasuredCall more{16, exactly(1'500'000), exactly(1'000'000)};
   const MeasuredCall less{8, exactly(600'000), exactly(400'000)};
   const TimeBounds found = extrapolated(more, less, 64, exactly(4'000'000));
-  CHECK(share(found.lower, 4'000'000) == doctest::Approx(1.5 * (1 - kBeyond - kFewNodes / 16)));
-  CHECK(share(found.upper, 4'000'000) == doctest::Approx(1.5 * (1 + kBeyond + kFewNodes / 16)));
+  CHECK(share(found.lower, 4'000'000) == doctest::Approx(1.5 * (1 - beyond(2))));
+  CHECK(share(found.upper, 4'000'000) == doctest::Approx(1.5 * (1 + beyond(2))));
 }
 
 TEST_CASE("extrapolation: it stays, or grows by as much with each doubling") {
@@ -32,14 +35,14 @@ TEST_CASE("extrapolation: it stays, or grows by as much with each doubling") {
   const MeasuredCall more{16, exactly(1'100'000), exactly(1'000'000)};
   const MeasuredCall less{8, exactly(1'000'000), exactly(1'000'000)};
   const TimeBounds grows = extrapolated(more, less, 64, exactly(1'000'000));
-  CHECK(share(grows.lower, 1'000'000) == doctest::Approx(1.1 * (1 - kBeyond - kFewNodes / 16)));
-  CHECK(share(grows.upper, 1'000'000) == doctest::Approx(1.3 * (1 + kBeyond + kFewNodes / 16)));
+  CHECK(share(grows.lower, 1'000'000) == doctest::Approx(1.1 * (1 - beyond(2))));
+  CHECK(share(grows.upper, 1'000'000) == doctest::Approx(1.3 * (1 + beyond(2))));
   // 1.1 on 8, 1.0 on 16: 1.0 or 0.8.
   const TimeBounds falls =
       extrapolated({16, exactly(1'000'000), exactly(1'000'000)},
                    {8, exactly(1'100'000), exactly(1'000'000)}, 64, exactly(1'000'000));
-  CHECK(share(falls.lower, 1'000'000) == doctest::Approx(0.8 * (1 - kBeyond - kFewNodes / 16)));
-  CHECK(share(falls.upper, 1'000'000) == doctest::Approx(1.0 * (1 + kBeyond + kFewNodes / 16)));
+  CHECK(share(falls.lower, 1'000'000) == doctest::Approx(0.8 * (1 - beyond(2))));
+  CHECK(share(falls.upper, 1'000'000) == doctest::Approx(1.0 * (1 + beyond(2))));
 }
 
 TEST_CASE("extrapolation: bounds of what was measured and of what is known are kept") {
@@ -48,10 +51,8 @@ TEST_CASE("extrapolation: bounds of what was measured and of what is known are k
   const MeasuredCall more{16, {{900'000}, {1'100'000}}, exactly(1'000'000)};
   const MeasuredCall less{8, {{900'000}, {1'100'000}}, exactly(1'000'000)};
   const TimeBounds found = extrapolated(more, less, 32, {{990'000}, {1'010'000}});
-  CHECK(share(found.lower, 1'000'000) ==
-        doctest::Approx(0.99 * 0.9 * (1 - kBeyond - kFewNodes / 16)));
-  CHECK(share(found.upper, 1'000'000) ==
-        doctest::Approx(1.01 * 1.1 * (1 + kBeyond + kFewNodes / 16)));
+  CHECK(share(found.lower, 1'000'000) == doctest::Approx(0.99 * 0.9 * (1 - beyond(1))));
+  CHECK(share(found.upper, 1'000'000) == doctest::Approx(1.01 * 1.1 * (1 + beyond(1))));
 }
 
 TEST_CASE("extrapolation: what falls fast does not fall below half") {
@@ -59,7 +60,7 @@ TEST_CASE("extrapolation: what falls fast does not fall below half") {
   const TimeBounds found =
       extrapolated({16, exactly(100'000), exactly(1'000'000)},
                    {8, exactly(1'000'000), exactly(1'000'000)}, 64, exactly(1'000'000));
-  CHECK(share(found.lower, 1'000'000) == doctest::Approx(0.05 * (1 - kBeyond - kFewNodes / 16)));
+  CHECK(share(found.lower, 1'000'000) == doctest::Approx(0.05 * (1 - beyond(2))));
 }
 
 TEST_CASE("extrapolation: fewer nodes are as far below a power of two, or half") {

@@ -117,7 +117,7 @@ TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
     if (!guess) continue;
     ++found;
     ++by_rung[static_cast<std::size_t>(asked.rung)];
-    narrow += guess->bounds.half_width() < 0.12;
+    narrow += guess->bounds.half_width() < 0.15;
     const Duration time = whole.time();
     CAPTURE(tried);
     CAPTURE(static_cast<int>(asked.rung));
