@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/io/topologies/load.hpp"
 #include "models/studies/bench/bench.hpp"
+#include "tests/unit/catalogue.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
 
 namespace fabricast::testing {
@@ -17,12 +17,6 @@ namespace fabricast::testing {
 inline int random_cases(int wanted) {
   const char* times = std::getenv("FABRICAST_CASES");
   return times == nullptr ? wanted : wanted * std::max(1, std::atoi(times));
-}
-
-/// The shipped parts with the shipped calibration, read once.
-inline const PartsCatalogue& shipped_parts() {
-  static const PartsCatalogue parts = load_parts();
-  return parts;
 }
 
 /// A bench on a preset; fields not named are those of `fabricast bench`.

@@ -88,7 +88,7 @@ PlacementConfig asked(const HostTree& tree, const std::string& hosts) {
 TEST_CASE("placement: seats are numbered as ranks come to leaves") {
   const HostTree tree = drawn(4, 3);
   const Job job = job_of("dgx-h100", "fabric-ndr-fat-tree-2to1");
-  HostNodes nodes(job, parts());
+  HostNodes nodes(job, shipped_parts());
   const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
   const Seating seating = plan.seat(numbers(tree, "c2,a1,c3,a3"));
   CHECK(seating.jobs[0].nodes == std::vector<int>{0, 5, 1, 6});
@@ -102,7 +102,7 @@ TEST_CASE("placement: seats are numbered as ranks come to leaves") {
 TEST_CASE("placement: pods have seats of their own") {
   const HostTree tree = drawn(4, 2);
   const Job job = job_of("dgx-h100", "fabric-ndr-fat-tree-2to1");
-  HostNodes nodes(job, parts());
+  HostNodes nodes(job, shipped_parts());
   FabricConfig fabric = nodes.host().cluster.fabric();
   fabric.pod_leaves = 8;
   fabric.core = fabric.spine;
@@ -115,7 +115,7 @@ TEST_CASE("placement: pods have seats of their own") {
 TEST_CASE("placement: candidates are packed and even, and keep hosts of the job") {
   const HostTree tree = drawn(4, 3);
   const Job job = job_of("dgx-h100", "fabric-ndr-fat-tree-2to1");
-  HostNodes nodes(job, parts());
+  HostNodes nodes(job, shipped_parts());
   const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
   std::vector<int> open;
   for (int host = 0; host < 12; ++host) open.push_back(host);
@@ -141,7 +141,7 @@ TEST_CASE("placement: an interleaved ring takes twice as long where uplinks are 
   PlacementConfig config = asked(tree, "a1,b1,a2,b2,a3,b3,a4,b4,a5,b5");
   config.collectives = {Collective::all_gather};
   config.sizes = {Bytes{1 << 30}};
-  const PlacementResult result = run_placement(config, parts());
+  const PlacementResult result = run_placement(config, shipped_parts());
   REQUIRE(result.allocations.size() == 2);
   CHECK(result.allocations[0].crossings == 10);
   CHECK(result.best().name == "this, by leaf");
@@ -162,21 +162,21 @@ TEST_CASE("placement: a step that exchanges weights feels the order of its hosts
       "s.yaml");
   config.collectives = {Collective::all_gather};
   config.sizes = {Bytes{1 << 30}};
-  const PlacementResult result = run_placement(config, parts());
+  const PlacementResult result = run_placement(config, shipped_parts());
   REQUIRE(result.allocations.size() == 2);
   REQUIRE(result.allocations[0].step);
   // Its all-gathers take twice as long, and no longer hide behind compute.
   CHECK(seconds(*result.allocations[0].step) > 1.2 * seconds(*result.best().step));
   config.hosts.pop_back();
-  CHECK(error_text([&] { run_placement(config, parts()); }) ==
+  CHECK(error_text([&] { run_placement(config, shipped_parts()); }) ==
         "the layout has 10 nodes, the allocation 9 hosts\nhint: `nodes` of the layout and --hosts "
         "are one number");
 }
 
 TEST_CASE("placement: on one leaf the order of hosts does not matter") {
   const HostTree tree = drawn(2, 5);
-  const PlacementResult one = run_placement(asked(tree, "a1,a2,a3"), parts()),
-                        other = run_placement(asked(tree, "a3,a1,a2"), parts());
+  const PlacementResult one = run_placement(asked(tree, "a1,a2,a3"), shipped_parts()),
+                        other = run_placement(asked(tree, "a3,a1,a2"), shipped_parts());
   CHECK(one.allocations.size() == 1);
   CHECK(one.allocations[0].times_us == other.allocations[0].times_us);
   CHECK(placement_text(one).find("no allocation of 3 hosts is faster") != std::string::npos);
@@ -189,14 +189,14 @@ TEST_CASE("placement: a neighbour on other leaves takes nothing, on the same one
   config.neighbour->hosts = parse_host_list("c1,d1,c2,d2,c3,d3");
   config.neighbour->size = Bytes{64 << 20};
   config.neighbour->environment = config.environment;
-  const PlacementResult apart = run_placement(config, parts());
+  const PlacementResult apart = run_placement(config, shipped_parts());
   REQUIRE(apart.neighbour);
   CHECK(apart.neighbour->leaves.empty());
   CHECK(apart.neighbour->self.slowdown == doctest::Approx(1).epsilon(0.01));
   CHECK(apart.neighbour->trunks.empty());
   // 24 NICs and 16 of the neighbour on 20 uplinks, each interleaved: 2:1 for both.
   config.neighbour->hosts = parse_host_list("a4,b4,a5,b5");
-  const PlacementResult beside = run_placement(config, parts());
+  const PlacementResult beside = run_placement(config, shipped_parts());
   REQUIRE(beside.neighbour);
   CHECK(beside.neighbour->leaves == std::vector<std::string>{"a", "b"});
   CHECK(beside.neighbour->self.slowdown > 1.2);
@@ -210,7 +210,7 @@ TEST_CASE("placement: a neighbour on other leaves takes nothing, on the same one
 TEST_CASE("placement: what is wrong is said") {
   const HostTree tree = drawn(2, 5);
   const auto error = [&](const PlacementConfig& config) {
-    return error_text([&] { run_placement(config, parts()); });
+    return error_text([&] { run_placement(config, shipped_parts()); });
   };
   CHECK(error(asked(tree, "a1,a7")) ==
         "the job: host a7 is not in t.conf\nhint: did you mean \"a1\"?");
@@ -234,7 +234,7 @@ TEST_CASE("placement: what is wrong is said") {
 TEST_CASE("placement: trays of a rack are one node, as many in each") {
   const HostTree tree = racks(4, 18, 2);
   const Job job = job_of("gb200-nvl72", "");
-  HostNodes nodes(job, parts());
+  HostNodes nodes(job, shipped_parts());
   FabricConfig fabric = nodes.host().cluster.fabric();
   fabric.oversubscription = 2;
   const SeatPlan plan(tree, "t.conf", nodes, fabric);
@@ -263,7 +263,7 @@ TEST_CASE("placement: trays of a rack are one node, as many in each") {
 TEST_CASE("placement: jobs of one rack share its leaf, one without NVLink has a node a tray") {
   const HostTree tree = racks(2, 18);
   const Job job = job_of("gb200-nvl72", "");
-  HostNodes nodes(job, parts());
+  HostNodes nodes(job, shipped_parts());
   const SeatPlan plan(tree, "t.conf", nodes, nodes.host().cluster.fabric());
   const std::vector<int> one = numbers(tree, "a[1-4],b[1-4]"), other = numbers(tree, "b[5-6]");
   const Seating joined = plan.seat({{one, true}, {other, true}});
@@ -281,7 +281,7 @@ TEST_CASE("placement: the best allocation keeps racks whole") {
   // Of two racks each GPU sends half of 1 GiB through a port of 50 GB/s: 10.7 ms at least. In one
   // rack 15/16 of it go over 18 NVLinks of 50 GB/s: 1.1 ms at least.
   const HostTree tree = racks(3, 18);
-  const PlacementResult two = run_placement(asked_of_racks(tree, "a[1-2],b[1-2]"), parts());
+  const PlacementResult two = run_placement(asked_of_racks(tree, "a[1-2],b[1-2]"), shipped_parts());
   REQUIRE(two.allocations.size() == 2);
   CHECK(two.best().name == "best");
   CHECK(two.best().domains.size() == 1);
@@ -294,11 +294,12 @@ TEST_CASE("placement: the best allocation keeps racks whole") {
   CHECK(placement_text(two).find("# this: a x2, b x2; the next host is in another NVLink domain 2 "
                                  "times") != std::string::npos);
   // A rack alone is best; ranks that come to racks in turns take as long.
-  CHECK(run_placement(asked_of_racks(tree, "a[1-4]"), parts()).allocations.size() == 1);
-  CHECK(run_placement(asked_of_racks(tree, "a1,b1,a2,b2"), parts()).allocations[0].times_us ==
-        two.allocations[0].times_us);
+  CHECK(run_placement(asked_of_racks(tree, "a[1-4]"), shipped_parts()).allocations.size() == 1);
+  CHECK(
+      run_placement(asked_of_racks(tree, "a1,b1,a2,b2"), shipped_parts()).allocations[0].times_us ==
+      two.allocations[0].times_us);
   // Of 18 and 1 the tray alone has 4 NICs for what 76 GPUs exchange: 10 and 9 are better.
-  const PlacementResult lone = run_placement(asked_of_racks(tree, "a[1-18],b1"), parts());
+  const PlacementResult lone = run_placement(asked_of_racks(tree, "a[1-18],b1"), shipped_parts());
   CHECK(lone.best().domains[0].hosts == 10);
   CHECK(lone.best().times_us[0] < 0.7 * lone.allocations[0].times_us[0]);
   REQUIRE(lone.notes.size() == 3);
@@ -315,7 +316,7 @@ TEST_CASE("placement: a step in racks follows the order of ranks") {
       "s.yaml");
   static_cast<Job&>(config) = *config.step;
   config.free = config.hosts;
-  const PlacementResult result = run_placement(config, parts());
+  const PlacementResult result = run_placement(config, shipped_parts());
   REQUIRE(result.allocations.size() == 2);
   CHECK(result.best().name == "this, by domain");
   CHECK(result.allocations[0].times_us == result.best().times_us);
@@ -324,7 +325,7 @@ TEST_CASE("placement: a step in racks follows the order of ranks") {
 
 TEST_CASE("placement: what a tree says of NVLink domains has to fit") {
   const auto error = [](const PlacementConfig& config) {
-    return error_text([&] { run_placement(config, parts()); });
+    return error_text([&] { run_placement(config, shipped_parts()); });
   };
   CHECK(error(asked_of_racks(drawn(2, 4), "a1,b1"))
             .starts_with("t.conf: says nothing of NVLink domains, and NCCL takes the gb200-nvl72's "
@@ -333,7 +334,7 @@ TEST_CASE("placement: what a tree says of NVLink domains has to fit") {
             .starts_with("t.conf: a has 36 hosts, an NVLink domain of gb200-nvl72 at most 18"));
   PlacementConfig apart = asked_of_racks(racks(2, 36), "a1,b1");
   apart.environment.set("NCCL_MNNVL_ENABLE", "0");
-  CHECK(run_placement(apart, parts()).by_domain == false);
+  CHECK(run_placement(apart, shipped_parts()).by_domain == false);
 }
 
 }  // namespace fabricast

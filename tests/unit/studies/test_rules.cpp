@@ -23,8 +23,8 @@ RuleFile rules_of(const std::string& rules, const RuleOverrides& overrides = {})
 
 /// Of checks as YAML, one a line.
 RulesResult ran(const std::string& checks, const RuleOverrides& overrides = {}) {
-  return run_rules(rules_of("  - id: r\n    claim: c\n    checks:\n" + checks, overrides), parts(),
-                   in_turn);
+  return run_rules(rules_of("  - id: r\n    claim: c\n    checks:\n" + checks, overrides),
+                   shipped_parts(), in_turn);
 }
 
 RuleOutcome outcome(const std::string& checks) { return ran(checks).outcomes.front(); }
@@ -261,7 +261,7 @@ TEST_CASE("rules: a verdict that the file does not expect") {
   const RuleFile file = rules_of(
       "  - {id: a, claim: c, why: w, expect: contradicted, ask: part, figure: nvlink, claimed: 900 "
       "GB/s}\n");
-  const RulesResult result = run_rules(file, parts(), [](std::size_t n, const auto& one) {
+  const RulesResult result = run_rules(file, shipped_parts(), [](std::size_t n, const auto& one) {
     for (std::size_t i = 0; i < n; ++i) one(i);
   });
   CHECK(differs(result.file.rules.front(), result.outcomes.front()));
@@ -284,7 +284,7 @@ TEST_CASE("rules: a rule is a claim, and without expect it is to hold") {
       "  - {id: b, claim: c, ask: part, figure: nvlink, claimed: 100 GB/s}\n"
       "  - {id: d, claim: c, ask: not-modelled, because: x}\n"
       "  - {id: e, claim: c, expect: holds, ask: not-modelled, because: x}\n");
-  const RulesResult result = run_rules(file, parts(), [](std::size_t n, const auto& one) {
+  const RulesResult result = run_rules(file, shipped_parts(), [](std::size_t n, const auto& one) {
     for (std::size_t i = 0; i < n; ++i) one(i);
   });
   std::vector<bool> against;
