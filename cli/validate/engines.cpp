@@ -34,7 +34,6 @@ void add_validate_engines(CLI::App& validate, Action& action) {
                         .about = "published times of inference engines' all-reduces",
                         .rows = "CSV of measured all-reduces",
                         .unseen = "predict each system by a fit that has not seen it, too",
-
                         .run = answer_engines});
 }
 

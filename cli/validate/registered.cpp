@@ -34,7 +34,6 @@ void add_validate_registered(CLI::App& validate, Action& action) {
                         .about = "measured times of NCCL's symmetric kernels",
                         .rows = "CSV of measured kernels",
                         .unseen = "predict each topology by a fit that has not seen it, too",
-
                         .run = answer_registered});
 }
 

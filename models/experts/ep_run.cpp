@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "models/experts/ep_schedule.hpp"
+#include "sim/base/scaled.hpp"
 #include "sim/machines/executor.hpp"
 
 namespace fabricast {
@@ -20,9 +21,6 @@ constexpr int kChunksOfMany = 8;  ///< the same where there are many messages
 
 double doublings(int count, int from) {
   return count > from ? std::log2(static_cast<double>(count) / from) : 0;
-}
-Duration times(Duration one, double factor) {
-  return {std::llround(static_cast<double>(one.ps) * factor)};
 }
 Bandwidth rate_of(double bytes_per_s) {
   return {std::max<std::int64_t>(1, std::llround(bytes_per_s))};
@@ -93,21 +91,21 @@ void EpRun::set_fixed() {
   const double experts = call_.choice.experts;
   if (two_stages()) {
     const double steps = doublings(nodes, 2);
-    out_.notify = costs_.notify + times(costs_.notify_doubling, steps) + map_gather();
-    out_.fixed = out_.notify + costs_.net_start + times(costs_.net_doubling, steps);
+    out_.notify = costs_.notify + scaled(costs_.notify_doubling, steps) + map_gather();
+    out_.fixed = out_.notify + costs_.net_start + scaled(costs_.net_doubling, steps);
     return;
   }
   if (nodes == 1)
     out_.notify = costs_.notify_token * call_.tokens + costs_.notify +
-                  times(costs_.notify_doubling, doublings(ways_.ranks(), 2));
+                  scaled(costs_.notify_doubling, doublings(ways_.ranks(), 2));
   if (mode_ == EpMode::normal) out_.notify = {};  // the kernel of one node tells counts itself
   if (one_sided()) out_.notify = costs_.notify + map_gather();
   out_.fixed = out_.notify + costs_.start +
-               times(costs_.start_doubling, doublings(ways_.gpus(), 2)) +
-               times(kernels_.hop(gpu_.sm), hops()) + times(costs_.expert_flag, experts / nodes);
+               scaled(costs_.start_doubling, doublings(ways_.gpus(), 2)) +
+               scaled(kernels_.hop(gpu_.sm), hops()) + scaled(costs_.expert_flag, experts / nodes);
   if (costs_.start_rate.bytes_per_s > 0) out_.fixed += transfer_time({bytes_}, costs_.start_rate);
   if (nodes > 1)
-    out_.fixed += costs_.net_start + times(costs_.net_flag, experts * (nodes - 1) / nodes);
+    out_.fixed += costs_.net_start + scaled(costs_.net_flag, experts * (nodes - 1) / nodes);
 }
 
 /// Hybrid-EP: before dispatch all ranks gather who takes which experts, a byte for each pair. It

@@ -8,14 +8,14 @@
 
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/hardware/cluster/network_plan.hpp"
+#include "sim/base/scaled.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
 namespace {
 
 Duration cable_delay(const Cable& cable, double metres) {
-  const auto wire = std::llround(static_cast<double>(cable.delay_per_metre.ps) * metres);
-  return Duration{wire} + cable.optics * 2;
+  return scaled(cable.delay_per_metre, metres) + cable.optics * 2;
 }
 
 /// What a port carries beside packet headers.

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "sim/base/error.hpp"
+#include "sim/base/scaled.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -135,8 +135,7 @@ VertexId NodeGraph::cpu_of(VertexId device) const {
 
 Duration NodeGraph::python_time(Duration reference) const {
   Duration out;
-  for (const CpuInfo& cpu : cpus_)
-    out = std::max(out, {std::llround(static_cast<double>(reference.ps) * cpu.part.python)});
+  for (const CpuInfo& cpu : cpus_) out = std::max(out, scaled(reference, cpu.part.python));
   return out;
 }
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <optional>
 #include <string_view>
 
 #include "models/io/formats/reader.hpp"
 #include "models/io/shipped/embedded.hpp"
+#include "sim/base/scaled.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {
@@ -64,8 +64,7 @@ EngineCosts parse_engines(const YamlText& text, const std::string& file) {
   out.multimem = figures.number(kernels, "multimem", 0.1, 1);
   out.unrolled = figures.number(kernels, "unrolled", 0.1, 100);
   const double start_hops = figures.number(kernels, "start_hops", 0, 100);
-  for (auto& [sm, gpu] : out.gpus)
-    gpu.start = {std::llround(static_cast<double>(gpu.hop.ps) * start_hops)};
+  for (auto& [sm, gpu] : out.gpus) gpu.start = scaled(gpu.hop, start_hops);
   out.round = figures.number(kernels, "round", 0, 10);
   out.ll_read = figures.duration(kernels, "ll_read");
   out.burst = figures.duration(kernels, "burst");

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/base/scaled.hpp"
+
 namespace fabricast {
 
 const PeerGpu& costs_of(const PeerCosts& costs, int sm) {
@@ -18,10 +20,8 @@ Duration cycles(Duration at_1GHz, const PeerGpu& gpu) {
 
 PeerGpu derived(const PeerGpu& known, double clock_GHz, Bandwidth local) {
   const double factor = known.clock_GHz / clock_GHz;
-  const auto scaled = [&](Duration time) {
-    return Duration{std::llround(static_cast<double>(time.ps) * factor)};
-  };
-  return {scaled(known.hop), scaled(known.load), local, clock_GHz, scaled(known.start)};
+  return {scaled(known.hop, factor), scaled(known.load, factor), local, clock_GHz,
+          scaled(known.start, factor)};
 }
 
 }  // namespace fabricast

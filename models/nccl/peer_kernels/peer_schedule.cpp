@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/nccl/call/transport.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {
@@ -36,7 +37,7 @@ struct JointMove {
 Duration burst_of(const PeerWindows& windows, Bytes bytes) {
   if (bytes >= windows.full) return windows.burst;
   const double share = static_cast<double>(bytes.count) / static_cast<double>(windows.full.count);
-  return {std::llround(static_cast<double>(windows.burst.ps) * share)};
+  return scaled(windows.burst, share);
 }
 
 /// Before the first byte of a message to peers, the last of which is number `nth`. In LL each turn.

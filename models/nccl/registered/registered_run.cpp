@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/nccl/registered/symmetric_loop.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {
@@ -114,7 +115,7 @@ PeerWindows windows_of(const PeerCosts& costs, const PeerGpu& gpu, const Registe
   const SymmetricLoop loop{call.choice.kernel, gpus, call.size, call.choice.blocks};
   const auto before = static_cast<double>(gpu.load.ps * (rounds_of_loads(loop) - 1)) * costs.round;
   out.before = {std::llround(before)};
-  out.ll_read = {std::llround(static_cast<double>(costs.ll_read.ps) * rounds_of_reads(loop))};
+  out.ll_read = scaled(costs.ll_read, rounds_of_reads(loop));
   // What is multicast comes back to the GPU itself, too, and is spread over one peer less.
   if (traits_of(call.choice.kernel).multicasts) {
     out.ll = {out.ll.count * gpus / peers};

@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "models/hardware/cluster/leaves.hpp"
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
+#include "sim/base/scaled.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast {
@@ -22,8 +23,6 @@ namespace {
 
 /// Events of a twin that fast-forward jumps over are counted; of so many one is simulated, or less.
 constexpr std::uint64_t kJumpedOver = 8;
-/// Ports of the switches of twins, which nobody has to buy.
-constexpr int kAnyRadix = 1 << 30;
 
 enum class Side : std::uint8_t { lower, upper };
 
@@ -72,11 +71,9 @@ class RingTwins {
     Duration lower = faster();
     lower = std::max(lower, some_chunks());
     BoundedRun out{std::move(*upper), {}};
-    const auto moved = [](Duration time, double by) {
-      return Duration{std::llround(static_cast<double>(time.ps) * by)};
-    };
-    out.bounds.lower = moved(lower, 1 - order_matters(members_.ranks()));
-    out.bounds.upper = moved(std::max(lower, out.result.time), 1 + order_matters(members_.ranks()));
+    out.bounds.lower = scaled(lower, 1 - order_matters(members_.ranks()));
+    out.bounds.upper =
+        scaled(std::max(lower, out.result.time), 1 + order_matters(members_.ranks()));
     out.bounds.how = how();
     out.result.time = out.bounds.middle();
     out.result.links.clear();
@@ -129,12 +126,9 @@ class RingTwins {
   }
 
   /// The fabric with so many hosts below a leaf of a plane; without faults.
-  Cluster with_leaves(int hosts_per_leaf) const {
-    FabricConfig fabric = healthy_.fabric();
-    const bool rails = fabric.kind == FabricConfig::Kind::rail_optimised;
-    fabric.leaf_down = hosts_per_leaf * (rails ? 1 : cluster_.node().nics_per_tray());
+  Cluster below_leaves_of(int hosts_per_leaf) const {
+    FabricConfig fabric = with_leaves(healthy_, hosts_per_leaf);
     fabric.oversubscription = 1;
-    fabric.leaf.radix = fabric.spine.radix = fabric.core.radix = kAnyRadix;
     if (has_pods()) {
       fabric.core_oversubscription = 1;
       fabric.pod_leaves = hosts_per_leaf >= cluster_.hosts()
@@ -279,7 +273,7 @@ class RingTwins {
       if (own_leaves && are_racks()) continue;
       if (!own_leaves && !shares_no_trunk()) return std::nullopt;
       const int leaf = std::gcd(cluster_.nodes_per_leaf(), whole_hosts());
-      std::optional<Twin> twin = folded(own_leaves ? healthy_ : with_leaves(leaf), {}, even);
+      std::optional<Twin> twin = folded(own_leaves ? healthy_ : below_leaves_of(leaf), {}, even);
       if (twin && is_faulty()) twin = with_faults(*twin, period_ = widest_period(*twin));
       if (!twin) continue;
       leaf_ = own_leaves ? 0 : leaf;
@@ -293,7 +287,7 @@ class RingTwins {
     if (!grows_evenly()) return {};
     for (const bool own_leaves : {true, false}) {
       if (own_leaves && are_racks()) continue;
-      const Cluster cluster = own_leaves ? healthy_ : with_leaves(cluster_.hosts());
+      const Cluster cluster = own_leaves ? healthy_ : below_leaves_of(cluster_.hosts());
       std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1));
       if (!twin) continue;
       const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * members_.gpus_per_node();
@@ -367,10 +361,11 @@ double TimeBounds::half_width() const {
 
 std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
                                     const CollectiveRun& run, const Symmetry& symmetry,
-                                    std::uint64_t most, const NetworkPlan& network) {
+                                    std::uint64_t most, const NetworkPlan& network,
+                                    std::uint64_t dearest) {
   if (std::optional<BoundedRun> found =
           network.carries() ? std::nullopt
-                            : bound_exchange(cluster, software, run, symmetry, most)) {
+                            : bound_exchange(cluster, software, run, symmetry, most, dearest)) {
     found->result.why_not_folded = symmetry.why_not;
     return found;
   }

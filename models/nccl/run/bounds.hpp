@@ -3,6 +3,7 @@
 // it that fold: twins. docs/scale.md proves it and says how wide that is.
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -33,10 +34,12 @@ struct BoundedRun {
 /// reduce_scatter on all nodes of a cluster, with ways that switches do not choose by lot; and of
 /// all-to-alls there are some (exchange_bounds.hpp). Ways that follow from hashes are looked at:
 /// where no two NICs share a link between switches, they are as good as those by destination.
+/// Nothing, too, where one rail of an all-to-all takes more events than `dearest`.
 /// REQUIRES: as simulate(), with what find_symmetry() says.
-std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts& software,
-                                    const CollectiveRun& run, const Symmetry& symmetry,
-                                    std::uint64_t most, const NetworkPlan& network = {});
+std::optional<BoundedRun> bound_run(
+    const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+    const Symmetry& symmetry, std::uint64_t most, const NetworkPlan& network = {},
+    std::uint64_t dearest = std::numeric_limits<std::uint64_t>::max());
 
 /// Bounds are farther apart by this share of a time, on either side: where channels share a NIC,
 /// slices of other sizes may come in another order, and what is proved is so of one order. A ring

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {
@@ -44,18 +44,14 @@ class RailTwins {
     return is_small_exchange(run_, members_.ranks(), whole.copies(), most);
   }
 
-  bool is_above(std::uint64_t most) const {
-    const std::optional<Twin> like = twin(healthy_, {});
-    return like && cost(*like) > most;
-  }
-
   /// `whole`: the run's own symmetry.
-  std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most) {
+  std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most, std::uint64_t dearest) {
     const std::optional<Twin> like = twin(healthy_, {});
     if (!like) return std::nullopt;
-    const std::uint64_t all = cost(*like) * static_cast<std::uint64_t>(like->symmetry.copies()) /
+    const std::uint64_t rail = cost(*like);
+    const std::uint64_t all = rail * static_cast<std::uint64_t>(like->symmetry.copies()) /
                               static_cast<std::uint64_t>(whole.copies());
-    if (all <= most) return std::nullopt;
+    if (all <= most || rail > dearest) return std::nullopt;
     std::optional<Twin> slow;
     if (is_faulty()) slow = with_faults(*like, most);
     if (is_faulty() && !slow) return std::nullopt;
@@ -63,8 +59,8 @@ class RailTwins {
     BoundedRun out{slow ? ran(*slow) : faster, {}};
     const Duration least = std::max(faster.time, busiest(*like, faster));
     const double apart = kFewRanks / members_.ranks();
-    out.bounds.lower = moved(least, 1 - kRailsFaster - apart);
-    out.bounds.upper = moved(std::max(least, out.result.time), 1 + kRailsSlower + apart);
+    out.bounds.lower = scaled(least, 1 - kRailsFaster - apart);
+    out.bounds.upper = scaled(std::max(least, out.result.time), 1 + kRailsSlower + apart);
     out.bounds.events = all;
     out.bounds.how = how(*like);
     out.result.time = out.bounds.middle();
@@ -80,9 +76,6 @@ class RailTwins {
     Symmetry symmetry;
   };
 
-  static Duration moved(Duration time, double by) {
-    return {std::llround(static_cast<double>(time.ps) * by)};
-  }
   bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
 
   /// Nothing where rails are unlike.
@@ -221,17 +214,10 @@ std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& so
 
 std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareCosts& software,
                                          const CollectiveRun& run, const Symmetry& symmetry,
-                                         std::uint64_t most) {
+                                         std::uint64_t most, std::uint64_t dearest) {
   if (!RailTwins::are_known(cluster, run)) return std::nullopt;
   RailTwins twins(cluster, software, run);
-  return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most);
-}
-
-bool is_rail_above(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-                   const Symmetry& symmetry, std::uint64_t most) {
-  if (!RailTwins::are_known(cluster, run)) return false;
-  const RailTwins twins(cluster, software, run);
-  return !twins.is_small(symmetry, most) && twins.is_above(most);
+  return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most, dearest);
 }
 
 }  // namespace fabricast

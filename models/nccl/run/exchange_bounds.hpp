@@ -25,10 +25,7 @@ std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& so
 /// of two tiers or a single leaf, hosts that NVLink joins.
 std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareCosts& software,
                                          const CollectiveRun& run, const Symmetry& symmetry,
-                                         std::uint64_t most);
-/// Whether even the one rail that bound_exchange() simulates takes more than `most`.
-bool is_rail_above(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-                   const Symmetry& symmetry, std::uint64_t most);
+                                         std::uint64_t most, std::uint64_t dearest);
 
 /// The time is between these times that of the rails that are as if alike: what they do at the same
 /// time drifts apart in the run, and then messages are in each other's way. Chosen by random runs

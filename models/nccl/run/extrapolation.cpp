@@ -5,15 +5,13 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/base/scaled.hpp"
+
 namespace fabricast {
 namespace {
 
 double over(Duration time, Duration known) {
   return static_cast<double>(time.ps) / static_cast<double>(known.ps);
-}
-
-Duration times(Duration known, double ratio) {
-  return {std::llround(static_cast<double>(known.ps) * ratio)};
 }
 
 }  // namespace
@@ -35,8 +33,8 @@ TimeBounds extrapolated(const MeasuredCall& more, const MeasuredCall& less, int 
   const double beyond =
       kBeyond + kFewNodes / more.nodes + kEachDoubling * doublings(more.nodes, nodes);
   TimeBounds out;
-  out.lower = times(known.lower, (std::min(low, high) + std::min(step, 0.0)) * (1 - beyond));
-  out.upper = times(known.upper, (std::max(low, high) + std::max(step, 0.0)) * (1 + beyond));
+  out.lower = scaled(known.lower, (std::min(low, high) + std::min(step, 0.0)) * (1 - beyond));
+  out.upper = scaled(known.upper, (std::max(low, high) + std::max(step, 0.0)) * (1 + beyond));
   return out;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The time of a call that is too large to be simulated, and has no bounds that are cheap enough,
-// from two calls like it on fewer nodes. docs/scale.md says how far that is off.
+// The time of a call that is too large to be simulated, and has no bounds, from two calls like it
+// on fewer nodes. docs/scale.md says how far that is off.
 
 #include "models/nccl/run/bounds.hpp"
 

@@ -8,6 +8,7 @@
 #include "models/nccl/call/connection_ends.hpp"
 #include "models/nccl/schedules/post_costs.hpp"
 #include "models/nccl/split/slices.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {
@@ -224,7 +225,7 @@ Duration Assembly::libfabric_spread() const {
   const NetKind kind = run_.transport.network.kind;
   if (kind != NetKind::efa && kind != NetKind::cxi) return {};
   const auto channels = static_cast<double>(partition_.parts.size());
-  return {std::llround(static_cast<double>(kLibfabricSpread.ps) * std::log2(channels))};
+  return scaled(kLibfabricSpread, std::log2(channels));
 }
 
 const Transport& Assembly::way_between(Endpoint from, Endpoint to) {

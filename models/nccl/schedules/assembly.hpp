@@ -135,9 +135,6 @@ class Assembly {
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
                std::vector<std::uint32_t> before = {});
 
-  /// What a hop over libfabric takes longer on several channels.
-  Duration libfabric_spread() const;
-
   /// A proxy that posts messages on the thread of this GPU's process.
   std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1);
 
@@ -199,6 +196,8 @@ class Assembly {
   std::size_t simulated(int rank) const;
   std::uint32_t add_worker_class(const WorkerClass& kind);
   void note_copies(std::uint32_t worker, std::uint32_t copies);
+  /// What a hop over libfabric takes longer on several channels.
+  Duration libfabric_spread() const;
   /// The way of a connection: inside of a node all nodes have the same.
   const Transport& way_between(Endpoint from, Endpoint to);
   double speed(int rank) const;  ///< 1 unless the GPU is slow

@@ -68,13 +68,12 @@ class Bench {
     check_kernels(result_.config);
     std::vector<int> nodes = result_.config.nodes;
     if (nodes.empty()) nodes = {0};
-    const Topology topology = topology_of(result_.config, parts_);
-    topology_ = &topology;
+    topology_.emplace(topology_of(result_.config, parts_));
     result_.blocks.reserve(nodes.size());
-    for (const int n : nodes) open_block(topology, n);
+    for (const int n : nodes) open_block(n);
     simulate_all();
     for (OpenRow& open : open_) close(open);
-    compare_routing(topology);
+    compare_routing();
     return std::move(result_);
   }
 
@@ -129,10 +128,10 @@ class Bench {
     return {may_be_known ? known_->at(cluster, run, simulated) : simulated(), {}};
   }
 
-  void open_block(const Topology& topology, int nodes) {
+  void open_block(int nodes) {
     const BenchConfig& config = result_.config;
     const NodesRequest asked = nodes_of(config, nodes, config.network.routing);
-    Site site = site_of(topology, config, asked);
+    Site site = site_of(*topology_, config, asked);
     OpenBlock& open = open_blocks_.emplace_back(
         OpenBlock{result_.blocks.emplace_back(
                       BenchBlock{site.cluster.hosts(), std::move(site.cluster), {}, {}, {}}),
@@ -374,16 +373,15 @@ class Bench {
 
   /// What the last row of each block would take if switches chose among their uplinks in another
   /// way.
-  void compare_routing(const Topology& topology) {
+  void compare_routing() {
     std::vector<std::string> notes(open_blocks_.size());
-    for_each_(notes.size(), [&](std::size_t number) {
-      notes[number] = other_routing(open_blocks_[number], topology);
-    });
+    for_each_(notes.size(),
+              [&](std::size_t number) { notes[number] = other_routing(open_blocks_[number]); });
     for (const std::string& note : notes)
       if (!note.empty()) add_once(result_.notes, note);
   }
 
-  std::string other_routing(const OpenBlock& open, const Topology& topology) const {
+  std::string other_routing(const OpenBlock& open) const {
     const BenchConfig& config = result_.config;
     const BenchBlock& block = open.block;
     if (!config.routing_note || config.split || block.cluster.nodes() == 1 || block.rows.empty() ||
@@ -398,7 +396,7 @@ class Bench {
     const bool adaptive = block.network.routing == Routing::adaptive;
     NodesRequest asked = open.asked;
     asked.routing = adaptive ? Routing::by_destination : Routing::adaptive;
-    const Cluster other = topology.cluster(asked);
+    const Cluster other = topology_->cluster(asked);
     if (!adaptive && !other.pools_cables()) return {};
     SimulationOptions options;
     options.fold = options.fast_forward = config.fold;
@@ -427,7 +425,7 @@ class Bench {
   }
 
   const PartsCatalogue& parts_;
-  const Topology* topology_ = nullptr;  ///< while it runs
+  std::optional<Topology> topology_;  ///< once it runs
   const BenchWatch& watch_;
   const ForEach& for_each_;
   KnownCalls* known_;

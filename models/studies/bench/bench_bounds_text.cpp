@@ -15,12 +15,16 @@ std::string bounds_line(const BenchRow& row) {
                      100 * row.bounds->half_width());
 }
 
+std::string bounds_basis(const TimeBounds& bounds) {
+  return (bounds.is_proven ? "bounds: " : "extrapolated: ") + bounds.how;
+}
+
 std::string bounds_text(const std::vector<const BenchRow*>& rows) {
   std::string out;
   for (const BenchRow* row : rows) {
     if (!row->bounds) continue;
-    out += fmt::format("# {}\n#   {}: {}\n#   --exact simulates ", bounds_line(*row),
-                       row->bounds->is_proven ? "bounds" : "extrapolated", row->bounds->how);
+    out += fmt::format("# {}\n#   {}\n#   --exact simulates ", bounds_line(*row),
+                       bounds_basis(*row->bounds));
     const auto events = static_cast<double>(row->bounds->events);
     if (events > 0) {
       out += fmt::format("its {:.2g} events: about {:.1f} minutes of CPU time\n", events,

@@ -158,20 +158,24 @@ void check_kernels(const BenchConfig& config) {
 RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,
                   const CollectiveRun& run, const Symmetry& symmetry,
                   const SimulationOptions& options, const CallOnFewer& on_fewer) {
+  std::optional<SimulationResult> known_on_chunk;
   if (may_be_bounded(config, options)) {
     // Of what is bounded the time in a row is the time alone.
     const std::uint64_t most = std::max(events_within(*config.budget), kEventsInARow);
-    const auto fewer_say = [&]() -> std::optional<BoundedRun> {
-      if (!on_fewer) return std::nullopt;
-      return extrapolated_run(cluster, software, run, symmetry, options.network, most, on_fewer);
-    };
     // Proven bounds may take more than the budget; what fewer nodes say is not proven.
     std::optional<BoundedRun> found =
         bound_run(cluster, software, run, symmetry, most, options.network);
-    if (!found) found = fewer_say();
+    if (!found && on_fewer) {
+      FewerSay fewer =
+          extrapolated_run(cluster, software, run, symmetry, options.network, most, on_fewer);
+      found = std::move(fewer.told);
+      known_on_chunk = std::move(fewer.on_chunk);
+    }
     if (found) return {std::move(found->result), {}, std::move(found->bounds)};
   }
   check_rung(options.network, cluster, [&](const SimulationOptions& on_chunk) {
+    if (known_on_chunk && known_on_chunk->events <= on_chunk.events_max)
+      return std::move(*known_on_chunk);
     return simulate(cluster, software, run, symmetry, on_chunk);
   });
   RunTimes out;

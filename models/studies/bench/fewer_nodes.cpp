@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "models/hardware/cluster/leaves.hpp"
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/extrapolation.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/shared/site.hpp"
+#include "sim/base/scaled.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast {
@@ -24,10 +25,6 @@ constexpr double kOfMore = 0.7, kOfLess = 0.3;
 /// Sends and receives of many nodes come out of step as those of fewer do not: an all-to-all of
 /// 1,000 takes 8 % more than 232 and 488 say at most (docs/scale.md).
 constexpr double kOutOfStep = 0.12;
-
-Duration share_of(Duration time, double share) {
-  return {std::llround(static_cast<double>(time.ps) * share)};
-}
 
 std::uint64_t share_of(std::uint64_t most, double share) {
   return static_cast<std::uint64_t>(static_cast<double>(most) * share);
@@ -47,7 +44,6 @@ std::uint64_t events_on(Rung rung, const Cluster& cluster, const CollectiveRun& 
   return on_chunk.events * (sends ? kEventsOfSentFlow * nodes / 2 : kEventsOfFlow);
 }
 
-constexpr int kAnyRadix = 1 << 30;  ///< of switches that nobody has to buy
 constexpr int kSomeLeaves = 4;
 
 /// Nodes between leaves are unlike those below one: as many leaves as `whole` has, or some; the
@@ -61,11 +57,7 @@ Cluster below_as_many_leaves(Cluster fewer, const Cluster& whole) {
       whole.layout().switches(SwitchTier::core) > 0 ||
       whole.fabric().kind == FabricConfig::Kind::dragonfly)
     return fewer;
-  FabricConfig fabric = fewer.fabric();
-  const bool rails = fabric.kind == FabricConfig::Kind::rail_optimised;
-  fabric.leaf_down = smaller * (rails ? 1 : fewer.node().nics_per_tray());
-  fabric.leaf.radix = fabric.spine.radix = fabric.core.radix = kAnyRadix;
-  return {fewer.node(), fewer.nodes(), std::move(fabric)};
+  return {fewer.node(), fewer.nodes(), with_leaves(fewer, smaller)};
 }
 
 SimulationOptions folding(const NetworkPlan& network) {
@@ -110,11 +102,16 @@ class Measuring {
     const std::optional<std::uint64_t> all = events(most);
     if (all && *all <= most)
       return alike(simulate(cluster_, software_, run_, symmetry_, folding(network_)).time);
-    if (!is_on_chunk() || is_rail_above(cluster_, software_, run_, symmetry_, most))
-      return std::nullopt;
-    const auto found = bound_run(cluster_, software_, run_, symmetry_, most, network_);
+    if (!is_on_chunk()) return std::nullopt;
+    const auto found = bound_run(cluster_, software_, run_, symmetry_, most, network_, most);
     if (!found) return std::nullopt;
     return TimeRange{found->bounds.lower, found->bounds.upper};
+  }
+
+  /// Takes it away.
+  std::optional<SimulationResult> simulated_on_chunk() {
+    if (!on_chunk_ || on_chunk_->bounds.events > 0) return std::nullopt;
+    return std::move(on_chunk_->result);
   }
 
  private:
@@ -129,8 +126,7 @@ class Measuring {
   /// False where it takes too long there, too.
   bool look_at_chunk(std::uint64_t most) {
     if (on_chunk_) return true;
-    if (is_rail_above(cluster_, software_, run_, symmetry_, most)) return false;
-    on_chunk_ = bound_run(cluster_, software_, run_, symmetry_, most);
+    on_chunk_ = bound_run(cluster_, software_, run_, symmetry_, most, {}, most);
     if (on_chunk_) return true;
     if (events_on_chunk() > most) return false;
     on_chunk_ = BoundedRun{simulate(cluster_, software_, run_, symmetry_, folding({})), {}};
@@ -219,31 +215,36 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
       };
 }
 
-std::optional<BoundedRun> extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
-                                           const CollectiveRun& run, const Symmetry& symmetry,
-                                           const NetworkPlan& network, std::uint64_t most,
-                                           const CallOnFewer& on_fewer) {
+FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
+                          const CollectiveRun& run, const Symmetry& symmetry,
+                          const NetworkPlan& network, std::uint64_t most,
+                          const CallOnFewer& on_fewer) {
   // Rings may jump over all that repeats, so that nobody knows what they take; and of trees NCCL
   // cuts chunks by the number of nodes.
   const int ranks = members_of(run, cluster.nodes()).ranks();
   if (network.rung == Rung::chunk &&
       (run.has_algorithm() || is_small_exchange(run, ranks, symmetry.copies(), most)))
-    return std::nullopt;
+    return {};
   Measuring whole(cluster, software, run, symmetry, network);
   const std::optional<std::uint64_t> events = whole.events(most / 2);
-  if (events && *events <= most) return std::nullopt;
+  if (events && *events <= most) return {{}, whole.simulated_on_chunk()};
   const std::optional<TimeRange> known = whole.known(most / 2);
-  if (!known) return std::nullopt;
+  if (!known) return {};
   const std::vector<MeasuredCall> calls =
       FewerNodes(software, on_fewer, most).find(cluster.nodes());
-  if (calls.size() < 2) return std::nullopt;
+  if (calls.size() < 2) return {{}, whole.simulated_on_chunk()};
   BoundedRun out;
   out.bounds = extrapolated(calls[0], calls[1], cluster.hosts(), *known);
+  out.bounds.how =
+      fmt::format("the same call on {} and {}", calls[1].nodes, counted(calls[0].nodes, "node"));
   if (network.rung == Rung::chunk) {
-    out.bounds.lower = share_of(out.bounds.lower, 1 - kOutOfStep);
-    out.bounds.upper = share_of(out.bounds.upper, 1 + kOutOfStep);
+    out.bounds.lower = scaled(out.bounds.lower, 1 - kOutOfStep);
+    out.bounds.upper = scaled(out.bounds.upper, 1 + kOutOfStep);
+  } else {
+    out.bounds.how += ", over its time on the chunk rung";
   }
   if (network.rung != Rung::chunk && !run.has_algorithm()) {
+    out.bounds.how += " and for each node";
     const TimeBounds by_nodes = extrapolated(over_nodes(calls[0]), over_nodes(calls[1]),
                                              cluster.hosts(), each_node(cluster.hosts()));
     out.bounds.lower = std::min(out.bounds.lower, by_nodes.lower);
@@ -251,13 +252,9 @@ std::optional<BoundedRun> extrapolated_run(const Cluster& cluster, const Softwar
   }
   out.bounds.events = events.value_or(0);
   out.bounds.is_proven = false;
-  out.bounds.how =
-      fmt::format("the same call on {} and {}", calls[1].nodes, counted(calls[0].nodes, "node"));
-  if (network.rung != Rung::chunk) out.bounds.how += ", over its time on the chunk rung";
-  if (network.rung != Rung::chunk && !run.has_algorithm()) out.bounds.how += " and for each node";
   out.result.time = out.bounds.middle();
   out.result.why_not_folded = symmetry.why_not;
-  return out;
+  return {std::move(out), {}};
 }
 
 }  // namespace fabricast

@@ -24,12 +24,17 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
                            const Topology& topology, const NodesRequest& asked,
                            const Cluster& whole, const BenchRow& row);
 
+struct FewerSay {
+  std::optional<BoundedRun> told;
+  /// Where nothing is told: what the run does on the chunk rung, if that was simulated to know so.
+  std::optional<SimulationResult> on_chunk;
+};
 /// Of a run of which no more than `most` events shall be simulated. Nothing where it takes no more,
-/// or where too little is known. REQUIRES: bound_run() has none that take less.
-std::optional<BoundedRun> extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
-                                           const CollectiveRun& run, const Symmetry& symmetry,
-                                           const NetworkPlan& network, std::uint64_t most,
-                                           const CallOnFewer& on_fewer);
+/// or where too little is known. REQUIRES: bound_run() has none.
+FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
+                          const CollectiveRun& run, const Symmetry& symmetry,
+                          const NetworkPlan& network, std::uint64_t most,
+                          const CallOnFewer& on_fewer);
 
 /// What a packet takes that a link passes on, in events of a ring, and one of sends and receives;
 /// what an event of the chunk rung takes on the flow rung, and one of sends and receives for each

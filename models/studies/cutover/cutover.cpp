@@ -21,6 +21,7 @@
 #include "models/studies/shared/call_times.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 
@@ -44,9 +45,8 @@ struct Loaded {
 Cluster changed(const Cluster& cluster, const CutoverConfig& config) {
   FabricConfig fabric = cluster.fabric();
   if (config.oversubscription > 0) fabric.oversubscription = config.oversubscription;
-  for (FabricSwitchPart* const part : {&fabric.leaf, &fabric.spine, &fabric.core}) {
-    part->latency.ps = std::llround(static_cast<double>(part->latency.ps) * config.latency_factor);
-  }
+  for (FabricSwitchPart* const part : {&fabric.leaf, &fabric.spine, &fabric.core})
+    part->latency = scaled(part->latency, config.latency_factor);
   return Cluster(cluster.node(), cluster.nodes(), std::move(fabric));
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/scaled.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -17,10 +19,6 @@ constexpr double kHuber = 0.3;
 std::string us_text(Duration time) { return fmt::format("{:.3g} us", microseconds_of(time)); }
 
 }  // namespace
-
-Duration scaled(Duration time, double factor) {
-  return {std::llround(static_cast<double>(time.ps) * factor)};
-}
 
 CostParameter gpu_parameter(int sm, std::string_view name, Duration PeerGpu::*member) {
   return {fmt::format("gpus.sm{}.{}", sm, name),

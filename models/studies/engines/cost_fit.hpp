@@ -18,7 +18,6 @@ struct CostParameter {
   std::function<std::string(const EngineCosts&)> text;  ///< "0.674 us"
 };
 
-Duration scaled(Duration time, double factor);
 /// Of one generation.
 CostParameter gpu_parameter(int sm, std::string_view name, Duration PeerGpu::*member);
 CostParameter time_parameter(std::string name, Duration EngineCosts::*member);

@@ -11,6 +11,7 @@
 #include "models/nccl/registered/registered_run.hpp"
 #include "models/studies/engines/cost_fit.hpp"
 #include "models/studies/errors/leave_out.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {

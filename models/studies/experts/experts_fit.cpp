@@ -9,6 +9,7 @@
 #include "models/experts/ep_run.hpp"
 #include "models/studies/accuracy/robust_fit.hpp"
 #include "models/studies/shared/site.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {
@@ -22,14 +23,12 @@ constexpr std::size_t kPointsMax = 80;  // of a system, mode and phase
 using Scale = std::function<void(PhaseCosts&, double)>;
 
 Scale of_time(Duration PhaseCosts::*member) {
-  return [=](PhaseCosts& costs, double factor) {
-    costs.*member = {std::llround(static_cast<double>((costs.*member).ps) * factor)};
-  };
+  return [=](PhaseCosts& costs, double factor) { costs.*member = scaled(costs.*member, factor); };
 }
 Scale of_work(TokenWork PhaseCosts::*work, Duration TokenWork::*member) {
   return [=](PhaseCosts& costs, double factor) {
     Duration& time = costs.*work.*member;
-    time = {std::llround(static_cast<double>(time.ps) * factor)};
+    time = scaled(time, factor);
   };
 }
 Scale of_rate(TokenWork PhaseCosts::*work, Bandwidth TokenWork::*member) {

@@ -123,9 +123,7 @@ WorkRun bench_run(BenchResult bench) {
   for (const BenchBlock& block : out.bench->blocks)
     for (const BenchRow& row : block.rows)
       if (row.bounds)
-        out.notes.push_back(fmt::format("{} ({}: {}).", bounds_line(row),
-                                        row.bounds->is_proven ? "bounds" : "extrapolated",
-                                        row.bounds->how));
+        out.notes.push_back(fmt::format("{} ({}).", bounds_line(row), bounds_basis(*row.bounds)));
   return out;
 }
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cmath>
 
 #include "models/experts/routing.hpp"
 #include "models/training/calls/collective_times.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 
@@ -30,9 +30,7 @@ EpRoundTrip CollectiveTimes::round_trip(const RankGroup& group, ExpertCall call)
   if (tokens == power) return low;
   const EpRoundTrip high = at_power(below + 1);
   const double share = static_cast<double>(tokens - power) / power;
-  const auto between = [&](Duration a, Duration b) {
-    return Duration{a.ps + std::llround(static_cast<double>((b - a).ps) * share)};
-  };
+  const auto between = [&](Duration a, Duration b) { return a + scaled(b - a, share); };
   return {between(low.dispatch, high.dispatch), between(low.combine, high.combine),
           low.busiest + (high.busiest - low.busiest) * share};
 }

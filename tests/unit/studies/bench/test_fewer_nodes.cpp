@@ -50,8 +50,9 @@ class Whole {
 
   std::optional<BoundedRun> extrapolated(std::uint64_t most) const {
     return extrapolated_run(
-        site_.cluster, software_, run(), find_symmetry(site_.cluster, run()), network_, most,
-        on_fewer_nodes(config_, software_, topology_, request_, site_.cluster, row_));
+               site_.cluster, software_, run(), find_symmetry(site_.cluster, run()), network_, most,
+               on_fewer_nodes(config_, software_, topology_, request_, site_.cluster, row_))
+        .told;
   }
   Duration time() const {
     SimulationOptions options;
