@@ -31,7 +31,7 @@ def selenium():
         skip("python3-selenium is not installed")
 
 
-def open_browser(width=1300, height=1000, dark=False):
+def open_browser(width=1300, height=1000, dark=False, requests=False):
     webdriver = selenium()
     from selenium.webdriver.chrome.service import Service
 
@@ -52,5 +52,8 @@ def open_browser(width=1300, height=1000, dark=False):
         options.add_argument(word)
     if dark:
         options.add_argument("--blink-settings=preferredColorScheme=0")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    logs = {"browser": "ALL"}
+    if requests:  # what pages ask for; to log it slows every page
+        logs["performance"] = "ALL"
+    options.set_capability("goog:loggingPrefs", logs)
     return webdriver.Chrome(options=options, service=Service(driver))

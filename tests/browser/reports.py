@@ -224,7 +224,7 @@ def main():
     parser.add_argument("--dark", action="store_true")
     asked = parser.parse_args()
     fabricast = Path(asked.fabricast).resolve()
-    browser = open_browser(dark=asked.dark)
+    browser = open_browser(dark=asked.dark, requests=True)
     browser.set_script_timeout(180)
     pages = Pages(browser, asked.shots)
     if asked.shots:
