@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "models/nccl/peer_kernels/peer_run.hpp"
+
 namespace fabricast {
 
 RegisteredQuestion question_of(const NcclCommunicator& communicator, Registration asked,
-                               Collective collective, Bytes size, bool all_nvlink,
+                               Collective collective, Bytes size, const Cluster* cluster,
                                const TunerDecision* decision) {
   const TunerInput& in = communicator.model.input;
   RegisteredQuestion out;
@@ -18,7 +20,8 @@ RegisteredQuestion question_of(const NcclCommunicator& communicator, Registratio
   out.sm = in.compute_capability_min;
   out.nvls = in.nvls && in.settings.nvls.enabled;
   out.nvls_heads = std::max(1, in.nvls_heads);
-  out.all_nvlink = all_nvlink;
+  out.all_nvlink =
+      cluster == nullptr || all_nvlink(*cluster, Members::first(1, communicator.gpus_per_node));
   out.ctas_min = in.settings.ctas_min;
   out.ctas_max = in.settings.ctas_max;
   if (decision != nullptr) {

@@ -177,10 +177,9 @@ class Validation {
     if (kernels_.gpus.empty()) throw Error("what kernels of registered buffers cost is not known");
     const Members members = members_of(call.run, setup.cluster->nodes());
     const Collective collective = call.run.collective;
-    RegisteredQuestion question = question_of(
-        *setup.communicator, asked, collective, point.size,
-        all_nvlink(*setup.cluster, Members::first(1, setup.communicator->gpus_per_node)),
-        is_tuned(collective) ? &call.decision : nullptr);
+    RegisteredQuestion question =
+        question_of(*setup.communicator, asked, collective, point.size, &*setup.cluster,
+                    is_tuned(collective) ? &call.decision : nullptr);
     question.datatype = point.datatype;
     question.element_bytes = datatype_bytes(point.datatype);
     const RegisteredChoice choice = choose_registered(question, setup.mapped.environment);

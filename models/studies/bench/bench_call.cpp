@@ -52,10 +52,9 @@ EngineChoice engine_choice(const BenchConfig& config, const Cluster& cluster, co
 
 RegisteredChoice registered_choice(const BenchConfig& config, const Cluster& cluster,
                                    const Communicator& communicator, const BenchRow& row) {
-  const Members members = Members::first(1, row.ranks / communicator.nodes);
-  RegisteredQuestion question = question_of(
-      communicator, config.registered->asked, row.collective, row.size,
-      all_nvlink(cluster, members), is_tuned(row.collective) ? &row.decided.decision : nullptr);
+  RegisteredQuestion question =
+      question_of(communicator, config.registered->asked, row.collective, row.size, &cluster,
+                  is_tuned(row.collective) ? &row.decided.decision : nullptr);
   question.datatype = config.datatype;
   question.op = config.op;
   question.element_bytes = datatype_bytes(config.datatype);

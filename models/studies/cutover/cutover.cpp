@@ -236,14 +236,12 @@ class Study {
   }
 
   /// What NCCL does with registered buffers, where it is another time than that of plain ones.
-  std::optional<RegisteredChoice> registered_choice(const Loaded& place, std::int64_t count) const {
-    if (count == 0) return std::nullopt;
-    const TunerDecision decision = decision_of(place, count);
-    const int gpus = place.communicator.ranks / place.communicator.nodes;
+  /// `decision`: that of plain buffers.
+  std::optional<RegisteredChoice> registered_choice(const Loaded& place, std::int64_t count,
+                                                    const TunerDecision& decision) const {
     RegisteredChoice choice = choose_registered(
         question_of(place.communicator, config().registered->asked, config().collective,
-                    exact_size(place, count), all_nvlink(place.cluster, Members::first(1, gpus)),
-                    &decision),
+                    exact_size(place, count), &place.cluster, &decision),
         config().environment);
     if (!choice.replaces() || !choice.untimed.empty()) return std::nullopt;
     return choice;
@@ -252,7 +250,8 @@ class Study {
   /// On one node.
   std::optional<CutoverTime> registered_time(const Loaded& place, Bytes size) const {
     const std::int64_t count = count_of(place, size);
-    const std::optional<RegisteredChoice> choice = registered_choice(place, count);
+    if (count == 0) return std::nullopt;
+    const auto choice = registered_choice(place, count, decision_of(place, count));
     if (!choice) return std::nullopt;
     const RegisteredCall call{*choice, config().collective, exact_size(place, count), 0,
                               config().engines.empty() ? 1 : 0};
@@ -264,10 +263,10 @@ class Study {
 
   /// On several nodes: NCCL's plain call, in place.
   std::optional<DecidedCall> registered_call(const Loaded& place, std::int64_t count) const {
-    if (place.cluster.nodes() == 1) return std::nullopt;
-    const std::optional<RegisteredChoice> choice = registered_choice(place, count);
-    if (!choice) return std::nullopt;
+    if (place.cluster.nodes() == 1 || count == 0) return std::nullopt;
     DecidedCall out = decide_call(place.communicator, call_of(count));
+    const auto choice = registered_choice(place, count, out.decision);
+    if (!choice) return std::nullopt;
     out.run = in_place_run(std::move(out.run), *choice);
     return out;
   }

@@ -41,12 +41,14 @@ class Column {
 
   /// All calls whose times are needed: NCCL's own, and what could take its place.
   void list(std::vector<CallTimes::Asked>& out) {
-    for (const Row& row : rows_)
-      for (const Candidate& one : row.own.candidates)
-        if (is_own(one, row.pick) || one.excluded.empty())
-          if (number(one, row.count))
-            out.push_back({{row.pick.nodes, row.pick.size},
-                           [this, one](const CallAt& at) { return number_at(one, at); }});
+    for (const Row& row : rows_) {
+      for (const Candidate& one : row.own.candidates) {
+        if (!is_asked(row, one)) continue;
+        number(one, row.count);
+        out.push_back({{row.pick.nodes, row.pick.size},
+                       [this, one](const CallAt& at) { return number_at(one, at); }});
+      }
+    }
   }
 
   /// By the times of the same calls in the same order, of which `next` is the first. Where NCCL's
@@ -56,8 +58,7 @@ class Column {
     for (const Row& row : rows_) {
       std::vector<std::pair<const Candidate*, double>> timed;
       for (const Candidate& one : row.own.candidates) {
-        if (!(is_own(one, row.pick) || one.excluded.empty()) || !number_of(one, row.count))
-          continue;
+        if (!is_asked(row, one)) continue;
         const TimeRecipe& recipe = recipes[next++];
         if (recipe.exists()) timed.emplace_back(&one, times_.time_us(recipe));
       }
@@ -116,6 +117,11 @@ class Column {
     return one.algorithm == pick.own_algorithm && one.protocol == pick.own_protocol;
   }
 
+  /// NCCL's own, and what it could take in its place.
+  static bool is_asked(const Row& row, const Candidate& one) {
+    return is_own(one, row.pick) || one.excluded.empty();
+  }
+
   /// Over sizes only: other numbers of nodes have columns of their own.
   std::optional<std::size_t> number_at(const Candidate& like, const CallAt& at) {
     if (at.nodes != communicator_.nodes) return std::nullopt;
@@ -132,7 +138,7 @@ class Column {
     return std::nullopt;
   }
 
-  std::optional<std::size_t> number(const Candidate& candidate, std::int64_t count) {
+  std::size_t number(const Candidate& candidate, std::int64_t count) {
     const auto [at, is_new] =
         numbers_.try_emplace({candidate.algorithm, candidate.protocol, count});
     if (is_new)

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "models/engines/engine_run.hpp"
-#include "models/nccl/peer_kernels/peer_run.hpp"
 #include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/tuner/call_plan.hpp"
 #include "models/studies/bench/bench.hpp"
@@ -31,13 +30,12 @@ void add_kernels(const DecideConfig& config, DecideBlock& block, std::vector<std
              "The topology says too little of its links to tell what kernels between GPUs "
              "are taken: NVLink between all GPUs of a node is assumed, engines are left out.");
   }
-  const Members one = Members::first(1, block.communicator.gpus_per_node);
-  const bool nvlink = !block.sample || all_nvlink(*block.sample, one);
+  const Cluster* cluster = block.sample ? &*block.sample : nullptr;
   for (DecideRow& row : block.rows) {
     if (config.registered != Registration::none)
       row.registered =
           choose_registered(question_of(block.communicator, config.registered, row.collective,
-                                        row.size, nvlink, &row.decision),
+                                        row.size, cluster, &row.decision),
                             config.environment);
     if (!block.sample) continue;
     const Members members = Members::first(block.sample->nodes(), block.communicator.gpus_per_node);

@@ -27,7 +27,7 @@ std::string_view size_class(Bytes size) {
 std::string_view launch_text(bool cuda_graph) { return cuda_graph ? "CUDA graph" : "stream"; }
 
 ErrorGroups groups(const ValidateEnginesResult& result) {
-  ErrorGroups out(std::vector<Unseen>{{"system"}});
+  ErrorGroups out(std::vector<Unseen>{{"system"}}, result.config.leave_out);
   for (const EnginePrediction& one : result.predictions) {
     const EngineRow& row = result.config.measured.rows[one.row];
     const auto add = [&](std::string_view by, std::string name) {

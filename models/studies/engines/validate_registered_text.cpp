@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "models/io/report/columns.hpp"
 #include "models/studies/engines/validate_registered.hpp"
 #include "models/studies/errors/error_groups.hpp"
@@ -14,14 +12,8 @@ std::string_view kernel_size_class(Bytes size) {
   return size.count <= 1 << 20 ? "to 1 MiB" : "above";
 }
 
-bool has_unseen(const ValidateRegisteredResult& result) {
-  return std::ranges::any_of(result.predictions, [](const RegisteredPrediction& one) {
-    return one.unseen_us.has_value();
-  });
-}
-
 ErrorGroups kernel_groups(const ValidateRegisteredResult& result) {
-  ErrorGroups out(std::vector<Unseen>{{"topology"}});
+  ErrorGroups out(std::vector<Unseen>{{"topology"}}, result.config.leave_out);
   for (const RegisteredPrediction& one : result.predictions) {
     const RegisteredRow& row = result.config.measured[one.row];
     const auto add = [&](std::string_view by, std::string name) {
@@ -42,8 +34,6 @@ ErrorGroups kernel_groups(const ValidateRegisteredResult& result) {
 std::string validate_registered_text(const ValidateRegisteredResult& result) {
   std::string out =
       kernel_groups(result).text([](std::string_view) { return "NCCL's symmetric kernels"; });
-  if (result.config.leave_out && !has_unseen(result))
-    out += "Rows are of one topology: there is nothing to leave out.\n";
   if (!result.fitted.empty()) out += "\nA fit to all rows gives:\n";
   for (const auto& [name, value] : result.fitted) out += fmt::format("  {:<24} {}\n", name, value);
   return out;

@@ -68,6 +68,11 @@ std::string ErrorGroups::text(
     out += (out.empty() ? "" : "\n") + title_of(at->of) + heading() + table_text({at, end});
     at = end;
   }
+  const std::vector<std::size_t> shown = shown_fits();
+  for (std::size_t fit = 0; asked_ && fit < unseen_.size(); ++fit)
+    if (std::ranges::find(shown, fit) == shown.end())
+      out += fmt::format("No row is of another {}: there is nothing to leave out.\n",
+                         unseen_[fit].what);
   return out;
 }
 

@@ -42,8 +42,10 @@ double p90_error(std::span<const double> ratios);
 
 class ErrorGroups {
  public:
-  /// `unseen`: of the fits beside the shipped values; shown where one has predicted any row.
-  explicit ErrorGroups(std::vector<Unseen> unseen = {}) : unseen_(std::move(unseen)) {}
+  /// `unseen`: of the fits beside the shipped values; shown where one has predicted any row. Where
+  /// they are `asked` for, the text says so of one that could not be made.
+  explicit ErrorGroups(std::vector<Unseen> unseen = {}, bool asked = false)
+      : unseen_(std::move(unseen)), asked_(asked) {}
 
   /// A prediction joins this group.
   void add(std::string_view of, std::string_view by, std::string name, const Compared& one);
@@ -66,6 +68,7 @@ class ErrorGroups {
   std::string table_text(std::span<const ErrorGroup> groups) const;
 
   std::vector<Unseen> unseen_;
+  bool asked_ = false;
   std::vector<ErrorGroup> groups_;
   std::vector<std::string> order_;  ///< of `by`
 };

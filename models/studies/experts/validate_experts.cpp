@@ -155,6 +155,7 @@ void predict_experts(ExpertsValidation& validation, const PartsCatalogue& parts,
   std::iota(all.begin(), all.end(), std::size_t{0});
   const std::vector<double> times = predictor.predict(all, kernels, for_each);
   for (const std::size_t i : all) validation.points[i].predicted_us = times[i];
+  validation.cross_validated = cross_validates;
   if (!cross_validates) return;
   const auto system_of = [&](std::size_t i) { return validation.points[i].system; };
   for (const auto& [system, seen, unseen] : leave_each_out(all.size(), system_of)) {

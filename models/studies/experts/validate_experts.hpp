@@ -32,6 +32,7 @@ struct ExpertsValidation {
   std::vector<ExpertsPoint> points;
   std::vector<std::string> left_out;  ///< why, each once
   int rows_left_out = 0;
+  bool cross_validated = false;  ///< by predict_experts()
 };
 
 /// A CSV with the columns that docs/validate.md lists: of DeepEP (column `mode`) or TensorRT-LLM

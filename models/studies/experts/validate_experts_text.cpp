@@ -14,7 +14,7 @@ std::string range_of(int tokens) {
 }
 
 ErrorGroups groups(const ExpertsValidation& validation) {
-  ErrorGroups out(std::vector<Unseen>{{"system"}});
+  ErrorGroups out(std::vector<Unseen>{{"system"}}, validation.cross_validated);
   for (const ExpertsPoint& p : validation.points) {
     const auto add = [&](std::string_view by, std::string name) {
       out.add("", by, std::move(name), {p.measured_us, p.predicted_us, {p.unseen_us}});

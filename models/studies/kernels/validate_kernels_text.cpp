@@ -14,7 +14,8 @@ namespace {
 ErrorGroups groups(const ValidateKernelsResult& result) {
   ErrorGroups out(
       std::vector<Unseen>{{"shape", "unseen_shape_median_error", "unseen_shape_p90_error"},
-                          {"GPU", "unseen_gpu_median_error", "unseen_gpu_p90_error"}});
+                          {"GPU", "unseen_gpu_median_error", "unseen_gpu_p90_error"}},
+      result.config.leave_out);
   for (const KernelPrediction& one : result.predictions) {
     const KernelRow& row = result.config.measured.rows[one.row];
     const auto add = [&](std::string_view by, std::string name) {

@@ -56,7 +56,13 @@ TEST_CASE("errors by group: the text names what fits have not seen, and marks wh
 TEST_CASE("errors by group: a fit that predicted nothing has no columns") {
   ErrorGroups groups(std::vector<Unseen>{{"system"}});
   groups.add("", "all", "all", {10, 11, {std::nullopt}});
-  CHECK(groups.text([](std::string_view) { return std::string(); }).find("without") ==
+  const auto title = [](std::string_view) { return std::string(); };
+  CHECK(groups.text(title).find("without") == std::string::npos);
+  CHECK(groups.text(title).find("leave out") == std::string::npos);
+  // Who asked for it is told.
+  ErrorGroups asked(std::vector<Unseen>{{"system"}}, true);
+  asked.add("", "all", "all", {10, 11, {std::nullopt}});
+  CHECK(asked.text(title).find("\nNo row is of another system: there is nothing to leave out.\n") !=
         std::string::npos);
   CHECK(groups.scores().columns().size() == 6);
 }
