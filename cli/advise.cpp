@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/answers.hpp"
-#include "cli/budget_option.hpp"
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
-#include "cli/work_options.hpp"
+#include "cli/options/budget_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/options/work_options.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/outputs.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/studies/advise/advise_text.hpp"

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/outputs.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/bands/read_measured.hpp"
 #include "models/io/topologies/calibrated.hpp"

@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/job_options.hpp"
-#include "cli/values.hpp"
+#include "cli/options/job_options.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"

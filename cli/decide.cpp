@@ -2,15 +2,15 @@
 #include <memory>
 #include <optional>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/engine_option.hpp"
-#include "cli/job_options.hpp"
-#include "cli/nccl_tests.hpp"
-#include "cli/streams.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/tuner_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/engine_option.hpp"
+#include "cli/options/job_options.hpp"
+#include "cli/options/nccl_tests.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/tuner_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/decide/decide_explain.hpp"

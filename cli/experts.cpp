@@ -1,10 +1,10 @@
 #include <memory>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/expert_options.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/expert_options.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/experts/experts_text.hpp"
 

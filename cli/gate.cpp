@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/judged_log.hpp"
-#include "cli/outputs.hpp"
-#include "cli/streams.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/outputs.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/studies/bench/bench.hpp"

@@ -2,12 +2,12 @@
 #include <memory>
 #include <optional>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
-#include "cli/streams.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/outputs.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/ib_network.hpp"
 #include "models/io/imports/import_file.hpp"

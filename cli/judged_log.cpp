@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/streams.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/variables.hpp"
 #include "models/studies/bench/bench.hpp"

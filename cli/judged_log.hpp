@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/job_options.hpp"
+#include "cli/options/job_options.hpp"
 #include "models/io/imports/nccl_tests_log.hpp"
 #include "models/studies/judge/judge.hpp"
 

@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/lint/lint_text.hpp"

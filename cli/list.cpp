@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/topologies/known_names.hpp"
 #include "models/io/topologies/load.hpp"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/html.hpp"
+#include "cli/output/html.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/program.hpp"
-#include "cli/streams.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast {

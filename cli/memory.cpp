@@ -1,12 +1,12 @@
 #include <memory>
 #include <optional>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/job_options.hpp"
-#include "cli/streams.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/job_options.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/memory/memory_text.hpp"

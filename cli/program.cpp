@@ -11,9 +11,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/complete/complete.hpp"
-#include "cli/help.hpp"
-#include "cli/man.hpp"
-#include "cli/streams.hpp"
+#include "cli/help/help.hpp"
+#include "cli/help/man.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/report/report.hpp"
 #include "sim/base/error.hpp"
 #include "text/words.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/output/answers.hpp"
 
 namespace fabricast {
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/output/answers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/pages/page.hpp"
 #include "sim/base/error.hpp"

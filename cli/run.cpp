@@ -2,10 +2,10 @@
 #include <set>
 #include <string>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/job_options.hpp"
-#include "cli/streams.hpp"
+#include "cli/options/job_options.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/studies/questions/question.hpp"

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/report/report.hpp"
 #include "models/io/shipped/embedded.hpp"
 #include "text/text_table.hpp"

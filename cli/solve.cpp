@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/output/answers.hpp"
 #include "cli/workers.hpp"
 #include "models/studies/solve/solve.hpp"
 #include "sim/base/error.hpp"

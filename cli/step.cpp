@@ -2,13 +2,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/job_options.hpp"
-#include "cli/outputs.hpp"
-#include "cli/streams.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/job_options.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/outputs.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"

@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/job_options.hpp"
-#include "cli/streams.hpp"
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/job_options.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/nccl_xml/nccl_xml.hpp"
 #include "models/io/topo_views/topo_formats.hpp"
 #include "models/io/topo_views/topo_text.hpp"

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/answers.hpp"
-#include "cli/budget_option.hpp"
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
-#include "cli/work_options.hpp"
+#include "cli/options/budget_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/options/work_options.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/calibrated.hpp"

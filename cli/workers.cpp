@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
 #include "models/io/host/cpus.hpp"
 
 namespace fabricast {

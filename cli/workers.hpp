@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-#include "cli/answers.hpp"
+#include "cli/output/answers.hpp"
 #include "models/studies/shared/for_each.hpp"
 
 namespace fabricast {

@@ -1,9 +1,9 @@
 #include <optional>
 #include <utility>
 
-#include "cli/html.hpp"
+#include "cli/output/html.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/program.hpp"
-#include "cli/streams.hpp"
 #include "library/report_content.hpp"
 #include "library/translate.hpp"
 #include "library/words.hpp"

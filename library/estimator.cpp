@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "cli/asked_bench.hpp"
-#include "cli/streams.hpp"
+#include "cli/options/asked_bench.hpp"
+#include "cli/output/streams.hpp"
 #include "library/translate.hpp"
 #include "library/words.hpp"
 #include "models/studies/bench/estimator.hpp"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/streams.hpp"
+#include "cli/output/streams.hpp"
 #include "fabricast/error.hpp"
 #include "sim/base/error.hpp"
 

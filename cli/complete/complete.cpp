@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/help.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/help/help.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/shipped/embedded.hpp"
 
 namespace fabricast {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/streams.hpp"
+#include "cli/output/streams.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast {

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
 #include "models/studies/sweep/query.hpp"
 #include "text/words.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "cli/outputs.hpp"
+#include "cli/output/outputs.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "sim/base/error.hpp"
 #include "text/quoting.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/outputs.hpp"
+#include "cli/output/outputs.hpp"
 
 namespace fabricast {
 

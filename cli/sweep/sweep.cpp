@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
-#include "cli/streams.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/outputs.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/sweep/crew.hpp"
 #include "cli/sweep/slurm.hpp"
 #include "cli/sweep/worker.hpp"
-#include "cli/values.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/host/cpus.hpp"

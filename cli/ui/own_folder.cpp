@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/streams.hpp"
+#include "cli/output/streams.hpp"
 
 namespace fabricast {
 

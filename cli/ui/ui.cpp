@@ -9,12 +9,12 @@
 #include <string>
 #include <thread>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/ui/own_folder.hpp"
 #include "cli/ui/server.hpp"
-#include "cli/values.hpp"
 #include "models/io/formats/text_file.hpp"
 
 namespace fabricast {

@@ -1,6 +1,6 @@
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/validate/measured_options.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/load.hpp"

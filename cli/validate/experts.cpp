@@ -1,7 +1,7 @@
 #include <memory>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
+#include "cli/output/answers.hpp"
 #include "cli/workers.hpp"
 #include "models/io/experts/read_experts.hpp"
 #include "models/io/formats/text_file.hpp"

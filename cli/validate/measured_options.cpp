@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "cli/answers.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 

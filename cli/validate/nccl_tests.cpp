@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/slices_option.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/slices_option.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/bands/read_measured.hpp"
 #include "models/io/topo_views/topo_formats.hpp"

@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"

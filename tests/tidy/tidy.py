@@ -93,8 +93,8 @@ def check_banned(path, text):
 
 # Who prints, who writes files, who reads digits: one place each.
 SPEAKERS = {
-    r"fmt::print\b|\bstd::c(?:out|err)\b|\bprintf\b": ("cli/streams.cpp",),
-    r"\bstd::ofstream\b": ("cli/outputs.cpp", "cli/ui/own_folder.cpp"),
+    r"fmt::print\b|\bstd::c(?:out|err)\b|\bprintf\b": ("cli/output/streams.cpp",),
+    r"\bstd::ofstream\b": ("cli/output/outputs.cpp", "cli/ui/own_folder.cpp"),
     r"\bfrom_chars\b": ("text/numbers.hpp",),
 }
 

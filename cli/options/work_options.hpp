@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/job_options.hpp"
+#include "cli/options/job_options.hpp"
 #include "models/studies/whatif/work.hpp"
 
 namespace fabricast {

@@ -1,9 +1,9 @@
-#include "cli/work_options.hpp"
+#include "cli/options/work_options.hpp"
 
 #include <fmt/format.h>
 
-#include "cli/topology_option.hpp"
-#include "cli/values.hpp"
+#include "cli/options/topology_option.hpp"
+#include "cli/options/values.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {

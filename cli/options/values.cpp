@@ -1,4 +1,4 @@
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <regex>
 
-#include "cli/streams.hpp"
+#include "cli/output/streams.hpp"
 #include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"

@@ -33,7 +33,7 @@ struct Answers {
 
 /// --format text, csv or json.
 CLI::Option* add_format_option(CLI::App& command, std::string& format);
-/// --html FILE: what the command gives to Answers::also becomes a page (cli/html.hpp).
+/// --html FILE: what the command gives to Answers::also becomes a page (cli/output/html.hpp).
 CLI::Option* add_html_option(CLI::App& command);
 /// Both.
 CLI::Option* add_answer_options(CLI::App& command, std::string& format);

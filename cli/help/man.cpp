@@ -1,4 +1,4 @@
-#include "cli/man.hpp"
+#include "cli/help/man.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cctype>
 #include <vector>
 
-#include "cli/help.hpp"
+#include "cli/help/help.hpp"
 #include "models/io/report/report.hpp"
 #include "text/words.hpp"
 

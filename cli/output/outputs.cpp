@@ -1,4 +1,4 @@
-#include "cli/outputs.hpp"
+#include "cli/output/outputs.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <set>
 #include <system_error>
 
-#include "cli/streams.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/formats/yaml_tree.hpp"
 #include "sim/base/error.hpp"

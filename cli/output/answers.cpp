@@ -1,7 +1,7 @@
-#include "cli/answers.hpp"
+#include "cli/output/answers.hpp"
 
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/streams.hpp"
 
 namespace fabricast {
 

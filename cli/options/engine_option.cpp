@@ -1,10 +1,10 @@
-#include "cli/engine_option.hpp"
+#include "cli/options/engine_option.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
 #include "models/io/workloads/load_engines.hpp"
 #include "sim/base/error.hpp"
 #include "text/words.hpp"

@@ -1,6 +1,6 @@
-#include "cli/html.hpp"
+#include "cli/output/html.hpp"
 
-#include "cli/streams.hpp"
+#include "cli/output/streams.hpp"
 #include "sim/base/error.hpp"
 #include "text/quoting.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/streams.hpp"
+#include "cli/output/streams.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "cli/answers.hpp"
 #include "cli/commands.hpp"
-#include "cli/streams.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/streams.hpp"
 
 namespace fabricast {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/job_options.hpp"
+#include "cli/options/job_options.hpp"
 #include "models/studies/experts/experts.hpp"
 
 namespace fabricast {

@@ -1,10 +1,10 @@
-#include "cli/expert_options.hpp"
+#include "cli/options/expert_options.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
 #include "models/io/experts/read_experts.hpp"
 #include "text/unit_text.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/topology_option.hpp"
+#include "cli/options/topology_option.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/topologies/topology_name.hpp"
 

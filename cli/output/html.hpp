@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/answers.hpp"
-#include "cli/outputs.hpp"
+#include "cli/output/answers.hpp"
+#include "cli/output/outputs.hpp"
 #include "models/io/pages/page.hpp"
 
 namespace fabricast {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
 #include "sim/base/units.hpp"
 #include "text/unit_text.hpp"
 

@@ -1,9 +1,9 @@
-#include "cli/job_options.hpp"
+#include "cli/options/job_options.hpp"
 
 #include <cstdlib>
 
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/nccl/base/releases.hpp"

@@ -1,11 +1,11 @@
-#include "cli/nccl_tests.hpp"
+#include "cli/options/nccl_tests.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/streams.hpp"
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/workloads/load_engines.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "text/unit_text.hpp"

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
 
 namespace fabricast {
 

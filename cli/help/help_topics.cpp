@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/help.hpp"
-#include "cli/streams.hpp"
+#include "cli/help/help.hpp"
+#include "cli/output/streams.hpp"
 #include "models/io/shipped/embedded.hpp"
 #include "sim/base/error.hpp"
 #include "text/words.hpp"

@@ -1,6 +1,6 @@
-#include "cli/tuner_option.hpp"
+#include "cli/options/tuner_option.hpp"
 
-#include "cli/values.hpp"
+#include "cli/options/values.hpp"
 #include "models/io/tuners/load_tuner.hpp"
 #include "models/studies/shared/tuner_site.hpp"
 
