@@ -26,16 +26,15 @@ constexpr Duration kBlackwellOverhead = nanoseconds(8300), kHopperOverhead = nan
 }  // namespace
 
 NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software) {
-  if (is_in_place(software)) return {efficiency(gpu.sm), {}, {}};
+  if (software.in_place) return {efficiency(gpu.sm), {}, {}};
   if (gpu.sm >= kBlackwell) return {efficiency(gpu.sm), kBlackwellCopyRate, kBlackwellOverhead};
   return {efficiency(gpu.sm), software.nvls_copy_rate, kHopperOverhead};
 }
 
 SoftwareCosts in_place(SoftwareCosts software) {
-  software.nvls_copy_rate = {};  // takes no time, as of every worker without a rate
+  software.in_place = true;
   return software;
 }
-bool is_in_place(const SoftwareCosts& software) { return software.nvls_copy_rate == Bandwidth{}; }
 
 MultimemWire multimem_wire(const NodeGraph& node) {
   double least = 1;

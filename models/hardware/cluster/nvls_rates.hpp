@@ -15,12 +15,12 @@ struct NvlsRates {
   Duration overhead;    ///< of these, for one chunk of every head
 };
 
-/// The rates of one GPU. Of in_place() costs nothing is copied.
+/// The rates of one GPU. Of in_place() costs nothing is copied: no copy rate, as of every worker
+/// that takes no time.
 NvlsRates nvls_rates(const GpuPart& gpu, const SoftwareCosts& software);
 
 /// The same where the NVSwitches read and write users' buffers.
 SoftwareCosts in_place(SoftwareCosts software);
-bool is_in_place(const SoftwareCosts& software);
 
 /// What multimem adds on the links of a node, of the slowest of its GPUs.
 MultimemWire multimem_wire(const NodeGraph& node);

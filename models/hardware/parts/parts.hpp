@@ -163,6 +163,8 @@ struct SoftwareCosts {
   /// Blocks of a ring start in step and drift apart over so many (WorkerClass::in_step_slices).
   double in_step_slices = 0;
   double ll_lane_share = 0;  ///< of a block's LL rate that one send or receive reaches; may be > 1
+  /// Buffers are registered, so NVLS copies nothing: of in_place(), not of a file.
+  bool in_place = false;
 };
 
 struct Cable {

@@ -102,7 +102,7 @@ class NvlsSchedule {
   int nodes() const { return assembly_.nodes(); }
   bool is_sharp() const { return run().algorithm == Algorithm::nvls && nodes() > 1; }
   Shares shares() const {
-    if (is_in_place(assembly_.software())) return kInPlaceShares;
+    if (assembly_.software().in_place) return kInPlaceShares;
     return is_sharp() ? kSharpShares : kTreeShares;
   }
   NvlsRates rates(int gpu) const {
