@@ -15,6 +15,8 @@ class Where(NamedTuple):
 class Error(ValueError):
     """A question that has no answer: .where, .message, and .hint, what to do (None = none)."""
 
+    __module__ = "fabricast"  # as tracebacks name it
+
     def __init__(self, file, line, path, message, hint):
         self.where = Where(file or None, line or None, path or None)
         self.message = message
