@@ -105,16 +105,16 @@ Parts split(std::string_view given, const Quantity& kind) {
 }
 
 const Unit& unit_of(const Parts& parts, const Quantity& kind) {
-  std::vector<std::string> names;
-  for (const Unit& unit : kind.units) {
+  for (const Unit& unit : kind.units)
     if (unit.name == parts.unit) return unit;
-    if (!unit.name.empty()) names.emplace_back(unit.name);
-  }
   if (parts.unit.empty()) {
     throw Error(
         fmt::format("{} has no unit", parts.number),
         fmt::format("write a {} with its unit, like {} {}", kind.what, parts.number, kind.example));
   }
+  std::vector<std::string> names;
+  for (const Unit& unit : kind.units)
+    if (!unit.name.empty()) names.emplace_back(unit.name);
   throw Error(fmt::format("unknown unit \"{}\"", parts.unit), hint_nearest(parts.unit, names));
 }
 
@@ -122,11 +122,12 @@ const Unit& unit_of(const Parts& parts, const Quantity& kind) {
 std::int64_t parse_exactly(std::string_view text, const Quantity& kind) {
   const Parts parts = split(text, kind);
   const Unit& unit = unit_of(parts, kind);
-  const std::string too_large = fmt::format("\"{}\" is too large", trimmed(text));
-  const std::string too_fine =
-      fmt::format("\"{}\" is not a whole number of {}", trimmed(text), kind.base);
-  if (parts.whole.size() > kDigitsMax) throw Error(too_large);
-  if (parts.whole.size() + parts.fraction.size() > kDigitsMax) throw Error(too_fine);
+  const auto too_large = [&] { return Error(fmt::format("\"{}\" is too large", trimmed(text))); };
+  const auto too_fine = [&] {
+    return Error(fmt::format("\"{}\" is not a whole number of {}", trimmed(text), kind.base));
+  };
+  if (parts.whole.size() > kDigitsMax) throw too_large();
+  if (parts.whole.size() + parts.fraction.size() > kDigitsMax) throw too_fine();
 
   Wide value = 0;
   Wide divisor = static_cast<Wide>(unit.denominator);
@@ -137,9 +138,9 @@ std::int64_t parse_exactly(std::string_view text, const Quantity& kind) {
   }
   value *= static_cast<Wide>(unit.numerator);
   if (value / divisor > static_cast<Wide>(std::numeric_limits<std::int64_t>::max())) {
-    throw Error(too_large);
+    throw too_large();
   }
-  if (value % divisor != 0) throw Error(too_fine);
+  if (value % divisor != 0) throw too_fine();
   return static_cast<std::int64_t>(value / divisor);
 }
 

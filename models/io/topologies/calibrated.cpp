@@ -39,7 +39,14 @@ CalibratedValue read_value(const std::string& path, Reader& in) {
 }
 
 /// The key of a share, "upper_95"; that of kUpperShare is "upper".
-std::string slow_key(std::size_t i) { return fmt::format("upper_{:.0f}", 100 * kSlowShares[i]); }
+const std::string& slow_key(std::size_t i) {
+  static const std::vector<std::string> kKeys = [] {
+    std::vector<std::string> out;
+    for (const double share : kSlowShares) out.push_back(fmt::format("upper_{:.0f}", 100 * share));
+    return out;
+  }();
+  return kKeys[i];
+}
 
 /// All of them or none.
 void read_slow(Band& out, Reader& in) {
@@ -53,11 +60,12 @@ void read_slow(Band& out, Reader& in) {
 }
 
 Band read_band(Reader& in) {
+  static const std::vector<std::string> kRanges(kSizeRangeNames.begin(), kSizeRangeNames.end());
   Band out;
   out.key.hardware = in.text("hardware", "");
   out.key.network = in.text("network", "");
   out.key.collective = in.text("collective", "");
-  out.key.range = in.choice("sizes", {kSizeRangeNames.begin(), kSizeRangeNames.end()});
+  out.key.range = in.choice("sizes", kRanges);
   out.key.generation = in.whole("generation", 0, kGenerationMax, 0);
   out.lower = in.number("lower", kFactorMin, kFactorMax);
   out.upper = in.number("upper", kFactorMin, kFactorMax);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,25 +39,19 @@ struct Quantity {
   double value = 0;
 };
 
-template <class Parse>
-std::optional<double> tried(Parse parse) {
-  try {
-    return static_cast<double>(parse());
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 Quantity quantity(std::string_view text) {
   const std::string plain(trimmed(text));
   char* end = nullptr;
   const double number = std::strtod(plain.c_str(), &end);
   if (!plain.empty() && *end == '\0') return {Kind::number, number};
-  if (const auto time = tried([&] { return parse_duration(plain).ps; })) return {Kind::time, *time};
-  if (const auto rate = tried([&] { return parse_bandwidth(plain).bytes_per_s; }))
-    return {Kind::rate, *rate};
-  if (const auto size = tried([&] { return parse_bytes(plain).count; })) return {Kind::size, *size};
-  throw Error(fmt::format("\"{}\" is no time, rate, size or number", text));
+  try {
+    if (plain.ends_with("/s"))
+      return {Kind::rate, static_cast<double>(parse_bandwidth(plain).bytes_per_s)};
+    if (plain.ends_with('B')) return {Kind::size, static_cast<double>(parse_bytes(plain).count)};
+    return {Kind::time, static_cast<double>(parse_duration(plain).ps)};
+  } catch (const Error&) {
+    throw Error(fmt::format("\"{}\" is no time, rate, size or number", text));
+  }
 }
 
 /// The value of a figure; null if there is none.

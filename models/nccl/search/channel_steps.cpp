@@ -195,6 +195,7 @@ std::vector<int> ChannelSearch::free_neighbours(int g) const {
   const bool is_twice = next == previous && is_version(kNccl2_21);
   const bool has_two = draft_->pattern != GraphPattern::tree && !is_twice;
   std::vector<int> out;
+  out.reserve(wanted.size());
   for (const int to : std::span(wanted).first(has_two ? 2 : 1)) {
     if (is_free(g, to)) out.push_back(to);
   }
