@@ -4,6 +4,8 @@
 // among the rest.
 
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "sim/base/large_pages.hpp"
@@ -21,7 +23,7 @@ class BlockNumbers {
     Block& own = blocks_[block];
     const std::uint32_t number = own.free;
     if (number != kNone) {
-      own.free = entries_[number].next;
+      own.free = next(number);
       return number;
     }
     const auto all = static_cast<std::uint32_t>(blocks_.size());
@@ -32,26 +34,37 @@ class BlockNumbers {
   /// REQUIRES: it was taken.
   void give_back(std::uint32_t number) {
     Block& own = blocks_[number % static_cast<std::uint32_t>(blocks_.size())];
-    entries_[number].next = own.free;
+    std::memcpy(static_cast<void*>(&entries_[number]), &own.free, sizeof own.free);
     own.free = number;
   }
 
-  T& operator[](std::uint32_t number) { return entries_[number].item; }
-  const T& operator[](std::uint32_t number) const { return entries_[number].item; }
+  /// Asks for the one that the block will take next.
+  void prefetch_next(std::uint32_t block) const {
+    const std::uint32_t number = blocks_[block].free;
+    if (number != kNone) __builtin_prefetch(&entries_[number], 1);
+  }
+
+  T& operator[](std::uint32_t number) { return entries_[number]; }
+  const T& operator[](std::uint32_t number) const { return entries_[number]; }
   std::size_t memory_bytes() const {
-    return entries_.capacity() * sizeof(Entry) + blocks_.capacity() * sizeof(Block);
+    return entries_.capacity() * sizeof(T) + blocks_.capacity() * sizeof(Block);
   }
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  struct Entry {
-    T item{};
-    std::uint32_t next = kNone;  ///< of those that the block gave back
-  };
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) >= sizeof(std::uint32_t));
   struct Block {
     std::uint32_t free = kNone, taken = 0;
   };
-  HugePageVector<Entry> entries_;
+
+  /// Of those that the block gave back, which hold the number of the next one.
+  std::uint32_t next(std::uint32_t number) const {
+    std::uint32_t next = kNone;
+    std::memcpy(&next, static_cast<const void*>(&entries_[number]), sizeof next);
+    return next;
+  }
+
+  HugePageVector<T> entries_;
   std::vector<Block> blocks_;
 };
 

@@ -26,9 +26,10 @@ struct Event {
 ///
 /// Time is read as digits of kDigitBits bits. An event waits in the bucket (level, digit): level is
 /// the highest digit in which its time differs from the running instant, digit its value there. It
-/// only ever moves to lower levels: two or three times in practice. Actors that are scheduled for
-/// one instant travel together, in batches behind the first of them: equal parts of a system mostly
-/// act at equal times.
+/// only ever moves to lower levels. The earliest bucket, once it is small, is not spread any more
+/// but sorted: those are the near events, and what is scheduled among them joins them. Actors that
+/// are scheduled for one instant travel together, in batches behind the first of them: equal parts
+/// of a system mostly act at equal times.
 class RadixHeap {
  public:
   bool empty() const { return size_ == 0; }
@@ -40,6 +41,7 @@ class RadixHeap {
   Instant earliest() const {
     assert(size_ > 0);
     if (!between_instants()) return {last_};
+    if (!near_.empty()) return near_.back().at;
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
     const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
     const std::vector<Waiting>& bucket = buckets_[level * kDigits + digit];
@@ -64,11 +66,10 @@ class RadixHeap {
     assert(at.ps >= last_);
     ++size_;
     if (at.ps == last_) return join(actor);
+    if (at.ps < near_end_) return push_near(at, actor);
     Recent& recent = recent_of(at);
     if (recent.at != at) return place({at, actor});
-    Batch* batch = &batches_[recent.batch];
-    if (batch->count == kBatch) batch = &add_batch(recent);
-    batch->actors[batch->count++] = actor;
+    if (add_to(recent.batch, actor)) buckets_[recent.bucket][recent.place].batch = recent.batch;
   }
 
   /// REQUIRES: !empty().
@@ -118,7 +119,17 @@ class RadixHeap {
 
   [[gnu::noinline]] void join(std::uint32_t actor) { next_round_.push_back(actor); }
 
-  [[gnu::noinline]] Batch& add_batch(Recent& recent) {
+  /// To the actors of an instant; whether they have another last batch now.
+  bool add_to(std::uint32_t& last, std::uint32_t actor) {
+    const bool is_full = batches_[last].count == kBatch;
+    if (is_full) last = add_batch(last);
+    Batch& batch = batches_[last];
+    batch.actors[batch.count++] = actor;
+    return is_full;
+  }
+
+  /// Behind the last one.
+  [[gnu::noinline]] std::uint32_t add_batch(std::uint32_t last) {
     if (free_batch_ == kFull) {
       free_batch_ = static_cast<std::uint32_t>(batches_.size());
       batches_.push_back({kFull, 0, {}});
@@ -128,9 +139,37 @@ class RadixHeap {
     free_batch_ = batch.next;
     batch.count = 0;
     batch.next = number;
-    if (recent.batch != kFull) std::swap(batch.next, batches_[recent.batch].next);
-    recent.batch = buckets_[recent.bucket][recent.place].batch = number;
-    return batch;
+    if (last != kFull) std::swap(batch.next, batches_[last].next);
+    return number;
+  }
+
+  /// REQUIRES: later than the running instant, before the end of the near events.
+  [[gnu::noinline]] void push_near(Instant at, std::uint32_t actor) {
+    const auto place =
+        std::lower_bound(near_.begin(), near_.end(), at,
+                         [](const Waiting& waiting, Instant time) { return waiting.at > time; });
+    if (place != near_.end() && place->at == at) {
+      add_to(place->batch, actor);
+    } else {
+      near_.insert(place, {at, actor});
+      if (near_.size() > kNearMost) drop_far();
+    }
+  }
+
+  /// Too many are near: those stay that differ from the running instant in a lower digit.
+  [[gnu::noinline]] void drop_far() {
+    while (near_level_ > 0 && near_.size() > kNearMost) {
+      set_near(--near_level_, {last_});
+      std::size_t far = 0;
+      for (; far < near_.size() && near_[far].at.ps >= near_end_; ++far) place(near_[far]);
+      near_.erase(near_.begin(), near_.begin() + static_cast<std::ptrdiff_t>(far));
+    }
+  }
+
+  /// Near is what differs from `at` in no digit from this one on.
+  void set_near(unsigned level, Instant at) {
+    near_level_ = level;
+    near_end_ = ((at.ps >> (level * kDigitBits)) + 1) << (level * kDigitBits);
   }
 
   /// They act in the next round.
@@ -174,26 +213,45 @@ class RadixHeap {
         soon(round_[i], depth);
   }
 
-  /// Moves the clock to the earliest event and spreads its bucket over lower ones.
+  /// Moves the clock to the earliest event.
   template <class Soon>
   void advance(Soon soon) {
+    if (near_.empty()) come_near(soon);
+    last_ = near_.back().at.ps;
+    do {
+      call(near_.back());
+      near_.pop_back();
+    } while (!near_.empty() && near_.back().at.ps == last_);
+  }
+
+  /// Sorts the earliest bucket, or spreads it over lower ones, if it is large, but for its earliest
+  /// events.
+  template <class Soon>
+  void come_near(Soon soon) {
     assert(levels_ != 0);
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
     const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
     digits_[level] &= digits_[level] - 1;
     if (digits_[level] == 0) levels_ &= levels_ - 1;
     spread_.swap(buckets_[level * kDigits + digit]);
-    std::int64_t earliest = spread_.front().at.ps;
-    for (const Waiting& waiting : spread_) earliest = std::min(earliest, waiting.at.ps);
     if (spread_.size() <= kNextSpread) {
       for (unsigned depth = 1; depth < kDepths; ++depth)
         for (const Waiting& waiting : spread_) soon(waiting.actor, depth);
-    } else if (spread_.size() <= kFarSpread) {
+      near_.swap(spread_);
+      std::sort(near_.begin(), near_.end(),
+                [](const Waiting& a, const Waiting& b) { return a.at > b.at; });
+      return set_near(level, near_.front().at);
+    }
+    if (spread_.size() <= kFarSpread) {
       for (const Waiting& waiting : spread_) soon(waiting.actor, 0);
     }
-    last_ = earliest;
-    for (const Waiting& waiting : spread_) waiting.at.ps == last_ ? call(waiting) : place(waiting);
+    last_ = spread_.front().at.ps;
+    for (const Waiting& waiting : spread_) last_ = std::min(last_, waiting.at.ps);
+    for (const Waiting& waiting : spread_)
+      waiting.at.ps == last_ ? near_.push_back(waiting) : place(waiting);
     spread_.clear();
+    set_near(0, {last_});
+    near_end_ = last_ + 1;
   }
 
   /// Small rounds: each actor's place is the number of smaller ones, counted without a branch.
@@ -234,6 +292,7 @@ class RadixHeap {
   static constexpr unsigned kDepths = 4;
   static constexpr std::array<std::size_t, kDepths> kAhead = {16, 12, 8, 4};
   static constexpr std::size_t kFarSpread = 1024, kNextSpread = 48;
+  static constexpr std::size_t kNearMost = 2 * kNextSpread;
   static constexpr unsigned kRecentBits = 7;
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
   static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
@@ -246,6 +305,9 @@ class RadixHeap {
   std::array<std::uint64_t, kLevels> digits_{};  ///< bit d of level l: bucket (l, d) is not empty
   std::uint32_t levels_ = 0;                     ///< bit l: digits_[l] is not 0
   std::vector<Waiting> spread_;
+  std::vector<Waiting> near_;  ///< the last one is the earliest
+  std::int64_t near_end_ = 0;  ///< they are before
+  unsigned near_level_ = 0;    ///< and differ in no digit from this one on
   std::vector<Batch> batches_ = {{kFull, kBatch, {}}};
   std::uint32_t free_batch_ = kFull;  ///< the one left last
   std::array<Recent, 1u << kRecentBits> recent_{};

@@ -5,6 +5,14 @@
 #include <functional>
 
 namespace fabricast {
+namespace {
+
+/// Most weights are 1, and dividing takes as long as all the rest.
+std::int64_t level_of(FineRate rate, std::int64_t weight) {
+  return weight == 1 ? rate.count : rate.count / weight;
+}
+
+}  // namespace
 
 std::uint32_t MaxMin::add_link(Bandwidth capacity) {
   Link link;
@@ -58,8 +66,9 @@ void MaxMin::rejoin(std::uint32_t id) {
   const Flow& flow = flows_[id];
   for (std::uint32_t hop = flow.first_hop; hop < flow.first_hop + flow.hops; ++hop) {
     Link& link = links_[hops_[hop].link];
-    hops_[hop].place = static_cast<std::uint32_t>(link.hops.size());
-    link.hops.push_back(hop);
+    hops_[hop].place = static_cast<std::uint32_t>(link.crossings.size());
+    link.crossings.push_back({hop, id});
+    link.all_weight += flow.weight;
   }
   new_flows_.push_back(id);
 }
@@ -70,10 +79,11 @@ void MaxMin::leave(std::uint32_t id) {
   for (const Hop& hop : hops_of(flow)) {
     Link& link = links_[hop.link];
     link.load.count -= flow.rate.count;
-    const std::uint32_t last = link.hops.back();
-    link.hops[hop.place] = last;
-    hops_[last].place = hop.place;
-    link.hops.pop_back();
+    const Crossing last = link.crossings.back();
+    link.crossings[hop.place] = last;
+    hops_[last.hop].place = hop.place;
+    link.crossings.pop_back();
+    link.all_weight -= flow.weight;
     mark(hop.link);
   }
   if (flow.round == 0) std::erase(new_flows_, id);
@@ -94,6 +104,7 @@ void MaxMin::remove(std::uint32_t id) {
 void MaxMin::touch(std::uint32_t id) {
   if (links_[id].round == round_) return;
   links_[id].round = round_;
+  links_[id].reached.clear();
   touched_.push_back(id);
 }
 
@@ -105,6 +116,7 @@ void MaxMin::reach(std::uint32_t id) {
   reached_.push_back(id);
   for (const Hop& hop : hops_of(flow)) {
     touch(hop.link);
+    links_[hop.link].reached.push_back(id);
     links_[hop.link].load.count -= flow.rate.count;
   }
 }
@@ -115,10 +127,8 @@ void MaxMin::reach_first() {
   for (const std::uint32_t id : dirty_links_) {
     const Link& link = links_[id];
     if (link.limited == 0 && !link.changed) continue;
-    for (const std::uint32_t hop : link.hops) {
-      const std::uint32_t flow = hops_[hop].flow;
+    for (const auto [hop, flow] : link.crossings)
       if (link.changed || flows_[flow].limit == id) reach(flow);
-    }
   }
 }
 
@@ -126,17 +136,11 @@ void MaxMin::reach_first() {
 /// them. False when there are none. Differences of rounding do not count.
 bool MaxMin::reach_wronged(std::uint32_t id) {
   const Link& link = links_[id];
+  if (link.reached.size() == link.crossings.size()) return false;
+  if (link.limited == 0 && link.next_limited == 0) return false;
   standings_.clear();
-  std::int64_t weight = 0;
-  bool limits = link.limited > 0;
-  std::size_t outside = 0;
-  for (const std::uint32_t hop : link.hops) {
-    const Flow& flow = flows_[hops_[hop].flow];
-    weight += flow.weight;
-    if (flow.round != round_) {
-      ++outside;
-      continue;
-    }
+  for (const std::uint32_t reached : link.reached) {
+    const Flow& flow = flows_[reached];
     auto mine = std::find_if(standings_.begin(), standings_.end(), [&](const Standing& standing) {
       return standing.priority == flow.priority;
     });
@@ -144,16 +148,14 @@ bool MaxMin::reach_wronged(std::uint32_t id) {
       standings_.push_back({flow.priority, -1, -1});
       mine = standings_.end() - 1;
     }
-    const std::int64_t level = flow.next.count / flow.weight;
+    const std::int64_t level = level_of(flow.next, flow.weight);
     mine->highest = std::max(mine->highest, level);
-    if (flow.next_limit != id) continue;
-    mine->limited = std::max(mine->limited, level);
-    limits = true;
+    if (flow.next_limit == id) mine->limited = std::max(mine->limited, level);
   }
-  if (outside == 0 || !limits) return false;
+  const std::int64_t weight = link.all_weight;
   const bool full = link.left.count < weight;
   const auto wronged = [&](const Flow& flow) {
-    const std::int64_t level = flow.rate.count / flow.weight;
+    const std::int64_t level = level_of(flow.rate, flow.weight);
     const bool limited_here = flow.limit == id;
     if (limited_here && !full) return true;
     return std::any_of(standings_.begin(), standings_.end(), [&](const Standing& other) {
@@ -166,9 +168,9 @@ bool MaxMin::reach_wronged(std::uint32_t id) {
     });
   };
   const std::size_t before = reached_.size();
-  for (const std::uint32_t hop : link.hops) {
-    const Flow& flow = flows_[hops_[hop].flow];
-    if (flow.round != round_ && wronged(flow)) reach(hops_[hop].flow);
+  for (const Crossing& crossing : link.crossings) {
+    const Flow& flow = flows_[crossing.flow];
+    if (flow.round != round_ && wronged(flow)) reach(crossing.flow);
   }
   return reached_.size() > before;
 }
@@ -187,6 +189,7 @@ void MaxMin::freeze(std::uint32_t id, FineRate rate, std::uint32_t limit) {
     links_[hop.link].left.count -= rate.count;
     links_[hop.link].weight -= flow.weight;
   }
+  if (limit != kNone) ++links_[limit].next_limited;
 }
 
 /// Levels of links only rise as others fill up: a candidate that has risen goes back to the queue.
@@ -221,10 +224,9 @@ void MaxMin::fill(std::uint8_t priority) {
       push(now, id);
       continue;
     }
-    for (const std::uint32_t hop : link.hops) {
-      const Flow& flow = flows_[hops_[hop].flow];
-      if (flow.round != round_ || flow.filled || flow.priority != priority) continue;
-      freeze(hops_[hop].flow, {level * flow.weight}, id);
+    for (const std::uint32_t reached : link.reached) {
+      const Flow& flow = flows_[reached];
+      if (!flow.filled && flow.priority == priority) freeze(reached, {level * flow.weight}, id);
     }
   }
 }
@@ -233,6 +235,7 @@ void MaxMin::fill_all() {
   for (const std::uint32_t id : touched_) {
     Link& link = links_[id];
     link.left = {std::max<std::int64_t>(0, link.capacity.count - link.load.count)};
+    link.next_limited = 0;
   }
   bool waiting[256] = {};
   for (const std::uint32_t id : reached_) {

@@ -72,20 +72,26 @@ class MaxMin {
 
   struct Hop {
     std::uint32_t link, flow;
-    std::uint32_t place;  ///< in Link::hops
+    std::uint32_t place;  ///< in Link::crossings
+  };
+  struct Crossing {
+    std::uint32_t hop, flow;
   };
   struct Link {
     FineRate capacity, load;
-    std::vector<std::uint32_t> hops;  ///< of all flows that cross it
+    std::vector<Crossing> crossings;  ///< of all flows
+    std::int64_t all_weight = 0;      ///< of these
     std::uint32_t limited = 0;        ///< flows that this link limits
     bool dirty = false;               ///< in dirty_links_
     bool changed = false;             ///< its capacity is a new one
     // While solving:
-    std::uint64_t round = 0;  ///< == round_: in touched_
+    std::uint64_t round = 0;             ///< == round_: in touched_
+    std::vector<std::uint32_t> reached;  ///< flows of these that take part
     FineRate left;
-    std::int64_t weight = 0;  ///< of the flows still being filled
+    std::int64_t weight = 0;         ///< of the flows still being filled
+    std::uint32_t next_limited = 0;  ///< flows that it limits from now on
   };
-  struct Flow {
+  struct alignas(64) Flow {
     FineRate rate, next, cap;
     std::uint32_t first_hop = 0, hops = 0;
     std::uint32_t weight = 1;

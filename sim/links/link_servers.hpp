@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace fabricast {
 struct Cost {
   std::int64_t bytes = -1;
   Duration busy;
-  Duration delay;  ///< of a relay: see PostCost; of a link: Link::ahead
+  Duration delay;  ///< of a relay: see PostCost
   Bytes wire;
 };
 struct CostTable {
@@ -39,21 +40,24 @@ struct CostTable {
 template <class Stamp>
 class LinkServers {
  public:
-  struct Link {
+  /// Half a cache line: who looks a link up at random waits for little else.
+  struct alignas(32) Link {
     Stamp free;  ///< busy until
     Bytes carried;
-    Bytes recent;       ///< the wire bytes it carried last,
-    Duration occupied;  ///< and for how long they occupied it
-    Duration ahead;     ///< of several lanes: how long before `free` one of them is free for these
-    Duration latency;
+    Duration occupied;         ///< for how long what it carried last occupied it
+    std::uint32_t recent = 0;  ///< the wire bytes of that; 0: nothing, or too many to tell
     std::uint16_t kind = 0;
-    // Scratch of those who book it together, see Executor: of the round with this number,
-    bool is_shared = false;  ///< whether several slices cross it
-    bool differ = false;     ///< whether they differ in size or time; else:
-    bool is_booked = false;
+    std::uint16_t more_lanes = 0;  ///< than one
+  };
+  /// Scratch of those who book a link together, see Executor: of the round with this number,
+  struct Sharing {
     std::uint32_t round = 0;
     std::uint32_t count = 0;  ///< how many
+    Bytes wire;               ///< of the first of them
     Stamp begin;              ///< when they come; once booked, when the link begins with them
+    bool is_shared = false;   ///< whether several slices cross it
+    bool differ = false;      ///< whether they differ in size or time; else:
+    bool is_booked = false;
   };
 
   /// Numbered from 0.
@@ -61,10 +65,15 @@ class LinkServers {
     const auto known = std::find_if(kinds_.begin(), kinds_.end(),
                                     [&](const Kind& kind) { return kind.spec == spec; });
     Link link;
-    link.latency = spec.latency;
     link.kind = static_cast<std::uint16_t>(known - kinds_.begin());
-    if (known == kinds_.end()) kinds_.push_back({spec, {}});
+    assert(spec.lanes >= 1 && spec.lanes - 1 <= UINT16_MAX);
+    link.more_lanes = static_cast<std::uint16_t>(spec.lanes - 1);
+    if (known == kinds_.end()) {
+      kinds_.push_back({spec, {}});
+      latencies_.push_back(spec.latency);
+    }
     links_.push_back(link);
+    sharing_.emplace_back();
     return static_cast<std::uint32_t>(links_.size() - 1);
   }
 
@@ -73,6 +82,8 @@ class LinkServers {
   const HugePageVector<Link>& all() const { return links_; }
   Link& operator[](std::uint32_t id) { return links_[id]; }
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
+  Sharing& sharing(std::uint32_t id) { return sharing_[id]; }
+  Duration latency(const Link& link) const { return latencies_[link.kind]; }
 
   /// The first byte comes at `head`, the last is not there before `last`; both become when they
   /// leave the link, its latency not yet passed.
@@ -89,17 +100,15 @@ class LinkServers {
   /// REQUIRES: occupied() was asked for them.
   [[gnu::always_inline]] Stamp leaves(const Link& link, const Stamp& head,
                                       const Stamp& begin) const {
-    if (link.ahead.ps == 0) return begin;
-    return later(head, begin.plus(link.ahead * -1, Cause::link));
+    if (link.more_lanes == 0) return begin;
+    return later(head, begin.plus(link.occupied * -std::int64_t{link.more_lanes}, Cause::link));
   }
 
   /// For how long these bytes occupy the link.
   [[gnu::always_inline]] Duration occupied(Link& link, Bytes wire) {
-    if (link.recent != wire) {
-      link.recent = wire;
-      const Cost& cost = kinds_[link.kind].cost(wire);
-      link.occupied = cost.busy;
-      link.ahead = cost.delay;
+    if (link.recent != wire.count) {
+      link.recent = wire.count <= UINT32_MAX ? static_cast<std::uint32_t>(wire.count) : 0;
+      link.occupied = kinds_[link.kind].busy(wire);
     }
     return link.occupied;
   }
@@ -109,17 +118,17 @@ class LinkServers {
     LinkSpec spec;
     CostTable costs;
 
-    [[gnu::noinline]] const Cost& cost(Bytes wire) {
+    [[gnu::noinline]] Duration busy(Bytes wire) {
       Cost& cost = costs.entry(wire.count);
-      if (cost.bytes == wire.count) return cost;
-      const Duration busy = transfer_time(wire, spec.rate);
-      cost = {wire.count, busy, busy * (spec.lanes - 1), wire};
-      return cost;
+      if (cost.bytes != wire.count) cost = {wire.count, transfer_time(wire, spec.rate), {}, wire};
+      return cost.busy;
     }
   };
 
   HugePageVector<Link> links_;
+  HugePageVector<Sharing> sharing_;
   std::vector<Kind> kinds_;
+  std::vector<Duration> latencies_;  ///< by kind
 };
 
 }  // namespace fabricast

@@ -5,12 +5,9 @@
 #include <stdexcept>
 
 #include "sim/base/digest.hpp"
-#include "sim/base/distinct_ways.hpp"
 
 namespace fabricast {
 namespace {
-
-constexpr std::uint32_t kLineHops = 16;  // links of a way in one cache line
 
 Duration copy_time(std::int64_t bytes, Bandwidth rate) {
   return rate.bytes_per_s > 0 ? transfer_time({bytes}, rate) : Duration{};
@@ -46,16 +43,9 @@ std::uint32_t Exchange<Stamp>::end_kind(const ExchangeLane& lane) {
     return kind.rate == lane.rate && kind.overhead == overhead;
   });
   if (known != end_kinds_.rend()) return static_cast<std::uint32_t>(end_kinds_.rend() - known - 1);
+  assert(end_kinds_.size() <= UINT16_MAX);
   end_kinds_.push_back({lane.rate, overhead, {}});
   return static_cast<std::uint32_t>(end_kinds_.size() - 1);
-}
-
-template <class Stamp>
-std::uint32_t Exchange<Stamp>::way_kind(const WayKind& way) {
-  const auto next = static_cast<std::uint32_t>(way_kinds_.size());
-  const auto [known, is_new] = way_kind_numbers_.try_emplace(way, next);
-  if (is_new) way_kinds_.push_back(way);
-  return known->second;
 }
 
 template <class Stamp>
@@ -86,39 +76,27 @@ Stamp Exchange<Stamp>::now(Stamp at) const {
 
 template <class Stamp>
 std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chunk) const {
-  return std::min(message.chunk, message.bytes - message.chunk * chunk);
+  if (chunk + 1 < message.chunks && message.chunk > 0) return message.chunk;
+  const Remains& rest = remains_[id_of(message)];
+  return std::min(rest.chunk, rest.bytes - rest.chunk * chunk);
 }
 
-/// Counts chunks, and finds the links that are booked on arrival (Transit::joints()), besides
-/// `joins`.
+/// A slot holds one stamp: while full, since when; while free, since when.
 template <class Stamp>
-void Exchange<Stamp>::survey(std::vector<bool> joins) {
-  const std::size_t links = transit_.links.size();
-  for (std::uint32_t link = 0; link < links; ++link)
-    joins[link] = joins[link] || transit_.is_carried(link);
-  DistinctWays ways;
-  chunks_in_all_ = 0;
-  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
-    std::uint32_t cursor = 0;
-    while (schedule_.next(block, cursor, batch_)) {
-      for (const ExchangeLane& lane : batch_.sends) {
-        schedule_.way(block, lane, way_);
-        chunks_in_all_ += lane.chunks();
-        const std::size_t hops = way_.near.size() + way_.far.size();
-        assert(hops <= UINT8_MAX);
-        hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
-        ways.add(way_.near);
-        ways.add(way_.far);
-      }
-    }
-  }
-  hops_max_ = (hops_max_ + kLineHops - 1) / kLineHops * kLineHops;
-  used_.assign(links, false);
-  for (std::size_t i = 0; i < ways.count(); ++i)
-    for (const std::uint32_t link : ways[i]) used_[link & kLinkBits] = true;
-  joins_ = transit_.joints(std::move(joins), [&](const auto& visit) {
-    for (std::size_t i = 0; i < ways.count(); ++i) visit(ways[i], 0);
-  });
+Stamp& Exchange<Stamp>::slot(Message& message, std::uint32_t number) {
+  if (number < kCloseSlots) return message.slots[number];
+  return remains_[id_of(message)].slots[number - kCloseSlots];
+}
+
+/// Of the sender's side. A direct message has no other.
+template <class Stamp>
+Stamp& Exchange<Stamp>::near(Message& message, std::uint32_t chunk) {
+  return slot(message, message.first_near + chunk % message.near_slots);
+}
+
+template <class Stamp>
+Stamp& Exchange<Stamp>::far(Message& message, std::uint32_t chunk) {
+  return slot(message, message.first_far + chunk % message.far_slots);
 }
 
 template <class Stamp>
@@ -174,11 +152,11 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
   Message& message = messages_[id];
   message.receives = true;
   message.receiver_free = at;
-  message.receive_end = end_kind(lane);
+  message.receive_end = static_cast<std::uint16_t>(end_kind(lane));
   message.joint = static_cast<std::uint8_t>(lane.joint);
   if (message.relayed) {
     watch(message);
-    std::fill_n(message.slots.begin() + message.first_far, message.far_slots, at);
+    for (std::uint32_t i = 0; i < message.far_slots; ++i) slot(message, message.first_far + i) = at;
     arm_poster(id);
   } else {
     receive(id);
@@ -195,7 +173,7 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   Message& message = messages_[id];
   assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
   if (sending) {
-    message.send_end = end_kind(lane);
+    message.send_end = static_cast<std::uint16_t>(end_kind(lane));
     message.near_slots = static_cast<std::uint8_t>(lane.slots);
     message.first_near = message.far_slots;  // whoever comes first has the first ones
     message.sending = sends_.take(from);
@@ -207,19 +185,21 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
     receives_[message.receiving] = id;
   }
   if (!is_new) {
-    assert(message.bytes == lane.bytes.count && message.chunk == lane.chunk.count);
+    assert(remains_[id].bytes == lane.bytes.count && remains_[id].chunk == lane.chunk.count);
     return id;
   }
   message.open = true;
   message.from = from;
-  message.to = to;
-  message.tag = lane.tag;
   message.kind = static_cast<std::uint8_t>(lane.kind);
-  message.bytes = lane.bytes.count;
-  message.chunk = lane.chunk.count;
+  message.chunk = lane.chunk.count <= UINT32_MAX ? static_cast<std::uint32_t>(lane.chunk.count) : 0;
   message.chunks = lane.chunks();
+  Remains& rest = remains_[id];
+  rest.to = to;
+  rest.tag = lane.tag;
+  rest.bytes = lane.bytes.count;
+  rest.chunk = lane.chunk.count;
   std::uint32_t& list = blocks_[sending ? to : from].awaited;
-  message.next_awaited = list;
+  rest.next_awaited = list;
   list = id;
   ExchangeLane sender = lane;
   sender.peer = to;
@@ -232,34 +212,22 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::take_awaited(std::uint32_t block, std::uint32_t from,
                                             std::uint32_t to, std::uint32_t tag) {
-  const auto is_it = [&](const Message& m) { return m.from == from && m.to == to && m.tag == tag; };
+  const auto is_it = [&](std::uint32_t id) {
+    const Remains& rest = remains_[id];
+    return rest.to == to && rest.tag == tag && messages_[id].from == from;
+  };
   std::uint32_t* at = &blocks_[block].awaited;
-  while (*at != kNone && !is_it(messages_[*at])) at = &messages_[*at].next_awaited;
+  while (*at != kNone && !is_it(*at)) at = &remains_[*at].next_awaited;
   const std::uint32_t id = *at;
-  if (id != kNone) *at = messages_[id].next_awaited;
+  if (id != kNone) *at = remains_[id].next_awaited;
   return id;
-}
-
-/// Gives the message the way that was asked for last.
-template <class Stamp>
-void Exchange<Stamp>::lay_way(std::uint32_t id) {
-  Message& message = messages_[id];
-  message.relayed = way_.relayed;
-  message.send_thread = way_.send_thread;
-  message.receive_thread = way_.receive_thread;
-  message.way = way_kind({transit_.latency(way_.near), transit_.latency(way_.far), way_.sender_flag,
-                          way_.receiver_flag, way_.flush});
-  std::uint32_t* hop = &hops_[std::size_t{id} * hops_max_];
-  hop = std::copy(way_.near.begin(), way_.near.end(), hop);
-  std::copy(way_.far.begin(), way_.far.end(), hop);
-  message.near_hops = static_cast<std::uint8_t>(way_.near.size());
-  message.hops = static_cast<std::uint8_t>(way_.near.size() + way_.far.size());
 }
 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::new_message() {
   if (free_messages_.empty()) {
     messages_.emplace_back();
+    remains_.emplace_back();
     hops_.resize(hops_.size() + hops_max_);
     if (transit_.is_lossy()) passed_.resize(hops_.size());
     return static_cast<std::uint32_t>(messages_.size() - 1);
@@ -267,6 +235,7 @@ std::uint32_t Exchange<Stamp>::new_message() {
   const std::uint32_t id = free_messages_.back();
   free_messages_.pop_back();
   messages_[id] = Message{};
+  remains_[id] = Remains{};
   if (transit_.is_lossy())
     std::fill_n(passed_.begin() + std::ptrdiff_t{id} * hops_max_, hops_max_, Stamp{});
   return id;
@@ -307,7 +276,7 @@ void Exchange<Stamp>::arm_sender(std::uint32_t id) {
   if (m.sender_armed || !m.sends || m.sent == m.chunks || m.sent - m.released == m.near_slots)
     return;
   m.sender_armed = true;
-  const Stamp start = later(m.sender_free, m.near(m.sent));
+  const Stamp start = later(m.sender_free, near(m, m.sent));
   const Duration overhead = end_kinds_[m.send_end].overhead;
   schedule(m.sending, Part::sender, now(start).plus(overhead, Cause::latency));
 }
@@ -317,7 +286,7 @@ void Exchange<Stamp>::act_sender(std::uint32_t id) {
   Message& m = messages_[id];
   m.sender_armed = false;
   const std::int64_t bytes = payload(m, m.sent);
-  const Stamp start = later(m.sender_free, m.near(m.sent));
+  const Stamp start = later(m.sender_free, near(m, m.sent));
   const Duration overhead = end_kinds_[m.send_end].overhead;
   const Stamp begin = now(start.plus(overhead, Cause::latency));
   const Stamp end = begin.plus(copying(m.send_end, bytes), Cause::worker);
@@ -329,7 +298,7 @@ void Exchange<Stamp>::act_sender(std::uint32_t id) {
   }
   const bool is_last = ++m.sent == m.chunks;
   if (is_last) lane_done(m.from, end);
-  travel({begin, end, post_cost(m.kind, bytes).wire, id, 0, false});
+  depart(id, begin, end, post_cost(m.kind, bytes).wire, false);
   if (!is_last) arm_sender(id);  // else the message may be gone
 }
 
@@ -340,7 +309,7 @@ void Exchange<Stamp>::arrive_near(std::uint32_t id, Stamp at) {
   // The flag follows the data: where both go to host memory it adds nothing.
   const WayKind& way = way_kinds_[m.way];
   const Duration flag = std::max(Duration{}, way.sender_flag - way.near_latency);
-  m.near(m.filled++) = at.plus(flag, Cause::latency);
+  near(m, m.filled++) = at.plus(flag, Cause::latency);
   arm_relay(id);
 }
 
@@ -349,7 +318,7 @@ void Exchange<Stamp>::arm_relay(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.relay_armed || m.queued == m.filled || m.queued == m.allowed) return;
   m.relay_armed = true;
-  schedule(m.sending, Part::relay, later(m.near(m.queued), m.far(m.queued)));
+  schedule(m.sending, Part::relay, later(near(m, m.queued), far(m, m.queued)));
 }
 
 template <class Stamp>
@@ -366,7 +335,7 @@ void Exchange<Stamp>::arm_poster(std::uint32_t id) {
   Message& m = messages_[id];
   if (m.poster_armed || m.requested == m.chunks || m.requested - m.received == m.far_slots) return;
   m.poster_armed = true;
-  schedule(m.receiving, Part::poster, m.far(m.requested));
+  schedule(m.receiving, Part::poster, far(m, m.requested));
 }
 
 template <class Stamp>
@@ -389,7 +358,7 @@ template <class Stamp>
 void Exchange<Stamp>::watch(const Message& message) {
   const Duration poll = kinds_[message.kind].poll;
   const Watch watch{message.send_thread, message.receive_thread, poll, {poll.ps / message.joint}};
-  Block& block = blocks_[message.to];
+  Block& block = blocks_[remains_[id_of(message)].to];
   block.watched[block.watches++] = watch;
   threads_[watch.send_thread].loop += watch.send;
   threads_[watch.receive_thread].loop += watch.receive;
@@ -409,12 +378,12 @@ template <class Stamp>
 void Exchange<Stamp>::start_job(std::uint32_t number) {
   Thread& thread = threads_[number];
   const std::uint32_t job = thread.jobs[thread.next];
-  const Message& m = messages_[job / 2];
+  Message& m = messages_[job / 2];
   const bool is_send = job % 2 != 0;
   Duration busy{kinds_[m.kind].cost.post.ps / m.joint};
-  Stamp ready = m.far(is_send ? m.posted : m.allowed);
+  Stamp ready = far(m, is_send ? m.posted : m.allowed);
   if (is_send) {
-    ready = later(ready, m.near(m.posted));
+    ready = later(ready, near(m, m.posted));
     busy = post_cost(m.kind, payload(m, m.posted)).busy;
   }
   thread.busy = true;
@@ -440,7 +409,7 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
   if (is_send) {
     chunk = m.posted++;
   } else {
-    m.far(m.allowed++) = at.plus(way_kinds_[m.way].far_latency, Cause::latency);
+    far(m, m.allowed++) = at.plus(way_kinds_[m.way].far_latency, Cause::latency);
   }
   if (thread.next < thread.jobs.size()) {
     start_job(number);
@@ -452,82 +421,10 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
     const Cost& cost = post_cost(m.kind, payload(m, chunk));
     const Stamp sent = at.plus(cost.delay, Cause::latency);
     if (is_watched()) observer_->departs(job / 2, Instant{sent.ps} + way_kinds_[m.way].far_latency);
-    travel({sent, sent, cost.wire, job / 2, m.near_hops, true});
+    depart(job / 2, sent, sent, cost.wire, true);
   } else {
     arm_relay(job / 2);
   }
-}
-
-/// Books links up to the next joint, or to the end of the way.
-template <class Stamp>
-void Exchange<Stamp>::travel(Flight flight) {
-  const Message& m = messages_[flight.message];
-  const std::uint32_t end = flight.far ? m.hops : m.near_hops;
-  const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
-  for (const std::uint32_t start = flight.hop; flight.hop != end;) {
-    const std::uint32_t next = step_end(hops, flight.hop, end);
-    if constexpr (Stamp::kCausal) {
-      if (transit_.carrier != nullptr && flight.hop == start && hand_over(flight, hops, end))
-        return;
-    }
-    if (flight.hop != start && transit_.joins_at(joins_, hops, flight.hop, next)) {
-      const std::uint32_t number = flights_.take(m.from);
-      flights_[number] = flight;
-      return schedule(number, Part::flight, flight.first);
-    }
-    const Stamp first = flight.first, last = flight.last;
-    for (; flight.hop != next; ++flight.hop) {
-      const std::uint32_t id = hops[flight.hop] & kLinkBits;
-      Stamp one_first = first, one_last = last;
-      pass(id, flight, one_first, one_last, piece_of(hops[flight.hop], flight.wire));
-      flight.first =
-          later(flight.first, one_first.plus(transit_.links[id].latency, Cause::latency));
-      flight.last = later(flight.last, one_last.plus(transit_.links[id].latency, Cause::latency));
-    }
-  }
-  if (m.relayed && !flight.far) {
-    arrive_near(flight.message, flight.last);
-  } else {
-    arrive(flight.message, flight.last);
-  }
-}
-
-/// A link carries the chunk; if it is down, later, and what follows in the message after it.
-template <class Stamp>
-void Exchange<Stamp>::pass(std::uint32_t id, const Flight& flight, Stamp& first, Stamp& last,
-                           Bytes wire) {
-  Stamp* behind = nullptr;
-  if (transit_.is_lossy()) behind = &passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
-  transit_.pass(id, first, last, wire, behind);
-}
-
-/// Leaves the links that the carrier takes from here on to it, if it takes any.
-template <class Stamp>
-bool Exchange<Stamp>::hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end) {
-  const std::uint32_t begin = flight.hop;
-  while (flight.hop != end && transit_.is_carried(hops[flight.hop])) ++flight.hop;
-  if (flight.hop == begin) return false;
-  const Message& m = messages_[flight.message];
-  const auto [way, is_new] = carried_ways_.try_emplace({m.from, m.to, begin}, 0);
-  Carrier& carrier = *transit_.carrier;
-  if (is_new) way->second = carrier.add_way({hops + begin, std::size_t{flight.hop} - begin});
-  carriage_.put(way->second, flight);
-  transit_.hand_over(way->second, std::max(queue_.now(), carrier.now()), flight.wire);
-  return true;
-}
-
-template <class Stamp>
-void Exchange<Stamp>::arrived(std::uint32_t way, Instant at) {
-  Flight flight = carriage_.take(way);
-  set_arrived(flight, transit_.carrier->latency(way), at);
-  travel(flight);
-}
-
-template <class Stamp>
-void Exchange<Stamp>::act_flight(std::uint32_t number) {
-  const Flight flight = flights_[number];
-  flights_.give_back(number);
-  travel(flight);
 }
 
 /// A chunk has come to the receiver's slot.
@@ -539,13 +436,13 @@ void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   const Stamp seen = at.plus(kinds_[m.kind].sync + way.flush, Cause::latency);
   if (m.relayed) {
     const Thread& sender = threads_[m.send_thread];
-    m.far(m.arrived++) = seen.plus(threads_[m.receive_thread].wait(), Cause::latency);
+    far(m, m.arrived++) = seen.plus(threads_[m.receive_thread].wait(), Cause::latency);
     const Stamp freed = at.plus(way.far_latency + sender.wait() + way.sender_flag, Cause::slots);
-    m.near(m.released++) = freed;
+    near(m, m.released++) = freed;
     if (m.released == m.chunks) acknowledged(m.from, freed);
     arm_sender(id);
   } else {
-    m.near(m.arrived++) = seen;
+    near(m, m.arrived++) = seen;
   }
   receive(id);
 }
@@ -560,8 +457,8 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
   const WayKind& way = way_kinds_[m.way];
   const Duration credit = m.relayed ? way.receiver_flag : way.near_latency + kinds_[m.kind].sync;
   while (m.received < m.arrived) {
-    Stamp& slot = m.relayed ? m.far(m.received) : m.near(m.received);
-    const Stamp start = later(m.receiver_free, slot).plus(overhead, Cause::latency);
+    Stamp& taken = m.relayed ? far(m, m.received) : near(m, m.received);
+    const Stamp start = later(m.receiver_free, taken).plus(overhead, Cause::latency);
     const Duration busy = copying(m.receive_end, payload(m, m.received));
     m.receiver_free = start.plus(busy, Cause::worker);
     if (transit_.is_lossy()) transit_.failing.losses().count({m.receiver_free.ps});
@@ -569,12 +466,12 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
       observer_->handles(id, false, {start.ps - overhead.ps}, {m.receiver_free.ps},
                          {payload(m, m.received)});
     }
-    slot = m.receiver_free.plus(credit, Cause::slots);
+    taken = m.receiver_free.plus(credit, Cause::slots);
     ++m.received;
     ++chunks_;
   }
   if (m.received == m.chunks) {
-    lane_done(m.to, m.receiver_free);
+    lane_done(remains_[id].to, m.receiver_free);
     m.open = false;
     sends_.give_back(m.sending);
     receives_.give_back(m.receiving);
@@ -611,26 +508,15 @@ void Exchange<Stamp>::dispatch(std::uint32_t actor) {
   }
 }
 
-/// Which message an actor belongs to; they count from first_part_ here.
-template <class Stamp>
-std::uint32_t Exchange<Stamp>::message_of(std::uint32_t part) const {
-  const std::uint32_t number = part / kParts;
-  switch (static_cast<Part>(part % kParts)) {
-    case Part::poster:
-      return receives_[number];
-    case Part::flight:
-      return flights_[number].message;
-    default:
-      return sends_[number];
-  }
-}
-
 template <class Stamp>
 void Exchange<Stamp>::prefetch_message(std::uint32_t id) const {
   const Message& message = messages_[id];
   __builtin_prefetch(&message, 1);
   __builtin_prefetch(&message.slots, 1);
-  __builtin_prefetch(&message.bytes, 1);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::prefetch_hops(std::uint32_t id) const {
   __builtin_prefetch(hops_.data() + std::size_t{id} * hops_max_);
 }
 
@@ -645,20 +531,34 @@ void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   if (actor < first_part_) {
     const Thread& thread = threads_[actor - blocks];
     if (!is_next) return __builtin_prefetch(&thread);
-    prefetch_message(thread.jobs[thread.next] / 2);
+    const std::uint32_t job = thread.jobs[thread.next];
+    prefetch_message(job / 2);
+    if (job % 2 != 0) prefetch_hops(job / 2);
     if (thread.next + 1 < thread.jobs.size()) prefetch_message(thread.jobs[thread.next + 1] / 2);
     return;
   }
-  const std::uint32_t part = actor - first_part_;
-  if (is_next) return prefetch_message(message_of(part));
-  const std::uint32_t number = part / kParts;
-  switch (static_cast<Part>(part % kParts)) {
+  const std::uint32_t number = (actor - first_part_) / kParts;
+  switch (static_cast<Part>((actor - first_part_) % kParts)) {
     case Part::poster:
-      return __builtin_prefetch(&receives_[number]);
-    case Part::flight:
-      return __builtin_prefetch(&flights_[number]);
-    default:
-      return __builtin_prefetch(&sends_[number]);
+      if (!is_next) return __builtin_prefetch(&receives_[number]);
+      return prefetch_message(receives_[number]);
+    case Part::flight: {
+      const Flight& flight = flights_[number];
+      if (!is_next) return __builtin_prefetch(&flight);
+      const WayKind& way = way_kinds_[flight.way];
+      if (flight.hop == way.hops) return prefetch_message(flight.message);
+      const std::uint32_t links = links_ahead(flight, way);
+      if (links == 0) return prefetch_hops(flight.message);
+      for (std::uint32_t i = 0; i < links; ++i)
+        __builtin_prefetch(&transit_.links[flight.ahead[i]], 1);
+      return;
+    }
+    case Part::sender:
+      if (is_next) prefetch_hops(sends_[number]);
+      [[fallthrough]];
+    case Part::relay:
+      if (!is_next) return __builtin_prefetch(&sends_[number]);
+      return prefetch_message(sends_[number]);
   }
 }
 
@@ -688,7 +588,7 @@ std::string Exchange<Stamp>::stuck() const {
                                   [](const Message& message) { return message.open; });
   if (found == messages_.end()) return "";
   return "the message of block " + std::to_string(found->from) + " to block " +
-         std::to_string(found->to) + " does not come to an end";
+         std::to_string(remains_[id_of(*found)].to) + " does not come to an end";
 }
 
 template <class Stamp>
@@ -724,6 +624,7 @@ Stamp Exchange<Stamp>::makespan() const {
 template <class Stamp>
 std::size_t Exchange<Stamp>::memory_bytes() const {
   std::size_t bytes = blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
+                      remains_.capacity() * sizeof(Remains) +
                       hops_.capacity() * sizeof(std::uint32_t) + sends_.memory_bytes() +
                       receives_.memory_bytes() + flights_.memory_bytes() +
                       transit_.links.memory_bytes();

@@ -131,6 +131,7 @@ class Exchange final : public Guest<Stamp> {
   // Results.
   Stamp finished(std::uint32_t block) const { return blocks_[block].end; }
   Stamp makespan() const override;
+  /// A link that is booked in the wake of a joint is one, as if it were booked on arrival.
   std::uint64_t events() const override { return events_; }
   std::uint64_t messages() const { return messages_done_; }  ///< delivered, copies left out
   std::uint64_t chunks() const { return chunks_; }           ///< received
@@ -138,6 +139,9 @@ class Exchange final : public Guest<Stamp> {
 
  private:
   static constexpr std::uint32_t kSlotsMax = 8, kLanesMax = 8;
+  static constexpr unsigned kWayBits = 23;
+  static constexpr std::uint32_t kLinksAhead = 8;
+  static constexpr std::uint32_t kCloseSlots = 4;  ///< relayed messages mostly have two and two
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
   /// What a message adds to the loops of its two threads.
@@ -169,11 +173,17 @@ class Exchange final : public Guest<Stamp> {
   /// And what many ways have in common.
   struct WayKind {
     Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
+    std::uint8_t near_hops = 0, hops = 0;
+    bool plain = false;  ///< its steps are one link each, and no link carries pieces
+    // Of a plain one. Bit i: the link at hop i
+    std::uint64_t joins = 0;  ///< is booked on arrival
+    std::uint64_t wakes = 0;  ///< is booked in the wake of a joint
+    std::uint64_t looks = 0;  ///< is the last one of those that are booked in the wake of a joint:
+                              ///< who has crossed all links arrives when its first byte comes here
     auto operator<=>(const WayKind&) const = default;
   };
 
-  /// What every event on it asks for stands in the first cache line, and in the second one if there
-  /// are few slots. A slot holds one stamp: while full, since when; while free, since when.
+  /// What every event on it asks for: two cache lines, if stamps are plain.
   struct alignas(64) Message {
     Stamp sender_free, receiver_free;
     // How many chunks have come so far. Relayed: all; direct: sent, arrived, received, released.
@@ -184,43 +194,44 @@ class Exchange final : public Guest<Stamp> {
     std::uint8_t near_slots = 0, far_slots = 0;
     std::uint8_t kind = 0;
     std::uint8_t joint = 1;
-    std::uint8_t first_near = 0, first_far = 0;  ///< in `slots`
+    std::uint8_t first_near = 0, first_far = 0;  ///< in its slots
     bool relayed : 1 = false;
     bool sends : 1 = false, receives : 1 = false;  ///< the batch of that end has begun
     bool sender_armed : 1 = false, relay_armed : 1 = false, poster_armed : 1 = false;
     bool open : 1 = false;
-    std::array<Stamp, 2 * kSlotsMax> slots{};  ///< of the two sides; direct: of the sender's only
-    std::int64_t bytes = 0, chunk = 0;
-    std::uint32_t from = 0, to = 0;
-    std::uint32_t send_thread = 0, receive_thread = 0;
-    std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
-    std::uint32_t tag = 0;
+    std::array<Stamp, kCloseSlots> slots{};    ///< the first ones; others: Remains
     std::uint32_t sending = 0, receiving = 0;  ///< its number at the two ends that have opened it
-    std::uint32_t send_end = 0, receive_end = 0, way = 0;  ///< kinds
-    std::uint8_t near_hops = 0, hops = 0;
+    std::uint32_t send_thread = 0, receive_thread = 0;
+    std::uint32_t from = 0;
+    std::uint32_t way = 0;                        ///< kind
+    std::uint32_t chunk = 0;                      ///< bytes; 0: too many to tell
+    std::uint16_t send_end = 0, receive_end = 0;  ///< kinds
+  };
+  static_assert(Stamp::kCausal || sizeof(Message) == 128);
 
-    Stamp& near(std::uint32_t chunk_number) {
-      return slots[first_near + chunk_number % near_slots];
-    }
-    const Stamp& near(std::uint32_t chunk_number) const {
-      return slots[first_near + chunk_number % near_slots];
-    }
-    Stamp& far(std::uint32_t chunk_number) { return slots[first_far + chunk_number % far_slots]; }
-    const Stamp& far(std::uint32_t chunk_number) const {
-      return slots[first_far + chunk_number % far_slots];
-    }
+  /// What few events on it ask for.
+  struct Remains {
+    std::array<Stamp, 2 * kSlotsMax - kCloseSlots> slots{};
+    std::int64_t bytes = 0, chunk = 0;
+    std::uint32_t to = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
   };
 
-  struct Flight {  ///< a chunk on its way
-    Stamp first;   ///< when its first byte comes to the next link
-    Stamp last;    ///< when its last byte can be there at the earliest
+  /// A chunk on its way: a cache line, if stamps are plain.
+  struct Flight {
+    Stamp first;  ///< when its first byte comes to the next link
+    Stamp last;   ///< when its last byte can be there at the earliest
     Bytes wire;
     std::uint32_t message = 0;
-    std::uint32_t hop = 0;
-    bool far = false;
+    std::uint32_t way : kWayBits = 0;  ///< kind
+    std::uint32_t hop : 8 = 0;         ///< all of them: it has crossed its links
+    std::uint32_t far : 1 = 0;
+    std::array<std::uint32_t, kLinksAhead> ahead{};  ///< on plain ways; see links_ahead()
   };
+  static_assert(Stamp::kCausal || sizeof(Flight) == 64);
 
-  struct Thread {
+  struct alignas(64) Thread {
     Stamp free;
     std::vector<std::uint32_t> jobs;  ///< 2 * message + (1: send, 0: post a slot)
     std::size_t next = 0;
@@ -243,10 +254,12 @@ class Exchange final : public Guest<Stamp> {
                              std::uint32_t tag);
   std::uint32_t new_message();
   void lay_way(std::uint32_t id);
-  std::uint32_t message_of(std::uint32_t part) const;
+  inline void mark_joints(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
+                          std::uint32_t end) const;
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_message(std::uint32_t id) const;
+  [[gnu::always_inline]] inline void prefetch_hops(std::uint32_t id) const;
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
   void lane_done(std::uint32_t block, Stamp at);
@@ -265,17 +278,34 @@ class Exchange final : public Guest<Stamp> {
   void stop_watching(Block& block);
   void start_job(std::uint32_t thread);
   void act_thread(std::uint32_t thread);
-  void travel(Flight flight);
+  void depart(std::uint32_t id, Stamp first, Stamp last, Bytes wire, bool far);
+  inline void travel(std::uint32_t block, Flight& flight);
+  /// How many links a flight that waits for one on a plain way still has to cross: it brings them
+  /// along. None if there are too many.
+  static std::uint32_t links_ahead(const Flight& flight, const WayKind& way) {
+    const std::uint32_t left = (flight.far ? way.hops : way.near_hops) - flight.hop;
+    return way.plain && left <= kLinksAhead ? left : 0;
+  }
+  inline bool travel_plainly(std::uint32_t block, Flight& flight, const WayKind& way);
+  inline bool travel_in_steps(std::uint32_t block, Flight& flight, const WayKind& way);
+  inline void wait_on_way(std::uint32_t block, const Flight& flight, Stamp at);
   [[gnu::always_inline]] inline void pass(std::uint32_t id, const Flight& flight, Stamp& first,
                                           Stamp& last, Bytes wire);
-  bool hand_over(Flight& flight, const std::uint32_t* hops, std::uint32_t end);
+  inline bool hand_over(std::uint32_t block, Flight& flight, const std::uint32_t* hops,
+                        std::uint32_t end);
   void arrive_near(std::uint32_t id, Stamp at);
   void arrive(std::uint32_t id, Stamp at);
   void receive(std::uint32_t id);
   std::uint32_t end_kind(const ExchangeLane& lane);
-  std::uint32_t way_kind(const WayKind& way);
+  inline std::uint32_t way_kind(const WayKind& way);
   Duration copying(std::uint32_t end, std::int64_t bytes);
   const Cost& post_cost(std::uint8_t kind, std::int64_t bytes);
+  Stamp& slot(Message& message, std::uint32_t number);
+  Stamp& near(Message& message, std::uint32_t chunk);
+  Stamp& far(Message& message, std::uint32_t chunk);
+  std::uint32_t id_of(const Message& message) const {
+    return static_cast<std::uint32_t>(&message - messages_.data());
+  }
   std::int64_t payload(const Message& message, std::uint32_t chunk) const;
   Stamp now(Stamp at) const;
 
@@ -290,12 +320,14 @@ class Exchange final : public Guest<Stamp> {
   HugePageVector<Block> blocks_;
   HugePageVector<Thread> threads_;
   HugePageVector<Message> messages_;
+  HugePageVector<Remains> remains_;  ///< by message
   std::vector<std::uint32_t> free_messages_;
   HugePageVector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
   std::uint32_t hops_max_ = 0;
   BlockNumbers<std::uint32_t> sends_, receives_;  ///< messages, by their number at an end
   BlockNumbers<Flight> flights_;                  ///< of what a block sends
   std::vector<bool> joins_;                       ///< by link: booked on arrival
+  std::vector<bool> follows_;                     ///< in the wake of a joint, with it
   std::vector<bool> used_;
   ExchangeBatch batch_;
   ExchangeWay way_;

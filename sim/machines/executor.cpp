@@ -479,8 +479,9 @@ Stamp Executor<Stamp>::carry(const Connection& connection, std::uint32_t hop, st
   for (; hop != end; ++hop) {
     const auto& link = transit_.links[hops_[hop]];
     transit_.pass(hops_[hop], head, last, wire);
-    head = head.plus(link.latency, Cause::latency);
-    last = last.plus(link.latency, Cause::latency);
+    const Duration latency = transit_.links.latency(link);
+    head = head.plus(latency, Cause::latency);
+    last = last.plus(latency, Cause::latency);
   }
   first = head;
   return last;
@@ -498,8 +499,9 @@ Stamp Executor<Stamp>::carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& f
       Stamp one_first = first, one_last = last;
       const Bytes bytes = transit_.on_link(hops_[hop], wire);
       transit_.pass(hops_[hop] & kLinkBits, one_first, one_last, bytes);
-      all_first = later(all_first, one_first.plus(link.latency, Cause::latency));
-      all_last = later(all_last, one_last.plus(link.latency, Cause::latency));
+      const Duration latency = transit_.links.latency(link);
+      all_first = later(all_first, one_first.plus(latency, Cause::latency));
+      all_last = later(all_last, one_last.plus(latency, Cause::latency));
     }
     first = all_first;
     last = all_last;

@@ -73,7 +73,7 @@ void Executor<Stamp>::settle_pieces() {
   start_round();
   for (const Piece& piece : pieces_) {
     for (std::uint32_t hop = piece.hop; hop != piece.hop_end; ++hop) {
-      auto& link = transit_.links[hops_[hop] & kLinkBits];
+      auto& link = transit_.links.sharing(hops_[hop] & kLinkBits);
       link.is_shared = link.round == round_;
       link.round = round_;
     }
@@ -83,7 +83,7 @@ void Executor<Stamp>::settle_pieces() {
     Piece& piece = pieces_[i];
     bool shares = piece.wide || piece.copies > 1;
     for (std::uint32_t hop = piece.hop; !shares && hop != piece.hop_end; ++hop)
-      shares = transit_.links[hops_[hop]].is_shared;
+      shares = transit_.links.sharing(hops_[hop]).is_shared;
     if (shares) {
       crossing_.push_back({i, {}, {}});
     } else {
@@ -106,8 +106,8 @@ bool Executor<Stamp>::settle_step() {
   if (!is_under_way) return false;
   for (CrossingPiece& crossing : crossing_) cross_next_links(crossing);
   for (std::uint32_t i = 0; i < shares_.size(); ++i) {
+    if (transit_.links.sharing(shares_[i].link).count != i) continue;  // behind an earlier one
     auto& link = transit_.links[shares_[i].link];
-    if (link.count != i) continue;  // behind an earlier one
     for (std::uint32_t at = i; at != kNobody; at = shares_[at].later) {
       serve(shares_[at], link.free);
       transit_.show(shares_[at].link, shares_[at].begin, link.free, {1});
@@ -121,8 +121,9 @@ bool Executor<Stamp>::settle_step() {
     const Stamp first = transit_.links.leaves(link, share.head, share.begin);
     const Duration took = through(claim.occupied, share.total);
     const Stamp last = later(pieces_[crossing.piece].last, share.begin.plus(took, Cause::link));
-    crossing.first = later(crossing.first, first.plus(link.latency, Cause::latency));
-    crossing.last = later(crossing.last, last.plus(link.latency, Cause::latency));
+    const Duration latency = transit_.links.latency(link);
+    crossing.first = later(crossing.first, first.plus(latency, Cause::latency));
+    crossing.last = later(crossing.last, last.plus(latency, Cause::latency));
   }
   for (const CrossingPiece& crossing : crossing_) {
     if (crossing.last.ps < 0) continue;  // there already
@@ -138,17 +139,17 @@ bool Executor<Stamp>::request_links(const Piece& piece) {
   if (piece.hop == piece.hop_end) return false;
   const std::uint32_t next = step_end(hops_.data(), piece.hop, piece.hop_end);
   for (std::uint32_t hop = piece.hop; hop != next; ++hop) {
-    auto& link = transit_.links[hops_[hop] & kLinkBits];
+    auto& link = transit_.links.sharing(hops_[hop] & kLinkBits);
     const Bytes wire = transit_.on_link(hops_[hop], piece.wire);
     if (wire.count == 0) continue;
     if (link.round != round_) {
       link.round = round_;
       link.count = 0;
+      link.wire = wire;
       link.begin = piece.first;
       link.differ = link.is_booked = false;
-      transit_.links.occupied(link, wire);
     }
-    link.differ = link.differ || link.recent != wire || link.begin.ps != piece.first.ps;
+    link.differ = link.differ || link.wire != wire || link.begin.ps != piece.first.ps;
     link.count += times_[hop] * std::uint32_t{piece.copies};
   }
   return true;
@@ -166,29 +167,31 @@ void Executor<Stamp>::cross_next_links(CrossingPiece& crossing) {
     const Bytes wire = transit_.on_link(hops_[piece.hop], piece.wire);
     const std::int64_t times = std::int64_t{times_[piece.hop]} * piece.copies;
     auto& link = transit_.links[id];
+    auto& sharing = transit_.links.sharing(id);
     Stamp first = piece.first, last = piece.last;
     if (transit_.is_lossy() && transit_.failing.has(id)) {
       transit_.pass(id, first, last, wire);
-    } else if (wire.count > 0 && link.differ) {
-      if (!link.is_booked) link.count = kNobody;
-      link.is_booked = true;
+    } else if (wire.count > 0 && sharing.differ) {
+      if (!sharing.is_booked) sharing.count = kNobody;
+      sharing.is_booked = true;
       const auto who = static_cast<std::uint32_t>(&crossing - crossing_.data());
-      add_claim(id, link.count, who, first, transit_.links.occupied(link, wire), times, wire);
+      add_claim(id, sharing.count, who, first, transit_.links.occupied(link, wire), times, wire);
       continue;
     } else if (wire.count > 0) {
-      if (!link.is_booked) {
-        link.is_booked = true;
-        link.begin = later(link.begin, link.free);
-        link.free = link.begin.plus({link.occupied.ps * link.count}, Cause::link);
-        link.carried.count += wire.count * link.count;
-        transit_.show(id, link.begin, link.free, wire);
+      const std::int64_t one = transit_.links.occupied(link, wire).ps;
+      if (!sharing.is_booked) {
+        sharing.is_booked = true;
+        sharing.begin = later(sharing.begin, link.free);
+        link.free = sharing.begin.plus({one * sharing.count}, Cause::link);
+        link.carried.count += wire.count * sharing.count;
+        transit_.show(id, sharing.begin, link.free, wire);
       }
-      const std::int64_t one = link.occupied.ps;
-      first = transit_.links.leaves(link, first, link.begin);
-      last = later(last, link.begin.plus(through(one, one * link.count), Cause::link));
+      first = transit_.links.leaves(link, first, sharing.begin);
+      last = later(last, sharing.begin.plus(through(one, one * sharing.count), Cause::link));
     }
-    crossing.first = later(crossing.first, first.plus(link.latency, Cause::latency));
-    crossing.last = later(crossing.last, last.plus(link.latency, Cause::latency));
+    const Duration latency = transit_.links.latency(link);
+    crossing.first = later(crossing.first, first.plus(latency, Cause::latency));
+    crossing.last = later(crossing.last, last.plus(latency, Cause::latency));
   }
 }
 

@@ -93,6 +93,7 @@ void PacketNetwork::set_link_up(std::uint32_t link, Instant at, bool up) {
 
 /// The links that begin a shortest way from every vertex to every host, in order of their ids.
 void PacketNetwork::find_ways() {
+  has_ways_ = true;
   for (Vertex& vertex : vertices_) vertex.ways.resize(hosts_.size());
   std::vector<std::uint32_t> distance(vertices_.size());
   for (std::size_t number = 0; number < hosts_.size(); ++number) {
@@ -120,7 +121,6 @@ void PacketNetwork::find_ways() {
 void PacketNetwork::seal() {
   if (sealed_) return;
   sealed_ = true;
-  find_ways();
   const bool per_flow = config_.arbitration == Arbitration::per_flow;
   const std::size_t lanes = per_flow ? pairs_.size() : config_.lanes.size();
   for (Link& link : links_) {
@@ -139,13 +139,16 @@ void PacketNetwork::seal() {
 
 /// The first link of a queue pair, and its rate control.
 void PacketNetwork::settle(Pair& pair) {
-  const Vertex& from = vertices_[pair.spec.from];
-  const std::vector<std::uint32_t>& ways = from.ways[vertices_[pair.spec.to].number];
-  assert(!pair.links.empty() || !ways.empty());
-  const FlowKey key{pair.spec.from, pair.spec.to, pair.spec.number};
-  const auto choices = static_cast<std::uint32_t>(ways.size());
-  pair.egress =
-      pair.links.empty() ? ways[ecmp_choice(key, from.seed, choices)] : pair.links.front();
+  if (pair.links.empty()) {
+    if (!has_ways_) find_ways();
+    const Vertex& from = vertices_[pair.spec.from];
+    const std::vector<std::uint32_t>& ways = from.ways[vertices_[pair.spec.to].number];
+    assert(!ways.empty());
+    const FlowKey key{pair.spec.from, pair.spec.to, pair.spec.number};
+    pair.egress = ways[ecmp_choice(key, from.seed, static_cast<std::uint32_t>(ways.size()))];
+  } else {
+    pair.egress = pair.links.front();
+  }
   if (pair.spec.dcqcn) pair.control.emplace(*pair.spec.dcqcn, links_[pair.egress].spec.rate);
 }
 

@@ -110,6 +110,8 @@ class PacketNetwork {
     std::int64_t served = 0;          ///< wire bytes by weight, for the next lane's turn
     Bytes queued;
     std::int64_t credits = 0;  ///< of the receiver of the link
+    /// Of a host: none of its queue pairs may send with fewer; see next_turn(). 0: not known.
+    std::int64_t credits_needed = 0;
     bool paused = false;
     bool listed = false;  ///< in Link::busy
     // Of the receiver:
@@ -138,8 +140,9 @@ class PacketNetwork {
     std::uint64_t seed = 0;
     Duration receive;
     std::vector<std::uint32_t> in, out;
-    Bytes shared;                                  ///< of its buffer, in use
-    std::vector<std::vector<std::uint32_t>> ways;  ///< by host number: links of shortest ways
+    Bytes shared;  ///< of its buffer, in use
+    /// By host number: links of shortest ways. Only if a queue pair has no links of its own.
+    std::vector<std::vector<std::uint32_t>> ways;
   };
   struct Message {
     std::uint32_t pair = 0;
@@ -223,6 +226,7 @@ class PacketNetwork {
   std::uint32_t take_turn(std::uint32_t link, std::uint32_t lane, std::size_t turn);
   void transmit(std::uint32_t link, std::uint32_t packet);
   void list(Link& link, std::uint32_t lane, std::uint32_t turn);
+  void look_again(const Pair& pair) { links_[pair.egress].lanes[pair.lane].credits_needed = 0; }
   void sent(const Event& event);
   bool admit(Link& link, const Packet& packet);
   void release(std::uint32_t link, std::uint32_t lane, std::uint32_t wire);
@@ -262,7 +266,7 @@ class PacketNetwork {
   EventHeap<Event> events_heap_;
   Random losses_, marks_, lots_;
   Instant now_, queue_reset_;
-  bool sealed_ = false;
+  bool sealed_ = false, has_ways_ = false;
   int links_down_ = 0;
   std::vector<std::uint32_t> live_;
   std::uint64_t events_ = 0, packets_sent_ = 0, digest_ = 0;

@@ -66,10 +66,11 @@ class ServerCarrier final : public FabricCarrier {
     auto& link = links_[way[passage.hop] - first_];
     PlainStamp head{now_.ps}, last{passage.last.ps};
     links_.cross(link, head, last, passage.part.bytes);
-    passage.last = {last.ps + link.latency.ps};
+    const Duration latency = links_.latency(link);
+    passage.last = {last.ps + latency.ps};
     if (++passage.hop == way.size())
       return done(passage.part.queue_pair, passage.part.slice, passage.last);
-    queue_.push({head.ps + link.latency.ps}, passage);
+    queue_.push({head.ps + latency.ps}, passage);
   }
 
   std::uint32_t choose(const QueuePair& pair) {

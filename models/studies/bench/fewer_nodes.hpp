@@ -39,7 +39,7 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
 /// What a packet takes that a link passes on, in events of a ring, and one of sends and receives;
 /// what an event of the chunk rung takes on the flow rung, and one of sends and receives for each
 /// two nodes, where so many more share a NIC. Measured: all-to-alls and rings on 16 to 64 nodes.
-inline constexpr std::uint64_t kEventsOfPacket = 10, kEventsOfSentPacket = 18;
+inline constexpr std::uint64_t kEventsOfPacket = 10, kEventsOfSentPacket = 13;
 inline constexpr std::uint64_t kEventsOfFlow = 4, kEventsOfSentFlow = 5;
 
 }  // namespace fabricast

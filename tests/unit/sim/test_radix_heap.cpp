@@ -66,6 +66,38 @@ TEST_CASE("who comes soon is told before, and that changes nothing") {
   CHECK(expected > popped / 2);
 }
 
+TEST_CASE("what is scheduled among the next events keeps the order, however many there are") {
+  // Many events between the running instant and the next one, in descending and in mixed order,
+  // several for each time: more than the queue keeps sorted. And more while they are popped.
+  for (const int count : {10, 60, 90, 400, 5000}) {
+    RadixHeap heap;
+    std::set<std::pair<std::int64_t, std::uint32_t>> reference;
+    std::uint32_t actors = 0;
+    const auto push = [&](std::int64_t at) {
+      heap.push({at}, actors);
+      reference.emplace(at, actors++);
+    };
+    push(1'000'000);
+    push(1'040'000);
+    const auto pop = [&] {
+      REQUIRE(heap.earliest().ps == reference.begin()->first);
+      const Event event = heap.pop();
+      REQUIRE(std::pair(event.at.ps, event.actor) == *reference.begin());
+      reference.erase(reference.begin());
+    };
+    pop();
+    for (int i = 0; i < count; ++i) {
+      const std::int64_t down = 1'000'000 + 3 * (count - i), mixed = 1'000'001 + i * 7919 % 30'000;
+      for (const std::int64_t at : {down, mixed, down}) push(at);
+    }
+    for (int i = 0; !heap.empty(); ++i) {
+      pop();
+      if (i < 2 * count) push(heap.now().ps + 1 + i * 31 % 500);
+    }
+    CHECK(reference.empty());
+  }
+}
+
 TEST_CASE("a random schedule pops like a sorted set") {
   // The reference holds (time, round, actor). Rounds: an event pushed for the running instant gets
   // the running round + 1, any other one round 0 of its instant.

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -250,6 +251,55 @@ TEST_CASE("ways of different latency join in order of arrival") {
   machine.add_link({kRate, {0}});
   CHECK(run_ps(machine) == 50'000 + kChunkPs);
   CHECK(machine.finished(3).ps == 2 * kChunkPs);
+}
+
+TEST_CASE("links in the wake of a joint are booked with it") {
+  // As above, with links behind the joint, each reached from the one before alone: all are joints,
+  // as far and near senders reach them at different times, and each counts as an event.
+  const auto run = [](std::vector<std::uint32_t> behind) {
+    HandMade schedule(4);
+    std::vector<std::uint32_t> far{0}, near{1};
+    far.insert(far.end(), behind.begin(), behind.end());
+    near.insert(near.end(), behind.begin(), behind.end());
+    schedule.add(0, 2, kChunk, 8, direct(far));
+    schedule.add(1, 3, kChunk, 8, direct(near));
+    schedule.batches[1].insert(schedule.batches[1].begin(), {{}, {}, {{{kChunk}, kRate}}, true});
+    LoneExchange<PlainStamp> machine(schedule, 4, 0);
+    machine.add_link({kRate, {50'000}});
+    for (int link = 1; link <= 4; ++link) machine.add_link({kRate, {link > 1 ? 2'000 : 0}});
+    const std::int64_t end = run_ps(machine);
+    for (const std::uint32_t link : behind) CHECK(machine.carried(link).count == 2 * kChunk);
+    return std::tuple(end, machine.finished(3).ps, machine.events());
+  };
+  const auto [one, one_near, one_events] = run({2});
+  const auto [two, two_near, two_events] = run({2, 3});
+  const auto [three, three_near, three_events] = run({2, 3, 4});
+  CHECK(one == 50'000 + kChunkPs + 2'000);
+  CHECK(three == one + 2 * 2'000);
+  CHECK(three_near == one_near + 2 * 2'000);
+  CHECK(two == one + 2'000);
+  CHECK(two_near == one_near + 2'000);
+  CHECK(two_events == one_events + 2);
+  CHECK(three_events == two_events + 2);
+}
+
+TEST_CASE("a link that is reached from elsewhere, too, is booked when the first byte comes") {
+  // Block 0 comes to link 3 over the joint 2, block 1 directly and earlier, though it begins later.
+  HandMade schedule(6);
+  schedule.add(0, 3, kChunk, 8, direct({0, 2, 3}));
+  schedule.add(1, 4, kChunk, 8, direct({1, 2, 3}));
+  schedule.add(2, 5, kChunk, 8, direct({3}));
+  schedule.batches[2].insert(schedule.batches[2].begin(),
+                             {{}, {}, {{{4 * kChunk}, kRate}}, true});  // starts 40 ns later
+  LoneExchange<PlainStamp> machine(schedule, 6, 0);
+  machine.add_link({kRate, {50'000}});
+  machine.add_link({kRate, {0}});
+  machine.add_link({kRate, {0}});
+  machine.add_link({kRate, {0}});
+  run_ps(machine);
+  CHECK(machine.finished(4).ps == kChunkPs);
+  CHECK(machine.finished(5).ps == 5 * kChunkPs);
+  CHECK(machine.finished(3).ps == 50'000 + kChunkPs);
 }
 
 TEST_CASE("both kinds of stamps agree, and the parts sum up") {

@@ -214,6 +214,28 @@ TEST_CASE("T-70: incast on credits takes the sum of its bytes") {
   }
 }
 
+TEST_CASE("a short packet goes where credits are left for it but not for a full one") {
+  // Credits for one packet and a half. From one host go two packets and a short one of queue pair a
+  // and a full one of b: each full packet but the first waits for the credits of one.
+  PacketConfig config = bare(PacketConfig{});
+  config.lane_buffer = {config.payload.count * 3 / 2};
+  Star star(config, 2, gigabits(400), microseconds(1));
+  const std::uint32_t a = star.net.add_queue_pair(queue_pair(star.hosts[0], star.hosts[1]));
+  const std::uint32_t b = star.net.add_queue_pair(queue_pair(star.hosts[0], star.hosts[1], 1));
+  star.net.send(a, {}, {2 * config.payload.count + 100});
+  star.net.send(b, {}, {config.payload.count});
+  star.net.run();
+  const auto sent = [&](std::int64_t bytes) { return transfer_time({bytes}, gigabits(400)); };
+  // To the switch and back, and to the host, to which it is sent on at once.
+  const Duration full = sent(config.payload.count);
+  const Duration loop = full + microseconds(2) + config.turnaround;
+  const Duration way = microseconds(2);
+  // At first one of a, for which b came too late. After a loop the second one of a, and behind it
+  // the short one, from the half that was left. After another loop the one of b.
+  CHECK((star.net.arrival(0) - Instant{}).ps == (loop + full + sent(100) + way).ps);
+  CHECK((star.net.arrival(1) - Instant{}).ps == (loop * 2 + full + way).ps);
+}
+
 TEST_CASE("T-70: what an incast without any flow control would queue") {
   PacketConfig config = bare(PacketConfig{});
   config.flow_control = FlowControl::drop;

@@ -1,0 +1,251 @@
+// The ways of an exchange: which of their links are booked on arrival, and how chunks cross them.
+//
+// Mostly several joints follow each other: where the ways of near and far senders join, at the last
+// NIC, and on the links behind it. All that comes to one of those comes from the one before, in the
+// order in which that was booked, so they are booked together; the chunk still arrives by an event
+// of its own, as late as if the last of them had been booked then.
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "sim/base/distinct_ways.hpp"
+#include "sim/machines/exchange.hpp"
+
+namespace fabricast {
+namespace {
+
+constexpr std::uint32_t kLineHops = 8;  // links of a way in half a cache line
+
+}  // namespace
+
+/// Counts chunks, and finds the links that are booked on arrival (Transit::joints()), besides
+/// `joins`.
+template <class Stamp>
+void Exchange<Stamp>::survey(std::vector<bool> joins) {
+  const std::size_t links = transit_.links.size();
+  for (std::uint32_t link = 0; link < links; ++link)
+    joins[link] = joins[link] || transit_.is_carried(link);
+  DistinctWays ways;
+  chunks_in_all_ = 0;
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    std::uint32_t cursor = 0;
+    while (schedule_.next(block, cursor, batch_)) {
+      for (const ExchangeLane& lane : batch_.sends) {
+        schedule_.way(block, lane, way_);
+        chunks_in_all_ += lane.chunks();
+        const std::size_t hops = way_.near.size() + way_.far.size();
+        assert(hops <= UINT8_MAX);
+        hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
+        ways.add(way_.near);
+        ways.add(way_.far);
+      }
+    }
+  }
+  hops_max_ = (hops_max_ + kLineHops - 1) / kLineHops * kLineHops;
+  used_.assign(links, false);
+  for (std::size_t i = 0; i < ways.count(); ++i)
+    for (const std::uint32_t link : ways[i]) used_[link & kLinkBits] = true;
+  joins_ = transit_.joints(joins, [&](const auto& visit) {
+    for (std::size_t i = 0; i < ways.count(); ++i) visit(ways[i], 0);
+  });
+  follows_ = transit_.followers(joins_, joins, [&](const auto& visit) {
+    for (std::size_t i = 0; i < ways.count(); ++i) visit(ways[i]);
+  });
+}
+
+template <class Stamp>
+std::uint32_t Exchange<Stamp>::way_kind(const WayKind& way) {
+  const auto next = static_cast<std::uint32_t>(way_kinds_.size());
+  const auto [known, is_new] = way_kind_numbers_.try_emplace(way, next);
+  if (is_new) way_kinds_.push_back(way);
+  assert(next < 1u << kWayBits);
+  return known->second;
+}
+
+/// Gives the message the way that was asked for last.
+template <class Stamp>
+void Exchange<Stamp>::lay_way(std::uint32_t id) {
+  Message& message = messages_[id];
+  message.relayed = way_.relayed;
+  message.send_thread = way_.send_thread;
+  message.receive_thread = way_.receive_thread;
+  std::uint32_t* const hops = &hops_[std::size_t{id} * hops_max_];
+  std::copy(way_.far.begin(), way_.far.end(), std::copy(way_.near.begin(), way_.near.end(), hops));
+  WayKind kind{transit_.latency(way_.near),
+               transit_.latency(way_.far),
+               way_.sender_flag,
+               way_.receiver_flag,
+               way_.flush,
+               static_cast<std::uint8_t>(way_.near.size()),
+               static_cast<std::uint8_t>(way_.near.size() + way_.far.size())};
+  kind.plain = kind.hops <= 64 && std::all_of(hops, hops + kind.hops, [](std::uint32_t hop) {
+                 return (hop & ~kLinkBits) == 0;
+               });
+  if (kind.plain) {
+    mark_joints(kind, hops, 0, kind.near_hops);
+    mark_joints(kind, hops, kind.near_hops, kind.hops);
+  }
+  message.way = way_kind(kind);
+}
+
+/// Of the links from `hop` to `end`, which are crossed by one flight, the first is booked at once.
+template <class Stamp>
+void Exchange<Stamp>::mark_joints(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
+                                  std::uint32_t end) const {
+  std::uint64_t look = 0;  // an event that counts already
+  for (const std::uint32_t start = hop; hop < end; ++hop) {
+    if (hop == start || !joins_[hops[hop]]) continue;
+    const std::uint64_t bit = std::uint64_t{1} << hop;
+    look = follows_[hops[hop]] ? bit : 0;
+    (look == 0 ? way.joins : way.wakes) |= bit;
+  }
+  way.wakes &= ~look;
+  way.looks |= look;
+}
+
+/// A chunk of a message sets out.
+template <class Stamp>
+void Exchange<Stamp>::depart(std::uint32_t id, Stamp first, Stamp last, Bytes wire, bool far) {
+  const Message& m = messages_[id];
+  Flight flight{first, last, wire, id};
+  flight.way = m.way & ((1u << kWayBits) - 1);
+  flight.far = far;
+  if (far) flight.hop = way_kinds_[m.way].near_hops;
+  travel(m.from, flight);
+}
+
+/// Books links up to the next joint, or to the end of the way. `block`: who sends.
+template <class Stamp>
+void Exchange<Stamp>::travel(std::uint32_t block, Flight& flight) {
+  const WayKind& way = way_kinds_[flight.way];
+  bool is_plain = way.plain;
+  if constexpr (Stamp::kCausal) is_plain = is_plain && transit_.carrier == nullptr;
+  if (is_plain ? !travel_plainly(block, flight, way) : !travel_in_steps(block, flight, way)) return;
+  if (messages_[flight.message].relayed && !flight.far) {
+    arrive_near(flight.message, flight.last);
+  } else {
+    arrive(flight.message, flight.last);
+  }
+}
+
+/// One link after another. Whether it has come to the end.
+template <class Stamp>
+bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const WayKind& way) {
+  const std::uint32_t end = flight.far ? way.hops : way.near_hops;
+  if (flight.hop == end) return true;
+  const auto next = [&](std::uint64_t marks) {
+    marks = marks >> 1 >> flight.hop;
+    const auto behind = static_cast<std::uint32_t>(std::countr_zero(marks));
+    return marks == 0 ? end : std::min(end, flight.hop + 1 + behind);
+  };
+  const std::uint32_t stop = next(way.joins), look = next(way.looks);
+  const bool waits = stop < end || look < end;
+  if (waits) flights_.prefetch_next(block);
+  const std::uint32_t* hops = &hops_[std::size_t{flight.message} * hops_max_] + flight.hop;
+  const bool waited = flight.hop != (flight.far ? way.near_hops : 0);
+  if (waited && links_ahead(flight, way) > 0) hops = flight.ahead.data();
+  Stamp seen = flight.first;
+  for (; flight.hop != stop; ++flight.hop) {
+    const std::uint32_t id = *hops++;
+    if (flight.hop == look) seen = flight.first;
+    events_ += way.wakes >> flight.hop & 1;
+    pass(id, flight, flight.first, flight.last, flight.wire);
+    const Duration latency = transit_.links.latency(transit_.links[id]);
+    flight.first = flight.first.plus(latency, Cause::latency);
+    flight.last = flight.last.plus(latency, Cause::latency);
+  }
+  if (!waits) return true;
+  if (const std::uint32_t left = links_ahead(flight, way); left > 0)
+    std::copy(hops, hops + left, flight.ahead.begin());
+  wait_on_way(block, flight, stop < end ? flight.first : seen);
+  return false;
+}
+
+/// Steps may be several links wide, and a carrier may take over.
+template <class Stamp>
+bool Exchange<Stamp>::travel_in_steps(std::uint32_t block, Flight& flight, const WayKind& way) {
+  const std::uint32_t end = flight.far ? way.hops : way.near_hops;
+  const std::uint32_t* const hops = &hops_[std::size_t{flight.message} * hops_max_];
+  for (const std::uint32_t start = flight.hop; flight.hop != end;) {
+    const std::uint32_t next = step_end(hops, flight.hop, end);
+    if constexpr (Stamp::kCausal) {
+      if (transit_.carrier != nullptr && flight.hop == start && hand_over(block, flight, hops, end))
+        return false;
+    }
+    if (flight.hop != start && transit_.joins_at(joins_, hops, flight.hop, next)) {
+      wait_on_way(block, flight, flight.first);
+      return false;
+    }
+    const Stamp first = flight.first, last = flight.last;
+    for (; flight.hop != next; ++flight.hop) {
+      const std::uint32_t id = hops[flight.hop] & kLinkBits;
+      Stamp one_first = first, one_last = last;
+      pass(id, flight, one_first, one_last, piece_of(hops[flight.hop], flight.wire));
+      const Duration latency = transit_.links.latency(transit_.links[id]);
+      flight.first = later(flight.first, one_first.plus(latency, Cause::latency));
+      flight.last = later(flight.last, one_last.plus(latency, Cause::latency));
+    }
+  }
+  return true;
+}
+
+/// It goes on by an event of its own.
+template <class Stamp>
+void Exchange<Stamp>::wait_on_way(std::uint32_t block, const Flight& flight, Stamp at) {
+  const std::uint32_t number = flights_.take(block);
+  flights_[number] = flight;
+  schedule(number, Part::flight, at);
+}
+
+/// A link carries the chunk; if it is down, later, and what follows in the message after it.
+template <class Stamp>
+void Exchange<Stamp>::pass(std::uint32_t id, const Flight& flight, Stamp& first, Stamp& last,
+                           Bytes wire) {
+  Stamp* behind = nullptr;
+  if (transit_.is_lossy()) behind = &passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
+  transit_.pass(id, first, last, wire, behind);
+}
+
+/// Leaves the links that the carrier takes from here on to it, if it takes any.
+template <class Stamp>
+bool Exchange<Stamp>::hand_over(std::uint32_t block, Flight& flight, const std::uint32_t* hops,
+                                std::uint32_t end) {
+  const std::uint32_t begin = flight.hop;
+  while (flight.hop != end && transit_.is_carried(hops[flight.hop])) ++flight.hop;
+  if (flight.hop == begin) return false;
+  const auto [way, is_new] =
+      carried_ways_.try_emplace({block, remains_[flight.message].to, begin}, 0);
+  Carrier& carrier = *transit_.carrier;
+  if (is_new) way->second = carrier.add_way({hops + begin, std::size_t{flight.hop} - begin});
+  carriage_.put(way->second, flight);
+  transit_.hand_over(way->second, std::max(queue_.now(), carrier.now()), flight.wire);
+  return true;
+}
+
+template <class Stamp>
+void Exchange<Stamp>::arrived(std::uint32_t way, Instant at) {
+  Flight flight = carriage_.take(way);
+  set_arrived(flight, transit_.carrier->latency(way), at);
+  travel(messages_[flight.message].from, flight);
+}
+
+template <class Stamp>
+void Exchange<Stamp>::act_flight(std::uint32_t number) {
+  Flight flight = flights_[number];
+  flights_.give_back(number);
+  travel(number % static_cast<std::uint32_t>(blocks_.size()), flight);
+}
+
+template void Exchange<PlainStamp>::survey(std::vector<bool>);
+template void Exchange<PlainStamp>::lay_way(std::uint32_t);
+template void Exchange<PlainStamp>::depart(std::uint32_t, PlainStamp, PlainStamp, Bytes, bool);
+template void Exchange<PlainStamp>::arrived(std::uint32_t, Instant);
+template void Exchange<PlainStamp>::act_flight(std::uint32_t);
+template void Exchange<CausalStamp>::survey(std::vector<bool>);
+template void Exchange<CausalStamp>::lay_way(std::uint32_t);
+template void Exchange<CausalStamp>::depart(std::uint32_t, CausalStamp, CausalStamp, Bytes, bool);
+template void Exchange<CausalStamp>::arrived(std::uint32_t, Instant);
+template void Exchange<CausalStamp>::act_flight(std::uint32_t);
+
+}  // namespace fabricast
