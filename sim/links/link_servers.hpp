@@ -22,6 +22,7 @@ struct Cost {
   Duration busy;
   Duration delay;  ///< of a relay: see PostCost; of a link: Link::ahead
   Bytes wire;
+  Duration after{};  ///< of a relay: PostCost::receiving
 };
 struct CostTable {
   static constexpr unsigned kBits = 4;
