@@ -23,6 +23,7 @@ struct Cost {
   Duration busy;
   Duration delay;  ///< of a relay: see PostCost
   Bytes wire;
+  Duration after{};  ///< of a relay: PostCost::receiving
 };
 struct CostTable {
   static constexpr unsigned kBits = 4;

@@ -24,6 +24,9 @@ struct PostCost {
   Bytes copied{};  ///< messages above it that are not large cost so much more
   Duration copied_post{};
   Bandwidth near_copy{};  ///< and those up to it are copied at this rate; 0 = they are not
+  /// After each message above `large` the thread is busy so long with one that arrived: threads
+  /// receive as many as they send.
+  Duration large_receipt{};
 
   bool operator==(const PostCost&) const = default;
 
@@ -42,6 +45,10 @@ struct PostCost {
     if (wire.count > 0 && wire <= tiny) out += tiny_post;
     if (wire > copied) return out + copied_post;
     return near_copy.bytes_per_s > 0 ? out + transfer_time(wire, near_copy) : out;
+  }
+  /// After a message that it sent.
+  constexpr Duration receiving(Bytes wire) const {
+    return is_large(wire) ? large_receipt : Duration{};
   }
   /// From then until the bytes leave.
   constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : Duration{}; }

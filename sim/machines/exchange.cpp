@@ -385,6 +385,9 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   if (is_send) {
     ready = later(ready, near(m, m.posted));
     busy = post_cost(m.kind, payload(m, m.posted)).busy;
+  } else if (way_kinds_[m.way].flush > Duration{}) {
+    const MessageKind& kind = kinds_[m.kind];
+    busy += kind.cost.receiving(kind.wire.on_wire({payload(m, m.allowed)}));
   }
   thread.busy = true;
   ready = ready.plus(thread.wait(), Cause::latency);

@@ -53,6 +53,7 @@ struct MessageKind {
   Duration overhead;  ///< of a lane per chunk, before its bytes move
   Duration sync;      ///< from the arrival of the last byte to the chunk seen
   PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
+                      ///< and, of a large one with a flush, cost.large_receipt
   Duration poll;      ///< relayed: a thread looks so long at a message under way, once a loop
 
   bool operator==(const MessageKind&) const = default;

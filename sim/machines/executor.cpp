@@ -627,6 +627,7 @@ void Executor<Stamp>::look_up_cost(Cost& cost, const RelayClass& kind, std::int6
   cost.wire = kind.wire.on_wire({payload});
   cost.busy = kind.cost.busy(cost.wire);
   cost.delay = kind.cost.delay(cost.wire);
+  cost.after = kind.cost.receiving(cost.wire);
 }
 
 template <class Stamp>
@@ -686,7 +687,9 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
   const Stamp begin = later(start, thread.free);
   thread.free = begin.plus(cost.busy, Cause::latency);
   if (is_watched()) show_post(its, begin, thread.free);
-  post(its, thread.free, alone_);
+  const Stamp posted = thread.free;
+  thread.free = posted.plus(cost.after, Cause::latency);
+  post(its, posted, alone_);
 }
 
 template <class Stamp>

@@ -330,6 +330,7 @@ class Executor final : public Machine {
     // Scratch of those who share it in the round with this number:
     std::uint32_t round = 0;
     Duration total;  ///< of all their posts
+    Duration after;  ///< and of as many that arrived
     Stamp begin;     ///< of these
     Stamp shown;     ///< so far, one after another
   };

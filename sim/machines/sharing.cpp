@@ -48,14 +48,15 @@ void Executor<Stamp>::settle_posts() {
     Thread& thread = threads_[workers_[its.relay].role.lane];
     if (thread.round != round_) {
       thread.round = round_;
-      thread.total = {};
+      thread.total = thread.after = {};
       thread.begin = thread.shown = later(its.start, thread.free);
     }
     thread.total += busy(its);
+    thread.after.ps += its.cost.after.ps * workers_[its.relay].copies;
   }
   for (const Post& its : posts_) {
     Thread& thread = threads_[workers_[its.relay].role.lane];
-    thread.free = thread.begin.plus(thread.total, Cause::latency);
+    thread.free = thread.begin.plus(thread.total + thread.after, Cause::latency);
     if (is_watched()) {
       const Stamp from = thread.shown;
       thread.shown = from.plus(busy(its), Cause::latency);

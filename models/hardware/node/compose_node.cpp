@@ -92,7 +92,8 @@ class Composer {
     if (shape_.kind == NodeKind::nvl72) return (shape_.gpus + 1) / 2;
     if (is_superchip()) return shape_.gpus;
     if (shape_.kind == NodeKind::nvswitch) return std::min(platform_.cpus, (shape_.gpus + 1) / 2);
-    if (shape_.kind == NodeKind::nvlink_mesh) return 1;
+    if (shape_.kind == NodeKind::nvlink_mesh)
+      return platform_.mesh_cpu.empty() ? 1 : std::min(platform_.cpus, shape_.gpus);
     return shape_.gpus > kRootPortGpus ? 2 : 1;
   }
 

@@ -65,8 +65,10 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
     const std::uint32_t thread = machine_.add_thread();
     if (i == 0) first_thread_ = thread;
   }
-  relay_class_ = machine_.add_relay_class(
-      {post_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
+  PostCost cost = post_cost(network(), run.transport.network, run.protocol);
+  flushing_class_ = machine_.add_relay_class({cost, wire_format(run.protocol)});
+  cost.large_receipt = {};
+  relay_class_ = machine_.add_relay_class({cost, wire_format(run.protocol)});
   workers_of_rank_.resize(static_cast<std::size_t>(simulated));
   for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane) {
     BlockPlace place{lane, 0};
@@ -213,12 +215,14 @@ void Assembly::note_copies(std::uint32_t worker, std::uint32_t copies) {
   copies_of_worker_[worker] = static_cast<std::uint8_t>(copies);
 }
 
-std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies) {
+std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies,
+                                  bool flushes) {
   add_forwarded(slices, copies);
+  const std::uint32_t kind = flushes ? flushing_class_ : relay_class_;
   const std::size_t rank = simulated(members_.rank(node, gpu));
   if (copies_alone(run_.transport.network))
-    return machine_.add_relay(relay_class_, machine_.add_thread(), 1);
-  return machine_.add_relay(relay_class_, first_thread_ + static_cast<std::uint32_t>(rank), copies);
+    return machine_.add_relay(kind, machine_.add_thread(), 1);
+  return machine_.add_relay(kind, first_thread_ + static_cast<std::uint32_t>(rank), copies);
 }
 
 Duration Assembly::libfabric_spread() const {
@@ -271,7 +275,8 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
     machine_.connect(slots);
     return;
   }
-  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices, copies(from));
+  const std::uint32_t proxy =
+      add_proxy(a.node, way.proxy_gpu, slices, copies(from), way.flush > Duration{});
   // The flag follows the data: where both go to host memory it adds nothing.
   slots.to = proxy;
   slots.sync = std::max(Duration{}, way.sender_flag - near_latency);

@@ -135,8 +135,9 @@ class Assembly {
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
                std::vector<std::uint32_t> before = {});
 
-  /// A proxy that posts messages on the thread of this GPU's process.
-  std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1);
+  /// A proxy that posts messages on the thread of this GPU's process, and flushes as many.
+  std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1,
+                          bool flushes = false);
 
   /// Channels of NVLS go on in step, and share links and threads evenly, but for their ways to
   /// SHARP and back (docs/scale.md says what measured runs say to it).
@@ -225,7 +226,7 @@ class Assembly {
   std::vector<std::uint32_t> lanes_;
   std::vector<std::uint8_t> copies_of_worker_;
   std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
-  std::uint32_t relay_class_ = 0;
+  std::uint32_t relay_class_ = 0, flushing_class_ = 0;
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::vector<RankWorker>> workers_of_rank_;
   std::map<std::uint32_t, WorkerClass> classes_;

@@ -183,6 +183,20 @@ TEST_CASE("Slingshot: variables of libfabric") {
   CHECK_FALSE(post_cost(costs, plain, Protocol::simple).is_large(Bytes{16'384}));
 }
 
+TEST_CASE("flush: a large message that arrives keeps its proxy as long as one that is sent") {
+  PartsCatalogue parts = bare_parts();
+  NetworkCosts& costs = costs_of(parts, NetKind::cxi);
+  costs.post = microseconds(1);
+  costs.rendezvous_post = microseconds(4);
+  costs.rendezvous_above = Bytes{16'384};
+  const NetworkSettings plain;
+  const PostCost simple = post_cost(costs, plain, Protocol::simple);
+  CHECK(simple.receiving(Bytes{16'384}) == Duration{});
+  CHECK(simple.receiving(Bytes{16'385}) == microseconds(5));
+  // Only Simple is flushed.
+  CHECK(post_cost(costs, plain, Protocol::ll128).receiving(Bytes{16'385}) == Duration{});
+}
+
 TEST_CASE(
     "immediate data: the host reads the GPU's memory itself, but for what LL has in its own") {
   PartsCatalogue parts = bare_parts();
