@@ -11,10 +11,8 @@ namespace {
 
 constexpr double kHalf = 2;    // bytes of queries, outputs, and of keys before they are cached
 constexpr double kBlock = 64;  // keys that are loaded at a time
-constexpr double kPlaces = 4;  // blocks that share a multiprocessor
 constexpr double kQueries[] = {64, 128, 256};
-constexpr double kPieces[] = {1, 2, 4, 8, 16, 32, 64};
-constexpr double kJoin = 1.5;  // of pieces, over one alone
+constexpr double kJoin = 3;  // of pieces, over one alone
 
 double share_of(const ContextCosts& costs, double dim) {
   if (dim <= 64) return costs.share64;
@@ -74,23 +72,28 @@ double kernel_time(const KernelGpu& gpu, const ContextWork& w, const ContextCost
 }
 
 double kernel_time(const KernelGpu& gpu, const DecodeWork& w, const DecodeCosts& costs) {
-  const double bytes = w.bytes();
+  const double seen = std::ceil(w.seen() / kBlock) * kBlock;  // keys are loaded by whole blocks
+  const double bytes = w.bytes() * seen / w.seen();
+  const double group = w.heads / w.kv_heads;
+  const double reads = std::max(1.0, group / costs.shared);
   const double cached = std::clamp(2 * (1 - bytes / gpu.cache), 0.0, 1.0);
   const double move = bytes * ((1 - cached) / (costs.memory * gpu.memory_rate) +
-                               cached / (costs.cache * gpu.memory_rate));
-  const double rows = std::ceil(w.heads / w.kv_heads / costs.group) * costs.group;
-  const double compute = 2 * w.batch * w.kv_heads * rows * w.seen() * (w.key_dim + w.value_dim) /
+                               (cached + reads - 1) / (costs.cache * gpu.memory_rate));
+  const double rows = std::ceil(group / costs.group) * costs.group;
+  const double compute = 2 * w.batch * w.kv_heads * rows * seen * (w.key_dim + w.value_dim) /
                          (costs.share * gpu.peak(MathBits::bits16));
+  const double most = std::max(1.0, std::min(costs.cuts, w.seen() / kBlock));
   double best = std::numeric_limits<double>::infinity();
-  for (const double pieces : kPieces) {
-    if (pieces > 1 && w.seen() / pieces < kBlock) break;
-    const double load = w.batch * w.kv_heads * pieces / gpu.multiprocessors;
-    const double chain =
-        std::ceil(w.seen() / pieces / kBlock) * costs.step * std::max(1.0, load / kPlaces);
+  for (double doubled = 1; doubled < 2 * most; doubled *= 2) {
+    const double pieces = std::min(doubled, most);
+    const double load = w.batch * w.kv_heads * reads * pieces / gpu.multiprocessors;
+    const double turns = std::max(1.0, load);
+    const double chain = turns * std::ceil(w.seen() / pieces / kBlock) * costs.step;
     const double work = overlapped_time(move / std::min(1.0, costs.reach * load),
                                         compute / std::min(1.0, load), costs.overlap);
-    best = std::min(best, overlapped_time(work, chain, costs.overlap) +
-                              costs.piece * std::ceil(load) * (pieces > 1 ? kJoin : 1));
+    const double joined = 1 + (kJoin - 1) * std::min(1.0, pieces - 1);
+    best =
+        std::min(best, overlapped_time(work, chain, costs.overlap) + turns * costs.piece * joined);
   }
   return costs.start + best + w.batch * costs.sequence;
 }

@@ -48,10 +48,12 @@ struct DecodeCosts {
   double memory = 0.85;
   double cache = 2;
   double reach = 2;
-  double step = 300e-9;  ///< of 64 keys, in one of four places of a multiprocessor
+  double step = 300e-9;  ///< of 64 keys on a multiprocessor
   double group = 16;     ///< heads of a group are padded to a multiple of so many
   double share = 0.4;    ///< of the 16-bit peak
-  double piece = 1e-6;   ///< of a piece of the sequence, and of joining pieces
+  double shared = 32;    ///< heads that share a read of the keys; more read them from L2 again
+  double cuts = 32;      ///< pieces that a sequence is cut in at most
+  double piece = 1e-6;   ///< of a piece on a multiprocessor; three times where pieces are joined
   double overlap = 2;
   double sequence = 5e-9;  ///< per sequence
 };
@@ -121,6 +123,8 @@ inline constexpr std::array kDecodeFields = {
     CostField<DecodeCosts>{"step", &DecodeCosts::step, 1e-9, 10e-6, true},
     CostField<DecodeCosts>{"group", &DecodeCosts::group, 1, 128},
     CostField<DecodeCosts>{"share", &DecodeCosts::share, 0.02, 1},
+    CostField<DecodeCosts>{"shared", &DecodeCosts::shared, 1, 256},
+    CostField<DecodeCosts>{"cuts", &DecodeCosts::cuts, 1, 1024},
     CostField<DecodeCosts>{"piece", &DecodeCosts::piece, 1e-9, 10e-6, true},
     CostField<DecodeCosts>{"overlap", &DecodeCosts::overlap, 1.1, 15},
     CostField<DecodeCosts>{"sequence", &DecodeCosts::sequence, 1e-12, 1e-6, true}};

@@ -123,6 +123,54 @@ TEST_CASE("attention over a long sequence takes its FLOPs and half a tile of eac
   CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(4 * 128 * pairs * 128 / 128e12));
 }
 
+namespace {
+
+/// Nothing but bytes: keys at 0.8 TB/s, from L2 at 2 TB/s.
+DecodeCosts plain_decode() {
+  DecodeCosts out;
+  out.start = out.step = out.piece = out.sequence = 0;
+  out.memory = 0.8, out.cache = 2, out.share = 1, out.group = 1, out.reach = 20, out.overlap = 50;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a sequence is cut in as many pieces as the kernel cuts") {
+  DecodeWork work;
+  work.tokens = 8192;  // 128 blocks of 64 keys, 4.2 MB in L2
+  DecodeCosts costs = plain_decode();
+  costs.step = 1e-6, costs.cuts = 1;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(128e-6));
+  costs.cuts = 16;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(8e-6));
+  // Three times the time of a piece where pieces are joined: 16 pieces are still best.
+  costs.piece = 2e-6;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(14e-6));
+  // Four sequences on each multiprocessor, one after another.
+  work.batch = 512, costs.cuts = 1, costs.step = 10e-6;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(4 * (1280e-6 + 2e-6)));
+}
+
+TEST_CASE("heads of a group that do not share a read take the keys from L2 again") {
+  DecodeWork work;
+  work.batch = 512, work.heads = 64, work.tokens = 4096;
+  DecodeCosts costs = plain_decode();
+  const double bytes = 512.0 * 4096 * 512;
+  costs.shared = 64;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(bytes / 0.8e12));
+  costs.shared = 16;
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(bytes / 0.8e12 + 3 * bytes / 2e12));
+}
+
+TEST_CASE("keys come by whole blocks of 64") {
+  DecodeWork work;
+  work.batch = 4096, work.kv_heads = work.heads = 8, work.tokens = 65;
+  const double one = kernel_time(gpu(), work, plain_decode());
+  CHECK(one == doctest::Approx(4096.0 * 8 * 128 * 512 / 0.8e12));
+  work.tokens = 128;
+  CHECK(kernel_time(gpu(), work, plain_decode()) == doctest::Approx(one));
+}
+
 TEST_CASE("a token reads the cache once") {
   DecodeWork work;
   work.batch = 64, work.kv_heads = 8, work.heads = 64, work.tokens = 4096;
@@ -134,11 +182,9 @@ TEST_CASE("a token reads the cache once") {
   latent.latent = true;
   CHECK(latent.bytes() == 100 * 576 * 2);
   work.window = 0, work.cache_bytes = 2;
-  DecodeCosts costs;
-  costs.start = costs.step = costs.piece = costs.sequence = 0;
-  costs.memory = 0.8, costs.share = 1, costs.group = 1, costs.reach = 20, costs.overlap = 50;
   // 1.07 GB at 0.8 TB/s; 34 GFLOP take 0.27 ms.
-  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(64.0 * 8 * 4096 * 512 / 0.8e12));
+  CHECK(kernel_time(gpu(), work, plain_decode()) ==
+        doctest::Approx(64.0 * 8 * 4096 * 512 / 0.8e12));
 }
 
 TEST_CASE("rows of experts") {
