@@ -110,8 +110,6 @@ class PacketNetwork {
     std::int64_t served = 0;          ///< wire bytes by weight, for the next lane's turn
     Bytes queued;
     std::int64_t credits = 0;  ///< of the receiver of the link
-    /// Of a host: none of its queue pairs may send with fewer; see next_turn(). 0: not known.
-    std::int64_t credits_needed = 0;
     bool paused = false;
     bool listed = false;  ///< in Link::busy
     // Of the receiver:
@@ -226,7 +224,6 @@ class PacketNetwork {
   std::uint32_t take_turn(std::uint32_t link, std::uint32_t lane, std::size_t turn);
   void transmit(std::uint32_t link, std::uint32_t packet);
   void list(Link& link, std::uint32_t lane, std::uint32_t turn);
-  void look_again(const Pair& pair) { links_[pair.egress].lanes[pair.lane].credits_needed = 0; }
   void sent(const Event& event);
   bool admit(Link& link, const Packet& packet);
   void release(std::uint32_t link, std::uint32_t lane, std::uint32_t wire);

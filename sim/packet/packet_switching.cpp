@@ -87,7 +87,6 @@ void PacketNetwork::set_queued(Link& link, std::int64_t change) {
 void PacketNetwork::list(Link& link, std::uint32_t number, std::uint32_t turn) {
   Lane& lane = link.lanes[number];
   lane.turns.push_back(turn);
-  lane.credits_needed = 0;
   if (lane.listed) return;
   lane.listed = true;
   lane.served = std::max(lane.served, link.served);
@@ -135,10 +134,6 @@ std::optional<std::size_t> PacketNetwork::next_turn(Link& link, Lane& lane) {
     if (!affordable(packets_[head].wire)) return std::nullopt;
     return 0;
   }
-  // Until a queue pair's state changes, who waits for credits goes on to wait for as many.
-  if (credits && lane.credits < lane.credits_needed) return std::nullopt;
-  lane.credits_needed = 0;
-  std::int64_t needed = INT64_MAX;
   for (std::size_t i = 0; i < lane.turns.size();) {
     Pair& pair = pairs_[lane.turns[i]];
     if (exhausted(pair)) {
@@ -146,21 +141,14 @@ std::optional<std::size_t> PacketNetwork::next_turn(Link& link, Lane& lane) {
       lane.turns.erase(lane.turns.begin() + static_cast<std::ptrdiff_t>(i));
       continue;
     }
-    ++i;
-    if (!may_send(pair)) continue;
-    const std::int64_t wire = (next_payload(pair) + config_.headers).count;
-    if (!affordable(wire)) {
-      needed = std::min(needed, wire);
-      continue;
-    }
-    if (pair.not_before <= now_) return i - 1;
-    needed = 0;
-    if (link.wake <= now_ || pair.not_before < link.wake) {
+    const bool allowed = may_send(pair) && affordable((next_payload(pair) + config_.headers).count);
+    if (allowed && pair.not_before <= now_) return i;
+    if (allowed && (link.wake <= now_ || pair.not_before < link.wake)) {
       link.wake = pair.not_before;
       schedule(link.wake, Kind::wake, pair.egress);
     }
+    ++i;
   }
-  lane.credits_needed = needed == INT64_MAX ? 0 : needed;
   return std::nullopt;
 }
 

@@ -17,7 +17,6 @@ void PacketNetwork::start(std::uint32_t id) {
 void PacketNetwork::offer(std::uint32_t id) {
   Pair& pair = pairs_[id];
   if (exhausted(pair)) return;
-  if (pair.spec.window.count > 0) look_again(pair);
   if (pair.control) catch_up(id);
   if (!pair.listed) {
     pair.listed = true;
@@ -131,7 +130,6 @@ void PacketNetwork::rewind(std::uint32_t id, std::uint64_t to) {
   Pair& pair = pairs_[id];
   if (pair.failed || to < pair.acked) return;
   pair.next = to;
-  look_again(pair);
   while (pair.sending > 0 && (pair.sending == pair.messages.size() ||
                               messages_[pair.messages[pair.sending]].first > to))
     --pair.sending;
@@ -153,7 +151,6 @@ bool PacketNetwork::give_up(Pair& pair) {
   if (pair.tries++ < pair.spec.retry.retries) return false;
   pair.failed = true;
   pair.deadline = now_;
-  look_again(pair);
   return true;
 }
 

@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <memory>
-#include <set>
 
 #include "models/io/topologies/load.hpp"
+#include "models/studies/errors/leave_out.hpp"
 #include "models/studies/serving/serving_fit.hpp"
 
 namespace fabricast {
@@ -40,6 +40,7 @@ class Validation {
         for_each_(for_each),
         data_(load_engine_data(parts.software)) {
     out_.measured = config.measured;
+    out_.cross_validated = config.leave_out;
     out_.left_out = config.measured.left_out;
   }
 
@@ -191,24 +192,16 @@ class Validation {
 
   void leave_out() {
     const ServingFit at_shipped = linear(data_.serving);
-    std::set<std::string> models;
-    for (const Prepared& one : prepared_) models.insert(rows()[one.row].config.site.model.name);
     const std::vector<Prepared> all = prepared_;
-    for (const std::string& name : models) {
-      const ServingCosts costs = fitted(at_shipped, data_.serving, name);
-      std::vector<std::size_t> places;
-      std::vector<Prepared> of_model;
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        if (rows()[all[i].row].config.site.model.name != name) continue;
-        places.push_back(i);
-        of_model.push_back(all[i]);
-      }
-      prepared_ = of_model;
-      const std::vector<ServingFigures> unseen = predict(costs);
-      for (std::size_t i = 0; i < places.size(); ++i)
-        out_.predictions[places[i]].unseen = unseen[i];
-      prepared_ = all;
+    const auto model_of = [&](std::size_t i) { return rows()[all[i].row].config.site.model.name; };
+    for (const auto& [name, seen, unseen] : leave_each_out(all.size(), model_of)) {
+      prepared_.clear();
+      for (const std::size_t i : unseen) prepared_.push_back(all[i]);
+      const std::vector<ServingFigures> figures = predict(fitted(at_shipped, data_.serving, name));
+      for (std::size_t i = 0; i < unseen.size(); ++i)
+        out_.predictions[unseen[i]].unseen = figures[i];
     }
+    prepared_ = all;
   }
 
   void fit() {

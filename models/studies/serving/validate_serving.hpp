@@ -30,6 +30,7 @@ struct ServingValidation {
   std::vector<ServingPrediction> predictions;
   std::map<std::string, int> left_out;        ///< by reason, those of the reader included
   std::map<std::string, std::string> fitted;  ///< with `fit`: figures of workloads/serving.yaml
+  bool cross_validated = false;               ///< `leave_out` was asked for
 };
 
 struct ValidateServingConfig {

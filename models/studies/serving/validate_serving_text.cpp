@@ -25,7 +25,7 @@ void add_row(ErrorGroups& out, std::string_view by, const std::string& name,
 }
 
 ErrorGroups groups(const ServingValidation& result) {
-  ErrorGroups out(std::vector<Unseen>{{"model"}});
+  ErrorGroups out(std::vector<Unseen>{{"model"}}, result.cross_validated);
   for (const ServingPrediction& one : result.predictions) {
     const ServingRow& row = result.measured.rows[one.row];
     add_row(out, "all", "all", one, row);
