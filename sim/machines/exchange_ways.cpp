@@ -237,14 +237,37 @@ void Exchange<Stamp>::act_flight(std::uint32_t number) {
   travel(number % static_cast<std::uint32_t>(blocks_.size()), flight);
 }
 
+// All of them, as the class is instantiated where it does not see them.
 template void Exchange<PlainStamp>::survey(std::vector<bool>);
+template std::uint32_t Exchange<PlainStamp>::way_kind(const WayKind&);
 template void Exchange<PlainStamp>::lay_way(std::uint32_t);
+template void Exchange<PlainStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,
+                                                std::uint32_t) const;
 template void Exchange<PlainStamp>::depart(std::uint32_t, PlainStamp, PlainStamp, Bytes, bool);
+template void Exchange<PlainStamp>::travel(std::uint32_t, Flight&);
+template bool Exchange<PlainStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
+template bool Exchange<PlainStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
+template void Exchange<PlainStamp>::wait_on_way(std::uint32_t, const Flight&, PlainStamp);
+template void Exchange<PlainStamp>::pass(std::uint32_t, const Flight&, PlainStamp&, PlainStamp&,
+                                         Bytes);
+template bool Exchange<PlainStamp>::hand_over(std::uint32_t, Flight&, const std::uint32_t*,
+                                              std::uint32_t);
 template void Exchange<PlainStamp>::arrived(std::uint32_t, Instant);
 template void Exchange<PlainStamp>::act_flight(std::uint32_t);
 template void Exchange<CausalStamp>::survey(std::vector<bool>);
+template std::uint32_t Exchange<CausalStamp>::way_kind(const WayKind&);
 template void Exchange<CausalStamp>::lay_way(std::uint32_t);
+template void Exchange<CausalStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,
+                                                 std::uint32_t) const;
 template void Exchange<CausalStamp>::depart(std::uint32_t, CausalStamp, CausalStamp, Bytes, bool);
+template void Exchange<CausalStamp>::travel(std::uint32_t, Flight&);
+template bool Exchange<CausalStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
+template bool Exchange<CausalStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
+template void Exchange<CausalStamp>::wait_on_way(std::uint32_t, const Flight&, CausalStamp);
+template void Exchange<CausalStamp>::pass(std::uint32_t, const Flight&, CausalStamp&, CausalStamp&,
+                                          Bytes);
+template bool Exchange<CausalStamp>::hand_over(std::uint32_t, Flight&, const std::uint32_t*,
+                                               std::uint32_t);
 template void Exchange<CausalStamp>::arrived(std::uint32_t, Instant);
 template void Exchange<CausalStamp>::act_flight(std::uint32_t);
 
