@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "models/hardware/cluster/nvls_rates.hpp"
 #include "models/nccl/programs/head_program.hpp"
 #include "models/nccl/schedules/assembly.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
