@@ -20,8 +20,8 @@ using namespace fabricast::testing;
 
 namespace {
 
-Communicator communicator_of(const Cluster& cluster, const Members& members,
-                             NcclVersion version = kNccl2_21_5) {
+Communicator joined_by(const Cluster& cluster, const Members& members,
+                       NcclVersion version = kNccl2_21_5) {
   CommunicatorConfig config;
   config.version = version;
   config.members = members;
@@ -58,7 +58,7 @@ TEST_CASE("members: nodes in any order, which changes nothing on one leaf") {
   std::vector<Duration> times;
   for (const std::vector<int>& nodes :
        {std::vector{0, 1, 2, 3}, std::vector{3, 2, 1, 0}, std::vector{2, 0, 3, 1}}) {
-    const Communicator made = communicator_of(cluster, Members(nodes, {0, 1, 2, 3, 4, 5, 6, 7}));
+    const Communicator made = joined_by(cluster, Members(nodes, {0, 1, 2, 3, 4, 5, 6, 7}));
     const DecidedCall call = decide_call(made, {Collective::all_gather, 1 << 18, 4, 0});
     SimulationOptions options;
     options.fold = true;
@@ -85,10 +85,10 @@ TEST_CASE("members: what is no set of GPUs is refused") {
 
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, load_catalogue());
   CHECK(error_text([&] {
-          communicator_of(cluster, {{0, 2}, {0}});
+          joined_by(cluster, {{0, 2}, {0}});
         }) == "there is no node2: there are 2 (node0..node1)");
   CHECK(error_text([&] {
-          communicator_of(cluster, {{0}, {3, 8}});
+          joined_by(cluster, {{0}, {3, 8}});
         }) == "there is no GPU 8: dgx-h100 has 8 (0..7)");
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("members: NCCL decides as on a node without the other GPUs") {
   const Cluster cluster = load_cluster({"dgx-h100", 3, ""}, load_catalogue());
   for (const NcclVersion version : kModelledVersions) {
     const Members members({0, 2}, {2, 3, 6});
-    const Communicator made = communicator_of(cluster, members, version);
+    const Communicator made = joined_by(cluster, members, version);
     CHECK(made.nodes == 2);
     CHECK(made.ranks == 6);
     // NCCL's index of a GPU is the local rank, and a ring leaves by the GPU's own NIC.
@@ -165,7 +165,7 @@ TEST_CASE("members: which of equal nodes does not matter") {
     CAPTURE(cluster.node().name());
     CAPTURE(to_text(collective));
     const auto result = [&](const Members& members) {
-      const Communicator made = communicator_of(cluster, members, version);
+      const Communicator made = joined_by(cluster, members, version);
       return simulate(cluster, parts.software,
                       decide_call(made, {collective, std::int64_t{made.ranks} * 5'000}).run);
     };

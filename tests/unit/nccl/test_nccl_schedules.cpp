@@ -28,7 +28,7 @@ NcclVersion version_of(const std::string& text) {
   return kNccl2_30_7;
 }
 
-Collective collective_of(const std::string& nccl) {
+Collective collective_named(const std::string& nccl) {
   for (const Collective c : kAllCollectives) {
     if (nccl_name(c) == nccl) return c;
   }
@@ -40,7 +40,7 @@ PartitionInput partition_input(const json& test) {
   const json& in = test.at("input");
   PartitionInput p;
   p.version = version_of(test.at("nccl"));
-  p.collective = collective_of(in.at("collective"));
+  p.collective = collective_named(in.at("collective"));
   p.algorithm = algorithm_from_text(in.at("algorithm").get<std::string>()).value();
   p.protocol = protocol_from_text(in.at("protocol").get<std::string>()).value();
   p.count = in.at("count");

@@ -12,8 +12,8 @@ using namespace fabricast::testing;
 
 namespace {
 
-Communicator communicator_of(const Cluster& cluster, const Members& members, NcclVersion version,
-                             const std::vector<std::string>& environment) {
+Communicator sending(const Cluster& cluster, const Members& members, NcclVersion version,
+                     const std::vector<std::string>& environment) {
   CommunicatorConfig config;
   config.version = version;
   config.members = members;
@@ -43,8 +43,8 @@ Drawn random_exchange(Dice& random, const PartsCatalogue& parts) {
   const int gpus = static_cast<int>(random.pick(1, std::min<std::int64_t>(all_gpus, 3)));
   const Members members = random_members(random, nodes, static_cast<int>(all_gpus), gpus);
   const Communicator communicator =
-      communicator_of(cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)),
-                      random_environment(random));
+      sending(cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)),
+              random_environment(random));
   Call call;
   call.collective = random.pick(0, 3) == 0 ? Collective::sendrecv : Collective::alltoall;
   call.count = random.pick(1, random.pick(0, 1) == 0 ? 2'000 : 150'000);
@@ -106,7 +106,7 @@ TEST_CASE("an exchange that is unlike in one place is not folded, and says why")
                            Collective collective, const std::vector<std::string>& environment,
                            const std::string& why, bool slow_link = false) {
     Cluster cluster(node, nodes, fabric);
-    const Communicator communicator = communicator_of(cluster, members, kNccl2_27_7, environment);
+    const Communicator communicator = sending(cluster, members, kNccl2_27_7, environment);
     CollectiveRun run = decide_call(communicator, {collective, 20'000, 4, 1}).run;
     if (slow_link) {
       const LinkId link = cluster.first_fabric_link();

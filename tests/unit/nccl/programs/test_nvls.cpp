@@ -121,8 +121,9 @@ TEST_CASE("everybody ends with everybody's data once, and ports carry S + S/H ea
 }
 
 TEST_CASE("one chunk of registered buffers: through the switch, to the picosecond") {
-  // Buffers are registered, so blocks copy nothing, and software costs nothing: what is left is the way of each head's
-  // chunk. Egress: all read each of 8 heads' chunks, then 1 store, in order of arrival.
+  // Buffers are registered, so blocks copy nothing, and software costs nothing: what is left is the
+  // way of each head's chunk. Egress: all read each of 8 heads' chunks, then 1 store, in order of
+  // arrival.
   PartsCatalogue parts = bare_parts();
   parts.software = in_place(parts.software);
   const Bench node("dgx-h100", 1, parts);
