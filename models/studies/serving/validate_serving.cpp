@@ -195,13 +195,14 @@ class Validation {
     const std::vector<Prepared> all = prepared_;
     const auto model_of = [&](std::size_t i) { return rows()[all[i].row].config.site.model.name; };
     for (const auto& [name, seen, unseen] : leave_each_out(all.size(), model_of)) {
+      const ServingCosts costs = fitted(at_shipped, data_.serving, name);  // of all rows
       prepared_.clear();
       for (const std::size_t i : unseen) prepared_.push_back(all[i]);
-      const std::vector<ServingFigures> figures = predict(fitted(at_shipped, data_.serving, name));
+      const std::vector<ServingFigures> figures = predict(costs);
       for (std::size_t i = 0; i < unseen.size(); ++i)
         out_.predictions[unseen[i]].unseen = figures[i];
+      prepared_ = all;
     }
-    prepared_ = all;
   }
 
   void fit() {
