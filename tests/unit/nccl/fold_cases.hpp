@@ -63,6 +63,22 @@ struct Drawn {
   CollectiveRun run;
 };
 
+/// Makes one part unlike the others: 0 slows one of the first `gpus` GPUs, 1 a link, 2 takes a link
+/// down while nothing runs yet. Why nothing is folded then.
+inline std::string spoil_one_part(Drawn& drawn, int part, std::int64_t gpus, Dice& random) {
+  const LinkId link = drawn.cluster.first_fabric_link();
+  if (part == 0) {
+    drawn.run.faults.gpus = {{static_cast<int>(random.pick(0, gpus - 1)), 0.8}};
+    return "a GPU is slow";
+  }
+  if (part == 1) {
+    drawn.cluster.set_rate(link, {drawn.cluster.link(link).rate.bytes_per_s / 2});
+    return "a link has a rate of its own";
+  }
+  drawn.run.faults.outages = {{link, Outage{}}};
+  return "a link goes down";
+}
+
 /// The move of both trees onto each other; null = there is none.
 inline const Move* mirror_of(const Symmetry& symmetry) {
   for (const Move& move : symmetry.moves)

@@ -185,20 +185,12 @@ TEST_CASE("rails of trees that are unlike in one place are not folded, and say w
     const int nodes = drawn.cluster.nodes();
     if (nodes == 1 || find_symmetry(drawn.cluster, run).rails() == 1) continue;
     std::string why;
-    switch (i++ % 5) {
+    const int kind = i++ % 5;
+    switch (kind) {
       case 0:
-        run.faults.gpus = {{static_cast<int>(random.pick(0, nodes * run.graph.gpus() - 1)), 0.8}};
-        why = "a GPU is slow";
-        break;
-      case 1: {
-        const LinkId link = drawn.cluster.first_fabric_link();
-        drawn.cluster.set_rate(link, {drawn.cluster.link(link).rate.bytes_per_s / 2});
-        why = "a link has a rate of its own";
-        break;
-      }
+      case 1:
       case 2:
-        run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
-        why = "a link goes down";
+        why = spoil_one_part(drawn, kind, nodes * run.graph.gpus(), random);
         break;
       case 3: {
         FabricConfig fabric = drawn.cluster.fabric();
@@ -418,23 +410,13 @@ TEST_CASE("what is unlike in one place is not folded, and says why") {
     if (find_symmetry(drawn.cluster, run).copies() == 1) continue;
     std::string why;
     const int last = run.members.ranks() - 1;
-    switch (i++ % 6) {
+    const int kind = i++ % 6;
+    switch (kind) {
       case 0:
-        run.faults.gpus = {{static_cast<int>(random.pick(0, last)), 0.8}};
-        why = "a GPU is slow";
+      case 1:
+      case 2:
+        why = spoil_one_part(drawn, kind, last + 1, random);
         break;
-      case 1: {
-        const LinkId link = drawn.cluster.first_fabric_link();
-        drawn.cluster.set_rate(link, {drawn.cluster.link(link).rate.bytes_per_s / 2});
-        why = "a link has a rate of its own";
-        break;
-      }
-      case 2: {
-        // Down while nothing runs yet.
-        run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
-        why = "a link goes down";
-        break;
-      }
       case 3:
         if (run.algorithm != Algorithm::ring) continue;
         run.collective = Collective::all_reduce;

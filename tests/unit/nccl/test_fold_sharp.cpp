@@ -94,20 +94,12 @@ TEST_CASE("nodes below a SHARP tree that are unlike are all simulated") {
     CollectiveRun& run = drawn.run;
     run.count = std::min<std::int64_t>(run.count, 50'000);
     std::string why;
-    switch (i % 5) {
+    const int kind = i % 5;
+    switch (kind) {
       case 0:
-        run.faults.gpus = {{static_cast<int>(random.pick(0, run.members.ranks() - 1)), 0.8}};
-        why = "a GPU is slow";
-        break;
-      case 1: {
-        const LinkId link = drawn.cluster.first_fabric_link();
-        drawn.cluster.set_rate(link, {drawn.cluster.link(link).rate.bytes_per_s / 2});
-        why = "a link has a rate of its own";
-        break;
-      }
+      case 1:
       case 2:
-        run.faults.outages = {{drawn.cluster.first_fabric_link(), Outage{}}};
-        why = "a link goes down";
+        why = spoil_one_part(drawn, kind, run.members.ranks(), random);
         break;
       case 3: {
         FabricConfig fabric = drawn.cluster.fabric();
