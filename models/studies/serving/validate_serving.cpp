@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <memory>
+#include <span>
 
 #include "models/io/topologies/load.hpp"
 #include "models/studies/errors/leave_out.hpp"
@@ -52,7 +53,7 @@ class Validation {
         ++out_.left_out[error.message()];
       }
     }
-    const std::vector<ServingFigures> shipped = predict(data_.serving);
+    const std::vector<ServingFigures> shipped = predict(prepared_, data_.serving);
     std::vector<Prepared> kept;
     for (std::size_t i = 0; i < prepared_.size(); ++i) {
       if (shipped[i].token <= 0) {
@@ -121,11 +122,11 @@ class Validation {
     return one.main->passes.at(batch, data_.serving.of(config.engine->engine));
   }
 
-  std::vector<ServingFigures> predict(const ServingCosts& costs) {
-    std::vector<ServingFigures> out(prepared_.size());
-    why_not_.resize(prepared_.size());
-    for_each_(prepared_.size(), [&](std::size_t i) {
-      const Prepared& one = prepared_[i];
+  std::vector<ServingFigures> predict(std::span<const Prepared> asked, const ServingCosts& costs) {
+    std::vector<ServingFigures> out(asked.size());
+    why_not_.resize(asked.size());
+    for_each_(asked.size(), [&](std::size_t i) {
+      const Prepared& one = asked[i];
       const ServeConfig& config = rows()[one.row].config;
       try {
         const EngineHost& host = costs.of(config.engine->engine);
@@ -133,7 +134,7 @@ class Validation {
         const ServeFigures figures =
             figures_of(run_queue(queue, draw_requests(*config.load)), ServeLimits{});
         const auto of = [&](const LatencySpread& spread) {
-          return rows()[prepared_[i].row].medians ? spread.p50 : spread.mean;
+          return rows()[one.row].medians ? spread.p50 : spread.mean;
         };
         out[i] = {of(figures.first_token), of(figures.per_token), figures.output_per_s};
       } catch (const Error&) {
@@ -165,7 +166,7 @@ class Validation {
   }
 
   ServingFit linear(const ServingCosts& at) {
-    return linearised([&](const Vector& x) { return residuals(predict(moved(x, at))); });
+    return linearised([&](const Vector& x) { return residuals(predict(prepared_, moved(x, at))); });
   }
 
   /// Of rows of an engine, but of a model.
@@ -192,16 +193,16 @@ class Validation {
 
   void leave_out() {
     const ServingFit at_shipped = linear(data_.serving);
-    const std::vector<Prepared> all = prepared_;
-    const auto model_of = [&](std::size_t i) { return rows()[all[i].row].config.site.model.name; };
-    for (const auto& [name, seen, unseen] : leave_each_out(all.size(), model_of)) {
-      const ServingCosts costs = fitted(at_shipped, data_.serving, name);  // of all rows
-      prepared_.clear();
-      for (const std::size_t i : unseen) prepared_.push_back(all[i]);
-      const std::vector<ServingFigures> figures = predict(costs);
+    const auto model_of = [&](std::size_t i) {
+      return rows()[prepared_[i].row].config.site.model.name;
+    };
+    for (const auto& [name, seen, unseen] : leave_each_out(prepared_.size(), model_of)) {
+      std::vector<Prepared> of_model;
+      for (const std::size_t i : unseen) of_model.push_back(prepared_[i]);
+      const std::vector<ServingFigures> figures =
+          predict(of_model, fitted(at_shipped, data_.serving, name));
       for (std::size_t i = 0; i < unseen.size(); ++i)
         out_.predictions[unseen[i]].unseen = figures[i];
-      prepared_ = all;
     }
   }
 
