@@ -23,7 +23,7 @@ struct Tile {
 constexpr Tile kTiles[] = {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {64, 256},
                            {64, 128},  {128, 64},  {64, 64},   {128, 32},  {32, 128},
                            {16, 128},  {16, 64},   {16, 32}};
-constexpr double kSplits[] = {1, 2, 4, 8, 16};
+constexpr double kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr double kExpertWidths[] = {64, 128, 256};
 
 /// Seconds of one tile over `k` on a multiprocessor of `rate` FLOP/s: its products, and filling and

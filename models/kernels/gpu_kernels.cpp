@@ -1,6 +1,7 @@
 #include "models/kernels/gpu_kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "models/kernels/kernel_time.hpp"
@@ -21,6 +22,16 @@ GpuKernels::GpuKernels(KernelGpu gpu, const KernelCatalogue& catalogue, const st
 }
 
 double GpuKernels::seconds(KernelFamily family, const std::string& dtype,
+                           const KernelWork& work) const {
+  const bool product = family == KernelFamily::gemm && has(KernelFamily::skinny, dtype);
+  const double over = product ? std::get<GemmWork>(work).m / kSkinnyRows : 2;
+  if (over >= 2) return fastest(family, dtype, work);
+  const double skinny = fastest(KernelFamily::skinny, dtype, work);
+  if (over <= 1) return skinny;
+  return skinny * std::pow(fastest(family, dtype, work) / skinny, std::log2(over));
+}
+
+double GpuKernels::fastest(KernelFamily family, const std::string& dtype,
                            const KernelWork& work) const {
   double out = std::numeric_limits<double>::infinity();
   for (const KernelCosts& costs : costs_.at({family, dtype}))

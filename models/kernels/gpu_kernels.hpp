@@ -22,10 +22,13 @@ class GpuKernels {
   bool has(KernelFamily family, const std::string& dtype) const {
     return costs_.contains({family, dtype});
   }
-  /// Seconds. REQUIRES: has(family, dtype), and a work of that family.
+  /// Seconds. REQUIRES: has(family, dtype), and a work of that family. Products of few rows are
+  /// those of the skinny kernels; from kSkinnyRows to twice as many one goes over into the other.
   double seconds(KernelFamily family, const std::string& dtype, const KernelWork& work) const;
 
  private:
+  double fastest(KernelFamily family, const std::string& dtype, const KernelWork& work) const;
+
   KernelGpu gpu_;
   std::map<std::pair<KernelFamily, std::string>, std::vector<KernelCosts>> costs_;
 };

@@ -41,6 +41,7 @@ std::string to_text(const KernelName& name) {
 KernelCosts start_costs(KernelFamily family) {
   switch (family) {
     case KernelFamily::gemm:
+    case KernelFamily::skinny:
     case KernelFamily::batched:
       return GemmCosts{};
     case KernelFamily::context:
@@ -50,8 +51,11 @@ KernelCosts start_costs(KernelFamily family) {
     case KernelFamily::decode:
     case KernelFamily::latent_decode:
       return DecodeCosts{};
+    case KernelFamily::delta_context:
+      return DeltaCosts{};
     case KernelFamily::experts:
       return ExpertCosts{};
+    case KernelFamily::delta_decode:
     case KernelFamily::scale:
       return MoveCosts{};
   }

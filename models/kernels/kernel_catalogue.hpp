@@ -13,19 +13,28 @@
 namespace fabricast {
 
 enum class KernelFamily : unsigned char {
-  gemm,
+  gemm,     ///< of more than kSkinnyRows rows
+  skinny,   ///< of fewer
   batched,  ///< products side by side, those of absorbed latent attention
   context,
   encoder,
   decode,
   latent_context,
   latent_decode,
+  delta_context,  ///< gated delta nets: whole sequences, chunk by chunk
+  delta_decode,   ///< one token of them
   experts,
   scale  ///< bf16 to fp8 with a scale that is known
 };
-inline constexpr EnumWords<KernelFamily, 9> kKernelFamilyWords = {
-    {"gemm", "batched", "context", "encoder", "decode", "latent_context", "latent_decode",
-     "experts", "scale"}};
+inline constexpr EnumWords<KernelFamily, 12> kKernelFamilyWords = {
+    {"gemm", "skinny", "batched", "context", "encoder", "decode", "latent_context", "latent_decode",
+     "delta_context", "delta_decode", "experts", "scale"}};
+
+/// Up to so many rows of inputs a product is one of decoding: libraries have other kernels for it.
+inline constexpr double kSkinnyRows = 16;
+constexpr KernelFamily family_of_product(double rows) {
+  return rows <= kSkinnyRows ? KernelFamily::skinny : KernelFamily::gemm;
+}
 
 struct KernelName {
   KernelFamily family = KernelFamily::gemm;

@@ -58,6 +58,19 @@ struct DecodeCosts {
   double sequence = 5e-9;  ///< per sequence
 };
 
+/// Gated delta nets over whole sequences: chunks of 64 tokens follow each other.
+struct DeltaCosts {
+  double start = 10e-6;
+  double share = 0.3;     ///< of the 16-bit peak that products reach
+  double memory = 0.5;    ///< share of the memory's rate that inputs, outputs and states reach
+  double cache = 2;       ///< rate of L2 over the memory's
+  double fill = 3e-6;     ///< of a state on a multiprocessor: loading and storing it
+  double step = 2e-6;     ///< least time of a chunk
+  double resident = 1;    ///< states that a multiprocessor has at a time
+  double quantum = 0.5;   ///< as with a product
+  double overlap = 2;     ///< as with a product
+};
+
 /// A layer of experts.
 struct ExpertCosts {
   double start = 15e-6;
@@ -68,13 +81,15 @@ struct ExpertCosts {
   double expert = 20e-9;  ///< per expert of the GPU
 };
 
+/// Bytes: scaling, and a token of gated delta nets, which reads and writes their states.
 struct MoveCosts {
   double start = 2e-6;
   double memory = 0.85;
   double cache = 2;
 };
 
-using KernelCosts = std::variant<GemmCosts, ContextCosts, DecodeCosts, ExpertCosts, MoveCosts>;
+using KernelCosts = std::variant<GemmCosts, ContextCosts, DecodeCosts, DeltaCosts, ExpertCosts,
+                                 MoveCosts>;
 
 /// Names as in workloads/kernels.yaml, and between what they lie.
 template <class Costs>
@@ -128,6 +143,16 @@ inline constexpr std::array kDecodeFields = {
     CostField<DecodeCosts>{"piece", &DecodeCosts::piece, 1e-9, 10e-6, true},
     CostField<DecodeCosts>{"overlap", &DecodeCosts::overlap, 1.1, 15},
     CostField<DecodeCosts>{"sequence", &DecodeCosts::sequence, 1e-12, 1e-6, true}};
+inline constexpr std::array kDeltaFields = {
+    CostField<DeltaCosts>{"start", &DeltaCosts::start, 0.5e-6, 300e-6, true},
+    CostField<DeltaCosts>{"share", &DeltaCosts::share, 0.01, 1},
+    CostField<DeltaCosts>{"memory", &DeltaCosts::memory, 0.05, 3},
+    CostField<DeltaCosts>{"cache", &DeltaCosts::cache, 0.5, 12},
+    CostField<DeltaCosts>{"fill", &DeltaCosts::fill, 1e-9, 100e-6, true},
+    CostField<DeltaCosts>{"step", &DeltaCosts::step, 1e-9, 30e-6, true},
+    CostField<DeltaCosts>{"resident", &DeltaCosts::resident, 0.1, 32},
+    CostField<DeltaCosts>{"quantum", &DeltaCosts::quantum, 0.01, 1},
+    CostField<DeltaCosts>{"overlap", &DeltaCosts::overlap, 1.1, 15}};
 inline constexpr std::array kExpertFields = {
     CostField<ExpertCosts>{"start", &ExpertCosts::start, 1e-6, 500e-6, true},
     CostField<ExpertCosts>{"share", &ExpertCosts::share, 0.05, 1.2},
@@ -152,6 +177,9 @@ constexpr std::span<const CostField<ContextCosts>> fields_of(const ContextCosts&
 }
 constexpr std::span<const CostField<DecodeCosts>> fields_of(const DecodeCosts&) {
   return kDecodeFields;
+}
+constexpr std::span<const CostField<DeltaCosts>> fields_of(const DeltaCosts&) {
+  return kDeltaFields;
 }
 constexpr std::span<const CostField<ExpertCosts>> fields_of(const ExpertCosts&) {
   return kExpertFields;

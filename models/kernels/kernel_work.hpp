@@ -54,6 +54,22 @@ struct DecodeWork {
   }
 };
 
+/// Gated delta nets over whole sequences: each value head of a sequence has a state of key_dim x
+/// value_dim 32-bit numbers, which chunks of kDeltaChunk tokens change one after the other.
+struct DeltaWork {
+  double batch = 1, tokens = 1, key_heads = 1, value_heads = 1;
+  double key_dim = 128, value_dim = 128;
+  double chunks() const;  ///< of a sequence
+  /// Products of a chunk with itself (keys by keys and by queries, the triangle's solution on keys
+  /// and values, outputs) and with the state (read for values and for outputs, changed).
+  double flops() const;
+  double row_bytes() const;  ///< queries, keys, values and outputs in 16 bits
+};
+inline constexpr double kDeltaChunk = 64;
+
+/// Bytes of the states of a layer of gated delta nets.
+double delta_states(double batch, double value_heads, double key_dim, double value_dim);
+
 /// Heights of tiles that grouped products choose from.
 inline constexpr std::array<double, 6> kExpertTiles = {8, 16, 32, 64, 128, 256};
 
@@ -85,8 +101,9 @@ struct ExpertWork {
 /// Everything that only moves bytes.
 struct MoveWork {
   double read = 0, written = 0;  ///< bytes
+  bool in_place = false;         ///< what is written lies where it was read
 };
 
-using KernelWork = std::variant<GemmWork, ContextWork, DecodeWork, ExpertWork, MoveWork>;
+using KernelWork = std::variant<GemmWork, ContextWork, DecodeWork, DeltaWork, ExpertWork, MoveWork>;
 
 }  // namespace fabricast

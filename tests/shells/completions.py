@@ -38,7 +38,7 @@ LINES = [
     ("bench --collective ep_dispatch,ep_", ["ep_dispatch,ep_combine"]),
     ("decide --collective ", ["all_reduce", "!alltoall", "!ep_dispatch"]),
     ("bench --fabric fabric-dr", ["fabric-dragonfly"]),
-    ("bench --gpu H200", ["H200_SXM"]),
+    ("bench --gpu H200", ["H200_NVL", "H200_SXM"]),
     ("upgrade --from 2.21", ["2.21.5"]),
     ("whatif --to NCCL_NVLS_EN", ["NCCL_NVLS_ENABLE="]),
     ("plan x.yaml --vary topology=dgx-a100,gb3", ["topology=dgx-a100,gb300-nvl72"]),

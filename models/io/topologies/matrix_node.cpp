@@ -38,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kProducts[] = {
     {"H100 PCIe", "H100_PCIE"},
     {"H100 NVL", "H100_NVL"},
     {"GH200", "GH200"},
+    {"H200 NVL", "H200_NVL"},
     {"H200", "H200_SXM"},
     {"GB300", "GB300"},
     {"GB200", "GB200"},

@@ -74,6 +74,7 @@ class RowReader {
     if (op == "mla_generation") return latent_decode(out);
     if (op == "moe") return experts(out);
     if (op == "scale_matrix") return scale(out);
+    if (op == "gdn") return delta(out);
     return fmt::format("op {} is not modelled", op);
   }
 
@@ -81,7 +82,7 @@ class RowReader {
     GemmWork w;
     w.m = whole("m", 1), w.n = whole("n", 1), w.k = whole("k", 1);
     w.operands = operands("dtype");
-    out.name.family = KernelFamily::gemm;
+    out.name.family = family_of_product(w.m);
     out.name.dtype = row_.text("dtype");
     // How many copies of the weights take turns (ai-dynamo/aiconfigurator, collector/*/): six,
     // until they exceed L2; one where vLLM's block and 4-bit kernels are timed.
@@ -222,6 +223,27 @@ class RowReader {
     out.name.dtype = row_.text("dtype");
     out.name.family = KernelFamily::scale;
     return {};
+  }
+
+  /// Gated delta nets, by what their kernels are called.
+  std::string delta(KernelRow& out) {
+    const std::string& kernel = out.name.kernel;
+    const double batch = whole("batch_size", 1), tokens = whole("seq_len", 1);
+    const double key_heads = whole("k_heads", 1), key_dim = whole("k_head_dim", 1);
+    const double value_heads = whole("v_heads", 1), value_dim = whole("v_head_dim", 1);
+    out.name.dtype = "bfloat16";
+    if (kernel.starts_with("chunk_gated_delta_rule")) {
+      out.name.family = KernelFamily::delta_context;
+      out.work = DeltaWork{batch, tokens, key_heads, value_heads, key_dim, value_dim};
+      return {};
+    }
+    if (kernel.starts_with("fused_recurrent_gated_delta_rule")) {
+      const double states = delta_states(batch, value_heads, key_dim, value_dim);
+      out.name.family = KernelFamily::delta_decode;
+      out.work = MoveWork{states, states, true};
+      return {};
+    }
+    return fmt::format("kernel {} is not modelled", kernel);
   }
 
   const CsvRow& row_;

@@ -18,14 +18,18 @@ ErrorGroups groups(const ValidateKernelsResult& result) {
       result.config.leave_out);
   for (const KernelPrediction& one : result.predictions) {
     const KernelRow& row = result.config.measured.rows[one.row];
+    const bool skinny = row.name.family == KernelFamily::skinny;
+    const KernelFamily family = skinny ? KernelFamily::gemm : row.name.family;
     const auto add = [&](std::string_view by, std::string name) {
-      out.add(kKernelFamilyWords[row.name.family], by, std::move(name),
+      out.add(kKernelFamilyWords[family], by, std::move(name),
               {row.time_us, one.time_us, {one.shape_us, one.gpu_us}});
     };
     add("all", "all");
     add("dtype", row.name.dtype);
     add("GPU", row.gpu.name);
     add("library", row.name.library);
+    if (family == KernelFamily::gemm)
+      add("rows of inputs", fmt::format("{} {:.0f}", skinny ? "up to" : "above", kSkinnyRows));
   }
   return out;
 }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include "models/io/formats/csv_table.hpp"
-#include "models/io/topologies/load.hpp"
 #include "models/studies/training/validate_steps.hpp"
 #include "text/numbers.hpp"
 
@@ -28,6 +28,7 @@ constexpr Machine kMachines[] = {
     {"H100", 96, "H100_SXM5_96", "dgx-h100", kNccl2_21_5},
     {"H100", 0, "H100_SXM5", "dgx-h100", kNccl2_21_5},
     {"H200", 0, "H200_SXM", "dgx-h100", kNccl2_21_5},
+    {"H200-NVL", 0, "H200_NVL", "h200-nvl-4", kNccl2_21_5},
     {"B200", 0, "B200_SXM", "hgx-b200", kNccl2_27_7},
     {"B300", 0, "B300_SXM", "hgx-b300", kNccl2_27_7},
     {"GB200", 0, "GB200", "gb200-nvl72", kNccl2_27_7},
@@ -78,18 +79,51 @@ class CaseReader {
     if (!measured) return "no step time";
     out.measured = *measured;
     out.weak = row_.text_or_blank("quality").find("weak") != std::string::npos;
-    for (const char* column : {"gpus", "tp", "pp", "global_batch", "seq_len"})
+    for (const char* column : {"gpus", "global_batch", "seq_len"})
       if (row_.text(column).empty()) return fmt::format("{} is blank", column);
+    const std::optional<Cut> cut = usual_cut();
+    for (const char* column : {"tp", "pp"})
+      if (row_.text(column).empty() && !cut) return fmt::format("{} is blank", column);
     if (const std::string why = read_machine(out.config); !why.empty()) return why;
     out.note = read_framework(out.config);
     out.dispatch_by_nccl = by_nccl();
-    if (out.note.empty() && row_.text("micro_batch").empty())
+    if (out.note.empty() && cut)
+      out.note = "tp is blank: as NVIDIA's configurations of MLPerf cut the model on that GPU";
+    else if (out.note.empty() && row_.text("micro_batch").empty())
       out.note = "micro_batch is blank: taken for 1, as frameworks do by default";
     read_model(out.config.model);
-    return read_layout(out.config);
+    return read_layout(out.config, cut);
   }
 
  private:
+  /// What stands in for a layout that is not said.
+  struct Cut {
+    int tensor = 1, context = 1, micro_batch = 1;
+  };
+
+  /// Of MLPerf's logs that were published without their configuration. The logged accumulation says
+  /// how many copies there are; the GPUs of a copy are cut as in NVIDIA's configurations
+  /// (mlcommons/training_results_v4.0 to v5.1, llama2_70b_lora and llama31_8b, config_*.sh): on
+  /// Hopper by TP of up to 4, then CP (two H200 as often by CP alone), on Blackwell by CP.
+  std::optional<Cut> usual_cut() const {
+    constexpr int kMostTensor = 4;
+    if (!row_.text("tp").empty() || !row_.text("framework").starts_with("MLPerf")) return {};
+    const int gpus = whole("gpus", 1), batch = whole("global_batch", 1);
+    const int steps = noted("grad accum ").value_or(0);
+    if (steps == 0 || batch % steps != 0) return {};
+    const int copies = std::min(gpus, batch / steps);
+    if (gpus % copies != 0 || batch / steps % copies != 0) return {};
+    const int ranks = gpus / copies, context = whole("cp", 0);
+    Cut out;
+    out.micro_batch = batch / steps / copies;
+    if (context > 0 && ranks % context == 0)
+      out.tensor = ranks / context;
+    else if (row_.text("gpu").starts_with("H"))
+      out.tensor = std::gcd(ranks, kMostTensor);
+    out.context = ranks / out.tensor;
+    return out;
+  }
+
   int whole(const char* column, int otherwise) const {
     return row_.whole(column, 0, kMost).value_or(otherwise);
   }
@@ -153,9 +187,6 @@ class CaseReader {
       return gpu == m.gpu && (m.memory_gb == 0 || m.memory_gb == memory);
     });
     if (found == std::end(kMachines)) return fmt::format("GPU {} is not known", gpu);
-    const std::vector<std::string> presets = preset_names();
-    if (!std::binary_search(presets.begin(), presets.end(), found->topology))
-      return fmt::format("there is no topology {}", found->topology);
     config.topology = found->topology;
     config.title = found->part;
     config.version = found->version;
@@ -261,13 +292,13 @@ class CaseReader {
       m.latent = LatentAttention{1536, 512, 128, 64, 128};
   }
 
-  std::string read_layout(StepConfig& config) {
+  std::string read_layout(StepConfig& config, const std::optional<Cut>& cut) {
     const Framework& framework = frameworks_.at(config.framework);
     Layout& l = config.layout;
-    l.tensor = whole("tp", 1);
+    l.tensor = whole("tp", cut ? cut->tensor : 1);
     l.pipeline = whole("pp", 1);
     l.virtual_stages = std::max(1, whole("vpp", 1));
-    l.context = std::max(1, whole("cp", 1));
+    l.context = std::max(1, whole("cp", cut ? cut->context : 1));
     l.expert = std::max(1, whole("ep", 1));
     if (config.model.experts) {
       // NeMo until 25.05 cuts experts by TP; Megatron-Core and Megatron-Bridge do not.
@@ -275,7 +306,7 @@ class CaseReader {
       l.expert_tensor = std::max(1, whole("etp", cuts ? l.tensor : 1));
     }
     l.sequence = whole("seq_len", 1);
-    l.micro_batch = whole("micro_batch", 1);
+    l.micro_batch = whole("micro_batch", cut ? cut->micro_batch : 1);
     l.global_batch = whole("global_batch", 1);
     l.precision = row_.text_or_blank("precision").find("rowwise") != std::string::npos
                       ? Precision::fp8_rows
@@ -288,7 +319,8 @@ class CaseReader {
     l.overlap = framework.overlap;
     if (says("async TP") || says("AsyncTP")) l.overlap.tensor = true;
     l.recompute = recompute(row_.text("recompute"), framework.recompute);
-    return read_sharding(row_.text("sharding"), l);
+    const std::string& sharding = row_.text("sharding");
+    return read_sharding(sharding.empty() && cut ? "zero1" : sharding, l);
   }
 
   /// Of several that a case may have had ("fp8|nvfp4") the first.

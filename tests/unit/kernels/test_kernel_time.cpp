@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/kernels/gpu_kernels.hpp"
 #include "models/kernels/kernel_catalogue.hpp"
 #include "models/kernels/kernel_time.hpp"
 
@@ -213,6 +214,71 @@ TEST_CASE("bytes that lie in the cache move at its rate") {
         doctest::Approx(1e-6 + 25e6 * (0.25 / 0.5e12 + 0.75 / 2e12)));
   CHECK(kernel_time(gpu(), MoveWork{200e6, 100e6}, costs) ==
         doctest::Approx(1e-6 + 300e6 / 0.5e12));
+}
+
+TEST_CASE("what is written in place stays in the cache up to three quarters of it") {
+  MoveCosts costs;
+  costs.start = 1e-6, costs.memory = 0.5, costs.cache = 2;
+  // 75 MB of 100, read and written from L2; 125 MB from memory; of 100 MB a half is there.
+  CHECK(kernel_time(gpu(), MoveWork{75e6, 75e6, true}, costs) ==
+        doctest::Approx(1e-6 + 150e6 / 2e12));
+  CHECK(kernel_time(gpu(), MoveWork{125e6, 125e6, true}, costs) ==
+        doctest::Approx(1e-6 + 250e6 / 0.5e12));
+  CHECK(kernel_time(gpu(), MoveWork{100e6, 100e6, true}, costs) ==
+        doctest::Approx(1e-6 + 200e6 * (0.5 / 0.5e12 + 0.5 / 2e12)));
+}
+
+TEST_CASE("chunks of a gated delta net follow each other, states side by side") {
+  DeltaCosts costs;
+  costs.start = 10e-6, costs.fill = 4e-6, costs.step = 2e-6, costs.resident = 1;
+  costs.share = 1, costs.memory = 3, costs.cache = 12, costs.quantum = 1, costs.overlap = 15;
+  DeltaWork work;
+  work.tokens = 65536, work.value_heads = 32, work.key_heads = 16;
+  CHECK(work.chunks() == 1024);
+  CHECK(delta_states(2, 32, 128, 128) == 2 * 32 * 128 * 128 * 4);
+  // 128 x 128 numbers of a state, read twice and changed once, and 64 tokens of the chunk.
+  CHECK(work.flops() == 2.0 * 32 * 65536 * (3 * 128 * 128 + 64 * 5 * 128));
+  CHECK(work.row_bytes() == 65536.0 * 2 * (2 * 16 * 128 + 2 * 32 * 128));
+  // 0.378 TFLOP at 128 TFLOP/s and 1.615 GB (4 MB of states) at 3 TB/s: more than 2.05 ms of steps.
+  CHECK(kernel_time(gpu(), work, costs) ==
+        doctest::Approx(10e-6 + 2.9528e-3 + 1.6148e-3 / 3).epsilon(0.001));
+  work.tokens = 64;  // one chunk of 32 states on 128 multiprocessors
+  CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(10e-6 + 6e-6).epsilon(0.01));
+  // 256 of them are two waves; two on each multiprocessor are one again.
+  work.batch = 8, work.tokens = 4096;
+  costs.step = 40e-6;
+  CHECK(kernel_time(gpu(), work, costs) ==
+        doctest::Approx(10e-6 + 2 * (4e-6 + 64 * 40e-6)).epsilon(0.01));
+  costs.resident = 2;
+  CHECK(kernel_time(gpu(), work, costs) ==
+        doctest::Approx(10e-6 + 4e-6 + 64 * 40e-6).epsilon(0.03));
+}
+
+TEST_CASE("products of few rows have kernels of their own, and go over into the others") {
+  const auto set = [](KernelFamily family, double start) {
+    GemmCosts costs = plain();
+    costs.start = start;
+    return KernelSet{{family, 90, "trtllm", "t", "bfloat16"}, costs, 30};
+  };
+  const KernelSet wide = set(KernelFamily::gemm, 200e-6), few = set(KernelFamily::skinny, 50e-6);
+  CHECK(family_of_product(16) == KernelFamily::skinny);
+  CHECK(family_of_product(17) == KernelFamily::gemm);
+  const GpuKernels both(gpu(), {{wide, few}}, "trtllm");
+  const auto seconds = [&](double m) {
+    return both.seconds(KernelFamily::gemm, "bfloat16", gemm(m, 4096, 4096));
+  };
+  const auto of = [&](const KernelSet& one, double m) {
+    return kernel_time(gpu(), gemm(m, 4096, 4096), std::get<GemmCosts>(one.costs));
+  };
+  CHECK(seconds(1) == of(few, 1));
+  CHECK(seconds(16) == of(few, 16));
+  CHECK(seconds(32) == of(wide, 32));
+  CHECK(seconds(16 * std::sqrt(2)) ==
+        doctest::Approx(std::sqrt(of(few, 16 * std::sqrt(2)) * of(wide, 16 * std::sqrt(2)))));
+  CHECK(seconds(16.001) == doctest::Approx(seconds(16)).epsilon(0.001));
+  // Without figures of their own they are products like others.
+  const GpuKernels one(gpu(), {{wide}}, "trtllm");
+  CHECK(one.seconds(KernelFamily::gemm, "bfloat16", gemm(1, 4096, 4096)) == of(wide, 1));
 }
 
 TEST_CASE("a kernel that nobody measured takes its nearest relatives' costs") {

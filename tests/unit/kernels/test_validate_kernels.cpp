@@ -48,6 +48,28 @@ TEST_CASE("rows of kernels: shapes are equal whatever the GPU") {
   CHECK(rows.left_out.at("what a V100 computes is not known") == 1);
 }
 
+TEST_CASE("rows of kernels: products of few rows and gated delta nets are families of their own") {
+  const KernelRows products = rows_of(
+      "H100_SXM5,trtllm,gemm,torch_flow,bfloat16,16,2,64,3\n"
+      "H100_SXM5,trtllm,gemm,torch_flow,bfloat16,17,2,64,3\n");
+  REQUIRE(products.rows.size() == 2);
+  CHECK(products.rows[0].name.family == KernelFamily::skinny);
+  CHECK(products.rows[1].name.family == KernelFamily::gemm);
+  const KernelRows rows = read_kernel_rows(
+      "gpu,backend,op,kernel,batch_size,seq_len,k_heads,k_head_dim,v_heads,v_head_dim,latency_us\n"
+      "H100_SXM5,vllm,gdn,chunk_gated_delta_rule_flashinfer,2,8192,8,128,16,128,387.5\n"
+      "H100_SXM5,vllm,gdn,fused_recurrent_gated_delta_rule_packed_decode,32,1,8,128,16,128,19.4\n"
+      "H100_SXM5,vllm,gdn,causal_conv1d_fn,32,1,8,128,16,128,2.4\n",
+      "k.csv", load_compute());
+  REQUIRE(rows.rows.size() == 2);
+  CHECK(rows.rows[0].name.family == KernelFamily::delta_context);
+  CHECK(std::get<DeltaWork>(rows.rows[0].work).chunks() == 128);
+  CHECK(rows.rows[1].name.family == KernelFamily::delta_decode);
+  // 32 x 16 states of 128 x 128 numbers of 4 bytes.
+  CHECK(std::get<MoveWork>(rows.rows[1].work).written == 32.0 * 16 * 128 * 128 * 4);
+  CHECK(rows.left_out.at("kernel causal_conv1d_fn is not modelled") == 1);
+}
+
 TEST_CASE("rows of kernels: what is wrong, and where") {
   CHECK(error_of("H100_SXM5,trtllm,gemm,t,bfloat16,0,2,64,3\n").find("k.csv:2") !=
         std::string::npos);

@@ -452,6 +452,42 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
             .starts_with("case_id,measured_s,predicted_s,lower_s,upper_s,"));
 }
 
+TEST_CASE("validate steps: MLPerf's logs without a layout are cut as NVIDIA's configurations cut") {
+  const auto read = [](const char* framework, const char* gpu, int gpus, const char* cp, int batch,
+                       const char* notes) {
+    return read_step_cases(
+        fmt::format("case_id,mode,source_group,framework,precision,dtype,gpu,gpu_mem_gb,"
+                    "gpus_per_node,gpus,network,model,layers,hidden,ffn_hidden,ffn_type,heads,"
+                    "kv_heads,head_dim,vocab,seq_len,experts,topk,moe_ffn,shared_ffn,dense_layers,"
+                    "tp,pp,vpp,cp,ep,etp,sharding,micro_batch,global_batch,recompute,"
+                    "sequence_parallel,step_time_s,notes\n"
+                    "a,lora,mlperf,{},fp8,fp8,{},,8,{},,m,80,8192,28672,swiglu,64,8,128,32000,8192,"
+                    ",,,,,,,,{},1,,,,{},,,1.0,{}\n",
+                    framework, gpu, gpus, cp, batch, notes),
+        "c.csv", load_frameworks());
+  };
+  const auto layout = [&](const char* gpu, int gpus, const char* cp, int batch, int steps) {
+    const std::string notes = fmt::format("grad accum {}.0", steps);
+    const StepCases cases = read("MLPerf v5.1 NVIDIA", gpu, gpus, cp, batch, notes.c_str());
+    REQUIRE(cases.cases.size() == 1);
+    CHECK(cases.cases[0].note.starts_with("tp is blank"));
+    return cases.cases[0].config.layout;
+  };
+  // 32 GPUs, 8 sequences in two steps: 4 copies of 8 GPUs.
+  const Layout hopper = layout("H100", 32, "", 8, 2);
+  CHECK(hopper.tensor == 4);
+  CHECK(hopper.context == 2);
+  CHECK(hopper.micro_batch == 1);
+  CHECK(hopper.sharding == Sharding::zero1);
+  const Layout blackwell = layout("GB200", 72, "", 9, 1);
+  CHECK(blackwell.tensor == 1);
+  CHECK(blackwell.context == 8);
+  CHECK(layout("H200", 32, "4", 8, 1).tensor == 1);  // what is said counts
+  CHECK(layout("B200", 8, "", 16, 1).micro_batch == 2);
+  CHECK(read("MLPerf v5.1 NVIDIA", "H100", 8, "", 8, "").left_out.front().why == "tp is blank");
+  CHECK(read("NeMo", "H100", 8, "", 8, "grad accum 4.0").left_out.front().why == "tp is blank");
+}
+
 namespace {
 
 /// Kernels that take 100 us, there and back, of whatever.
