@@ -61,14 +61,14 @@ struct DecodeCosts {
 /// Gated delta nets over whole sequences: chunks of 64 tokens follow each other.
 struct DeltaCosts {
   double start = 10e-6;
-  double share = 0.3;     ///< of the 16-bit peak that products reach
-  double memory = 0.5;    ///< share of the memory's rate that inputs, outputs and states reach
-  double cache = 2;       ///< rate of L2 over the memory's
-  double fill = 3e-6;     ///< of a state on a multiprocessor: loading and storing it
-  double step = 2e-6;     ///< least time of a chunk
-  double resident = 1;    ///< states that a multiprocessor has at a time
-  double quantum = 0.5;   ///< as with a product
-  double overlap = 2;     ///< as with a product
+  double share = 0.3;    ///< of the 16-bit peak that products reach
+  double memory = 0.5;   ///< share of the memory's rate that inputs, outputs and states reach
+  double cache = 2;      ///< rate of L2 over the memory's
+  double fill = 3e-6;    ///< of a state on a multiprocessor: loading and storing it
+  double step = 2e-6;    ///< least time of a chunk
+  double resident = 1;   ///< states that a multiprocessor has at a time
+  double quantum = 0.5;  ///< as with a product
+  double overlap = 2;    ///< as with a product
 };
 
 /// A layer of experts.
@@ -88,8 +88,8 @@ struct MoveCosts {
   double cache = 2;
 };
 
-using KernelCosts = std::variant<GemmCosts, ContextCosts, DecodeCosts, DeltaCosts, ExpertCosts,
-                                 MoveCosts>;
+using KernelCosts =
+    std::variant<GemmCosts, ContextCosts, DecodeCosts, DeltaCosts, ExpertCosts, MoveCosts>;
 
 /// Names as in workloads/kernels.yaml, and between what they lie.
 template <class Costs>
