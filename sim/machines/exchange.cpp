@@ -380,14 +380,16 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   const std::uint32_t job = thread.jobs[thread.next];
   Message& m = messages_[job / 2];
   const bool is_send = job % 2 != 0;
-  Duration busy{kinds_[m.kind].cost.post.ps / m.joint};
+  Duration busy;
   Stamp ready = far(m, is_send ? m.posted : m.allowed);
   if (is_send) {
     ready = later(ready, near(m, m.posted));
     busy = post_cost(m.kind, payload(m, m.posted)).busy;
-  } else if (way_kinds_[m.way].flush > Duration{}) {
+  } else {
     const MessageKind& kind = kinds_[m.kind];
-    busy += kind.cost.receiving(kind.wire.on_wire({payload(m, m.allowed)}));
+    const Bytes wire = kind.wire.on_wire({payload(m, m.allowed)});
+    busy.ps = kind.receipt.busy(wire).ps / m.joint;
+    if (way_kinds_[m.way].flush > Duration{}) busy += kind.cost.receiving(wire);
   }
   thread.busy = true;
   ready = ready.plus(thread.wait(), Cause::latency);

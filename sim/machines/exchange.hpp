@@ -50,11 +50,12 @@ namespace fabricast {
 /// What messages of one kind have in common.
 struct MessageKind {
   WireFormat wire;
-  Duration overhead;  ///< of a lane per chunk, before its bytes move
-  Duration sync;      ///< from the arrival of the last byte to the chunk seen
-  PostCost cost;      ///< relayed: of the thread that sends, per chunk; per slot posted cost.post
-                      ///< and, of a large one with a flush, cost.large_receipt
-  Duration poll;      ///< relayed: a thread looks so long at a message under way, once a loop
+  Duration overhead;   ///< of a lane per chunk, before its bytes move
+  Duration sync;       ///< from the arrival of the last byte to the chunk seen
+  PostCost cost;       ///< relayed: of the thread that sends, per chunk
+  PostCost receipt{};  ///< relayed: of the thread that receives, per slot posted; of a large one
+                       ///< with a flush cost.large_receipt, too
+  Duration poll{};     ///< relayed: a thread looks so long at a message under way, once a loop
 
   bool operator==(const MessageKind&) const = default;
 };

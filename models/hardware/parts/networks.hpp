@@ -34,6 +34,7 @@ struct NetworkCosts {
   std::array<Duration, 3> sync{};  ///< by Protocol: arrival to the poll that sees it, beyond flags
   Duration post;                   ///< a proxy thread is busy so long per message
   Duration piece_post;             ///< and per further piece that the message is cut into
+  Duration channel_spread;         ///< a hop takes so much longer for each doubling of the channels
   Duration poll;                   ///< of a group's sends and receives: to look at one, once a loop
   Bandwidth ll_check_rate;         ///< wire bytes/s at which the proxy reads LL flags; 0 = at once
   Bandwidth copy_rate;             ///< wire bytes/s that one thread copies; 0 = nothing is copied

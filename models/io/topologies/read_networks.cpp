@@ -15,6 +15,7 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
   sync.finish();
   costs.post = figures.duration(in, "post");
   if (in.has("piece_post")) costs.piece_post = figures.duration(in, "piece_post");
+  if (in.has("channel_spread")) costs.channel_spread = figures.duration(in, "channel_spread");
   costs.poll = figures.duration(in, "poll");
   costs.ll_check_rate = figures.bandwidth(in, "ll_check_rate");
   if (in.has("copy_rate")) {

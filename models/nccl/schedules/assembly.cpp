@@ -17,13 +17,6 @@ namespace {
 /// large as most slices: 640 threads of 64 B (src/device/prims_ll128.h).
 bool sees_lines(Protocol protocol) { return protocol == Protocol::ll; }
 
-/// Over libfabric messages take unequally long, and a call ends with the last of its channels: a
-/// hop takes so much longer for each doubling of them. From messages of equal size on 1, 2, 4 and
-/// more channels in published tables of small all-reduces: 2 us a hop on GH200 with Slingshot
-/// (boeschf/nccl-benchmark-on-alps-2025, 2, 8 and 32 nodes), 3 us over EFA
-/// (KeitaW/p5-nccl-test-2024-07-19), 0.5 us with A100 and Slingshot (argonne-lcf/alcf-nccl-tests).
-constexpr Duration kLibfabricSpread = nanoseconds(1500);
-
 }  // namespace
 
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
@@ -66,9 +59,12 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
     if (i == 0) first_thread_ = thread;
   }
   PostCost cost = post_cost(network(), run.transport.network, run.protocol);
-  flushing_class_ = machine_.add_relay_class({cost, wire_format(run.protocol)});
+  relay_class(Proxy::flushes) = machine_.add_relay_class({cost, wire_format(run.protocol)});
   cost.large_receipt = {};
-  relay_class_ = machine_.add_relay_class({cost, wire_format(run.protocol)});
+  relay_class(Proxy::sends) = machine_.add_relay_class({cost, wire_format(run.protocol)});
+  if (copies_at_receiver(network()))
+    relay_class(Proxy::receives) = machine_.add_relay_class(
+        {receipt_cost(network(), run.transport.network), wire_format(run.protocol)});
   workers_of_rank_.resize(static_cast<std::size_t>(simulated));
   for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane) {
     BlockPlace place{lane, 0};
@@ -216,20 +212,19 @@ void Assembly::note_copies(std::uint32_t worker, std::uint32_t copies) {
 }
 
 std::uint32_t Assembly::add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies,
-                                  bool flushes) {
+                                  Proxy does) {
   add_forwarded(slices, copies);
-  const std::uint32_t kind = flushes ? flushing_class_ : relay_class_;
+  const std::uint32_t kind = relay_class(does);
   const std::size_t rank = simulated(members_.rank(node, gpu));
   if (copies_alone(run_.transport.network))
     return machine_.add_relay(kind, machine_.add_thread(), 1);
   return machine_.add_relay(kind, first_thread_ + static_cast<std::uint32_t>(rank), copies);
 }
 
-Duration Assembly::libfabric_spread() const {
-  const NetKind kind = run_.transport.network.kind;
-  if (kind != NetKind::efa && kind != NetKind::cxi) return {};
+/// Messages take unequally long, and a call ends with the last of its channels.
+Duration Assembly::channel_spread() const {
   const auto channels = static_cast<double>(partition_.parts.size());
-  return scaled(kLibfabricSpread, std::log2(channels));
+  return scaled(network().channel_spread, std::log2(channels));
 }
 
 const Transport& Assembly::way_between(Endpoint from, Endpoint to) {
@@ -253,7 +248,10 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
                        std::uint64_t slices, std::vector<std::uint32_t> path) {
   if (only_counts_) {
     const ConnectionEnds ends = connection_ends(cluster_, members_.gpus(), a, b, run_.transport);
-    if (ends.kind == HopKind::net) add_proxy(a.node, ends.proxy_gpu, slices, copies(from));
+    if (ends.kind != HopKind::net) return;
+    add_proxy(a.node, ends.proxy_gpu, slices, copies(from));
+    if (copies_at_receiver(network()))
+      add_proxy(b.node, b.gpu, slices, copies(from), Proxy::receives);
     return;
   }
   const Transport& way = way_between(a, b);
@@ -275,8 +273,8 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
     machine_.connect(slots);
     return;
   }
-  const std::uint32_t proxy =
-      add_proxy(a.node, way.proxy_gpu, slices, copies(from), way.flush > Duration{});
+  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices, copies(from),
+                                        way.flush > Duration{} ? Proxy::flushes : Proxy::sends);
   // The flag follows the data: where both go to host memory it adds nothing.
   slots.to = proxy;
   slots.sync = std::max(Duration{}, way.sender_flag - near_latency);
@@ -296,9 +294,19 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.to = to;
   slots.by_line = sees_lines(run_.protocol);
   slots.path = far;
-  slots.sync = network().sync[index_of(run_.protocol)] + way.flush + libfabric_spread();
+  slots.sync = network().sync[index_of(run_.protocol)] + way.flush + channel_spread();
   slots.credit = way.receiver_flag + far_latency;
   slots.ack = far_latency;
+  if (!copies_at_receiver(network())) return machine_.connect(slots);
+  // What has come waits in the system's buffers; only the receiver's proxy needs a free slot.
+  slots.to = add_proxy(b.node, b.gpu, slices, copies(from), Proxy::receives);
+  slots.credit = far_latency;
+  machine_.connect(slots);
+  slots.from = slots.to;
+  slots.to = to;
+  slots.path = {};
+  slots.sync = slots.ack = {};
+  slots.credit = way.receiver_flag;
   machine_.connect(slots);
 }
 

@@ -2,6 +2,7 @@
 // Builds the workers, proxies and connections of one collective on a machine. Each algorithm adds
 // what it needs (add_rings(), add_trees(), add_nvls(), ...); what they share stands here.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -135,9 +136,10 @@ class Assembly {
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
                std::vector<std::uint32_t> before = {});
 
-  /// A proxy that posts messages on the thread of this GPU's process, and flushes as many.
+  /// A proxy that posts messages on the thread of this GPU's process, flushes as many or receives.
+  enum class Proxy { sends, flushes, receives };
   std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1,
-                          bool flushes = false);
+                          Proxy does = Proxy::sends);
 
   /// Channels of NVLS go on in step, and share links and threads evenly, but for their ways to
   /// SHARP and back (docs/scale.md says what measured runs say to it).
@@ -197,12 +199,13 @@ class Assembly {
   std::size_t simulated(int rank) const;
   std::uint32_t add_worker_class(const WorkerClass& kind);
   void note_copies(std::uint32_t worker, std::uint32_t copies);
-  /// What a hop over libfabric takes longer on several channels.
-  Duration libfabric_spread() const;
+  /// What a hop through the network takes longer on several channels.
+  Duration channel_spread() const;
   /// The way of a connection: inside of a node all nodes have the same.
   const Transport& way_between(Endpoint from, Endpoint to);
   double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
+  std::uint32_t& relay_class(Proxy does) { return relay_class_[static_cast<std::size_t>(does)]; }
 
   static constexpr std::uint32_t kNoLane = UINT32_MAX;
   /// Which rank's, which may be a copy of the one whose list it is in.
@@ -225,8 +228,8 @@ class Assembly {
   std::vector<std::optional<Transport>> near_ways_;  ///< by two GPUs: on the first node
   std::vector<std::uint32_t> lanes_;
   std::vector<std::uint8_t> copies_of_worker_;
-  std::uint32_t first_thread_ = 0;  ///< of the ranks' proxies
-  std::uint32_t relay_class_ = 0, flushing_class_ = 0;
+  std::uint32_t first_thread_ = 0;              ///< of the ranks' proxies
+  std::array<std::uint32_t, 3> relay_class_{};  ///< by Proxy
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::vector<RankWorker>> workers_of_rank_;
   std::map<std::uint32_t, WorkerClass> classes_;

@@ -146,6 +146,7 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
       out.push_back({wire_format(protocol), of_gpu.overhead[hop],
                      net ? network.sync[index_of(protocol)] : of_gpu.sync[hop],
                      net ? post_cost(network, settings, protocol) : PostCost{},
+                     net ? receipt_cost(network, settings) : PostCost{},
                      net ? network.poll : Duration{}});
     }
   }

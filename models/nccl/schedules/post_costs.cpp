@@ -46,4 +46,13 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   return out;
 }
 
+PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network) {
+  PostCost out;
+  out.post = costs.post;
+  out.rate = costs.copy_rate;
+  if (copies_alone(network)) out.hands = network.sockets.threads;
+  out.piece = costs.task_min;
+  return out;
+}
+
 }  // namespace fabricast

@@ -219,6 +219,18 @@ TEST_CASE("composed nodes: links of a mesh, NICs spread evenly, a file that read
   CHECK(paths(NodeGraph::build(parse_node_type(text, "x.yaml"), parts())) == paths(half));
 }
 
+TEST_CASE("composed nodes: a mesh of A100 has a GPU on each NUMA node, and every second a NIC") {
+  const NodeGraph node = composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "Cassini", 2, {}});
+  CHECK(node.cpus().size() == 4);
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    for (int nic = 0; nic < 2; ++nic) {
+      const SmiPath path = node.smi_path(node.gpus()[static_cast<std::size_t>(gpu)].vertex,
+                                         node.nics()[static_cast<std::size_t>(nic)].vertex);
+      CHECK((path == SmiPath::sys) == (gpu != 2 * nic));
+    }
+  }
+}
+
 TEST_CASE("composed nodes: what no such server has") {
   const auto error = [](const NodeShape& shape) {
     return error_text([&] { compose_node(shape, parts()); });

@@ -115,6 +115,7 @@ TEST_CASE("relayed: a clear-to-send for every chunk, two posts, and the way back
   machine.add_link({kRate, {latency}});
   MessageKind kind;
   kind.cost.post = {post};
+  kind.receipt.post = {post};
   CHECK(run_ps(machine, kind) == 6 * (2 * post + 2 * latency + kChunkPs));
 }
 
@@ -126,6 +127,7 @@ TEST_CASE("relayed: with slots enough only the first chunk pays for the rendezvo
   machine.add_link({kRate, {latency}});
   MessageKind kind;
   kind.cost.post = {post};
+  kind.receipt.post = {post};
   CHECK(run_ps(machine, kind) == 2 * post + 2 * latency + 6 * kChunkPs);
 }
 
@@ -166,6 +168,7 @@ TEST_CASE("a thread serves one post after another") {
   machine.add_link({kRate, {0}});
   MessageKind kind;
   kind.cost.post = {post};
+  kind.receipt.post = {post};
   CHECK(run_ps(machine, kind) == 2 * post + post + kChunkPs);
 }
 
@@ -196,6 +199,7 @@ TEST_CASE("a thread looks at all that is under way, and half a loop passes until
     for (ExchangeLane& lane : schedule.batches[2][0].receives) lane.joint = 2;
     CHECK(run() == alone);
     kind.cost.post = {post};
+    kind.receipt.post = {post};
     CHECK(run() == alone + post + post);  // both slots, and the later message's sender
   }
 }
@@ -311,6 +315,7 @@ TEST_CASE("both kinds of stamps agree, and the parts sum up") {
   MessageKind kind;
   kind.overhead = {1'234};
   kind.cost.post = {567};
+  kind.receipt.post = {567};
   plain.add_link({kRate, {8'901}});
   causal.add_link({kRate, {8'901}});
   plain.add_kind(kind);

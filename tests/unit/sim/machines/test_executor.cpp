@@ -457,6 +457,60 @@ TEST_CASE("relays of one thread post one after another, reading wire bytes at th
   CHECK(executor.finished(3).ps == microseconds(12).ps);
 }
 
+TEST_CASE("relay: after a large message its thread is busy with one that arrived") {
+  // Two senders at the same time, whose messages share a thread. A post takes 2 us; above 4,000 B
+  // the thread goes on for 3 us more, while the message is on its way.
+  const auto finished = [](std::int64_t bytes) {
+    Chain program;
+    program.length = 2;
+    program.count = 1;
+    program.chunk = {bytes};
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+    for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i % 2});
+    PostCost cost{microseconds(2)};
+    cost.large = {4'000};
+    cost.large_receipt = microseconds(3);
+    const std::uint32_t posts = executor.add_relay_class({cost, {}});
+    const std::uint32_t thread = executor.add_thread();
+    for (const std::uint32_t sender : {0u, 2u}) {
+      const std::uint32_t relay = executor.add_relay(posts, thread, 1);
+      executor.connect({sender, relay, 8, {}, {}, {}, {}, {}});
+      executor.connect({relay, sender + 1, 8, {}, {}, {}, {}, {}});
+    }
+    executor.run();
+    return std::pair{executor.finished(1).ps, executor.finished(3).ps};
+  };
+  CHECK(finished(4'000) == std::pair{microseconds(2).ps, microseconds(4).ps});
+  CHECK(finished(4'001) == std::pair{microseconds(2).ps, microseconds(2 + 3 + 2).ps});
+}
+
+TEST_CASE("relays: one hands on to another, which has a thread and slots of its own") {
+  // Sender, relay of 2 us, relay of 3 us, receiver. The second is the narrow place: three slices
+  // leave it at 5, 8 and 11 us. With one slot there the first waits for it.
+  const auto finished = [](std::uint32_t slots) {
+    Chain program;
+    program.length = 2;
+    program.count = 3;
+    program.chunk = {8};
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+    for (std::uint32_t i = 0; i < 2; ++i) executor.add_worker(kind, program, {0, i});
+    const auto relay = [&](std::int64_t us) {
+      return executor.add_relay(executor.add_relay_class({{microseconds(us)}, {}}),
+                                executor.add_thread(), 1);
+    };
+    const std::uint32_t first = relay(2), second = relay(3);
+    executor.connect({0, first, 8, {}, {}, {}, {}, {}});
+    executor.connect({first, second, slots, {}, {}, {}, {}, {}});
+    executor.connect({second, 1, 8, {}, {}, {}, {}, {}});
+    executor.run();
+    return executor.finished(1).ps;
+  };
+  CHECK(finished(8) == microseconds(2 + 3 + 3 + 3).ps);
+  CHECK(finished(1) == microseconds((2 + 3) * 3).ps);
+}
+
 TEST_CASE("a schedule that cannot go on is an error that names who waits for what") {
   // Two workers that both begin with a receive.
   struct Starving final : Program {
