@@ -32,7 +32,9 @@ ServeTime PassTimes::Table::at(double asked) const {
 }
 
 double launches_of(const Transformer& model) {
-  return model.layers * (model.latent ? 28.0 : 12.0) + model.moe_layers() * 14.0;
+  const bool is_recurrent = model.local && model.local->recurrent;
+  const int states = is_recurrent ? model.layers - model.global_layers() : 0;
+  return model.layers * (model.latent ? 28.0 : 12.0) + model.moe_layers() * 14.0 + states * 18.0;
 }
 
 ServeTime hosted(ServeTime out, const EngineHost& host, double requests, double launches) {

@@ -14,6 +14,7 @@ struct EngineHost {
   double pass = 0;         ///< between passes, while the GPU waits: scheduler, sampling, launch
   double request = 0;      ///< of that, for each request that gets a token
   double front = 0;        ///< from a request's arrival until the scheduler sees it
+  double token = 0;        ///< of a prompt, in a front end that takes one prompt after another
   double kernel = 0;       ///< of the CPU, for each kernel of a pass that no CUDA graph has
   double gemm = 1;         ///< times the GEMMs
   double attention = 1;    ///< times attention
@@ -23,7 +24,9 @@ struct EngineHost {
 
 /// Kernels that the CPU launches for a forward pass: 12 for a dense layer (two norms, four GEMMs,
 /// two quantisations, rope, attention, activation, all-reduce), 14 more for experts (router, top-k,
-/// sort, two grouped GEMMs, ...), 16 more for latent attention (assumed: no trace was counted).
+/// sort, two grouped GEMMs, ...), 16 more for latent attention, 18 more for a layer with a state
+/// (convolution, gates, norms of queries and keys, seven of the chunks, copies of the state):
+/// assumed, no trace was counted.
 double launches_of(const Transformer& model);
 
 /// A pass of kernels as such an engine runs it for so many requests. Passes with prompts are not in

@@ -62,7 +62,8 @@ struct ServeQueue {
   /// done). Empty: they are there at once.
   std::function<double(double tokens)> sends;
   std::function<double(double tokens, double computing)> waits;
-  double front = 0;     ///< from a request's arrival until an engine sees it
+  double front = 0;     ///< from a request's arrival until an engine sees it, and before that
+  double token = 0;     ///< of a prompt, in a front end that takes one prompt after another
   int concurrency = 0;  ///< closed loop: so many requests at a time; 0 = they come as they arrive
 };
 

@@ -11,6 +11,7 @@ EngineHost engine_host(Reader in, const Figures& figures) {
   out.pass = seconds(figures.duration(in, "pass"));
   out.request = seconds(figures.duration(in, "request"));
   out.front = seconds(figures.duration(in, "front"));
+  out.token = seconds(figures.duration(in, "token"));
   out.kernel = seconds(figures.duration(in, "kernel"));
   out.gemm = figures.number(in, "gemm", 0.1, 10);
   out.attention = figures.number(in, "attention", 0.1, 10);

@@ -45,6 +45,7 @@ LocalAttention local_attention(Reader in, int layers) {
   LocalAttention out;
   out.every = in.whole("every", 1, layers);
   out.window = in.whole("window", 1, 1 << 30);
+  out.recurrent = in.flag("recurrent", false);
   in.finish();
   return out;
 }

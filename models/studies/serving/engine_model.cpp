@@ -70,6 +70,7 @@ ServeQueue queue_of(const ServeConfig& config, const EngineModel& engine,
   out.pool = pool_of(config, engine, host);
   out.pool.workers = config.workers;
   out.front = host.front;
+  out.token = host.token;
   out.concurrency = config.load->concurrency;
   if (!prefill) return out;
   out.prefill = pool_of(config, *prefill, host);

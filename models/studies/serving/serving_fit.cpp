@@ -13,6 +13,12 @@ constexpr double kKernelWidth = 0.25;
 constexpr double kRowNoise = 0.15;
 constexpr double kRowHuber = 0.2;  // repeats of a setting differ by as much and more
 
+/// Four digits, none of them in an exponent, so that it can be written into a file.
+std::string microseconds_text(double seconds) {
+  const double us = seconds * 1e6;
+  return us < 1e3 ? fmt::format("{:.4g} us", us) : fmt::format("{:.0f} us", us);
+}
+
 }  // namespace
 
 EngineHost scaled(const EngineHost& host, const Vector& x) {
@@ -45,7 +51,7 @@ std::map<std::string, std::string> figures_of(const ServingCosts& costs) {
     for (std::size_t i = 0; i < kHostFigures.size(); ++i) {
       const double value = costs.of(engine).*kHostFigures[i];
       out[fmt::format("engines.{}.{}", kEngineWords[engine], kHostFigureNames[i])] =
-          i < kHostTimes ? fmt::format("{:.4g} us", value * 1e6) : fmt::format("{:.3g}", value);
+          i < kHostTimes ? microseconds_text(value) : fmt::format("{:.3g}", value);
     }
   }
   return out;

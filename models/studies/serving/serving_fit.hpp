@@ -13,13 +13,14 @@
 namespace fabricast {
 
 /// A factor for each figure of an engine in workloads/serving.yaml, as logarithms.
-inline constexpr std::array<double EngineHost::*, 8> kHostFigures = {
-    &EngineHost::pass,        &EngineHost::request,      &EngineHost::front,
-    &EngineHost::kernel,      &EngineHost::gemm,         &EngineHost::attention,
-    &EngineHost::elementwise, &EngineHost::communication};
-inline constexpr std::array<std::string_view, 8> kHostFigureNames = {
-    "pass", "request", "front", "kernel", "gemm", "attention", "elementwise", "communication"};
-inline constexpr std::size_t kHostTimes = 4;  ///< of them; the rest are factors
+inline constexpr std::array<double EngineHost::*, 9> kHostFigures = {
+    &EngineHost::pass,      &EngineHost::request,     &EngineHost::front,
+    &EngineHost::token,     &EngineHost::kernel,      &EngineHost::gemm,
+    &EngineHost::attention, &EngineHost::elementwise, &EngineHost::communication};
+inline constexpr std::array<std::string_view, 9> kHostFigureNames = {
+    "pass", "request",   "front",       "token",        "kernel",
+    "gemm", "attention", "elementwise", "communication"};
+inline constexpr std::size_t kHostTimes = 5;  ///< of them; the rest are factors
 
 EngineHost scaled(const EngineHost& host, const Vector& x);
 

@@ -75,6 +75,7 @@ class RowReader {
     layout(out);
     load(out.config);
     if (is_inferencex() || is_tuned()) harness(out.config);
+    if (!is_run_ && !is_inferencex() && !out.config.prefill) generated(out.config);
     times(out);
     return out;
   }
@@ -187,10 +188,10 @@ class RowReader {
     load.prompt = needed("input_len");
     load.output = needed("output_len");
     // InferenceX draws lengths between 0.8 and 1 times the nominal ones. Dynamo's runs have them
-    // all alike: on an engine that computes prompts first they stay in step; on one that mixes them
-    // with decodes they drift apart, which unequal lengths stand for here. Both have ten requests
-    // for each that is under way.
-    load.spread = is_inferencex() || out.rules.mixes ? 0.2 : 0;
+    // all alike (genai-perf with deviations of 0, and sglang.bench_serving with a range ratio of 1:
+    // aiconfigurator, eval/benchmarks at 5e161875). Both have ten requests for each that is under
+    // way.
+    load.spread = is_inferencex() ? 0.2 : 0;
     if (is_run_) {
       const auto mean_in = in_.positive("mean_input_tokens"),
                  mean_out = in_.positive("mean_output_tokens");
@@ -223,7 +224,8 @@ class RowReader {
 
   /// What InferenceX's launch scripts say (SemiAnalysisAI/InferenceX, benchmarks). For SGLang
   /// (single_node/dsr1_fp8_b200.sh at 16ffb658): --scheduler-recv-interval 10, from 16 requests on
-  /// 30, and --chunked-prefill-size 32768. For TensorRT-LLM: of DeepSeek
+  /// 30, and --chunked-prefill-size 32768; of nvfp4 (dsr1_fp4_b200.sh) 16384. For TensorRT-LLM: of
+  /// DeepSeek
   /// (dsr1_fp8_b200_trt_slurm.sh at f560513749f3) passes of a prompt and all decodes,
   /// MAX_NUM_TOKENS, and with copies of attention timeout_iters 60; of Llama
   /// (70b_fp8_b200_trt_slurm.sh at a267b4bd52f1) with 1k/1k below TP 8 batch_wait_timeout_iters 20.
@@ -241,7 +243,19 @@ class RowReader {
     }
     if (out.engine->engine != Engine::sglang) return;
     out.rules.receive_interval = out.load->concurrency < 16 ? 10 : 30;
-    out.rules.token_budget = 32768;
+    out.rules.token_budget = out.site.layout.precision == Precision::nvfp4 ? 16384 : 32768;
+  }
+
+  /// Engines of Dynamo's runs have what aiconfigurator's generator writes
+  /// (ai-dynamo/aiconfigurator, generator/rule_plugin/benchmark/trtllm.rule at 581e4591:
+  /// max_num_tokens is max_batch_size + isl + 1500). For vLLM its template
+  /// (backend_templates/vllm/cli_args.0.12.0.j2 at 11324a64) names no budget: assumed is what
+  /// vLLM's SchedulerConfig has where nobody says, 2048.
+  static void generated(ServeConfig& out) {
+    constexpr int kSpare = 1500, kUnsaid = 2048;
+    if (out.engine->engine == Engine::trtllm)
+      out.rules.token_budget = out.load->concurrency + out.prompt + kSpare;
+    if (out.engine->engine == Engine::vllm) out.rules.token_budget = kUnsaid;
   }
 
   void times(ServingRow& out) const {

@@ -14,8 +14,11 @@ namespace fabricast {
 namespace {
 
 constexpr int kFitRounds = 4;
-constexpr double kFirstTokenWeight =
-    0.2;  // it hangs on more than kernels and engine: queues, harness
+/// As a logarithm: rows that are off by more than a factor of 1.65 measure something else (servers
+/// that nobody warmed up, full queues, drafts), and tell nothing of an engine's figures.
+constexpr double kOtherRegime = 0.5;
+/// It hangs on more than kernels and engine: queues, harness.
+constexpr double kFirstTokenWeight = 0.3;
 
 /// A machine with its collectives, and engines on it.
 struct Machine {
@@ -182,11 +185,17 @@ class Validation {
     return out;
   }
 
+  static Vector believed(Vector weights, const Vector& residuals) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (std::abs(residuals[i]) > kOtherRegime) weights[i] = 0;
+    return weights;
+  }
+
   ServingCosts fitted(const ServingFit& fit, const ServingCosts& from, const std::string& without) {
     ServingCosts out = from;
     for (const Engine engine : {Engine::vllm, Engine::sglang, Engine::trtllm}) {
       EngineHost& host = out.engines[static_cast<std::size_t>(engine)];
-      host = scaled(host, best_factors(fit, weights(engine, without)));
+      host = scaled(host, best_factors(fit, believed(weights(engine, without), fit.at)));
     }
     return out;
   }

@@ -37,8 +37,9 @@ struct Experts {
 /// Layers that see the last tokens only (sliding windows), or keep a state of fixed size, counted
 /// as the tokens whose keys and values are as many bytes.
 struct LocalAttention {
-  int every = 1;   ///< every so many layers one sees all tokens
-  int window = 0;  ///< tokens that the others see
+  int every = 1;           ///< every so many layers one sees all tokens
+  int window = 0;          ///< tokens that the others see
+  bool recurrent = false;  ///< they keep a state (linear attention), in chunks of many kernels
   bool operator==(const LocalAttention&) const = default;
 };
 

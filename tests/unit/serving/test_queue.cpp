@@ -60,6 +60,27 @@ TEST_CASE("queue: a lone request is its prompt and its tokens") {
   CHECK(tokens_out(result) == 8);
 }
 
+TEST_CASE("queue: a front end takes one prompt after another, and requests leave it apart") {
+  // Two requests at a time, 4 prompt tokens of 0.25 s each in front, then 0.5 s on the way; passes
+  // of a second. The first is there at 1.5 and has its token at 2.5, the second at 2.5 and 3.5.
+  // Each has two tokens: the first ends at 3.5, and its successor is there at 5.
+  ServeQueue queue = engine(1);
+  queue.concurrency = 2;
+  queue.front = 0.5;
+  queue.token = 0.25;
+  const QueueResult result = run_queue(queue, {{0, 4, 2, 0}, {0, 4, 2, 0}, {0, 4, 1, 0}});
+  CHECK(result.requests[0].first_token == 2.5);
+  CHECK(result.requests[1].first_token == 3.5);
+  CHECK(result.requests[0].finish == 3.5);
+  CHECK(result.requests[2].arrival == 3.5);
+  CHECK(result.requests[2].first_token == 6);
+  // Without it both are there at 0.5: the first begins a pass, the second waits for the next.
+  queue.token = 0;
+  const QueueResult together = run_queue(queue, {{0, 4, 2, 0}, {0, 4, 2, 0}, {0, 4, 1, 0}});
+  CHECK(together.requests[0].first_token == 1.5);
+  CHECK(together.requests[1].first_token == 2.5);
+}
+
 TEST_CASE("queue: a scheduler that looks for requests every tenth pass sees them so late") {
   // Passes of a second. The first request's prompt is done at 1, then it decodes. The second comes
   // at 1.5: seen at 2 its first token is there at 3; seen after ten decodes, at 11, at 12.
@@ -119,6 +140,12 @@ TEST_CASE("queue: a pass with prompts takes as long as its launches where the GP
   CHECK(launches_of(dense) == 120);
   dense.latent.emplace();
   CHECK(launches_of(dense) == 280);
+  Transformer recurrent;  // of 12 layers nine keep a state
+  recurrent.layers = 12;
+  recurrent.local = {4, 2048, false};
+  CHECK(launches_of(recurrent) == 144);
+  recurrent.local->recurrent = true;
+  CHECK(launches_of(recurrent) == 144 + 9 * 18);
 }
 
 TEST_CASE("queue: every token is generated once, and requests in flight follow Little's law") {
