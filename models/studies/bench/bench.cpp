@@ -527,11 +527,9 @@ BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
 }
 
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts, KnownCalls& known) {
-  BenchConfig plain = config;
-  plain.routing_note = false;
   const BenchWatch nobody;
   const ForEach one_by_one = in_turn;
-  return Bench(plain, parts, nobody, one_by_one, &known).run();
+  return Bench(config, parts, nobody, one_by_one, &known).run();
 }
 
 }  // namespace fabricast
