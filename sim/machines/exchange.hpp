@@ -106,6 +106,10 @@ class ExchangeSchedule {
   /// The batch at `cursor` (starts at 0), and moves the cursor on; false when there is none left.
   virtual bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const = 0;
   virtual void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const = 0;
+  /// Tells the connections of two blocks apart, if a block stands for several peers.
+  virtual std::uint32_t connection(std::uint32_t /*from*/, std::uint32_t /*tag*/) const {
+    return 0;
+  }
 };
 
 /// The guest of an executor; its parties are blocks.
@@ -339,8 +343,8 @@ class Exchange final : public Guest<Stamp> {
   ExchangeObserver* observer_ = nullptr;
   // Of chunks that are left to a carrier:
   Carriage<Flight> carriage_;
-  /// By sending and receiving block, and the first hop that is carried.
-  std::map<std::array<std::uint32_t, 3>, std::uint32_t> carried_ways_;
+  /// By sending and receiving block, connection of these, and the first hop that is carried.
+  std::map<std::array<std::uint32_t, 4>, std::uint32_t> carried_ways_;
   std::uint32_t first_actor_ = 0;  ///< of the executor's clock
   std::uint32_t first_part_ = 0;   ///< from there: of the first message's sender
   std::uint64_t events_ = 0, messages_done_ = 0, chunks_ = 0, chunks_in_all_ = 0;

@@ -9,6 +9,7 @@
 
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
+#include "models/nccl/symmetry/carried_folds.hpp"
 #include "sim/base/scaled.hpp"
 
 namespace fabricast {
@@ -16,10 +17,12 @@ namespace {
 
 class RailTwins {
  public:
-  RailTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run)
+  RailTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+            const NetworkPlan& network = {})
       : cluster_(cluster),
         software_(software),
         run_(run),
+        network_(network),
         members_(members_of(run, cluster.nodes())),
         healthy_(cluster.node(), cluster.nodes(), cluster.fabric()) {
     for (std::uint32_t id = 0; cluster.has_own_rates() && id < cluster.links(); ++id)
@@ -56,17 +59,21 @@ class RailTwins {
     if (is_faulty()) slow = with_faults(*like, most);
     if (is_faulty() && !slow) return std::nullopt;
     const SimulationResult faster = ran(*like);
-    BoundedRun out{slow ? ran(*slow) : faster, {}};
     const Duration least = std::max(faster.time, busiest(*like, faster));
-    const double apart = kFewRanks / members_.ranks();
-    out.bounds.lower = scaled(least, 1 - kRailsFaster - apart);
-    out.bounds.upper = scaled(std::max(least, out.result.time), 1 + kRailsSlower + apart);
-    out.bounds.events = all;
-    out.bounds.how = how(*like);
-    out.result.time = out.bounds.middle();
-    out.result.links.clear();
-    out.result.rank_finish.clear();
-    return out;
+    return bounded(*like, least, slow ? ran(*slow) : faster, all);
+  }
+
+  /// On a rung that carries slices. `whole`: ranks that one stands for in the run of `events`.
+  std::optional<BoundedRun> find_carried(int whole, std::uint64_t events, std::uint64_t dearest) {
+    if (is_faulty()) return std::nullopt;
+    std::optional<Twin> like = twin(healthy_, {});
+    if (like && !folds(*like)) like->symmetry.moves.resize(1);  // by the turn alone
+    if (!like || !folds(*like)) return std::nullopt;
+    const auto copies = static_cast<std::uint64_t>(like->symmetry.copies());
+    if (events * static_cast<std::uint64_t>(whole) / copies > dearest) return std::nullopt;
+    SimulationResult result = ran(*like);
+    const Duration time = result.time;
+    return bounded(*like, time, std::move(result), events);
   }
 
  private:
@@ -76,7 +83,26 @@ class RailTwins {
     Symmetry symmetry;
   };
 
+  BoundedRun bounded(const Twin& like, Duration faster, SimulationResult slower,
+                     std::uint64_t events) const {
+    BoundedRun out{std::move(slower), {}};
+    const bool carries = network_.carries();
+    const double apart = kFewRanks / members_.ranks();
+    out.bounds.lower = scaled(faster, 1 - (carries ? kCarriedRails : kRailsFaster) - apart);
+    out.bounds.upper = scaled(std::max(faster, out.result.time),
+                              1 + (carries ? kCarriedRails : kRailsSlower) + apart);
+    out.bounds.events = events;
+    out.bounds.how = how(like);
+    out.result.time = out.bounds.middle();
+    out.result.links.clear();
+    out.result.rank_finish.clear();
+    return out;
+  }
+
   bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
+  bool folds(const Twin& twin) const {
+    return against_carried_fold(twin.cluster, network_, twin.run, twin.symmetry).empty();
+  }
 
   /// Nothing where rails are unlike.
   std::optional<Twin> twin(const Cluster& cluster, std::vector<Faults::SlowGpu> gpus) const {
@@ -99,6 +125,7 @@ class RailTwins {
   SimulationResult ran(const Twin& twin) const {
     const Stream stream{{twin.run}, {}};
     SimulationOptions options;
+    options.network = network_;
     options.fold = options.fast_forward = true;
     return simulate_planned(twin.cluster, software_, stream, plan_of(stream, twin), options);
   }
@@ -177,6 +204,7 @@ class RailTwins {
   const Cluster& cluster_;
   const SoftwareCosts& software_;
   const CollectiveRun& run_;
+  NetworkPlan network_;
   Members members_;
   Cluster healthy_;
   std::vector<LinkId> odd_links_;  ///< with a rate of their own
@@ -218,6 +246,19 @@ std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareC
   if (!RailTwins::are_known(cluster, run)) return std::nullopt;
   RailTwins twins(cluster, software, run);
   return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most, dearest);
+}
+
+std::optional<BoundedRun> bound_carried_exchange(const Cluster& cluster,
+                                                 const SoftwareCosts& software,
+                                                 const CollectiveRun& run, const Symmetry& symmetry,
+                                                 const NetworkPlan& network, std::uint64_t events,
+                                                 std::uint64_t dearest) {
+  if (!RailTwins::are_known(cluster, run)) return std::nullopt;
+  SimulationOptions options;
+  options.network = network;
+  options.fold = true;
+  const int whole = copies_simulated(cluster, run, symmetry, options);
+  return RailTwins(cluster, software, run, network).find_carried(whole, events, dearest);
 }
 
 }  // namespace fabricast

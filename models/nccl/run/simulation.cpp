@@ -11,6 +11,7 @@
 #include "models/nccl/call/launch.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/run/stream_machine.hpp"
+#include "models/nccl/symmetry/carried_folds.hpp"
 #include "models/nccl/tuner/tuner.hpp"
 #include "sim/base/error.hpp"
 
@@ -138,6 +139,25 @@ bool loses(std::span<const Stream> streams) {
   });
 }
 
+std::string_view forbids_folding(const SimulationOptions& options) {
+  if (!options.fold) return "every rank was asked for";
+  return options.timeline != nullptr ? "a trace shows ranks one by one" : "";
+}
+
+std::string_view forbids_folding(const Cluster& cluster, const JobPlan& plan,
+                                 const SimulationOptions& options) {
+  if (const std::string_view why = forbids_folding(options); !why.empty()) return why;
+  if (!options.network.carries()) return "";
+  for (const StreamPlan& stream : plan.streams)
+    for (const Kernel& kernel : stream.kernels)
+      for (const QueuedWork& work : kernel.works)
+        if (const std::string_view why =
+                against_carried_fold(cluster, options.network, *work.run, work.symmetry);
+            !why.empty())
+          return why;
+  return "";
+}
+
 /// The run, in the kind of time that it needs.
 template <template <class> class What>
 auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<const Stream> streams,
@@ -148,7 +168,7 @@ auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<con
                                                   streams,
                                                   plan,
                                                   What<Stamp>::kLaunching,
-                                                  !forbids_folding(options).empty(),
+                                                  !forbids_folding(cluster, plan, options).empty(),
                                                   carrier};
   };
   if (!options.network.carries() && !options.explain && !loses(streams))
@@ -204,7 +224,7 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
   } else {
     result = run_as<OneCall>(cluster, software, {&stream, 1}, plan, options);
     if (run.has_algorithm()) result.partition = partition_of(run, members);
-    const std::string_view forbids = forbids_folding(options);
+    const std::string_view forbids = forbids_folding(cluster, plan, options);
     result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
   }
   if (options.timeline != nullptr && members.ranks() > 1 && !result.losses.gave_up)
@@ -219,16 +239,23 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
   return result;
 }
 
-std::string_view forbids_folding(const SimulationOptions& options) {
-  if (!options.fold) return "every rank was asked for";
-  if (options.timeline != nullptr) return "a trace shows ranks one by one";
-  if (options.network.carries()) return "on this network every rank is simulated";
-  return "";
+std::string_view forbids_folding(const Cluster& cluster, const CollectiveRun& run,
+                                 const Symmetry& symmetry, const SimulationOptions& options) {
+  if (const std::string_view why = forbids_folding(options); !why.empty()) return why;
+  return options.network.carries() ? against_carried_fold(cluster, options.network, run, symmetry)
+                                   : "";
 }
 
-std::string why_not_folded(const Symmetry& symmetry, const SimulationOptions& options) {
-  const std::string_view forbids = forbids_folding(options);
+std::string why_not_folded(const Cluster& cluster, const CollectiveRun& run,
+                           const Symmetry& symmetry, const SimulationOptions& options) {
+  const std::string_view forbids = forbids_folding(cluster, run, symmetry, options);
   return forbids.empty() ? symmetry.why_not : std::string(forbids);
+}
+
+int copies_simulated(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
+                     const SimulationOptions& options) {
+  if (symmetry.copies() == 1) return 1;
+  return forbids_folding(cluster, run, symmetry, options).empty() ? symmetry.copies() : 1;
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
@@ -255,7 +282,7 @@ StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   for (const Stream& stream : streams)
     for (const CollectiveRun& run : stream.runs) check(run, options);
   StreamsResult result = run_as<AllCalls>(cluster, software, streams, plan, options);
-  const std::string_view forbids = forbids_folding(options);
+  const std::string_view forbids = forbids_folding(cluster, plan, options);
   result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
   if (options.timeline != nullptr && !result.losses.gave_up) {
     *options.timeline =

@@ -35,10 +35,16 @@ struct SimulationOptions {
 class Symmetry;
 struct JobPlan;
 
-/// Why every rank is simulated, whatever ranks are alike; "" = it need not be so.
-std::string_view forbids_folding(const SimulationOptions& options);
+/// Why every rank is simulated, whatever ranks are alike; "" = it need not be so. `symmetry`: of
+/// the run.
+std::string_view forbids_folding(const Cluster& cluster, const CollectiveRun& run,
+                                 const Symmetry& symmetry, const SimulationOptions& options);
 /// That, or what stands against it; "" = nothing.
-std::string why_not_folded(const Symmetry& symmetry, const SimulationOptions& options);
+std::string why_not_folded(const Cluster& cluster, const CollectiveRun& run,
+                           const Symmetry& symmetry, const SimulationOptions& options);
+/// Ranks that one simulated stands for, itself included, with these options.
+int copies_simulated(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
+                     const SimulationOptions& options);
 
 /// How much one link of the cluster carried. Utilisation is of the time the run took.
 struct LinkLoad {

@@ -14,7 +14,7 @@ StreamMachine<Stamp>::StreamMachine(const Setting& setting) : at_(setting) {
   if (at_.watch != nullptr) recorder_.emplace(executor_, at_.watch->draft);
   const bool is_folded = !at_.is_full && at_.plan.copies() > 1;
   if (is_folded) {
-    links_.emplace(machine(), at_.cluster, *at_.plan.symmetry());
+    links_.emplace(machine(), at_.cluster, *at_.plan.symmetry(), at_.carrier != nullptr);
   } else {
     links_.emplace(machine(), at_.cluster);
   }
@@ -288,7 +288,7 @@ std::vector<LinkLoad> StreamMachine<Stamp>::loads(Duration time) const {
     return link_loads(at_.cluster, time, [this](std::uint32_t link) { return carried(link); });
   const Symmetry& symmetry = *at_.plan.symmetry();
   std::map<std::uint32_t, Bytes> by_link;
-  for (const auto& [link, id] : links_->known()) by_link[link] = executor_.carried(id);
+  for (const auto& [link, id] : links_->known()) by_link[link] = carried(id);
   std::vector<LinkLoad> out = link_loads(at_.cluster, time, by_link, symmetry.copies());
   for (LinkLoad& load : out) load.copies = symmetry.copies_of(at_.cluster, load.link);
   return out;
@@ -301,8 +301,9 @@ RunFacts StreamMachine<Stamp>::facts(Duration time) const {
   const bool folds = links_->is_folded();
   const auto copies = static_cast<std::uint64_t>(folds ? at_.plan.copies() : 1);
   out.links = loads(time);
-  out.events = full_events(executor_.events());
-  out.events_skipped = out.events - (executor_.events() - executor_.events_skipped());
+  const std::uint64_t carrying = at_.carrier == nullptr ? 0 : at_.carrier->events();
+  out.events = full_events(executor_.events()) + carrying * copies;
+  out.events_skipped = out.events - (executor_.events() - executor_.events_skipped()) - carrying;
   if (exchange_) out.slices = exchange_->chunks() * copies;
   for (const Assembly& assembly : assemblies_) {
     out.slices += assembly.slices() * copies;
@@ -318,10 +319,7 @@ RunFacts StreamMachine<Stamp>::facts(Duration time) const {
   }
   out.digest = executor_.digest();
   out.losses = executor_.losses();
-  if (at_.carrier != nullptr) {
-    out.events += at_.carrier->events();
-    mix_digest(out.digest, at_.carrier->digest());
-  }
+  if (at_.carrier != nullptr) mix_digest(out.digest, at_.carrier->digest());
   return out;
 }
 

@@ -54,6 +54,11 @@ class JoinedExchange final : public ExchangeSchedule {
     way.receive_thread += part.first_thread;
   }
 
+  std::uint32_t connection(std::uint32_t from, std::uint32_t tag) const override {
+    const Part& part = parts_[part_of_block_[from]];
+    return part.schedule->connection(from - part.first_block, tag);
+  }
+
  private:
   /// Calls of one communicator have equal kinds.
   std::uint32_t place_of(const std::vector<MessageKind>& kinds) {

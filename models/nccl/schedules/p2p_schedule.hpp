@@ -45,6 +45,10 @@ class P2pSchedule final : public ExchangeSchedule {
   int channels() const { return config_.plan.rules.channels.channels; }
   bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
+  /// In each round a rank sends to another one, of which a block may stand for several.
+  std::uint32_t connection(std::uint32_t /*from*/, std::uint32_t tag) const override {
+    return tag % static_cast<std::uint32_t>(rounds_.count());
+  }
 
   /// Of all messages that its blocks send.
   std::uint64_t chunks() const;

@@ -13,8 +13,10 @@ class SimulatedLinks {
  public:
   /// All, with the cluster's numbers. REQUIRES: the machine has none.
   SimulatedLinks(Machine& machine, const Cluster& cluster);
-  /// One of those that are alike, when it is asked for first. All arguments outlive it.
-  SimulatedLinks(Machine& machine, const Cluster& cluster, const Symmetry& symmetry);
+  /// One of those that are alike, when it is asked for first; all have a number, the cluster's,
+  /// where a carrier knows links by it. All arguments outlive it.
+  SimulatedLinks(Machine& machine, const Cluster& cluster, const Symmetry& symmetry,
+                 bool is_carried = false);
 
   bool is_folded() const { return symmetry_ != nullptr; }
   /// The machine's link for a link of the cluster.
@@ -28,6 +30,7 @@ class SimulatedLinks {
   Machine& machine_;
   const Cluster& cluster_;
   const Symmetry* symmetry_ = nullptr;
+  bool is_carried_ = false;
   std::map<std::uint32_t, std::uint32_t> known_;
 };
 

@@ -61,7 +61,7 @@ bool takes_algorithm(const WorkRun& run, const Environment& environment) {
 /// Nothing where NCCL refuses to work so.
 std::optional<WorkRun> try_work(const Work& work, const PartsCatalogue& parts, KnownCalls& known) {
   try {
-    return run_work(work, parts, known);
+    return run_work(work, parts, false, known);
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -191,7 +191,7 @@ class Bench {
     const BenchConfig& config = result_.config;
     const BenchBlock& block = open.block;
     const SimulationOptions options = options_of(config, block.network);
-    check_rung(block.network, block.cluster, [&](const SimulationOptions& on_chunk) {
+    check_rung(block.network, block.cluster, 1, [&](const SimulationOptions& on_chunk) {
       return simulate(block.cluster, parts_.software, calls.streams, on_chunk);
     });
     SimulationOptions whole = options;
@@ -247,7 +247,7 @@ class Bench {
     run.faults = open.faults;
     const Symmetry symmetry = find_symmetry(block.cluster, run);
     const SimulationOptions options = options_of(config, block.network);
-    check_size(symmetry, options, *row);
+    check_size(block.cluster, symmetry, options, *row);
     OpenRow& kept = open_.emplace_back(OpenRow{&open, std::move(*row)});
     kept.asked_for = runs.at({Kind::asked_for, collective, kept.row.count}, [&] {
       return add_call(size, [this, &open, &kept, symmetry, options](const Told& told) {
@@ -527,11 +527,9 @@ BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts,
 }
 
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts, KnownCalls& known) {
-  BenchConfig plain = config;
-  plain.routing_note = false;
   const BenchWatch nobody;
   const ForEach one_by_one = in_turn;
-  return Bench(plain, parts, nobody, one_by_one, &known).run();
+  return Bench(config, parts, nobody, one_by_one, &known).run();
 }
 
 }  // namespace fabricast

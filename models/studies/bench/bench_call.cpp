@@ -112,10 +112,12 @@ SimulationOptions options_of(const BenchConfig& config, const NetworkPlan& netwo
   return out;
 }
 
-void check_size(const Symmetry& symmetry, const SimulationOptions& options, const BenchRow& row) {
-  const int copies = forbids_folding(options).empty() ? symmetry.copies() : 1;
+void check_size(const Cluster& cluster, const Symmetry& symmetry, const SimulationOptions& options,
+                const BenchRow& row) {
   const CollectiveRun& run = row.decided.run;
-  check_blocks(row.ranks / copies, run.channels * run.calls, why_not_folded(symmetry, options));
+  const int copies = copies_simulated(cluster, run, symmetry, options);
+  check_blocks(row.ranks / copies, run.channels * run.calls,
+               why_not_folded(cluster, run, symmetry, options));
 }
 
 RunTimes kernel_times(const BenchConfig& config, const Cluster& cluster,
@@ -172,7 +174,8 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
     }
     if (found) return {std::move(found->result), {}, std::move(found->bounds)};
   }
-  check_rung(options.network, cluster, [&](const SimulationOptions& on_chunk) {
+  const int copies = copies_simulated(cluster, run, symmetry, options);
+  check_rung(options.network, cluster, copies, [&](const SimulationOptions& on_chunk) {
     if (known_on_chunk && known_on_chunk->events <= on_chunk.events_max)
       return std::move(*known_on_chunk);
     return simulate(cluster, software, run, symmetry, on_chunk);

@@ -20,17 +20,18 @@ std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& kn
 SimulationOptions options_of(const BenchConfig& config, const NetworkPlan& network);
 
 /// Throws Error where the run is too large, and says with it what stands in the way of less.
-void check_size(const Symmetry& symmetry, const SimulationOptions& options, const BenchRow& row);
+void check_size(const Cluster& cluster, const Symmetry& symmetry, const SimulationOptions& options,
+                const BenchRow& row);
 
 /// Throws Error where another rung than chunk would take too long, by what the same run does on
-/// chunk: `run` makes it with the options it is given.
+/// chunk: `run` makes it with the options it is given. `copies`: ranks that one stands for.
 template <class Run>
-void check_rung(const NetworkPlan& network, const Cluster& cluster, const Run& run) {
+void check_rung(const NetworkPlan& network, const Cluster& cluster, int copies, const Run& run) {
   if (network.rung == Rung::chunk) return;
   SimulationOptions on_chunk;
   on_chunk.fold = on_chunk.fast_forward = true;
-  on_chunk.events_max = kSlicesMax;
-  check_size(network.rung, cluster, run(on_chunk));
+  on_chunk.events_max = kSlicesMax * static_cast<std::uint64_t>(copies);
+  check_size(network.rung, cluster, run(on_chunk), copies);
 }
 
 /// Simulated by one core: what a budget is counted in, so that it does not depend on the machine.

@@ -114,7 +114,7 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
   const CollectiveRun& run = row->decided.run;
   const Symmetry symmetry = find_symmetry(block.cluster, run);
   const SimulationOptions options = options_of(config, block.network);
-  check_size(symmetry, options, *row);
+  check_size(block.cluster, symmetry, options, *row);
   RunTimes times = times_of(config, block.cluster, parts_.software, run, symmetry, options);
   row->result = std::move(times.alone);
   row->in_a_row = times.in_a_row;

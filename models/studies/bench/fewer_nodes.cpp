@@ -35,6 +35,7 @@ bool grows_with_ranks(Collective collective) {
          collective == Collective::scatter;
 }
 
+/// Of all ranks.
 std::uint64_t events_on(Rung rung, const Cluster& cluster, const CollectiveRun& run,
                         const RunFacts& on_chunk) {
   const bool sends = !run.has_algorithm();
@@ -94,7 +95,9 @@ class Measuring {
   std::optional<std::uint64_t> events(std::uint64_t most) {
     if (is_on_chunk()) return events_on_chunk();
     if (!look_at_chunk(most) || on_chunk_->bounds.events > 0) return std::nullopt;
-    return events_on(network_.rung, cluster_, run_, on_chunk_->result);
+    const int copies = copies_simulated(cluster_, run_, symmetry_, folding(network_));
+    return events_on(network_.rung, cluster_, run_, on_chunk_->result) /
+           static_cast<std::uint64_t>(copies);
   }
 
   /// Nothing where it takes more than that.
@@ -228,6 +231,10 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
   Measuring whole(cluster, software, run, symmetry, network);
   const std::optional<std::uint64_t> events = whole.events(most / 2);
   if (events && *events <= most) return {{}, whole.simulated_on_chunk()};
+  if (network.rung != Rung::chunk && events)
+    if (auto rail =
+            bound_carried_exchange(cluster, software, run, symmetry, network, *events, most))
+      return {std::move(rail), {}};
   const std::optional<TimeRange> known = whole.known(most / 2);
   if (!known) return {};
   const std::vector<MeasuredCall> calls =

@@ -26,8 +26,10 @@ RunTimes KnownCalls::at(const Cluster& cluster, const CollectiveRun& run,
     ++counts_.simulated;
   }
   RunTimes out = simulate();
-  out.alone.links = {};
-  out.alone.rank_finish = {};
+  if (kept_ == Kept::times) {
+    out.alone.links = {};
+    out.alone.rank_finish = {};
+  }
   const std::lock_guard lock(mutex_);
   if (find(key, run) == nullptr) known_[key].push_back({run, out});
   return out;

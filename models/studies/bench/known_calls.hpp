@@ -14,12 +14,16 @@
 
 namespace fabricast {
 
-/// For benches that differ by environment alone: the topology, the parts and what counts as a call
-/// are the same for all. Any thread may ask at any time.
+/// For benches that differ by environment alone: the topology, the parts, what counts as a call and
+/// whether it is explained are the same for all. Any thread may ask at any time.
 class KnownCalls {
  public:
-  /// The times of the run: known, or what `simulate` gives, of which neither loads of links nor
-  /// ends of ranks are kept. A call that two threads ask for at once is simulated by both.
+  /// What is kept of a run: its times, or loads of links and ends of ranks, too.
+  enum class Kept : std::uint8_t { times, all };
+  explicit KnownCalls(Kept kept = Kept::times) : kept_(kept) {}
+
+  /// The run: known, or what `simulate` gives, as far as that is kept. A call that two threads ask
+  /// for at once is simulated by both.
   RunTimes at(const Cluster& cluster, const CollectiveRun& run,
               const std::function<RunTimes()>& simulate);
   MemoCounts counts() const;
@@ -35,13 +39,14 @@ class KnownCalls {
 
   const RunTimes* find(const Key& key, const CollectiveRun& run) const;
 
+  Kept kept_;
   mutable std::mutex mutex_;
   std::map<Key, std::vector<Known>> known_;
   MemoCounts counts_;
 };
 
-/// As run_bench(), of times alone: rows say nothing of links, and no other routing is compared.
-/// REQUIRES: `config` explains, traces, splits and breaks nothing, and asks for chunks.
+/// As run_bench(), of what is kept: where that is times alone, rows say nothing of links, and no
+/// other routing is compared. REQUIRES: `config` traces, splits and breaks nothing.
 BenchResult run_bench(const BenchConfig& config, const PartsCatalogue& parts, KnownCalls& known);
 
 }  // namespace fabricast

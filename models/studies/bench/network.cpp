@@ -169,15 +169,17 @@ std::uint64_t packets_passed_on(const Cluster& cluster, const RunFacts& on_chunk
   return static_cast<std::uint64_t>(out);
 }
 
-void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk) {
+void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk, int copies) {
   if (rung == Rung::chunk) return;
+  const auto alike = static_cast<std::uint64_t>(copies);
   if (rung == Rung::flow) {
-    if (on_chunk.events <= kFlowsMax) return;
+    const std::uint64_t flows = on_chunk.events / alike;
+    if (flows <= kFlowsMax) return;
     throw Error(fmt::format("the flow rung would have {} million flows: at most {} million",
-                            on_chunk.events / 1'000'000, kFlowsMax / 1'000'000),
+                            flows / 1'000'000, kFlowsMax / 1'000'000),
                 "smaller --sizes or fewer --nodes, or --network chunk");
   }
-  const std::uint64_t packets = packets_passed_on(cluster, on_chunk);
+  const std::uint64_t packets = packets_passed_on(cluster, on_chunk) / alike;
   if (packets <= kPacketsMax) return;
   throw Error(fmt::format("the packet rung would have {} million packets to pass on (packets times "
                           "links): at most {} million",

@@ -58,6 +58,6 @@ inline constexpr std::uint64_t kSlicesMax = 100'000'000;
 /// did on the chunk rung.
 std::uint64_t packets_passed_on(const Cluster& cluster, const RunFacts& on_chunk);
 /// By what the same run did on the chunk rung. Throws Error when it is too much for the rung.
-void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk);
+void check_size(Rung rung, const Cluster& cluster, const RunFacts& on_chunk, int copies);
 
 }  // namespace fabricast

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "models/nccl/base/releases.hpp"
@@ -21,13 +23,22 @@ class Combinations {
   Combinations(const Work& before, const std::vector<WhatifFactor>& factors,
                const PartsCatalogue& parts, const ForEach& for_each)
       : factors_(factors.size()), runs_(std::size_t{1} << factors.size()), refusals_(runs_.size()) {
+    std::vector<KnownCalls*> known;
+    for (std::uint32_t mask = 0; mask <= whole(); ++mask) {
+      const Job job = with_factors(job_of(before), factors, mask);
+      known.push_back(&known_
+                           .try_emplace({job.topology, job.fabric, job.version, explains(mask)},
+                                        KnownCalls::Kept::all)
+                           .first->second);
+    }
     for_each(runs_.size(), [&](std::size_t index) {
       const auto mask = static_cast<std::uint32_t>(index);
-      const bool explain =
-          std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors_);
+      Work work = with_job(before, with_factors(job_of(before), factors, mask));
+      // Of the others no notes are told.
+      if (auto* bench = std::get_if<BenchConfig>(&work); bench && mask != 0 && mask != whole())
+        bench->routing_note = false;
       try {
-        runs_[index] =
-            run_work(with_job(before, with_factors(job_of(before), factors, mask)), parts, explain);
+        runs_[index] = run_work(work, parts, explains(mask), *known[index]);
       } catch (const Error& refusal) {
         if (mask == 0 || mask == whole()) throw;
         refusals_[index] = refusal.reason();
@@ -65,6 +76,11 @@ class Combinations {
   }
 
  private:
+  /// What changes with one factor, alone or as the last one, is told why.
+  bool explains(std::uint32_t mask) const {
+    return std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors_);
+  }
+
   /// In how many orders a combination is reached from none, and all from it.
   void count_orders() {
     orders_to_.assign(runs_.size(), 0);
@@ -82,6 +98,8 @@ class Combinations {
   std::vector<std::optional<WorkRun>> runs_;
   std::vector<std::string> refusals_;
   std::vector<double> orders_to_, orders_from_;  ///< by combination
+  /// What combinations on one machine have in common; explained or not.
+  std::map<std::tuple<std::string, std::string, NcclVersion, bool>, KnownCalls> known_;
 };
 
 /// Runs of the same work, on the same machine or on two.

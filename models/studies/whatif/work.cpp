@@ -136,9 +136,11 @@ WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain) {
   return bench_run(run_bench(config, parts));
 }
 
-WorkRun run_work(const Work& work, const PartsCatalogue& parts, KnownCalls& known) {
+WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain, KnownCalls& known) {
   if (const auto* step = std::get_if<StepConfig>(&work)) return step_run(*step, parts);
-  return bench_run(run_bench(std::get<BenchConfig>(work), parts, known));
+  BenchConfig config = std::get<BenchConfig>(work);
+  config.explain = explain;
+  return bench_run(run_bench(config, parts, known));
 }
 
 std::string mechanism(const WorkRun& before, const WorkRun& after, std::size_t row) {

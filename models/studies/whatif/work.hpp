@@ -43,9 +43,9 @@ struct WorkRun {
 
 /// `explain`: mechanism() will be asked. Throws Error.
 WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain);
-/// For the times of its rows. Of works that differ by environment alone: a call that they have in
-/// common is simulated once.
-WorkRun run_work(const Work& work, const PartsCatalogue& parts, KnownCalls& known);
+/// The same of works that differ by environment alone, as far as `known` keeps it: a call that they
+/// have in common is simulated once.
+WorkRun run_work(const Work& work, const PartsCatalogue& parts, bool explain, KnownCalls& known);
 
 /// Why row `row` takes another time in `after`; "" when nothing changes. REQUIRES: both explained,
 /// the same work.

@@ -154,16 +154,21 @@ inline void check_equal(const SimulationResult& got, const SimulationResult& ful
   CHECK(got.slices == full.slices);
 }
 
-/// Every link of the full run carries what its copy in the folded one does, and there are no more.
-inline void check_links(const Drawn& drawn, const SimulationResult& folded,
-                        const SimulationResult& full) {
-  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
-  check_moves(drawn, symmetry);
+/// What is counted before a run is what it has.
+inline void check_counts(const Drawn& drawn, const SimulationResult& folded,
+                         const SimulationResult& full) {
   static const SoftwareCosts software = load_catalogue().software;  // counts do not depend on it
+  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
   const JobSize size = job_size(drawn.cluster, software, drawn.run, symmetry);
   CHECK(size.slices == full.slices);
   // Jumps are counted; of sends and receives a chunk, which has several events.
   CHECK((size.simulated >= folded.events - folded.events_skipped || !drawn.run.has_algorithm()));
+}
+
+/// Every link of the full run carries what its copy in the folded one does, and there are no more.
+inline void check_loads(const Drawn& drawn, const SimulationResult& folded,
+                        const SimulationResult& full) {
+  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
   std::map<std::uint32_t, LinkLoad> known;
   std::size_t copies = 0;
   for (const LinkLoad& load : folded.links) {
@@ -177,6 +182,29 @@ inline void check_links(const Drawn& drawn, const SimulationResult& folded,
            like->second.utilisation == load.utilisation;
   });
   CHECK(all_equal);
+}
+
+inline void check_links(const Drawn& drawn, const SimulationResult& folded,
+                        const SimulationResult& full) {
+  check_moves(drawn, find_symmetry(drawn.cluster, drawn.run));
+  check_counts(drawn, folded, full);
+  check_loads(drawn, folded, full);
+}
+
+/// The same on a rung that carries slices, if it is folded there; false if it is not.
+inline bool check_carried(const Drawn& drawn, const SoftwareCosts& software, Rung rung) {
+  SimulationOptions whole = options(false), folding = options(true);
+  whole.network.rung = folding.network.rung = rung;
+  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
+  if (!forbids_folding(drawn.cluster, drawn.run, symmetry, folding).empty()) return false;
+  CAPTURE(to_text(rung));
+  const SimulationResult full = simulate(drawn.cluster, software, drawn.run, whole),
+                         got = simulate(drawn.cluster, software, drawn.run, folding);
+  check_equal(got, full);
+  check_loads(drawn, got, full);
+  CHECK(got.events - got.events_skipped ==
+        got.events / static_cast<std::uint64_t>(symmetry.copies()));
+  return true;
 }
 
 }  // namespace fabricast::testing

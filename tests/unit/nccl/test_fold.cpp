@@ -68,7 +68,7 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(11);
   constexpr int kRuns = cases(300);
-  int folded = 0, tried = 0;
+  int folded = 0, tried = 0, flows = 0, packets = 0;
   while (folded < kRuns && tried < 2'000) {
     ++tried;
     const Drawn drawn = random_run(random, parts);
@@ -101,8 +101,13 @@ TEST_CASE("folded = full, to the picosecond, for every rank and link") {
         simulate(drawn.cluster, parts.software, run, options(true, true));
     check_equal(jumped, full);
     check_links(drawn, jumped, full);
+    if (folded % 3 != 0) continue;
+    flows += check_carried(drawn, parts.software, Rung::flow);
+    packets += check_carried(drawn, parts.software, Rung::packet);
   }
   CHECK(folded == kRuns);
+  CHECK(flows == kRuns / 3);
+  CHECK(packets >= kRuns / 12);
 }
 
 namespace {
@@ -133,7 +138,7 @@ Drawn random_trees(Dice& random, const PartsCatalogue& parts, int i) {
 TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(14);
-  int all_rails = 0, some_rails = 0, mirrored = 0, both = 0, leaves = 0;
+  int all_rails = 0, some_rails = 0, mirrored = 0, both = 0, leaves = 0, flows = 0, packets = 0;
   for (int i = 0; i < cases(160); ++i) {
     Drawn drawn = random_trees(random, parts, i);
     // Below a plain fat-tree rails are unlike, halves are not.
@@ -169,8 +174,11 @@ TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to t
     CHECK(got.rails_folded == symmetry.rails());
     CHECK(got.nodes_simulated == (mirror != nullptr ? nodes / 2 : nodes));
     check_links(drawn, got, full);
+    if (nodes == 1) continue;
+    flows += check_carried(drawn, parts.software, Rung::flow);
+    packets += check_carried(drawn, parts.software, Rung::packet);
   }
-  for (const int times : {all_rails, some_rails, mirrored, both, leaves})
+  for (const int times : {all_rails, some_rails, mirrored, both, leaves, flows, packets})
     CHECK(times >= cases(160) / 32);
 }
 

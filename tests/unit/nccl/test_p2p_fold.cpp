@@ -59,7 +59,7 @@ TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") 
   const PartsCatalogue parts = load_catalogue();
   Dice random(21);
   constexpr int kRuns = cases(400);
-  int folded = 0;
+  int folded = 0, flows = 0, packets = 0;
   for (int tried = 0; folded < kRuns && tried < 4'000; ++tried) {
     const Drawn drawn = random_exchange(random, parts);
     const CollectiveRun& run = drawn.run;
@@ -93,8 +93,13 @@ TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") 
                         static_cast<std::size_t>(run.members.gpus_per_node());
     for (std::size_t rank = period; rank < full.rank_finish.size(); ++rank)
       CHECK(full.rank_finish[rank] == full.rank_finish[rank - period]);
+    if (folded % 4 != 0) continue;
+    flows += check_carried(drawn, parts.software, Rung::flow);
+    packets += check_carried(drawn, parts.software, Rung::packet);
   }
   CHECK(folded == kRuns);
+  CHECK(flows == kRuns / 4);
+  CHECK(packets >= kRuns / 40);
 }
 
 TEST_CASE("an exchange that is unlike in one place is not folded, and says why") {

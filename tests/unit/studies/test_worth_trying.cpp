@@ -81,6 +81,29 @@ TEST_CASE("known calls: settings that leave a call as it is do not simulate it a
   CHECK(known.counts() == MemoCounts{12, 8});
 }
 
+TEST_CASE("known calls: of all that is kept, links and ends of ranks are as if simulated again") {
+  const PartsCatalogue parts = load_catalogue();
+  BenchConfig config = std::get<BenchConfig>(badly_set(2).work);
+  config.environment = {};
+  config.environment.set("NCCL_PROTO", "LL128");
+  config.explain = true;
+  KnownCalls known(KnownCalls::Kept::all);
+  const BenchResult plain = run_bench(config, parts);
+  for (const char* buffer : {"1048576", "8388608"}) {
+    config.environment.set("NCCL_BUFFSIZE", buffer);
+    const BenchResult shared = run_bench(config, parts, known);
+    for (std::size_t row = 0; row < 2; ++row) {
+      const SimulationResult &a = plain.blocks.front().rows[row].result,
+                             &b = shared.blocks.front().rows[row].result;
+      CHECK(a.digest == b.digest);
+      CHECK(a.links.size() == b.links.size());
+      CHECK(a.rank_finish == b.rank_finish);
+      CHECK(a.causes == b.causes);
+    }
+  }
+  CHECK(known.counts().simulated == 2);  // two sizes
+}
+
 TEST_CASE("advise: a large job tries what does something on fewer nodes") {
   const PartsCatalogue parts = load_catalogue();
   AdviseConfig config = badly_set(4);
