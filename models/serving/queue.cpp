@@ -66,7 +66,7 @@ class Run {
   void arrive(int request, double now) {
     out_.requests[static_cast<std::size_t>(request)].arrival = now;
     const int prompt = requests_[static_cast<std::size_t>(request)].prompt;
-    front_free_ = std::max(front_free_, now) + prompt * queue_.token;
+    front_free_ = std::max(front_free_, now) + prompt * queue_.token / prompt_workers_;
     push(front_free_ + queue_.front, Happens::arrival, request);
   }
 
@@ -178,7 +178,7 @@ class Run {
   std::vector<ServeWorker> workers_;  ///< those of prompts first
   int prompt_workers_ = 0;
   std::vector<double> sender_free_;
-  double front_free_ = 0;  ///< the front end: when it is done with the prompts before
+  double front_free_ = 0;  ///< front ends, one of each engine: when they are done with those before
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::int64_t order_ = 0;
   std::size_t asked_ = 0;

@@ -225,8 +225,7 @@ class RowReader {
   /// What InferenceX's launch scripts say (SemiAnalysisAI/InferenceX, benchmarks). For SGLang
   /// (single_node/dsr1_fp8_b200.sh at 16ffb658): --scheduler-recv-interval 10, from 16 requests on
   /// 30, and --chunked-prefill-size 32768; of nvfp4 (dsr1_fp4_b200.sh) 16384. For TensorRT-LLM: of
-  /// DeepSeek
-  /// (dsr1_fp8_b200_trt_slurm.sh at f560513749f3) passes of a prompt and all decodes,
+  /// DeepSeek (dsr1_fp8_b200_trt_slurm.sh at f560513749f3) passes of a prompt and all decodes,
   /// MAX_NUM_TOKENS, and with copies of attention timeout_iters 60; of Llama
   /// (70b_fp8_b200_trt_slurm.sh at a267b4bd52f1) with 1k/1k below TP 8 batch_wait_timeout_iters 20.
   /// Other models and GPUs are taken to be run alike.

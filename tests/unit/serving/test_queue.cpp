@@ -74,6 +74,13 @@ TEST_CASE("queue: a front end takes one prompt after another, and requests leave
   CHECK(result.requests[0].finish == 3.5);
   CHECK(result.requests[2].arrival == 3.5);
   CHECK(result.requests[2].first_token == 6);
+  // Of two engines for prompts each has a front end: 0.5 s apart, and each computes one prompt.
+  ServeQueue pools = queue;
+  pools.prefill = pools.pool;
+  pools.prefill->workers = 2;
+  const QueueResult apart = run_queue(pools, {{0, 4, 2, 0}, {0, 4, 2, 0}});
+  CHECK(apart.requests[0].first_token == 2);
+  CHECK(apart.requests[1].first_token == 2.5);
   // Without it both are there at 0.5: the first begins a pass, the second waits for the next.
   queue.token = 0;
   const QueueResult together = run_queue(queue, {{0, 4, 2, 0}, {0, 4, 2, 0}, {0, 4, 1, 0}});
