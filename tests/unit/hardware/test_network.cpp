@@ -331,7 +331,7 @@ TEST_CASE("what a rung cannot do is said") {
         "node0: mlx5_0 -> leaf0 (400 Gb/s): background traffic of the packet rung comes from hosts "
         "beside the switches, not from a NIC of the job\nhint: use --network flow, or name links "
         "between switches");
-  config.sizes = {Bytes{std::int64_t{16} << 30}};
+  config.sizes = {Bytes{std::int64_t{256} << 30}};  // a ring folds, and is too large still
   CHECK(text(Rung::packet).starts_with("the packet rung would have "));
   config.sizes = {Bytes{1 << 20}};
   config.faults = {parse_fault("link leaf0 -> spine0 down 2s")};

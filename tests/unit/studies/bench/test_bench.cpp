@@ -235,7 +235,10 @@ TEST_CASE("what simulates every rank says so, and refuses too many before it beg
   config.environment.set("NCCL_ALGO=Tree");
   config.nodes = {2};
   config.network.rung = Rung::flow;
-  CHECK(only_row(config).result.why_not_folded == "on this network every rank is simulated");
+  CHECK(only_row(config).result.why_not_folded == "nodes of a binary tree have one image each");
+  config.network.routing = Routing::ecmp;
+  CHECK(only_row(config).result.why_not_folded == "switches choose ways by lot or by load");
+  config.network.routing = Routing::by_destination;
   // 16,000 ranks in a ring: each chunk takes 2 x 15,999 steps. Without folding, as chunks of 2.21
   // differ in size, that took hours to find out.
   config.environment.set("NCCL_ALGO=Ring");
