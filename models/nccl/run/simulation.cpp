@@ -162,20 +162,21 @@ std::string_view forbids_folding(const Cluster& cluster, const JobPlan& plan,
 template <template <class> class What>
 auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<const Stream> streams,
             const JobPlan& plan, const SimulationOptions& options) {
+  const std::string_view forbids = forbids_folding(cluster, plan, options);
   const auto setting = [&]<class Stamp>(Carrier* carrier) {
-    return typename StreamMachine<Stamp>::Setting{cluster,
-                                                  software,
-                                                  streams,
-                                                  plan,
-                                                  What<Stamp>::kLaunching,
-                                                  !forbids_folding(cluster, plan, options).empty(),
-                                                  carrier};
+    return typename StreamMachine<Stamp>::Setting{
+        cluster, software, streams, plan, What<Stamp>::kLaunching, !forbids.empty(), carrier};
   };
-  if (!options.network.carries() && !options.explain && !loses(streams))
-    return What<PlainStamp>::run(setting.template operator()<PlainStamp>(nullptr), options);
-  std::unique_ptr<Carrier> carrier;
-  if (options.network.carries()) carrier = make_carrier(cluster, options.network);
-  return What<CausalStamp>::run(setting.template operator()<CausalStamp>(carrier.get()), options);
+  const auto run = [&] {
+    if (!options.network.carries() && !options.explain && !loses(streams))
+      return What<PlainStamp>::run(setting.template operator()<PlainStamp>(nullptr), options);
+    std::unique_ptr<Carrier> carrier;
+    if (options.network.carries()) carrier = make_carrier(cluster, options.network);
+    return What<CausalStamp>::run(setting.template operator()<CausalStamp>(carrier.get()), options);
+  };
+  auto result = run();
+  result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
+  return result;
 }
 
 /// The same run again, watched.
@@ -224,8 +225,6 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
   } else {
     result = run_as<OneCall>(cluster, software, {&stream, 1}, plan, options);
     if (run.has_algorithm()) result.partition = partition_of(run, members);
-    const std::string_view forbids = forbids_folding(cluster, plan, options);
-    result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
   }
   if (options.timeline != nullptr && members.ranks() > 1 && !result.losses.gave_up)
     *options.timeline = watch(cluster, software, {&stream, 1}, plan, options, Launching::left_out,
@@ -282,8 +281,6 @@ StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   for (const Stream& stream : streams)
     for (const CollectiveRun& run : stream.runs) check(run, options);
   StreamsResult result = run_as<AllCalls>(cluster, software, streams, plan, options);
-  const std::string_view forbids = forbids_folding(cluster, plan, options);
-  result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
   if (options.timeline != nullptr && !result.losses.gave_up) {
     *options.timeline =
         watch(cluster, software, streams, plan, options, Launching::as_gates, result, result.time);

@@ -69,6 +69,27 @@ void build_ring(Executor<Stamp>& executor, const RingOfOnes& program, const Hop&
   }
 }
 
+/// Two senders with a chunk each, whose relays have one thread: when each receiver is done, in ps.
+std::pair<std::int64_t, std::int64_t> two_on_one_thread(const WorkerClass& workers,
+                                                        const RelayClass& relays, Bytes chunk) {
+  Chain program;
+  program.length = 2;
+  program.count = 1;
+  program.chunk = chunk;
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class(workers);
+  for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i % 2});
+  const std::uint32_t posts = executor.add_relay_class(relays);
+  const std::uint32_t thread = executor.add_thread();
+  for (const std::uint32_t sender : {0u, 2u}) {
+    const std::uint32_t relay = executor.add_relay(posts, thread, 1);
+    executor.connect({sender, relay, 8, {}, {}, {}, {}, {}});
+    executor.connect({relay, sender + 1, 8, {}, {}, {}, {}, {}});
+  }
+  executor.run();
+  return {executor.finished(1).ps, executor.finished(3).ps};
+}
+
 }  // namespace
 
 TEST_CASE("uncongested ring: 2(n-1)(latency + chunk/bandwidth), exactly") {
@@ -437,52 +458,22 @@ TEST_CASE("relay: post, cut through, acknowledge") {
 TEST_CASE("relays of one thread post one after another, reading wire bytes at the check rate") {
   // Two slices ready at once, post 2 us each plus 16 B per 8 B at 4 GB/s: 8,000 B -> 16,000 B -> 4
   // us.
-  Chain program;
-  program.length = 2;
-  program.count = 1;
-  program.chunk = {8'000};
-  Executor<PlainStamp> executor;
-  const std::uint32_t kind = executor.add_worker_class({{0}, {8, 16}});
-  for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i % 2});
-  const std::uint32_t posts =
-      executor.add_relay_class({{microseconds(2), {4'000'000'000}}, {8, 16}});
-  const std::uint32_t thread = executor.add_thread();
-  for (const std::uint32_t sender : {0u, 2u}) {
-    const std::uint32_t relay = executor.add_relay(posts, thread, 1);
-    executor.connect({sender, relay, 8, {}, {}, {}, {}, {}});
-    executor.connect({relay, sender + 1, 8, {}, {}, {}, {}, {}});
-  }
-  executor.run();
-  CHECK(executor.finished(1).ps == microseconds(6).ps);
-  CHECK(executor.finished(3).ps == microseconds(12).ps);
+  const RelayClass posts{{microseconds(2), {4'000'000'000}}, {8, 16}};
+  CHECK(two_on_one_thread({{0}, {8, 16}}, posts, {8'000}) ==
+        std::pair{microseconds(6).ps, microseconds(12).ps});
 }
 
 TEST_CASE("relay: after a large message its thread is busy with one that arrived") {
   // Two senders at the same time, whose messages share a thread. A post takes 2 us; above 4,000 B
   // the thread goes on for 3 us more, while the message is on its way.
-  const auto finished = [](std::int64_t bytes) {
-    Chain program;
-    program.length = 2;
-    program.count = 1;
-    program.chunk = {bytes};
-    Executor<PlainStamp> executor;
-    const std::uint32_t kind = executor.add_worker_class({{0}, {}});
-    for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i % 2});
-    PostCost cost{microseconds(2)};
-    cost.large = {4'000};
-    cost.large_receipt = microseconds(3);
-    const std::uint32_t posts = executor.add_relay_class({cost, {}});
-    const std::uint32_t thread = executor.add_thread();
-    for (const std::uint32_t sender : {0u, 2u}) {
-      const std::uint32_t relay = executor.add_relay(posts, thread, 1);
-      executor.connect({sender, relay, 8, {}, {}, {}, {}, {}});
-      executor.connect({relay, sender + 1, 8, {}, {}, {}, {}, {}});
-    }
-    executor.run();
-    return std::pair{executor.finished(1).ps, executor.finished(3).ps};
+  PostCost cost{microseconds(2)};
+  cost.large = {4'000};
+  cost.large_receipt = microseconds(3);
+  const auto finished = [&](Bytes chunk) {
+    return two_on_one_thread({{0}, {}}, {cost, {}}, chunk);
   };
-  CHECK(finished(4'000) == std::pair{microseconds(2).ps, microseconds(4).ps});
-  CHECK(finished(4'001) == std::pair{microseconds(2).ps, microseconds(2 + 3 + 2).ps});
+  CHECK(finished({4'000}) == std::pair{microseconds(2).ps, microseconds(4).ps});
+  CHECK(finished({4'001}) == std::pair{microseconds(2).ps, microseconds(2 + 3 + 2).ps});
 }
 
 TEST_CASE("relays: one hands on to another, which has a thread and slots of its own") {
