@@ -22,7 +22,7 @@ namespace fabricast {
 namespace {
 
 constexpr std::size_t kNicsPerGpuMax = 4;  // p5: 32 of 8 GPUs
-constexpr std::size_t kCandidatesShown = 8;
+constexpr std::size_t kCandidatesShown = 12;
 constexpr int kCoresMax = 8192;
 
 /// Words that nvidia-smi and nccl-tests call a GPU by, longest first where one begins another.
