@@ -123,6 +123,11 @@ std::vector<LinkId> NodeGraph::memory_route(VertexId cpu) const {
   return link ? std::vector{*link} : std::vector<LinkId>{};
 }
 
+std::vector<LinkId> NodeGraph::duplex_route(VertexId gpu) const {
+  const std::optional<LinkId> link = duplex_links_[index_of(gpu)];
+  return link ? std::vector{*link} : std::vector<LinkId>{};
+}
+
 std::optional<LinkId> NodeGraph::root_link(VertexId device) const {
   const std::vector<VertexId> up = ancestors(device);
   return up.size() < 2 ? std::nullopt : root_links_[index_of(up[up.size() - 2])];
@@ -205,6 +210,10 @@ std::string NodeGraph::link_name(LinkId id) const {
   const NodeLink& link = this->link(id);
   const Vertex &from = vertex(link.from), &to = vertex(link.to);
   std::string kind;
+  const auto below = [&](const std::vector<std::optional<LinkId>>& of_ports) {
+    const auto port = std::find(of_ports.begin(), of_ports.end(), id);
+    return vertices_[static_cast<std::size_t>(port - of_ports.begin())].name;
+  };
   switch (link.kind) {
     case LinkKind::nvlink: {
       const bool from_gpu = from.kind == VertexKind::gpu;
@@ -232,11 +241,12 @@ std::string NodeGraph::link_name(LinkId id) const {
     case LinkKind::memory:
       kind = "memory";
       break;
-    case LinkKind::root: {
-      const auto port = std::find(root_links_.begin(), root_links_.end(), id);
-      kind = "root port of " + vertices_[static_cast<std::size_t>(port - root_links_.begin())].name;
+    case LinkKind::root:
+      kind = "root port of " + below(root_links_);
       break;
-    }
+    case LinkKind::duplex:
+      kind = "loads and stores of " + below(duplex_links_);
+      break;
   }
   return fmt::format("{} -> {} ({})", from.name, to.name, kind);
 }

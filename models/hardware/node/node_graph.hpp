@@ -23,7 +23,7 @@ constexpr std::uint32_t index_of(LinkId id) { return static_cast<std::uint32_t>(
 enum class VertexKind : std::uint8_t { cpu, pcie_switch, gpu, nvswitch, nic };
 /// `memory`: a buffer in the DRAM of a CPU is written once and read once. `root`: what goes from
 /// one root port to another, or is loaded by a GPU from host memory. Both begin and end at the CPU.
-enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, socket, network, memory, root };
+enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, socket, network, memory, root, duplex };
 
 /// How `nvidia-smi topo -m` names the way between two devices, nearest first.
 enum class SmiPath : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
@@ -135,6 +135,9 @@ class NodeGraph {
   std::vector<LinkId> pcie_route(VertexId from, VertexId to) const;
   /// From a CPU to a GPU that loads what lies in its memory.
   std::vector<LinkId> load_route(VertexId cpu, VertexId gpu) const;
+  /// What else a GPU's stores to host memory, and its loads, take while it does both at once; empty
+  /// where that never limits.
+  std::vector<LinkId> duplex_route(VertexId gpu) const;
   /// A buffer in the memory of this CPU, written and read; empty where that never limits.
   std::vector<LinkId> memory_route(VertexId cpu) const;
   /// The CPU a device hangs under: its host memory is the bounce buffer.
@@ -173,6 +176,7 @@ class NodeGraph {
   bool acs_ = false;
   std::vector<std::optional<LinkId>> memory_links_;  ///< by vertex: of a CPU
   std::vector<std::optional<LinkId>> root_links_;    ///< by vertex: of what is on a root port
+  std::vector<std::optional<LinkId>> duplex_links_;  ///< by vertex: of a GPU
 };
 
 }  // namespace fabricast

@@ -264,6 +264,7 @@ void NodeGraphBuilder::add_roots() {
   graph_.acs_ = type_.acs;
   graph_.memory_links_.resize(graph_.vertices_.size());
   graph_.root_links_.resize(graph_.vertices_.size());
+  graph_.duplex_links_.resize(graph_.vertices_.size());
   const auto next = [&] { return LinkId{static_cast<std::uint32_t>(graph_.links_.size())}; };
   for (const CpuInfo& cpu : graph_.cpus_) {
     if (cpu.part.memory_rate.bytes_per_s > 0) {
@@ -279,6 +280,14 @@ void NodeGraphBuilder::add_roots() {
       graph_.root_links_[index_of(child)] = next();
       add_link(cpu.vertex, cpu.vertex, LinkKind::root, {std::llround(rate * cpu.part.root_share)},
                {});
+    }
+  }
+  for (const CpuInfo& cpu : graph_.cpus_) {
+    if (cpu.part.duplex_rate.bytes_per_s <= 0) continue;
+    for (const GpuInfo& gpu : graph_.gpus_) {
+      if (graph_.cpu_of(gpu.vertex) != cpu.vertex) continue;
+      graph_.duplex_links_[index_of(gpu.vertex)] = next();
+      add_link(cpu.vertex, cpu.vertex, LinkKind::duplex, cpu.part.duplex_rate, {});
     }
   }
 }

@@ -196,6 +196,7 @@ class PartsReader {
     part.socket_latency = figures_.duration(in, "socket_latency");
     part.root_latency = figures_.duration(in, "root_latency");
     if (in.has("memory_rate")) part.memory_rate = figures_.bandwidth(in, "memory_rate");
+    if (in.has("duplex_rate")) part.duplex_rate = figures_.bandwidth(in, "duplex_rate");
     if (in.has("root_share")) part.root_share = figures_.number(in, "root_share", 0.01, 1);
     if (in.has("python")) part.python = figures_.number(in, "python", 0.1, 10);
     in.finish();

@@ -35,8 +35,10 @@ bool is_same(const HeadRules& a, const HeadRules& b) {
 
 bool is_same(const TransportRules& a, const TransportRules& b) {
   const auto tied = [](const TransportRules& of) {
-    const auto& [gdr, c2c, pxn_c2c, gdr_read, pxn, p2p, network, domain_of, domain_nics] = of;
-    return std::tie(gdr, c2c, pxn_c2c, gdr_read, pxn, p2p, network, domain_of, domain_nics);
+    const auto& [gdr, c2c, pxn_c2c, gdr_read, pxn, p2p, traffic, network, domain_of, domain_nics] =
+        of;
+    return std::tie(gdr, c2c, pxn_c2c, gdr_read, pxn, p2p, traffic, network, domain_of,
+                    domain_nics);
   };
   return tied(a) == tied(b);
 }

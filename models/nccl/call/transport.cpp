@@ -54,6 +54,10 @@ bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
          nic_distance(graph, gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
 }
 
+const NicInfo& nic_info(const NodeGraph& graph, int nic) {
+  return graph.nics()[static_cast<std::size_t>(nic)];
+}
+
 /// Before Ampere the NIC reads from a GPU only if other traffic has NVLink (src/graph/paths.cc).
 bool gdr_read(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& gpu,
               const TransportRules& rules) {
@@ -95,6 +99,50 @@ HopKind kind_inside_node(const NodeGraph& graph, VertexId from, VertexId to,
   return graph.nvlink_route(from, to).empty() ? HopKind::pcie : HopKind::nvlink;
 }
 
+/// What the step sends lies in host memory on its way.
+bool is_in_host(const NodeGraph& graph, const GpuTraffic::Step& step, const TransportRules& rules) {
+  const auto info = [&](int gpu) -> const GpuInfo& {
+    return graph.gpus()[static_cast<std::size_t>(gpu)];
+  };
+  if (step.from == GpuTraffic::other_node || step.to == GpuTraffic::other_node) {
+    const GpuInfo& near = info(step.from == GpuTraffic::other_node ? step.to : step.from);
+    return !gdr(graph, near, nic_info(graph, step.nic), rules);
+  }
+  return kind_inside_node(graph, info(step.from).vertex, info(step.to).vertex, rules) ==
+         HopKind::shm;
+}
+
+/// The GPU's blocks, which store to host memory or load from it, do the other, too.
+bool is_duplex(const NodeGraph& graph, int gpu, const TransportRules& rules) {
+  using Step = GpuTraffic::Step;
+  const GpuTraffic& traffic = rules.traffic;
+  if (traffic.kind != GpuTraffic::Kind::rings) return traffic.kind != GpuTraffic::Kind::one_way;
+  return std::ranges::any_of(traffic.rings, [&](const Step& out) {
+    if (out.from != gpu || !is_in_host(graph, out, rules)) return false;
+    return std::ranges::any_of(traffic.rings, [&](const Step& in) {
+      return in.to == gpu && in.channel == out.channel && is_in_host(graph, in, rules);
+    });
+  });
+}
+
+/// A GPU's stores to host memory.
+void append_store(std::vector<LinkId>& links, const Cluster& cluster, Endpoint from, VertexId cpu,
+                  const TransportRules& rules) {
+  const NodeGraph& graph = cluster.node();
+  const VertexId gpu = graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex;
+  append(links, cluster, from.node, graph.pcie_route(gpu, cpu));
+  if (is_duplex(graph, from.gpu, rules)) append(links, cluster, from.node, graph.duplex_route(gpu));
+}
+
+/// And its loads from there.
+void append_load(std::vector<LinkId>& links, const Cluster& cluster, VertexId cpu, Endpoint to,
+                 const TransportRules& rules) {
+  const NodeGraph& graph = cluster.node();
+  const VertexId gpu = graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex;
+  if (is_duplex(graph, to.gpu, rules)) append(links, cluster, to.node, graph.duplex_route(gpu));
+  append(links, cluster, to.node, graph.load_route(cpu, gpu));
+}
+
 Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
                       const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
@@ -104,9 +152,9 @@ Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
   out.kind = kind_inside_node(graph, a, b, rules);
   if (out.kind == HopKind::shm) {
     const VertexId host = graph.cpu_of(b);
-    append(out.into_slots, cluster, from.node, graph.pcie_route(a, host));
+    append_store(out.into_slots, cluster, from, host, rules);
     append(out.into_slots, cluster, from.node, graph.memory_route(host));
-    append(out.into_slots, cluster, from.node, graph.load_route(host, b));
+    append_load(out.into_slots, cluster, host, to, rules);
     return out;
   }
   append(out.into_slots, cluster, from.node,
@@ -138,10 +186,6 @@ int nearest_nic(const NodeGraph& graph, int gpu) {
   }
   assert(!nearest.empty());
   return nearest[static_cast<std::size_t>(gpu) % nearest.size()];
-}
-
-const NicInfo& nic_info(const NodeGraph& graph, int nic) {
-  return graph.nics()[static_cast<std::size_t>(nic)];
 }
 
 /// Below compute capability 9.0 (src/graph/paths.cc, ncclTopoNeedFlush).
@@ -216,6 +260,34 @@ TransportRules transport_rules(const SearchSettings& settings, NcclVersion versi
   return rules;
 }
 
+GpuTraffic traffic_of(Collective collective, int ranks) {
+  const bool is_rooted = collective == Collective::broadcast || collective == Collective::reduce;
+  const bool is_of_root_alone =
+      collective == Collective::gather || collective == Collective::scatter;
+  const bool is_one_way = is_of_root_alone || (is_rooted && ranks <= 2);
+  return {is_one_way ? GpuTraffic::Kind::one_way : GpuTraffic::Kind::both_ways};
+}
+
+GpuTraffic ring_traffic(const ChannelGraph& graph, const Members& members) {
+  GpuTraffic out{GpuTraffic::Kind::rings};
+  const bool is_alone = members.node_count() == 1;
+  for (int channel = 0; channel < graph.channel_count(); ++channel) {
+    const GraphChannel& ring = graph.channels[static_cast<std::size_t>(channel)];
+    const std::vector<int>& order = ring.gpu_order;
+    const auto gpu = [&](std::size_t place) { return members.gpu(order[place]); };
+    for (std::size_t i = 0; i + 1 < order.size(); ++i)
+      out.rings.push_back({channel, gpu(i), gpu(i + 1)});
+    const int first = gpu(0), last = gpu(order.size() - 1);
+    if (!is_alone) {
+      out.rings.push_back({channel, GpuTraffic::other_node, first, ring.net_in});
+      out.rings.push_back({channel, last, GpuTraffic::other_node, ring.net_out});
+    } else if (first != last) {
+      out.rings.push_back({channel, last, first});
+    }
+  }
+  return out;
+}
+
 ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus, Endpoint from,
                                Endpoint to, const TransportRules& rules,
                                std::optional<int> proxy_gpu) {
@@ -252,9 +324,11 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   const bool sends_gdr = bulk && ends.sends_gdr, receives_gdr = bulk && ends.receives_gdr;
   if (sends_gdr) {
     append(out.into_slots, cluster, from.node, graph.nvlink_route(sender.vertex, proxy.vertex));
+  } else if (bulk) {
+    append_store(out.into_slots, cluster, from, proxy_cpu, rules);
+    append_bounce(out.into_slots, cluster, from.node, proxy_cpu, rules);
   } else {
     append(out.into_slots, cluster, from.node, graph.pcie_route(sender.vertex, proxy_cpu));
-    if (bulk) append_bounce(out.into_slots, cluster, from.node, proxy_cpu, rules);
   }
   const auto route = [&](int from_nic, int to_nic) {
     const VertexId exit = nic_info(graph, from_nic).vertex, entry = nic_info(graph, to_nic).vertex;
@@ -269,10 +343,12 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
       return links;
     }
     append(links, cluster, to.node, graph.pcie_route(entry, receiver_cpu));
-    if (bulk) append_bounce(links, cluster, to.node, receiver_cpu, rules);
-    append(links, cluster, to.node,
-           bulk ? graph.load_route(receiver_cpu, receiver.vertex)
-                : graph.pcie_route(receiver_cpu, receiver.vertex));
+    if (bulk) {
+      append_bounce(links, cluster, to.node, receiver_cpu, rules);
+      append_load(links, cluster, receiver_cpu, to, rules);
+    } else {
+      append(links, cluster, to.node, graph.pcie_route(receiver_cpu, receiver.vertex));
+    }
     return links;
   };
   // Queue pairs go round the NICs of either end.

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "models/hardware/cluster/cluster.hpp"
+#include "models/nccl/base/channel_graph.hpp"
+#include "models/nccl/base/members.hpp"
 #include "models/nccl/environment/search_settings.hpp"
 #include "models/nccl/node/network.hpp"
 
@@ -52,6 +54,21 @@ struct Transport {
 /// between stand their links side by side.
 std::vector<std::uint32_t> side_by_side(const std::vector<std::vector<std::uint32_t>>& routes);
 
+/// Which GPUs of a node have blocks that send and receive, and to whom.
+struct GpuTraffic {
+  enum class Kind : std::uint8_t { one_way, rings, both_ways };
+  /// A step of a channel's ring, by GPU of the node; `other_node` at one end: by this NIC.
+  struct Step {
+    int channel = 0, from = 0, to = 0, nic = 0;
+    bool operator==(const Step&) const = default;
+  };
+  static constexpr int other_node = -1;
+  Kind kind = Kind::one_way;
+  std::vector<Step> rings = {};
+
+  bool operator==(const GpuTraffic&) const = default;
+};
+
 /// What the environment says of the ways; as it is when nothing is set.
 struct TransportRules {
   PathType gdr_level = PathType::pxb;  ///< NCCL_NET_GDR_LEVEL: farthest NIC with GPUDirect RDMA
@@ -61,6 +78,8 @@ struct TransportRules {
   std::optional<bool> gdr_read;       ///< NCCL_NET_GDR_READ: GPUDirect for what is sent
   bool pxn = true;                    ///< NCCL_PXN_DISABLE turns it off
   std::optional<PathType> p2p_level;  ///< NCCL_P2P_LEVEL; LOC with NCCL_P2P_DISABLE
+  GpuTraffic traffic =
+      {};  ///< what stores to host memory and loads from it at once does both slower
   NetworkSettings network;
   /// By GPU of the node: those with different numbers have neither P2P nor shared memory. Empty:
   /// all have.
@@ -70,6 +89,12 @@ struct TransportRules {
   std::vector<std::vector<int>> domain_nics = {};
 };
 TransportRules transport_rules(const SearchSettings& settings, NcclVersion version);
+
+/// Of sends and receives, and of algorithms other than Ring: one way where the root alone sends or
+/// receives, or has one other rank.
+GpuTraffic traffic_of(Collective collective, int ranks);
+/// Of Ring: its steps on this graph.
+GpuTraffic ring_traffic(const ChannelGraph& graph, const Members& members);
 
 /// Inside a node NVLink where there is any, else PCIe; to host memory over NVLink-C2C where a GPU
 /// has it; through the receiver's host memory (SHM) where P2P is not allowed so far; through the

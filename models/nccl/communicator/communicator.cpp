@@ -88,6 +88,10 @@ CollectiveRun run_of(const Communicator& communicator, const Call& call,
   run.transport = transport_rules(communicator);
   const TuningModel& ways = is_joined ? communicator.joined.front().model : communicator.model;
   run.graph = graph_of(ways.input, run.algorithm);
+  run.transport.traffic = traffic_of(call.collective, communicator.ranks);
+  const bool is_one_way = run.transport.traffic.kind == GpuTraffic::Kind::one_way;
+  if (run.algorithm == Algorithm::ring && !is_one_way)
+    run.transport.traffic = ring_traffic(run.graph, run.members);
   return run;
 }
 

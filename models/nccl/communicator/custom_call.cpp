@@ -38,6 +38,7 @@ DecidedCall custom_call(const Communicator& communicator, const Call& call,
   run.members = communicator.members;
   run.buffers = communicator.settings.buffers;
   run.transport = transport_rules(communicator);
+  run.transport.traffic = traffic_of(call.collective, communicator.ranks);
   if (communicator.nodes > 1) run.p2p = p2p_plan(communicator);
   run.custom = &algorithm;
   return out;
