@@ -2,11 +2,13 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/options/budget_option.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/answers.hpp"
 #include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/load.hpp"
+#include "models/studies/bench/bench_call.hpp"
 #include "models/studies/training/training_reports.hpp"
 
 namespace fabricast {
@@ -19,12 +21,15 @@ struct PlanOptions {
   PlanLimits limits;
   std::string headroom = "8%";
   double price = 0;
+  BudgetOption budget{"25ms"};  // CollectiveTimes::kSlicesMost
 };
 
-int run(const PlanOptions& options, const Answers& answers) {
+int run(const PlanOptions& options, const CLI::App& command, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.parts);
   PlanLimits limits = options.limits;
   limits.headroom = of_option("--headroom", [&] { return parse_headroom(options.headroom); });
+  const std::optional<Duration> budget = options.budget.wanted(command);
+  limits.slices_most = budget ? events_within(*budget) : UINT64_MAX;
   for (const std::string& text : options.fix) of_option("--fix", [&] { limits.wishes.fix(text); });
   for (const std::string& text : options.within)
     of_option("--within", [&] { limits.wishes.keep_within(text); });
@@ -73,11 +78,15 @@ void add_plan(CLI::App& app, Action& action) {
                     "simulate also what cannot be among the best");
   command->add_option("--price", options->price, "USD per GPU and hour")
       ->check(CLI::Range(1e-6, 1e6));
+  add_budget_option(*command, options->budget,
+                    "CPU time of a collective, at 10 million slices a second; what would take more "
+                    "is extrapolated from smaller ones",
+                    "simulate every collective whole, however long it takes");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
-  command->callback([options, &action] {
-    action = [options](Answers& answers) { return run(*options, answers); };
+  command->callback([options, command, &action] {
+    action = [options, command](Answers& answers) { return run(*options, *command, answers); };
   });
 }
 

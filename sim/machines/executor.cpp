@@ -864,11 +864,9 @@ void Executor<Stamp>::run_events(const std::function<void(std::uint64_t)>& progr
     if constexpr (Stamp::kCausal) transit_.wait_for_carrier(queue_, on_arrival);
     if (queue_.empty()) break;
     const std::uint32_t actor = step(progress);
-    if constexpr (!Stamp::kCausal) {
-      if (!repetition_.watches(actor)) continue;
-      while (!queue_.between_instants()) step(progress);
-      repetition_.try_jump(*this);
-    }
+    if (!repetition_.watches(actor)) continue;
+    while (!queue_.between_instants()) step(progress);
+    repetition_.try_jump(*this);
   }
 }
 
@@ -895,9 +893,7 @@ std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& pr
 template <class Stamp>
 void Executor<Stamp>::pause(const std::function<void(std::uint64_t)>& progress) {
   if (progress) progress(events_);
-  if constexpr (!Stamp::kCausal) {
-    if (events_ >= repetition_.first_look) repetition_.watch_somebody(*this);
-  }
+  if (events_ >= repetition_.first_look) repetition_.watch_somebody(*this);
 }
 
 template <class Stamp>

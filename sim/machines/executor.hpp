@@ -85,11 +85,10 @@ class Executor final : public Machine {
   void hand_over(Carrier& carrier) requires(Stamp::kCausal) { transit_.carrier = &carrier; }
 
   /// From this event on looks for states that repeat themselves, and jumps over whole periods of
-  /// them: exact, but the digest then covers the jump, not the events in it. REQUIRES: a
-  /// PlainStamp. No effect on machines too large to keep a copy of, with gates or with a guest.
-  void set_fast_forward(std::uint64_t first_event) requires(!Stamp::kCausal) {
-    repetition_.first_look = first_event;
-  }
+  /// them: exact, but the digest then covers the jump, not the events in it. No effect on machines
+  /// too large to keep a copy of, with gates or with a guest, that are watched, lose slices or
+  /// leave them to a carrier.
+  void set_fast_forward(std::uint64_t first_event) { repetition_.first_look = first_event; }
   std::uint64_t events_skipped() const { return repetition_.events_skipped; }
   /// The clock and the links, for a guest that outlives the run.
   RadixHeap& queue() { return queue_; }
@@ -376,12 +375,15 @@ class Executor final : public Machine {
       std::uint64_t looks = 0, looks_max = 0, comparisons = 0;
     };
 
+    static bool may_jump(const Executor& machine);
     static Instant floor(const Executor& machine);
     std::uint64_t fingerprint(const Executor& machine) const;
     static void save(Kept& kept, const Executor& machine, std::uint64_t print);
     static bool repeats(const State& was, const Executor& machine);
     static bool repeats(const State& was, const Executor& machine, Instant floor,
-                        std::uint32_t connection);
+                        const Stamp& period, std::uint32_t connection);
+    /// From that state to this one, and what it is made of.
+    static Stamp period_since(const State& was, const Executor& machine);
     static std::uint64_t periods_ahead(const State& was, const Executor& machine);
     void jump(const State& was, Executor& machine, std::uint64_t periods);
 

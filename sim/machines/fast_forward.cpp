@@ -8,6 +8,9 @@
 // algorithm, BIT 20, 1980): the state kept for comparison is replaced at the 1st, 2nd, 4th, ...
 // look. A second one is replaced every few looks: it finds short periods soon after they begin. A
 // look compares a sample first.
+//
+// Stamps that know how they came about must repeat in that, too: between A and B each has become
+// later by the same parts. As every choice falls as it did, the next period adds the same again.
 
 #include <algorithm>
 
@@ -32,13 +35,37 @@ std::uint32_t back(std::uint32_t place, std::uint32_t steps, std::uint32_t slots
   return place >= steps ? place - steps : place + slots - steps;
 }
 
+void add(PlainStamp& stamp, const PlainStamp& period, std::int64_t times) {
+  stamp.ps += period.ps * times;
+}
+void add(CausalStamp& stamp, const CausalStamp& period, std::int64_t times) {
+  stamp.ps += period.ps * times;
+  for (std::size_t i = 0; i < stamp.parts.size(); ++i) stamp.parts[i] += period.parts[i] * times;
+}
+
+/// Whether what made up the stamp has repeated: it came a period later, or not at all.
+bool has_like_parts(const PlainStamp&, const PlainStamp&, const PlainStamp&) { return true; }
+bool has_like_parts(const CausalStamp& was, const CausalStamp& is, const CausalStamp& period) {
+  if (was.ps == is.ps && was.parts == is.parts) return true;
+  CausalStamp next = was;
+  add(next, period, 1);
+  return next.ps == is.ps && next.parts == is.parts;
+}
+
 }  // namespace
+
+template <class Stamp>
+bool Executor<Stamp>::Repetition::may_jump(const Executor& machine) {
+  if (machine.memory_bytes() > kStateMax || !machine.gates_.empty() || machine.guest_ != nullptr)
+    return false;
+  return !Stamp::kCausal || (!machine.is_watched() && machine.transit_.carrier == nullptr &&
+                             !machine.transit_.is_lossy());
+}
 
 /// Picks an unfinished worker: the state is compared each time it starts a slice.
 template <class Stamp>
 void Executor<Stamp>::Repetition::watch_somebody(const Executor& machine) {
-  if (machine.memory_bytes() > kStateMax || !machine.gates_.empty() || machine.guest_ != nullptr)
-    return;
+  if (!may_jump(machine)) return;
   if (watched_ != kNobody && !machine.workers_[watched_].done) return;
   watched_ = 0;
   while (watched_ < machine.workers_.size() &&
@@ -123,12 +150,26 @@ std::uint64_t Executor<Stamp>::Repetition::fingerprint(const Executor& machine) 
   return hash;
 }
 
+/// The parts are those of the first worker that goes on.
+template <class Stamp>
+Stamp Executor<Stamp>::Repetition::period_since(const State& was, const Executor& machine) {
+  const std::int64_t ps = (machine.queue_.now() - was.now).ps;
+  for (std::size_t i = 0; Stamp::kCausal && i < machine.workers_.size(); ++i) {
+    Stamp period = machine.workers_[i].free;
+    add(period, was.workers[i].free, -1);
+    if (!machine.workers_[i].done && period.ps == ps) return period;
+  }
+  return {ps};
+}
+
 /// Whether all that decides the future is as it was then, but for the time and the programs.
 template <class Stamp>
 bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& machine) {
   const Instant now = machine.queue_.now(), least = floor(machine);
-  const auto same = [&](Stamp a, Stamp b) {
-    return ahead(a.ps, was.floor, was.now) == ahead(b.ps, least, now);
+  const Stamp period = period_since(was, machine);
+  const auto same = [&](const Stamp& a, const Stamp& b) {
+    return ahead(a.ps, was.floor, was.now) == ahead(b.ps, least, now) &&
+           has_like_parts(a, b, period);
   };
   if (least - now != was.floor - was.now) return false;
   for (std::size_t i = 0; i < machine.workers_.size(); ++i) {
@@ -149,7 +190,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
   for (std::uint32_t i = 0; i < machine.transit_.links.size(); ++i)
     if (!same(was.links[i].free, machine.transit_.links[i].free)) return false;
   for (std::uint32_t i = 0; i < machine.connections_.size(); ++i)
-    if (!repeats(was, machine, least, i)) return false;
+    if (!repeats(was, machine, least, period, i)) return false;
   for (std::size_t i = 0; i < machine.legs_.size(); ++i) {
     const Leg &a = was.legs[i], &b = machine.legs_[i];
     const Connection& connection = machine.connections_[b.connection];
@@ -162,6 +203,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
       y = d.next;
       if (c.first.ps - was.now.ps != d.first.ps - now.ps ||
           c.last.ps - was.now.ps != d.last.ps - now.ps || c.wire != d.wire ||
+          !has_like_parts(c.first, d.first, period) || !has_like_parts(c.last, d.last, period) ||
           back(before.next_fill, c.slot, before.slots) !=
               back(connection.next_fill, d.slot, connection.slots))
         return false;
@@ -173,20 +215,22 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
 /// Slots are taken in turns: it counts how far one is from the next to be filled.
 template <class Stamp>
 bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& machine, Instant least,
-                                          std::uint32_t connection) {
+                                          const Stamp& period, std::uint32_t connection) {
   const Connection &a = was.connections[connection], &b = machine.connections_[connection];
   const std::uint32_t slots = b.slots;
   if (a.in_flight != b.in_flight || a.full != b.full || a.sender_waits != b.sender_waits ||
       a.receiver_waits != b.receiver_waits ||
       back(a.next_fill, a.next_drain, slots) != back(b.next_fill, b.next_drain, slots))
     return false;
-  const auto stamp = [](const Connection& of, const HugePageVector<Stamp>& far, std::uint32_t i) {
-    return i < kNearSlots ? of.near_slots[i].ps : far[of.far_slots + i - kNearSlots].ps;
+  const auto stamp = [](const Connection& of, const HugePageVector<Stamp>& far,
+                        std::uint32_t i) -> const Stamp& {
+    return i < kNearSlots ? of.near_slots[i] : far[of.far_slots + i - kNearSlots];
   };
   for (std::uint32_t i = 0; i < slots; ++i) {
     const std::uint32_t x = (a.next_fill + i) % slots, y = (b.next_fill + i) % slots;
-    if (ahead(stamp(a, was.far_slots, x), was.floor, was.now) !=
-        ahead(stamp(b, machine.far_slots_, y), least, machine.queue_.now()))
+    const Stamp &before = stamp(a, was.far_slots, x), &is = stamp(b, machine.far_slots_, y);
+    if (ahead(before.ps, was.floor, was.now) != ahead(is.ps, least, machine.queue_.now()) ||
+        !has_like_parts(before, is, period))
       return false;
     if (b.sized && was.slot_payload[a.payload + x] != machine.slot_payload_[b.payload + y])
       return false;
@@ -215,7 +259,8 @@ void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std:
   const auto times = static_cast<std::int64_t>(periods);
   const Duration shift = (machine.queue_.now() - was.now) * times;
   const std::uint64_t skipped = (machine.events_ - was.events) * periods;
-  const auto move = [&](Stamp& stamp) { stamp.ps += shift.ps; };
+  const Stamp period = period_since(was, machine);
+  const auto move = [&](Stamp& stamp) { add(stamp, period, times); };
   for (std::size_t i = 0; i < machine.workers_.size(); ++i) {
     Worker& worker = machine.workers_[i];
     if (worker.done) continue;
@@ -251,16 +296,31 @@ void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std:
     if (machine.legs_[id].waiting > 0) machine.arm_leg(id);
 }
 
+template bool Executor<PlainStamp>::Repetition::may_jump(const Executor&);
 template void Executor<PlainStamp>::Repetition::watch_somebody(const Executor&);
 template Instant Executor<PlainStamp>::Repetition::floor(const Executor&);
 template void Executor<PlainStamp>::Repetition::try_jump(Executor&);
 template void Executor<PlainStamp>::Repetition::save(Kept&, const Executor&, std::uint64_t);
 template std::uint64_t Executor<PlainStamp>::Repetition::fingerprint(const Executor&) const;
+template PlainStamp Executor<PlainStamp>::Repetition::period_since(const State&, const Executor&);
 template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&);
 template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&, Instant,
-                                                        std::uint32_t);
+                                                        const PlainStamp&, std::uint32_t);
 template std::uint64_t Executor<PlainStamp>::Repetition::periods_ahead(const State&,
                                                                        const Executor&);
 template void Executor<PlainStamp>::Repetition::jump(const State&, Executor&, std::uint64_t);
+template bool Executor<CausalStamp>::Repetition::may_jump(const Executor&);
+template void Executor<CausalStamp>::Repetition::watch_somebody(const Executor&);
+template Instant Executor<CausalStamp>::Repetition::floor(const Executor&);
+template void Executor<CausalStamp>::Repetition::try_jump(Executor&);
+template void Executor<CausalStamp>::Repetition::save(Kept&, const Executor&, std::uint64_t);
+template std::uint64_t Executor<CausalStamp>::Repetition::fingerprint(const Executor&) const;
+template CausalStamp Executor<CausalStamp>::Repetition::period_since(const State&, const Executor&);
+template bool Executor<CausalStamp>::Repetition::repeats(const State&, const Executor&);
+template bool Executor<CausalStamp>::Repetition::repeats(const State&, const Executor&, Instant,
+                                                         const CausalStamp&, std::uint32_t);
+template std::uint64_t Executor<CausalStamp>::Repetition::periods_ahead(const State&,
+                                                                        const Executor&);
+template void Executor<CausalStamp>::Repetition::jump(const State&, Executor&, std::uint64_t);
 
 }  // namespace fabricast

@@ -10,15 +10,16 @@
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/carried_folds.hpp"
+#include "models/nccl/symmetry/near_copies.hpp"
 #include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {
 
-class RailTwins {
+class ExchangeTwins {
  public:
-  RailTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-            const NetworkPlan& network = {})
+  ExchangeTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+                const NetworkPlan& network = {})
       : cluster_(cluster),
         software_(software),
         run_(run),
@@ -36,10 +37,9 @@ class RailTwins {
       return false;
     const Members members = members_of(run, cluster.nodes());
     const FabricConfig& fabric = cluster.fabric();
-    return !members.is_split() && cluster.nodes() > 1 && cluster.hosts() == cluster.nodes() &&
-           members.node_count() == cluster.nodes() && std::ranges::is_sorted(members.nodes()) &&
-           run.transport.network.fused.empty() && fabric.racks.pitch_metres == 0 &&
-           fabric.racks.row_pitch_metres == 0 &&
+    return !members.is_split() && cluster.nodes() > 1 && members.node_count() == cluster.nodes() &&
+           std::ranges::is_sorted(members.nodes()) && run.transport.network.fused.empty() &&
+           fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
            (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
   }
 
@@ -49,6 +49,7 @@ class RailTwins {
 
   /// `whole`: the run's own symmetry.
   std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most, std::uint64_t dearest) {
+    if (are_racks()) return find_racks(whole, most, std::min(most, dearest));
     const std::optional<Twin> like = twin(healthy_, {});
     if (!like) return std::nullopt;
     const std::uint64_t rail = cost(*like);
@@ -60,12 +61,14 @@ class RailTwins {
     if (is_faulty() && !slow) return std::nullopt;
     const SimulationResult faster = ran(*like);
     const Duration least = std::max(faster.time, busiest(*like, faster));
-    return bounded(*like, least, slow ? ran(*slow) : faster, all);
+    const double apart = kFewRanks / members_.ranks();
+    return bounded(*like, {least, kRailsFaster + apart},
+                   {slow ? ran(*slow) : faster, kRailsSlower + apart}, all);
   }
 
   /// On a rung that carries slices. `whole`: ranks that one stands for in the run of `events`.
   std::optional<BoundedRun> find_carried(int whole, std::uint64_t events, std::uint64_t dearest) {
-    if (is_faulty()) return std::nullopt;
+    if (is_faulty() || are_racks()) return std::nullopt;
     std::optional<Twin> like = twin(healthy_, {});
     if (like && !folds(*like)) like->symmetry.moves.resize(1);  // by the turn alone
     if (!like || !folds(*like)) return std::nullopt;
@@ -73,7 +76,8 @@ class RailTwins {
     if (events * static_cast<std::uint64_t>(whole) / copies > dearest) return std::nullopt;
     SimulationResult result = ran(*like);
     const Duration time = result.time;
-    return bounded(*like, time, std::move(result), events);
+    const double apart = kCarriedRails + kFewRanks / members_.ranks();
+    return bounded(*like, {time, apart}, {std::move(result), apart}, events);
   }
 
  private:
@@ -83,14 +87,39 @@ class RailTwins {
     Symmetry symmetry;
   };
 
-  BoundedRun bounded(const Twin& like, Duration faster, SimulationResult slower,
-                     std::uint64_t events) const {
-    BoundedRun out{std::move(slower), {}};
-    const bool carries = network_.carries();
-    const double apart = kFewRanks / members_.ranks();
-    out.bounds.lower = scaled(faster, 1 - (carries ? kCarriedRails : kRailsFaster) - apart);
-    out.bounds.upper = scaled(std::max(faster, out.result.time),
-                              1 + (carries ? kCarriedRails : kRailsSlower) + apart);
+  /// Of racks that NVLink makes one node each: as many as `dearest` allows, for the others too.
+  std::optional<BoundedRun> find_racks(const Symmetry& whole, std::uint64_t most,
+                                       std::uint64_t dearest) {
+    if (is_faulty() || !cluster_.has_two_tiers()) return std::nullopt;
+    const std::uint64_t all = cost({healthy_, run_, whole});
+    if (all <= most) return std::nullopt;
+    for (int racks = whole.nodes() / 2; racks >= kRacksLeast; --racks) {
+      if (whole.nodes() % racks != 0) continue;
+      Twin like{healthy_, run_, find_symmetry(healthy_, run_)};
+      like.symmetry.moves = {near_copies(healthy_, members_.gpus_per_node(), racks)};
+      if (cost(like) > dearest) continue;
+      SimulationResult result = ran(like);
+      const Duration time = result.time;
+      const RacksApart& apart =
+          cluster_.hosts() % cluster_.nodes_per_leaf() == 0 ? kRacksOnFullLeaves : kRacks;
+      return bounded(like, {time, apart.faster}, {std::move(result), apart.slower}, all);
+    }
+    return std::nullopt;
+  }
+
+  /// Bounds so far from a time, as a share of it.
+  struct Faster {
+    Duration time;
+    double apart = 0;
+  };
+  struct Slower {
+    SimulationResult result;
+    double apart = 0;
+  };
+  BoundedRun bounded(const Twin& like, Faster faster, Slower slower, std::uint64_t events) const {
+    BoundedRun out{std::move(slower.result), {}};
+    out.bounds.lower = scaled(faster.time, 1 - faster.apart);
+    out.bounds.upper = scaled(std::max(faster.time, out.result.time), 1 + slower.apart);
     out.bounds.events = events;
     out.bounds.how = how(like);
     out.result.time = out.bounds.middle();
@@ -99,6 +128,7 @@ class RailTwins {
     return out;
   }
 
+  bool are_racks() const { return cluster_.hosts() != cluster_.nodes(); }
   bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
   bool folds(const Twin& twin) const {
     return against_carried_fold(twin.cluster, network_, twin.run, twin.symmetry).empty();
@@ -194,6 +224,9 @@ class RailTwins {
   }
 
   std::string how(const Twin& like) const {
+    if (are_racks())
+      return fmt::format("{} of {} racks, as if leaves began alike for the others",
+                         like.symmetry.nodes(), cluster_.nodes());
     std::string out = fmt::format("one of {} rails, as if all were alike", like.symmetry.rails());
     if (!is_faulty()) return out;
     out += ", without faults and with them on all rails of the node";
@@ -243,8 +276,8 @@ std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& so
 std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareCosts& software,
                                          const CollectiveRun& run, const Symmetry& symmetry,
                                          std::uint64_t most, std::uint64_t dearest) {
-  if (!RailTwins::are_known(cluster, run)) return std::nullopt;
-  RailTwins twins(cluster, software, run);
+  if (!ExchangeTwins::are_known(cluster, run)) return std::nullopt;
+  ExchangeTwins twins(cluster, software, run);
   return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most, dearest);
 }
 
@@ -253,12 +286,12 @@ std::optional<BoundedRun> bound_carried_exchange(const Cluster& cluster,
                                                  const CollectiveRun& run, const Symmetry& symmetry,
                                                  const NetworkPlan& network, std::uint64_t events,
                                                  std::uint64_t dearest) {
-  if (!RailTwins::are_known(cluster, run)) return std::nullopt;
+  if (!ExchangeTwins::are_known(cluster, run)) return std::nullopt;
   SimulationOptions options;
   options.network = network;
   options.fold = true;
   const int whole = copies_simulated(cluster, run, symmetry, options);
-  return RailTwins(cluster, software, run, network).find_carried(whole, events, dearest);
+  return ExchangeTwins(cluster, software, run, network).find_carried(whole, events, dearest);
 }
 
 }  // namespace fabricast

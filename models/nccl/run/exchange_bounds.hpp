@@ -22,7 +22,7 @@ std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& so
                                  const CollectiveRun& run, const Symmetry& symmetry);
 
 /// As bound_run(), of an all-to-all. Nothing, too, where rails are unlike: other fabrics than rails
-/// of two tiers or a single leaf, hosts that NVLink joins.
+/// of two tiers or a single leaf. Of hosts that NVLink joins to racks some racks stand for all.
 std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareCosts& software,
                                          const CollectiveRun& run, const Symmetry& symmetry,
                                          std::uint64_t most, std::uint64_t dearest);
@@ -40,6 +40,14 @@ std::optional<BoundedRun> bound_carried_exchange(const Cluster& cluster,
 /// time drifts apart in the run, and then messages are in each other's way. Chosen by random runs
 /// on 16 to 96 ranks and by runs on 512 to 16,384 GPUs, which took 3.3 % longer at most.
 inline constexpr double kRailsFaster = 0.015, kRailsSlower = 0.045;
+/// Of racks whose leaves begin elsewhere half or fewer stand for all; at least so many.
+inline constexpr int kRacksLeast = 4;
+struct RacksApart {
+  double faster, slower;
+};
+/// Where the last leaf is full, and where it is not. Chosen by runs on 4 to 16 racks
+/// (docs/scale.md).
+inline constexpr RacksApart kRacksOnFullLeaves{0.025, 0.033}, kRacks{0.03, 0.07};
 /// Where flows or packets carry slices, nobody's number decides who is first in the fabric: so much
 /// on either side. Chosen by 600 random runs on 16 to 96 ranks and one of 512 GPUs on each rung.
 inline constexpr double kCarriedRails = 0.028;

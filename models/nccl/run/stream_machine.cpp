@@ -240,7 +240,7 @@ std::uint64_t StreamMachine<Stamp>::full_events(std::uint64_t had) const {
 
 template <class Stamp>
 void StreamMachine<Stamp>::fast_forward(std::uint64_t first_look) {
-  if constexpr (!Stamp::kCausal) executor_.set_fast_forward(first_look);
+  executor_.set_fast_forward(first_look);
 }
 
 template <class Stamp>

@@ -69,6 +69,10 @@ int Move::representative(int rank) const {
 
 LinkId Move::representative(const Cluster& cluster, LinkId id) const {
   if (sharp) return below_first(cluster, id, first);
+  if (period > 0 && !trunk.empty() && cluster.is_trunk(id)) {  // near_copies(): others stay
+    const auto like = trunk.find(index_of(id));
+    return like == trunk.end() ? id : LinkId{like->second};
+  }
   if (period > 0) return cluster.moved_back(id, (cluster.first_node_of(id) - first) / step * step);
   if (!reverses) return on_rail(cluster, id, *this);
   if (cluster.is_trunk(id)) return LinkId{trunk.at(index_of(id))};

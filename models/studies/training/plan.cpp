@@ -285,6 +285,7 @@ Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const Plan
   const Site site = load_site(config, parts);
   CollectiveTimes bounds = collectives_of(config, site, parts, Estimate::bound);
   CollectiveTimes collectives = collectives_of(config, site, parts, Estimate::simulated);
+  collectives.simulate_up_to(limits.slices_most);
   return plan_step(sized(config, site.cluster), load_frameworks().at(config.framework),
                    compute_of(load_compute(), site.cluster), bounds, collectives, limits, progress,
                    for_each);

@@ -46,6 +46,9 @@ struct PlanLimits {
   int keep = 10;
   bool exhaustive = false;  ///< simulate what bounds rule out as well
   double headroom = 0;      ///< share of a GPU's memory that stays free
+  /// Slices of a collective, or of those that share links, that are simulated; of more it is told
+  /// by smaller ones.
+  std::uint64_t slices_most = CollectiveTimes::kSlicesMost;
   LayoutWishes wishes = {};
 };
 

@@ -101,6 +101,10 @@ std::string mechanism(const BenchBlock& block_before, const BenchRow& before,
     return {};
   std::vector<std::string> facts;
   add_choice(facts, before, after);
+  if (before.bounds || after.bounds) {
+    facts.push_back("bounds say nothing of links and causes");
+    return fmt::format("{}", fmt::join(facts, "; "));
+  }
   add_bytes(facts, block_before, before, block_after, after);
   add_busiest(facts, block_before, before, block_after, after);
   add_causes(facts, before, after);

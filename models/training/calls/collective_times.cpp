@@ -18,9 +18,6 @@ namespace {
 constexpr int kSmallest = 12;
 constexpr int kLargest = 30, kLargestOfMany = 32;
 constexpr int kMany = 128;  // ranks
-// Slices that are simulated of a call, or of calls that share links: more of them are extrapolated
-// (affordable.hpp).
-constexpr std::uint64_t kSlicesMost = 250'000;
 
 /// The rate of all NICs together.
 double nic_rate(const Cluster& cluster) {
@@ -120,6 +117,7 @@ CollectiveTimes::CollectiveTimes(const CollectiveTimes& of, const GroupShapes& s
       software_(of.software_),
       config_(of.config_),
       estimate_(of.estimate_),
+      slices_most_(of.slices_most_),
       gpus_per_node_(of.gpus_per_node_),
       shapes_(shapes),
       kernels_(of.kernels_),
@@ -287,7 +285,7 @@ CollectiveTimes::Found CollectiveTimes::find(const Question& question) {
     return out;
   };
   const std::vector<CallShare> shares =
-      affordable({shape.nodes, bytes}, kSlicesMost, [&](const CallAt& at) {
+      affordable({shape.nodes, bytes}, slices_most_, [&](const CallAt& at) {
         return std::optional(size_of(collective, there(at.nodes), at.size.count));
       });
   if (shares.size() < 2) return {simulated(collective, shape, bytes.count)};

@@ -45,6 +45,12 @@ class CollectiveTimes {
   CollectiveTimes(const Cluster& cluster, const SoftwareCosts& software, CommunicatorConfig config,
                   Estimate estimate = Estimate::simulated);
 
+  /// Slices that are simulated of a call, or of calls that share links, if nobody says otherwise:
+  /// more of them are extrapolated (affordable.hpp).
+  static constexpr std::uint64_t kSlicesMost = 250'000;
+  /// From now on calls of so many slices are simulated.
+  void simulate_up_to(std::uint64_t slices) { slices_most_ = slices; }
+
   /// From now on ranks lie as said; empty: in order.
   void place(RankSlots slots) { shapes_.place(std::move(slots)); }
 
@@ -165,6 +171,7 @@ class CollectiveTimes {
   const SoftwareCosts& software_;
   CommunicatorConfig config_;
   Estimate estimate_;
+  std::uint64_t slices_most_ = kSlicesMost;
   int gpus_per_node_;
   GroupShapes shapes_;
   std::map<Shape, Site> sites_;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/nccl/base/releases.hpp"
 #include "models/studies/scenario/scenario.hpp"
 #include "models/studies/shared/for_each.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
@@ -78,6 +79,19 @@ TEST_CASE(
         "refuses the call");
   }));
   CHECK(whatif_text(result).find("refused") != std::string::npos);
+}
+
+TEST_CASE("whatif: of what is told within bounds no links and causes are compared") {
+  BenchConfig before = changed(two_nodes({std::int64_t{4} << 30}), {"NCCL_ALGO=Ring"});
+  before.topology = "dgx-h100";
+  before.nodes = {24};  // chunks of LL128 are uneven in 2.21.5
+  before.version = nccl_version_from_text("2.21.5");
+  before.budget = microseconds(1000);
+  const WhatifResult result =
+      run_whatif(changed(before, {"NCCL_PROTO=LL128"}), changed(before, {"NCCL_PROTO=Simple"}),
+                 load_catalogue(), {}, in_turn);
+  CHECK(result.rows.front().mechanism ==
+        "Ring Simple instead of Ring LL128; bounds say nothing of links and causes");
 }
 
 TEST_CASE("whatif: a step's times are those of step") {

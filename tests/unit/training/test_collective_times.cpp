@@ -65,6 +65,24 @@ TEST_CASE("collective times: many nodes as few") {
   CHECK(few >= exactly(parts, Collective::all_gather, 64, 1, bytes));
 }
 
+TEST_CASE("collective times: simulated up to as many slices as somebody says") {
+  // 40 nodes of 8 GPUs do not fold below leaves of 32: more than 250,000 slices, fewer than 10^9.
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
+  const std::int64_t bytes = std::int64_t{1} << 26;
+  const auto asked = [&](std::uint64_t slices) {
+    CollectiveTimes times(cluster, parts.software, {});
+    times.simulate_up_to(slices);
+    return times.cost(Collective::all_gather, {320, 1}, static_cast<double>(bytes)).time;
+  };
+  CHECK(asked(1'000'000'000) == exactly(parts, Collective::all_gather, 40, 8, bytes));
+  CHECK(asked(CollectiveTimes::kSlicesMost) ==
+        CollectiveTimes(cluster, parts.software, {})
+            .cost(Collective::all_gather, {320, 1}, static_cast<double>(bytes))
+            .time);
+  CHECK(asked(CollectiveTimes::kSlicesMost) != asked(1'000'000'000));
+}
+
 TEST_CASE("collective times: a group alone, none, and groups that share NICs") {
   const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);

@@ -46,8 +46,8 @@ TEST_CASE("a short period is found soon after what disturbed it has ended") {
   constexpr std::uint32_t slices = 100'000, disturbing = 900;
   Streams program;
   program.of_lane = {{{slices, Bytes{1000}}, {disturbing, Bytes{1009}}}};
-  const auto run = [&](bool jumps) {
-    Executor<PlainStamp> executor;
+  const auto run = [&]<class Stamp>(Stamp, bool jumps) {
+    Executor<Stamp> executor;
     const std::uint32_t kind = executor.add_worker_class({{1'000'000'000'000}, {}});
     for (std::uint32_t lane = 0; lane < 2; ++lane) {
       executor.add_link({{1'000'000'000'000}, nanoseconds(5)});
@@ -60,17 +60,53 @@ TEST_CASE("a short period is found soon after what disturbed it has ended") {
     executor.run();
     return executor;
   };
-  const Executor<PlainStamp> all = run(false), jumped = run(true);
-  CHECK(all.events() == 2 * (slices + disturbing));
-  CHECK(all.events_skipped() == 0);
-  CHECK(jumped.events() == all.events());
-  for (std::uint32_t worker = 0; worker < 4; ++worker)
+  const auto check = [&](const auto& all, const auto& jumped) {
+    CHECK(all.events() == 2 * (slices + disturbing));
+    CHECK(all.events_skipped() == 0);
+    CHECK(jumped.events() == all.events());
+    for (std::uint32_t worker = 0; worker < 4; ++worker) {
+      CHECK(jumped.finished(worker).ps == all.finished(worker).ps);
+      for (const Cause cause : {Cause::latency, Cause::link, Cause::worker, Cause::slots})
+        CHECK(jumped.finished(worker).of(cause) == all.finished(worker).of(cause));
+    }
+    for (std::uint32_t link = 0; link < 2; ++link)
+      CHECK(jumped.carried(link).count == all.carried(link).count);
+    const std::uint64_t simulated = jumped.events() - jumped.events_skipped();
+    CHECK(simulated > 4 * disturbing);
+    CHECK(simulated < 4 * disturbing + 4 * 64);
+  };
+  check(run(PlainStamp{}, false), run(PlainStamp{}, true));
+  check(run(CausalStamp{}, false), run(CausalStamp{}, true));
+}
+
+TEST_CASE("what repeats in time and not in its causes is not jumped over where causes are told") {
+  // Two streams take 1 ns for each slice, one on its link and one in its workers.
+  constexpr std::uint32_t slices = 10'000;
+  Streams program;
+  program.of_lane = {{{slices, Bytes{1000}}, {slices, Bytes{1000}}}};
+  const auto run = [&]<class Stamp>(Stamp, bool jumps) {
+    Executor<Stamp> executor;
+    const std::int64_t slow = 1'000'000'000'000, fast = 8 * slow;
+    for (std::uint32_t lane = 0; lane < 2; ++lane) {
+      executor.add_link({{lane == 0 ? slow : fast}, nanoseconds(5)});
+      const std::uint32_t kind = executor.add_worker_class({{lane == 0 ? fast : slow}, {}});
+      for (std::uint32_t position = 0; position < 2; ++position)
+        executor.add_worker(kind, program, {lane, position});
+    }
+    for (std::uint32_t lane = 0; lane < 2; ++lane)
+      executor.connect({2 * lane, 2 * lane + 1, 16, {&lane, 1}, {}, {}, nanoseconds(1), {}});
+    if (jumps) executor.set_fast_forward(0);
+    executor.run();
+    return executor;
+  };
+  CHECK(run(PlainStamp{}, true).events_skipped() > slices);
+  const Executor<CausalStamp> all = run(CausalStamp{}, false), jumped = run(CausalStamp{}, true);
+  for (std::uint32_t worker = 0; worker < 4; ++worker) {
     CHECK(jumped.finished(worker).ps == all.finished(worker).ps);
-  for (std::uint32_t link = 0; link < 2; ++link)
-    CHECK(jumped.carried(link).count == all.carried(link).count);
-  const std::uint64_t simulated = jumped.events() - jumped.events_skipped();
-  CHECK(simulated > 4 * disturbing);
-  CHECK(simulated < 4 * disturbing + 4 * 64);
+    CHECK(jumped.finished(worker).parts == all.finished(worker).parts);
+  }
+  CHECK(all.finished(1).of(Cause::link) > all.finished(1).of(Cause::worker));
+  CHECK(all.finished(3).of(Cause::worker) > all.finished(3).of(Cause::link));
 }
 
 TEST_CASE("workers that pause in step jump as they run") {
