@@ -7,6 +7,7 @@
 #include <bit>
 #include <cassert>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -32,14 +33,17 @@ struct Event {
 /// of a system mostly act at equal times.
 class RadixHeap {
  public:
-  bool empty() const { return size_ == 0; }
-  std::size_t size() const { return size_; }
+  RadixHeap() = default;
+  RadixHeap(RadixHeap&&) = default;  // not copied: it points into its own tables
+  RadixHeap& operator=(RadixHeap&&) = default;
+
+  bool empty() const { return between_instants() && near_.empty() && levels_ == 0; }
   /// The running instant: the time of the last event popped.
   Instant now() const { return {last_}; }
 
   /// The time of the next event: a search, not for hot paths. REQUIRES: !empty().
   Instant earliest() const {
-    assert(size_ > 0);
+    assert(!empty());
     if (!between_instants()) return {last_};
     if (!near_.empty()) return near_.back().at;
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
@@ -51,7 +55,7 @@ class RadixHeap {
   }
 
   /// Nothing is left to do in the running round.
-  bool round_ended() const { return round_next_ == round_.size(); }
+  bool round_ended() const { return round_next_ == round_end_; }
   /// Nor in the running instant.
   bool between_instants() const { return round_ended() && next_round_.empty(); }
 
@@ -64,7 +68,6 @@ class RadixHeap {
   /// REQUIRES: at >= now(), at >= 0; an actor waits for at most one event.
   void push(Instant at, std::uint32_t actor) {
     assert(at.ps >= last_);
-    ++size_;
     if (at.ps == last_) return join(actor);
     if (at.ps < near_end_) return push_near(at, actor);
     Recent& recent = recent_of(at);
@@ -73,24 +76,25 @@ class RadixHeap {
   }
 
   /// REQUIRES: !empty().
-  Event pop() {
-    return pop([](std::uint32_t, unsigned) {});
-  }
+  Event pop() { return pop(Nobody{}); }
   /// The same. `soon(actor, depth)` hears of actors that come soon, with depths from 0 to 3 the
   /// nearer they are: what they need can be asked for in time, at each depth what the one before
   /// has brought the address of.
   template <class Soon>
   Event pop(Soon soon) {
-    assert(size_ > 0);
+    assert(!empty());
     if (round_ended()) begin_round(soon);
-    const std::size_t left = round_.size() - round_next_;
-    for (unsigned depth = 0; depth < kDepths; ++depth)
-      if (left > kAhead[depth]) soon(round_[round_next_ + kAhead[depth]], depth);
-    --size_;
-    return {{last_}, round_[round_next_++]};
+    if constexpr (!std::is_same_v<Soon, Nobody>) {
+      if (round_next_ == told_) tell(soon);
+    }
+    return {{last_}, *round_next_++};
   }
 
  private:
+  /// Who does not want to hear who comes soon.
+  struct Nobody {
+    void operator()(std::uint32_t, unsigned) const {}
+  };
   static constexpr std::uint32_t kFull = 0;  ///< number of a batch that has no room for anybody
 
   /// All actors of an instant, or some of them: `actor`, and who is in the batches.
@@ -205,12 +209,35 @@ class RadixHeap {
     if (next_round_.empty()) advance(soon);
     round_.swap(next_round_);
     next_round_.clear();
-    round_next_ = 0;
-    if (round_.size() == 1) return;
-    if (!std::is_sorted(round_.begin(), round_.end())) sort_round();
-    for (unsigned depth = 0; depth < kDepths; ++depth)
-      for (std::size_t i = 0; i < std::min(kAhead[depth], round_.size()); ++i)
-        soon(round_[i], depth);
+    if (round_.size() > 1 && !std::is_sorted(round_.begin(), round_.end())) sort_round();
+    round_next_ = told_ = round_.data();
+    round_end_ = round_next_ + round_.size();
+  }
+
+  template <unsigned kDepth>
+  using Depth = std::integral_constant<unsigned, kDepth>;
+
+  /// Tells of the next actors of the round: in steps, each depth one step behind the one before.
+  template <class Soon>
+  [[gnu::noinline]] void tell(Soon soon) {
+    const std::uint32_t* const begin = round_next_;
+    const auto tell_of = [&](auto depth) __attribute__((always_inline)) {
+      const std::uint32_t* const end = ahead((kDepths - depth) * kStep);
+      const std::uint32_t* at =
+          begin == round_.data() ? begin : ahead((kDepths - 1 - depth) * kStep);
+      for (; at != end; ++at) soon(*at, depth);
+    };
+    if (round_.size() > 1) {
+      tell_of(Depth<0>{});
+      tell_of(Depth<1>{});
+      tell_of(Depth<2>{});
+      tell_of(Depth<3>{});
+    }
+    told_ = ahead(kStep);
+  }
+  const std::uint32_t* ahead(std::size_t actors) const {
+    return round_next_ +
+           std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(actors), round_end_ - round_next_);
   }
 
   /// Moves the clock to the earliest event.
@@ -222,6 +249,9 @@ class RadixHeap {
       call(near_.back());
       near_.pop_back();
     } while (!near_.empty() && near_.back().at.ps == last_);
+    if (near_.empty()) return;
+    __builtin_prefetch(&batches_[batches_[near_.back().batch].next], 1);
+    __builtin_prefetch(&batches_[(near_.size() > 1 ? near_[near_.size() - 2] : near_[0]).batch], 1);
   }
 
   /// Sorts the earliest bucket, or spreads it over lower ones, if it is large, but for its earliest
@@ -235,15 +265,16 @@ class RadixHeap {
     if (digits_[level] == 0) levels_ &= levels_ - 1;
     spread_.swap(buckets_[level * kDigits + digit]);
     if (spread_.size() <= kNextSpread) {
-      for (unsigned depth = 1; depth < kDepths; ++depth)
-        for (const Waiting& waiting : spread_) soon(waiting.actor, depth);
+      for (const Waiting& waiting : spread_) soon(waiting.actor, Depth<1>{});
+      for (const Waiting& waiting : spread_) soon(waiting.actor, Depth<2>{});
+      for (const Waiting& waiting : spread_) soon(waiting.actor, Depth<3>{});
       near_.swap(spread_);
       std::sort(near_.begin(), near_.end(),
                 [](const Waiting& a, const Waiting& b) { return a.at > b.at; });
       return set_near(level, near_.front().at);
     }
     if (spread_.size() <= kFarSpread) {
-      for (const Waiting& waiting : spread_) soon(waiting.actor, 0);
+      for (const Waiting& waiting : spread_) soon(waiting.actor, Depth<0>{});
     }
     last_ = spread_.front().at.ps;
     for (const Waiting& waiting : spread_) last_ = std::min(last_, waiting.at.ps);
@@ -290,7 +321,7 @@ class RadixHeap {
   // What is soon, in events: of a round, and of a bucket that is spread. Measured on rings, trees
   // and all-to-alls of 64 to 2,048 ranks.
   static constexpr unsigned kDepths = 4;
-  static constexpr std::array<std::size_t, kDepths> kAhead = {16, 12, 8, 4};
+  static constexpr std::size_t kStep = 4;
   static constexpr std::size_t kFarSpread = 1024, kNextSpread = 48;
   static constexpr std::size_t kNearMost = 2 * kNextSpread;
   static constexpr unsigned kRecentBits = 7;
@@ -313,8 +344,10 @@ class RadixHeap {
   std::array<Recent, 1u << kRecentBits> recent_{};
   std::vector<std::uint32_t> round_, next_round_;
   std::vector<std::uint64_t> bits_;
-  std::size_t round_next_ = 0;
-  std::size_t size_ = 0;
+  // In round_:
+  const std::uint32_t* round_next_ = nullptr;
+  const std::uint32_t* round_end_ = nullptr;
+  const std::uint32_t* told_ = nullptr;  ///< who acts when more have to be told of
   std::int64_t last_ = 0;
 };
 

@@ -97,6 +97,20 @@ class LinkServers {
     link.carried += wire;
     last = later(last, link.free);
   }
+  /// Links that follow one another, and their latencies; returns when the last byte is there.
+  [[gnu::noinline]] Stamp cross_all(const std::uint32_t* link, const std::uint32_t* end, Stamp head,
+                                    Stamp last, Bytes wire) {
+    Link* const links = links_.data();
+    const Duration* const latencies = latencies_.data();
+    for (; link != end; ++link) {
+      Link& next = links[*link];
+      const Duration latency = latencies[next.kind];
+      cross(next, head, last, wire);
+      head = head.plus(latency, Cause::latency);
+      last = last.plus(latency, Cause::latency);
+    }
+    return last;
+  }
   /// When the first byte leaves that came at `head` and whose bytes are booked from `begin` on.
   /// REQUIRES: occupied() was asked for them.
   [[gnu::always_inline]] Stamp leaves(const Link& link, const Stamp& head,

@@ -76,7 +76,7 @@ Stamp Exchange<Stamp>::now(Stamp at) const {
 
 template <class Stamp>
 std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chunk) const {
-  if (chunk + 1 < message.chunks && message.chunk > 0) return message.chunk;
+  if (message.chunk > 0 && (message.even || chunk + 1 < message.chunks)) return message.chunk;
   const Remains& rest = remains_[id_of(message)];
   return std::min(rest.chunk, rest.bytes - rest.chunk * chunk);
 }
@@ -191,8 +191,10 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   message.open = true;
   message.from = from;
   message.kind = static_cast<std::uint8_t>(lane.kind);
-  message.chunk = lane.chunk.count <= UINT32_MAX ? static_cast<std::uint32_t>(lane.chunk.count) : 0;
   message.chunks = lane.chunks();
+  const std::int64_t chunk = std::min(lane.chunk.count, lane.bytes.count);
+  message.chunk = chunk <= UINT32_MAX ? static_cast<std::uint32_t>(chunk) : 0;
+  message.even = chunk * message.chunks == lane.bytes.count;
   Remains& rest = remains_[id];
   rest.to = to;
   rest.tag = lane.tag;
@@ -576,7 +578,7 @@ void Exchange<Stamp>::run_alone(std::uint64_t& digest,
   for (;;) {
     if constexpr (Stamp::kCausal) transit_.wait_for_carrier(queue_, on_arrival);
     if (queue_.empty()) break;
-    const auto soon = [this](std::uint32_t actor, unsigned depth) __attribute__((always_inline)) {
+    const auto soon = [this](std::uint32_t actor, auto depth) __attribute__((always_inline)) {
       prefetch(actor, depth);
     };
     const Event event = queue_.pop(soon);

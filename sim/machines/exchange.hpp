@@ -205,12 +205,13 @@ class Exchange final : public Guest<Stamp> {
     bool sends : 1 = false, receives : 1 = false;  ///< the batch of that end has begun
     bool sender_armed : 1 = false, relay_armed : 1 = false, poster_armed : 1 = false;
     bool open : 1 = false;
+    bool even : 1 = false;                     ///< the last chunk is as large as the others
     std::array<Stamp, kCloseSlots> slots{};    ///< the first ones; others: Remains
     std::uint32_t sending = 0, receiving = 0;  ///< its number at the two ends that have opened it
     std::uint32_t send_thread = 0, receive_thread = 0;
     std::uint32_t from = 0;
-    std::uint32_t way = 0;                        ///< kind
-    std::uint32_t chunk = 0;                      ///< bytes; 0: too many to tell
+    std::uint32_t way = 0;    ///< kind
+    std::uint32_t chunk = 0;  ///< bytes, but of the last one of several; 0: too many to tell
     std::uint16_t send_end = 0, receive_end = 0;  ///< kinds
   };
   static_assert(Stamp::kCausal || sizeof(Message) == 128);

@@ -114,33 +114,46 @@ class Executor final : public Machine {
   using Link = typename LinkServers<Stamp>::Link;
   struct Worker;
   struct Connection;
+  struct Waits;
 
   void lay_path(std::span<const std::uint32_t> path, bool shares);
   void seal();
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_many(const Worker& worker, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, unsigned depth) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
-  bool fetch(Worker& worker);
+  [[gnu::noinline]] bool fetch(Worker& worker);
   // Most workers have one input and one output: they get a version of the hot path of their own.
   template <bool kSingle>
-  const Stamp* ready(const Worker& worker);
+  Stamp start_of(const Worker& worker);
+  template <bool kSingle>
+  [[gnu::always_inline]] inline Waits look(const Worker& worker);
   template <bool kSingle, class Visit>
   bool all_inputs(const Worker& worker, Visit visit);
   template <bool kSingle, class Visit>
   bool all_outputs(const Worker& worker, Visit visit);
   template <bool kSingle>
   Duration overhead(const Worker& worker);
-  void schedule(std::uint32_t id);
+  template <bool kSingle>
+  [[gnu::always_inline]] inline void schedule_by(const Worker& worker);
+  [[gnu::noinline]] void schedule(std::uint32_t id);
+  template <bool kSingle>
+  [[gnu::always_inline]] inline void go_on(Worker& worker);
+  [[gnu::always_inline]] inline void came(bool& waits, std::uint32_t id, const Stamp& at);
   void act(std::uint32_t id, Instant now);
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
   const Connection& first_output(const Worker& worker) const;
   std::uint32_t sends_over(const Worker& worker) const;
   void count_in_step();
-  void hold(Worker& worker, Stamp start, Duration busy);
-  void pause(const Worker& worker, Stamp begin, Duration overhead);
+  void find_plain();
+  void find_alike();
+  Duration latency_of(std::uint32_t path) const;
+  [[gnu::noinline]] void leave_idle(const Worker& worker, Stamp start, Duration busy);
+  void pause(Worker& worker, Stamp begin, Duration overhead);
   Duration still_in_step(const Worker& worker, Duration together) const;
+  bool has_drifted(const Worker& worker) const;
   struct Post;
   void act_relay(std::uint32_t id, Stamp start);
   void post(const Post& post, Stamp end, bool alone);
@@ -152,16 +165,20 @@ class Executor final : public Machine {
   struct CrossingPiece;
   std::vector<bool> joints() const;
   void lay_legs();
-  [[gnu::always_inline]] inline void send(Connection& connection, std::uint32_t slot, Stamp first,
-                                          Stamp last, Bytes wire, bool alone);
+  [[gnu::noinline]] void send(Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
+                              Bytes wire, bool alone);
+  [[gnu::always_inline]] inline void send_plainly(Connection& connection, std::uint32_t slot,
+                                                  Stamp first, Stamp last, Bytes wire);
   [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
                                             std::uint32_t end, Stamp& first, Stamp last,
                                             Bytes wire);
   Stamp carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
   [[gnu::always_inline]] inline std::uint32_t take_slot(Connection& connection);
-  [[gnu::noinline]] Piece piece_of_slot(const Connection& connection, std::uint32_t slot,
-                                        Stamp first, Stamp last, Bytes wire) const;
+  [[gnu::always_inline]] inline void add_piece(const Connection& connection, const Flight& flight,
+                                               std::uint32_t hop, std::uint32_t hop_end,
+                                               std::uint32_t next_leg);
   void cross(Piece& piece);
+  [[gnu::always_inline]] inline void prefetch_end(const Piece& piece) const;
   void finish(const Piece& piece);
   [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot,
                                             const Stamp& first, Stamp last, Bytes wire);
@@ -217,9 +234,14 @@ class Executor final : public Machine {
                                              std::int64_t payload);
 
   static constexpr std::uint32_t kNearSlots = 4;
+  // Before the links of a path, in words before their number: where its first leg begins (behind
+  // the last one: nowhere), and its latency.
+  static constexpr std::uint32_t kFirstCut = 1, kLatency = 3, kPathHead = 3;
   static constexpr std::uint32_t kNobody = UINT32_MAX;
   /// Workers whose state no near cache holds: then it pays to ask for it ahead of time.
-  static constexpr std::size_t kLarge = 32768;
+  static constexpr std::size_t kLarge = 4096;
+  /// And links, too.
+  static constexpr std::size_t kHuge = 32768;
 
   /// A slice on its way.
   struct Flight {
@@ -284,15 +306,17 @@ class Executor final : public Machine {
     std::uint32_t from = 0, to = 0;
     std::uint32_t far_slots = 0;  ///< index in far_slots_ of slot number kNearSlots
     std::uint32_t payload = 0;    ///< index in slot_payload_ of slot 0, when sized
-    std::uint32_t path = 0;       ///< index in hops_: the number of links, then the links
+    std::uint32_t path = 0;  ///< index in hops_: the number of links, then the links; see kPathHead
     std::uint8_t slots = 0, next_fill = 0, next_drain = 0;
     std::uint8_t in_flight = 0;  ///< slots that the sender may not fill
     std::uint8_t full = 0;       ///< of these, slots that the receiver may drain
     std::uint8_t kind = 0;
-    bool sized = false;   ///< slots remember their payload: a relay reads it
-    bool legged = false;  ///< its path has legs, see first_leg_
-    bool wide = false;    ///< its path has steps of several links, or links with pieces
-    bool from_relay = false;
+    bool sized : 1 = false;   ///< slots remember their payload: a relay reads it
+    bool legged : 1 = false;  ///< its path has legs, see first_leg_
+    bool wide : 1 = false;    ///< its path has steps of several links, or links with pieces
+    bool shares : 1 = false;  ///< its links
+    bool plain : 1 = false;   ///< none of these, and all slots are near; see find_plain()
+    bool from_relay : 1 = false;
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
   };
   struct ConnectionKind {
@@ -320,8 +344,16 @@ class Executor final : public Machine {
     bool relay = false;
     bool single = false;  ///< at most one input and one output
     bool done = false;
-    bool waits = false;         ///< for a gate, at the start
+    bool alike : 1 = false;     ///< its outputs are of one kind, and so are its inputs
+    bool waits : 1 = false;     ///< for a gate, at the start
+    bool pauses = false;        ///< in step, and has not drifted apart from the others
     std::uint16_t in_step = 0;  ///< so many of its program send over the link that it does
+  };
+
+  /// What a worker that cannot start its next slice waits for.
+  struct Waits {
+    Instant at;                 ///< it can start then, by what is there already
+    std::uint32_t missing = 0;  ///< full or free slots that a neighbour has yet to bring about
   };
 
   struct Thread {
@@ -392,6 +424,7 @@ class Executor final : public Machine {
   };
 
   HugePageVector<Worker> workers_;
+  HugePageVector<Waits> waits_;  ///< by worker
   // Of links that workers which pause in step send over, and of these workers: for how long the
   // link was idle so far, and had been at the worker's last slice; negative before the first.
   std::vector<Duration> idle_, idle_seen_;
@@ -424,7 +457,8 @@ class Executor final : public Machine {
   std::vector<Claim> claims_;
   std::vector<CrossingPiece> crossing_;  ///< of pieces that share links
   std::uint32_t round_ = 0;
-  bool is_large_ = false;
+  bool is_large_ = false, is_huge_ = false;
+  bool is_shared_ = false;  ///< some connections share
   std::uint64_t events_ = 0;
   std::uint64_t digest_ = 0xcbf29ce484222325u;
   Repetition repetition_;

@@ -16,10 +16,19 @@
 namespace fabricast {
 namespace {
 
+constexpr std::uint32_t kSoon = 6;  ///< pieces from now on: what they need is asked for
+
 /// After what time one is through, `all` being the time of all of them.
 constexpr Duration through(std::int64_t one, std::int64_t all) { return {one + (all - one) / 2}; }
 
 }  // namespace
+
+/// Asks for what finish() touches.
+template <class Stamp>
+void Executor<Stamp>::prefetch_end(const Piece& piece) const {
+  __builtin_prefetch(&connections_[piece.connection], 1);
+  if (piece.next_leg != kNobody) __builtin_prefetch(&legs_[piece.next_leg], 1);
+}
 
 /// Books what the round that has ended asked for.
 template <class Stamp>
@@ -81,6 +90,7 @@ void Executor<Stamp>::settle_pieces() {
   }
   crossing_.clear();
   for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
+    if (i + kSoon < pieces_.size()) prefetch_end(pieces_[i + kSoon]);
     Piece& piece = pieces_[i];
     bool shares = piece.wide || piece.copies > 1;
     for (std::uint32_t hop = piece.hop; !shares && hop != piece.hop_end; ++hop)
@@ -94,7 +104,10 @@ void Executor<Stamp>::settle_pieces() {
   }
   while (settle_step()) {
   }
-  for (const CrossingPiece& crossing : crossing_) finish(pieces_[crossing.piece]);
+  for (std::size_t i = 0; i < crossing_.size(); ++i) {
+    if (i + kSoon < crossing_.size()) prefetch_end(pieces_[crossing_[i + kSoon].piece]);
+    finish(pieces_[crossing_[i].piece]);
+  }
 }
 
 /// The pieces that share links cross those of the next step of their ways. False: all are there.

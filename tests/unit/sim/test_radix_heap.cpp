@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/base/radix_heap.hpp"
@@ -64,6 +66,39 @@ TEST_CASE("who comes soon is told before, and that changes nothing") {
   }
   CHECK(popped == 20'500);
   CHECK(expected > popped / 2);
+}
+
+TEST_CASE("of a round everybody is told, deeper and deeper, before it acts") {
+  for (const std::uint32_t count : {2u, 3u, 16u, 17u, 500u}) {
+    RadixHeap heap;
+    for (std::uint32_t actor = 0; actor < count; ++actor) heap.push({10}, count - 1 - actor);
+    std::map<std::uint32_t, std::vector<unsigned>> told;
+    for (std::uint32_t actor = 0; actor < count; ++actor) {
+      const Event event =
+          heap.pop([&](std::uint32_t whom, unsigned depth) { told[whom].push_back(depth); });
+      CHECK(event.actor == actor);
+      const std::vector<unsigned>& depths = told[actor];
+      REQUIRE(depths.size() >= 4);
+      CHECK(std::vector<unsigned>(depths.end() - 4, depths.end()) ==
+            std::vector<unsigned>{0, 1, 2, 3});
+      told.erase(actor);
+    }
+    CHECK(told.empty());
+  }
+}
+
+TEST_CASE("a queue that has been moved goes on in the middle of a round") {
+  RadixHeap heap;
+  for (const std::uint32_t actor : {3u, 1u, 2u}) heap.push({10}, actor);
+  heap.push({20}, 0);
+  CHECK(heap.pop().actor == 1);
+  RadixHeap moved = std::move(heap);
+  CHECK(moved.pop().actor == 2);
+  CHECK(!moved.round_ended());
+  CHECK(moved.pop().actor == 3);
+  CHECK(moved.between_instants());
+  CHECK(moved.pop().at.ps == 20);
+  CHECK(moved.empty());
 }
 
 TEST_CASE("what is scheduled among the next events keeps the order, however many there are") {

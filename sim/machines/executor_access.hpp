@@ -1,0 +1,65 @@
+#pragma once
+// What all files of the executor look up: slots, and the connections of a worker.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "sim/machines/executor.hpp"
+
+namespace fabricast {
+
+/// The connection of its first output. REQUIRES: it has one.
+template <class Stamp>
+auto Executor<Stamp>::first_output(const Worker& worker) const -> const Connection& {
+  const std::uint32_t first = worker.first_out;
+  return connections_[worker.outs == 1 ? first : out_connections_[first]];
+}
+
+/// The first link of the way to it. REQUIRES: there is one.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::sends_over(const Worker& worker) const {
+  return hops_[first_output(worker).path + 1] & kLinkBits;
+}
+
+template <class Stamp>
+Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
+  return i < kNearSlots ? connection.near_slots[i]
+                        : far_slots_[connection.far_slots + i - kNearSlots];
+}
+
+/// Visits the inputs of the current primitive until one says false; whether none did.
+template <class Stamp>
+template <bool kSingle, class Visit>
+bool Executor<Stamp>::all_inputs(const Worker& worker, Visit visit) {
+  if constexpr (kSingle) return worker.in == 0 || visit(connections_[worker.first_in]);
+  for (std::uint32_t mask = worker.in; mask != 0; mask &= mask - 1) {
+    if (!visit(connections_[worker.first_in + static_cast<unsigned>(std::countr_zero(mask))]))
+      return false;
+  }
+  return true;
+}
+
+template <class Stamp>
+template <bool kSingle, class Visit>
+bool Executor<Stamp>::all_outputs(const Worker& worker, Visit visit) {
+  if constexpr (kSingle) return worker.out == 0 || visit(connections_[worker.first_out]);
+  const bool one = worker.outs == 1;
+  for (std::uint32_t mask = worker.out; mask != 0; mask &= mask - 1) {
+    const std::uint32_t i = worker.first_out + static_cast<unsigned>(std::countr_zero(mask));
+    if (!visit(connections_[one ? i : out_connections_[i]])) return false;
+  }
+  return true;
+}
+
+/// A neighbour has brought about what a worker may wait for, which is there from `at` on.
+template <class Stamp>
+void Executor<Stamp>::came(bool& waits, std::uint32_t id, const Stamp& at) {
+  if (!waits) return;
+  waits = false;
+  Waits& rest = waits_[id];
+  rest.at = std::max(rest.at, Instant{at.ps});
+  if (--rest.missing == 0) queue_.push(std::max(rest.at, queue_.now()), id);
+}
+
+}  // namespace fabricast

@@ -1,0 +1,279 @@
+// Building a machine, and what is found out about it before it runs.
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "sim/machines/executor_access.hpp"
+
+namespace fabricast {
+
+template <class Stamp>
+std::uint32_t Executor<Stamp>::add_thread() {
+  threads_.push_back({});
+  return static_cast<std::uint32_t>(threads_.size() - 1);
+}
+
+template <class Stamp>
+std::uint32_t Executor<Stamp>::add_worker_class(const WorkerClass& worker_class) {
+  worker_classes_.push_back(worker_class);
+  worker_costs_.emplace_back();
+  return static_cast<std::uint32_t>(worker_classes_.size() - 1);
+}
+
+template <class Stamp>
+std::uint32_t Executor<Stamp>::add_relay_class(const RelayClass& relay_class) {
+  relay_classes_.push_back(relay_class);
+  relay_costs_.emplace_back();
+  return static_cast<std::uint32_t>(relay_classes_.size() - 1);
+}
+
+template <class Stamp>
+std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Program& program,
+                                          Role role) {
+  assert(worker_class < worker_classes_.size());
+  // Few programs run together, and the last ones are asked for most.
+  const auto known = std::find(programs_.rbegin(), programs_.rend(), &program);
+  const std::ptrdiff_t index = programs_.rend() - known - 1;
+  if (index < 0) programs_.push_back(&program);
+  Worker worker;
+  worker.kind = static_cast<std::uint16_t>(worker_class);
+  worker.program = static_cast<std::uint16_t>(index < 0 ? std::ssize(programs_) - 1 : index);
+  assert(programs_[worker.program] == &program);
+  worker.role = role;
+  workers_.push_back(worker);
+  return static_cast<std::uint32_t>(workers_.size() - 1);
+}
+
+template <class Stamp>
+std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_t thread,
+                                         std::uint32_t copies) {
+  assert(relay_class < relay_classes_.size());
+  assert(thread < threads_.size());
+  assert(copies >= 1 && copies <= UINT8_MAX);
+  Worker relay;
+  relay.kind = static_cast<std::uint16_t>(relay_class);
+  relay.role.lane = thread;
+  relay.relay = true;
+  relay.copies = static_cast<std::uint8_t>(copies);
+  workers_.push_back(relay);
+  return static_cast<std::uint32_t>(workers_.size() - 1);
+}
+
+template <class Stamp>
+void Executor<Stamp>::connect(const ConnectionSpec& spec) {
+  assert(spec.from < workers_.size() && spec.to < workers_.size());
+  assert(spec.slots >= 1 && spec.slots < 256);
+  assert(spec.copies == 1 || (spec.shares && spec.copies <= UINT16_MAX));
+  Connection connection;
+  connection.from = spec.from;
+  connection.to = spec.to;
+  connection.slots = static_cast<std::uint8_t>(spec.slots);
+  connection.sized = workers_[spec.to].relay;
+  connection.from_relay = workers_[spec.from].relay;
+  is_shared_ = is_shared_ || spec.shares;
+  Paths& paths = paths_[spec.shares ? 1 : 0];
+  const std::uint32_t path = paths.ways.add(spec.path);
+  if (path == paths.begin.size()) {
+    paths.begin.push_back(static_cast<std::uint32_t>(hops_.size()) + kPathHead);
+    lay_path(spec.path, spec.shares);
+  }
+  connection.path = paths.begin[path];
+  connection.shares = spec.shares && !spec.path.empty();
+  connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
+                                [](std::uint32_t link) { return (link & ~kLinkBits) != 0; });
+  ConnectionKind kind{spec.overhead, spec.sync,   spec.credit, spec.ack,
+                      spec.copies,   spec.shares, {},          {}};
+  if (spec.by_line && !workers_[spec.to].relay) {
+    const WorkerClass& receiver = worker_classes_[workers_[spec.to].kind];
+    kind.line_rate = receiver.wire.rate_on_wire(receiver.copy_rate);
+    kind.first_lines = receiver.wire.on_wire(receiver.first_pass);
+  }
+  const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
+  connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
+  if (known == connection_kinds_.end()) connection_kinds_.push_back(kind);
+  assert(connection_kinds_.size() <= 256);
+  connections_.push_back(connection);
+}
+
+/// Links that stand in one step several times are kept once, if slices share them.
+template <class Stamp>
+void Executor<Stamp>::lay_path(std::span<const std::uint32_t> path, bool shares) {
+  const std::int64_t latency_ps = transit_.latency(path).ps;
+  hops_.resize(hops_.size() + kPathHead);
+  std::memcpy(&hops_[hops_.size() - kLatency], &latency_ps, sizeof latency_ps);
+  const std::size_t number = hops_.size();
+  hops_.push_back(0);
+  times_.resize(hops_.size());
+  std::size_t step = hops_.size();
+  for (const std::uint32_t hop : path) {
+    if ((hop & kBeside) == 0) step = hops_.size();
+    const auto same =
+        std::find_if(hops_.begin() + static_cast<std::ptrdiff_t>(step), hops_.end(),
+                     [&](std::uint32_t known) { return ((known ^ hop) & ~kBeside) == 0; });
+    if (same == hops_.end() || !shares) {
+      hops_.push_back(hop);
+      times_.push_back(1);
+    } else {
+      const auto at = static_cast<std::size_t>(same - hops_.begin());
+      assert(times_[at] < UINT8_MAX);
+      ++times_[at];
+    }
+  }
+  hops_[number] = static_cast<std::uint32_t>(hops_.size() - number - 1);
+  hops_[number - kFirstCut] = hops_[number];
+}
+
+/// Lays connections out by receiver, and gives every worker its inputs and outputs.
+template <class Stamp>
+void Executor<Stamp>::seal() {
+  std::vector<std::uint32_t> order(connections_.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return connections_[a].to < connections_[b].to;
+  });
+  std::vector<std::uint32_t> place(order.size());
+  HugePageVector<Connection> sorted;
+  sorted.reserve(order.size());
+  std::uint32_t far_slots = 0, payloads = 0;
+  for (const std::uint32_t old : order) {
+    place[old] = static_cast<std::uint32_t>(sorted.size());
+    sorted.push_back(connections_[old]);
+    Connection& connection = sorted.back();
+    connection.far_slots = far_slots;
+    if (connection.slots > kNearSlots) far_slots += connection.slots - kNearSlots;
+    connection.payload = payloads;
+    if (connection.sized) payloads += connection.slots;
+    ++workers_[connection.to].ins;
+    ++workers_[connection.from].outs;
+  }
+  std::uint32_t in = 0, out = 0;
+  for (Worker& worker : workers_) {
+    assert(worker.ins <= 32 && worker.outs <= 32);
+    assert(!worker.relay || (worker.ins == 1 && worker.outs == 1));
+    worker.first_in = in;
+    worker.first_out = out;
+    in += worker.ins;
+    out += worker.outs;
+    worker.outs = 0;
+  }
+  out_connections_.resize(order.size());
+  for (std::uint32_t old = 0; old < order.size(); ++old) {
+    Worker& from = workers_[connections_[old].from];
+    out_connections_[from.first_out + from.outs++] = place[old];
+  }
+  for (Worker& worker : workers_) {
+    worker.single = worker.ins <= 1 && worker.outs <= 1;
+    if (worker.outs == 1) worker.first_out = out_connections_[worker.first_out];
+  }
+  connections_ = std::move(sorted);
+  paths_ = {};
+  lay_legs();
+  count_in_step();
+  find_plain();
+  find_alike();
+  is_large_ = workers_.size() >= kLarge;
+  is_huge_ = workers_.size() >= kHuge;
+  waits_.resize(workers_.size());
+  far_slots_.assign(far_slots, Stamp{});
+  slot_payload_.assign(payloads, 0);
+}
+
+/// Connections whose slices go their way without anything that is rare.
+template <class Stamp>
+void Executor<Stamp>::find_plain() {
+  for (Connection& connection : connections_) {
+    const bool is_by_line = connection_kinds_[connection.kind].line_rate.bytes_per_s > 0;
+    connection.plain = !Stamp::kCausal && connection.slots <= kNearSlots && !is_by_line &&
+                       !connection.sized && !connection.legged && !connection.wide &&
+                       !connection.shares && !connection.from_relay;
+  }
+}
+
+/// Workers whose outputs are of one kind, and so are their inputs.
+template <class Stamp>
+void Executor<Stamp>::find_alike() {
+  for (Worker& worker : workers_) {
+    const auto kind_of = [&](std::uint32_t i, bool is_input) {
+      const bool is_direct = is_input || worker.outs == 1;
+      const std::uint32_t at = (is_input ? worker.first_in : worker.first_out) + i;
+      return connections_[is_direct ? at : out_connections_[at]].kind;
+    };
+    worker.alike = true;
+    for (std::uint32_t i = 1; i < worker.ins; ++i)
+      worker.alike = worker.alike && kind_of(i, true) == kind_of(0, true);
+    for (std::uint32_t i = 1; i < worker.outs; ++i)
+      worker.alike = worker.alike && kind_of(i, false) == kind_of(0, false);
+  }
+}
+
+/// Links that are booked on arrival: those that ways of different lead join at, or a guest uses.
+template <class Stamp>
+std::vector<bool> Executor<Stamp>::joints() const {
+  if (connections_.empty()) return {};
+  std::vector<bool> joins =
+      guest_ == nullptr ? std::vector<bool>(transit_.links.size()) : guest_->uses();
+  return transit_.joints(std::move(joins), [this](const auto& visit) {
+    for (const Connection& connection : connections_) {
+      const bool from_worker = !workers_[connection.from].relay;
+      visit(path(connection), from_worker ? connection_kinds_[connection.kind].overhead.ps : 0);
+    }
+  });
+}
+
+/// Cuts paths into legs at the joints, and where the carrier takes over and hands back.
+template <class Stamp>
+void Executor<Stamp>::lay_legs() {
+  const std::vector<bool> joins = joints();
+  for (std::uint32_t c = 0; c < connections_.size(); ++c) {
+    Connection& connection = connections_[c];
+    const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
+    for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
+      next = step_end(hops_.data(), hop, end);
+      const bool was_carried = hop != begin && transit_.is_carried(hops_[hop - 1]);
+      const bool goes_on = transit_.is_carried(hops_[hop])
+                               ? was_carried
+                               : !was_carried && !transit_.joins_at(joins, hops_.data(), hop, next);
+      if (goes_on) continue;
+      if (connection.legged) {
+        legs_.back().hop_end = hop;
+        legs_.back().last = false;
+      } else {
+        first_leg_.resize(connections_.size());
+        first_leg_[c] = static_cast<std::uint32_t>(legs_.size());
+        hops_[connection.path - kFirstCut] = hop - begin;
+        connection.legged = true;
+      }
+      legs_.push_back({c, hop, end, 0, 0, 0, true});
+    }
+  }
+  if (transit_.carrier == nullptr) return;
+  way_of_leg_.assign(legs_.size(), kNoWay);
+  for (std::uint32_t id = 0; id < legs_.size(); ++id) {
+    const Leg& leg = legs_[id];
+    if (!transit_.is_carried(hops_[leg.hop])) continue;
+    way_of_leg_[id] =
+        transit_.carrier->add_way({hops_.data() + leg.hop, std::size_t{leg.hop_end} - leg.hop});
+    leg_of_way_.resize(std::max(leg_of_way_.size(), way_of_leg_[id] + std::size_t{1}), kNobody);
+    leg_of_way_[way_of_leg_[id]] = id;
+  }
+}
+
+template std::uint32_t Executor<PlainStamp>::add_thread();
+template std::uint32_t Executor<PlainStamp>::add_worker_class(const WorkerClass&);
+template std::uint32_t Executor<PlainStamp>::add_relay_class(const RelayClass&);
+template std::uint32_t Executor<PlainStamp>::add_worker(std::uint32_t, const Program&, Role);
+template std::uint32_t Executor<PlainStamp>::add_relay(std::uint32_t, std::uint32_t, std::uint32_t);
+template void Executor<PlainStamp>::connect(const ConnectionSpec&);
+template void Executor<PlainStamp>::seal();
+template std::uint32_t Executor<CausalStamp>::add_thread();
+template std::uint32_t Executor<CausalStamp>::add_worker_class(const WorkerClass&);
+template std::uint32_t Executor<CausalStamp>::add_relay_class(const RelayClass&);
+template std::uint32_t Executor<CausalStamp>::add_worker(std::uint32_t, const Program&, Role);
+template std::uint32_t Executor<CausalStamp>::add_relay(std::uint32_t, std::uint32_t,
+                                                        std::uint32_t);
+template void Executor<CausalStamp>::connect(const ConnectionSpec&);
+template void Executor<CausalStamp>::seal();
+
+}  // namespace fabricast
