@@ -88,8 +88,8 @@ struct CpuPart : CpuIdentity {
   /// Share of a root port's DMA rate that a GPU's loads from host memory reach, and what goes from
   /// one root port to another; 0 = never limits.
   double root_share = 0;
-  /// What a GPU stores to host memory and loads from it, together, while it does both at once: loads
-  /// wait behind stores. 0 = never limits.
+  /// What a GPU stores to host memory and loads from it, together, while it does both at once:
+  /// loads wait behind stores. 0 = never limits.
   Bandwidth duplex_rate;
   double python = 1;  ///< how long a framework's Python takes on it, over an Intel Xeon 8480C
 };
