@@ -37,6 +37,8 @@ struct BatchRules {
   /// Beside decodes prompts wait for others, up to so many passes: until they fill a pass, or with
   /// several copies until each has one.
   int prompt_wait = 0;
+  /// A pass is formed while the one before it is computed: who comes in between waits for the next.
+  bool ahead = false;
 
   /// Tokens that a pass adds to a request, on average: 1 + a + a^2 + ... of the drafts.
   double tokens_per_pass() const;

@@ -54,6 +54,7 @@ void read_batching(Reader in, BatchRules& out) {
   out.reserves = in.flag("reserve", out.reserves);
   out.receive_interval = in.whole("receive_interval", 1, kIntervalMax, out.receive_interval);
   out.prompt_wait = in.whole("prompt_wait", 0, kIntervalMax, out.prompt_wait);
+  out.ahead = in.flag("ahead", out.ahead);
   in.finish();
 }
 
@@ -106,6 +107,7 @@ BatchRules engine_rules(const EngineRelease& engine) {
       break;
     case Engine::sglang:
       out.mixes = false;
+      out.ahead = true;
       out.requests_max = 2048;
       break;
     case Engine::trtllm:

@@ -99,7 +99,8 @@ std::string serve_text(const ServeResult& result);
 
 /// How engines form their passes unless they are told otherwise, by their documentation: vLLM V1
 /// mixes chunks of prompts with decodes and lets requests in when their prompts fit; SGLang gives
-/// prompts passes of their own (server arguments: --enable-mixed-chunk is off); TensorRT-LLM mixes
+/// prompts passes of their own (server arguments: --enable-mixed-chunk is off) and forms a pass
+/// while the one before it is computed (--disable-overlap-schedule is off); TensorRT-LLM mixes
 /// whole prompts with decodes (chunked context is off) and lets in what fits to its end
 /// (GUARANTEED_NO_EVICT). All have 8192 tokens a pass here, as InferenceX and trtllm-serve do.
 BatchRules engine_rules(const EngineRelease& engine);

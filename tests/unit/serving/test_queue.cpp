@@ -107,6 +107,37 @@ TEST_CASE("queue: a scheduler that looks for requests every tenth pass sees them
   CHECK(run_queue(engine(1, rules), {{0, 8, 2, 0}, {5, 8, 2, 0}}).requests[1].first_token == 6);
 }
 
+TEST_CASE("queue: who comes while a pass is computed misses the one formed ahead") {
+  // Passes of a second. The first request decodes from 1 on. The second comes at 1.5: its prompt is
+  // in the pass from 2 on, or where that was formed at 1 in the one from 3 on.
+  const auto second = [](bool ahead, double arrival, int interval) {
+    BatchRules rules;
+    rules.ahead = ahead;
+    rules.receive_interval = interval;
+    return run_queue(engine(1, rules), {{0, 8, 100, 0}, {arrival, 8, 2, 0}})
+        .requests[1]
+        .first_token;
+  };
+  CHECK(second(false, 1.5, 1) == 3);
+  CHECK(second(true, 1.5, 1) == 4);
+  CHECK(second(true, 40.5, 1) == 43);  // in the middle of decodes that are planned together
+  CHECK(second(true, 0.5, 1) == 3);    // the prompt of the first is computed
+  CHECK(second(false, 1.5, 10) == 12);
+  CHECK(second(true, 1.5, 10) == 13);  // seen at 11, when the pass from 11 on is there
+  // Nothing runs: no pass was formed ahead.
+  CHECK(second(true, 200, 1) == 201);
+  // All is computed as before: of many requests each has its tokens.
+  BatchRules rules;
+  rules.ahead = true;
+  std::vector<ServeRequest> many;
+  for (int i = 0; i < 40; ++i) many.push_back({0.3 * i, 8, 1 + i % 7, 0});
+  const QueueResult result = run_queue(engine(1, rules), many);
+  for (const ServedRequest& one : result.requests) {
+    CHECK(one.first_token >= one.arrival + 1);
+    CHECK(one.finish == doctest::Approx(one.first_token + one.output - 1));
+  }
+}
+
 TEST_CASE("queue: beside decodes a prompt waits for others, but not for ever") {
   // Passes of a second. The first request decodes from 1 on; the second comes at 1.5.
   const auto second = [](int wait, int prompt, int copies) {
