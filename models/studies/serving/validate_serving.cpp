@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
@@ -208,6 +209,14 @@ class Validation {
     return out;
   }
 
+  /// Rows of other models of its engine that a fit believes.
+  bool others_of(const Prepared& one, std::span<const Linear> engines) const {
+    const ServeConfig& config = rows()[one.row].config;
+    const auto at = std::ranges::find(engines, config.engine->engine, &Linear::engine);
+    const Vector kept = believed(weights(at->rows, config.site.model.name), at->slopes.at);
+    return std::ranges::any_of(kept, [](double weight) { return weight > 0; });
+  }
+
   void leave_out() {
     std::vector<Linear> engines;
     for (const Engine engine : kFitted) {
@@ -223,8 +232,10 @@ class Validation {
       std::vector<Prepared> of_model;
       for (const std::size_t i : unseen) of_model.push_back(prepared_[i]);
       const std::vector<ServingFigures> figures = predict(of_model, without(name, engines));
-      for (std::size_t i = 0; i < unseen.size(); ++i)
-        out_.predictions[unseen[i]].unseen = figures[i];
+      for (std::size_t i = 0; i < unseen.size(); ++i) {
+        // Where its engine ran nothing else, a fit would be the prior.
+        if (others_of(of_model[i], engines)) out_.predictions[unseen[i]].unseen = figures[i];
+      }
     }
   }
 
