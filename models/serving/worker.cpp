@@ -193,6 +193,8 @@ int ServeWorker::passes_together() const {
       out = std::min(out, static_cast<double>(copy.waiting.front().from - count_));
     if (!copy.unseen.empty()) out = std::min<double>(out, rules_.receive_interval - unread_);
     for (const ServeItem& item : copy.running)
+      if (item.is_handed) return 1;
+    for (const ServeItem& item : copy.running)
       out = std::min(out, std::ceil((item.output - item.produced) / step_ - 1e-9));
     if (copy.running.empty()) continue;
     const auto enough = [&](double passes) {
@@ -286,6 +288,7 @@ void ServeWorker::sift(Copy& copy, Ended& out, Leaves leaves) {
 void ServeWorker::produce(Copy& copy, Ended& out) {
   sift(copy, out, [&](ServeItem& item) {
     if (!item.decodes()) return false;
+    if (std::exchange(item.is_handed, false)) out.first.push_back(item);
     item.produced = std::min<double>(item.output, item.produced + passes_ * step_);
     const std::int64_t blocks = blocks_for(item, 0);
     if (blocks > item.blocks) {

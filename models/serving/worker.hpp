@@ -18,7 +18,8 @@ struct ServeItem {
   double produced = 0;   ///< tokens
   double computing = 0;  ///< when its first chunk began
   std::int64_t blocks = 0;
-  std::int64_t from = 0;  ///< the first pass of the engine that can have it
+  bool is_handed = false;  ///< its prompt was computed elsewhere, and no pass had it yet
+  std::int64_t from = 0;   ///< the first pass of the engine that can have it
 
   bool decodes() const { return left == 0; }
   double context() const { return prompt + produced - left; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/studies/serving/inferencex_pools.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -61,6 +63,12 @@ void set_sglang(ServeConfig& config) {
 }  // namespace
 
 void set_inferencex(const InferencexRun& run, ServeConfig& config) {
+  // Pools are Dynamo's, whose router takes engines in turn (ai-dynamo/dynamo,
+  // docs/pages/components/frontend/configuration.md: --router-mode round-robin).
+  if (config.prefill) {
+    config.in_turn = true;
+    if (const auto places = decode_places(config)) config.rules.requests_max = *places;
+  }
   if (config.engine->engine == Engine::trtllm) set_trtllm(run, config);
   if (config.engine->engine == Engine::sglang) set_sglang(config);
 }

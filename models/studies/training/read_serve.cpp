@@ -82,6 +82,7 @@ PrefillPool read_prefill(Reader in) {
 void read_queue(Reader& in, ServeConfig& out) {
   if (there(in, "load")) out.load = read_load(in.child("load"));
   out.workers = in.whole("workers", 1, kWorkersMax, 1);
+  if (there(in, "router")) out.in_turn = in.choice("router", {"fewest", "in-turn"}) == 1;
   if (there(in, "memory_share")) out.memory_share = in.number("memory_share", 0.1, 1);
   if (out.engine) out.rules = engine_rules(*out.engine);
   if (there(in, "batching")) read_batching(in.child("batching"), out.rules);

@@ -43,6 +43,7 @@ struct ServeConfig : ServeLayout {
   std::optional<OfferedLoad> load;  ///< nothing: no queue is asked for
   BatchRules rules;                 ///< their blocks follow from the memory
   int workers = 1;                  ///< engines
+  bool in_turn = false;             ///< requests go to them in turn, else to who has fewest
   double memory_share = 0.9;        ///< of a GPU that an engine takes
   std::optional<PrefillPool> prefill;
   bool streams_layers = true;  ///< keys and values leave layer by layer, while prompts are computed

@@ -79,8 +79,8 @@ TEST_CASE("queue: a front end takes one prompt after another, and requests leave
   pools.prefill = pools.pool;
   pools.prefill->workers = 2;
   const QueueResult apart = run_queue(pools, {{0, 4, 2, 0}, {0, 4, 2, 0}});
-  CHECK(apart.requests[0].first_token == 2);
-  CHECK(apart.requests[1].first_token == 2.5);
+  CHECK(apart.requests[0].first_token == 3);  // prompts end at 2 and 2.5, decodes pass at 2 and 3
+  CHECK(apart.requests[1].first_token == 4);
   // Without it both are there at 0.5: the first begins a pass, the second waits for the next.
   queue.token = 0;
   const QueueResult together = run_queue(queue, {{0, 4, 2, 0}, {0, 4, 2, 0}, {0, 4, 1, 0}});
@@ -280,9 +280,10 @@ TEST_CASE("queue: two pools, and the way of keys and values between them") {
   queue.prefill = queue.pool;
   queue.sends = [](double tokens) { return 1e-4 * tokens; };
   queue.waits = [](double tokens, double) { return 1e-4 * tokens; };
-  // 10 ms of prompt, 10 ms of transfer, then 4 passes.
+  // 10 ms of prompt, 10 ms of transfer, then 4 passes. The first token comes with the first of
+  // them.
   const QueueResult one = run_queue(queue, {{0, 100, 5, 0}});
-  CHECK(one.requests[0].first_token == doctest::Approx(0.020));
+  CHECK(one.requests[0].first_token == doctest::Approx(0.030));
   CHECK(one.requests[0].finish == doctest::Approx(0.060));
   // The second comes while the first is computed, and is computed after it.
   const QueueResult two = run_queue(queue, {{0, 100, 1, 0}, {0, 100, 1, 0}});
@@ -346,4 +347,24 @@ TEST_CASE("load: goodput counts requests within both limits") {
   CHECK(figures.within == 0.5);
   CHECK(figures.goodput == doctest::Approx(2 / 2.1));
   CHECK(figures.output_goodput == doctest::Approx(12 / 2.1));
+}
+
+TEST_CASE("queue: engines that are taken in turn let a request wait beside one that is free") {
+  // Passes of a second, a place in each of two engines for decodes. Two requests have their prompts
+  // at 1 and 2 and decode on one each, to 11 and to 4. The third's prompt is there at 5.
+  const auto third = [](bool in_turn, int places) {
+    ServeQueue queue = engine(1);
+    queue.prefill = queue.pool;
+    queue.pool.workers = 2;
+    queue.pool.in_turn = in_turn;
+    queue.pool.rules.requests_max = places;
+    const QueueResult result = run_queue(queue, {{0, 8, 11, 0}, {0, 8, 3, 0}, {4, 8, 3, 0}});
+    CHECK(result.requests[0].first_token == 2);
+    CHECK(result.requests[0].finish == 11);
+    CHECK(result.requests[1].finish == 4);
+    return result.requests[2].first_token;
+  };
+  CHECK(third(false, 1) == 6);  // on the second, which is free
+  CHECK(third(true, 1) == 12);  // on the first: it waits for the place
+  CHECK(third(true, 2) == 6);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/studies/serving/inferencex_pools.hpp"
 #include "models/studies/serving/serving_fit.hpp"
 #include "models/studies/serving/serving_rows.hpp"
 #include "tests/unit/error_text.hpp"
@@ -148,4 +149,27 @@ TEST_CASE("serving rows: releases that InferenceX runs with drafts have them") {
     CHECK(rules(version, date, 1).drafts == 0);
     CHECK(rules(version, date, 1).token_budget == 64 + 1024 + 64);
   }
+}
+
+TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of their recipes") {
+  // ctx1_gen4_tep8_batch32 of 12 to 192 requests at a time on GB200 in nvfp4, 1k/1k.
+  ServeConfig config;
+  config.engine = newest(Engine::trtllm);
+  config.site.model = load_transformer("deepseek-v3");
+  config.site.topology = "gb200-nvl72";
+  config.site.layout.precision = Precision::nvfp4;
+  config.prompt = config.output = 1024;
+  config.workers = 4;
+  config.tensor = 8;
+  config.data = 1;
+  config.load = OfferedLoad{};
+  config.load->concurrency = 96;
+  CHECK(decode_places(config) == 32);
+  config.load->concurrency = 5;
+  CHECK(decode_places(config) == 1);
+  config.load->concurrency = 193;
+  CHECK(!decode_places(config));
+  config.load->concurrency = 96;
+  config.site.layout.precision = Precision::fp8;
+  CHECK(!decode_places(config));
 }
