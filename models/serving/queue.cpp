@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <queue>
 
@@ -89,8 +90,9 @@ class Run {
       item.cached = 0;
       item.left = 0;
       item.produced = 1;
-      out_.requests[static_cast<std::size_t>(event.index)].first_token = event.time;
+      item.is_handed = true;
       if (item.output == 1) {
+        out_.requests[static_cast<std::size_t>(event.index)].first_token = event.time;
         done(event.index, event.time);
       } else {
         deliver(item, prompt_workers_, static_cast<int>(workers_.size()), event.time);
@@ -101,11 +103,12 @@ class Run {
     }
   }
 
-  /// To the worker that has fewest, of those from `first` to before `last`.
+  /// To the worker that has fewest, of those from `first` to before `last`, or that is next.
   void deliver(const ServeItem& item, int first, int last, double now) {
     int best = first;
     for (int i = first + 1; i < last; ++i)
       if (at(i).requests() < at(best).requests()) best = i;
+    if (queue_.pool.in_turn) best = first + turns_[first > 0]++ % (last - first);
     ServeWorker& worker = at(best);
     const int planned = worker.generation();
     worker.deliver(item, now);
@@ -177,6 +180,7 @@ class Run {
   const std::vector<ServeRequest>& requests_;
   std::vector<ServeWorker> workers_;  ///< those of prompts first
   int prompt_workers_ = 0;
+  std::array<int, 2> turns_{};  ///< of the workers for prompts, of the others
   std::vector<double> sender_free_;
   double front_free_ = 0;  ///< front ends, one of each engine: when they are done with those before
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

@@ -37,6 +37,8 @@ struct BatchRules {
   /// Beside decodes prompts wait for others, up to so many passes: until they fill a pass, or with
   /// several copies until each has one.
   int prompt_wait = 0;
+  /// A pass is formed while the one before it is computed: who comes in between waits for the next.
+  bool ahead = false;
 
   /// Tokens that a pass adds to a request, on average: 1 + a + a^2 + ... of the drafts.
   double tokens_per_pass() const;
@@ -47,16 +49,19 @@ struct BatchRules {
 using PassSeconds = std::function<double(const ServeBatch&)>;
 
 /// Equal engines, each with `copies` of its attention that take requests of their own and pass
-/// together. A request goes to the engine, and there to the copy, that has fewest.
+/// together. A request goes to the engine, and there to the copy, that has fewest, or to the
+/// engines in turn.
 struct ServePool {
   int workers = 1, copies = 1;
+  bool in_turn = false;
   BatchRules rules;
   PassSeconds pass;
 };
 
 struct ServeQueue {
-  ServePool pool;                    ///< all of a request, or with `prefill` what follows
-  std::optional<ServePool> prefill;  ///< engines for prompts alone
+  ServePool pool;  ///< all of a request, or with `prefill` what follows
+  /// Engines for prompts alone. The first token comes from the others, with their first pass.
+  std::optional<ServePool> prefill;
   /// How long the keys and values of so many tokens occupy the sender's NICs, and what of that the
   /// first token waits for when it took so long to compute them (layers may leave as they are
   /// done). Empty: they are there at once.

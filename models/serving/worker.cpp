@@ -42,10 +42,15 @@ bool ServeWorker::fits(const Copy& copy, const ServeItem& item) const {
   return copy.used + copy.growth + blocks <= rules_.blocks;
 }
 
-bool ServeWorker::can_enter(const Copy& copy) const {
+/// For the first who waits.
+bool ServeWorker::has_room(const Copy& copy) const {
   return !copy.waiting.empty() && !copy.is_short &&
          copy.running.size() < static_cast<std::size_t>(rules_.requests_max) &&
          fits(copy, copy.waiting.front());
+}
+
+bool ServeWorker::can_enter(const Copy& copy) const {
+  return has_room(copy) && copy.waiting.front().from <= count_;
 }
 
 bool ServeWorker::has_prompts() const {
@@ -76,26 +81,38 @@ void ServeWorker::deliver(ServeItem item, double now) {
   ++requests_;
   const auto copy = std::ranges::min_element(copies_, {}, &Copy::requests);
   const bool is_seen = item.decodes() || rules_.receive_interval <= 1;
+  const int under_way = planned_ ? pass_at(now) : 0;
+  item.from = count_ + under_way + (planned_ && rules_.ahead ? 1 : 0);
   (is_seen ? copy->waiting : copy->unseen).push_back(item);
   if (!planned_ || !chunks_.empty() || passes_ == 1) return;
-  if (is_seen && !can_enter(*copy)) return;
+  if (is_seen && !has_room(*copy)) return;
   // It enters after the pass that is under way, or when the scheduler looks for it.
-  int passes = is_seen ? 1 : std::max(1, rules_.receive_interval - unread_);
-  while (passes < passes_ && end_after(passes) < now) ++passes;
-  if (passes > passes_) return;
-  if (passes == passes_) return;
+  const int passes = is_seen ? static_cast<int>(item.from - count_)
+                             : std::max(under_way, rules_.receive_interval - unread_);
+  if (passes >= passes_) return;
   passes_ = passes;
   end_ = end_after(passes);
   ++generation_;
+}
+
+/// Of those planned together, counted from 1.
+int ServeWorker::pass_at(double now) const {
+  int out = 1;
+  while (out < passes_ && end_after(out) < now) ++out;
+  return out;
 }
 
 /// Requests that came while the scheduler did not look for any.
 void ServeWorker::receive() {
   const bool is_idle =
       std::ranges::all_of(copies_, [](const Copy& copy) { return copy.running.empty(); });
+  if (is_idle)  // no pass was formed ahead
+    for (Copy& copy : copies_)
+      for (ServeItem& item : copy.waiting) item.from = count_;
   if (unread_ < rules_.receive_interval && chunks_.empty() && !is_idle) return;
   unread_ = 0;
   for (Copy& copy : copies_) {
+    for (ServeItem& item : copy.unseen) item.from = count_ + (rules_.ahead && !is_idle ? 1 : 0);
     copy.waiting.insert(copy.waiting.end(), copy.unseen.begin(), copy.unseen.end());
     copy.unseen.clear();
   }
@@ -172,7 +189,11 @@ void ServeWorker::add_decodes(const Copy& copy, ServeBatch& batch) const {
 int ServeWorker::passes_together() const {
   double out = holds_ ? std::min(kTogetherMax, rules_.prompt_wait - held_) : kTogetherMax;
   for (const Copy& copy : copies_) {
+    if (!copy.waiting.empty() && copy.waiting.front().from > count_)
+      out = std::min(out, static_cast<double>(copy.waiting.front().from - count_));
     if (!copy.unseen.empty()) out = std::min<double>(out, rules_.receive_interval - unread_);
+    for (const ServeItem& item : copy.running)
+      if (item.is_handed) return 1;
     for (const ServeItem& item : copy.running)
       out = std::min(out, std::ceil((item.output - item.produced) / step_ - 1e-9));
     if (copy.running.empty()) continue;
@@ -267,6 +288,7 @@ void ServeWorker::sift(Copy& copy, Ended& out, Leaves leaves) {
 void ServeWorker::produce(Copy& copy, Ended& out) {
   sift(copy, out, [&](ServeItem& item) {
     if (!item.decodes()) return false;
+    if (std::exchange(item.is_handed, false)) out.first.push_back(item);
     item.produced = std::min<double>(item.output, item.produced + passes_ * step_);
     const std::int64_t blocks = blocks_for(item, 0);
     if (blocks > item.blocks) {

@@ -18,6 +18,8 @@ struct ServeItem {
   double produced = 0;   ///< tokens
   double computing = 0;  ///< when its first chunk began
   std::int64_t blocks = 0;
+  bool is_handed = false;  ///< its prompt was computed elsewhere, and no pass had it yet
+  std::int64_t from = 0;   ///< the first pass of the engine that can have it
 
   bool decodes() const { return left == 0; }
   double context() const { return prompt + produced - left; }
@@ -66,7 +68,9 @@ class ServeWorker {
   };
 
   bool fits(const Copy& copy, const ServeItem& item) const;
+  bool has_room(const Copy& copy) const;
   bool can_enter(const Copy& copy) const;
+  int pass_at(double now) const;
   bool has_prompts() const;
   bool holds_prompts() const;
   std::int64_t blocks_for(const ServeItem& item, double more) const;

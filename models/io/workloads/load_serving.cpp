@@ -6,17 +6,44 @@
 namespace fabricast {
 namespace {
 
+constexpr double kFactorMax = 10, kDoubtMax = 100;
+
+struct Figure {
+  std::string_view name;
+  double EngineHost::*member;
+  bool is_time;
+};
+constexpr Figure kFigures[] = {{"pass", &EngineHost::pass, true},
+                               {"request", &EngineHost::request, true},
+                               {"front", &EngineHost::front, true},
+                               {"token", &EngineHost::token, true},
+                               {"kernel", &EngineHost::kernel, true},
+                               {"gemm", &EngineHost::gemm, false},
+                               {"attention", &EngineHost::attention, false},
+                               {"elementwise", &EngineHost::elementwise, false},
+                               {"communication", &EngineHost::communication, false}};
+
 EngineHost engine_host(Reader in, const Figures& figures) {
   EngineHost out;
-  out.pass = seconds(figures.duration(in, "pass"));
-  out.request = seconds(figures.duration(in, "request"));
-  out.front = seconds(figures.duration(in, "front"));
-  out.token = seconds(figures.duration(in, "token"));
-  out.kernel = seconds(figures.duration(in, "kernel"));
-  out.gemm = figures.number(in, "gemm", 0.1, 10);
-  out.attention = figures.number(in, "attention", 0.1, 10);
-  out.elementwise = figures.number(in, "elementwise", 0.1, 10);
-  out.communication = figures.number(in, "communication", 0.1, 10);
+  for (const Figure& one : kFigures)
+    out.*one.member = one.is_time ? seconds(figures.duration(in, one.name))
+                                  : figures.number(in, one.name, 1 / kFactorMax, kFactorMax);
+  in.finish();
+  return out;
+}
+
+EnginePrior engine_prior(Reader in, const Figures& figures) {
+  EnginePrior out;
+  for (const Figure& one : kFigures) {
+    Reader figure = in.child(one.name);
+    out.value.*one.member = one.is_time ? seconds(figure.duration("value"))
+                                        : figure.number("value", 1 / kFactorMax, kFactorMax);
+    if (!(out.value.*one.member > 0))
+      figure.fail("value", "a fit knows factors of it, and it is 0", "say more than 0");
+    out.within.*one.member = figure.number("within", 1.01, kDoubtMax);
+    figures.check_source(figure);
+    figure.finish();
+  }
   in.finish();
   return out;
 }
@@ -43,6 +70,7 @@ ServingCosts parse_serving(const YamlText& text, const std::string& file) {
         engine_host(engines.child(kEngineWords[engine]), figures);
   out.engines[static_cast<std::size_t>(Engine::flashinfer)] = out.of(Engine::vllm);
   engines.finish();
+  out.prior = engine_prior(root.child("prior"), figures);
   Reader transfer = root.child("transfer");
   out.transfer_block = seconds(figures.duration(transfer, "block"));
   out.transfer_start = seconds(figures.duration(transfer, "start"));

@@ -10,9 +10,16 @@
 
 namespace fabricast {
 
+/// What is assumed of any engine before its runs are seen, and the factor by which each figure may
+/// be off: one standard deviation of its logarithm.
+struct EnginePrior {
+  EngineHost value, within;
+};
+
 struct ServingCosts {
   /// By Engine: of FlashInfer, which is a library of kernels, those of vLLM.
   std::array<EngineHost, 4> engines;
+  EnginePrior prior;
   double transfer_block = 0, transfer_start = 0;  ///< seconds
 
   const EngineHost& of(Engine engine) const { return engines[static_cast<std::size_t>(engine)]; }

@@ -206,11 +206,11 @@ Slopes difference_slopes(const std::function<Vector(const Vector& x)>& residuals
   return out;
 }
 
-FitResult robust_fit(const FitProblem& problem, Vector at, Slopes slopes) {
+FitResult robust_fit(const FitProblem& problem, Vector at, Slopes slopes, Vector from) {
   constexpr int kRounds = 12, kTries = 4;
   constexpr double kGain = 0.002;  // of the cost, below which a round is the last
   FitResult out;
-  out.x.assign(problem.parameters.size(), 0);
+  out.x = from.empty() ? Vector(problem.parameters.size()) : std::move(from);
   out.residuals = std::move(at);
   out.slopes = std::move(slopes);
   out.cost = out.cost_before = fit_cost(problem, out.x, out.residuals);

@@ -44,8 +44,8 @@ struct FitResult {
 Slopes difference_slopes(const std::function<Vector(const Vector& x)>& residuals, const Vector& x,
                          const Vector& at, const Vector& steps);
 
-/// From x = 0; `at` and `slopes` are those there.
-FitResult robust_fit(const FitProblem& problem, Vector at, Slopes slopes);
+/// `from` where the residuals are `at`, with their `slopes` there; by default x = 0.
+FitResult robust_fit(const FitProblem& problem, Vector at, Slopes slopes, Vector from = {});
 
 /// What the data say of one parameter.
 struct Identified {

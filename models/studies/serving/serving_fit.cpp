@@ -7,11 +7,11 @@
 namespace fabricast {
 namespace {
 
-constexpr double kStep = 0.05;      // of a slope
-constexpr double kHostWidth = 0.7;  // of the prior, as a logarithm
-constexpr double kKernelWidth = 0.25;
+constexpr double kStep = 0.05;  // of a slope
+constexpr double kWidths = 4;   // of a prior, as far as a figure may go
+constexpr int kTurns = 6;
 constexpr double kRowNoise = 0.15;
-constexpr double kRowHuber = 0.2;  // repeats of a setting differ by as much and more
+constexpr double kRowHuber = 0.1;  // beyond it a row counts by its size, as for a median
 
 /// Four digits, none of them in an exponent, so that it can be written into a file.
 std::string microseconds_text(double seconds) {
@@ -19,30 +19,77 @@ std::string microseconds_text(double seconds) {
   return us < 1e3 ? fmt::format("{:.4g} us", us) : fmt::format("{:.0f} us", us);
 }
 
+FitProblem problem_of(const EnginePrior& prior, const Vector& weights) {
+  FitProblem out;
+  for (const auto figure : kHostFigures) {
+    const double width = std::log(prior.within.*figure);
+    out.parameters.push_back({-kWidths * width, kWidths * width, width});
+  }
+  out.weights = weights;
+  out.noise = kRowNoise;
+  out.huber = kRowHuber;
+  return out;
+}
+
+Slopes slopes_at(const EnginePrior& prior, const HostResiduals& residuals, const Vector& x,
+                 const Vector& at) {
+  return difference_slopes([&](const Vector& to) { return residuals(moved(prior, to)); }, x, at,
+                           Vector(x.size(), kStep));
+}
+
 }  // namespace
 
-EngineHost scaled(const EngineHost& host, const Vector& x) {
-  EngineHost out = host;
-  for (std::size_t i = 0; i < kHostFigures.size(); ++i) out.*kHostFigures[i] *= std::exp(x[i]);
-  return out;
-}
-
-ServingFit linearised(const ServingResiduals& residuals) {
-  ServingFit out;
-  const Vector zero(kHostFigures.size());
-  out.at = residuals(zero);
-  out.slopes = difference_slopes(residuals, zero, out.at, Vector(zero.size(), kStep));
-  return out;
-}
-
-Vector best_factors(const ServingFit& fit, const Vector& weights) {
-  FitProblem problem;
+EngineHost moved(const EnginePrior& prior, const Vector& x) {
+  EngineHost out;
   for (std::size_t i = 0; i < kHostFigures.size(); ++i)
-    problem.parameters.push_back({-1.5, 1.5, i < kHostTimes ? kHostWidth : kKernelWidth});
-  problem.weights = weights;
-  problem.noise = kRowNoise;
-  problem.huber = kRowHuber;
-  return linear_fit(problem, Vector(kHostFigures.size()), fit.at, fit.slopes);
+    out.*kHostFigures[i] = prior.value.*kHostFigures[i] * std::exp(x[i]);
+  return out;
+}
+
+Vector logarithms(const EnginePrior& prior, const EngineHost& host) {
+  Vector out;
+  for (const auto figure : kHostFigures)
+    out.push_back(std::log(host.*figure / prior.value.*figure));
+  return out;
+}
+
+Vector believed(Vector weights, const Vector& residuals) {
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (std::abs(residuals[i]) > kOtherRegime) weights[i] = 0;
+  return weights;
+}
+
+ServingSlopes linearised(const EnginePrior& prior, const EngineHost& host,
+                         const HostResiduals& residuals) {
+  ServingSlopes out;
+  out.x = logarithms(prior, host);
+  out.at = residuals(host);
+  out.slopes = slopes_at(prior, residuals, out.x, out.at);
+  return out;
+}
+
+EngineHost linear_best(const EnginePrior& prior, const ServingSlopes& at, const Vector& weights) {
+  return moved(prior, linear_fit(problem_of(prior, weights), at.x, at.at, at.slopes));
+}
+
+EngineHost best_host(const EnginePrior& prior, const HostResiduals& residuals,
+                     const Vector& weights) {
+  FitProblem problem = problem_of(prior, weights);
+  problem.residuals = [&](const Vector& x) { return residuals(moved(prior, x)); };
+  problem.slopes = [&](const Vector& x, const Vector& at) {
+    return slopes_at(prior, residuals, x, at);
+  };
+  const Vector begin(kHostFigures.size());
+  Vector at = problem.residuals(begin);
+  Slopes slopes = problem.slopes(begin, at);
+  FitResult fit = robust_fit(problem, std::move(at), std::move(slopes));
+  for (int turn = 0; turn < kTurns; ++turn) {
+    Vector kept = believed(weights, fit.residuals);
+    if (kept == problem.weights) break;
+    problem.weights = std::move(kept);
+    fit = robust_fit(problem, std::move(fit.residuals), std::move(fit.slopes), std::move(fit.x));
+  }
+  return moved(prior, fit.x);
 }
 
 std::map<std::string, std::string> figures_of(const ServingCosts& costs) {

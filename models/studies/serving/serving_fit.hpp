@@ -12,7 +12,7 @@
 
 namespace fabricast {
 
-/// A factor for each figure of an engine in workloads/serving.yaml, as logarithms.
+/// Figures of an engine in workloads/serving.yaml.
 inline constexpr std::array<double EngineHost::*, 9> kHostFigures = {
     &EngineHost::pass,      &EngineHost::request,     &EngineHost::front,
     &EngineHost::token,     &EngineHost::kernel,      &EngineHost::gemm,
@@ -22,20 +22,32 @@ inline constexpr std::array<std::string_view, 9> kHostFigureNames = {
     "gemm", "attention", "elementwise", "communication"};
 inline constexpr std::size_t kHostTimes = 5;  ///< of them; the rest are factors
 
-EngineHost scaled(const EngineHost& host, const Vector& x);
+/// Where a prior's figures are moved by factors exp(x), and x of a host.
+EngineHost moved(const EnginePrior& prior, const Vector& x);
+Vector logarithms(const EnginePrior& prior, const EngineHost& host);
 
-/// Residuals (logarithms of predicted over measured) of rows when engine figures are scaled by
-/// exp(x): all engines by the same x.
-using ServingResiduals = std::function<Vector(const Vector& x)>;
+/// Residuals (logarithms of predicted over measured) of an engine's rows.
+using HostResiduals = std::function<Vector(const EngineHost& host)>;
 
-struct ServingFit {
-  Vector at;      ///< residuals at the shipped costs
-  Slopes slopes;  ///< by figure
+/// Residuals of weight 0 have no say; nor have those of rows that measure something else: further
+/// off than `kOtherRegime`.
+inline constexpr double kOtherRegime = 0.5;  ///< as a logarithm: a factor of 1.65
+Vector believed(Vector weights, const Vector& residuals);
+
+/// Host and slopes of its figures there.
+struct ServingSlopes {
+  Vector x, at;
+  Slopes slopes;
 };
-ServingFit linearised(const ServingResiduals& residuals);
+ServingSlopes linearised(const EnginePrior& prior, const EngineHost& host,
+                         const HostResiduals& residuals);
+/// The best figures if residuals were linear.
+EngineHost linear_best(const EnginePrior& prior, const ServingSlopes& at, const Vector& weights);
 
-/// The best factors for residuals of weight 1; others have 0. Prior: 40 % around 1, kernels 15 %.
-Vector best_factors(const ServingFit& fit, const Vector& weights);
+/// The best figures, found from the prior on and from nothing else: a fit to all rows, then to
+/// those that it believes, until these are the same.
+EngineHost best_host(const EnginePrior& prior, const HostResiduals& residuals,
+                     const Vector& weights);
 
 /// "engines.vllm.pass" -> "920 us"
 std::map<std::string, std::string> figures_of(const ServingCosts& costs);

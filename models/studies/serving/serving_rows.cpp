@@ -8,6 +8,7 @@
 
 #include "models/io/formats/csv_table.hpp"
 #include "models/nccl/base/members.hpp"
+#include "models/studies/serving/inferencex.hpp"
 
 namespace fabricast {
 namespace {
@@ -74,7 +75,9 @@ class RowReader {
     precision(out.config);
     layout(out);
     load(out.config);
-    if (is_inferencex() || is_tuned()) harness(out.config);
+    if (is_inferencex() || is_tuned())
+      set_inferencex({in_.text_or_blank("framework_version"), in_.text_or_blank("date")},
+                     out.config);
     if (!is_run_ && !is_inferencex() && !out.config.prefill) generated(out.config);
     times(out);
     return out;
@@ -220,29 +223,6 @@ class RowReader {
 
   bool is_inferencex() const {
     return !is_run_ && !in_.text_or_blank("source").starts_with("dynamo");
-  }
-
-  /// What InferenceX's launch scripts say (SemiAnalysisAI/InferenceX, benchmarks). For SGLang
-  /// (single_node/dsr1_fp8_b200.sh at 16ffb658): --scheduler-recv-interval 10, from 16 requests on
-  /// 30, and --chunked-prefill-size 32768; of nvfp4 (dsr1_fp4_b200.sh) 16384. For TensorRT-LLM: of
-  /// DeepSeek (dsr1_fp8_b200_trt_slurm.sh at f560513749f3) passes of a prompt and all decodes,
-  /// MAX_NUM_TOKENS, and with copies of attention timeout_iters 60; of Llama
-  /// (70b_fp8_b200_trt_slurm.sh at a267b4bd52f1) with 1k/1k below TP 8 batch_wait_timeout_iters 20.
-  /// Other models and GPUs are taken to be run alike.
-  static void harness(ServeConfig& out) {
-    constexpr int kSpare = 64, kBalanceWait = 60, kBatchWait = 20, kShort = 1024;
-    BatchRules& rules = out.rules;
-    if (out.engine->engine == Engine::trtllm) {
-      const bool is_short = out.prompt == kShort && out.output == kShort;
-      if (out.site.model.latent)
-        rules.token_budget =
-            (out.load->concurrency + out.prompt + 2 * kSpare - 1) / kSpare * kSpare;
-      if (out.copies() > 1) rules.prompt_wait = kBalanceWait;
-      if (!out.site.model.experts && is_short && out.tensor < 8) rules.prompt_wait = kBatchWait;
-    }
-    if (out.engine->engine != Engine::sglang) return;
-    out.rules.receive_interval = out.load->concurrency < 16 ? 10 : 30;
-    out.rules.token_budget = out.site.layout.precision == Precision::nvfp4 ? 16384 : 32768;
   }
 
   /// Engines of Dynamo's runs have what aiconfigurator's generator writes

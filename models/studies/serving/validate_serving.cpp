@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
@@ -13,12 +14,10 @@
 namespace fabricast {
 namespace {
 
-constexpr int kFitRounds = 4;
-/// As a logarithm: rows that are off by more than a factor of 1.65 measure something else (servers
-/// that nobody warmed up, full queues, drafts), and tell nothing of an engine's figures.
-constexpr double kOtherRegime = 0.5;
-/// It hangs on more than kernels and engine: queues, harness.
-constexpr double kFirstTokenWeight = 0.3;
+/// Rows of more requests say more of full queues than of an engine, and take longest: a fit does
+/// without them.
+constexpr int kFitRequestsMost = 600;
+constexpr Engine kFitted[] = {Engine::vllm, Engine::sglang, Engine::trtllm};
 
 /// A machine with its collectives, and engines on it.
 struct Machine {
@@ -147,20 +146,15 @@ class Validation {
     return out;
   }
 
-  ServingCosts moved(const Vector& x, const ServingCosts& from) const {
-    ServingCosts out = from;
-    for (EngineHost& host : out.engines) host = scaled(host, x);
-    return out;
-  }
-
   /// Three of each row: first token, token, throughput; 0 where nothing was measured.
-  Vector residuals(const std::vector<ServingFigures>& figures) const {
+  Vector residuals(std::span<const Prepared> asked, const ServingCosts& costs) {
+    const std::vector<ServingFigures> figures = predict(asked, costs);
     Vector out;
     const auto add = [&](double predicted, const std::optional<double>& measured) {
-      out.push_back(measured ? std::log(predicted / *measured) : 0);
+      out.push_back(measured && predicted > 0 ? std::log(predicted / *measured) : 0);
     };
-    for (std::size_t i = 0; i < figures.size(); ++i) {
-      const ServingRow& row = rows()[prepared_[i].row];
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const ServingRow& row = rows()[asked[i].row];
       add(figures[i].first_token, row.first_token);
       add(figures[i].token, row.token);
       add(figures[i].output_per_s, row.output_per_s);
@@ -168,56 +162,90 @@ class Validation {
     return out;
   }
 
-  ServingFit linear(const ServingCosts& at) {
-    return linearised([&](const Vector& x) { return residuals(predict(prepared_, moved(x, at))); });
+  HostResiduals host_residuals(Engine engine, std::span<const Prepared> asked) {
+    return [this, engine, asked](const EngineHost& host) {
+      ServingCosts costs = data_.serving;
+      costs.engines[static_cast<std::size_t>(engine)] = host;
+      return residuals(asked, costs);
+    };
   }
 
-  /// Of rows of an engine, but of a model.
-  Vector weights(Engine engine, const std::string& without) const {
-    Vector out;
+  /// Rows that a fit of an engine uses.
+  std::vector<Prepared> fit_rows(Engine engine) const {
+    std::vector<Prepared> out;
     for (const Prepared& one : prepared_) {
+      const ServeConfig& config = rows()[one.row].config;
+      if (config.engine->engine == engine && requests_of(*config.load) <= kFitRequestsMost)
+        out.push_back(one);
+    }
+    return out;
+  }
+
+  /// Of residuals of such rows; of a model they are 0.
+  Vector weights(std::span<const Prepared> asked, const std::string& without) const {
+    Vector out;
+    for (const Prepared& one : asked) {
       const ServingRow& row = rows()[one.row];
-      const double weight =
-          row.config.engine->engine == engine && row.config.site.model.name != without ? 1 : 0;
-      out.insert(out.end(), {row.first_token ? kFirstTokenWeight * weight : 0,
-                             row.token ? weight : 0, row.output_per_s ? weight : 0});
+      const double weight = row.config.site.model.name != without ? 1 : 0;
+      for (const bool is_measured :
+           {row.first_token.has_value(), row.token.has_value(), row.output_per_s.has_value()})
+        out.push_back(is_measured ? weight : 0);
     }
     return out;
   }
 
-  static Vector believed(Vector weights, const Vector& residuals) {
-    for (std::size_t i = 0; i < weights.size(); ++i)
-      if (std::abs(residuals[i]) > kOtherRegime) weights[i] = 0;
-    return weights;
+  /// An engine's rows and how they move with its figures, where these are as shipped.
+  struct Linear {
+    Engine engine{};
+    std::vector<Prepared> rows;
+    ServingSlopes slopes;
+  };
+
+  ServingCosts without(const std::string& model, std::span<const Linear> engines) const {
+    ServingCosts out = data_.serving;
+    for (const Linear& one : engines)
+      out.engines[static_cast<std::size_t>(one.engine)] =
+          linear_best(out.prior, one.slopes, believed(weights(one.rows, model), one.slopes.at));
+    return out;
   }
 
-  ServingCosts fitted(const ServingFit& fit, const ServingCosts& from, const std::string& without) {
-    ServingCosts out = from;
-    for (const Engine engine : {Engine::vllm, Engine::sglang, Engine::trtllm}) {
-      EngineHost& host = out.engines[static_cast<std::size_t>(engine)];
-      host = scaled(host, best_factors(fit, believed(weights(engine, without), fit.at)));
-    }
-    return out;
+  /// Rows of other models of its engine that a fit believes.
+  bool others_of(const Prepared& one, std::span<const Linear> engines) const {
+    const ServeConfig& config = rows()[one.row].config;
+    const auto at = std::ranges::find(engines, config.engine->engine, &Linear::engine);
+    const Vector kept = believed(weights(at->rows, config.site.model.name), at->slopes.at);
+    return std::ranges::any_of(kept, [](double weight) { return weight > 0; });
   }
 
   void leave_out() {
-    const ServingFit at_shipped = linear(data_.serving);
+    std::vector<Linear> engines;
+    for (const Engine engine : kFitted) {
+      Linear one{engine, fit_rows(engine), {}};
+      one.slopes = linearised(data_.serving.prior, data_.serving.of(engine),
+                              host_residuals(engine, one.rows));
+      engines.push_back(std::move(one));
+    }
     const auto model_of = [&](std::size_t i) {
       return rows()[prepared_[i].row].config.site.model.name;
     };
     for (const auto& [name, seen, unseen] : leave_each_out(prepared_.size(), model_of)) {
       std::vector<Prepared> of_model;
       for (const std::size_t i : unseen) of_model.push_back(prepared_[i]);
-      const std::vector<ServingFigures> figures =
-          predict(of_model, fitted(at_shipped, data_.serving, name));
-      for (std::size_t i = 0; i < unseen.size(); ++i)
-        out_.predictions[unseen[i]].unseen = figures[i];
+      const std::vector<ServingFigures> figures = predict(of_model, without(name, engines));
+      for (std::size_t i = 0; i < unseen.size(); ++i) {
+        // Where its engine ran nothing else, a fit would be the prior.
+        if (others_of(of_model[i], engines)) out_.predictions[unseen[i]].unseen = figures[i];
+      }
     }
   }
 
   void fit() {
     ServingCosts costs = data_.serving;
-    for (int round = 0; round < kFitRounds; ++round) costs = fitted(linear(costs), costs, {});
+    for (const Engine engine : kFitted) {
+      const std::vector<Prepared> of_engine = fit_rows(engine);
+      costs.engines[static_cast<std::size_t>(engine)] =
+          best_host(costs.prior, host_residuals(engine, of_engine), weights(of_engine, {}));
+    }
     out_.fitted = figures_of(costs);
   }
 

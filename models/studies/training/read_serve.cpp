@@ -54,6 +54,7 @@ void read_batching(Reader in, BatchRules& out) {
   out.reserves = in.flag("reserve", out.reserves);
   out.receive_interval = in.whole("receive_interval", 1, kIntervalMax, out.receive_interval);
   out.prompt_wait = in.whole("prompt_wait", 0, kIntervalMax, out.prompt_wait);
+  out.ahead = in.flag("ahead", out.ahead);
   in.finish();
 }
 
@@ -81,6 +82,7 @@ PrefillPool read_prefill(Reader in) {
 void read_queue(Reader& in, ServeConfig& out) {
   if (there(in, "load")) out.load = read_load(in.child("load"));
   out.workers = in.whole("workers", 1, kWorkersMax, 1);
+  if (there(in, "router")) out.in_turn = in.choice("router", {"fewest", "in-turn"}) == 1;
   if (there(in, "memory_share")) out.memory_share = in.number("memory_share", 0.1, 1);
   if (out.engine) out.rules = engine_rules(*out.engine);
   if (there(in, "batching")) read_batching(in.child("batching"), out.rules);
@@ -106,6 +108,7 @@ BatchRules engine_rules(const EngineRelease& engine) {
       break;
     case Engine::sglang:
       out.mixes = false;
+      out.ahead = true;
       out.requests_max = 2048;
       break;
     case Engine::trtllm:

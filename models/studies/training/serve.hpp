@@ -43,6 +43,7 @@ struct ServeConfig : ServeLayout {
   std::optional<OfferedLoad> load;  ///< nothing: no queue is asked for
   BatchRules rules;                 ///< their blocks follow from the memory
   int workers = 1;                  ///< engines
+  bool in_turn = false;             ///< requests go to them in turn, else to who has fewest
   double memory_share = 0.9;        ///< of a GPU that an engine takes
   std::optional<PrefillPool> prefill;
   bool streams_layers = true;  ///< keys and values leave layer by layer, while prompts are computed
@@ -99,7 +100,8 @@ std::string serve_text(const ServeResult& result);
 
 /// How engines form their passes unless they are told otherwise, by their documentation: vLLM V1
 /// mixes chunks of prompts with decodes and lets requests in when their prompts fit; SGLang gives
-/// prompts passes of their own (server arguments: --enable-mixed-chunk is off); TensorRT-LLM mixes
+/// prompts passes of their own (server arguments: --enable-mixed-chunk is off) and forms a pass
+/// while the one before it is computed (--disable-overlap-schedule is off); TensorRT-LLM mixes
 /// whole prompts with decodes (chunked context is off) and lets in what fits to its end
 /// (GUARANTEED_NO_EVICT). All have 8192 tokens a pass here, as InferenceX and trtllm-serve do.
 BatchRules engine_rules(const EngineRelease& engine);

@@ -79,8 +79,8 @@ TEST_CASE("queue: a front end takes one prompt after another, and requests leave
   pools.prefill = pools.pool;
   pools.prefill->workers = 2;
   const QueueResult apart = run_queue(pools, {{0, 4, 2, 0}, {0, 4, 2, 0}});
-  CHECK(apart.requests[0].first_token == 2);
-  CHECK(apart.requests[1].first_token == 2.5);
+  CHECK(apart.requests[0].first_token == 3);  // prompts end at 2 and 2.5, decodes pass at 2 and 3
+  CHECK(apart.requests[1].first_token == 4);
   // Without it both are there at 0.5: the first begins a pass, the second waits for the next.
   queue.token = 0;
   const QueueResult together = run_queue(queue, {{0, 4, 2, 0}, {0, 4, 2, 0}, {0, 4, 1, 0}});
@@ -105,6 +105,37 @@ TEST_CASE("queue: a scheduler that looks for requests every tenth pass sees them
   BatchRules rules;
   rules.receive_interval = 10;
   CHECK(run_queue(engine(1, rules), {{0, 8, 2, 0}, {5, 8, 2, 0}}).requests[1].first_token == 6);
+}
+
+TEST_CASE("queue: who comes while a pass is computed misses the one formed ahead") {
+  // Passes of a second. The first request decodes from 1 on. The second comes at 1.5: its prompt is
+  // in the pass from 2 on, or where that was formed at 1 in the one from 3 on.
+  const auto second = [](bool ahead, double arrival, int interval) {
+    BatchRules rules;
+    rules.ahead = ahead;
+    rules.receive_interval = interval;
+    return run_queue(engine(1, rules), {{0, 8, 100, 0}, {arrival, 8, 2, 0}})
+        .requests[1]
+        .first_token;
+  };
+  CHECK(second(false, 1.5, 1) == 3);
+  CHECK(second(true, 1.5, 1) == 4);
+  CHECK(second(true, 40.5, 1) == 43);  // in the middle of decodes that are planned together
+  CHECK(second(true, 0.5, 1) == 3);    // the prompt of the first is computed
+  CHECK(second(false, 1.5, 10) == 12);
+  CHECK(second(true, 1.5, 10) == 13);  // seen at 11, when the pass from 11 on is there
+  // Nothing runs: no pass was formed ahead.
+  CHECK(second(true, 200, 1) == 201);
+  // All is computed as before: of many requests each has its tokens.
+  BatchRules rules;
+  rules.ahead = true;
+  std::vector<ServeRequest> many;
+  for (int i = 0; i < 40; ++i) many.push_back({0.3 * i, 8, 1 + i % 7, 0});
+  const QueueResult result = run_queue(engine(1, rules), many);
+  for (const ServedRequest& one : result.requests) {
+    CHECK(one.first_token >= one.arrival + 1);
+    CHECK(one.finish == doctest::Approx(one.first_token + one.output - 1));
+  }
 }
 
 TEST_CASE("queue: beside decodes a prompt waits for others, but not for ever") {
@@ -249,9 +280,10 @@ TEST_CASE("queue: two pools, and the way of keys and values between them") {
   queue.prefill = queue.pool;
   queue.sends = [](double tokens) { return 1e-4 * tokens; };
   queue.waits = [](double tokens, double) { return 1e-4 * tokens; };
-  // 10 ms of prompt, 10 ms of transfer, then 4 passes.
+  // 10 ms of prompt, 10 ms of transfer, then 4 passes. The first token comes with the first of
+  // them.
   const QueueResult one = run_queue(queue, {{0, 100, 5, 0}});
-  CHECK(one.requests[0].first_token == doctest::Approx(0.020));
+  CHECK(one.requests[0].first_token == doctest::Approx(0.030));
   CHECK(one.requests[0].finish == doctest::Approx(0.060));
   // The second comes while the first is computed, and is computed after it.
   const QueueResult two = run_queue(queue, {{0, 100, 1, 0}, {0, 100, 1, 0}});
@@ -315,4 +347,24 @@ TEST_CASE("load: goodput counts requests within both limits") {
   CHECK(figures.within == 0.5);
   CHECK(figures.goodput == doctest::Approx(2 / 2.1));
   CHECK(figures.output_goodput == doctest::Approx(12 / 2.1));
+}
+
+TEST_CASE("queue: engines that are taken in turn let a request wait beside one that is free") {
+  // Passes of a second, a place in each of two engines for decodes. Two requests have their prompts
+  // at 1 and 2 and decode on one each, to 11 and to 4. The third's prompt is there at 5.
+  const auto third = [](bool in_turn, int places) {
+    ServeQueue queue = engine(1);
+    queue.prefill = queue.pool;
+    queue.pool.workers = 2;
+    queue.pool.in_turn = in_turn;
+    queue.pool.rules.requests_max = places;
+    const QueueResult result = run_queue(queue, {{0, 8, 11, 0}, {0, 8, 3, 0}, {4, 8, 3, 0}});
+    CHECK(result.requests[0].first_token == 2);
+    CHECK(result.requests[0].finish == 11);
+    CHECK(result.requests[1].finish == 4);
+    return result.requests[2].first_token;
+  };
+  CHECK(third(false, 1) == 6);  // on the second, which is free
+  CHECK(third(true, 1) == 12);  // on the first: it waits for the place
+  CHECK(third(true, 2) == 6);
 }

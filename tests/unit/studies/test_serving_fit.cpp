@@ -1,0 +1,175 @@
+// Goal: a fit of an engine's figures finds what made its rows, from the prior alone, and rows that
+// measure something else have no say. What launch scripts say of rows is read.
+// Method: rows made from known figures by a formula; published settings.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/studies/serving/inferencex_pools.hpp"
+#include "models/studies/serving/serving_fit.hpp"
+#include "models/studies/serving/serving_rows.hpp"
+#include "tests/unit/error_text.hpp"
+
+using namespace fabricast;
+
+namespace {
+
+/// Rows in which each figure is the largest part of some: logarithms of what they take.
+Vector times_of(const EnginePrior& prior, const EngineHost& host) {
+  Vector out;
+  for (int row = 0; row < 90; ++row) {
+    double sum = 0;
+    for (std::size_t i = 0; i < kHostFigures.size(); ++i) {
+      const double part = host.*kHostFigures[i] / prior.value.*kHostFigures[i];
+      sum += (row % 9 == static_cast<int>(i) ? 20 : 1 + row % 3) * part;
+    }
+    out.push_back(std::log(sum));
+  }
+  return out;
+}
+
+struct Made {
+  EnginePrior prior = load_serving().prior;
+  EngineHost truth;
+  Vector measured;
+
+  Made() {
+    Vector x;
+    for (std::size_t i = 0; i < kHostFigures.size(); ++i)
+      x.push_back((i % 2 == 0 ? 0.5 : -0.5) * std::log(prior.within.*kHostFigures[i]));
+    truth = moved(prior, x);
+    measured = times_of(prior, truth);
+  }
+  HostResiduals residuals() const {
+    return [this](const EngineHost& host) {
+      Vector out = times_of(prior, host);
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] -= measured[i];
+      return out;
+    };
+  }
+};
+
+double off(const EngineHost& host, const EngineHost& truth) {
+  double out = 0;
+  for (const auto figure : kHostFigures)
+    out = std::max(out, std::abs(std::log(host.*figure / truth.*figure)));
+  return out;
+}
+
+ServingRow row_of(const std::string& what) {
+  const std::string csv =
+      "id,model,system,framework,framework_version,date,precision,mode,input_len,output_len,"
+      "concurrency,batch_size,gpus,tp,ep,dp_attention,ttft_ms,tpot_ms,source,notes\n"
+      "a,deepseek-ai/DeepSeek-R1,b200_sxm,trtllm," +
+      what + ",100,10,db,\n";
+  const ServingRows rows = read_serving_rows(csv, "rows.csv");
+  REQUIRE(rows.rows.size() == 1);
+  return rows.rows[0];
+}
+
+}  // namespace
+
+TEST_CASE("serving fit: the figures that made the rows are found from the prior") {
+  const Made made;
+  const Vector weights(made.measured.size(), 1);
+  const EngineHost found = best_host(made.prior, made.residuals(), weights);
+  CHECK(off(moved(made.prior, Vector(kHostFigures.size())), made.truth) > 0.5);
+  CHECK(off(found, made.truth) < 0.12);
+  // Once more from what was found: a linear step of the same fit stays where it is.
+  const ServingSlopes there = linearised(made.prior, found, made.residuals());
+  CHECK(off(linear_best(made.prior, there, weights), found) < 0.05);
+}
+
+TEST_CASE("serving fit: rows of weight 0 and rows that are far off have no say") {
+  Made made;
+  Vector weights(made.measured.size(), 1);
+  const EngineHost clean = best_host(made.prior, made.residuals(), weights);
+  made.measured[3] += 3;  // 20 times as slow
+  const EngineHost disbelieved = best_host(made.prior, made.residuals(), weights);
+  CHECK(off(disbelieved, clean) < 0.02);
+  weights[3] = 0;
+  CHECK(off(best_host(made.prior, made.residuals(), weights), disbelieved) < 0.02);
+  // A row that is off by less pulls.
+  weights[3] = 1;
+  made.measured[3] += 0.3 - 3;
+  CHECK(off(best_host(made.prior, made.residuals(), weights), clean) > 1e-4);
+  CHECK(believed({1, 1, 0}, {0.4, -0.6, 0.1}) == Vector{1, 0, 0});
+}
+
+TEST_CASE("serving fit: a prior says how far off it may be, and more than nothing") {
+  const Made made;
+  const Vector zero(kHostFigures.size());
+  CHECK(logarithms(made.prior, moved(made.prior, Vector(kHostFigures.size(), 0.25)))[2] ==
+        doctest::Approx(0.25));
+  CHECK(moved(made.prior, zero).pass == made.prior.value.pass);
+  const auto file = [](const char* pass) {
+    std::string figures, prior;
+    for (std::size_t i = 0; i < kHostFigures.size(); ++i) {
+      const char* const value = i < kHostTimes ? "1 us" : "1";
+      const auto add = [&](std::string& to, const char* more) {
+        to += fmt::format("{}{}: {{value: {}{}, source: s, status: assumed}}", i > 0 ? ", " : "",
+                          kHostFigureNames[i], i == 0 && *more ? pass : value, more);
+      };
+      add(figures, "");
+      add(prior, ", within: 2");
+    }
+    return fmt::format(
+        "kind: serving\nsources: {{s: {{what: w}}}}\nprior: {{{}}}\nengines: {{vllm: {{{}}}, "
+        "sglang: "
+        "{{{}}}, trtllm: {{{}}}}}\ntransfer: {{block: {{value: 1 us, source: s, status: assumed}}, "
+        "start: {{value: 1 us, source: s, status: assumed}}}}\n",
+        prior, figures, figures, figures);
+  };
+  CHECK(parse_serving(file("3 us"), "s.yaml").prior.value.pass == doctest::Approx(3e-6));
+  CHECK(parse_serving(file("3 us"), "s.yaml").prior.within.gemm == 2);
+  CHECK(error_text([&] { parse_serving(file("0 us"), "s.yaml"); }).find("prior.pass.value") !=
+        std::string::npos);
+}
+
+TEST_CASE("serving rows: releases that InferenceX runs with drafts have them") {
+  const auto rules = [](const std::string& version, const std::string& date, int copies) {
+    return row_of(fmt::format("{},{},fp8,agg,1024,1024,64,{},8,8,8,{}", version, date,
+                              copies > 1 ? 8 : 64, copies > 1 ? 1 : 0))
+        .config.rules;
+  };
+  const BatchRules with = rules("1.2.0rc6.post3", "2026-02-05", 1);
+  CHECK(with.drafts == 3);
+  CHECK(with.requests_max == 64);
+  CHECK(with.token_budget == 64 * 4 + 1024 + 64);  // MAX_NUM_TOKENS: (MTP + 1) x batch + ISL + 64
+  const BatchRules copies = rules("1.2.0rc6.post3", "2026-02-05", 8);
+  CHECK(copies.drafts == 1);
+  CHECK(copies.requests_max == 8);
+  CHECK(rules("1.1.0rc2.post2", "2026-01-14", 1).drafts == 3);
+  for (const auto& [version, date] :
+       {std::pair("1.1.0rc2.post2", "2025-12-15"), std::pair("1.2.0rc6.post2", "2026-01-29")}) {
+    CHECK(rules(version, date, 1).drafts == 0);
+    CHECK(rules(version, date, 1).token_budget == 64 + 1024 + 64);
+  }
+}
+
+TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of their recipes") {
+  // ctx1_gen4_tep8_batch32 of 12 to 192 requests at a time on GB200 in nvfp4, 1k/1k.
+  ServeConfig config;
+  config.engine = newest(Engine::trtllm);
+  config.site.model = load_transformer("deepseek-v3");
+  config.site.topology = "gb200-nvl72";
+  config.site.layout.precision = Precision::nvfp4;
+  config.prompt = config.output = 1024;
+  config.workers = 4;
+  config.tensor = 8;
+  config.data = 1;
+  config.load = OfferedLoad{};
+  config.load->concurrency = 96;
+  CHECK(decode_places(config) == 32);
+  config.load->concurrency = 5;
+  CHECK(decode_places(config) == 1);
+  config.load->concurrency = 193;
+  CHECK(!decode_places(config));
+  config.load->concurrency = 96;
+  config.site.layout.precision = Precision::fp8;
+  CHECK(!decode_places(config));
+}
