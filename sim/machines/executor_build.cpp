@@ -275,5 +275,15 @@ template std::uint32_t Executor<CausalStamp>::add_relay(std::uint32_t, std::uint
                                                         std::uint32_t);
 template void Executor<CausalStamp>::connect(const ConnectionSpec&);
 template void Executor<CausalStamp>::seal();
+template void Executor<PlainStamp>::lay_path(std::span<const std::uint32_t>, bool);
+template void Executor<PlainStamp>::find_plain();
+template void Executor<PlainStamp>::find_alike();
+template std::vector<bool> Executor<PlainStamp>::joints() const;
+template void Executor<PlainStamp>::lay_legs();
+template void Executor<CausalStamp>::lay_path(std::span<const std::uint32_t>, bool);
+template void Executor<CausalStamp>::find_plain();
+template void Executor<CausalStamp>::find_alike();
+template std::vector<bool> Executor<CausalStamp>::joints() const;
+template void Executor<CausalStamp>::lay_legs();
 
 }  // namespace fabricast

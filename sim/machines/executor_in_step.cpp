@@ -91,5 +91,9 @@ template void Executor<PlainStamp>::pause(Worker&, PlainStamp, Duration);
 template void Executor<CausalStamp>::count_in_step();
 template void Executor<CausalStamp>::leave_idle(const Worker&, CausalStamp, Duration);
 template void Executor<CausalStamp>::pause(Worker&, CausalStamp, Duration);
+template Duration Executor<PlainStamp>::still_in_step(const Worker&, Duration) const;
+template bool Executor<PlainStamp>::has_drifted(const Worker&) const;
+template Duration Executor<CausalStamp>::still_in_step(const Worker&, Duration) const;
+template bool Executor<CausalStamp>::has_drifted(const Worker&) const;
 
 }  // namespace fabricast

@@ -203,5 +203,25 @@ template void Executor<CausalStamp>::finish(const Piece&);
 template void Executor<CausalStamp>::arm_leg(std::uint32_t);
 template void Executor<CausalStamp>::act_leg(std::uint32_t);
 template void Executor<CausalStamp>::arrived(std::uint32_t, Instant);
+template void Executor<PlainStamp>::release(Connection&, PlainStamp);
+template void Executor<PlainStamp>::add_piece(const Connection&, const Flight&, std::uint32_t,
+                                              std::uint32_t, std::uint32_t);
+template PlainStamp Executor<PlainStamp>::carry(const Connection&, std::uint32_t, std::uint32_t,
+                                                PlainStamp&, PlainStamp, Bytes);
+template PlainStamp Executor<PlainStamp>::carry_wide(std::uint32_t, std::uint32_t, PlainStamp&,
+                                                     PlainStamp, Bytes);
+template void Executor<PlainStamp>::arrive(Connection&, std::uint32_t, const PlainStamp&,
+                                           PlainStamp, Bytes);
+template void Executor<PlainStamp>::enqueue(std::uint32_t, const Flight&);
+template void Executor<CausalStamp>::release(Connection&, CausalStamp);
+template void Executor<CausalStamp>::add_piece(const Connection&, const Flight&, std::uint32_t,
+                                               std::uint32_t, std::uint32_t);
+template CausalStamp Executor<CausalStamp>::carry(const Connection&, std::uint32_t, std::uint32_t,
+                                                  CausalStamp&, CausalStamp, Bytes);
+template CausalStamp Executor<CausalStamp>::carry_wide(std::uint32_t, std::uint32_t, CausalStamp&,
+                                                       CausalStamp, Bytes);
+template void Executor<CausalStamp>::arrive(Connection&, std::uint32_t, const CausalStamp&,
+                                            CausalStamp, Bytes);
+template void Executor<CausalStamp>::enqueue(std::uint32_t, const Flight&);
 
 }  // namespace fabricast

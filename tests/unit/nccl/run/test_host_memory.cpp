@@ -15,16 +15,16 @@ using namespace fabricast::testing;
 
 namespace {
 
-constexpr std::int64_t kBytes = std::int64_t{1} << 28;
+constexpr std::int64_t kThroughHost = std::int64_t{1} << 28;
 
 /// On pcie-2gpu, whose two GPUs have a root port each.
-double seconds(const PartsCatalogue& parts, Collective collective, const char* variable) {
+double host_seconds(const PartsCatalogue& parts, Collective collective, const char* variable) {
   const Cluster cluster = load_cluster({"pcie-2gpu", 1, ""}, parts);
   CommunicatorConfig config;
   config.environment.set(variable);
   const Communicator made = make_communicator(cluster, config);
-  const CollectiveRun run = decide_call(made, {collective, kBytes / 4}).run;
-  return in_seconds(simulate(cluster, parts.software, run).time);
+  const CollectiveRun run = decide_call(made, {collective, kThroughHost / 4}).run;
+  return microseconds_of(simulate(cluster, parts.software, run).time) * 1e-6;
 }
 
 PartsCatalogue with_duplex_rate(Bandwidth rate) {
@@ -39,15 +39,19 @@ TEST_CASE("host memory: what two GPUs store and load at once shares one rate") {
   const PartsCatalogue slow = with_duplex_rate({4'000'000'000}), free = with_duplex_rate({});
   const char* shm = "NCCL_P2P_DISABLE=1";
   // Each sends half of all bytes and receives the other half, at 2 GB/s each way.
-  CHECK(seconds(slow, Collective::all_gather, shm) == doctest::Approx(kBytes / 4e9).epsilon(0.03));
+  CHECK(host_seconds(slow, Collective::all_gather, shm) ==
+        doctest::Approx(kThroughHost / 4e9).epsilon(0.03));
   // all_reduce sends as much twice.
-  CHECK(seconds(slow, Collective::all_reduce, shm) == doctest::Approx(kBytes / 2e9).epsilon(0.03));
-  CHECK(seconds(free, Collective::all_gather, shm) < kBytes / 12e9);
+  CHECK(host_seconds(slow, Collective::all_reduce, shm) ==
+        doctest::Approx(kThroughHost / 2e9).epsilon(0.03));
+  CHECK(host_seconds(free, Collective::all_gather, shm) < kThroughHost / 12e9);
   // One stores, the other loads.
-  CHECK(seconds(slow, Collective::broadcast, shm) == seconds(free, Collective::broadcast, shm));
+  CHECK(host_seconds(slow, Collective::broadcast, shm) ==
+        host_seconds(free, Collective::broadcast, shm));
   // With P2P nothing lies in host memory.
   const char* p2p = "NCCL_P2P_LEVEL=SYS";
-  CHECK(seconds(slow, Collective::all_gather, p2p) == seconds(free, Collective::all_gather, p2p));
+  CHECK(host_seconds(slow, Collective::all_gather, p2p) ==
+        host_seconds(free, Collective::all_gather, p2p));
 }
 
 TEST_CASE("host memory: the steps of a ring say which GPUs store and load at once") {

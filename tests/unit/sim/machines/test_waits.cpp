@@ -14,12 +14,12 @@ using namespace fabricast;
 
 namespace {
 
-constexpr Bytes kChunk{1'000'000};
+constexpr Bytes kWaitChunk{1'000'000};
 constexpr std::uint32_t kChunks = 4;
 
 /// Chunks over all inputs and outputs; role.lane: bits of the inputs, position: of the outputs.
 struct All final : Program {
-  Bytes chunk = kChunk;
+  Bytes chunk = kWaitChunk;
   std::uint32_t chunks = kChunks;
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override {
@@ -40,7 +40,7 @@ std::int64_t gathered(const std::array<std::int64_t, 3>& took, bool shares) {
   const std::uint32_t copies = executor.add_worker_class({{200'000'000'000}, {}});
   const std::uint32_t receiver = executor.add_worker(copies, program, {7, 0});
   for (const std::int64_t us : took) {
-    const std::uint32_t link = executor.add_link({{kChunk.count * 1'000'000 / us}, {}});
+    const std::uint32_t link = executor.add_link({{kWaitChunk.count * 1'000'000 / us}, {}});
     ConnectionSpec spec;
     spec.from = executor.add_worker(idle, program, {0, 1});
     spec.to = receiver;
@@ -59,7 +59,7 @@ std::array<std::int64_t, 3> scattered(const std::array<std::int64_t, 3>& took, b
   Executor<Stamp> executor;
   const std::uint32_t sender = executor.add_worker(executor.add_worker_class({}), program, {0, 7});
   for (const std::int64_t us : took) {
-    const std::uint32_t kind = executor.add_worker_class({{kChunk.count * 1'000'000 / us}, {}});
+    const std::uint32_t kind = executor.add_worker_class({{kWaitChunk.count * 1'000'000 / us}, {}});
     ConnectionSpec spec;
     spec.from = sender;
     spec.to = executor.add_worker(kind, program, {1, 0});
@@ -87,8 +87,8 @@ std::array<std::int64_t, 2> full_and_empty() {
     executor.connect({from, to, 4, way, microseconds(1), microseconds(2), {}, {}});
   }
   executor.run();
-  CHECK(executor.carried(way[0]) == kChunk);
-  CHECK(executor.carried(way[1]) == kChunk);
+  CHECK(executor.carried(way[0]) == kWaitChunk);
+  CHECK(executor.carried(way[1]) == kWaitChunk);
   return {executor.finished(1).ps, executor.finished(3).ps};
 }
 

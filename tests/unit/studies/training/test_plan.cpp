@@ -152,7 +152,7 @@ TEST_CASE("plan: what is fixed is fixed, and what stays inside stays inside" *
   const StepConfig config = small(16, 8, 2048, 16);
   const auto planned = [&](const LayoutWishes& wishes) {
     return plan_step(config, site.framework, site.gpu, site.bounds, site.times,
-                     {1000, true, 0, wishes});
+                     {.keep = 1000, .exhaustive = true, .wishes = wishes});
   };
   LayoutWishes fixed;
   fixed.fix("tp=4,micro_batch=2");
