@@ -284,6 +284,8 @@ def plan(
     keep: Union[SupportsIndex, Value] = ...,
     exhaustive: bool = ...,
     price: Value = ...,
+    budget: Value = ...,
+    exact: bool = ...,
     parts: Value = ...,
     jobs: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
