@@ -38,13 +38,11 @@ PartsCatalogue with_duplex_rate(Bandwidth rate) {
 TEST_CASE("host memory: what two GPUs store and load at once shares one rate") {
   const PartsCatalogue slow = with_duplex_rate({4'000'000'000}), free = with_duplex_rate({});
   const char* shm = "NCCL_P2P_DISABLE=1";
-  // Each sends half of all bytes and receives the other half, at 2 GB/s each way.
-  CHECK(host_seconds(slow, Collective::all_gather, shm) ==
-        doctest::Approx(kThroughHost / 4e9).epsilon(0.03));
-  // all_reduce sends as much twice.
-  CHECK(host_seconds(slow, Collective::all_reduce, shm) ==
-        doctest::Approx(kThroughHost / 2e9).epsilon(0.03));
-  CHECK(host_seconds(free, Collective::all_gather, shm) < kThroughHost / 12e9);
+  // Each sends its bytes to the other, in all_reduce a half of them twice: 2 GB/s each way.
+  for (const Collective collective : {Collective::all_gather, Collective::all_reduce}) {
+    CHECK(host_seconds(slow, collective, shm) == doctest::Approx(kThroughHost / 2e9).epsilon(0.03));
+    CHECK(host_seconds(free, collective, shm) < kThroughHost / 6e9);
+  }
   // One stores, the other loads.
   CHECK(host_seconds(slow, Collective::broadcast, shm) ==
         host_seconds(free, Collective::broadcast, shm));
