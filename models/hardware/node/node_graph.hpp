@@ -22,7 +22,8 @@ constexpr std::uint32_t index_of(LinkId id) { return static_cast<std::uint32_t>(
 
 enum class VertexKind : std::uint8_t { cpu, pcie_switch, gpu, nvswitch, nic };
 /// `memory`: a buffer in the DRAM of a CPU is written once and read once. `root`: what goes from
-/// one root port to another, or is loaded by a GPU from host memory. Both begin and end at the CPU.
+/// one root port to another, or is loaded by a GPU from host memory.
+/// `duplex`: what a GPU stores there and loads at once. All three begin and end at the CPU.
 enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, socket, network, memory, root, duplex };
 
 /// How `nvidia-smi topo -m` names the way between two devices, nearest first.

@@ -8,24 +8,9 @@ namespace {
 
 constexpr double kFactorMax = 10, kDoubtMax = 100;
 
-struct Figure {
-  std::string_view name;
-  double EngineHost::*member;
-  bool is_time;
-};
-constexpr Figure kFigures[] = {{"pass", &EngineHost::pass, true},
-                               {"request", &EngineHost::request, true},
-                               {"front", &EngineHost::front, true},
-                               {"token", &EngineHost::token, true},
-                               {"kernel", &EngineHost::kernel, true},
-                               {"gemm", &EngineHost::gemm, false},
-                               {"attention", &EngineHost::attention, false},
-                               {"elementwise", &EngineHost::elementwise, false},
-                               {"communication", &EngineHost::communication, false}};
-
 EngineHost engine_host(Reader in, const Figures& figures) {
   EngineHost out;
-  for (const Figure& one : kFigures)
+  for (const EngineFigure& one : kEngineFigures)
     out.*one.member = one.is_time ? seconds(figures.duration(in, one.name))
                                   : figures.number(in, one.name, 1 / kFactorMax, kFactorMax);
   in.finish();
@@ -34,7 +19,7 @@ EngineHost engine_host(Reader in, const Figures& figures) {
 
 EnginePrior engine_prior(Reader in, const Figures& figures) {
   EnginePrior out;
-  for (const Figure& one : kFigures) {
+  for (const EngineFigure& one : kEngineFigures) {
     Reader figure = in.child(one.name);
     out.value.*one.member = one.is_time ? seconds(figure.duration("value"))
                                         : figure.number("value", 1 / kFactorMax, kFactorMax);

@@ -3,12 +3,30 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "models/engines/engine.hpp"
 #include "models/io/formats/yaml_tree.hpp"
 #include "models/serving/pass_times.hpp"
 
 namespace fabricast {
+
+/// A figure of an engine in workloads/serving.yaml: seconds, or a factor.
+struct EngineFigure {
+  std::string_view name;
+  double EngineHost::*member;
+  bool is_time;
+};
+inline constexpr std::array<EngineFigure, 9> kEngineFigures = {
+    {{"pass", &EngineHost::pass, true},
+     {"request", &EngineHost::request, true},
+     {"front", &EngineHost::front, true},
+     {"token", &EngineHost::token, true},
+     {"kernel", &EngineHost::kernel, true},
+     {"gemm", &EngineHost::gemm, false},
+     {"attention", &EngineHost::attention, false},
+     {"elementwise", &EngineHost::elementwise, false},
+     {"communication", &EngineHost::communication, false}}};
 
 /// What is assumed of any engine before its runs are seen, and the factor by which each figure may
 /// be off: one standard deviation of its logarithm.

@@ -54,6 +54,9 @@ bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
          nic_distance(graph, gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
 }
 
+const GpuInfo& gpu_info(const NodeGraph& graph, int gpu) {
+  return graph.gpus()[static_cast<std::size_t>(gpu)];
+}
 const NicInfo& nic_info(const NodeGraph& graph, int nic) {
   return graph.nics()[static_cast<std::size_t>(nic)];
 }
@@ -64,7 +67,7 @@ bool gdr_read(const NodeGraph& graph, std::span<const int> gpus, const GpuInfo& 
   if (rules.gdr_read) return *rules.gdr_read;
   if (gpu.part.sm >= 80 || gpus.size() == 1) return true;
   for (const int i : gpus) {
-    const VertexId other = graph.gpus()[static_cast<std::size_t>(i)].vertex;
+    const VertexId other = gpu_info(graph, i).vertex;
     if (other != gpu.vertex && !graph.nvlink_route(gpu.vertex, other).empty()) return true;
   }
   return false;
@@ -79,7 +82,7 @@ std::optional<int> pxn_gpu(const NodeGraph& graph, std::span<const int> gpus, co
   };
   if (near(from)) return std::nullopt;
   for (const int i : gpus) {
-    const GpuInfo& relay = graph.gpus()[static_cast<std::size_t>(i)];
+    const GpuInfo& relay = gpu_info(graph, i);
     if (relay.vertex == from.vertex || !near(relay)) continue;
     if (!graph.nvlink_route(from.vertex, relay.vertex).empty()) return i;
   }
@@ -101,15 +104,13 @@ HopKind kind_inside_node(const NodeGraph& graph, VertexId from, VertexId to,
 
 /// What the step sends lies in host memory on its way.
 bool is_in_host(const NodeGraph& graph, const GpuTraffic::Step& step, const TransportRules& rules) {
-  const auto info = [&](int gpu) -> const GpuInfo& {
-    return graph.gpus()[static_cast<std::size_t>(gpu)];
-  };
   if (step.from == GpuTraffic::other_node || step.to == GpuTraffic::other_node) {
-    const GpuInfo& near = info(step.from == GpuTraffic::other_node ? step.to : step.from);
+    const GpuInfo& near =
+        gpu_info(graph, step.from == GpuTraffic::other_node ? step.to : step.from);
     return !gdr(graph, near, nic_info(graph, step.nic), rules);
   }
-  return kind_inside_node(graph, info(step.from).vertex, info(step.to).vertex, rules) ==
-         HopKind::shm;
+  return kind_inside_node(graph, gpu_info(graph, step.from).vertex, gpu_info(graph, step.to).vertex,
+                          rules) == HopKind::shm;
 }
 
 /// The GPU's blocks, which store to host memory or load from it, do the other, too.
@@ -129,7 +130,7 @@ bool is_duplex(const NodeGraph& graph, int gpu, const TransportRules& rules) {
 void append_store(std::vector<LinkId>& links, const Cluster& cluster, Endpoint from, VertexId cpu,
                   const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
-  const VertexId gpu = graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex;
+  const VertexId gpu = gpu_info(graph, from.gpu).vertex;
   append(links, cluster, from.node, graph.pcie_route(gpu, cpu));
   if (is_duplex(graph, from.gpu, rules)) append(links, cluster, from.node, graph.duplex_route(gpu));
 }
@@ -138,7 +139,7 @@ void append_store(std::vector<LinkId>& links, const Cluster& cluster, Endpoint f
 void append_load(std::vector<LinkId>& links, const Cluster& cluster, VertexId cpu, Endpoint to,
                  const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
-  const VertexId gpu = graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex;
+  const VertexId gpu = gpu_info(graph, to.gpu).vertex;
   if (is_duplex(graph, to.gpu, rules)) append(links, cluster, to.node, graph.duplex_route(gpu));
   append(links, cluster, to.node, graph.load_route(cpu, gpu));
 }
@@ -146,8 +147,8 @@ void append_load(std::vector<LinkId>& links, const Cluster& cluster, VertexId cp
 Transport inside_node(const Cluster& cluster, Endpoint from, Endpoint to,
                       const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
-  const VertexId a = graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex;
-  const VertexId b = graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex;
+  const VertexId a = gpu_info(graph, from.gpu).vertex;
+  const VertexId b = gpu_info(graph, to.gpu).vertex;
   Transport out;
   out.kind = kind_inside_node(graph, a, b, rules);
   if (out.kind == HopKind::shm) {
@@ -174,7 +175,7 @@ int counterpart(const TransportRules& rules, Endpoint end) {
 
 /// Nearest to the GPU; of several the one that has its number among them.
 int nearest_nic(const NodeGraph& graph, int gpu) {
-  const VertexId vertex = graph.gpus()[static_cast<std::size_t>(gpu)].vertex;
+  const VertexId vertex = gpu_info(graph, gpu).vertex;
   std::vector<int> nearest;
   PathType least = PathType::dis;
   for (int i = 0; i < static_cast<int>(graph.nics().size()); ++i) {
@@ -205,12 +206,12 @@ ConnectionEnds net_ends(const Cluster& cluster, std::span<const int> gpus, Endpo
     to.nic = nearest_nic(graph, to.gpu);
     proxy_gpu = from.gpu;
   }
-  const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
-  const GpuInfo& receiver = graph.gpus()[static_cast<std::size_t>(to.gpu)];
+  const GpuInfo& sender = gpu_info(graph, from.gpu);
+  const GpuInfo& receiver = gpu_info(graph, to.gpu);
   const NicInfo& exit = nic_info(graph, from.nic);
   if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, exit, rules);
   ConnectionEnds out{HopKind::net, proxy_gpu.value_or(from.gpu)};
-  const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
+  const GpuInfo& proxy = gpu_info(graph, out.proxy_gpu);
   out.sends_gdr = gdr(graph, proxy, exit, rules) && gdr_read(graph, gpus, proxy, rules);
   out.receives_gdr = gdr(graph, receiver, nic_info(graph, to.nic), rules);
   return out;
@@ -294,8 +295,8 @@ ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus
   const NodeGraph& graph = cluster.node();
   if (from.node != to.node || !in_one_domain(rules, from.gpu, to.gpu))
     return net_ends(cluster, gpus, from, to, rules, proxy_gpu);
-  return {kind_inside_node(graph, graph.gpus()[static_cast<std::size_t>(from.gpu)].vertex,
-                           graph.gpus()[static_cast<std::size_t>(to.gpu)].vertex, rules)};
+  return {kind_inside_node(graph, gpu_info(graph, from.gpu).vertex, gpu_info(graph, to.gpu).vertex,
+                           rules)};
 }
 
 Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,
@@ -307,14 +308,14 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   if (in_one_node && in_one_domain(rules, from.gpu, to.gpu))
     return inside_node(cluster, from, to, rules);
   const ConnectionEnds ends = net_ends(cluster, gpus, from, to, rules, proxy_gpu);
-  const GpuInfo& sender = graph.gpus()[static_cast<std::size_t>(from.gpu)];
-  const GpuInfo& receiver = graph.gpus()[static_cast<std::size_t>(to.gpu)];
+  const GpuInfo& sender = gpu_info(graph, from.gpu);
+  const GpuInfo& receiver = gpu_info(graph, to.gpu);
   const NicInfo& in_nic = nic_info(graph, to.nic);
 
   Transport out;
   out.kind = HopKind::net;
   out.proxy_gpu = ends.proxy_gpu;
-  const GpuInfo& proxy = graph.gpus()[static_cast<std::size_t>(out.proxy_gpu)];
+  const GpuInfo& proxy = gpu_info(graph, out.proxy_gpu);
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
   const VertexId receiver_cpu = graph.cpu_of(receiver.vertex);
   out.sender_flag = latency(graph, graph.pcie_route(sender.vertex, proxy_cpu));

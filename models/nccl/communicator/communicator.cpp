@@ -85,13 +85,9 @@ CollectiveRun run_of(const Communicator& communicator, const Call& call,
   run.members = communicator.members.split(is_apart && !is_joined ? domains(communicator) : 1);
   run.threads = decision.threads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator);
   const TuningModel& ways = is_joined ? communicator.joined.front().model : communicator.model;
   run.graph = graph_of(ways.input, run.algorithm);
-  run.transport.traffic = traffic_of(call.collective, communicator.ranks);
-  const bool is_one_way = run.transport.traffic.kind == GpuTraffic::Kind::one_way;
-  if (run.algorithm == Algorithm::ring && !is_one_way)
-    run.transport.traffic = ring_traffic(run.graph, run.members);
+  run.transport = transport_rules(communicator, run);
   return run;
 }
 
@@ -227,6 +223,16 @@ TransportRules transport_rules(const Communicator& communicator) {
   rules.network = communicator.network;
   rules.domain_of = communicator.domain_of;
   rules.domain_nics = communicator.domain_nics;
+  return rules;
+}
+
+TransportRules transport_rules(const Communicator& communicator, const CollectiveRun& run) {
+  TransportRules rules = transport_rules(communicator);
+  rules.traffic = traffic_of(run.collective, communicator.ranks);
+  const bool is_ring =
+      is_tuned(run.collective) && run.algorithm == Algorithm::ring && run.custom == nullptr;
+  if (is_ring && rules.traffic.kind != GpuTraffic::Kind::one_way)
+    rules.traffic = ring_traffic(run.graph, run.members);
   return rules;
 }
 

@@ -41,6 +41,9 @@ Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig&
 
 /// What its messages cross. REQUIRES: made by make_communicator(), or one node group.
 TransportRules transport_rules(const Communicator& communicator);
+/// And those of a run, by what its blocks send and receive. REQUIRES: the run's collective,
+/// algorithm, graph, members and custom algorithm are known.
+TransportRules transport_rules(const Communicator& communicator, const CollectiveRun& run);
 
 struct Call {
   Collective collective{};

@@ -37,10 +37,9 @@ DecidedCall custom_call(const Communicator& communicator, const Call& call,
   run.channels = run.communicator_channels = algorithm.channels();
   run.members = communicator.members;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator);
-  run.transport.traffic = traffic_of(call.collective, communicator.ranks);
-  if (communicator.nodes > 1) run.p2p = p2p_plan(communicator);
   run.custom = &algorithm;
+  run.transport = transport_rules(communicator, run);
+  if (communicator.nodes > 1) run.p2p = p2p_plan(communicator);
   return out;
 }
 

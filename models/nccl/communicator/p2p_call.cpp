@@ -60,8 +60,7 @@ DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call) 
   run.members = communicator.members;
   run.threads = kThreads;
   run.buffers = communicator.settings.buffers;
-  run.transport = transport_rules(communicator);
-  run.transport.traffic = traffic_of(call.collective, communicator.ranks);
+  run.transport = transport_rules(communicator, run);
   run.p2p = p2p_plan(communicator);
   run.channels = run.communicator_channels = communicator.p2p.channels;
   run.protocol = p2p_cut(run, communicator.ranks, communicator.nodes > 1)->part.protocol;

@@ -25,9 +25,9 @@ std::optional<CollectiveRun> simulated(const NcclCommunicator& made, const Decid
 bool takes_other_ways(const Cluster& sample, const CollectiveRun& run,
                       const NcclCommunicator& made) {
   CollectiveRun other = run;
-  other.transport = transport_rules(made);
   other.graph = graph_of(made.model.input, run.algorithm);
   if (other.graph.gpus() != run.graph.gpus()) return true;
+  other.transport = transport_rules(made, other);
   const Members some =
       Members::first(std::min(made.nodes, sample.nodes()), run.members.gpus_per_node());
   if (some.node_count() > 1 && other.transport.network != run.transport.network) return true;

@@ -21,8 +21,8 @@ std::string microseconds_text(double seconds) {
 
 FitProblem problem_of(const EnginePrior& prior, const Vector& weights) {
   FitProblem out;
-  for (const auto figure : kHostFigures) {
-    const double width = std::log(prior.within.*figure);
+  for (const EngineFigure& figure : kEngineFigures) {
+    const double width = std::log(prior.within.*figure.member);
     out.parameters.push_back({-kWidths * width, kWidths * width, width});
   }
   out.weights = weights;
@@ -41,15 +41,17 @@ Slopes slopes_at(const EnginePrior& prior, const HostResiduals& residuals, const
 
 EngineHost moved(const EnginePrior& prior, const Vector& x) {
   EngineHost out;
-  for (std::size_t i = 0; i < kHostFigures.size(); ++i)
-    out.*kHostFigures[i] = prior.value.*kHostFigures[i] * std::exp(x[i]);
+  for (std::size_t i = 0; i < kEngineFigures.size(); ++i) {
+    const auto member = kEngineFigures[i].member;
+    out.*member = prior.value.*member * std::exp(x[i]);
+  }
   return out;
 }
 
 Vector logarithms(const EnginePrior& prior, const EngineHost& host) {
   Vector out;
-  for (const auto figure : kHostFigures)
-    out.push_back(std::log(host.*figure / prior.value.*figure));
+  for (const EngineFigure& figure : kEngineFigures)
+    out.push_back(std::log(host.*figure.member / prior.value.*figure.member));
   return out;
 }
 
@@ -79,7 +81,7 @@ EngineHost best_host(const EnginePrior& prior, const HostResiduals& residuals,
   problem.slopes = [&](const Vector& x, const Vector& at) {
     return slopes_at(prior, residuals, x, at);
   };
-  const Vector begin(kHostFigures.size());
+  const Vector begin(kEngineFigures.size());
   Vector at = problem.residuals(begin);
   Slopes slopes = problem.slopes(begin, at);
   FitResult fit = robust_fit(problem, std::move(at), std::move(slopes));
@@ -95,10 +97,10 @@ EngineHost best_host(const EnginePrior& prior, const HostResiduals& residuals,
 std::map<std::string, std::string> figures_of(const ServingCosts& costs) {
   std::map<std::string, std::string> out;
   for (const Engine engine : {Engine::vllm, Engine::sglang, Engine::trtllm}) {
-    for (std::size_t i = 0; i < kHostFigures.size(); ++i) {
-      const double value = costs.of(engine).*kHostFigures[i];
-      out[fmt::format("engines.{}.{}", kEngineWords[engine], kHostFigureNames[i])] =
-          i < kHostTimes ? microseconds_text(value) : fmt::format("{:.3g}", value);
+    for (const EngineFigure& figure : kEngineFigures) {
+      const double value = costs.of(engine).*figure.member;
+      out[fmt::format("engines.{}.{}", kEngineWords[engine], figure.name)] =
+          figure.is_time ? microseconds_text(value) : fmt::format("{:.3g}", value);
     }
   }
   return out;

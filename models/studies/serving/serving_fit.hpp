@@ -12,16 +12,6 @@
 
 namespace fabricast {
 
-/// Figures of an engine in workloads/serving.yaml.
-inline constexpr std::array<double EngineHost::*, 9> kHostFigures = {
-    &EngineHost::pass,      &EngineHost::request,     &EngineHost::front,
-    &EngineHost::token,     &EngineHost::kernel,      &EngineHost::gemm,
-    &EngineHost::attention, &EngineHost::elementwise, &EngineHost::communication};
-inline constexpr std::array<std::string_view, 9> kHostFigureNames = {
-    "pass", "request",   "front",       "token",        "kernel",
-    "gemm", "attention", "elementwise", "communication"};
-inline constexpr std::size_t kHostTimes = 5;  ///< of them; the rest are factors
-
 /// Where a prior's figures are moved by factors exp(x), and x of a host.
 EngineHost moved(const EnginePrior& prior, const Vector& x);
 Vector logarithms(const EnginePrior& prior, const EngineHost& host);

@@ -103,11 +103,11 @@ std::string mechanism(const BenchBlock& block_before, const BenchRow& before,
   add_choice(facts, before, after);
   if (before.bounds || after.bounds) {
     facts.push_back("bounds say nothing of links and causes");
-    return fmt::format("{}", fmt::join(facts, "; "));
+  } else {
+    add_bytes(facts, block_before, before, block_after, after);
+    add_busiest(facts, block_before, before, block_after, after);
+    add_causes(facts, before, after);
   }
-  add_bytes(facts, block_before, before, block_after, after);
-  add_busiest(facts, block_before, before, block_after, after);
-  add_causes(facts, before, after);
   if (facts.empty()) return "the same choice on the same links at other rates";
   return fmt::format("{}", fmt::join(facts, "; "));
 }

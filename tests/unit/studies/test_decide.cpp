@@ -193,6 +193,21 @@ TEST_CASE("decide: a variable that only the simulation feels is credited with th
   CHECK(text.find("NCCL_P2P_LEVEL=SYS  changes nothing for this call\n") != std::string::npos);
 }
 
+TEST_CASE("decide: a variable is not credited with ways that another one opens") {
+  DecideConfig config = question("pcie-2gpu", kNccl2_21_5, 1);
+  config.sizes = {Bytes{1 << 20}};
+  for (const char* set :
+       {"NCCL_ALGO=Ring", "NCCL_PROTO=Simple", "NCCL_P2P_DISABLE=1", "NCCL_NET_GDR_LEVEL=SYS"})
+    config.environment.set(set);
+  config.explain = true;
+  const DecideResult result = answer(config);
+  for (const VariableEffect& effect : result.blocks.front().effects.front()) {
+    CAPTURE(effect.name);
+    // The GPUs send through host memory with P2P disabled, and alone with that.
+    CHECK(effect.changes_ways == (effect.name == "NCCL_P2P_DISABLE"));
+  }
+}
+
 TEST_CASE("decide: what is credited to the simulation is what changes its time" *
           minutes_under_sanitizers()) {
   for (const char* variable : {"NCCL_NET_GDR_LEVEL=LOC", "NCCL_NET_GDR_READ=0",

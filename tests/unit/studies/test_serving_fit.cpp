@@ -23,8 +23,8 @@ Vector times_of(const EnginePrior& prior, const EngineHost& host) {
   Vector out;
   for (int row = 0; row < 90; ++row) {
     double sum = 0;
-    for (std::size_t i = 0; i < kHostFigures.size(); ++i) {
-      const double part = host.*kHostFigures[i] / prior.value.*kHostFigures[i];
+    for (std::size_t i = 0; i < kEngineFigures.size(); ++i) {
+      const double part = host.*kEngineFigures[i].member / prior.value.*kEngineFigures[i].member;
       sum += (row % 9 == static_cast<int>(i) ? 20 : 1 + row % 3) * part;
     }
     out.push_back(std::log(sum));
@@ -39,8 +39,8 @@ struct Made {
 
   Made() {
     Vector x;
-    for (std::size_t i = 0; i < kHostFigures.size(); ++i)
-      x.push_back((i % 2 == 0 ? 0.5 : -0.5) * std::log(prior.within.*kHostFigures[i]));
+    for (std::size_t i = 0; i < kEngineFigures.size(); ++i)
+      x.push_back((i % 2 == 0 ? 0.5 : -0.5) * std::log(prior.within.*kEngineFigures[i].member));
     truth = moved(prior, x);
     measured = times_of(prior, truth);
   }
@@ -55,8 +55,8 @@ struct Made {
 
 double off(const EngineHost& host, const EngineHost& truth) {
   double out = 0;
-  for (const auto figure : kHostFigures)
-    out = std::max(out, std::abs(std::log(host.*figure / truth.*figure)));
+  for (const EngineFigure& figure : kEngineFigures)
+    out = std::max(out, std::abs(std::log(host.*figure.member / truth.*figure.member)));
   return out;
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("serving fit: the figures that made the rows are found from the prior"
   const Made made;
   const Vector weights(made.measured.size(), 1);
   const EngineHost found = best_host(made.prior, made.residuals(), weights);
-  CHECK(off(moved(made.prior, Vector(kHostFigures.size())), made.truth) > 0.5);
+  CHECK(off(moved(made.prior, Vector(kEngineFigures.size())), made.truth) > 0.5);
   CHECK(off(found, made.truth) < 0.12);
   // Once more from what was found: a linear step of the same fit stays where it is.
   const ServingSlopes there = linearised(made.prior, found, made.residuals());
@@ -102,17 +102,17 @@ TEST_CASE("serving fit: rows of weight 0 and rows that are far off have no say")
 
 TEST_CASE("serving fit: a prior says how far off it may be, and more than nothing") {
   const Made made;
-  const Vector zero(kHostFigures.size());
-  CHECK(logarithms(made.prior, moved(made.prior, Vector(kHostFigures.size(), 0.25)))[2] ==
+  const Vector zero(kEngineFigures.size());
+  CHECK(logarithms(made.prior, moved(made.prior, Vector(kEngineFigures.size(), 0.25)))[2] ==
         doctest::Approx(0.25));
   CHECK(moved(made.prior, zero).pass == made.prior.value.pass);
   const auto file = [](const char* pass) {
     std::string figures, prior;
-    for (std::size_t i = 0; i < kHostFigures.size(); ++i) {
-      const char* const value = i < kHostTimes ? "1 us" : "1";
+    for (std::size_t i = 0; i < kEngineFigures.size(); ++i) {
+      const char* const value = kEngineFigures[i].is_time ? "1 us" : "1";
       const auto add = [&](std::string& to, const char* more) {
         to += fmt::format("{}{}: {{value: {}{}, source: s, status: assumed}}", i > 0 ? ", " : "",
-                          kHostFigureNames[i], i == 0 && *more ? pass : value, more);
+                          kEngineFigures[i].name, i == 0 && *more ? pass : value, more);
       };
       add(figures, "");
       add(prior, ", within: 2");

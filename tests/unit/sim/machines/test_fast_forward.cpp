@@ -37,6 +37,15 @@ struct Streams final : Program {
   }
 };
 
+/// Two lanes of two workers each, and a link of the lane's number between them.
+template <class Stamp>
+void run_lanes(Executor<Stamp>& executor, bool jumps) {
+  for (std::uint32_t lane = 0; lane < 2; ++lane)
+    executor.connect({2 * lane, 2 * lane + 1, 16, {&lane, 1}, {}, {}, nanoseconds(1), {}});
+  if (jumps) executor.set_fast_forward(0);
+  executor.run();
+}
+
 }  // namespace
 
 TEST_CASE("a short period is found soon after what disturbed it has ended") {
@@ -54,10 +63,7 @@ TEST_CASE("a short period is found soon after what disturbed it has ended") {
       for (std::uint32_t position = 0; position < 2; ++position)
         executor.add_worker(kind, program, {lane, position});
     }
-    for (std::uint32_t lane = 0; lane < 2; ++lane)
-      executor.connect({2 * lane, 2 * lane + 1, 16, {&lane, 1}, {}, {}, nanoseconds(1), {}});
-    if (jumps) executor.set_fast_forward(0);
-    executor.run();
+    run_lanes(executor, jumps);
     return executor;
   };
   const auto check = [&](const auto& all, const auto& jumped) {
@@ -93,10 +99,7 @@ TEST_CASE("what repeats in time and not in its causes is not jumped over where c
       for (std::uint32_t position = 0; position < 2; ++position)
         executor.add_worker(kind, program, {lane, position});
     }
-    for (std::uint32_t lane = 0; lane < 2; ++lane)
-      executor.connect({2 * lane, 2 * lane + 1, 16, {&lane, 1}, {}, {}, nanoseconds(1), {}});
-    if (jumps) executor.set_fast_forward(0);
-    executor.run();
+    run_lanes(executor, jumps);
     return executor;
   };
   CHECK(run(PlainStamp{}, true).events_skipped() > slices);
