@@ -24,9 +24,10 @@ struct EngineHost {
 
 /// Kernels that the CPU launches for a forward pass: 12 for a dense layer (two norms, four GEMMs,
 /// two quantisations, rope, attention, activation, all-reduce), 14 more for experts (router, top-k,
-/// sort, two grouped GEMMs, ...), 16 more for latent attention, 18 more for a layer with a state
-/// (convolution, gates, norms of queries and keys, seven of the chunks, copies of the state):
-/// assumed, no trace was counted.
+/// sort, two grouped GEMMs, ...), less four of the dense MLP where no expert is shared, 16 more for
+/// latent attention, 18 more for a layer with a state (convolution, gates, norms of queries and
+/// keys, seven of the chunks, copies of the state), which count twice, as Triton's launcher is
+/// Python: assumed, no trace was counted.
 double launches_of(const Transformer& model);
 
 /// A pass of kernels as such an engine runs it for so many requests. Passes with prompts are not in
@@ -40,9 +41,10 @@ class PassTimes {
   /// stages: each holds its share of the requests, and all get a token while one goes through.
   PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes& collectives);
 
-  ServeTime at(const ServeBatch& batch, const EngineHost& host) const;
-  double seconds(const ServeBatch& batch, const EngineHost& host) const {
-    return at(batch, host).total();
+  /// `graph_tokens`: passes with prompts are in a CUDA graph up to so many tokens, of a copy.
+  ServeTime at(const ServeBatch& batch, const EngineHost& host, int graph_tokens = 0) const;
+  double seconds(const ServeBatch& batch, const EngineHost& host, int graph_tokens = 0) const {
+    return at(batch, host, graph_tokens).total();
   }
   const ServeSetup& setup() const { return setup_; }
 

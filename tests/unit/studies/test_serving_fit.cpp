@@ -60,12 +60,14 @@ double off(const EngineHost& host, const EngineHost& truth) {
   return out;
 }
 
-ServingRow row_of(const std::string& what) {
+ServingRow row_of(const std::string& what,
+                  const std::string& head = "deepseek-ai/DeepSeek-R1,b200_sxm,trtllm",
+                  const std::string& source = "db") {
   const std::string csv =
       "id,model,system,framework,framework_version,date,precision,mode,input_len,output_len,"
       "concurrency,batch_size,gpus,tp,ep,dp_attention,ttft_ms,tpot_ms,source,notes\n"
-      "a,deepseek-ai/DeepSeek-R1,b200_sxm,trtllm," +
-      what + ",100,10,db,\n";
+      "a," +
+      head + "," + what + ",100,10," + source + ",\n";
   const ServingRows rows = read_serving_rows(csv, "rows.csv");
   REQUIRE(rows.rows.size() == 1);
   return rows.rows[0];
@@ -149,6 +151,58 @@ TEST_CASE("serving rows: releases that InferenceX runs with drafts have them") {
     CHECK(rules(version, date, 1).drafts == 0);
     CHECK(rules(version, date, 1).token_budget == 64 + 1024 + 64);
   }
+}
+
+TEST_CASE("serving rows: budgets and graphs of prompts are those of InferenceX's scripts") {
+  const auto rules = [](const std::string& head, const std::string& version,
+                        const std::string& precision, int prompt, int requests, int ep = 1) {
+    return row_of(fmt::format("{},2026-01-29,{},agg,{},1024,{},{},8,8,{},0", version, precision,
+                              prompt, requests, requests, ep),
+                  head)
+        .config.rules;
+  };
+  const std::string deepseek = "deepseek-ai/DeepSeek-R1,b200_sxm,trtllm",
+                    llama = "meta-llama/Llama-3.1-70B,b200_sxm,",
+                    gpt = "openai/gpt-oss-120b,b200_sxm,";
+  // PIECEWISE_CUDA_GRAPHS: 8 bits from 64 requests on, of 4 bits with TP 8 and EP 8 of 1k/1k.
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 32).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 64).graph_tokens == 64 + 1024 + 64);
+  CHECK(rules(deepseek, "1.1.0rc2.post2", "fp8", 1024, 64).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64, 8).graph_tokens == 64 + 1024 + 64);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 8192, 64, 8).graph_tokens == 0);
+  // With three drafts 1k/1k above 4 requests.
+  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 4).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 8).graph_tokens == 8 * 4 + 1024 + 96);
+  CHECK(rules(llama + "trtllm", "", "fp8", 1024, 8).token_budget == 16384);
+  CHECK(rules(gpt + "trtllm", "", "fp4", 1024, 8).token_budget == 20000);
+  CHECK(rules(llama + "vllm", "", "fp8", 1024, 8).graph_tokens == 0);
+  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).graph_tokens == 512);
+  CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).graph_tokens == 2048);
+  CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).ahead);  // async-scheduling
+}
+
+TEST_CASE("serving rows: SGLang has drafts where no other configuration of InferenceX is") {
+  const auto rules = [](const std::string& model, const std::string& precision, int prompt,
+                        int requests, int tp, int ep) {
+    return row_of(fmt::format("0.5.9,2026-03-25,{},agg,{},1024,{},{},{},{},{},0", precision, prompt,
+                              requests, requests, tp, tp, ep),
+                  model + ",b200_sxm,sglang")
+        .config.rules;
+  };
+  const std::string deepseek = "deepseek-ai/DeepSeek-R1", qwen = "Qwen/Qwen3.5-397B-A17B";
+  CHECK(rules(deepseek, "fp8", 1024, 64, 8, 1).drafts == 0);  // both configurations have it
+  CHECK(rules(deepseek, "fp8", 1024, 64, 8, 1).ahead);
+  CHECK(rules(deepseek, "fp8", 1024, 128, 8, 1).drafts == 2);
+  CHECK(!rules(deepseek, "fp8", 1024, 128, 8, 1).ahead);
+  CHECK(rules(deepseek, "fp8", 8192, 4, 8, 1).drafts == 0);
+  CHECK(rules(deepseek, "fp8", 8192, 8, 8, 1).drafts == 2);
+  CHECK(rules(deepseek, "fp4", 1024, 128, 8, 8).drafts == 0);
+  CHECK(rules(deepseek, "fp8", 8192, 8, 4, 1).token_budget == 8192);
+  CHECK(rules(deepseek, "fp8", 8192, 8, 8, 1).token_budget == 32768);
+  CHECK(rules(qwen, "fp8", 1024, 4, 4, 1).drafts == 3);
+  CHECK(rules(qwen, "fp8", 1024, 4, 4, 4).drafts == 0);
+  CHECK(rules(qwen, "fp8", 1024, 4, 8, 1).drafts == 0);
 }
 
 TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of their recipes") {
