@@ -205,6 +205,20 @@ TEST_CASE("serving rows: SGLang has drafts where no other configuration of Infer
   CHECK(rules(qwen, "fp8", 1024, 4, 8, 1).drafts == 0);
 }
 
+TEST_CASE("serving rows: one series of TensorRT-LLM had a place fewer than requests") {
+  const auto places = [](const std::string& head, const std::string& version,
+                         const std::string& precision, const std::string& source) {
+    return row_of(fmt::format("{},,{},agg,1024,128,8,8,1,1,1,0", version, precision), head, source)
+        .config.rules.requests_max;
+  };
+  const std::string llama = "meta-llama/Llama-3.1-8B-Instruct,h100_sxm,trtllm";
+  const int all = engine_rules(newest(Engine::trtllm)).requests_max;
+  CHECK(places(llama, "1.0.0rc3", "", "dynamo x") == 7);
+  CHECK(places(llama, "1.0.0rc3", "fp8", "dynamo x") == all);
+  CHECK(places(llama, "1.2.0rc6", "", "dynamo x") == all);
+  CHECK(places(llama, "1.0.0rc3", "", "db") == all);
+}
+
 TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of their recipes") {
   // ctx1_gen4_tep8_batch32 of 12 to 192 requests at a time on GB200 in nvfp4, 1k/1k.
   ServeConfig config;
