@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/workloads/load_serving_pools.hpp"
 #include "models/studies/serving/inferencex_pools.hpp"
 #include "models/studies/serving/serving_fit.hpp"
 #include "models/studies/serving/serving_rows.hpp"
@@ -240,4 +241,30 @@ TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of
   config.load->concurrency = 96;
   config.site.layout.precision = Precision::fp8;
   CHECK(!decode_places(config));
+}
+
+TEST_CASE("serving pools: the file that travels has each recipe once, and mistakes are placed") {
+  CHECK(load_serving_pools().size() == 61);
+  const auto file = [](const std::string& recipes) {
+    return "kind: serving_pools\nsources: {s: {what: w}}\npools:\n  - {topology: t, precision: "
+           "fp8, "
+           "prompt: 8, output: 4, source: s, status: assumed, recipes: [" +
+           recipes + "]}\n";
+  };
+  const auto error = [&](const std::string& recipes) {
+    return error_text([&] { parse_serving_pools(file(recipes), "p.yaml"); });
+  };
+  const auto read = parse_serving_pools(file("{workers: 2, gpus: 8, from: 1, to: 9, places: 3}, "
+                                             "{workers: 2, gpus: 8, from: 10, to: 10, places: 4}"),
+                                        "p.yaml");
+  REQUIRE(read.size() == 2);
+  CHECK(read[1].places == 4);
+  CHECK(read[1].precision == Precision::fp8);
+  CHECK(!read[0].overlaps(read[1]));
+  CHECK(error("{workers: 2, gpus: 8, from: 9, to: 1, places: 3}").find("pools[0].recipes[0].to") !=
+        std::string::npos);
+  CHECK(error("{workers: 2, gpus: 8, from: 1, to: 9, places: 3}, "
+              "{workers: 2, gpus: 8, from: 9, to: 9, places: 3}")
+            .find("pools[0].recipes[1].from") != std::string::npos);
+  CHECK(error("{workers: 2, gpus: 8, from: 1, to: 9}").find("places") != std::string::npos);
 }
