@@ -61,7 +61,14 @@ PassTimes::PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes
   }
 }
 
-ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host, int graph_tokens) const {
+double PromptLaunches::of(const Transformer& model, double tokens) const {
+  constexpr double kCompiled = 0.1;
+  if (tokens <= graph_tokens) return 0;
+  return launches_of(model) * (compiled ? kCompiled : 1);
+}
+
+ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host,
+                        const PromptLaunches& of) const {
   ServeBatch batch = asked;
   if (setup_.pipeline > 1) {
     const double stages = std::clamp<double>(batch.prompts + batch.decodes, 1, setup_.pipeline);
@@ -79,8 +86,7 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host, int gra
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
   hide_experts(setup_, out);
-  const bool in_graph = batch.prompt_tokens == 0 || asked.tokens() <= graph_tokens;
-  const double launches = in_graph ? 0 : launches_of(setup_.model);
+  const double launches = batch.prompt_tokens > 0 ? of.of(setup_.model, asked.tokens()) : 0;
   return hosted(out, host, batch.prompts + batch.decodes, launches);
 }
 

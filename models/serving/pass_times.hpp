@@ -30,6 +30,14 @@ struct EngineHost {
 /// Python: assumed, no trace was counted.
 double launches_of(const Transformer& model);
 
+/// How kernels of passes with prompts are launched.
+struct PromptLaunches {
+  int graph_tokens = 0;   ///< in a CUDA graph up to so many tokens, of a copy
+  bool compiled = false;  ///< else from compiled code: a tenth of what Python takes (assumed)
+  /// Of a pass of so many tokens, in launches from Python.
+  double of(const Transformer& model, double tokens) const;
+};
+
 /// A pass of kernels as such an engine runs it for so many requests. Passes with prompts are not in
 /// a CUDA graph: where the CPU takes longer to launch their `launches` than the GPU to run them,
 /// the GPU waits.
@@ -41,10 +49,11 @@ class PassTimes {
   /// stages: each holds its share of the requests, and all get a token while one goes through.
   PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes& collectives);
 
-  /// `graph_tokens`: passes with prompts are in a CUDA graph up to so many tokens, of a copy.
-  ServeTime at(const ServeBatch& batch, const EngineHost& host, int graph_tokens = 0) const;
-  double seconds(const ServeBatch& batch, const EngineHost& host, int graph_tokens = 0) const {
-    return at(batch, host, graph_tokens).total();
+  ServeTime at(const ServeBatch& batch, const EngineHost& host,
+               const PromptLaunches& of = {}) const;
+  double seconds(const ServeBatch& batch, const EngineHost& host,
+                 const PromptLaunches& of = {}) const {
+    return at(batch, host, of).total();
   }
   const ServeSetup& setup() const { return setup_; }
 

@@ -42,6 +42,8 @@ struct BatchRules {
   /// Passes with prompts of up to so many tokens are in a CUDA graph (cut at attention), as those
   /// of decodes are: no launches of their own.
   int graph_tokens = 0;
+  /// Other passes with prompts launch their kernels from compiled code, else from Python.
+  bool compiled = false;
 
   /// Tokens that a pass adds to a request, on average: 1 + a + a^2 + ... of the drafts.
   double tokens_per_pass() const;

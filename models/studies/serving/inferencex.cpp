@@ -138,8 +138,10 @@ void set_sglang(const Run& at) {
 }
 
 /// All with async-scheduling. gptoss_fp4_{b200,h100}.sh at 1fc5d73c: max-cudagraph-capture-size
-/// 2048. 70b_{fp8,fp4}_b200_docker.sh at bb4c7f93: cudagraph_mode FULL_DECODE_ONLY, none of passes
-/// with prompts. Llama on H100 (70b_fp8_h100_slurm.sh at 2a205bb3) has vLLM's own 512.
+/// 2048. 70b_{fp8,fp4}_b200_docker.sh at bb4c7f93: cudagraph_mode FULL_DECODE_ONLY, splitting_ops
+/// [], no graph of passes with prompts; that such a pass takes 0.8 ms a layer whatever TP and
+/// length, as code that is not compiled does, is inferred. Llama on H100 (70b_fp8_h100_slurm.sh at
+/// 2a205bb3) has vLLM's own 512.
 void set_vllm(const Run& at) {
   constexpr int kExperts = 2048;
   at.rules.ahead = true;
@@ -147,6 +149,7 @@ void set_vllm(const Run& at) {
     at.rules.graph_tokens = kExperts;
   } else if (at.config.site.topology != "dgx-h100") {
     at.rules.graph_tokens = 0;
+    at.rules.compiled = false;
   }
 }
 

@@ -56,6 +56,7 @@ void read_batching(Reader in, BatchRules& out) {
   out.prompt_wait = in.whole("prompt_wait", 0, kIntervalMax, out.prompt_wait);
   out.ahead = in.flag("ahead", out.ahead);
   out.graph_tokens = in.whole("graph_tokens", 0, kSequenceMax, out.graph_tokens);
+  out.compiled = in.flag("compiled", out.compiled);
   in.finish();
 }
 
@@ -107,6 +108,7 @@ BatchRules engine_rules(const EngineRelease& engine) {
     case Engine::flashinfer:
       out.requests_max = 1024;
       out.graph_tokens = 512;
+      out.compiled = true;
       break;
     case Engine::sglang:
       out.mixes = false;

@@ -178,6 +178,8 @@ TEST_CASE("serving rows: budgets and graphs of prompts are those of InferenceX's
   CHECK(rules(llama + "trtllm", "", "fp8", 1024, 8).token_budget == 16384);
   CHECK(rules(gpt + "trtllm", "", "fp4", 1024, 8).token_budget == 20000);
   CHECK(rules(llama + "vllm", "", "fp8", 1024, 8).graph_tokens == 0);
+  CHECK(!rules(llama + "vllm", "", "fp8", 1024, 8).compiled);
+  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).compiled);
   CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).graph_tokens == 512);
   CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).graph_tokens == 2048);
   CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).ahead);  // async-scheduling
