@@ -34,7 +34,8 @@ ServeTime PassTimes::Table::at(double asked) const {
 double launches_of(const Transformer& model) {
   const bool is_recurrent = model.local && model.local->recurrent;
   const int states = is_recurrent ? model.layers - model.global_layers() : 0;
-  return model.layers * (model.latent ? 28.0 : 12.0) + model.moe_layers() * 14.0 + states * 18.0;
+  const double experts = model.experts && model.experts->shared_ffn > 0 ? 14.0 : 10.0;
+  return model.layers * (model.latent ? 28.0 : 12.0) + model.moe_layers() * experts + states * 36.0;
 }
 
 ServeTime hosted(ServeTime out, const EngineHost& host, double requests, double launches) {
@@ -60,7 +61,14 @@ PassTimes::PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes
   }
 }
 
-ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host) const {
+double PromptLaunches::of(const Transformer& model, double tokens) const {
+  constexpr double kCompiled = 0.1;
+  if (tokens <= graph_tokens) return 0;
+  return launches_of(model) * (compiled ? kCompiled : 1);
+}
+
+ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host,
+                        const PromptLaunches& of) const {
   ServeBatch batch = asked;
   if (setup_.pipeline > 1) {
     const double stages = std::clamp<double>(batch.prompts + batch.decodes, 1, setup_.pipeline);
@@ -78,7 +86,7 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host) const {
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
   hide_experts(setup_, out);
-  const double launches = batch.prompt_tokens > 0 ? launches_of(setup_.model) : 0;
+  const double launches = batch.prompt_tokens > 0 ? of.of(setup_.model, asked.tokens()) : 0;
   return hosted(out, host, batch.prompts + batch.decodes, launches);
 }
 

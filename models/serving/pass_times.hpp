@@ -24,10 +24,19 @@ struct EngineHost {
 
 /// Kernels that the CPU launches for a forward pass: 12 for a dense layer (two norms, four GEMMs,
 /// two quantisations, rope, attention, activation, all-reduce), 14 more for experts (router, top-k,
-/// sort, two grouped GEMMs, ...), 16 more for latent attention, 18 more for a layer with a state
-/// (convolution, gates, norms of queries and keys, seven of the chunks, copies of the state):
-/// assumed, no trace was counted.
+/// sort, two grouped GEMMs, ...), less four of the dense MLP where no expert is shared, 16 more for
+/// latent attention, 18 more for a layer with a state (convolution, gates, norms of queries and
+/// keys, seven of the chunks, copies of the state), which count twice, as Triton's launcher is
+/// Python: assumed, no trace was counted.
 double launches_of(const Transformer& model);
+
+/// How kernels of passes with prompts are launched.
+struct PromptLaunches {
+  int graph_tokens = 0;   ///< in a CUDA graph up to so many tokens, of a copy
+  bool compiled = false;  ///< else from compiled code: a tenth of what Python takes (assumed)
+  /// Of a pass of so many tokens, in launches from Python.
+  double of(const Transformer& model, double tokens) const;
+};
 
 /// A pass of kernels as such an engine runs it for so many requests. Passes with prompts are not in
 /// a CUDA graph: where the CPU takes longer to launch their `launches` than the GPU to run them,
@@ -40,9 +49,11 @@ class PassTimes {
   /// stages: each holds its share of the requests, and all get a token while one goes through.
   PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes& collectives);
 
-  ServeTime at(const ServeBatch& batch, const EngineHost& host) const;
-  double seconds(const ServeBatch& batch, const EngineHost& host) const {
-    return at(batch, host).total();
+  ServeTime at(const ServeBatch& batch, const EngineHost& host,
+               const PromptLaunches& of = {}) const;
+  double seconds(const ServeBatch& batch, const EngineHost& host,
+                 const PromptLaunches& of = {}) const {
+    return at(batch, host, of).total();
   }
   const ServeSetup& setup() const { return setup_; }
 

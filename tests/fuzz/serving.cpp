@@ -3,6 +3,7 @@
 
 #include "input.hpp"
 #include "models/io/workloads/load_serving.hpp"
+#include "models/io/workloads/load_serving_pools.hpp"
 #include "models/studies/serving/serving_rows.hpp"
 
 using namespace fabricast;
@@ -17,6 +18,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     }
   });
   fuzz::runs([&] { fuzz::require(parse_serving(text, "s.yaml").of(Engine::vllm).pass >= 0); });
+  fuzz::runs([&] {
+    for (const PoolRecipe& one : parse_serving_pools(text, "p.yaml"))
+      fuzz::require(one.places > 0 && one.overlaps(one));
+  });
   fuzz::runs([&] {
     const ServeConfig config = parse_serve(text, "q.yaml");
     fuzz::require(config.prompt > 0 && config.output > 0 && config.workers > 0);

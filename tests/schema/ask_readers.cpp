@@ -21,6 +21,7 @@
 #include "models/io/workloads/load_engines.hpp"
 #include "models/io/workloads/load_kernels.hpp"
 #include "models/io/workloads/load_serving.hpp"
+#include "models/io/workloads/load_serving_pools.hpp"
 #include "models/io/workloads/load_step_fits.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/io/workloads/load_workloads.hpp"
@@ -79,6 +80,7 @@ const std::map<std::string, Read> kReaders = {
     {"serve", [](auto& t, auto& f) { parse_serve(t, f); }},
     {"step_fits", [](auto& t, auto& f) { parse_step_fits(t, f); }},
     {"serving", [](auto& t, auto& f) { parse_serving(t, f); }},
+    {"serving_pools", [](auto& t, auto& f) { parse_serving_pools(t, f); }},
     {"step", [](auto& t, auto& f) { parse_step(t, f); }},
     {"sweep", [](auto& t, auto& f) { parse_sweep(t, f); }},
     {"targets", [](auto& t, auto& f) { parse_upgrade_targets(t, f, {}); }},

@@ -35,6 +35,7 @@ KINDS = {
     "scenario": ("a question of run, with what is expected", "scenarios.md"),
     "serve": ("a question of serve", "serve.md"),
     "serving": ("what inference engines cost beside their kernels", "serve.md"),
+    "serving_pools": ("how many requests decode engines of published pools take", "serve.md"),
     "step": ("a layout of step: model, cluster, parallelism", "steps.md"),
     "step_fits": ("what published steps say of running jobs", "steps.md"),
     "sweep": ("a sweep: a question and the values of its keys", "sweep.md"),

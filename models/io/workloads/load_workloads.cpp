@@ -17,7 +17,8 @@ namespace {
 /// The files that are no models.
 constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices",
                            kEngines = "engines", kExperts = "experts", kServing = "serving",
-                           kKernels = "kernels", kStepFits = "step_fits";
+                           kKernels = "kernels", kStepFits = "step_fits",
+                           kServingPools = "serving_pools";
 
 YamlText shipped(std::string_view name) {
   return find_embedded(embedded_workloads(), name)->yaml();
@@ -32,7 +33,7 @@ std::vector<std::string> model_names() {
   for (const EmbeddedFile& file : embedded_workloads()) {
     if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices &&
         file.name != kEngines && file.name != kExperts && file.name != kServing &&
-        file.name != kKernels && file.name != kStepFits)
+        file.name != kKernels && file.name != kStepFits && file.name != kServingPools)
       names.emplace_back(file.name);
   }
   std::sort(names.begin(), names.end());

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/workloads/load_serving_pools.hpp"
 #include "models/studies/serving/inferencex_pools.hpp"
 #include "models/studies/serving/serving_fit.hpp"
 #include "models/studies/serving/serving_rows.hpp"
@@ -60,12 +61,14 @@ double off(const EngineHost& host, const EngineHost& truth) {
   return out;
 }
 
-ServingRow row_of(const std::string& what) {
+ServingRow row_of(const std::string& what,
+                  const std::string& head = "deepseek-ai/DeepSeek-R1,b200_sxm,trtllm",
+                  const std::string& source = "db") {
   const std::string csv =
       "id,model,system,framework,framework_version,date,precision,mode,input_len,output_len,"
       "concurrency,batch_size,gpus,tp,ep,dp_attention,ttft_ms,tpot_ms,source,notes\n"
-      "a,deepseek-ai/DeepSeek-R1,b200_sxm,trtllm," +
-      what + ",100,10,db,\n";
+      "a," +
+      head + "," + what + ",100,10," + source + ",\n";
   const ServingRows rows = read_serving_rows(csv, "rows.csv");
   REQUIRE(rows.rows.size() == 1);
   return rows.rows[0];
@@ -151,6 +154,74 @@ TEST_CASE("serving rows: releases that InferenceX runs with drafts have them") {
   }
 }
 
+TEST_CASE("serving rows: budgets and graphs of prompts are those of InferenceX's scripts") {
+  const auto rules = [](const std::string& head, const std::string& version,
+                        const std::string& precision, int prompt, int requests, int ep = 1) {
+    return row_of(fmt::format("{},2026-01-29,{},agg,{},1024,{},{},8,8,{},0", version, precision,
+                              prompt, requests, requests, ep),
+                  head)
+        .config.rules;
+  };
+  const std::string deepseek = "deepseek-ai/DeepSeek-R1,b200_sxm,trtllm",
+                    llama = "meta-llama/Llama-3.1-70B,b200_sxm,",
+                    gpt = "openai/gpt-oss-120b,b200_sxm,";
+  // PIECEWISE_CUDA_GRAPHS: 8 bits from 64 requests on, of 4 bits with TP 8 and EP 8 of 1k/1k.
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 32).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 64).graph_tokens == 64 + 1024 + 64);
+  CHECK(rules(deepseek, "1.1.0rc2.post2", "fp8", 1024, 64).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64, 8).graph_tokens == 64 + 1024 + 64);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 8192, 64, 8).graph_tokens == 0);
+  // With three drafts 1k/1k above 4 requests.
+  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 4).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 8).graph_tokens == 8 * 4 + 1024 + 96);
+  CHECK(rules(llama + "trtllm", "", "fp8", 1024, 8).token_budget == 16384);
+  CHECK(rules(gpt + "trtllm", "", "fp4", 1024, 8).token_budget == 20000);
+  CHECK(rules(llama + "vllm", "", "fp8", 1024, 8).graph_tokens == 0);
+  CHECK(!rules(llama + "vllm", "", "fp8", 1024, 8).compiled);
+  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).compiled);
+  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).graph_tokens == 512);
+  CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).graph_tokens == 2048);
+  CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).ahead);  // async-scheduling
+}
+
+TEST_CASE("serving rows: SGLang has drafts where no other configuration of InferenceX is") {
+  const auto rules = [](const std::string& model, const std::string& precision, int prompt,
+                        int requests, int tp, int ep) {
+    return row_of(fmt::format("0.5.9,2026-03-25,{},agg,{},1024,{},{},{},{},{},0", precision, prompt,
+                              requests, requests, tp, tp, ep),
+                  model + ",b200_sxm,sglang")
+        .config.rules;
+  };
+  const std::string deepseek = "deepseek-ai/DeepSeek-R1", qwen = "Qwen/Qwen3.5-397B-A17B";
+  CHECK(rules(deepseek, "fp8", 1024, 64, 8, 1).drafts == 0);  // both configurations have it
+  CHECK(rules(deepseek, "fp8", 1024, 64, 8, 1).ahead);
+  CHECK(rules(deepseek, "fp8", 1024, 128, 8, 1).drafts == 2);
+  CHECK(!rules(deepseek, "fp8", 1024, 128, 8, 1).ahead);
+  CHECK(rules(deepseek, "fp8", 8192, 4, 8, 1).drafts == 0);
+  CHECK(rules(deepseek, "fp8", 8192, 8, 8, 1).drafts == 2);
+  CHECK(rules(deepseek, "fp4", 1024, 128, 8, 8).drafts == 0);
+  CHECK(rules(deepseek, "fp8", 8192, 8, 4, 1).token_budget == 8192);
+  CHECK(rules(deepseek, "fp8", 8192, 8, 8, 1).token_budget == 32768);
+  CHECK(rules(qwen, "fp8", 1024, 4, 4, 1).drafts == 3);
+  CHECK(rules(qwen, "fp8", 1024, 4, 4, 4).drafts == 0);
+  CHECK(rules(qwen, "fp8", 1024, 4, 8, 1).drafts == 0);
+}
+
+TEST_CASE("serving rows: one series of TensorRT-LLM had a place fewer than requests") {
+  const auto places = [](const std::string& head, const std::string& version,
+                         const std::string& precision, const std::string& source) {
+    return row_of(fmt::format("{},,{},agg,1024,128,8,8,1,1,1,0", version, precision), head, source)
+        .config.rules.requests_max;
+  };
+  const std::string llama = "meta-llama/Llama-3.1-8B-Instruct,h100_sxm,trtllm";
+  const int all = engine_rules(newest(Engine::trtllm)).requests_max;
+  CHECK(places(llama, "1.0.0rc3", "", "dynamo x") == 7);
+  CHECK(places(llama, "1.0.0rc3", "fp8", "dynamo x") == all);
+  CHECK(places(llama, "1.2.0rc6", "", "dynamo x") == all);
+  CHECK(places(llama, "1.0.0rc3", "", "db") == all);
+}
+
 TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of their recipes") {
   // ctx1_gen4_tep8_batch32 of 12 to 192 requests at a time on GB200 in nvfp4, 1k/1k.
   ServeConfig config;
@@ -172,4 +243,30 @@ TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of
   config.load->concurrency = 96;
   config.site.layout.precision = Precision::fp8;
   CHECK(!decode_places(config));
+}
+
+TEST_CASE("serving pools: the file that travels has each recipe once, and mistakes are placed") {
+  CHECK(load_serving_pools().size() == 61);
+  const auto file = [](const std::string& recipes) {
+    return "kind: serving_pools\nsources: {s: {what: w}}\npools:\n  - {topology: t, precision: "
+           "fp8, "
+           "prompt: 8, output: 4, source: s, status: assumed, recipes: [" +
+           recipes + "]}\n";
+  };
+  const auto error = [&](const std::string& recipes) {
+    return error_text([&] { parse_serving_pools(file(recipes), "p.yaml"); });
+  };
+  const auto read = parse_serving_pools(file("{workers: 2, gpus: 8, from: 1, to: 9, places: 3}, "
+                                             "{workers: 2, gpus: 8, from: 10, to: 10, places: 4}"),
+                                        "p.yaml");
+  REQUIRE(read.size() == 2);
+  CHECK(read[1].places == 4);
+  CHECK(read[1].precision == Precision::fp8);
+  CHECK(!read[0].overlaps(read[1]));
+  CHECK(error("{workers: 2, gpus: 8, from: 9, to: 1, places: 3}").find("pools[0].recipes[0].to") !=
+        std::string::npos);
+  CHECK(error("{workers: 2, gpus: 8, from: 1, to: 9, places: 3}, "
+              "{workers: 2, gpus: 8, from: 9, to: 9, places: 3}")
+            .find("pools[0].recipes[1].from") != std::string::npos);
+  CHECK(error("{workers: 2, gpus: 8, from: 1, to: 9}").find("places") != std::string::npos);
 }

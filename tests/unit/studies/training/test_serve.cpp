@@ -113,6 +113,47 @@ TEST_CASE("serve: prompts of a batch fill the stages of a pipeline") {
   CHECK(b.pipeline > 0);
 }
 
+TEST_CASE("serve: what is in a CUDA graph waits for no launches, batched or alone") {
+  ServeSite site;
+  ServeSetup setup = llama("llama-2-7b", 1, 1);  // 32 layers of 12 kernels
+  const PassTimes passes(setup, 2048, site.times);
+  EngineHost host;
+  host.kernel = 1e-3;  // 0.384 s of launches, more than any of these passes
+  const auto seconds = [&](double prompt, double decodes, int graph_tokens, bool compiled = false) {
+    ServeBatch batch;
+    batch.prompt_tokens = prompt;
+    batch.pairs = prompt * prompt / 2;
+    batch.prompts = prompt > 0 ? 1 : 0;
+    batch.decodes = batch.decode_tokens = decodes;
+    batch.all_tokens = batch.tokens();
+    return passes.seconds(batch, host, {graph_tokens, compiled});
+  };
+  CHECK(seconds(500, 12, 0) == doctest::Approx(0.384));
+  CHECK(seconds(500, 12, 511) == doctest::Approx(0.384));
+  CHECK(seconds(500, 12, 511, true) == doctest::Approx(0.384 / 10).epsilon(0.2));
+  CHECK(seconds(500, 12, 512) < 0.1);
+  CHECK(seconds(0, 12, 0) < 0.1);  // decodes alone always are
+
+  // vLLM's graphs hold 512 tokens.
+  ServeConfig config;
+  config.site.model = load_transformer("llama-2-7b");
+  config.site.topology = "dgx-a100";
+  config.site.layout.precision = Precision::fp16;
+  config.engine = newest(Engine::vllm);
+  config.rules = engine_rules(*config.engine);
+  config.output = 16;
+  const auto waits = [&](int prompt) {
+    config.prompt = prompt;
+    return run_serve(config, setup.gpu, site.times, {{}, host}).prefill.host;
+  };
+  CHECK(waits(512) == 0);
+  CHECK(waits(513) > 0);
+  CHECK(waits(513) < 0.384 / 10);
+  config.engine = newest(Engine::sglang);
+  config.rules = engine_rules(*config.engine);
+  CHECK(waits(512) > 0.2);
+}
+
 TEST_CASE("serve: mistakes in its file") {
   const std::string good =
       "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nnodes: 1\nprecision: bf16\n"
