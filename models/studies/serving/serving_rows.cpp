@@ -230,23 +230,11 @@ class RowReader {
   /// max_num_tokens is max_batch_size + isl + 1500). For vLLM its template
   /// (backend_templates/vllm/cli_args.0.12.0.j2 at 11324a64) names no budget: assumed is what
   /// vLLM's SchedulerConfig has where nobody says, 2048.
-  void generated(ServeConfig& out) const {
+  static void generated(ServeConfig& out) {
     constexpr int kSpare = 1500, kUnsaid = 2048;
-    if (out.engine->engine == Engine::trtllm) {
+    if (out.engine->engine == Engine::trtllm)
       out.rules.token_budget = out.load->concurrency + out.prompt + kSpare;
-      if (lacks_place(out)) out.rules.requests_max = std::max(1, out.load->concurrency - 1);
-    }
     if (out.engine->engine == Engine::vllm) out.rules.token_budget = kUnsaid;
-  }
-
-  /// TensorRT-LLM 1.0.0rc3 in 16 bits (in this table Llama 3 8B alone) had a place fewer than
-  /// requests were under way: with TP 1 to 8, three lengths of prompts and of answers and 8 to 64
-  /// requests the first token waits an answer over the number of requests longer than the prompt
-  /// takes, which is what Little's law says of one request that always waits. Inferred: no script
-  /// was found.
-  bool lacks_place(const ServeConfig& config) const {
-    return in_.text_or_blank("framework_version") == "1.0.0rc3" &&
-           config.site.layout.precision == Precision::bf16;
   }
 
   void times(ServingRow& out) const {

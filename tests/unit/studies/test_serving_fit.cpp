@@ -62,13 +62,12 @@ double off(const EngineHost& host, const EngineHost& truth) {
 }
 
 ServingRow row_of(const std::string& what,
-                  const std::string& head = "deepseek-ai/DeepSeek-R1,b200_sxm,trtllm",
-                  const std::string& source = "db") {
+                  const std::string& head = "deepseek-ai/DeepSeek-R1,b200_sxm,trtllm") {
   const std::string csv =
       "id,model,system,framework,framework_version,date,precision,mode,input_len,output_len,"
       "concurrency,batch_size,gpus,tp,ep,dp_attention,ttft_ms,tpot_ms,source,notes\n"
       "a," +
-      head + "," + what + ",100,10," + source + ",\n";
+      head + "," + what + ",100,10,db,\n";
   const ServingRows rows = read_serving_rows(csv, "rows.csv");
   REQUIRE(rows.rows.size() == 1);
   return rows.rows[0];
@@ -206,20 +205,6 @@ TEST_CASE("serving rows: SGLang has drafts where no other configuration of Infer
   CHECK(rules(qwen, "fp8", 1024, 4, 4, 1).drafts == 3);
   CHECK(rules(qwen, "fp8", 1024, 4, 4, 4).drafts == 0);
   CHECK(rules(qwen, "fp8", 1024, 4, 8, 1).drafts == 0);
-}
-
-TEST_CASE("serving rows: one series of TensorRT-LLM had a place fewer than requests") {
-  const auto places = [](const std::string& head, const std::string& version,
-                         const std::string& precision, const std::string& source) {
-    return row_of(fmt::format("{},,{},agg,1024,128,8,8,1,1,1,0", version, precision), head, source)
-        .config.rules.requests_max;
-  };
-  const std::string llama = "meta-llama/Llama-3.1-8B-Instruct,h100_sxm,trtllm";
-  const int all = engine_rules(newest(Engine::trtllm)).requests_max;
-  CHECK(places(llama, "1.0.0rc3", "", "dynamo x") == 7);
-  CHECK(places(llama, "1.0.0rc3", "fp8", "dynamo x") == all);
-  CHECK(places(llama, "1.2.0rc6", "", "dynamo x") == all);
-  CHECK(places(llama, "1.0.0rc3", "", "db") == all);
 }
 
 TEST_CASE("serving rows: decode engines of InferenceX's pools have the places of their recipes") {
