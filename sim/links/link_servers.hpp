@@ -23,7 +23,8 @@ struct Cost {
   Duration busy;
   Duration delay;  ///< of a relay: see PostCost
   Bytes wire;
-  Duration after{};  ///< of a relay: PostCost::receiving
+  Duration after{};    ///< of a relay: PostCost::receiving
+  Duration keeping{};  ///< of a worker: WorkerClass::keep_rate
 };
 struct CostTable {
   static constexpr unsigned kBits = 4;

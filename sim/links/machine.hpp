@@ -30,6 +30,9 @@ struct WorkerClass {
   /// Those that pause start together and drift apart: the time that the link is idle for them wanes
   /// evenly over so many slices that a worker sends, and then there is none. 0 = they stay in step.
   std::uint32_t in_step_slices = 0;
+  /// A primitive without inputs also writes what it sends to the worker's own memory, before that
+  /// is sent: payload per second; 0 = it does not.
+  Bandwidth keep_rate{};
 };
 
 /// What relays of one kind have in common.

@@ -151,6 +151,8 @@ void Executor<Stamp>::look_up_cost(Cost& cost, const WorkerClass& kind, std::int
   cost.bytes = payload;
   const std::int64_t copied = std::max<std::int64_t>(0, payload - kind.first_pass.count);
   cost.busy = copies ? transfer_time({copied}, kind.copy_rate) : Duration{};
+  const bool keeps = kind.keep_rate.bytes_per_s > 0;
+  cost.keeping = keeps ? transfer_time({payload}, kind.keep_rate) : Duration{};
   cost.wire = kind.wire.on_wire({payload});
 }
 
@@ -174,7 +176,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   if (payload > 0) {  // an empty slice costs nothing of what its bytes would
     Cost& cost = worker_costs_[worker.kind].entry(payload);
     if (cost.bytes != payload) look_up_cost(cost, worker_classes_[worker.kind], payload);
-    busy = cost.busy;
+    busy = worker.in == 0 ? cost.busy + cost.keeping : cost.busy;
     wire = cost.wire;
   }
   const Duration overhead = this->template overhead<kSingle>(worker);

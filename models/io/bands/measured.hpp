@@ -20,6 +20,7 @@ struct MeasuredRun {
   std::optional<int> gpus_per_node, nics_per_node, nic_gbps;  ///< what the node has
   int nodes = 1, ranks = 1;
   std::string nccl_version, env_kv, algorithm, flags, process_mode, source, date;
+  std::string topology_notes;  ///< in words: names the machine of a cloud
   bool sharp = false;
   bool scored = true;  ///< fit to be scored; without the column all are
 };

@@ -8,6 +8,7 @@
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
 #include "models/nccl/node/aws_ofi.hpp"
+#include "models/nccl/node/gib.hpp"
 #include "models/nccl/wiring/nvls_links.hpp"
 #include "sim/base/error.hpp"
 
@@ -152,8 +153,8 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
 NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorConfig& config,
                       const NcclCommunicator* other) {
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
-  const Environment environment =
-      with_aws_ofi(config.environment, hardware, config.version, warnings);
+  const Environment environment = with_gib(
+      with_aws_ofi(config.environment, hardware, config.version, warnings), hardware, warnings);
   if (std::string note = rules_note(config.version); !note.empty())
     warnings.push_back(std::move(note));
   SearchInput input;

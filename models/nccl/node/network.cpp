@@ -9,6 +9,7 @@
 #include "models/nccl/environment/env_reader.hpp"
 #include "models/nccl/environment/ib_settings.hpp"
 #include "models/nccl/node/aws_ofi.hpp"
+#include "models/nccl/node/gib.hpp"
 #include "models/nccl/node/nic_fusion.hpp"
 #include "sim/base/error.hpp"
 
@@ -258,7 +259,7 @@ std::string_view net_name(NetKind kind) {
 }
 
 bool is_net_name(NetKind kind, std::string_view name) {
-  return lower(net_name(kind)) == lower(name);
+  return lower(net_name(kind)) == lower(name) || (has_verbs(kind) && is_gib(name));
 }
 
 NetworkChoice choose_network(const NodeDescription& node, const Environment& environment,

@@ -96,15 +96,14 @@ void add_schedule(Assembly& assembly) {
   }
 }
 
-std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) {
+std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step, bool keeps) {
   const Bytes first = costs().first_pass;
   const bool pauses = in_step && run_.protocol != Protocol::ll;
   const auto in_step_slices = static_cast<std::uint32_t>(pauses ? software_.in_step_slices : 0);
   std::vector<std::uint32_t> out;
   for (const int gpu : members_.gpus()) {
-    const Bandwidth whole = cluster_.node()
-                                .gpus()[static_cast<std::size_t>(gpu)]
-                                .part.copy_rate[index_of(run_.protocol)];
+    const auto& rates = cluster_.node().gpus()[static_cast<std::size_t>(gpu)].part.copy_rate;
+    const Bandwidth whole = rates[index_of(run_.protocol)];
     const auto of_share = [&](std::int64_t all) {
       return static_cast<std::int64_t>(static_cast<double>(all) * share);
     };
@@ -113,7 +112,8 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step) 
                                     {of_share(first.count)},
                                     in_step,
                                     pauses,
-                                    in_step_slices}));
+                                    in_step_slices,
+                                    keeps ? rates[index_of(Protocol::simple)] : Bandwidth{}}));
   }
   return out;
 }
@@ -173,6 +173,8 @@ std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
     WorkerClass kind = classes_.at(worker_class);
     const auto whole = static_cast<double>(kind.copy_rate.bytes_per_s);
     kind.copy_rate.bytes_per_s = std::llround(whole * speed);
+    kind.keep_rate.bytes_per_s =
+        std::llround(static_cast<double>(kind.keep_rate.bytes_per_s) * speed);
     at->second = machine_.add_worker_class(kind);
   }
   return at->second;

@@ -115,8 +115,9 @@ class Assembly {
   }
 
   /// One worker class per local rank, as GPUs may differ: `share` of the copy rate that the GPU
-  /// gives a block of the protocol. `in_step`: see WorkerClass.
-  std::vector<std::uint32_t> worker_classes(double share, bool in_step = false);
+  /// gives a block of the protocol. `in_step`: see WorkerClass. `keeps`: a primitive without inputs
+  /// also copies to the output, without lines and flags, as with Simple.
+  std::vector<std::uint32_t> worker_classes(double share, bool in_step = false, bool keeps = false);
   /// The same for workers that copy at rates of their own, by local rank.
   std::vector<std::uint32_t> worker_classes(const std::vector<Bandwidth>& rates);
 

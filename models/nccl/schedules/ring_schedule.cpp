@@ -23,6 +23,17 @@ void add_rings(Assembly& assembly) {
   const std::uint64_t ops = ring_ops_per_loop(run.collective, ranks);
   const std::uint64_t sends = ring_sends_per_loop(run.collective, ranks);
   const std::vector<std::uint32_t> classes = assembly.worker_classes(1, ops > 1);
+  // An AllGather's own chunk goes to the output as it is sent (copySend), unless input and output
+  // are one buffer. Inside a node the GPU before writes the last chunk there itself, so that the
+  // last primitive, which is charged for a copy, has none: the two are even. From a NIC that chunk
+  // comes into a buffer and has to be copied: both count.
+  const bool keeps = run.collective == Collective::all_gather && !run.in_place;
+  const std::vector<std::uint32_t> keeping =
+      keeps ? assembly.worker_classes(1, ops > 1, keeps) : classes;
+  const auto enters = [&](const RingOrder& ring, int rank) {
+    const int before = ring.rank((ring.index(rank) + ring.ranks() - 1) % ring.ranks());
+    return before / assembly.gpus() != rank / assembly.gpus();
+  };
   const auto rank_at = [&](std::uint32_t lane, int place) {
     return rings[lane].rank(static_cast<std::uint32_t>(place));
   };
@@ -30,9 +41,9 @@ void add_rings(Assembly& assembly) {
   for (const std::uint32_t lane : assembly.lanes()) {
     assembly.each_place(lane, rank_at, [&](std::span<const BlockPlace> alike) {
       for (const BlockPlace& place : alike)
-        workers(place) =
-            assembly.add_worker(classes, program, {lane, rings[lane].index(place.rank)}, place.rank,
-                                program.slices(lane));
+        workers(place) = assembly.add_worker(enters(rings[lane], place.rank) ? keeping : classes,
+                                             program, {lane, rings[lane].index(place.rank)},
+                                             place.rank, program.slices(lane));
     });
   }
   for (const std::uint32_t lane : assembly.lanes()) {

@@ -183,14 +183,13 @@ class Mapper {
     Environment& environment = out_.environment;
     for (const std::string& assignment : assignments(run_.env_kv)) {
       const std::string name = assignment.substr(0, assignment.find('='));
-      if (assignment == "NCCL_NET=gIB") {  // Google's build of the verbs transport
-        note("NCCL_NET=gIB is taken for NCCL's own verbs");
-      } else if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
+      if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
         note(name + " speaks of that machine's devices: left out");
       } else {
         environment.set(assignment);
       }
     }
+    set_machines_own();
     out_.sharp = run_.sharp;
     if (run_.sharp && !environment.get("NCCL_COLLNET_ENABLE")) {
       environment.set("NCCL_COLLNET_ENABLE", "1");
@@ -198,6 +197,16 @@ class Mapper {
     }
     force_algorithm();
     force_channels();
+  }
+
+  /// What the images of a cloud's machine set at login, unless the run says otherwise. Google's of
+  /// A3 Ultra: /etc/profile.d/nccl_env.sh, which reads gIB's set_nccl_env.sh.
+  void set_machines_own() {
+    Environment& environment = out_.environment;
+    if (run_.topology_notes.find("A3 Ultra") == std::string::npos) return;
+    if (environment.get("NCCL_NET") || environment.get("NCCL_IB_DISABLE")) return;
+    environment.set("NCCL_NET", "gIB");
+    note("topology_notes name A3 Ultra: NCCL_NET=gIB, as Google's images set it");
   }
 
   /// A least and a most that are equal say how many channels ran, whoever saw to it.

@@ -388,6 +388,23 @@ TEST_CASE("a validation predicts what bench says of the same machine") {
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
 }
 
+TEST_CASE(
+    "topology_notes that name A3 Ultra: Google's images ask for gIB, unless the run does not") {
+  const auto net = [](const std::string& environment, const std::string& notes) {
+    const std::string row =
+        "r,all_reduce,H200,nvswitch,roce,8,2,16,8,400,," + environment + ",,,,,s," + notes + "\n";
+    std::string columns = kRunColumns;
+    columns.insert(columns.size() - 1, ",topology_notes");
+    const MappedRun run = map_run(parse_runs(columns + row, "runs.csv").front(), parts());
+    return std::string(run.environment.get("NCCL_NET").value_or("unset"));
+  };
+  CHECK(net("", "GCP A3 Ultra; 8 GPUs") == "gIB");
+  CHECK(net("NCCL_NET=IB", "GCP A3 Ultra") == "IB");
+  CHECK(net("NCCL_IB_DISABLE=1", "GCP A3 Ultra") == "unset");
+  CHECK(net("", "GCP A4") == "unset");
+  CHECK(net("NCCL_NET=gIB", "") == "gIB");
+}
+
 TEST_CASE("runs that differ in a variable of libfabric alone are predicted apart") {
   const std::string run =
       ",all_reduce,A100,nvlink-mesh,slingshot,4,2,8,2,200,2.21.5,"

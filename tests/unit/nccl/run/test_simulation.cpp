@@ -174,6 +174,27 @@ TEST_CASE("between two nodes: flag to the proxy, path, slowest link; twice for t
   }
 }
 
+TEST_CASE("own copy: an AllGather between nodes takes it, in place it does not") {
+  // Links and latencies cost nothing beside a block that copies 1 GB/s: two ranks send 1 MiB of
+  // their own, then copy what came. Out of place they write their own, too: a third MiB. Inside a
+  // node it is even with the copy that nobody makes there.
+  PartsCatalogue parts = bare_parts();
+  for (auto& [name, gpu] : parts.gpus) gpu.copy_rate.fill({1'000'000'000});
+  const Bench two("dgx-a100", 2, parts), one("dgx-a100", 1, parts);
+  const auto us = [](const Bench& bench, int gpus, bool in_place) {
+    CollectiveRun run = ring_call(Collective::all_gather, Protocol::simple, gpus, 1 << 20);
+    run.version = kNccl2_27_7;
+    run.element_bytes = 1;
+    run.in_place = in_place;
+    return static_cast<double>(bench.run(run).time.ps) / 1e6;
+  };
+  const double mib_us = 1'048.576;
+  const double apart = us(two, 1, false) - us(two, 1, true);
+  CHECK(apart > 0.9 * mib_us);
+  CHECK(apart < 1.1 * mib_us);
+  CHECK(us(one, 2, false) == us(one, 2, true));
+}
+
 namespace {
 
 /// Two nodes of two GPUs in one ring, LL: 0 -> 1 over NVLink, 1 -> 2 over the network, 2 -> 3, 3 ->

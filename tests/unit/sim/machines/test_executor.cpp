@@ -423,6 +423,32 @@ TEST_CASE("in step with pauses: from slice to slice the link is idle for an over
   CHECK(makespan(2, true, 1) == makespan(2, false));
 }
 
+TEST_CASE("own copy: a primitive without inputs also writes what it sends") {
+  // Slices of 1 kB, an overhead of 3 us, a copy of 1 us and one to the own output of 2 us; the link
+  // is no limit. The sender goes on every 3 + 1 + 2 us, the receiver, who keeps nothing more, ends
+  // 3 + 1 us after the last slice came.
+  constexpr int kSlices = 5;
+  Chain program;
+  program.length = 2;
+  program.count = kSlices;
+  program.chunk = {1'000};
+  const auto makespan = [&](std::int64_t keep_rate) {
+    Executor<PlainStamp> executor;
+    WorkerClass both;
+    both.copy_rate = {1'000'000'000};
+    both.keep_rate = {keep_rate};
+    const std::uint32_t kind = executor.add_worker_class(both);
+    const std::uint32_t link = executor.add_link({{1'000'000'000'000}, {}});
+    const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
+    const std::uint32_t to = executor.add_worker(kind, program, {0, 1});
+    executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  CHECK(makespan(0) == kSlices * (3 + 1) + 3 + 1);
+  CHECK(makespan(500'000'000) == kSlices * (3 + 1 + 2) + 3 + 1);
+}
+
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
   CHECK(WireFormat{8, 16}.on_wire({8}).count == 16);
   CHECK(WireFormat{8, 16}.on_wire({9}).count == 32);
