@@ -20,6 +20,10 @@ class Fifo {
     assert(i < size());
     return items_[first_ + i];
   }
+  const T& operator[](std::size_t i) const {
+    assert(i < size());
+    return items_[first_ + i];
+  }
   /// Takes the front one out. REQUIRES: !empty().
   T pop() {
     const T item = front();

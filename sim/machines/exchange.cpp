@@ -23,6 +23,7 @@ Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks
       transit_(transit),
       blocks_(blocks),
       threads_(threads),
+      loops_(threads),
       sends_(blocks),
       receives_(blocks),
       flights_(blocks),
@@ -76,7 +77,7 @@ Stamp Exchange<Stamp>::now(Stamp at) const {
 
 template <class Stamp>
 std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chunk) const {
-  if (message.chunk > 0 && (message.even || chunk + 1 < message.chunks)) return message.chunk;
+  if (message.chunk > 0) return chunk + 1 < message.chunks ? message.chunk : message.last;
   const Remains& rest = remains_[id_of(message)];
   return std::min(rest.chunk, rest.bytes - rest.chunk * chunk);
 }
@@ -85,7 +86,7 @@ std::int64_t Exchange<Stamp>::payload(const Message& message, std::uint32_t chun
 template <class Stamp>
 Stamp& Exchange<Stamp>::slot(Message& message, std::uint32_t number) {
   if (number < kCloseSlots) return message.slots[number];
-  return remains_[id_of(message)].slots[number - kCloseSlots];
+  return more_slots_[id_of(message)][number - kCloseSlots];
 }
 
 /// Of the sender's side. A direct message has no other.
@@ -172,15 +173,17 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   if (is_new) id = new_message();
   Message& message = messages_[id];
   assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
+  if (message.near_slots + message.far_slots + lane.slots > kCloseSlots)
+    more_slots_.resize(messages_.size());
   if (sending) {
     message.send_end = static_cast<std::uint16_t>(end_kind(lane));
     message.near_slots = static_cast<std::uint8_t>(lane.slots);
-    message.first_near = message.far_slots;  // whoever comes first has the first ones
+    message.first_near = message.far_slots & 0xf;  // whoever comes first has the first ones
     message.sending = sends_.take(from);
     sends_[message.sending] = id;
   } else {
     message.far_slots = static_cast<std::uint8_t>(lane.slots);
-    message.first_far = message.near_slots;
+    message.first_far = message.near_slots & 0xf;
     message.receiving = receives_.take(to);
     receives_[message.receiving] = id;
   }
@@ -194,7 +197,7 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   message.chunks = lane.chunks();
   const std::int64_t chunk = std::min(lane.chunk.count, lane.bytes.count);
   message.chunk = chunk <= UINT32_MAX ? static_cast<std::uint32_t>(chunk) : 0;
-  message.even = chunk * message.chunks == lane.bytes.count;
+  message.last = static_cast<std::uint32_t>(lane.bytes.count - chunk * (message.chunks - 1));
   Remains& rest = remains_[id];
   rest.to = to;
   rest.tag = lane.tag;
@@ -230,6 +233,7 @@ std::uint32_t Exchange<Stamp>::new_message() {
   if (free_messages_.empty()) {
     messages_.emplace_back();
     remains_.emplace_back();
+    if (!more_slots_.empty()) more_slots_.emplace_back();
     hops_.resize(hops_.size() + hops_max_);
     if (transit_.is_lossy()) passed_.resize(hops_.size());
     return static_cast<std::uint32_t>(messages_.size() - 1);
@@ -238,6 +242,7 @@ std::uint32_t Exchange<Stamp>::new_message() {
   free_messages_.pop_back();
   messages_[id] = Message{};
   remains_[id] = Remains{};
+  if (!more_slots_.empty()) more_slots_[id] = {};
   if (transit_.is_lossy())
     std::fill_n(passed_.begin() + std::ptrdiff_t{id} * hops_max_, hops_max_, Stamp{});
   return id;
@@ -300,7 +305,10 @@ void Exchange<Stamp>::act_sender(std::uint32_t id) {
   }
   const bool is_last = ++m.sent == m.chunks;
   if (is_last) lane_done(m.from, end);
-  depart(id, begin, end, post_cost(m.kind, bytes).wire, false);
+  Flight flight = flight_of(id, post_cost(m.kind, bytes).wire, false);
+  flight.first = begin;
+  flight.last = end;
+  travel(m.from, flight);
   if (!is_last) arm_sender(id);  // else the message may be gone
 }
 
@@ -311,14 +319,14 @@ void Exchange<Stamp>::arrive_near(std::uint32_t id, Stamp at) {
   // The flag follows the data: where both go to host memory it adds nothing.
   const WayKind& way = way_kinds_[m.way];
   const Duration flag = std::max(Duration{}, way.sender_flag - way.near_latency);
-  near(m, m.filled++) = at.plus(flag, Cause::latency);
+  near(m, m.queued + m.filled++) = at.plus(flag, Cause::latency);
   arm_relay(id);
 }
 
 template <class Stamp>
 void Exchange<Stamp>::arm_relay(std::uint32_t id) {
   Message& m = messages_[id];
-  if (m.relay_armed || m.queued == m.filled || m.queued == m.allowed) return;
+  if (m.relay_armed || m.filled == 0 || m.queued == m.allowed) return;
   m.relay_armed = true;
   schedule(m.sending, Part::relay, later(near(m, m.queued), far(m, m.queued)));
 }
@@ -328,6 +336,7 @@ void Exchange<Stamp>::act_relay(std::uint32_t id) {
   Message& m = messages_[id];
   m.relay_armed = false;
   ++m.queued;
+  --m.filled;
   enqueue(m.send_thread, 2 * id + 1);
   arm_relay(id);
 }
@@ -352,7 +361,7 @@ void Exchange<Stamp>::act_poster(std::uint32_t id) {
 template <class Stamp>
 void Exchange<Stamp>::enqueue(std::uint32_t number, std::uint32_t job) {
   Thread& thread = threads_[number];
-  thread.jobs.push_back(job);
+  thread.jobs.push(job);
   if (!thread.busy) start_job(number);
 }
 
@@ -362,75 +371,82 @@ void Exchange<Stamp>::watch(const Message& message) {
   const Watch watch{message.send_thread, message.receive_thread, poll, {poll.ps / message.joint}};
   Block& block = blocks_[remains_[id_of(message)].to];
   block.watched[block.watches++] = watch;
-  threads_[watch.send_thread].loop += watch.send;
-  threads_[watch.receive_thread].loop += watch.receive;
+  loops_[watch.send_thread] += watch.send;
+  loops_[watch.receive_thread] += watch.receive;
 }
 
 template <class Stamp>
 void Exchange<Stamp>::stop_watching(Block& block) {
   for (; block.watches > 0; --block.watches) {
     const Watch& watch = block.watched[block.watches - 1];
-    Thread &sender = threads_[watch.send_thread], &receiver = threads_[watch.receive_thread];
-    sender.loop = sender.loop - watch.send;
-    receiver.loop = receiver.loop - watch.receive;
+    Duration &sender = loops_[watch.send_thread], &receiver = loops_[watch.receive_thread];
+    sender = sender - watch.send;
+    receiver = receiver - watch.receive;
   }
 }
 
+/// All that the job asks of its message is asked here, and not again when it is done.
 template <class Stamp>
 void Exchange<Stamp>::start_job(std::uint32_t number) {
   Thread& thread = threads_[number];
-  const std::uint32_t job = thread.jobs[thread.next];
-  Message& m = messages_[job / 2];
-  const bool is_send = job % 2 != 0;
+  const std::uint32_t job = thread.jobs.front(), id = job / 2;
+  Message& m = messages_[id];
+  thread.departs = job % 2 != 0;
+  const std::uint32_t chunk = thread.departs ? m.posted : m.allowed;
+  const std::int64_t bytes = payload(m, chunk);
   Duration busy;
-  Stamp ready = far(m, is_send ? m.posted : m.allowed);
-  if (is_send) {
-    ready = later(ready, near(m, m.posted));
-    busy = post_cost(m.kind, payload(m, m.posted)).busy;
+  Stamp ready = far(m, chunk);
+  if (thread.departs) {
+    ready = later(ready, near(m, chunk));
+    const Cost& cost = post_cost(m.kind, bytes);
+    busy = cost.busy;
+    thread.delay = cost.delay;
+    thread.from = m.from;
+    thread.flight = flight_of(id, cost.wire, true);
+    ++m.posted;
   } else {
     const MessageKind& kind = kinds_[m.kind];
-    const Bytes wire = kind.wire.on_wire({payload(m, m.allowed)});
+    const Bytes wire = kind.wire.on_wire({bytes});
     busy.ps = kind.receipt.busy(wire).ps / m.joint;
     if (way_kinds_[m.way].flush > Duration{}) busy += kind.cost.receiving(wire);
   }
   thread.busy = true;
-  ready = ready.plus(thread.wait(), Cause::latency);
+  ready = ready.plus(half_loop(number), Cause::latency);
   thread.free = now(later(ready, thread.free)).plus(busy, Cause::latency);
   if (is_watched()) {
     const Instant end{thread.free.ps}, start{end.ps - busy.ps};
-    observer_->posts(job / 2, number, is_send, start, end,
-                     {payload(m, is_send ? m.posted : m.allowed)});
+    observer_->posts(id, number, thread.departs, start, end, {bytes});
   }
   queue_.push({thread.free.ps}, first_actor_ + static_cast<std::uint32_t>(blocks_.size()) + number);
+  // Who hears of it later than now may be told now.
+  thread.allows = !thread.departs && way_kinds_[m.way].far_latency == Duration{};
+  if (!thread.departs && !thread.allows) allow(m, thread.free);
+}
+
+/// A far slot has been posted by `at`.
+template <class Stamp>
+void Exchange<Stamp>::allow(Message& m, Stamp at) {
+  far(m, m.allowed++) = at.plus(way_kinds_[m.way].far_latency, Cause::latency);
+  arm_relay(id_of(m));
 }
 
 template <class Stamp>
 void Exchange<Stamp>::act_thread(std::uint32_t number) {
   Thread& thread = threads_[number];
-  const std::uint32_t job = thread.jobs[thread.next++];
+  const std::uint32_t id = thread.jobs.pop() / 2;
   const Stamp at = thread.free;
+  const bool departs = thread.departs, allows = thread.allows;
+  const std::uint32_t from = thread.from;
+  Flight flight = thread.flight;
+  flight.first = flight.last = at.plus(thread.delay, Cause::latency);
   thread.busy = false;
-  Message& m = messages_[job / 2];
-  const bool is_send = job % 2 != 0;
-  std::uint32_t chunk = 0;
-  if (is_send) {
-    chunk = m.posted++;
-  } else {
-    far(m, m.allowed++) = at.plus(way_kinds_[m.way].far_latency, Cause::latency);
-  }
-  if (thread.next < thread.jobs.size()) {
-    start_job(number);
-  } else {
-    thread.jobs.clear();
-    thread.next = 0;
-  }
-  if (is_send) {
-    const Cost& cost = post_cost(m.kind, payload(m, chunk));
-    const Stamp sent = at.plus(cost.delay, Cause::latency);
-    if (is_watched()) observer_->departs(job / 2, Instant{sent.ps} + way_kinds_[m.way].far_latency);
-    depart(job / 2, sent, sent, cost.wire, true);
-  } else {
-    arm_relay(job / 2);
+  if (!thread.jobs.empty()) start_job(number);
+  if (departs) {
+    if (is_watched())
+      observer_->departs(id, Instant{flight.last.ps} + way_kinds_[flight.way].far_latency);
+    travel(from, flight);
+  } else if (allows) {
+    allow(messages_[id], at);
   }
 }
 
@@ -442,9 +458,9 @@ void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   const WayKind& way = way_kinds_[m.way];
   const Stamp seen = at.plus(kinds_[m.kind].sync + way.flush, Cause::latency);
   if (m.relayed) {
-    const Thread& sender = threads_[m.send_thread];
-    far(m, m.arrived++) = seen.plus(threads_[m.receive_thread].wait(), Cause::latency);
-    const Stamp freed = at.plus(way.far_latency + sender.wait() + way.sender_flag, Cause::slots);
+    far(m, m.arrived++) = seen.plus(half_loop(m.receive_thread), Cause::latency);
+    const Duration back = way.far_latency + half_loop(m.send_thread) + way.sender_flag;
+    const Stamp freed = at.plus(back, Cause::slots);
     near(m, m.released++) = freed;
     if (m.released == m.chunks) acknowledged(m.from, freed);
     arm_sender(id);
@@ -527,21 +543,35 @@ void Exchange<Stamp>::prefetch_hops(std::uint32_t id) const {
   __builtin_prefetch(hops_.data() + std::size_t{id} * hops_max_);
 }
 
+template <class Stamp>
+void Exchange<Stamp>::prefetch_links(const Flight& flight) const {
+  const std::uint32_t left = links_left(flight, way_kinds_[flight.way]);
+  if (left == 0) return prefetch_message(flight.message);
+  if (!flight.brings) return prefetch_hops(flight.message);
+  for (std::uint32_t i = 0; i < left; ++i) __builtin_prefetch(&transit_.links[flight.ahead[i]], 1);
+}
+
 /// Asks for what an actor needs that acts soon: first where to find its message, then the message.
 /// An all-to-all waits for little else. Alone: actors count from 0.
 template <class Stamp>
 void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
-  if (depth > 1) return;
+  if (depth > 2) return;
   const bool is_next = depth == 1;
   const auto blocks = static_cast<std::uint32_t>(blocks_.size());
   if (actor < blocks) return;
+  if (depth == 2) {
+    if (actor >= first_part_ && is_flight(actor))
+      prefetch_links(aloft_[flights_[(actor - first_part_) / kParts]]);
+    return;
+  }
   if (actor < first_part_) {
     const Thread& thread = threads_[actor - blocks];
     if (!is_next) return __builtin_prefetch(&thread);
-    const std::uint32_t job = thread.jobs[thread.next];
-    prefetch_message(job / 2);
-    if (job % 2 != 0) prefetch_hops(job / 2);
-    if (thread.next + 1 < thread.jobs.size()) prefetch_message(thread.jobs[thread.next + 1] / 2);
+    if (thread.departs) prefetch_links(thread.flight);
+    if (thread.jobs.size() < 2) return;
+    const std::uint32_t next = thread.jobs[1];
+    prefetch_message(next / 2);
+    if (next % 2 != 0) prefetch_hops(next / 2);
     return;
   }
   const std::uint32_t number = (actor - first_part_) / kParts;
@@ -550,15 +580,8 @@ void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
       if (!is_next) return __builtin_prefetch(&receives_[number]);
       return prefetch_message(receives_[number]);
     case Part::flight: {
-      const Flight& flight = flights_[number];
-      if (!is_next) return __builtin_prefetch(&flight);
-      const WayKind& way = way_kinds_[flight.way];
-      if (flight.hop == way.hops) return prefetch_message(flight.message);
-      const std::uint32_t links = links_ahead(flight, way);
-      if (links == 0) return prefetch_hops(flight.message);
-      for (std::uint32_t i = 0; i < links; ++i)
-        __builtin_prefetch(&transit_.links[flight.ahead[i]], 1);
-      return;
+      if (!is_next) return __builtin_prefetch(&flights_[number]);
+      return __builtin_prefetch(&aloft_[flights_[number]], 1);
     }
     case Part::sender:
       if (is_next) prefetch_hops(sends_[number]);
@@ -634,8 +657,9 @@ std::size_t Exchange<Stamp>::memory_bytes() const {
                       remains_.capacity() * sizeof(Remains) +
                       hops_.capacity() * sizeof(std::uint32_t) + sends_.memory_bytes() +
                       receives_.memory_bytes() + flights_.memory_bytes() +
-                      transit_.links.memory_bytes();
-  for (const Thread& thread : threads_) bytes += thread.jobs.capacity() * sizeof(std::uint32_t);
+                      more_slots_.capacity() * sizeof(MoreSlots) +
+                      aloft_.capacity() * sizeof(Flight) + transit_.links.memory_bytes();
+  for (const Thread& thread : threads_) bytes += thread.jobs.size() * sizeof(std::uint32_t);
   return bytes;
 }
 

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "sim/base/block_numbers.hpp"
+#include "sim/base/fifo.hpp"
 #include "sim/base/large_pages.hpp"
 #include "sim/base/radix_heap.hpp"
 #include "sim/base/stamp.hpp"
@@ -145,7 +146,7 @@ class Exchange final : public Guest<Stamp> {
 
  private:
   static constexpr std::uint32_t kSlotsMax = 8, kLanesMax = 8;
-  static constexpr unsigned kWayBits = 23;
+  static constexpr unsigned kWayBits = 22;
   static constexpr std::uint32_t kLinksAhead = 8;
   static constexpr std::uint32_t kCloseSlots = 4;  ///< relayed messages mostly have two and two
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -193,40 +194,42 @@ class Exchange final : public Guest<Stamp> {
   struct alignas(64) Message {
     Stamp sender_free, receiver_free;
     // How many chunks have come so far. Relayed: all; direct: sent, arrived, received, released.
-    std::uint32_t sent = 0, filled = 0, queued = 0, posted = 0, arrived = 0, received = 0;
+    std::uint32_t sent = 0, queued = 0, posted = 0, arrived = 0, received = 0;
     std::uint32_t released = 0;                ///< near slots
     std::uint32_t requested = 0, allowed = 0;  ///< far slots: queued at the thread, at the sender
     std::uint32_t chunks = 0;
+    std::uint32_t chunk = 0;  ///< bytes, but of the last one of several; 0: too many to tell
     std::uint8_t near_slots = 0, far_slots = 0;
     std::uint8_t kind = 0;
     std::uint8_t joint = 1;
-    std::uint8_t first_near = 0, first_far = 0;  ///< in its slots
+    std::uint8_t first_near : 4 = 0, first_far : 4 = 0;  ///< in its slots
+    std::uint8_t filled = 0;  ///< near slots that wait for the thread: beyond `queued`
     bool relayed : 1 = false;
     bool sends : 1 = false, receives : 1 = false;  ///< the batch of that end has begun
     bool sender_armed : 1 = false, relay_armed : 1 = false, poster_armed : 1 = false;
     bool open : 1 = false;
-    bool even : 1 = false;                     ///< the last chunk is as large as the others
     std::array<Stamp, kCloseSlots> slots{};    ///< the first ones; others: Remains
     std::uint32_t sending = 0, receiving = 0;  ///< its number at the two ends that have opened it
     std::uint32_t send_thread = 0, receive_thread = 0;
     std::uint32_t from = 0;
-    std::uint32_t way = 0;    ///< kind
-    std::uint32_t chunk = 0;  ///< bytes, but of the last one of several; 0: too many to tell
+    std::uint32_t way = 0;                        ///< kind
+    std::uint32_t last = 0;                       ///< bytes of the last chunk
     std::uint16_t send_end = 0, receive_end = 0;  ///< kinds
   };
   static_assert(Stamp::kCausal || sizeof(Message) == 128);
 
   /// What few events on it ask for.
   struct Remains {
-    std::array<Stamp, 2 * kSlotsMax - kCloseSlots> slots{};
     std::int64_t bytes = 0, chunk = 0;
     std::uint32_t to = 0;
     std::uint32_t tag = 0;
     std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
   };
 
+  using MoreSlots = std::array<Stamp, 2 * kSlotsMax - kCloseSlots>;
+
   /// A chunk on its way: a cache line, if stamps are plain.
-  struct Flight {
+  struct alignas(64) Flight {
     Stamp first;  ///< when its first byte comes to the next link
     Stamp last;   ///< when its last byte can be there at the earliest
     Bytes wire;
@@ -234,24 +237,29 @@ class Exchange final : public Guest<Stamp> {
     std::uint32_t way : kWayBits = 0;  ///< kind
     std::uint32_t hop : 8 = 0;         ///< all of them: it has crossed its links
     std::uint32_t far : 1 = 0;
-    std::array<std::uint32_t, kLinksAhead> ahead{};  ///< on plain ways; see links_ahead()
+    std::uint32_t brings : 1 = 0;                    ///< the links that it has yet to cross
+    std::array<std::uint32_t, kLinksAhead> ahead{};  ///< those, see bring()
   };
   static_assert(Stamp::kCausal || sizeof(Flight) == 64);
 
-  struct alignas(64) Thread {
+  struct Thread {
     Stamp free;
-    std::vector<std::uint32_t> jobs;  ///< 2 * message + (1: send, 0: post a slot)
-    std::size_t next = 0;
-    Duration loop;  ///< over all that it watches
+    Fifo<std::uint32_t> jobs;  ///< 2 * message + (1: send, 0: post a slot); the first one is served
     bool busy = false;
-
-    Duration wait() const { return {loop.ps / 2}; }  ///< on average
+    bool departs = false;    ///< what it serves is a send
+    bool allows = false;     ///< a post that the sender hears of in the instant in which it ends
+    std::uint32_t from = 0;  ///< of a send: the block
+    Duration delay;          ///< from its end until bytes set out
+    Flight flight;           ///< those, but when
   };
 
   /// Actors, from first_actor_ on: blocks, threads, then four for every number: two of what a block
   /// sends, one of what it receives, one of the flights of what it sends.
   enum class Part : std::uint32_t { sender, relay, poster, flight };
   static constexpr std::uint32_t kParts = 4;
+  bool is_flight(std::uint32_t actor) const {
+    return (actor - first_part_) % kParts == static_cast<std::uint32_t>(Part::flight);
+  }
 
   void survey(std::vector<bool> joins);
   bool is_watched() const { return Stamp::kCausal && observer_ != nullptr; }
@@ -267,6 +275,7 @@ class Exchange final : public Guest<Stamp> {
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_message(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_hops(std::uint32_t id) const;
+  [[gnu::always_inline]] inline void prefetch_links(const Flight& flight) const;
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
   void lane_done(std::uint32_t block, Stamp at);
@@ -285,13 +294,13 @@ class Exchange final : public Guest<Stamp> {
   void stop_watching(Block& block);
   void start_job(std::uint32_t thread);
   void act_thread(std::uint32_t thread);
-  void depart(std::uint32_t id, Stamp first, Stamp last, Bytes wire, bool far);
-  inline void travel(std::uint32_t block, Flight& flight);
-  /// How many links a flight that waits for one on a plain way still has to cross: it brings them
-  /// along. None if there are too many.
-  static std::uint32_t links_ahead(const Flight& flight, const WayKind& way) {
-    const std::uint32_t left = (flight.far ? way.hops : way.near_hops) - flight.hop;
-    return way.plain && left <= kLinksAhead ? left : 0;
+  Duration half_loop(std::uint32_t thread) const { return {loops_[thread].ps / 2}; }
+  Flight flight_of(std::uint32_t id, Bytes wire, bool far) const;
+  inline void bring(Flight& flight, const WayKind& way, const std::uint32_t* hops) const;
+  void allow(Message& message, Stamp at);
+  void travel(std::uint32_t block, Flight& flight);
+  static std::uint32_t links_left(const Flight& flight, const WayKind& way) {
+    return (flight.far ? way.hops : way.near_hops) - flight.hop;
   }
   inline bool travel_plainly(std::uint32_t block, Flight& flight, const WayKind& way);
   inline bool travel_in_steps(std::uint32_t block, Flight& flight, const WayKind& way);
@@ -326,15 +335,19 @@ class Exchange final : public Guest<Stamp> {
   std::map<WayKind, std::uint32_t> way_kind_numbers_;
   HugePageVector<Block> blocks_;
   HugePageVector<Thread> threads_;
+  std::vector<Duration> loops_;  ///< of each thread over all that it watches
   HugePageVector<Message> messages_;
-  HugePageVector<Remains> remains_;  ///< by message
+  HugePageVector<Remains> remains_;       ///< by message
+  HugePageVector<MoreSlots> more_slots_;  ///< by message; none before one has as many
   std::vector<std::uint32_t> free_messages_;
   HugePageVector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
   std::uint32_t hops_max_ = 0;
   BlockNumbers<std::uint32_t> sends_, receives_;  ///< messages, by their number at an end
-  BlockNumbers<Flight> flights_;                  ///< of what a block sends
-  std::vector<bool> joins_;                       ///< by link: booked on arrival
-  std::vector<bool> follows_;                     ///< in the wake of a joint, with it
+  BlockNumbers<std::uint32_t> flights_;           ///< of what a block sends: where in
+  HugePageVector<Flight> aloft_;                  ///< all of them, the place left last filled first
+  std::vector<std::uint32_t> free_aloft_;
+  std::vector<bool> joins_;    ///< by link: booked on arrival
+  std::vector<bool> follows_;  ///< in the wake of a joint, with it
   std::vector<bool> used_;
   ExchangeBatch batch_;
   ExchangeWay way_;

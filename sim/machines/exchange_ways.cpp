@@ -104,15 +104,30 @@ void Exchange<Stamp>::mark_joints(WayKind& way, const std::uint32_t* hops, std::
   way.looks |= look;
 }
 
-/// A chunk of a message sets out.
+/// A chunk that sets out, but when.
 template <class Stamp>
-void Exchange<Stamp>::depart(std::uint32_t id, Stamp first, Stamp last, Bytes wire, bool far) {
-  const Message& m = messages_[id];
-  Flight flight{first, last, wire, id};
-  flight.way = m.way & ((1u << kWayBits) - 1);
+typename Exchange<Stamp>::Flight Exchange<Stamp>::flight_of(std::uint32_t id, Bytes wire,
+                                                            bool far) const {
+  const std::uint32_t kind = messages_[id].way;
+  const WayKind& way = way_kinds_[kind];
+  Flight flight;
+  flight.wire = wire;
+  flight.message = id;
+  flight.way = kind & ((1u << kWayBits) - 1);
   flight.far = far;
-  if (far) flight.hop = way_kinds_[m.way].near_hops;
-  travel(m.from, flight);
+  if (!far) return flight;
+  flight.hop = way.near_hops;
+  bring(flight, way, &hops_[std::size_t{id} * hops_max_] + flight.hop);
+  return flight;
+}
+
+/// The flight has the links that it has yet to cross with it, if its way is plain and they are not
+/// too many: `hops`.
+template <class Stamp>
+void Exchange<Stamp>::bring(Flight& flight, const WayKind& way, const std::uint32_t* hops) const {
+  const std::uint32_t left = links_left(flight, way);
+  flight.brings = way.plain && left <= kLinksAhead;
+  if (flight.brings) std::copy(hops, hops + left, flight.ahead.begin());
 }
 
 /// Books links up to the next joint, or to the end of the way. `block`: who sends.
@@ -142,9 +157,9 @@ bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const 
   const std::uint32_t stop = next(way.joins), look = next(way.looks);
   const bool waits = stop < end || look < end;
   if (waits) flights_.prefetch_next(block);
-  const std::uint32_t* hops = &hops_[std::size_t{flight.message} * hops_max_] + flight.hop;
-  const bool waited = flight.hop != (flight.far ? way.near_hops : 0);
-  if (waited && links_ahead(flight, way) > 0) hops = flight.ahead.data();
+  const std::uint32_t* hops = flight.brings
+                                  ? flight.ahead.data()
+                                  : &hops_[std::size_t{flight.message} * hops_max_] + flight.hop;
   Stamp seen = flight.first;
   for (; flight.hop != stop; ++flight.hop) {
     const std::uint32_t id = *hops++;
@@ -156,8 +171,7 @@ bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const 
     flight.last = flight.last.plus(latency, Cause::latency);
   }
   if (!waits) return true;
-  if (const std::uint32_t left = links_ahead(flight, way); left > 0)
-    std::copy(hops, hops + left, flight.ahead.begin());
+  bring(flight, way, hops);
   wait_on_way(block, flight, stop < end ? flight.first : seen);
   return false;
 }
@@ -194,7 +208,12 @@ bool Exchange<Stamp>::travel_in_steps(std::uint32_t block, Flight& flight, const
 template <class Stamp>
 void Exchange<Stamp>::wait_on_way(std::uint32_t block, const Flight& flight, Stamp at) {
   const std::uint32_t number = flights_.take(block);
-  flights_[number] = flight;
+  if (free_aloft_.empty()) {
+    free_aloft_.push_back(static_cast<std::uint32_t>(aloft_.size()));
+    aloft_.emplace_back();
+  }
+  aloft_[flights_[number] = free_aloft_.back()] = flight;
+  free_aloft_.pop_back();
   schedule(number, Part::flight, at);
 }
 
@@ -233,7 +252,9 @@ void Exchange<Stamp>::arrived(std::uint32_t way, Instant at) {
 
 template <class Stamp>
 void Exchange<Stamp>::act_flight(std::uint32_t number) {
-  Flight flight = flights_[number];
+  const std::uint32_t place = flights_[number];
+  Flight flight = aloft_[place];
+  free_aloft_.push_back(place);
   flights_.give_back(number);
   travel(number % static_cast<std::uint32_t>(blocks_.size()), flight);
 }
@@ -244,7 +265,8 @@ template std::uint32_t Exchange<PlainStamp>::way_kind(const WayKind&);
 template void Exchange<PlainStamp>::lay_way(std::uint32_t);
 template void Exchange<PlainStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,
                                                 std::uint32_t) const;
-template void Exchange<PlainStamp>::depart(std::uint32_t, PlainStamp, PlainStamp, Bytes, bool);
+template auto Exchange<PlainStamp>::flight_of(std::uint32_t, Bytes, bool) const -> Flight;
+template void Exchange<PlainStamp>::bring(Flight&, const WayKind&, const std::uint32_t*) const;
 template void Exchange<PlainStamp>::travel(std::uint32_t, Flight&);
 template bool Exchange<PlainStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
 template bool Exchange<PlainStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
@@ -260,7 +282,8 @@ template std::uint32_t Exchange<CausalStamp>::way_kind(const WayKind&);
 template void Exchange<CausalStamp>::lay_way(std::uint32_t);
 template void Exchange<CausalStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,
                                                  std::uint32_t) const;
-template void Exchange<CausalStamp>::depart(std::uint32_t, CausalStamp, CausalStamp, Bytes, bool);
+template auto Exchange<CausalStamp>::flight_of(std::uint32_t, Bytes, bool) const -> Flight;
+template void Exchange<CausalStamp>::bring(Flight&, const WayKind&, const std::uint32_t*) const;
 template void Exchange<CausalStamp>::travel(std::uint32_t, Flight&);
 template bool Exchange<CausalStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
 template bool Exchange<CausalStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
