@@ -3,9 +3,12 @@
 
     python3 bench/scale.py build/fabricast            prints it
     python3 bench/scale.py build/fabricast --write    and puts it into docs/scale.md
+    python3 bench/scale.py build/fabricast --most 64  of so many GPUs at most
 
-Times are CPU time of the whole command, so that what else runs on the machine counts little.
+Of a lone call. Times are CPU time of the whole command, so that what else runs on the machine
+counts little.
 """
+import argparse
 import json
 import os
 import subprocess
@@ -32,13 +35,19 @@ CASES = [
 
 def run(binary, arguments):
     """The row, CPU seconds and MiB at most; the row is None when the command refuses."""
-    command = [binary, "bench", "--topology", "dgx-h100", "--nccl", NCCL, "--format", "json",
-               *arguments]
+    command = [binary, "bench", "--topology", "dgx-h100", "--nccl", NCCL, "--one-shot",
+               "--format", "json", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         out = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = status
-    row = json.loads(out)["rows"][0] if status == 0 else None
+    row = None
+    if status == 0:
+        tables = {table["name"]: table for table in json.loads(out)["tables"]}
+        row = {}
+        for name in ("rows", "runs"):
+            columns = [column["name"] for column in tables[name]["columns"]]
+            row.update(zip(columns, tables[name]["rows"][0]))
     return row, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
@@ -46,14 +55,14 @@ def cost(seconds, mebibytes):
     return f"{seconds:.2f} s, {mebibytes:.0f} MiB"
 
 
-def table(binary):
+def table(binary, gpus_most):
     lines = ["| 1 GiB | GPUs | time | nodes simulated | events | simulated | folded "
              "| every event |",
              "|---|---|---|---|---|---|---|---|"]
     for name, case, least, most in CASES:
         for gpus in GPUS:
             arguments = [*case, "--sizes", "1GiB", "--nodes", str(gpus // 8)]
-            if not least <= gpus <= most:
+            if not least <= gpus <= min(most, gpus_most):
                 continue
             row, seconds, mebibytes = run(binary, arguments)
             if row is None:
@@ -74,9 +83,14 @@ def table(binary):
 
 
 def main():
-    text = table(sys.argv[1])
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("program")
+    arguments.add_argument("--write", action="store_true", help="put it into docs/scale.md")
+    arguments.add_argument("--most", type=int, default=GPUS[-1], help="GPUs")
+    asked = arguments.parse_args()
+    text = table(asked.program, asked.most)
     print(text, end="")
-    if "--write" in sys.argv[2:]:
+    if asked.write:
         doc = DOC.read_text()
         before, rest = doc.split(BEGIN)
         DOC.write_text(before + BEGIN + "\n" + text + "\n" + END + rest.split(END)[1])
