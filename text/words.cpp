@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "sim/base/error.hpp"
 
@@ -14,7 +13,7 @@ namespace {
 constexpr std::size_t kEdit = 2;        // one letter more, less or another
 constexpr std::size_t kCaseChange = 1;  // "KB" is nearer to "kB" than to "GB"
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::size_t change_cost(char a, char b) {
   if (a == b) return 0;
@@ -48,6 +47,12 @@ std::size_t distance_to(std::string_view word, std::string_view known) {
 }
 
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), lower);
+  return out;
+}
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");

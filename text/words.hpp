@@ -10,6 +10,9 @@ namespace fabricast {
 /// Without blanks and tabs at both ends.
 std::string_view trimmed(std::string_view text);
 
+/// With small letters for capitals, those of ASCII.
+std::string lower_case(std::string_view text);
+
 /// The items between commas, each trimmed: "a, b" is two, "" is one that is empty.
 std::vector<std::string_view> comma_items(std::string_view text);
 

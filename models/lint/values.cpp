@@ -6,6 +6,7 @@
 
 #include "models/lint/rules.hpp"
 #include "models/nccl/base/releases.hpp"
+#include "text/words.hpp"
 
 namespace fabricast::lint_rules_detail {
 
@@ -16,8 +17,7 @@ constexpr std::string_view kParam = "NCCL 2.21.5 src/misc/param.cc (strtoll, bas
 enum class Word { none, on, off };
 
 Word word_of(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  const std::string lower = lower_case(text);
   constexpr std::array<std::string_view, 6> on = {"true", "yes", "on", "enable", "enabled", "y"};
   constexpr std::array<std::string_view, 6> off = {"false",   "no",       "off",
                                                    "disable", "disabled", "n"};

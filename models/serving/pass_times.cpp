@@ -68,7 +68,7 @@ double PromptLaunches::of(const Transformer& model, double tokens) const {
 }
 
 ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host,
-                        const PromptLaunches& of) const {
+                        const PromptLaunches& launches) const {
   ServeBatch batch = asked;
   if (setup_.pipeline > 1) {
     const double stages = std::clamp<double>(batch.prompts + batch.decodes, 1, setup_.pipeline);
@@ -86,8 +86,8 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host,
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
   hide_experts(setup_, out);
-  const double launches = batch.prompt_tokens > 0 ? of.of(setup_.model, asked.tokens()) : 0;
-  return hosted(out, host, batch.prompts + batch.decodes, launches);
+  const double launched = batch.prompt_tokens > 0 ? launches.of(setup_.model, asked.tokens()) : 0;
+  return hosted(out, host, batch.prompts + batch.decodes, launched);
 }
 
 }  // namespace fabricast

@@ -32,8 +32,11 @@ double launches_of(const Transformer& model);
 
 /// How kernels of passes with prompts are launched.
 struct PromptLaunches {
-  int graph_tokens = 0;   ///< in a CUDA graph up to so many tokens, of a copy
-  bool compiled = false;  ///< else from compiled code: a tenth of what Python takes (assumed)
+  /// Of up to so many tokens, of a copy, they are in a CUDA graph (cut at attention), as those of
+  /// decodes are: no launches of their own.
+  int graph_tokens = 0;
+  /// Others are launched from compiled code, in a tenth of what Python takes (assumed).
+  bool compiled = false;
   /// Of a pass of so many tokens, in launches from Python.
   double of(const Transformer& model, double tokens) const;
 };
@@ -50,10 +53,10 @@ class PassTimes {
   PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes& collectives);
 
   ServeTime at(const ServeBatch& batch, const EngineHost& host,
-               const PromptLaunches& of = {}) const;
+               const PromptLaunches& launches = {}) const;
   double seconds(const ServeBatch& batch, const EngineHost& host,
-                 const PromptLaunches& of = {}) const {
-    return at(batch, host, of).total();
+                 const PromptLaunches& launches = {}) const {
+    return at(batch, host, launches).total();
   }
   const ServeSetup& setup() const { return setup_; }
 

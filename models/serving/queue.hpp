@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/serving/pass_times.hpp"
 #include "models/training/step/inference.hpp"
 
 namespace fabricast {
@@ -39,11 +40,7 @@ struct BatchRules {
   int prompt_wait = 0;
   /// A pass is formed while the one before it is computed: who comes in between waits for the next.
   bool ahead = false;
-  /// Passes with prompts of up to so many tokens are in a CUDA graph (cut at attention), as those
-  /// of decodes are: no launches of their own.
-  int graph_tokens = 0;
-  /// Other passes with prompts launch their kernels from compiled code, else from Python.
-  bool compiled = false;
+  PromptLaunches launches;
 
   /// Tokens that a pass adds to a request, on average: 1 + a + a^2 + ... of the drafts.
   double tokens_per_pass() const;

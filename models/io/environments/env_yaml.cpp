@@ -50,9 +50,7 @@ bool is_number(std::string_view text) {
 
 bool is_bool(std::string_view text) {
   static constexpr std::string_view words[] = {"yes", "no", "true", "false", "on", "off"};
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return std::ranges::find(words, lower) != std::end(words);
+  return std::ranges::find(words, lower_case(text)) != std::end(words);
 }
 
 /// Line by line: templates, fragments and Markdown around it are no YAML, and a parser would stop.

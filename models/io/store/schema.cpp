@@ -7,6 +7,7 @@
 
 #include "models/io/report/report.hpp"
 #include "sim/base/error.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
@@ -50,15 +51,6 @@ std::string result_table() {
   return out + ", PRIMARY KEY(question, program, data)) WITHOUT ROWID;";
 }
 
-/// SQLite's names are the same in capitals, those of ASCII.
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 /// JSON paths have no way to write a quote or a backslash.
 std::string axis_value(const std::string& name) {
   return fmt::format("json_extract(p.axes, {})", sql_text(fmt::format("$.\"{}\"", name)));
@@ -70,6 +62,7 @@ std::string points_view(const std::vector<std::string>& axes) {
       "(SELECT job_sha256 FROM question WHERE id = p.question) AS job_sha256";
   std::vector<std::string> taken = {"sweep", "place", "job_sha256", "axes"};
   const std::vector<std::string> results = result_columns();
+  // SQLite's names are the same in capitals, those of ASCII.
   for (const std::string& column : results) taken.push_back(lower_case(column));
   for (const std::string& name : axes) {
     std::string column = name;

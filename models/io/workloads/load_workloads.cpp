@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "models/io/formats/reader.hpp"
@@ -14,11 +15,10 @@
 namespace fabricast {
 namespace {
 
-/// The files that are no models.
-constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices",
-                           kEngines = "engines", kExperts = "experts", kServing = "serving",
-                           kKernels = "kernels", kStepFits = "step_fits",
-                           kServingPools = "serving_pools";
+constexpr std::string_view kGpus = "gpus", kFrameworks = "frameworks", kPrices = "prices";
+constexpr std::array<std::string_view, 9> kNoModels = {kGpus,     kFrameworks, kPrices,
+                                                       "engines", "experts",   "serving",
+                                                       "kernels", "step_fits", "serving_pools"};
 
 YamlText shipped(std::string_view name) {
   return find_embedded(embedded_workloads(), name)->yaml();
@@ -31,10 +31,7 @@ std::string path_of(std::string_view name) { return fmt::format("workloads/{}.ya
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_workloads()) {
-    if (file.name != kGpus && file.name != kFrameworks && file.name != kPrices &&
-        file.name != kEngines && file.name != kExperts && file.name != kServing &&
-        file.name != kKernels && file.name != kStepFits && file.name != kServingPools)
-      names.emplace_back(file.name);
+    if (std::ranges::find(kNoModels, file.name) == kNoModels.end()) names.emplace_back(file.name);
   }
   std::sort(names.begin(), names.end());
   return names;

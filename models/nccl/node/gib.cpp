@@ -1,7 +1,8 @@
 #include "models/nccl/node/gib.hpp"
 
 #include <algorithm>
-#include <cctype>
+
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
@@ -20,10 +21,7 @@ int newest(const std::vector<NodeDescription::Pci>& children) {
 
 }  // namespace
 
-bool is_gib(std::string_view net_name) {
-  return std::ranges::equal(net_name, std::string_view("gib"),
-                            [](unsigned char a, char b) { return std::tolower(a) == b; });
-}
+bool is_gib(std::string_view net_name) { return lower_case(net_name) == "gib"; }
 
 Environment with_gib(const Environment& environment, const NodeDescription& node,
                      std::vector<std::string>& warnings) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "models/nccl/base/net_name.hpp"
 #include "models/nccl/environment/env_reader.hpp"
@@ -12,18 +11,13 @@
 #include "models/nccl/node/gib.hpp"
 #include "models/nccl/node/nic_fusion.hpp"
 #include "sim/base/error.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
 
 using Net = NodeDescription::Net;
 using Pci = NodeDescription::Pci;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 template <class Visit>
 void for_each_net(std::vector<Pci>& children, Visit&& visit) {
@@ -259,7 +253,7 @@ std::string_view net_name(NetKind kind) {
 }
 
 bool is_net_name(NetKind kind, std::string_view name) {
-  return lower(net_name(kind)) == lower(name) || (has_verbs(kind) && is_gib(name));
+  return lower_case(net_name(kind)) == lower_case(name) || (has_verbs(kind) && is_gib(name));
 }
 
 NetworkChoice choose_network(const NodeDescription& node, const Environment& environment,

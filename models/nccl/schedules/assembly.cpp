@@ -171,10 +171,8 @@ std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
   const auto [at, is_new] = slowed_classes_.try_emplace({worker_class, speed}, 0);
   if (is_new) {
     WorkerClass kind = classes_.at(worker_class);
-    const auto whole = static_cast<double>(kind.copy_rate.bytes_per_s);
-    kind.copy_rate.bytes_per_s = std::llround(whole * speed);
-    kind.keep_rate.bytes_per_s =
-        std::llround(static_cast<double>(kind.keep_rate.bytes_per_s) * speed);
+    for (Bandwidth* rate : {&kind.copy_rate, &kind.keep_rate})
+      rate->bytes_per_s = std::llround(static_cast<double>(rate->bytes_per_s) * speed);
     at->second = machine_.add_worker_class(kind);
   }
   return at->second;

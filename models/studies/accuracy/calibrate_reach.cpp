@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <vector>
 
 #include "models/hardware/node/compose_node.hpp"
 #include "models/io/bands/band_key.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
@@ -58,8 +58,7 @@ bool can_matter(std::string_view path, const RunParts& run, std::string_view pro
       !run.parts.contains(table + "." + words[1]))
     return false;
   // A figure of one protocol: "software.protocols.ll.start", "gpus.H100_SXM5.copy_rate.ll".
-  std::string chosen(protocol);
-  for (char& c : chosen) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string chosen = lower_case(protocol);
   return std::ranges::none_of(words, [&](const std::string& word) {
     return (word == "ll" || word == "ll128" || word == "simple") && word != chosen;
   });

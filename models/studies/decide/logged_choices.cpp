@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "models/io/formats/log_lines.hpp"
@@ -14,6 +13,7 @@
 #include "models/studies/shared/site.hpp"
 #include "text/numbers.hpp"
 #include "text/text_table.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 
@@ -43,12 +43,7 @@ std::optional<Collective> collective_of(const std::string& name) {
   return std::nullopt;
 }
 
-bool same_word(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
+bool same_word(std::string_view a, std::string_view b) { return lower_case(a) == lower_case(b); }
 
 }  // namespace
 

@@ -20,8 +20,7 @@ ServePool pool_of(const ServeConfig& config, const EngineModel& engine, const En
                             to_text(engine.layout), engine.weights * 1e-9),
                 "say a larger parallel.tp or parallel.ep");
   // A pass of an engine that prefers decodes needs room for one prompt's token beside them.
-  const PromptLaunches launches{config.rules.graph_tokens, config.rules.compiled};
-  out.pass = [&engine, &host, launches](const ServeBatch& batch) {
+  out.pass = [&engine, &host, launches = config.rules.launches](const ServeBatch& batch) {
     return engine.passes.seconds(batch, host, launches);
   };
   return out;

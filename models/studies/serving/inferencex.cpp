@@ -80,7 +80,7 @@ void set_trtllm_latent(const Run& at) {
   BatchRules& rules = at.rules;
   const int decodes = rules.drafts > 0 ? (1 + rules.drafts) * rules.requests_max : at.concurrency;
   rules.token_budget = (decodes + at.config.prompt + 2 * kSpare - 1) / kSpare * kSpare;
-  if (has_prompt_graphs(at)) rules.graph_tokens = rules.token_budget;
+  if (has_prompt_graphs(at)) rules.launches.graph_tokens = rules.token_budget;
 }
 
 /// With copies of attention timeout_iters 60 (dsr1_fp8_b200_trt_slurm.sh at f560513749f3). Of Llama
@@ -146,10 +146,9 @@ void set_vllm(const Run& at) {
   constexpr int kExperts = 2048;
   at.rules.ahead = true;
   if (at.config.site.model.experts) {
-    at.rules.graph_tokens = kExperts;
+    at.rules.launches.graph_tokens = kExperts;
   } else if (at.config.site.topology != "dgx-h100") {
-    at.rules.graph_tokens = 0;
-    at.rules.compiled = false;
+    at.rules.launches = {};
   }
 }
 

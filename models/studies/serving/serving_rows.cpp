@@ -9,6 +9,7 @@
 #include "models/io/formats/csv_table.hpp"
 #include "models/nccl/base/members.hpp"
 #include "models/studies/serving/inferencex.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
@@ -38,13 +39,6 @@ constexpr KnownSystem kSystems[] = {
     {"b200_sxm", "hgx-b200", 8}, {"b300_sxm", "hgx-b300", 8}, {"gb200", "gb200-nvl72", 4},
     {"gb300", "gb300-nvl72", 4}, {"h100", "dgx-h100", 8},     {"h200", "hgx-h200", 8},
     {"b200", "hgx-b200", 8},     {"b300", "hgx-b300", 8}};
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
 
 /// Why a row is passed over.
 struct Passed {
@@ -95,21 +89,21 @@ class RowReader {
 
   std::string build() const {
     const std::string& version = in_.text_or_blank("framework_version");
-    const std::string all = lower(
+    const std::string all = lower_case(
         fmt::format("{} {} {}", version, in_.text_or_blank("image"), in_.text_or_blank("notes")));
     if (all.find("nightly") != std::string::npos) return "nightly";
     return version.empty() ? "not named" : "release";
   }
 
   std::string model() const {
-    const std::string name = lower(in_.text("model"));
+    const std::string name = lower_case(in_.text("model"));
     for (const KnownModel& one : kModels)
       if (name.find(one.part) != std::string::npos) return std::string(one.preset);
     throw Passed{fmt::format("no shape of {}", in_.text("model"))};
   }
 
   const KnownSystem& system() const {
-    const std::string name = lower(in_.text(is_run_ ? "gpu" : "system"));
+    const std::string name = lower_case(in_.text(is_run_ ? "gpu" : "system"));
     if (name.empty()) throw Passed{"GPU not named"};
     const auto* const found = std::ranges::find(kSystems, name, &KnownSystem::name);
     if (found == std::end(kSystems)) throw Passed{fmt::format("no topology of {}", name)};

@@ -55,8 +55,9 @@ void read_batching(Reader in, BatchRules& out) {
   out.receive_interval = in.whole("receive_interval", 1, kIntervalMax, out.receive_interval);
   out.prompt_wait = in.whole("prompt_wait", 0, kIntervalMax, out.prompt_wait);
   out.ahead = in.flag("ahead", out.ahead);
-  out.graph_tokens = in.whole("graph_tokens", 0, kSequenceMax, out.graph_tokens);
-  out.compiled = in.flag("compiled", out.compiled);
+  PromptLaunches& launches = out.launches;
+  launches.graph_tokens = in.whole("graph_tokens", 0, kSequenceMax, launches.graph_tokens);
+  launches.compiled = in.flag("compiled", launches.compiled);
   in.finish();
 }
 
@@ -107,8 +108,7 @@ BatchRules engine_rules(const EngineRelease& engine) {
     case Engine::vllm:
     case Engine::flashinfer:
       out.requests_max = 1024;
-      out.graph_tokens = 512;
-      out.compiled = true;
+      out.launches = {512, true};
       break;
     case Engine::sglang:
       out.mixes = false;

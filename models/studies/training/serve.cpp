@@ -47,9 +47,9 @@ ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
   out.gpu = gpu;
   ServeSetup setup = serve_setup(config, config, gpu);
   setup.kernels = engine.kernels;
-  const PromptLaunches launches{config.rules.graph_tokens, config.rules.compiled};
-  out.prefill = hosted(prefill_time(setup, collectives), engine.host, setup.local_batch(),
-                       launches.of(setup.model, 1.0 * setup.local_batch() * config.prompt));
+  out.prefill =
+      hosted(prefill_time(setup, collectives), engine.host, setup.local_batch(),
+             config.rules.launches.of(setup.model, 1.0 * setup.local_batch() * config.prompt));
   out.prefill.host += engine.host.front;
   out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
   const double left = static_cast<double>(gpu.memory.count) - kServeReserved - out.memory.weights;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "models/io/formats/log_lines.hpp"
 #include "models/nccl/base/members.hpp"
@@ -16,15 +15,15 @@
 #include "text/numbers.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 
 namespace {
 
 /// PyTorch's names of types, "Float", "c10::BFloat16", "unsigned char"; 0 = not known.
-int bytes_of(std::string type) {
-  std::ranges::transform(type, type.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+int bytes_of(std::string_view type_name) {
+  std::string type = lower_case(type_name);
   if (type.starts_with("c10::")) type.erase(0, 5);
   static constexpr std::array<std::pair<std::string_view, int>, 15> kSizes = {{{"float", 4},
                                                                                {"int", 4},

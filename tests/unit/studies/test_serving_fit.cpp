@@ -165,22 +165,25 @@ TEST_CASE("serving rows: budgets and graphs of prompts are those of InferenceX's
                     llama = "meta-llama/Llama-3.1-70B,b200_sxm,",
                     gpt = "openai/gpt-oss-120b,b200_sxm,";
   // PIECEWISE_CUDA_GRAPHS: 8 bits from 64 requests on, of 4 bits with TP 8 and EP 8 of 1k/1k.
-  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 32).graph_tokens == 0);
-  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 64).graph_tokens == 64 + 1024 + 64);
-  CHECK(rules(deepseek, "1.1.0rc2.post2", "fp8", 1024, 64).graph_tokens == 0);
-  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64).graph_tokens == 0);
-  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64, 8).graph_tokens == 64 + 1024 + 64);
-  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 8192, 64, 8).graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 32).launches.graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp8", 1024, 64).launches.graph_tokens == 64 + 1024 + 64);
+  CHECK(rules(deepseek, "1.1.0rc2.post2", "fp8", 1024, 64).launches.graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64).launches.graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 1024, 64, 8).launches.graph_tokens ==
+        64 + 1024 + 64);
+  CHECK(rules(deepseek, "1.2.0rc6.post2", "fp4", 8192, 64, 8).launches.graph_tokens == 0);
   // With three drafts 1k/1k above 4 requests.
-  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 4).graph_tokens == 0);
-  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 8).graph_tokens == 8 * 4 + 1024 + 96);
+  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 4).launches.graph_tokens == 0);
+  CHECK(rules(deepseek, "1.2.0rc6.post3", "fp8", 1024, 8).launches.graph_tokens ==
+        8 * 4 + 1024 + 96);
   CHECK(rules(llama + "trtllm", "", "fp8", 1024, 8).token_budget == 16384);
   CHECK(rules(gpt + "trtllm", "", "fp4", 1024, 8).token_budget == 20000);
-  CHECK(rules(llama + "vllm", "", "fp8", 1024, 8).graph_tokens == 0);
-  CHECK(!rules(llama + "vllm", "", "fp8", 1024, 8).compiled);
-  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).compiled);
-  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).graph_tokens == 512);
-  CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).graph_tokens == 2048);
+  CHECK(rules(llama + "vllm", "", "fp8", 1024, 8).launches.graph_tokens == 0);
+  CHECK(!rules(llama + "vllm", "", "fp8", 1024, 8).launches.compiled);
+  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).launches.compiled);
+  CHECK(rules("meta-llama/Llama-3.1-70B,h100_sxm,vllm", "", "fp8", 1024, 8).launches.graph_tokens ==
+        512);
+  CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).launches.graph_tokens == 2048);
   CHECK(rules(gpt + "vllm", "0.15.1", "fp4", 1024, 8).ahead);  // async-scheduling
 }
 
