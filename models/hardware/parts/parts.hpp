@@ -157,6 +157,7 @@ struct SoftwareCosts {
   std::array<NetworkCosts, kNetKinds> network{};  ///< by NetKind
   Duration launch_any;                            ///< of a kernel, on GPUs that say nothing of it
   Duration launch_per_gpu;          ///< launches of one thread serialise: T >= GPUs * this
+  Duration launch_per_message;      ///< the same of each send and receive of a group
   Duration work_read;               ///< of one block's work item from host memory, before NCCL 2.22
   double tree_copy_share = 1;       ///< copy rate of a tree worker / that of a whole block
   Bandwidth nvls_copy_rate;         ///< of a block in NVLS: of its scatter and of its gather, each

@@ -290,6 +290,7 @@ class PartsReader {
     protocols.finish();
     parts_.software.launch_any = figures_.duration(in, "launch");
     parts_.software.launch_per_gpu = figures_.duration(in, "launch_per_gpu");
+    parts_.software.launch_per_message = figures_.duration(in, "launch_per_message");
     parts_.software.work_read = figures_.duration(in, "work_read");
     parts_.software.tree_copy_share = figures_.number(in, "tree_copy_share", 0.1, 1);
     parts_.software.nvls_copy_rate = figures_.bandwidth(in, "nvls_copy_rate");

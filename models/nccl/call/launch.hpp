@@ -18,4 +18,9 @@ int blocks_of(const CollectiveRun& run, const Members& members);
 /// costs nothing.
 Duration launch_of(const CollectiveRun& run, const Cluster& cluster, const SoftwareCosts& software);
 
+/// What one thread of the host does for a call: it launches the kernels of its GPUs one after
+/// another and, where the call is a group of sends and receives, enqueues each of those first.
+/// Calls in a row take no less. 0 of a CUDA graph.
+Duration host_time(const CollectiveRun& run, const Cluster& cluster, const SoftwareCosts& software);
+
 }  // namespace fabricast

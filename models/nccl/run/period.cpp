@@ -58,7 +58,7 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
     const std::vector<Instant>& ended = result.streams.front().ended;
     if (calls < kManyCalls && !is_steady(ended)) continue;
     const Duration period = mean(ended, is_steady(ended) ? 1 : kManyCalls / 2);
-    return std::max(period, software.launch_per_gpu * run.launches_in_a_row);
+    return std::max(period, host_time(run, cluster, software));
   }
   return alone.time;
 }

@@ -111,7 +111,7 @@ struct AllCalls {
     const std::size_t calls = stream.runs.size() * static_cast<std::size_t>(stream.rounds);
     for (std::size_t i = 0; i < calls; ++i) {
       const CollectiveRun& run = stream.runs[i % stream.runs.size()];
-      serialised += setting.software.launch_per_gpu * run.launches_in_a_row;
+      serialised += host_time(run, setting.cluster, setting.software);
       if (machine.kernels(number) == 0) {
         end = end + launch_of(run, setting.cluster, setting.software);
       } else {
@@ -230,7 +230,7 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
     *options.timeline = watch(cluster, software, {&stream, 1}, plan, options, Launching::left_out,
                               result, result.time);
   const Duration makespan = result.time;
-  const Duration serialised = software.launch_per_gpu * run.launches_in_a_row;
+  const Duration serialised = host_time(run, cluster, software);
   const Duration launch = launch_of(run, cluster, software);
   result.time = std::max(makespan + launch, serialised);
   result.launch = result.time - makespan;

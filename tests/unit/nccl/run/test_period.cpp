@@ -95,6 +95,20 @@ TEST_CASE("period: launches of one thread follow one another") {
   CHECK(graph < machines.parts.software.launch_per_gpu * 8);
 }
 
+TEST_CASE("period: a thread enqueues each send and receive of its GPUs") {
+  const Machines machines("dgx-a100", 1);
+  const SoftwareCosts& software = machines.parts.software;
+  CollectiveRun run = machines.run(Collective::alltoall, 256);
+  run.launches_in_a_row = 8;  // to and from each of eight
+  CHECK(machines.period(run) == software.launch_per_gpu * 8 + software.launch_per_message * 128);
+  run = machines.run(Collective::sendrecv, 256);
+  run.launches_in_a_row = 8;
+  CHECK(machines.period(run) == software.launch_per_gpu * 8 + software.launch_per_message * 16);
+  run = machines.run(Collective::gather, 256);
+  run.launches_in_a_row = 8;  // eight to the root, which takes eight
+  CHECK(machines.period(run) == software.launch_per_gpu * 8 + software.launch_per_message * 16);
+}
+
 TEST_CASE("period: with a link that goes down, the call alone") {
   const Machines machines("dgx-h100", 2);
   CollectiveRun run = machines.run(Collective::broadcast, 1 << 20);
