@@ -354,7 +354,12 @@ void Exchange<Stamp>::act_poster(std::uint32_t id) {
   Message& m = messages_[id];
   m.poster_armed = false;
   ++m.requested;
-  enqueue(m.receive_thread, 2 * id);
+  if (kinds_[m.kind].unasked) {
+    ++m.allowed;
+    arm_relay(id);
+  } else {
+    enqueue(m.receive_thread, 2 * id);
+  }
   arm_poster(id);
 }
 
@@ -392,7 +397,8 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   const std::uint32_t job = thread.jobs.front(), id = job / 2;
   Message& m = messages_[id];
   thread.departs = job % 2 != 0;
-  const std::uint32_t chunk = thread.departs ? m.posted : m.allowed;
+  thread.takes = !thread.departs && kinds_[m.kind].unasked;
+  const std::uint32_t chunk = thread.departs ? m.posted : thread.takes ? m.arrived : m.allowed;
   const std::int64_t bytes = payload(m, chunk);
   Duration busy;
   Stamp ready = far(m, chunk);
@@ -419,8 +425,9 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   }
   queue_.push({thread.free.ps}, first_actor_ + static_cast<std::uint32_t>(blocks_.size()) + number);
   // Who hears of it later than now may be told now.
-  thread.allows = !thread.departs && way_kinds_[m.way].far_latency == Duration{};
-  if (!thread.departs && !thread.allows) allow(m, thread.free);
+  const bool posts = !thread.departs && !thread.takes;
+  thread.allows = posts && way_kinds_[m.way].far_latency == Duration{};
+  if (posts && !thread.allows) allow(m, thread.free);
 }
 
 /// A far slot has been posted by `at`.
@@ -435,10 +442,11 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
   Thread& thread = threads_[number];
   const std::uint32_t id = thread.jobs.pop() / 2;
   const Stamp at = thread.free;
-  const bool departs = thread.departs, allows = thread.allows;
+  const bool departs = thread.departs, allows = thread.allows, takes = thread.takes;
   const std::uint32_t from = thread.from;
   Flight flight = thread.flight;
   flight.first = flight.last = at.plus(thread.delay, Cause::latency);
+  if (takes) take(messages_[id], at);  // the next job may be of the same message
   thread.busy = false;
   if (!thread.jobs.empty()) start_job(number);
   if (departs) {
@@ -450,6 +458,14 @@ void Exchange<Stamp>::act_thread(std::uint32_t number) {
   }
 }
 
+/// The receiving thread is done with what had come unasked.
+template <class Stamp>
+void Exchange<Stamp>::take(Message& m, Stamp at) {
+  --m.landed;
+  far(m, m.arrived++) = at;
+  receive(id_of(m));
+}
+
 /// A chunk has come to the receiver's slot.
 template <class Stamp>
 void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
@@ -458,12 +474,19 @@ void Exchange<Stamp>::arrive(std::uint32_t id, Stamp at) {
   const WayKind& way = way_kinds_[m.way];
   const Stamp seen = at.plus(kinds_[m.kind].sync + way.flush, Cause::latency);
   if (m.relayed) {
-    far(m, m.arrived++) = seen.plus(half_loop(m.receive_thread), Cause::latency);
+    const bool is_unasked = kinds_[m.kind].unasked;
+    if (is_unasked) {
+      far(m, m.arrived + m.landed++) = seen;
+      enqueue(m.receive_thread, 2 * id);
+    } else {
+      far(m, m.arrived++) = seen.plus(half_loop(m.receive_thread), Cause::latency);
+    }
     const Duration back = way.far_latency + half_loop(m.send_thread) + way.sender_flag;
     const Stamp freed = at.plus(back, Cause::slots);
     near(m, m.released++) = freed;
     if (m.released == m.chunks) acknowledged(m.from, freed);
     arm_sender(id);
+    if (is_unasked) return;
   } else {
     near(m, m.arrived++) = seen;
   }

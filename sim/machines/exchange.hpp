@@ -16,7 +16,8 @@
 // been acknowledged. A thread comes round to all relayed messages under way that are its own once a
 // loop; what happens waits for half a loop on average: posts, a chunk's arrival, its
 // acknowledgement. A message is under way while the receiving block's batch is. Receives posted
-// together cost one post and one look.
+// together cost one post and one look. What is sent unasked takes a slot that is free, which costs
+// no thread anything; the receiver's is busy with what has come.
 //
 // Links that bytes reach with different lead times are booked on arrival, by an event of their own;
 // others ahead. Exact and deterministic, like the executor, whose guest it is. Links lose chunks
@@ -57,6 +58,9 @@ struct MessageKind {
   PostCost receipt{};  ///< relayed: of the thread that receives, per slot posted; of a large one
                        ///< with a flush cost.large_receipt, too
   Duration poll{};     ///< relayed: a thread looks so long at a message under way, once a loop
+  /// Relayed: a chunk sets out without a post that the network brought, and costs the receiving
+  /// thread its receipt once it is there, as through a socket.
+  bool unasked = false;
 
   bool operator==(const MessageKind&) const = default;
 };
@@ -204,6 +208,7 @@ class Exchange final : public Guest<Stamp> {
     std::uint8_t joint = 1;
     std::uint8_t first_near : 4 = 0, first_far : 4 = 0;  ///< in its slots
     std::uint8_t filled = 0;  ///< near slots that wait for the thread: beyond `queued`
+    std::uint8_t landed = 0;  ///< far ones, of what is unasked: beyond `arrived`
     bool relayed : 1 = false;
     bool sends : 1 = false, receives : 1 = false;  ///< the batch of that end has begun
     bool sender_armed : 1 = false, relay_armed : 1 = false, poster_armed : 1 = false;
@@ -248,6 +253,7 @@ class Exchange final : public Guest<Stamp> {
     bool busy = false;
     bool departs = false;    ///< what it serves is a send
     bool allows = false;     ///< a post that the sender hears of in the instant in which it ends
+    bool takes = false;      ///< what has come unasked
     std::uint32_t from = 0;  ///< of a send: the block
     Duration delay;          ///< from its end until bytes set out
     Flight flight;           ///< those, but when
@@ -311,6 +317,7 @@ class Exchange final : public Guest<Stamp> {
                         std::uint32_t end);
   void arrive_near(std::uint32_t id, Stamp at);
   void arrive(std::uint32_t id, Stamp at);
+  void take(Message& message, Stamp at);
   void receive(std::uint32_t id);
   std::uint32_t end_kind(const ExchangeLane& lane);
   inline std::uint32_t way_kind(const WayKind& way);

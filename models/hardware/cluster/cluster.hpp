@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,11 @@ class Cluster {
   /// From now on the link has this rate: something is wrong with it.
   void set_rate(LinkId link, Bandwidth rate) { rates_[index_of(link)] = rate; }
   bool has_own_rates() const { return !rates_.empty(); }  ///< set_rate() was called
+  /// From now on GPUs and NICs of this node have no GPUDirect RDMA: a driver is missing there, or
+  /// they are farther apart than elsewhere. REQUIRES: not joined by NVLink with other servers.
+  void withhold_gdr(int node) { without_gdr_.insert(node); }
+  bool offers_gdr(int node) const { return !without_gdr_.contains(node); }
+  bool offers_gdr_everywhere() const { return without_gdr_.empty(); }
   /// Between nodes, ports of NICs included.
   bool is_fabric_link(LinkId global) const { return index_of(global) >= nic_to_leaf_; }
   /// Between switches.
@@ -202,6 +208,7 @@ class Cluster {
   FabricConfig fabric_;
   std::uint32_t links_per_node_ = 0;
   std::map<std::uint32_t, Bandwidth> rates_;  ///< of links that are not as they should be
+  std::set<int> without_gdr_;                 ///< nodes
   int leaves_per_plane_ = 0, planes_ = 0, uplinks_ = 0, nodes_per_leaf_ = 1;
   LayoutHolder layout_;
   // Numbers of the first links of each kind; node links come before them.

@@ -20,7 +20,8 @@ struct MeasuredRun {
   std::optional<int> gpus_per_node, nics_per_node, nic_gbps;  ///< what the node has
   int nodes = 1, ranks = 1;
   std::string nccl_version, env_kv, algorithm, flags, process_mode, source, date;
-  std::string topology_notes;  ///< in words: names the machine of a cloud
+  std::string address;                ///< of who published it: the column `source`
+  std::string topology_notes, notes;  ///< in words: name the machine of a cloud, and what was odd
   bool sharp = false;
   bool scored = true;  ///< fit to be scored; without the column all are
 };

@@ -54,7 +54,9 @@ MeasuredRun read_run(const CsvRow& row) {
   run.process_mode = row.text_or_blank("process_mode");
   run.source = row.text_or_blank("source_key");
   run.date = row.text_or_blank("date");
+  run.address = row.text_or_blank("source");
   run.topology_notes = row.text_or_blank("topology_notes");
+  run.notes = row.text_or_blank("notes");
   run.sharp = row.text_or_blank("sharp") == "1";
   const std::string& score = row.text_or_blank("score");
   run.scored = score.empty() || score == "1";

@@ -46,12 +46,12 @@ PathType nic_distance(const NodeGraph& graph, VertexId gpu, VertexId nic,
   return graph.is_behind_c2c(gpu, nic) ? rules.c2c_nic : path_type(graph, gpu, nic);
 }
 
-bool gdr(const NodeGraph& graph, const GpuInfo& gpu, const NicInfo& nic,
+bool gdr(const Cluster& cluster, int node, const GpuInfo& gpu, const NicInfo& nic,
          const TransportRules& rules) {
   const NetKind kind = rules.network.kind;
-  const bool offered = kind != NetKind::sockets;
+  const bool offered = kind != NetKind::sockets && cluster.offers_gdr(node);
   return offered && gpu.gdr && nic.gdr &&
-         nic_distance(graph, gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
+         nic_distance(cluster.node(), gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
 }
 
 const GpuInfo& gpu_info(const NodeGraph& graph, int gpu) {
@@ -103,25 +103,28 @@ HopKind kind_inside_node(const NodeGraph& graph, VertexId from, VertexId to,
 }
 
 /// What the step sends lies in host memory on its way.
-bool is_in_host(const NodeGraph& graph, const GpuTraffic::Step& step, const TransportRules& rules) {
+bool is_in_host(const Cluster& cluster, int node, const GpuTraffic::Step& step,
+                const TransportRules& rules) {
+  const NodeGraph& graph = cluster.node();
   if (step.from == GpuTraffic::other_node || step.to == GpuTraffic::other_node) {
     const GpuInfo& near =
         gpu_info(graph, step.from == GpuTraffic::other_node ? step.to : step.from);
-    return !gdr(graph, near, nic_info(graph, step.nic), rules);
+    return !gdr(cluster, node, near, nic_info(graph, step.nic), rules);
   }
   return kind_inside_node(graph, gpu_info(graph, step.from).vertex, gpu_info(graph, step.to).vertex,
                           rules) == HopKind::shm;
 }
 
 /// The GPU's blocks, which store to host memory or load from it, do the other, too.
-bool is_duplex(const NodeGraph& graph, int gpu, const TransportRules& rules) {
+bool is_duplex(const Cluster& cluster, Endpoint end, const TransportRules& rules) {
   using Step = GpuTraffic::Step;
   const GpuTraffic& traffic = rules.traffic;
   if (traffic.kind != GpuTraffic::Kind::rings) return traffic.kind != GpuTraffic::Kind::one_way;
   return std::ranges::any_of(traffic.rings, [&](const Step& out) {
-    if (out.from != gpu || !is_in_host(graph, out, rules)) return false;
+    if (out.from != end.gpu || !is_in_host(cluster, end.node, out, rules)) return false;
     return std::ranges::any_of(traffic.rings, [&](const Step& in) {
-      return in.to == gpu && in.channel == out.channel && is_in_host(graph, in, rules);
+      return in.to == end.gpu && in.channel == out.channel &&
+             is_in_host(cluster, end.node, in, rules);
     });
   });
 }
@@ -132,7 +135,7 @@ void append_store(std::vector<LinkId>& links, const Cluster& cluster, Endpoint f
   const NodeGraph& graph = cluster.node();
   const VertexId gpu = gpu_info(graph, from.gpu).vertex;
   append(links, cluster, from.node, graph.pcie_route(gpu, cpu));
-  if (is_duplex(graph, from.gpu, rules)) append(links, cluster, from.node, graph.duplex_route(gpu));
+  if (is_duplex(cluster, from, rules)) append(links, cluster, from.node, graph.duplex_route(gpu));
 }
 
 /// And its loads from there.
@@ -140,7 +143,7 @@ void append_load(std::vector<LinkId>& links, const Cluster& cluster, VertexId cp
                  const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
   const VertexId gpu = gpu_info(graph, to.gpu).vertex;
-  if (is_duplex(graph, to.gpu, rules)) append(links, cluster, to.node, graph.duplex_route(gpu));
+  if (is_duplex(cluster, to, rules)) append(links, cluster, to.node, graph.duplex_route(gpu));
   append(links, cluster, to.node, graph.load_route(cpu, gpu));
 }
 
@@ -212,8 +215,9 @@ ConnectionEnds net_ends(const Cluster& cluster, std::span<const int> gpus, Endpo
   if (!proxy_gpu && rules.pxn) proxy_gpu = pxn_gpu(graph, gpus, sender, exit, rules);
   ConnectionEnds out{HopKind::net, proxy_gpu.value_or(from.gpu)};
   const GpuInfo& proxy = gpu_info(graph, out.proxy_gpu);
-  out.sends_gdr = gdr(graph, proxy, exit, rules) && gdr_read(graph, gpus, proxy, rules);
-  out.receives_gdr = gdr(graph, receiver, nic_info(graph, to.nic), rules);
+  out.sends_gdr =
+      gdr(cluster, from.node, proxy, exit, rules) && gdr_read(graph, gpus, proxy, rules);
+  out.receives_gdr = gdr(cluster, to.node, receiver, nic_info(graph, to.nic), rules);
   return out;
 }
 

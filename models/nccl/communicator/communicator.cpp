@@ -149,6 +149,10 @@ Asked asked_of(const Cluster& cluster, const CommunicatorConfig& config) {
   out.config.trays = cluster.node().trays();
   out.config.members = config.members;
   out.config.tuner = config.tuner;
+  const auto lacks_gdr = [&](int node) { return !cluster.offers_gdr(node); };
+  out.config.lacks_gdr = config.members.empty()
+                             ? !cluster.offers_gdr_everywhere()
+                             : std::ranges::any_of(config.members.nodes(), lacks_gdr);
   return out;
 }
 

@@ -168,6 +168,8 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
     input.settings.net_disable_intra = true;
     input.settings.shm_disable = false;
   }
+  const SearchSettings ways = input.settings;
+  if (config.lacks_gdr) input.settings.net_gdr_level = PathType::loc;
   NcclSettings settings = read_settings(environment, config.version);
   warnings.insert(warnings.end(), settings.warnings.begin(), settings.warnings.end());
   if (settings.collnet && !config.sharp) {
@@ -191,7 +193,7 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
   const bool is_known = other != nullptr && other->nodes > 1 && input.nodes > 1;
   NcclCommunicator made{config.version,
                         std::move(settings),
-                        input.settings,
+                        ways,
                         members,
                         members.node_count(),
                         members.gpus_per_node(),
@@ -203,6 +205,7 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
                         {},
                         std::move(warnings),
                         network.settings};
+  made.lacks_gdr = config.lacks_gdr;
   TunerInput tuned_by = tuner_input(node, input, made);
   tuned_by.plugin = config.tuner;
   made.model = tuning_model(tuned_by);

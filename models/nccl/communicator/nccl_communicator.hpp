@@ -27,6 +27,9 @@ struct NcclCommunicatorConfig {
   Members members = {};       ///< if there are any: in place of nodes and gpus_per_node
   /// As if host memory joined the GPUs of a host, whatever the environment says.
   bool memory_joins = false;
+  /// One of its nodes at least has no GPUDirect RDMA. NCCL exchanges what each rank's search found,
+  /// and all take the least (src/init.cc, initTransportsRank): that of such a node.
+  bool lacks_gdr = false;
   const TunerPlugin* tuner = nullptr;  ///< asked for each call; it outlives the communicator
 };
 
@@ -48,6 +51,7 @@ struct NcclCommunicator {
   std::vector<std::vector<int>> domain_nics = {};  ///< empty: the groups are unlike
   /// One, as if host memory joined the groups: sends and receives, and the ways of unlike groups.
   std::vector<NcclCommunicator> joined = {};
+  bool lacks_gdr = false;  ///< as it was asked for
 };
 
 /// "the GPUs of n5 fall apart into 2 groups that NCCL joins by the network"

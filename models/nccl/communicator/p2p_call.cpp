@@ -23,6 +23,9 @@ P2pPlan p2p_plan(const Communicator& communicator) {
         "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE do that; NCCL_NET_DISABLE_INTRA=1 "
         "keeps a node together");
   }
+  if (communicator.lacks_gdr && communicator.nodes > 1)
+    throw Error("sends and receives are not simulated where some nodes have no GPUDirect RDMA",
+                "NCCL_NET_GDR_LEVEL=LOC takes it from all of them");
   constexpr std::int64_t kChunkMin = 512;  // an eighth of it still holds a line of LL
   if (communicator.p2p.chunk.count < kChunkMin) {
     throw Error(fmt::format("sends and receives in chunks of {} bytes: at least {} are needed",

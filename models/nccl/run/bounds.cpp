@@ -57,9 +57,10 @@ class RingTwins {
     const bool is_whole = !members.is_split() && members.node_count() == cluster.nodes() &&
                           std::ranges::is_sorted(members.nodes());
     const bool is_sound = !cluster.has_own_rates() && run.faults.gpus.empty();
-    return is_whole && cluster.nodes() > 2 && (cluster.node().trays() == 1 || is_sound) &&
-           run.transport.network.fused.empty() && fabric.kind != FabricConfig::Kind::dragonfly &&
-           fabric.racks.pitch_metres == 0 && fabric.racks.row_pitch_metres == 0 &&
+    return is_whole && cluster.offers_gdr_everywhere() && cluster.nodes() > 2 &&
+           (cluster.node().trays() == 1 || is_sound) && run.transport.network.fused.empty() &&
+           fabric.kind != FabricConfig::Kind::dragonfly && fabric.racks.pitch_metres == 0 &&
+           fabric.racks.row_pitch_metres == 0 &&
            (is_hashed || fabric.routing == Routing::by_destination ||
             fabric.routing == Routing::adaptive);
   }

@@ -228,7 +228,8 @@ Duration Assembly::channel_spread() const {
 }
 
 const Transport& Assembly::way_between(Endpoint from, Endpoint to) {
-  if (from.node != to.node) return way_ = plan(from, to, run_.transport);
+  if (from.node != to.node || !cluster_.offers_gdr_everywhere())
+    return way_ = plan(from, to, run_.transport);
   const std::size_t gpus = cluster_.node().gpus().size();
   near_ways_.resize(gpus * gpus);
   std::optional<Transport>& known =

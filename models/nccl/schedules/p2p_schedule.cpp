@@ -15,6 +15,10 @@ namespace {
 constexpr int kRoundsOfBlock = 8;  ///< rounds that a block serves at once
 constexpr int kBlockWarps = 20;    ///< of a block of sends and receives
 constexpr int kRatedWarps = 8;     ///< that reach a block's rate, GpuPart::copy_rate: fitted
+/// Bytes that a thread of Simple loads or stores at once where every address is a multiple of them.
+/// Where one is not, it takes element by element, which of sends and receives are single bytes
+/// (src/device/common_kernel.h, reduceCopy(); sends and receives are built for int8_t alone).
+constexpr int kPack = 16;
 constexpr std::uint32_t kSlots = kConnectionSlots;
 constexpr std::uint32_t kPoolSlots = 16;  ///< NCCL_SHARED_STEPS
 
@@ -147,7 +151,7 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
                      net ? network.sync[index_of(protocol)] : of_gpu.sync[hop],
                      net ? post_cost(network, settings, protocol) : PostCost{},
                      net ? receipt_cost(network, settings) : PostCost{},
-                     net ? network.poll : Duration{}});
+                     net ? network.poll : Duration{}, net && settings.kind == NetKind::sockets});
     }
   }
   return out;
@@ -250,14 +254,15 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const auto device = static_cast<std::size_t>(config_.members.gpu(rank));
   const GpuPart& gpu = config_.cluster.node().gpus()[device].part;
   const double speed = speed_of(config_.slow, rank);
+  const double packed = config_.traffic.is_aligned(rank, kPack) ? 1 : 1.0 / kPack;
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
     for (ExchangeLane& lane : lanes) {
       const Protocol protocol = protocol_of(lane.kind);
       const double share =
           protocol == Protocol::ll
               ? config_.software.ll_lane_share
-              : std::min(share_of_warps(share_of.lane),
-                         share_of_lane(lane, lanes.size(), config_.software.lane_share));
+              : packed * std::min(share_of_warps(share_of.lane),
+                                  share_of_lane(lane, lanes.size(), config_.software.lane_share));
       lane.rate = part_of(gpu.copy_rate[index_of(protocol)], share, speed);
       lane.extra = slowed(overhead(lane.kind), speed) - overhead(lane.kind);
     }
@@ -265,8 +270,8 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   rate_lanes(batch.sends);
   rate_lanes(batch.receives);
   for (ExchangeBatch::Copy& copy : batch.copies)
-    copy.rate =
-        part_of(gpu.copy_rate[index_of(Protocol::simple)], share_of_warps(share_of.copy), speed);
+    copy.rate = part_of(gpu.copy_rate[index_of(Protocol::simple)],
+                        packed * share_of_warps(share_of.copy), speed);
 }
 
 /// Simple through the network: the batch divides the pool. LL has buffers of its own.

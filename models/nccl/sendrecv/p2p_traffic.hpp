@@ -39,6 +39,15 @@ class P2pTraffic {
     return is_pair(from, to) ? each_ : kNone;
   }
 
+  /// Whether a rank's messages begin at multiples of so many bytes. Equal ones stand one after the
+  /// other in a buffer that does; of a matrix nothing is known, and this is taken to be so.
+  bool is_aligned(int rank, std::int64_t multiple) const {
+    const bool is_rooted = collective_ == Collective::gather || collective_ == Collective::scatter;
+    const bool has_one =
+        collective_ == Collective::sendrecv || ranks_ == 1 || (is_rooted && rank != root_);
+    return has_one || !matrix_.empty() || each_ % multiple == 0;
+  }
+
  private:
   bool is_pair(int from, int to) const {
     switch (collective_) {

@@ -71,6 +71,7 @@ class NodeShift {
     if (!std::ranges::is_sorted(members_.nodes())) return "ranks are not in the order of nodes";
     if (cluster_.hosts() != cluster_.nodes() && has_sharp(run))
       return "nodes are NVLink domains of several hosts";
+    if (!cluster_.offers_gdr_everywhere()) return odd_part(cluster_, run);
     const std::string unlike = unlike_ranks(call);
     const bool may_be_alike = unlike.empty() && run.faults.outages.empty() && !has_sharp(run);
     if (std::string odd = odd_part(cluster_, run); !odd.empty() && !may_be_alike) return odd;
@@ -265,6 +266,7 @@ class NodeShift {
 }  // namespace
 
 std::string odd_part(const Cluster& cluster, const CollectiveRun& run) {
+  if (!cluster.offers_gdr_everywhere()) return "a node has no GPUDirect RDMA";
   if (!run.faults.gpus.empty()) return "a GPU is slow";
   if (!run.faults.outages.empty()) return "a link goes down";
   if (cluster.has_own_rates()) return "a link has a rate of its own";

@@ -99,6 +99,10 @@ std::vector<std::string> assignments(std::string_view text) {
 constexpr std::array<std::string_view, 4> kOfThatMachine = {
     "NCCL_IB_HCA", "NCCL_TOPO_FILE", "NCCL_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES"};
 
+/// How `source` begins where Google itself published a run.
+constexpr std::array<std::string_view, 2> kGooglesPages = {
+    "https://github.com/GoogleCloudPlatform/", "https://github.com/google/"};
+
 /// The value of an option like -g in nccl-tests' flags.
 std::optional<int> option_in(std::string_view flags, std::string_view option) {
   for (std::size_t at = 0; (at = flags.find(option, at)) != std::string_view::npos; ++at) {
@@ -202,11 +206,36 @@ class Mapper {
   /// What the images of a cloud's machine set at login, unless the run says otherwise. Google's of
   /// A3 Ultra: /etc/profile.d/nccl_env.sh, which reads gIB's set_nccl_env.sh.
   void set_machines_own() {
+    const std::string why = why_a3_ultra();
+    if (why.empty()) return;
     Environment& environment = out_.environment;
-    if (run_.topology_notes.find("A3 Ultra") == std::string::npos) return;
     if (environment.get("NCCL_NET") || environment.get("NCCL_IB_DISABLE")) return;
     environment.set("NCCL_NET", "gIB");
-    note("topology_notes name A3 Ultra: NCCL_NET=gIB, as Google's images set it");
+    note(why + ": NCCL_NET=gIB, as Google's images set it");
+    withhold_gdr();
+  }
+
+  /// A3 Ultra is the one machine type of Google's cloud with H200
+  /// (https://cloud.google.com/compute/docs/gpus: eight of them, eight ConnectX-7, RoCE).
+  std::string why_a3_ultra() const {
+    if (run_.topology_notes.find("A3 Ultra") != std::string::npos)
+      return "topology_notes name A3 Ultra";
+    const bool is_googles = std::ranges::any_of(
+        kGooglesPages, [&](auto page) { return run_.address.starts_with(page); });
+    if (!is_googles || plain(run_.gpu_model) != "H200" || run_.net_kind != "roce") return "";
+    return "H200 with RoCE that Google published are A3 Ultra";
+  }
+
+  /// The same script sets NCCL_NET_GDR_LEVEL=PIX. Of two ranks whose one GPU and one NIC have
+  /// unlike positions one pair at most stands at one PCIe switch; that the other does is assumed.
+  void withhold_gdr() {
+    if (run_.nodes != 2 || out_.gpus_used != 1 || out_.shape.nics != 1) return;
+    if (out_.environment.get("NCCL_NET_GDR_LEVEL")) return;
+    if (run_.notes.find("different GPU/NIC positions") == std::string::npos) return;
+    out_.without_gdr = {0};
+    note(
+        "notes say that GPU and NIC have different positions: of A3 Ultra, one node without "
+        "GPUDirect RDMA");
   }
 
   /// A least and a most that are equal say how many channels ran, whoever saw to it.

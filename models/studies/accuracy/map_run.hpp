@@ -24,6 +24,7 @@ struct MappedRun {
   std::optional<int> channels;     ///< that ran, if the run says so
   NcclVersion version;             ///< between the modelled ones the release itself
   Environment environment;         ///< without what names devices of that machine
+  std::vector<int> without_gdr;    ///< nodes that have no GPUDirect RDMA
   std::vector<std::string> notes;  ///< defaults taken for blanks, and what is left out
 };
 

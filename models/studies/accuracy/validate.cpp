@@ -1,6 +1,7 @@
 #include "models/studies/accuracy/validate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -98,9 +99,10 @@ class Validation {
   }
 
   static std::string key_of(const MappedRun& mapped) {
-    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes,
+    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes,
                                   mapped.gpus_used, mapped.launches_in_a_row, mapped.sharp,
-                                  to_text(mapped.version), kRegistrationWords[mapped.registered]);
+                                  to_text(mapped.version), kRegistrationWords[mapped.registered],
+                                  fmt::join(mapped.without_gdr, ","));
     for (const auto& [name, value] : mapped.environment.variables())
       key += fmt::format("|{}={}", name, value);
     return key;
@@ -134,15 +136,17 @@ class Validation {
   /// The same for all releases and environments, so that calls that are the same work on it are
   /// simulated once.
   const Cluster& cluster_of(const MappedRun& mapped, NodeType type, int trays) {
-    const std::string key = fmt::format("{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, trays,
-                                        trays > 1 ? mapped.gpus_used : 0);
+    const std::string key =
+        fmt::format("{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes, trays,
+                    trays > 1 ? mapped.gpus_used : 0, fmt::join(mapped.without_gdr, ","));
     const auto known = clusters_.find(key);
     if (known != clusters_.end()) return known->second;
     if (trays > 1) type = join_trays(type, trays, mapped.gpus_used);
     NodeGraph node = NodeGraph::build(type, parts_);
     FabricConfig fabric = default_fabric(node, parts_);
-    return clusters_.emplace(key, Cluster(std::move(node), mapped.nodes / trays, std::move(fabric)))
-        .first->second;
+    Cluster cluster(std::move(node), mapped.nodes / trays, std::move(fabric));
+    for (const int place : mapped.without_gdr) cluster.withhold_gdr(place);
+    return clusters_.emplace(key, std::move(cluster)).first->second;
   }
 
   void decide_point(std::size_t index) {
@@ -232,6 +236,8 @@ class Validation {
 
   /// Of a call like the point's; nothing where there is none.
   std::optional<std::size_t> number_at(const MeasuredPoint& point, const CallAt& at) {
+    const MappedRun& mapped = setups_[point.run]->mapped;
+    if (!mapped.without_gdr.empty() && at.nodes != mapped.nodes) return std::nullopt;
     const Setup& there = setup_on(*setups_[point.run], at.nodes);
     if (there.refused) return std::nullopt;
     MeasuredPoint other = point;

@@ -94,7 +94,8 @@ class Bench {
   struct OpenBlock {
     BenchBlock& block;
     NodesRequest asked;
-    std::optional<Cluster> healthy;  ///< with faults: the cluster without them
+    std::optional<Cluster> healthy;                    ///< with faults: the cluster without them
+    std::optional<Communicator> healthy_communicator;  ///< where NCCL sees one of the faults
     Faults faults;
     std::optional<BenchSplit> split;
 
@@ -138,8 +139,14 @@ class Bench {
                   asked,
                   {},
                   {},
+                  {},
                   {}});
     BenchBlock& block = open.block;
+    if (!config.faults.empty()) open.healthy.emplace(block.cluster);
+    const bool is_seen = withhold_gdr(config.faults, block.cluster);
+    if (is_seen && config.split)
+      throw Error("--split: nodes without GPUDirect RDMA are not simulated with it");
+    if (is_seen) open.healthy_communicator = make_communicator(*open.healthy, site.communicator);
     if (config.split) return open_split(open, site.communicator);
     const Communicator communicator = make_communicator(block.cluster, site.communicator);
     const int gpus_per_host = communicator.ranks / communicator.hosts;
@@ -257,13 +264,20 @@ class Bench {
     ++kept.asked_for->rows;
     if (config.faults.empty()) return;
     kept.healthy = runs.at({Kind::healthy, collective, kept.row.count}, [&] {
-      return add_call(size, [this, &open, run = kept.row.decided.run](const Told&) mutable {
+      return add_call(size, [this, &open, run = healthy_run(open, kept.row)](const Told&) mutable {
         run.faults = {};
         SimulationOptions plain = options_of(result_.config, open.block.network);
         plain.explain = false;
         return ran(*open.healthy, run, find_symmetry(*open.healthy, run), plain);
       });
     });
+  }
+
+  CollectiveRun healthy_run(const OpenBlock& open, const BenchRow& row) const {
+    if (!open.healthy_communicator) return row.decided.run;
+    return decided_row(result_.config, *open.healthy, parts_.software, *open.healthy_communicator,
+                       row.collective, row.requested)
+        ->decided.run;
   }
 
   void open_kernel_row(OpenBlock& open, Runs& runs, BenchRow row, Bytes size) {
@@ -414,13 +428,13 @@ class Bench {
                        to_text(block.network.routing));
   }
 
-  /// After NCCL has made its decisions, which know nothing of it.
+  /// After NCCL has made its decisions, which know nothing of it. The cluster without faults is
+  /// kept already.
   void break_parts(OpenBlock& open, int gpus_per_node) {
     const BenchConfig& config = result_.config;
     std::vector<std::string> warnings;
     open.faults.retry = ib_retry(config.environment, config.version, warnings);
     for (const std::string& warning : warnings) add_once(result_.notes, warning);
-    open.healthy.emplace(open.block.cluster);
     apply_faults(config.faults, gpus_per_node, open.block.cluster, open.faults);
   }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kFaultGrammar =
     "write: link NAME rate 50%, nic node3:mlx5_0 down 2s, link NAME flap 10s 90%, "
-    "gpu node0:gpu3 speed 80%";
+    "gpu node0:gpu3 speed 80%, node node1 gdr off";
 
 class FaultReader {
  public:
@@ -30,15 +30,17 @@ class FaultReader {
     if (words_.size() < 3)
       throw Error(fmt::format("\"{}\" is no fault", spec_.text), kFaultGrammar);
     using Part = FaultSpec::Part;
-    spec_.part =
-        word<Part>(words_[0], {{"link", Part::link}, {"nic", Part::nic}, {"gpu", Part::gpu}});
+    spec_.part = word<Part>(
+        words_[0],
+        {{"link", Part::link}, {"nic", Part::nic}, {"gpu", Part::gpu}, {"node", Part::node}});
     using Effect = FaultSpec::Effect;
     // "slow" is what "speed" was called before.
-    constexpr std::array<std::pair<const char*, Effect>, 5> kEffects = {{{"rate", Effect::rate},
+    constexpr std::array<std::pair<const char*, Effect>, 6> kEffects = {{{"rate", Effect::rate},
                                                                          {"speed", Effect::slow},
                                                                          {"slow", Effect::slow},
                                                                          {"down", Effect::down},
-                                                                         {"flap", Effect::flap}}};
+                                                                         {"flap", Effect::flap},
+                                                                         {"gdr", Effect::gdr_off}}};
     // The name may have blanks in it: the last word that is an effect ends it.
     std::size_t at = words_.size() - 1;
     const auto effect_at = [&](std::size_t i) {
@@ -84,10 +86,12 @@ class FaultReader {
   }
 
   void read_effect() {
-    const bool is_gpu = spec_.part == FaultSpec::Part::gpu;
-    if (is_gpu != (spec_.effect == FaultSpec::Effect::slow))
+    using Part = FaultSpec::Part;
+    using Effect = FaultSpec::Effect;
+    if ((spec_.part == Part::gpu) != (spec_.effect == Effect::slow) ||
+        (spec_.part == Part::node) != (spec_.effect == Effect::gdr_off))
       throw Error(fmt::format("\"{}\": a GPU has a speed; links and NICs have a rate, are down or "
-                              "flap",
+                              "flap; of a node gdr is off",
                               spec_.text),
                   kFaultGrammar);
     switch (spec_.effect) {
@@ -110,6 +114,11 @@ class FaultReader {
         spec_.outage.first = start().value_or(Instant{up_ps});
         return;
       }
+      case FaultSpec::Effect::gdr_off:
+        if (const std::string state = take("off"); state != "off")
+          throw Error(fmt::format("\"{}\": gdr is off, not \"{}\"", spec_.text, state),
+                      kFaultGrammar);
+        return;
     }
   }
 
@@ -123,12 +132,26 @@ class FaultReader {
   FaultSpec spec_;
 };
 
+/// The number of "node3".
+int host_of(const FaultSpec& spec, std::string_view name, const Cluster& cluster) {
+  const bool is_node = name.starts_with("node");
+  const int host = is_node ? to_number<int>(name.substr(4)).value_or(-1) : -1;
+  if (host < 0)
+    throw Error(fmt::format("\"{}\": \"{}\" is no node", spec.text, name),
+                "write it like node0, and its parts like node0:mlx5_0 or node0:gpu3");
+  if (host >= cluster.hosts())
+    throw Error(fmt::format("\"{}\": there is no node{}: there are {} (node0..node{})", spec.text,
+                            host, cluster.hosts(), cluster.hosts() - 1));
+  return host;
+}
+
 class Breaker {
  public:
   Breaker(int gpus_per_node, Cluster& cluster, Faults& faults)
       : gpus_(gpus_per_node), cluster_(cluster), faults_(faults) {}
 
   void apply(const FaultSpec& spec) {
+    if (spec.part == FaultSpec::Part::node) return;
     if (spec.part == FaultSpec::Part::gpu) {
       const auto [node, device] = device_of(spec);
       std::vector<std::string> known;
@@ -200,16 +223,11 @@ class Breaker {
   /// The host and the device of "node3:mlx5_0" or "node3: mlx5_0".
   std::pair<int, std::string> device_of(const FaultSpec& spec) const {
     const std::size_t colon = spec.name.find(':');
-    int node = -1;
-    if (colon != std::string::npos && spec.name.starts_with("node"))
-      node = to_number<int>(std::string_view(spec.name).substr(4, colon - 4)).value_or(-1);
-    if (node < 0)
+    if (colon == std::string::npos || !spec.name.starts_with("node"))
       throw Error(fmt::format("\"{}\": \"{}\" names no device of a node", spec.text, spec.name),
                   "write it like node0:mlx5_0 or node0:gpu3");
-    if (node >= cluster_.hosts())
-      throw Error(fmt::format("\"{}\": there is no node{}: there are {} (node0..node{})", spec.text,
-                              node, cluster_.hosts(), cluster_.hosts() - 1));
-    return {node, std::string(trimmed(std::string_view(spec.name).substr(colon + 1)))};
+    return {host_of(spec, std::string_view(spec.name).substr(0, colon), cluster_),
+            std::string(trimmed(std::string_view(spec.name).substr(colon + 1)))};
   }
 
   static int index(const FaultSpec& spec, const char* what, const std::string& name,
@@ -229,6 +247,17 @@ class Breaker {
 }  // namespace
 
 FaultSpec parse_fault(std::string_view text) { return FaultReader(text).read(); }
+
+bool withhold_gdr(const std::vector<FaultSpec>& specs, Cluster& cluster) {
+  for (const FaultSpec& spec : specs) {
+    if (spec.part != FaultSpec::Part::node) continue;
+    if (cluster.hosts() != cluster.nodes())
+      throw Error(fmt::format("\"{}\": nodes are hosts of NVLink domains here", spec.text),
+                  "NCCL_MNNVL_ENABLE=0 makes every host a node of its own");
+    cluster.withhold_gdr(host_of(spec, spec.name, cluster));
+  }
+  return !cluster.offers_gdr_everywhere();
+}
 
 void apply_faults(const std::vector<FaultSpec>& specs, int gpus_per_node, Cluster& cluster,
                   Faults& faults) {

@@ -388,14 +388,23 @@ TEST_CASE("a validation predicts what bench says of the same machine") {
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
 }
 
+/// Two columns more than kRunColumns, with their values.
+MappedRun mapped_with(const std::string& fields, const std::string& names,
+                      const std::string& values) {
+  std::string columns = kRunColumns;
+  columns.insert(columns.size() - 1, "," + names);
+  return map_run(parse_runs(columns + fields + "," + values + "\n", "runs.csv").front(), parts());
+}
+
 TEST_CASE(
-    "topology_notes that name A3 Ultra: Google's images ask for gIB, unless the run does not") {
-  const auto net = [](const std::string& environment, const std::string& notes) {
-    const std::string row =
-        "r,all_reduce,H200,nvswitch,roce,8,2,16,8,400,," + environment + ",,,,,s," + notes + "\n";
-    std::string columns = kRunColumns;
-    columns.insert(columns.size() - 1, ",topology_notes");
-    const MappedRun run = map_run(parse_runs(columns + row, "runs.csv").front(), parts());
+    "A3 Ultra, by its name or Google's pages: Google's images ask for gIB, unless the run "
+    "does not") {
+  const auto net = [](const std::string& environment, const std::string& notes,
+                      const std::string& gpu = "H200,nvswitch,roce",
+                      const std::string& address = "https://example.org : a.md") {
+    const MappedRun run =
+        mapped_with("r,all_reduce," + gpu + ",8,2,16,8,400,," + environment + ",,,,,s",
+                    "topology_notes,source", notes + "," + address);
     return std::string(run.environment.get("NCCL_NET").value_or("unset"));
   };
   CHECK(net("", "GCP A3 Ultra; 8 GPUs") == "gIB");
@@ -403,6 +412,26 @@ TEST_CASE(
   CHECK(net("NCCL_IB_DISABLE=1", "GCP A3 Ultra") == "unset");
   CHECK(net("", "GCP A4") == "unset");
   CHECK(net("NCCL_NET=gIB", "") == "gIB");
+  const std::string h200 = "H200,nvswitch,roce";
+  const std::string toolkit = "https://github.com/GoogleCloudPlatform/cluster-toolkit : a.md";
+  CHECK(net("", "", h200, toolkit) == "gIB");
+  CHECK(net("", "", h200, "https://github.com/google/dranet : b.md") == "gIB");
+  CHECK(net("", "", h200, "https://github.com/googlers/tests : c.md") == "unset");
+  CHECK(net("", "", "B200,nvswitch,roce", toolkit) == "unset");
+  CHECK(net("", "", "H200,nvswitch,ib", toolkit) == "unset");
+}
+
+TEST_CASE("A3 Ultra, one GPU and one NIC in unlike positions: a node has no GPUDirect RDMA") {
+  const auto without = [](const std::string& row, const std::string& notes) {
+    return mapped_with("r,all_reduce,H200,nvswitch,roce," + row + ",,,,,s", "topology_notes,notes",
+                       "GCP A3 Ultra," + notes)
+        .without_gdr;
+  };
+  const std::string odd = "the two ranks sit on different GPU/NIC positions";
+  CHECK(without("8,2,2,1,400,,", odd) == std::vector<int>{0});
+  CHECK(without("8,2,2,1,400,,", "") == std::vector<int>{});
+  CHECK(without("8,2,16,8,400,,", odd) == std::vector<int>{});
+  CHECK(without("8,2,2,1,400,,NCCL_NET_GDR_LEVEL=SYS", odd) == std::vector<int>{});
 }
 
 TEST_CASE("runs that differ in a variable of libfabric alone are predicted apart") {

@@ -346,6 +346,54 @@ TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
   CHECK(joint({"NCCL_NET=Socket"}) == std::set<std::uint32_t>{1});
 }
 
+TEST_CASE("messages that begin beside multiples of 16 bytes are copied byte by byte") {
+  const P2pTraffic odd(Collective::alltoall, 4, {(1 << 20) + 8});
+  CHECK(P2pTraffic(Collective::alltoall, 4, {1 << 20}).is_aligned(1, 16));
+  CHECK(!odd.is_aligned(1, 16));
+  CHECK(odd.is_aligned(1, 8));
+  // One message begins where its buffer does; of a matrix nothing is known.
+  CHECK(P2pTraffic(Collective::sendrecv, 4, {1001}).is_aligned(1, 16));
+  CHECK(P2pTraffic(2, {1001, 1001, 1001, 1001}).is_aligned(1, 16));
+  const P2pTraffic scattered(Collective::scatter, 4, {1001}, 2);
+  CHECK(!scattered.is_aligned(2, 16));
+  CHECK(scattered.is_aligned(1, 16));
+
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
+  const Communicator communicator = communicator_on(cluster, kNccl2_21_5, {});
+  const P2pPlan plan = p2p_plan(communicator);
+  const TransportRules rules = transport_rules(communicator);
+  const Members members = Members::first(1, 8);
+  struct Rates {
+    double send = 0, receive = 0, copy = 0;
+  };
+  const auto rates = [&](std::int64_t each) {
+    const P2pTraffic traffic(Collective::alltoall, 8, {each});
+    const P2pSchedule schedule({cluster, parts.software, members, plan, traffic, rules, false});
+    ExchangeBatch batch;
+    Rates out;
+    for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+      for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
+        const auto add = [](double& sum, Bandwidth rate) {
+          sum += static_cast<double>(rate.bytes_per_s);
+        };
+        for (const ExchangeLane& lane : batch.sends) add(out.send, lane.rate);
+        for (const ExchangeLane& lane : batch.receives) add(out.receive, lane.rate);
+        for (const ExchangeBatch::Copy& copy : batch.copies) add(out.copy, copy.rate);
+      }
+    }
+    return out;
+  };
+  const Rates whole = rates(1 << 20), bytes = rates((1 << 20) + 8);
+  CHECK(whole.send == doctest::Approx(16 * bytes.send).epsilon(1e-3));
+  CHECK(whole.receive == doctest::Approx(16 * bytes.receive).epsilon(1e-3));
+  CHECK(whole.copy == doctest::Approx(16 * bytes.copy).epsilon(1e-3));
+  // LL does not copy so: what a rank keeps is copied by Simple, though.
+  const Rates small = rates(1 << 10), odd_small = rates((1 << 10) + 8);
+  CHECK(small.send == doctest::Approx(odd_small.send).epsilon(1e-3));
+  CHECK(small.copy == doctest::Approx(16 * odd_small.copy).epsilon(1e-3));
+}
+
 TEST_CASE("chunks of next to nothing are refused") {
   const PartsCatalogue parts = load_catalogue();
   const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);

@@ -131,6 +131,37 @@ TEST_CASE("relayed: with slots enough only the first chunk pays for the rendezvo
   CHECK(run_ps(machine, kind) == 2 * post + 2 * latency + 6 * kChunkPs);
 }
 
+TEST_CASE("unasked: what is sent does not wait for a post, and its receiver is busy afterwards") {
+  constexpr std::int64_t latency = 2'000, post = 300, receipt = 700;
+  MessageKind kind;
+  kind.cost.post = {post};
+  kind.receipt.post = {receipt};
+  kind.unasked = true;
+  const auto six = [&](std::uint32_t slots) {
+    HandMade schedule(2);
+    schedule.add(0, 1, 6 * kChunk, slots, relayed({0}));
+    LoneExchange<PlainStamp> machine(schedule, 2, 2);
+    machine.add_link({kRate, {latency}});
+    return run_ps(machine, kind);
+  };
+  // One slot: the sender's is free again once the receiver's acknowledgement is there.
+  CHECK(six(1) == 6 * (post + latency + kChunkPs) + 5 * latency + receipt);
+  CHECK(six(8) == post + latency + 6 * kChunkPs + receipt);
+
+  // Two senders, one receiving thread, whose work is what takes time.
+  HandMade schedule(3);
+  schedule.add(0, 2, kChunk, 8, relayed({0}));
+  schedule.add(1, 2, kChunk, 8, relayed({1}));
+  schedule.batches[2] = {
+      {{}, {schedule.batches[2][0].receives[0], schedule.batches[2][1].receives[0]}, {}, true}};
+  schedule.ways[{1, 2}].send_thread = 2;
+  LoneExchange<PlainStamp> machine(schedule, 3, 3);
+  machine.add_link({kRate, {latency}});
+  machine.add_link({kRate, {latency}});
+  kind.receipt.post = {50'000};
+  CHECK(run_ps(machine, kind) == post + latency + kChunkPs + 2 * 50'000);
+}
+
 TEST_CASE("relayed: flags are paid on both sides, and hide behind data that go the same way") {
   HandMade schedule(2);
   ExchangeWay way = relayed({1});

@@ -325,11 +325,49 @@ TEST_CASE("a slow GPU holds up sends and receives: what it copies, and what it d
   CHECK(slow(Collective::alltoall, 64, {all[3]}) < 1.5);
 }
 
+TEST_CASE("a node without GPUDirect RDMA") {
+  const auto row = [](int nodes, std::vector<std::string> faults, const char* level = nullptr) {
+    BenchConfig config = config_of(nodes, {16 << 20}, faults);
+    if (level != nullptr) config.environment.set("NCCL_NET_GDR_LEVEL", level);
+    return row_of(config);
+  };
+  const BenchRow one = row(2, {"node node1 gdr off"});
+  const BenchRow both = row(2, {"node node0 gdr off", "node node1 gdr off"});
+  const BenchRow plain = row(2, {}), none = row(2, {}, "LOC");
+  // Without it anywhere it is what the variable says of all. NCCL decides for all as for the node
+  // that lacks it; the other one's GPUs still send and receive past host memory.
+  CHECK(both.result.time == none.result.time);
+  CHECK(one.decided.run.channels == none.decided.run.channels);
+  CHECK(one.decided.run.protocol == none.decided.run.protocol);
+  CHECK(one.result.time < none.result.time);
+  CHECK(one.result.time > plain.result.time);
+  // Without the fault NCCL would have decided otherwise.
+  CHECK(*one.healthy == plain.group_time());
+  // Such a node is like no other: nothing is folded.
+  BenchConfig whole = config_of(4, {16 << 20}, {"node node2 gdr off"});
+  const BenchRow folded = row_of(whole);
+  whole.fold = false;
+  CHECK(folded.result.time == row_of(whole).result.time);
+  CHECK(folded.result.time == row(4, {"node node1 gdr off"}).result.time);
+  const auto refused = [&](const char* fault, Collective collective) {
+    BenchConfig config = config_of(2, {16 << 20}, {fault});
+    config.collectives = {collective};
+    return error_text([&] { run(config); });
+  };
+  CHECK(refused("node node1 gdr off", Collective::alltoall) ==
+        "sends and receives are not simulated where some nodes have no GPUDirect RDMA\n"
+        "hint: NCCL_NET_GDR_LEVEL=LOC takes it from all of them");
+  CHECK(refused("node node2 gdr off", Collective::all_reduce) ==
+        "\"node node2 gdr off\": there is no node2: there are 2 (node0..node1)");
+  CHECK(refused("node mlx5_0 gdr off", Collective::all_reduce)
+            .starts_with("\"node mlx5_0 gdr off\": \"mlx5_0\" is no node\n"));
+}
+
 TEST_CASE("faults that are none") {
   const auto parse = [](const char* text) { return error_text([&] { parse_fault(text); }); };
   const std::string grammar =
       "\nhint: write: link NAME rate 50%, nic node3:mlx5_0 down 2s, link NAME flap 10s 90%, "
-      "gpu node0:gpu3 speed 80%";
+      "gpu node0:gpu3 speed 80%, node node1 gdr off";
   CHECK(parse("nic") == "\"nic\" is no fault" + grammar);
   CHECK(parse("nick node0:mlx5_0 down") == "\"nick\" is no part\nhint: did you mean \"nic\"?");
   CHECK(parse("nic node0:mlx5_0 broken") ==
@@ -341,6 +379,10 @@ TEST_CASE("faults that are none") {
   CHECK(parse("nic node0:mlx5_0 rate 50") == "\"50\" is not a share above 0% and up to 100%");
   CHECK(parse("nic node0:mlx5_0 flap 10s 100%") ==
         "\"nic node0:mlx5_0 flap 10s 100%\": it is never down");
+  CHECK(parse("node node0 gdr on").starts_with("\"node node0 gdr on\": gdr is off, not \"on\"\n"));
+  CHECK(parse("gpu node0:gpu1 gdr off")
+            .starts_with("\"gpu node0:gpu1 gdr off\": a GPU has a speed; links and NICs have a "
+                         "rate, are down or flap; of a node gdr is off\n"));
   CHECK(parse("nic node0:mlx5_0 down 2s sharp") ==
         "\"nic node0:mlx5_0 down 2s sharp\": unexpected \"sharp\"" + grammar);
   CHECK(parse("gpu node0:gpu3 down")
