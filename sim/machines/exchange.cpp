@@ -105,6 +105,7 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   Block& block = blocks_[number];
   block.end = at;
   stop_watching(block);
+  const bool is_first = block.cursor == 0;
   if (!schedule_.next(number, block.cursor, batch_)) {
     if (done_) done_(number, at);
     return;
@@ -135,6 +136,7 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   for (const ExchangeLane& lane : batch_.receives) {
     const std::uint32_t id = open(lane.peer, number, lane, false);
     if (is_watched()) observer_->opens(id, number, lane.peer, false, lane_number++, {at.ps});
+    messages_[id].ahead = is_first && kinds_[lane.kind].told_ahead;
     start_receive(id, lane, at);
   }
 }
@@ -426,14 +428,15 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   queue_.push({thread.free.ps}, first_actor_ + static_cast<std::uint32_t>(blocks_.size()) + number);
   // Who hears of it later than now may be told now.
   const bool posts = !thread.departs && !thread.takes;
-  thread.allows = posts && way_kinds_[m.way].far_latency == Duration{};
+  thread.allows = posts && telling(m) == Duration{};
   if (posts && !thread.allows) allow(m, thread.free);
 }
 
 /// A far slot has been posted by `at`.
 template <class Stamp>
 void Exchange<Stamp>::allow(Message& m, Stamp at) {
-  far(m, m.allowed++) = at.plus(way_kinds_[m.way].far_latency, Cause::latency);
+  const Stamp told = at.plus(telling(m), Cause::latency);
+  far(m, m.allowed++) = told;
   arm_relay(id_of(m));
 }
 

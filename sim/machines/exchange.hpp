@@ -61,6 +61,9 @@ struct MessageKind {
   /// Relayed: a chunk sets out without a post that the network brought, and costs the receiving
   /// thread its receipt once it is there, as through a socket.
   bool unasked = false;
+  /// Relayed: senders know of the slots that a block's first batch posts as soon as they are
+  /// posted.
+  bool told_ahead = false;
 
   bool operator==(const MessageKind&) const = default;
 };
@@ -213,6 +216,7 @@ class Exchange final : public Guest<Stamp> {
     bool sends : 1 = false, receives : 1 = false;  ///< the batch of that end has begun
     bool sender_armed : 1 = false, relay_armed : 1 = false, poster_armed : 1 = false;
     bool open : 1 = false;
+    bool ahead : 1 = false;  ///< its receiver's first slots are known to the sender once posted
     std::array<Stamp, kCloseSlots> slots{};    ///< the first ones; others: Remains
     std::uint32_t sending = 0, receiving = 0;  ///< its number at the two ends that have opened it
     std::uint32_t send_thread = 0, receive_thread = 0;
@@ -304,6 +308,11 @@ class Exchange final : public Guest<Stamp> {
   Flight flight_of(std::uint32_t id, Bytes wire, bool far) const;
   inline void bring(Flight& flight, const WayKind& way, const std::uint32_t* hops) const;
   void allow(Message& message, Stamp at);
+  /// Until the sender hears of a slot that has been posted.
+  Duration telling(const Message& m) const {
+    const bool is_known = m.ahead && m.allowed < m.far_slots;
+    return is_known ? Duration{} : way_kinds_[m.way].far_latency;
+  }
   void travel(std::uint32_t block, Flight& flight);
   static std::uint32_t links_left(const Flight& flight, const WayKind& way) {
     return (flight.far ? way.hops : way.near_hops) - flight.hop;

@@ -151,7 +151,8 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
                      net ? network.sync[index_of(protocol)] : of_gpu.sync[hop],
                      net ? post_cost(network, settings, protocol) : PostCost{},
                      net ? receipt_cost(network, settings) : PostCost{},
-                     net ? network.poll : Duration{}, net && settings.kind == NetKind::sockets});
+                     net ? network.poll : Duration{}, net && settings.kind == NetKind::sockets,
+                     net});
     }
   }
   return out;

@@ -131,6 +131,25 @@ TEST_CASE("relayed: with slots enough only the first chunk pays for the rendezvo
   CHECK(run_ps(machine, kind) == 2 * post + 2 * latency + 6 * kChunkPs);
 }
 
+TEST_CASE("told ahead: the first slots of a block's first batch are known as they are posted") {
+  constexpr std::int64_t latency = 2'000, post = 300;
+  MessageKind kind;
+  kind.cost.post = {post};
+  kind.receipt.post = {post};
+  kind.told_ahead = true;
+  const auto run = [&](std::uint32_t slots, int batches) {
+    HandMade schedule(2);
+    for (int i = 0; i < batches; ++i) schedule.add(0, 1, 6 * kChunk, slots, relayed({0}));
+    LoneExchange<PlainStamp> machine(schedule, 2, 2);
+    machine.add_link({kRate, {latency}});
+    return run_ps(machine, kind);
+  };
+  CHECK(run(8, 1) == 2 * post + latency + 6 * kChunkPs);
+  // With one slot it is the first chunk alone.
+  CHECK(run(1, 1) == 6 * (2 * post + 2 * latency + kChunkPs) - latency);
+  CHECK(run(8, 2) > run(8, 1) + 2 * post + 2 * latency + 6 * kChunkPs - 1);
+}
+
 TEST_CASE("unasked: what is sent does not wait for a post, and its receiver is busy afterwards") {
   constexpr std::int64_t latency = 2'000, post = 300, receipt = 700;
   MessageKind kind;
