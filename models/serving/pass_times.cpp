@@ -35,7 +35,7 @@ double launches_of(const Transformer& model) {
   const bool is_recurrent = model.local && model.local->recurrent;
   const int states = is_recurrent ? model.layers - model.global_layers() : 0;
   const double experts = model.experts && model.experts->shared_ffn > 0 ? 14.0 : 10.0;
-  return model.layers * (model.latent ? 28.0 : 12.0) + model.moe_layers() * experts + states * 36.0;
+  return model.layers * (model.latent ? 26.0 : 10.0) + model.moe_layers() * experts + states * 36.0;
 }
 
 ServeTime hosted(ServeTime out, const EngineHost& host, double requests, double launches) {
@@ -61,10 +61,11 @@ PassTimes::PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes
   }
 }
 
-double PromptLaunches::of(const Transformer& model, double tokens) const {
+double PromptLaunches::of(const ServeSetup& setup, double tokens) const {
   constexpr double kCompiled = 0.1;
   if (tokens <= graph_tokens) return 0;
-  return launches_of(model) * (compiled ? kCompiled : 1);
+  return (launches_of(setup.model) + quantising_kernels(setup, tokens)) *
+         (compiled ? kCompiled : 1);
 }
 
 ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host,
@@ -86,7 +87,7 @@ ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host,
   out += logits_.at(batch.rows());
   out.attention += attention_time(setup_, batch);
   hide_experts(setup_, out);
-  const double launched = batch.prompt_tokens > 0 ? launches.of(setup_.model, asked.tokens()) : 0;
+  const double launched = batch.prompt_tokens > 0 ? launches.of(setup_, asked.tokens()) : 0;
   return hosted(out, host, batch.prompts + batch.decodes, launched);
 }
 

@@ -22,12 +22,12 @@ struct EngineHost {
   double communication = 1;
 };
 
-/// Kernels that the CPU launches for a forward pass: 12 for a dense layer (two norms, four GEMMs,
-/// two quantisations, rope, attention, activation, all-reduce), 14 more for experts (router, top-k,
-/// sort, two grouped GEMMs, ...), less four of the dense MLP where no expert is shared, 16 more for
-/// latent attention, 18 more for a layer with a state (convolution, gates, norms of queries and
-/// keys, seven of the chunks, copies of the state), which count twice, as Triton's launcher is
-/// Python: assumed, no trace was counted.
+/// Kernels that the CPU launches for a forward pass, beside quantising_kernels(): 10 for a dense
+/// layer (two norms, four GEMMs, rope, attention, activation, all-reduce), 14 more for experts
+/// (router, top-k, sort, two grouped GEMMs, ...), less four of the dense MLP where no expert is
+/// shared, 16 more for latent attention, 18 more for a layer with a state (convolution, gates,
+/// norms of queries and keys, seven of the chunks, copies of the state), which count twice, as
+/// Triton's launcher is Python: assumed, no trace was counted.
 double launches_of(const Transformer& model);
 
 /// How kernels of passes with prompts are launched.
@@ -38,7 +38,7 @@ struct PromptLaunches {
   /// Others are launched from compiled code, in a tenth of what Python takes (assumed).
   bool compiled = false;
   /// Of a pass of so many tokens, in launches from Python.
-  double of(const Transformer& model, double tokens) const;
+  double of(const ServeSetup& setup, double tokens) const;
 };
 
 /// A pass of kernels as such an engine runs it for so many requests. Passes with prompts are not in

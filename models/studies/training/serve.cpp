@@ -47,9 +47,8 @@ ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
   out.gpu = gpu;
   ServeSetup setup = serve_setup(config, config, gpu);
   setup.kernels = engine.kernels;
-  out.prefill =
-      hosted(prefill_time(setup, collectives), engine.host, setup.local_batch(),
-             config.rules.launches.of(setup.model, 1.0 * setup.local_batch() * config.prompt));
+  out.prefill = hosted(prefill_time(setup, collectives), engine.host, setup.local_batch(),
+                       config.rules.launches.of(setup, 1.0 * setup.local_batch() * config.prompt));
   out.prefill.host += engine.host.front;
   out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
   const double left = static_cast<double>(gpu.memory.count) - kServeReserved - out.memory.weights;
@@ -107,6 +106,8 @@ ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
                  config.prompt};
   out.data = layout.copies();
   out.cache_element = config.cache_element;
+  // TensorRT's compiler does, which builds what published steps of no named release ran.
+  out.fuses_quantising = !config.engine || config.rules.launches.compiled;
   if (config.engine && gpu.libraries.contains(kEngineWords[config.engine->engine]))
     out.library = kEngineWords[config.engine->engine];
   return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace fabricast {
 
@@ -47,6 +48,34 @@ const char* experts_dtype(const ServeSetup& s) {
   return gemm_dtype(s);
 }
 
+/// Experts in 4 bits are published with attention in 16: gpt-oss-120b in MXFP4 and DeepSeek-R1's
+/// checkpoints by ModelOpt (model cards of openai/gpt-oss-120b, nvidia/DeepSeek-R1-0528-FP4).
+const char* projections_dtype(const ServeSetup& s) {
+  const bool apart = s.precision == Precision::nvfp4 && s.model.experts;
+  return apart ? "bfloat16" : gemm_dtype(s);
+}
+
+/// But the product after latent attention has 4 ("additionally quantizes the wo module": model card
+/// of nvidia/DeepSeek-R1-0528-FP4-v2, which InferenceX runs).
+const char* attention_out_dtype(const ServeSetup& s) {
+  return s.model.latent ? gemm_dtype(s) : projections_dtype(s);
+}
+
+/// What computes the input of a product.
+enum class Producer : std::uint8_t { norm, attention, activation };
+
+/// Whether that input is quantised by a kernel of its own. SGLang's all are (sgl-project/sglang,
+/// issue 31504). TensorRT-LLM and vLLM quantise in attention that is not latent (attention.py:
+/// out_scale; vLLM's fuse_attn_quant), and in dense models with the norm in an all-reduce kernel of
+/// their own (modeling_llama.py; vLLM's fuse_allreduce_rms: few tokens).
+bool is_quantised_apart(const ServeSetup& s, double tokens, Producer producer) {
+  if (s.fuses_quantising) return false;
+  if (s.library == "sglang" || producer == Producer::activation) return true;
+  if (producer == Producer::attention) return s.model.latent.has_value();
+  return s.model.experts || s.tensor == 1 || !s.kernels.all_reduce ||
+         s.kernels.all_reduce(kHalf * tokens * s.model.hidden) < 0;
+}
+
 const char* attention_dtype(const ServeSetup& s) {
   return element_of_cache(s) < kHalf ? "bfloat16, fp8 cache" : "bfloat16";
 }
@@ -90,7 +119,8 @@ class Pass {
     return out_;
   }
   ServeTime logits(double rows) {
-    gemm(1, rows, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden, "bfloat16");
+    gemm({1, Producer::norm}, rows, static_cast<double>(m_.vocabulary) / s_.tensor, m_.hidden,
+         "bfloat16");
     out_.tensor += cost(Collective::all_gather, kHalf * rows * m_.vocabulary);
     return out_;
   }
@@ -105,26 +135,35 @@ class Pass {
       if (const double own = s_.kernels.all_reduce(bytes); own >= 0) return own;
     return cost(Collective::all_reduce, bytes);
   }
-  void gemm(int times, double m, double n, double k) { gemm(times, m, n, k, gemm_dtype(s_)); }
-  void gemm(int times, double m, double n, double k, const char* dtype) {
+  struct Products {
+    int count = 1;
+    Producer after = Producer::norm;
+  };
+  void gemm(Products products, double m, double n, double k) {
+    gemm(products, m, n, k, gemm_dtype(s_));
+  }
+  void gemm(Products products, double m, double n, double k, const char* dtype) {
     GemmWork work{m, n, k, 1, kHalf, operands_of(dtype)};
-    work.operands.cast = false;  // quantised by the norm or activation before
+    work.operands.cast = work.operands.cast && is_quantised_apart(s_, tokens_, products.after);
     work.copies = m_.layers;
-    out_.gemm += times * kernels_of(s_).seconds(KernelFamily::gemm, dtype, work);
+    out_.gemm += products.count * kernels_of(s_).seconds(KernelFamily::gemm, dtype, work);
   }
 
   void layers(int count, bool moe) {
     if (count == 0) return;
     const double t = s_.tensor, h = m_.hidden;
+    const Products normed{count, Producer::norm}, attended{count, Producer::attention},
+        activated{count, Producer::activation};
+    const char* const dtype = projections_dtype(s_);
     if (m_.latent) {
       const LatentAttention& a = *m_.latent;
-      gemm(count, tokens_, a.query_rank + a.kv_rank + a.rope_dim, h);
-      gemm(count, tokens_, m_.query_width() / t, a.query_rank);
-      gemm(count, tokens_, m_.heads * (a.nope_dim + a.value_dim) / t, a.kv_rank);
+      gemm(normed, tokens_, a.query_rank + a.kv_rank + a.rope_dim, h, dtype);
+      gemm(normed, tokens_, m_.query_width() / t, a.query_rank, dtype);
+      gemm(normed, tokens_, m_.heads * (a.nope_dim + a.value_dim) / t, a.kv_rank, dtype);
     } else {
-      gemm(count, tokens_, m_.projected_width() / t, h);
+      gemm(normed, tokens_, m_.projected_width() / t, h, dtype);
     }
-    gemm(count, tokens_, h, m_.attention_out_width() / t);
+    gemm(attended, tokens_, h, m_.attention_out_width() / t, attention_out_dtype(s_));
     const double bytes = activations();
     const double kernel = elementwise_time(s_.gpu, 3 * bytes);
     out_.elementwise += count * kSmallKernels * kernel;
@@ -132,8 +171,8 @@ class Pass {
     if (moe) {
       experts(count);
     } else {
-      gemm(count, tokens_, (matrices(m_.mlp) - 1) * m_.ffn / t, h);
-      gemm(count, tokens_, h, m_.ffn / t);
+      gemm(normed, tokens_, (matrices(m_.mlp) - 1) * m_.ffn / t, h);
+      gemm(activated, tokens_, h, m_.ffn / t);
     }
   }
 
@@ -151,8 +190,9 @@ class Pass {
     out_.gemm += count * kernels_of(s_).seconds(KernelFamily::experts, dtype, work);
     if (e.shared_ffn > 0) {
       // A copy of attention has the shared experts too.
-      gemm(count, tokens_, (matrices(m_.mlp) - 1) * e.shared_ffn / s_.tensor, m_.hidden);
-      gemm(count, tokens_, m_.hidden, e.shared_ffn / s_.tensor);
+      gemm({count, Producer::norm}, tokens_, (matrices(m_.mlp) - 1) * e.shared_ffn / s_.tensor,
+           m_.hidden);
+      gemm({count, Producer::activation}, tokens_, m_.hidden, e.shared_ffn / s_.tensor);
     }
     // One copy: all its GPUs have all tokens, and the all-reduce after the experts sums them.
     if (s_.copies() == 1) return;
@@ -197,6 +237,19 @@ ServeTime layers_time(const ServeSetup& setup, double tokens, double all_tokens,
   if (setup.kernels.takes_turns && tokens > 1)
     return 2 * Pass(setup, tokens / 2, all_tokens / 2, collectives).all_layers();
   return Pass(setup, tokens, all_tokens, collectives).all_layers();
+}
+
+double quantising_kernels(const ServeSetup& s, double tokens) {
+  const auto kernels = [&](const char* dtype, Producer producer, double products) {
+    return operands_of(dtype).cast && is_quantised_apart(s, tokens, producer) ? products : 0.0;
+  };
+  const Transformer& m = s.model;
+  const double projections = kernels(projections_dtype(s), Producer::norm, m.latent ? 3 : 1) +
+                             kernels(attention_out_dtype(s), Producer::attention, 1);
+  const double mlp =
+      kernels(gemm_dtype(s), Producer::norm, 1) + kernels(gemm_dtype(s), Producer::activation, 1);
+  const bool shares = m.experts && m.experts->shared_ffn > 0;
+  return m.layers * projections + (shares ? m.layers : m.layers - m.moe_layers()) * mlp;
 }
 
 ServeTime logits_time(const ServeSetup& setup, double rows, CollectiveTimes& collectives) {
@@ -313,6 +366,13 @@ ServeMemory serve_memory(const ServeSetup& s, double context) {
   const double rest = static_cast<double>(all_parameters(s.model)) - experts;
   out.weights =
       element_bytes(s.precision) * (rest / s.tensor + experts / s.gpus_of_stage()) / s.pipeline;
+  if (s.precision == Precision::nvfp4 && s.model.experts) {
+    // What stays in 16 bits (projections_dtype()).
+    double kept = static_cast<double>(count.attention);
+    if (s.model.latent) kept -= static_cast<double>(s.model.hidden) * s.model.attention_out_width();
+    out.weights +=
+        (kHalf - element_bytes(s.precision)) * s.model.layers * kept / s.tensor / s.pipeline;
+  }
   out.cache = s.local_batch() * cache_bytes(s, context);
   return out;
 }

@@ -36,6 +36,8 @@ struct ServeSetup {
   /// Bytes of an element of keys and values; 0 = 2, and 1 where weights have 8 bits or fewer.
   double cache_element = 0;
   std::string library = "trtllm";  ///< whose kernels (workloads/kernels.yaml)
+  /// A compiler fuses the quantising of a product's input with what computes it.
+  bool fuses_quantising = false;
 
   int copies() const { return data > 0 ? data : expert; }
   int gpus_of_stage() const { return tensor * copies(); }
@@ -74,6 +76,9 @@ struct ServeBatch {
 /// The layers without attention: follows from numbers of tokens alone.
 ServeTime layers_time(const ServeSetup& setup, double tokens, double all_tokens,
                       CollectiveTimes& collectives);
+/// Kernels of such layers that do nothing but quantise inputs of products, those of routed experts
+/// apart: what the engine does not fuse with the kernel before.
+double quantising_kernels(const ServeSetup& setup, double tokens);
 /// Logits of so many tokens.
 ServeTime logits_time(const ServeSetup& setup, double rows, CollectiveTimes& collectives);
 /// Attention of all layers, in seconds.
