@@ -15,10 +15,11 @@ class DistinctWays {
 
   /// Returns its number, in the order of first times.
   std::uint32_t add(std::span<const std::uint32_t> way) {
+    if (count() > 0 && std::ranges::equal((*this)[last_], way)) return last_;
     std::uint32_t& place = find(way);
-    if (place != kNone) return place;
+    if (place != kNone) return last_ = place;
     const auto number = static_cast<std::uint32_t>(count());
-    place = number;
+    place = last_ = number;
     hops_.insert(hops_.end(), way.begin(), way.end());
     ends_.push_back(hops_.size());
     if (2 * count() > table_.size()) grow();
@@ -51,6 +52,7 @@ class DistinctWays {
     for (std::uint32_t i = 0; i < count(); ++i) find((*this)[i]) = i;
   }
 
+  std::uint32_t last_ = 0;  ///< the one added last: many come several times in a row
   std::vector<std::uint32_t> hops_;
   std::vector<std::size_t> ends_;
   std::vector<std::uint32_t> table_;  ///< a power of two of places, half of them free

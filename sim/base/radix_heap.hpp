@@ -51,7 +51,7 @@ class RadixHeap {
     if (!between_instants()) return {last_};
     if (!near_.empty()) return near_.back().at;
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
-    const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
+    const auto digit = digits_[level].first();
     Instant at{INT64_MAX};
     for (std::uint32_t number = buckets_[level * kDigits + digit].last; number != kNoBlock;
          number = blocks_[number].before) {
@@ -116,6 +116,24 @@ class RadixHeap {
     std::uint32_t before = kNoBlock;  ///< of the same bucket, or free, too
     std::uint32_t count = 0;
     std::array<Waiting, 63> waiting{};
+  };
+  /// A set of values of one digit.
+  class Digits {
+   public:
+    bool empty() const { return (words_[0] | words_[1]) == 0; }
+    void add(unsigned digit) { words_[digit / 64] |= std::uint64_t{1} << (digit % 64); }
+    /// REQUIRES here and below: !empty().
+    unsigned first() const {
+      const unsigned word = words_[0] == 0 ? 1 : 0;
+      return 64 * word + static_cast<unsigned>(std::countr_zero(words_[word]));
+    }
+    void drop_first() {
+      std::uint64_t& word = words_[words_[0] == 0 ? 1 : 0];
+      word &= word - 1;
+    }
+
+   private:
+    std::array<std::uint64_t, 2> words_{};
   };
   struct Bucket {
     std::uint32_t last = kNoBlock;
@@ -239,18 +257,35 @@ class RadixHeap {
     Block& block = blocks_[bucket.last];
     recent_of(waiting.at) = {waiting.at, bucket.last, block.count, waiting.batch};
     block.waiting[block.count++] = waiting;
-    digits_[level] |= std::uint64_t{1} << digit;
+    digits_[level].add(digit);
     levels_ |= 1u << level;
   }
 
   template <class Soon>
   void begin_round(Soon soon) {
-    if (next_round_.empty()) advance(soon);
+    if (next_round_.empty()) {
+      if (near_.empty()) come_near(soon);
+      if (near_.back().batch == kFull &&
+          (near_.size() == 1 || near_[near_.size() - 2].at > near_.back().at))
+        return begin_alone();
+      advance();
+    }
     round_.swap(next_round_);
     next_round_.clear();
     if (round_.size() > 1 && !std::is_sorted(round_.begin(), round_.end())) sort_round();
     round_next_ = told_ = round_.data();
     round_end_ = round_next_ + round_.size();
+  }
+
+  /// The earliest event has its instant to itself.
+  void begin_alone() {
+    last_ = near_.back().at.ps;
+    if (round_.empty()) round_.resize(1);
+    round_.front() = near_.back().actor;
+    near_.pop_back();
+    round_next_ = round_.data();
+    round_end_ = told_ = round_next_ + 1;  // there is nobody to tell of
+    prefetch_batches();
   }
 
   template <unsigned kDepth>
@@ -279,15 +314,18 @@ class RadixHeap {
            std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(actors), round_end_ - round_next_);
   }
 
-  /// Moves the clock to the earliest event.
-  template <class Soon>
-  void advance(Soon soon) {
-    if (near_.empty()) come_near(soon);
+  /// Moves the clock to the earliest events. REQUIRES: they are near.
+  void advance() {
     last_ = near_.back().at.ps;
     do {
       call(near_.back());
       near_.pop_back();
     } while (!near_.empty() && near_.back().at.ps == last_);
+    prefetch_batches();
+  }
+
+  /// Of the next two instants.
+  [[gnu::always_inline]] void prefetch_batches() const {
     if (near_.empty()) return;
     __builtin_prefetch(&batches_[batches_[near_.back().batch].next], 1);
     __builtin_prefetch(&batches_[(near_.size() > 1 ? near_[near_.size() - 2] : near_[0]).batch], 1);
@@ -299,19 +337,13 @@ class RadixHeap {
   void come_near(Soon soon) {
     assert(levels_ != 0);
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
-    const auto digit = static_cast<unsigned>(std::countr_zero(digits_[level]));
-    digits_[level] &= digits_[level] - 1;
-    if (digits_[level] == 0) levels_ &= levels_ - 1;
+    const auto digit = digits_[level].first();
+    digits_[level].drop_first();
+    if (digits_[level].empty()) levels_ &= levels_ - 1;
     Bucket bucket = std::exchange(buckets_[level * kDigits + digit], {});
     if (bucket.size <= kNextSpread) {
-      const Block& block = blocks_[bucket.last];
-      near_.assign(block.waiting.begin(), block.waiting.begin() + block.count);
-      drop_block(bucket);
-      for (const Waiting& waiting : near_) soon(waiting.actor, Depth<1>{});
-      for (const Waiting& waiting : near_) soon(waiting.actor, Depth<2>{});
-      for (const Waiting& waiting : near_) soon(waiting.actor, Depth<3>{});
-      std::sort(near_.begin(), near_.end(),
-                [](const Waiting& a, const Waiting& b) { return a.at > b.at; });
+      tell_of_buckets(level, level * kDigits + digit, bucket, soon);
+      sort_near(bucket, level);
       return set_near(level, near_.front().at);
     }
     last_ = INT64_MAX;
@@ -332,6 +364,69 @@ class RadixHeap {
     }
     set_near(0, {last_});
     near_end_ = last_ + 1;
+  }
+
+  // Inlined: GCC drops calls of a function that does nothing but prefetch.
+  template <unsigned kDepth, class Soon>
+  [[gnu::always_inline]] void tell_of_bucket(const Bucket& bucket, Soon soon) const {
+    if (bucket.size > kNextSpread) return;
+    for (std::uint32_t number = bucket.last; number != kNoBlock; number = blocks_[number].before) {
+      const Block& block = blocks_[number];
+      for (std::uint32_t i = 0; i < block.count; ++i) soon(block.waiting[i].actor, Depth<kDepth>{});
+    }
+  }
+
+  /// Of a bucket that comes near the last depth, of the next two of its level the ones before.
+  template <class Soon>
+  [[gnu::always_inline]] void tell_of_buckets(unsigned level, std::uint32_t number,
+                                              const Bucket& bucket, Soon soon) {
+    if (told_buckets_[0] != number && told_buckets_[1] != number) tell_of_bucket<1>(bucket, soon);
+    if (told_buckets_[0] != number) tell_of_bucket<2>(bucket, soon);
+    tell_of_bucket<3>(bucket, soon);
+    Digits digits = digits_[level];
+    const auto next = [&] {
+      if (digits.empty()) return kNoBlock;
+      const unsigned next_digit = digits.first();
+      digits.drop_first();
+      return level * kDigits + next_digit;
+    };
+    const std::uint32_t first = next(), second = next();
+    if (first != kNoBlock) {
+      if (told_buckets_[1] != first) tell_of_bucket<1>(buckets_[first], soon);
+      tell_of_bucket<2>(buckets_[first], soon);
+    }
+    if (second != kNoBlock) tell_of_bucket<1>(buckets_[second], soon);
+    told_buckets_ = {first, second};
+  }
+
+  /// Takes over a bucket of this level. Each one's place is the number of later ones, counted
+  /// without a branch.
+  void sort_near(Bucket bucket, unsigned level) {
+    near_.clear();
+    for (; bucket.last != kNoBlock; drop_block(bucket)) {
+      const Block& block = blocks_[bucket.last];
+      near_.insert(near_.end(), block.waiting.begin(), block.waiting.begin() + block.count);
+    }
+    if (level > kKeyLevels) {  // times that differ in too many digits
+      std::sort(near_.begin(), near_.end(),
+                [](const Waiting& a, const Waiting& b) { return a.at > b.at; });
+      return;
+    }
+    const std::int64_t mask = (std::int64_t{1} << (level * kDigitBits)) - 1;
+    std::array<std::int32_t, 1u << kPlaceBits> keys;
+    const std::size_t all = (near_.size() + 7) / 8 * 8;
+    std::fill(keys.begin() + static_cast<std::ptrdiff_t>(near_.size()),
+              keys.begin() + static_cast<std::ptrdiff_t>(all), -1);  // later than nobody
+    for (std::size_t i = 0; i < near_.size(); ++i)
+      keys[i] = static_cast<std::int32_t>((near_[i].at.ps & mask) << kPlaceBits) |
+                static_cast<std::int32_t>(i);
+    sorted_.resize(near_.size());
+    for (std::size_t i = 0; i < near_.size(); ++i) {
+      std::int32_t later = 0;
+      for (std::size_t j = 0; j < all; ++j) later += keys[j] > keys[i] ? 1 : 0;
+      sorted_[static_cast<std::size_t>(later)] = near_[i];
+    }
+    near_.swap(sorted_);
   }
 
   /// Small rounds: each actor's place is the number of smaller ones, counted without a branch.
@@ -372,25 +467,29 @@ class RadixHeap {
   // and all-to-alls of 64 to 2,048 ranks.
   static constexpr unsigned kDepths = 4;
   static constexpr std::size_t kStep = 4;
-  static constexpr std::size_t kFarSpread = 4096, kNextSpread = 48;
-  static_assert(kNextSpread <= kBlock);
+  static constexpr std::size_t kFarSpread = 4096, kNextSpread = 96;
   static constexpr std::size_t kNearMost = 2 * kNextSpread;
   static constexpr unsigned kRecentBits = 7;
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
   static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
 
-  static constexpr unsigned kDigitBits = 6;
+  static constexpr unsigned kDigitBits = 7;
   static constexpr unsigned kDigits = 1u << kDigitBits;
   static constexpr unsigned kLevels = (64 + kDigitBits - 1) / kDigitBits;
+  /// What is left of a time below such a level, and a place among those near, are 28 bits.
+  static constexpr unsigned kKeyLevels = 3, kPlaceBits = 7;
+  static_assert(kNextSpread <= 1u << kPlaceBits);
 
   std::array<Bucket, kLevels * kDigits> buckets_{};
-  std::array<std::uint64_t, kLevels> digits_{};  ///< bit d of level l: bucket (l, d) is not empty
-  std::uint32_t levels_ = 0;                     ///< bit l: digits_[l] is not 0
+  std::array<Digits, kLevels> digits_{};  ///< of each level: whose buckets are not empty
+  std::uint32_t levels_ = 0;              ///< bit l: digits_[l] is not empty
   HugePageVector<Block> blocks_;
   std::uint32_t free_block_ = kNoBlock;  ///< the one left last
-  std::vector<Waiting> near_;            ///< the last one is the earliest
+  std::vector<Waiting> near_, sorted_;   ///< the last one is the earliest; scratch
   std::int64_t near_end_ = 0;            ///< they are before
   unsigned near_level_ = 0;              ///< and differ in no digit from this one on
+  /// Buckets whose actors have been told of to depths 2 and 1, before they come near.
+  std::array<std::uint32_t, 2> told_buckets_{kNoBlock, kNoBlock};
   std::vector<Batch> batches_ = {{kFull, kBatch, {}}};
   std::uint32_t free_batch_ = kFull;  ///< the one left last
   std::array<Recent, 1u << kRecentBits> recent_{};

@@ -170,7 +170,8 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane,
                                     bool sending) {
-  std::uint32_t id = take_awaited(sending ? from : to, from, to, lane.tag);
+  const Ends ends{from, to, lane.tag};
+  std::uint32_t id = take_awaited(sending ? from : to, ends);
   const bool is_new = id == kNone;
   if (is_new) id = new_message();
   Message& message = messages_[id];
@@ -205,9 +206,7 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   rest.tag = lane.tag;
   rest.bytes = lane.bytes.count;
   rest.chunk = lane.chunk.count;
-  std::uint32_t& list = blocks_[sending ? to : from].awaited;
-  rest.next_awaited = list;
-  list = id;
+  blocks_[sending ? to : from].awaited.push_back({ends, id});
   ExchangeLane sender = lane;
   sender.peer = to;
   schedule_.way(from, sender, way_);
@@ -217,16 +216,14 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
 
 /// The message that the peer has opened already, or kNone.
 template <class Stamp>
-std::uint32_t Exchange<Stamp>::take_awaited(std::uint32_t block, std::uint32_t from,
-                                            std::uint32_t to, std::uint32_t tag) {
-  const auto is_it = [&](std::uint32_t id) {
-    const Remains& rest = remains_[id];
-    return rest.to == to && rest.tag == tag && messages_[id].from == from;
-  };
-  std::uint32_t* at = &blocks_[block].awaited;
-  while (*at != kNone && !is_it(*at)) at = &remains_[*at].next_awaited;
-  const std::uint32_t id = *at;
-  if (id != kNone) *at = remains_[id].next_awaited;
+std::uint32_t Exchange<Stamp>::take_awaited(std::uint32_t block, const Ends& ends) {
+  std::vector<Awaited>& awaited = blocks_[block].awaited;
+  const auto found = std::find_if(awaited.begin(), awaited.end(),
+                                  [&](const Awaited& other) { return other.ends == ends; });
+  if (found == awaited.end()) return kNone;
+  const std::uint32_t id = found->message;
+  *found = awaited.back();
+  awaited.pop_back();
   return id;
 }
 
@@ -242,12 +239,21 @@ std::uint32_t Exchange<Stamp>::new_message() {
   }
   const std::uint32_t id = free_messages_.back();
   free_messages_.pop_back();
+  if (free_messages_.size() >= kFreeAhead) prefetch_free(*(free_messages_.end() - kFreeAhead));
   messages_[id] = Message{};
   remains_[id] = Remains{};
   if (!more_slots_.empty()) more_slots_[id] = {};
   if (transit_.is_lossy())
     std::fill_n(passed_.begin() + std::ptrdiff_t{id} * hops_max_, hops_max_, Stamp{});
   return id;
+}
+
+/// Asks for what a message is made of that is opened soon.
+template <class Stamp>
+void Exchange<Stamp>::prefetch_free(std::uint32_t id) const {
+  prefetch_message(id);
+  prefetch_hops(id);
+  __builtin_prefetch(&remains_[id], 1);
 }
 
 template <class Stamp>
@@ -577,45 +583,40 @@ void Exchange<Stamp>::prefetch_links(const Flight& flight) const {
   for (std::uint32_t i = 0; i < left; ++i) __builtin_prefetch(&transit_.links[flight.ahead[i]], 1);
 }
 
-/// Asks for what an actor needs that acts soon: first where to find its message, then the message.
-/// An all-to-all waits for little else. Alone: actors count from 0.
+/// Asks for what an actor needs that acts soon: where to find its message or chunk, then that, then
+/// what that names. An all-to-all waits for little else. Alone: actors count from 0.
 template <class Stamp>
 void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
-  if (depth > 2) return;
-  const bool is_next = depth == 1;
   const auto blocks = static_cast<std::uint32_t>(blocks_.size());
-  if (actor < blocks) return;
-  if (depth == 2) {
-    if (actor >= first_part_ && is_flight(actor))
-      prefetch_links(aloft_[flights_[(actor - first_part_) / kParts]]);
-    return;
-  }
-  if (actor < first_part_) {
-    const Thread& thread = threads_[actor - blocks];
-    if (!is_next) return __builtin_prefetch(&thread);
-    if (thread.departs) prefetch_links(thread.flight);
-    if (thread.jobs.size() < 2) return;
-    const std::uint32_t next = thread.jobs[1];
-    prefetch_message(next / 2);
-    if (next % 2 != 0) prefetch_hops(next / 2);
-    return;
-  }
+  if (depth > 2 || actor < blocks) return;
+  if (actor < first_part_) return prefetch_job(threads_[actor - blocks], depth);
   const std::uint32_t number = (actor - first_part_) / kParts;
-  switch (static_cast<Part>((actor - first_part_) % kParts)) {
-    case Part::poster:
-      if (!is_next) return __builtin_prefetch(&receives_[number]);
-      return prefetch_message(receives_[number]);
-    case Part::flight: {
-      if (!is_next) return __builtin_prefetch(&flights_[number]);
-      return __builtin_prefetch(&aloft_[flights_[number]], 1);
-    }
-    case Part::sender:
-      if (is_next) prefetch_hops(sends_[number]);
-      [[fallthrough]];
-    case Part::relay:
-      if (!is_next) return __builtin_prefetch(&sends_[number]);
-      return prefetch_message(sends_[number]);
+  const auto part = static_cast<Part>((actor - first_part_) % kParts);
+  if (part == Part::flight) {
+    if (depth == 0) return __builtin_prefetch(&flights_[number]);
+    const Flight& flight = aloft_[flights_[number]];
+    return depth == 1 ? __builtin_prefetch(&flight, 1) : prefetch_links(flight);
   }
+  if (depth == 2) return;
+  const auto& messages = part == Part::poster ? receives_ : sends_;
+  if (depth == 0) return __builtin_prefetch(&messages[number]);
+  if (part == Part::sender) prefetch_hops(messages[number]);
+  prefetch_message(messages[number]);
+}
+
+/// For a thread that is done with a job soon, and begins with the next one.
+template <class Stamp>
+void Exchange<Stamp>::prefetch_job(const Thread& thread, unsigned depth) const {
+  if (depth == 0) {
+    __builtin_prefetch(&thread);
+    return __builtin_prefetch(&thread.flight);
+  }
+  if (depth == 1 && thread.departs) prefetch_links(thread.flight);
+  if (thread.jobs.size() < 2) return;
+  const std::uint32_t& next = thread.jobs[1];
+  if (depth == 1) return __builtin_prefetch(&next);
+  prefetch_message(next / 2);
+  if (next % 2 != 0) prefetch_hops(next / 2);
 }
 
 template <class Stamp>

@@ -114,6 +114,11 @@ class ExchangeSchedule {
   /// The batch at `cursor` (starts at 0), and moves the cursor on; false when there is none left.
   virtual bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const = 0;
   virtual void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const = 0;
+  using WayVisitor = std::function<void(const ExchangeWay&)>;
+  /// Calls visit(way) for every way that messages of so many blocks take, once or more often, in
+  /// any order: `near` and `far` count. Returns how many chunks they send. This asks for all
+  /// batches; who knows better does less.
+  virtual std::uint64_t each_way(std::uint32_t blocks, const WayVisitor& visit) const;
   /// Tells the connections of two blocks apart, if a block stands for several peers.
   virtual std::uint32_t connection(std::uint32_t /*from*/, std::uint32_t /*tag*/) const {
     return 0;
@@ -157,6 +162,7 @@ class Exchange final : public Guest<Stamp> {
   static constexpr std::uint32_t kLinksAhead = 8;
   static constexpr std::uint32_t kCloseSlots = 4;  ///< relayed messages mostly have two and two
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kFreeAhead = 3;  ///< messages
 
   /// What a message adds to the loops of its two threads.
   struct Watch {
@@ -164,15 +170,26 @@ class Exchange final : public Guest<Stamp> {
     Duration send, receive;
   };
 
+  /// What tells messages apart.
+  struct Ends {
+    std::uint32_t from = 0, to = 0, tag = 0;
+    bool operator==(const Ends&) const = default;
+  };
+  /// A message that only the other block has opened.
+  struct Awaited {
+    Ends ends;
+    std::uint32_t message = 0;
+  };
+
   struct Block {
     Stamp end;   ///< of the batch, so far
     Stamp pool;  ///< when the send buffers are free again
     std::uint32_t cursor = 0;
-    std::uint32_t open = 0;         ///< lanes of the batch
-    std::uint32_t awaited = kNone;  ///< list of messages that only the peer has opened
-    std::uint32_t unacked = 0;      ///< relayed sends that still occupy the send buffers
-    std::uint32_t gated = 0;        ///< relayed sends that wait for them
-    std::uint32_t watches = 0;      ///< receives of the batch that threads look at
+    std::uint32_t open = 0;  ///< lanes of the batch
+    std::vector<Awaited> awaited;
+    std::uint32_t unacked = 0;  ///< relayed sends that still occupy the send buffers
+    std::uint32_t gated = 0;    ///< relayed sends that wait for them
+    std::uint32_t watches = 0;  ///< receives of the batch that threads look at
     bool held = false;
     std::array<std::uint32_t, kLanesMax> gated_messages{};
     std::array<Watch, kLanesMax> watched{};
@@ -232,7 +249,6 @@ class Exchange final : public Guest<Stamp> {
     std::int64_t bytes = 0, chunk = 0;
     std::uint32_t to = 0;
     std::uint32_t tag = 0;
-    std::uint32_t next_awaited = kNone;  ///< in the list of the block that has yet to open it
   };
 
   using MoreSlots = std::array<Stamp, 2 * kSlotsMax - kCloseSlots>;
@@ -267,22 +283,20 @@ class Exchange final : public Guest<Stamp> {
   /// sends, one of what it receives, one of the flights of what it sends.
   enum class Part : std::uint32_t { sender, relay, poster, flight };
   static constexpr std::uint32_t kParts = 4;
-  bool is_flight(std::uint32_t actor) const {
-    return (actor - first_part_) % kParts == static_cast<std::uint32_t>(Part::flight);
-  }
 
   void survey(std::vector<bool> joins);
   bool is_watched() const { return Stamp::kCausal && observer_ != nullptr; }
   void next_batch(std::uint32_t block, Stamp at);
   std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
-  std::uint32_t take_awaited(std::uint32_t block, std::uint32_t from, std::uint32_t to,
-                             std::uint32_t tag);
+  std::uint32_t take_awaited(std::uint32_t block, const Ends& ends);
   std::uint32_t new_message();
   void lay_way(std::uint32_t id);
   inline void mark_joints(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
                           std::uint32_t end) const;
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_job(const Thread& thread, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_free(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_message(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_hops(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_links(const Flight& flight) const;

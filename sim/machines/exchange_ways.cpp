@@ -9,50 +9,9 @@
 #include <bit>
 #include <cassert>
 
-#include "sim/base/distinct_ways.hpp"
 #include "sim/machines/exchange.hpp"
 
 namespace fabricast {
-namespace {
-
-constexpr std::uint32_t kLineHops = 8;  // links of a way in half a cache line
-
-}  // namespace
-
-/// Counts chunks, and finds the links that are booked on arrival (Transit::joints()), besides
-/// `joins`.
-template <class Stamp>
-void Exchange<Stamp>::survey(std::vector<bool> joins) {
-  const std::size_t links = transit_.links.size();
-  for (std::uint32_t link = 0; link < links; ++link)
-    joins[link] = joins[link] || transit_.is_carried(link);
-  DistinctWays ways;
-  chunks_in_all_ = 0;
-  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
-    std::uint32_t cursor = 0;
-    while (schedule_.next(block, cursor, batch_)) {
-      for (const ExchangeLane& lane : batch_.sends) {
-        schedule_.way(block, lane, way_);
-        chunks_in_all_ += lane.chunks();
-        const std::size_t hops = way_.near.size() + way_.far.size();
-        assert(hops <= UINT8_MAX);
-        hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
-        ways.add(way_.near);
-        ways.add(way_.far);
-      }
-    }
-  }
-  hops_max_ = (hops_max_ + kLineHops - 1) / kLineHops * kLineHops;
-  used_.assign(links, false);
-  for (std::size_t i = 0; i < ways.count(); ++i)
-    for (const std::uint32_t link : ways[i]) used_[link & kLinkBits] = true;
-  joins_ = transit_.joints(joins, [&](const auto& visit) {
-    for (std::size_t i = 0; i < ways.count(); ++i) visit(ways[i], 0);
-  });
-  follows_ = transit_.followers(joins_, joins, [&](const auto& visit) {
-    for (std::size_t i = 0; i < ways.count(); ++i) visit(ways[i]);
-  });
-}
 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::way_kind(const WayKind& way) {
@@ -260,7 +219,6 @@ void Exchange<Stamp>::act_flight(std::uint32_t number) {
 }
 
 // All of them, as the class is instantiated where it does not see them.
-template void Exchange<PlainStamp>::survey(std::vector<bool>);
 template std::uint32_t Exchange<PlainStamp>::way_kind(const WayKind&);
 template void Exchange<PlainStamp>::lay_way(std::uint32_t);
 template void Exchange<PlainStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,
@@ -277,7 +235,6 @@ template bool Exchange<PlainStamp>::hand_over(std::uint32_t, Flight&, const std:
                                               std::uint32_t);
 template void Exchange<PlainStamp>::arrived(std::uint32_t, Instant);
 template void Exchange<PlainStamp>::act_flight(std::uint32_t);
-template void Exchange<CausalStamp>::survey(std::vector<bool>);
 template std::uint32_t Exchange<CausalStamp>::way_kind(const WayKind&);
 template void Exchange<CausalStamp>::lay_way(std::uint32_t);
 template void Exchange<CausalStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,

@@ -31,6 +31,13 @@ int links_up(int ports, Bandwidth down, Bandwidth up, double oversubscription) {
   return std::max(1, static_cast<int>(std::ceil(wanted - rounding)));
 }
 
+std::vector<LinkId> as_links(const std::vector<std::uint32_t>& numbers) {
+  std::vector<LinkId> out;
+  out.reserve(numbers.size());
+  for (const std::uint32_t number : numbers) out.push_back(LinkId{number});
+  return out;
+}
+
 int uplinks_of(const FabricConfig& fabric, Bandwidth nic_speed) {
   const Bandwidth down = std::min(nic_speed, fabric.leaf.port_rate);
   const Bandwidth up = std::min(fabric.leaf.port_rate, fabric.spine.port_rate);
@@ -256,31 +263,45 @@ bool Cluster::has_two_tiers() const {
 
 std::vector<LinkId> Cluster::trunks_of_way(std::uint32_t from_leaf, std::uint32_t to_leaf,
                                            std::uint32_t way) const {
-  std::vector<LinkId> out;
-  for (const std::uint32_t trunk : layout_->trunks_of_way(from_leaf, to_leaf, way))
-    out.push_back(LinkId{trunks_ + trunk});
-  return out;
+  std::vector<std::uint32_t> trunks;
+  layout_->add_trunks(from_leaf, to_leaf, way, trunks);
+  for (std::uint32_t& trunk : trunks) trunk += trunks_;
+  return as_links(trunks);
+}
+
+void Cluster::add_route(const Joined& ends, std::uint32_t way,
+                        std::vector<std::uint32_t>& links) const {
+  links.push_back(nic_to_leaf_ + ends.from_nic);
+  if (ends.from.leaf != ends.to.leaf) {
+    const std::size_t first = links.size();
+    layout_->add_trunks(ends.from.leaf, ends.to.leaf, way, links);
+    for (std::size_t i = first; i < links.size(); ++i) links[i] += trunks_;
+  }
+  links.push_back(leaf_to_nic_ + ends.to_nic);
 }
 
 std::vector<LinkId> Cluster::route(const Joined& ends, std::uint32_t way) const {
-  std::vector<LinkId> route = {LinkId{nic_to_leaf_ + ends.from_nic}};
-  if (ends.from.leaf != ends.to.leaf) {
-    const std::vector<LinkId> trunks = trunks_of_way(ends.from.leaf, ends.to.leaf, way);
-    route.insert(route.end(), trunks.begin(), trunks.end());
-  }
-  route.push_back(LinkId{leaf_to_nic_ + ends.to_nic});
-  return route;
+  std::vector<std::uint32_t> links;
+  add_route(ends, way, links);
+  return as_links(links);
+}
+
+void Cluster::add_fabric_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
+                               std::vector<std::uint32_t>& links) const {
+  const Joined ends = joined(from_node, from_nic, to_node, to_nic);
+  const bool near = ends.from.leaf == ends.to.leaf;
+  const std::size_t port = links.size();  // the first link; the last one is a port's, too
+  add_route(ends, near ? 0 : layout_->static_way(ends.from.leaf, ends.to), links);
+  if (!pools_cables()) return;
+  for (std::size_t i = port + 1; i + 1 < links.size(); ++i)
+    links[i] = pools_ + layout_->pool_of(links[i] - trunks_);
 }
 
 std::vector<LinkId> Cluster::fabric_route(int from_node, VertexId from_nic, int to_node,
                                           VertexId to_nic) const {
-  const Joined ends = joined(from_node, from_nic, to_node, to_nic);
-  const bool near = ends.from.leaf == ends.to.leaf;
-  std::vector<LinkId> out = route(ends, near ? 0 : layout_->static_way(ends.from.leaf, ends.to));
-  if (!pools_cables()) return out;
-  for (LinkId& link : out)
-    if (is_trunk(link)) link = LinkId{pools_ + layout_->pool_of(index_of(link) - trunks_)};
-  return out;
+  std::vector<std::uint32_t> links;
+  add_fabric_route(from_node, from_nic, to_node, to_nic, links);
+  return as_links(links);
 }
 
 std::uint32_t Cluster::fabric_ways(int from_node, VertexId from_nic, int to_node,

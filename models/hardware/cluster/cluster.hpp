@@ -132,6 +132,9 @@ class Cluster {
   /// leaf. The NICs must differ. First link leaves the NIC's port, last one enters the other's.
   std::vector<LinkId> fabric_route(int from_node, VertexId from_nic, int to_node,
                                    VertexId to_nic) const;
+  /// The same by number, behind what is in `links`: for who asks for very many.
+  void add_fabric_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
+                        std::vector<std::uint32_t>& links) const;
   /// Between the leaves of two NICs: how many shortest ways there are, and each of them. 1 when
   /// both hang on one leaf.
   std::uint32_t fabric_ways(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;
@@ -199,6 +202,7 @@ class Cluster {
   FabricTrunk trunk(std::uint32_t global) const;
   std::uint32_t port_number(int node, VertexId nic) const;
   Joined joined(int from_node, VertexId from_nic, int to_node, VertexId to_nic) const;
+  void add_route(const Joined& ends, std::uint32_t way, std::vector<std::uint32_t>& links) const;
   std::vector<LinkId> route(const Joined& ends, std::uint32_t way) const;
   FabricEnd nic_end(std::uint32_t id) const;
   std::int64_t rack_of(const FabricEnd& end) const;

@@ -49,20 +49,15 @@ class Dragonfly final : public FabricLayout {
     return {size_.cables_per_pair};
   }
 
-  std::vector<std::uint32_t> trunks_of_way(std::uint32_t from, std::uint32_t to,
-                                           std::uint32_t way) const override {
+  void add_trunks(std::uint32_t from, std::uint32_t to, std::uint32_t way,
+                  std::vector<std::uint32_t>& out) const override {
     assert(from != to);
-    std::vector<std::uint32_t> out;
     const std::uint32_t a = group(from), b = group(to);
-    if (a == b) {
-      add_local(from, to, out);
-      return out;
-    }
+    if (a == b) return add_local(from, to, out);
     add_local(from, gateway(a, b, way), out);
     const std::uint32_t pair = a * (size_.groups - 1) + skipped(b, a);
     out.push_back(static_cast<std::uint32_t>(local_) + pair * size_.cables_per_pair + way);
     add_local(gateway(b, a, way), to, out);
-    return out;
   }
 
   std::uint32_t moved_back(std::uint32_t, std::uint32_t) const override {

@@ -45,8 +45,9 @@ class FabricLayout {
   /// A way is a number below their product: pick 0 + choices 0 x (pick 1 + choices 1 x ...).
   /// REQUIRES here and below: from != to.
   virtual std::vector<std::uint32_t> choices(std::uint32_t from, std::uint32_t to) const = 0;
-  virtual std::vector<std::uint32_t> trunks_of_way(std::uint32_t from, std::uint32_t to,
-                                                   std::uint32_t way) const = 0;
+  /// The trunks of a way, behind what is in `out`.
+  virtual void add_trunks(std::uint32_t from, std::uint32_t to, std::uint32_t way,
+                          std::vector<std::uint32_t>& out) const = 0;
   /// The trunk that plays the same part so many leaves further back in every plane. REQUIRES: a
   /// fat-tree; whole pods where there are several; it exists.
   virtual std::uint32_t moved_back(std::uint32_t trunk, std::uint32_t leaves) const = 0;

@@ -74,12 +74,12 @@ class FatTree final : public FabricLayout {
     return {size_.spines_per_pod, size_.core_links};
   }
 
-  std::vector<std::uint32_t> trunks_of_way(std::uint32_t from, std::uint32_t to,
-                                           std::uint32_t way) const override {
+  void add_trunks(std::uint32_t from, std::uint32_t to, std::uint32_t way,
+                  std::vector<std::uint32_t>& out) const override {
     assert(from != to);
     const std::uint32_t low = leaves_ * size_.spines_per_pod;
     const std::uint32_t spine = way % size_.spines_per_pod;
-    std::vector<std::uint32_t> out = {from * size_.spines_per_pod + spine};
+    out.push_back(from * size_.spines_per_pod + spine);
     if (pod_of(from) != pod_of(to)) {
       const std::uint32_t core = way / size_.spines_per_pod;
       const auto cable = [&](std::uint32_t leaf) {
@@ -89,7 +89,6 @@ class FatTree final : public FabricLayout {
       out.push_back(2 * low + spines_ * size_.core_links + cable(to));
     }
     out.push_back(low + to * size_.spines_per_pod + spine);
-    return out;
   }
 
   std::uint32_t moved_back(std::uint32_t trunk, std::uint32_t leaves) const override {

@@ -54,6 +54,13 @@ class JoinedExchange final : public ExchangeSchedule {
     way.receive_thread += part.first_thread;
   }
 
+  std::uint64_t each_way(std::uint32_t /*blocks*/, const WayVisitor& visit) const override {
+    std::uint64_t chunks = 0;
+    for (const Part& part : parts_)
+      chunks += part.schedule->each_way(part.schedule->blocks(), visit);
+    return chunks;
+  }
+
   std::uint32_t connection(std::uint32_t from, std::uint32_t tag) const override {
     const Part& part = parts_[part_of_block_[from]];
     return part.schedule->connection(from - part.first_block, tag);

@@ -60,6 +60,13 @@ double share_of_lane(const ExchangeLane& lane, std::size_t lanes, double of_long
   return (of_long + (1 - of_long) / chunks) / static_cast<double>(lanes);
 }
 
+std::uint32_t chunks_of_part(const P2pPart& part) {
+  ExchangeLane lane;
+  lane.bytes = part.size;
+  lane.chunk = part.chunk;
+  return lane.chunks();
+}
+
 /// A share of a block's rate on a GPU of this speed.
 Bandwidth part_of(Bandwidth block, double share, double speed) {
   return {std::llround(static_cast<double>(block.bytes_per_s) * share * speed)};
@@ -85,6 +92,12 @@ P2pSchedule::P2pSchedule(const Config& config)
       places_(config.cluster, config.symmetry, config.links, config.members, channels()),
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
+  const Bytes usual = config_.traffic.usual();
+  const P2pSplit split = p2p_split(rules, usual);
+  for (const bool remote : {false, true}) {
+    for (int part = 0; part < std::min(split.parts, rules.channels.per_peer); ++part)
+      usual_[remote ? 1 : 0].push_back(p2p_part(rules, usual, split, part, remote));
+  }
   for (int round = 0; round < rounds_.count(); ++round) {
     for (int channel = 0; channel < channels(); ++channel) {
       // Ranks of all nodes are alike.
@@ -130,11 +143,7 @@ std::uint64_t P2pSchedule::chunks_of(Bytes message, bool remote) const {
   const P2pSplit split = p2p_split(rules, message);
   std::uint64_t out = 0;
   for (int part = 0; part < std::min(split.parts, rules.channels.per_peer); ++part) {
-    const P2pPart cut = p2p_part(rules, message, split, part, remote);
-    ExchangeLane lane;
-    lane.bytes = cut.size;
-    lane.chunk = cut.chunk;
-    out += lane.chunks();
+    out += chunks_of_part(p2p_part(rules, message, split, part, remote));
   }
   return out;
 }
@@ -224,6 +233,18 @@ bool P2pSchedule::add_round(int rank, int channel, int round, int call,
   return any;
 }
 
+/// Part `part` of a message, if it has as many. REQUIRES: a channel per peer for it.
+std::optional<P2pPart> P2pSchedule::cut(Bytes message, int part, bool remote) const {
+  if (message == config_.traffic.usual()) {
+    const std::vector<P2pPart>& parts = usual_[remote ? 1 : 0];
+    const auto number = static_cast<std::size_t>(part);
+    return number < parts.size() ? std::optional(parts[number]) : std::nullopt;
+  }
+  const P2pSplit split = p2p_split(config_.plan.rules, message);
+  if (part >= split.parts) return std::nullopt;
+  return p2p_part(config_.plan.rules, message, split, part, remote);
+}
+
 /// The part of a message that goes over a channel, if there is one.
 std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int round) const {
   const P2pRules& rules = config_.plan.rules;
@@ -232,13 +253,12 @@ std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int
   const int part =
       p2p_part_of_channel(rules.version, channels(), rounds_.base(round, from, to), channel);
   if (part >= rules.channels.per_peer) return std::nullopt;
-  const P2pSplit split = p2p_split(rules, message);
-  if (part >= split.parts) return std::nullopt;
-  const P2pPart cut = p2p_part(rules, message, split, part, is_remote(from, to));
+  const auto found = cut(message, part, is_remote(from, to));
+  if (!found) return std::nullopt;
   ExchangeLane out;
-  out.bytes = cut.size;
-  out.chunk = cut.chunk;
-  out.kind = kind_of(cut.protocol, from == to ? HopKind::nvlink : ways_.hop(from, to));
+  out.bytes = found->size;
+  out.chunk = found->chunk;
+  out.kind = kind_of(found->protocol, from == to ? HopKind::nvlink : ways_.hop(from, to));
   return out;
 }
 
@@ -306,12 +326,46 @@ void P2pSchedule::way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay&
   const int block = static_cast<int>(places_.place(from));
   const int rank = block / channels();
   const int to = rounds_.send_peer(rank, round_of(lane));
-  ways_.way(rank, to, block % channels(), protocol_of(lane.kind), way);
+  way_between(rank, to, block % channels(), protocol_of(lane.kind), way);
+}
+
+void P2pSchedule::way_between(int rank, int to, int channel, Protocol protocol,
+                              ExchangeWay& way) const {
+  ways_.way(rank, to, channel, protocol, way);
   for (std::uint32_t& link : way.near) link = places_.link(link);
   for (std::uint32_t& link : way.far) link = places_.link(link);
   if (!way.relayed) return;
   way.send_thread = places_.thread(way.send_thread);
   way.receive_thread = places_.thread(way.receive_thread);
+}
+
+/// Round by round, so that those that end at one node follow one another.
+std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& visit) const {
+  const P2pRules& rules = config_.plan.rules;
+  const auto per_rank = static_cast<std::uint32_t>(channels());
+  std::uint64_t chunks = 0;
+  ExchangeWay way;
+  for (std::uint32_t block = 0; block < blocks(); ++block) {
+    const std::uint32_t place = places_.place(block);
+    if (place % per_rank != 0) continue;  // of a rank all channels are simulated, or none
+    const int rank = static_cast<int>(place / per_rank);
+    for (int round = 0; round < rounds_.count(); ++round) {
+      const int to = rounds_.send_peer(rank, round);
+      if (to == kNoPeer || to == rank) continue;
+      const Bytes message{config_.traffic.bytes(rank, to)};
+      if (message.count == P2pTraffic::kNone) continue;
+      for (int part = 0; part < rules.channels.per_peer; ++part) {
+        const auto found = cut(message, part, is_remote(rank, to));
+        if (!found) break;
+        const int base = rounds_.base(round, rank, to);
+        const int channel = p2p_channel(rules.version, channels(), base, part);
+        way_between(rank, to, channel, found->protocol, way);
+        visit(way);
+        chunks += chunks_of_part(*found);
+      }
+    }
+  }
+  return chunks * static_cast<std::uint64_t>(config_.calls);
 }
 
 P2pSchedule::Config exchange_of(const QueuedWork& work, const Members& members,

@@ -45,6 +45,7 @@ class P2pSchedule final : public ExchangeSchedule {
   int channels() const { return config_.plan.rules.channels.channels; }
   bool next(std::uint32_t block, std::uint32_t& cursor, ExchangeBatch& batch) const override;
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override;
+  std::uint64_t each_way(std::uint32_t blocks, const WayVisitor& visit) const override;
   /// In each round a rank sends to another one, of which a block may stand for several.
   std::uint32_t connection(std::uint32_t /*from*/, std::uint32_t tag) const override {
     return tag % static_cast<std::uint32_t>(rounds_.count());
@@ -57,6 +58,8 @@ class P2pSchedule final : public ExchangeSchedule {
   std::vector<MessageKind> kinds() const;
 
  private:
+  std::optional<P2pPart> cut(Bytes message, int part, bool remote) const;
+  void way_between(int rank, int to, int channel, Protocol protocol, ExchangeWay& way) const;
   bool add_round(int rank, int channel, int round, int call, ExchangeBatch& batch) const;
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
   std::uint64_t chunks_of(Bytes message, bool remote) const;
@@ -77,6 +80,8 @@ class P2pSchedule final : public ExchangeSchedule {
   P2pWays ways_;
   ExchangePlaces places_;
   std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
+  /// Parts of messages of the usual size, inside of a node and to another one.
+  std::array<std::vector<P2pPart>, 2> usual_;
 };
 
 /// Of a work that has no algorithm. `traffics` keeps the traffic of a run that names none, which is

@@ -122,9 +122,7 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
   if (!way.relayed) return;
   const auto lay = [&](const Route& route, std::vector<std::uint32_t>& links) {
     append(cluster_, from_node, route.out, links);
-    for (const LinkId link :
-         cluster_.fabric_route(from_node, route.from_nic, to_node, route.to_nic))
-      links.push_back(index_of(link));
+    cluster_.add_fabric_route(from_node, route.from_nic, to_node, route.to_nic, links);
     append(cluster_, to_node, route.in, links);
   };
   if (remote && pattern.routes.size() == 1) {

@@ -30,6 +30,9 @@ class P2pTraffic {
 
   int ranks() const { return ranks_; }
 
+  /// Of each message, unless they come from a matrix.
+  Bytes usual() const { return {each_}; }
+
   /// Bytes of the message from one rank to another, or kNone.
   std::int64_t bytes(int from, int to) const {
     if (!matrix_.empty()) {

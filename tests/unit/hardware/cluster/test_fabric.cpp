@@ -38,6 +38,11 @@ TEST_CASE("NIC to NIC through one NDR switch takes 1.17 us") {
   // NIC 450 + 5 m x 5 ns/m, switch 220 + 5 m x 5 ns/m, NIC 450.
   const Cluster cluster = cluster_of("dgx-h100", 2);
   const std::vector<LinkId> route = cluster.fabric_route(0, nic(cluster, 3), 1, nic(cluster, 3));
+  std::vector<std::uint32_t> links{7};
+  cluster.add_fabric_route(0, nic(cluster, 3), 1, nic(cluster, 3), links);
+  REQUIRE(links.size() == route.size() + 1);
+  CHECK(links[0] == 7);
+  for (std::size_t i = 0; i < route.size(); ++i) CHECK(links[i + 1] == index_of(route[i]));
   CHECK(route.size() == 2);
   CHECK(latency(cluster, route) + receiving(cluster, 3) == nanoseconds(450 + 25 + 220 + 25 + 450));
 }

@@ -145,7 +145,22 @@ CollectiveRun run_of(const P2pSchedule::Config& config) {
   return out;
 }
 
+using Way = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
+
+/// What the schedule tells of its ways without asking for batches is what all batches say.
+void check_ways(const P2pSchedule& schedule) {
+  std::set<Way> told, asked;
+  const auto into = [](std::set<Way>& ways) {
+    return [&ways](const ExchangeWay& way) { ways.insert({way.near, way.far}); };
+  };
+  const std::uint64_t chunks = schedule.each_way(schedule.blocks(), into(told));
+  CHECK(chunks == schedule.ExchangeSchedule::each_way(schedule.blocks(), into(asked)));
+  CHECK(chunks == schedule.chunks());
+  CHECK(told == asked);
+}
+
 void check_schedule(const P2pSchedule& schedule, const P2pLedger& ledger) {
+  check_ways(schedule);
   std::set<Pair> sent, received;
   std::size_t sends = 0, receives = 0;
   ExchangeBatch batch;
