@@ -211,7 +211,7 @@ class Validation {
     const Collective collective = result_.measured.runs[point.run].collective;
     const int element = datatype_bytes(point.datatype);
     const Communicator& communicator = *setup.communicator;
-    const std::int64_t count = element_count(collective, point.size, element, communicator.ranks);
+    const std::int64_t count = printed_count(collective, point.size, element, communicator.ranks);
     if (count == 0) return std::nullopt;
     DecidedCall call = decide_call(communicator, {collective, count, element, 0});
     call.run.launches_in_a_row = setup.mapped.launches_in_a_row;

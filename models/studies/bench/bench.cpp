@@ -27,7 +27,9 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kGatherAlignment = 16;  // bytes: nccl-tests' all_gather.cu and reduce_scatter.cu
+/// Bytes of each rank in nccl-tests' all_gather.cu, reduce_scatter.cu, gather.cu, scatter.cu and,
+/// not before eltSize is one of its arguments, alltoall.cu.
+constexpr int kRankAlignment = 16;
 constexpr Bytes kSizeMax{std::int64_t{1} << 40};      // no GPU holds more
 constexpr std::int64_t kBlocksMax = 10'000'000;       // about 1 kB of executor each
 constexpr std::uint64_t kEventsCompared = 1'000'000;  // a third of a second
@@ -461,9 +463,14 @@ bool BenchResult::completes() const {
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks) {
   const std::int64_t elements = size.count / element_bytes;
   if (!counts_per_rank(collective)) return elements;
-  if (!is_tuned(collective)) return elements / ranks;
-  const std::int64_t step = std::max(kGatherAlignment / element_bytes, 1);
+  const std::int64_t step = std::max(kRankAlignment / element_bytes, 1);
   return elements / ranks / step * step;
+}
+
+std::int64_t printed_count(Collective collective, Bytes size, int element_bytes, int ranks) {
+  if (is_tuned(collective) || !counts_per_rank(collective))
+    return element_count(collective, size, element_bytes, ranks);
+  return size.count / element_bytes / ranks;
 }
 
 void check_root(const BenchConfig& config, int ranks) {

@@ -96,7 +96,7 @@ class Expecter {
 
   DecidedCall decide(const Loaded& place, Bytes size) const {
     const std::int64_t count =
-        element_count(config_.collective, size, element_bytes_, place.communicator.ranks);
+        printed_count(config_.collective, size, element_bytes_, place.communicator.ranks);
     if (count == 0)
       throw Error(
           fmt::format("{} B over {} ranks is no whole element: is this the right --topology "
@@ -235,7 +235,7 @@ class Expecter {
     const auto [found, fresh] = numbers_.try_emplace({cause, row, size.count});
     if (fresh) {
       CollectiveRun run = decide(place, out_.rows[row].size).run;
-      run.count = element_count(config_.collective, size, element_bytes_, place.communicator.ranks);
+      run.count = printed_count(config_.collective, size, element_bytes_, place.communicator.ranks);
       apply_to_run(out_.causes[cause].cause, place.cluster, run);
       found->second = times.add(place.cluster, std::move(run));
     }

@@ -57,6 +57,14 @@ TEST_CASE("the count is whole elements, in steps of 16 bytes where ranks get sha
   CHECK(row_of(Collective::all_gather, Bytes{1001}, "double").count == 14);
   // 1001 int8 / 8 = 125, down to a multiple of 16: 112 each.
   CHECK(row_of(Collective::all_gather, Bytes{1001}, "int8").count == 112);
+  // Of each of eight ranks' messages 28 floats, too, in nccl-tests of today; an old one sent 31.
+  for (const Collective collective :
+       {Collective::alltoall, Collective::gather, Collective::scatter}) {
+    CHECK(row_of(collective, Bytes{1001}, "float").count == 28);
+    CHECK(printed_count(collective, Bytes{992}, 4, 8) == 31);
+  }
+  CHECK(printed_count(Collective::all_gather, Bytes{992}, 4, 8) == 28);
+  CHECK(printed_count(Collective::sendrecv, Bytes{992}, 4, 8) == 248);
 }
 
 TEST_CASE("what rounds down to nothing is left out, and said") {
