@@ -321,8 +321,8 @@ TEST_CASE("a slow GPU holds up sends and receives: what it copies, and what it d
   CHECK(slow(Collective::alltoall, 256 << 20, all) >= one);
   CHECK(slow(Collective::alltoall, 256 << 20, all) < 2);
   // A launch takes as long as before.
-  CHECK(slow(Collective::alltoall, 64, {all[3]}) > 1.005);
-  CHECK(slow(Collective::alltoall, 64, {all[3]}) < 1.5);
+  CHECK(slow(Collective::alltoall, 128, {all[3]}) > 1.005);
+  CHECK(slow(Collective::alltoall, 128, {all[3]}) < 1.5);
 }
 
 TEST_CASE("a node without GPUDirect RDMA") {
