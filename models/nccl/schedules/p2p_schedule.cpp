@@ -117,10 +117,11 @@ P2pSchedule::P2pSchedule(const Config& config)
 
 std::uint32_t P2pSchedule::threads() const { return places_.threads(ways_.threads()); }
 
-std::uint64_t P2pSchedule::chunks() const {
-  std::uint64_t out = 0;
+/// visit(rank, to, round, bytes) for each message between two ranks that is simulated, rank by rank
+/// and round by round.
+template <class Visit>
+void P2pSchedule::each_message(const Visit& visit) const {
   const auto per_rank = static_cast<std::uint32_t>(channels());
-  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // by bytes, and whether remote
   for (std::uint32_t block = 0; block < blocks(); ++block) {
     const std::uint32_t place = places_.place(block);
     if (place % per_rank != 0) continue;  // of a rank all channels are simulated, or none
@@ -129,12 +130,19 @@ std::uint64_t P2pSchedule::chunks() const {
       const int to = rounds_.send_peer(rank, round);
       if (to == kNoPeer || to == rank) continue;
       const Bytes message{config_.traffic.bytes(rank, to)};
-      if (message.count == P2pTraffic::kNone) continue;
-      const auto [at, is_new] = known.try_emplace({message.count, is_remote(rank, to)});
-      if (is_new) at->second = chunks_of(message, is_remote(rank, to));
-      out += at->second;
+      if (message.count != P2pTraffic::kNone) visit(rank, to, round, message);
     }
   }
+}
+
+std::uint64_t P2pSchedule::chunks() const {
+  std::uint64_t out = 0;
+  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // by bytes, and whether remote
+  each_message([&](int rank, int to, int /*round*/, Bytes message) {
+    const auto [at, is_new] = known.try_emplace({message.count, is_remote(rank, to)});
+    if (is_new) at->second = chunks_of(message, is_remote(rank, to));
+    out += at->second;
+  });
   return out * static_cast<std::uint64_t>(config_.calls);
 }
 
@@ -342,29 +350,19 @@ void P2pSchedule::way_between(int rank, int to, int channel, Protocol protocol,
 /// Round by round, so that those that end at one node follow one another.
 std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& visit) const {
   const P2pRules& rules = config_.plan.rules;
-  const auto per_rank = static_cast<std::uint32_t>(channels());
   std::uint64_t chunks = 0;
   ExchangeWay way;
-  for (std::uint32_t block = 0; block < blocks(); ++block) {
-    const std::uint32_t place = places_.place(block);
-    if (place % per_rank != 0) continue;  // of a rank all channels are simulated, or none
-    const int rank = static_cast<int>(place / per_rank);
-    for (int round = 0; round < rounds_.count(); ++round) {
-      const int to = rounds_.send_peer(rank, round);
-      if (to == kNoPeer || to == rank) continue;
-      const Bytes message{config_.traffic.bytes(rank, to)};
-      if (message.count == P2pTraffic::kNone) continue;
-      for (int part = 0; part < rules.channels.per_peer; ++part) {
-        const auto found = cut(message, part, is_remote(rank, to));
-        if (!found) break;
-        const int base = rounds_.base(round, rank, to);
-        const int channel = p2p_channel(rules.version, channels(), base, part);
-        way_between(rank, to, channel, found->protocol, way);
-        visit(way);
-        chunks += chunks_of_part(*found);
-      }
+  each_message([&](int rank, int to, int round, Bytes message) {
+    for (int part = 0; part < rules.channels.per_peer; ++part) {
+      const auto found = cut(message, part, is_remote(rank, to));
+      if (!found) break;
+      const int base = rounds_.base(round, rank, to);
+      const int channel = p2p_channel(rules.version, channels(), base, part);
+      way_between(rank, to, channel, found->protocol, way);
+      visit(way);
+      chunks += chunks_of_part(*found);
     }
-  }
+  });
   return chunks * static_cast<std::uint64_t>(config_.calls);
 }
 

@@ -62,6 +62,8 @@ class P2pSchedule final : public ExchangeSchedule {
   void way_between(int rank, int to, int channel, Protocol protocol, ExchangeWay& way) const;
   bool add_round(int rank, int channel, int round, int call, ExchangeBatch& batch) const;
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
+  template <class Visit>
+  void each_message(const Visit& visit) const;
   std::uint64_t chunks_of(Bytes message, bool remote) const;
   int round_of(const ExchangeLane& lane) const {
     return static_cast<int>(lane.tag) % rounds_.count();
