@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -27,6 +28,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBetweenParts = std::chrono::milliseconds(60);
 constexpr auto kBetweenProgress = std::chrono::milliseconds(100);
 constexpr std::size_t kThreads = 32;
+/// Connections that nobody took yet. The library has five: of a crowd Linux would reset those that
+/// send a second segment before they are taken (SYN cookies).
+constexpr int kBacklog = 1024;
 constexpr const char* kJson = "application/json";
 
 /// So many simulate at a time; so many may wait for it.
@@ -78,6 +82,13 @@ inline void refuse(httplib::Response& response, int status, const std::string& m
   response.set_content(json_line(error_json(message, "", hint)), kJson);
 }
 
+/// The library's own choice, SO_REUSEPORT, would let two servers share a port.
+inline int own_address(int socket) {
+  const int yes = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  return socket;
+}
+
 inline std::string event(const char* name, const Json& data) {
   return fmt::format("event: {}\ndata: {}\n\n", name, json_line(data));
 }
@@ -95,6 +106,7 @@ struct UiServer::Impl {
         page(ui_page()),
         catalogue(json_line(ui_catalogue())) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server.set_socket_options([this](int socket) { listening = own_address(socket); });
     server.set_payload_max_length(limits.body_bytes);
     server.set_read_timeout(10);
     server.set_keep_alive_timeout(30);
@@ -255,7 +267,7 @@ struct UiServer::Impl {
   std::string page, catalogue;
   std::atomic<std::uint64_t> next = 0;
   std::atomic<bool> stopping = false, ended = false;
-  int port = 0;
+  int port = 0, listening = -1;
   httplib::Server server;
 };
 
@@ -271,6 +283,7 @@ int UiServer::bind(int port) {
   if (impl_->port < 0)
     throw Error(Place{{}, 0, "--port"}, fmt::format("{} cannot be had", port),
                 "another program has it: leave --port out for one that is free");
+  ::listen(impl_->listening, kBacklog);
   return impl_->port;
 }
 

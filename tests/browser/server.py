@@ -211,6 +211,36 @@ def lives_through_a_crowd(server, _):
     return f"{answered} of {PARALLEL} answered, {waiting} told to wait, {server.memory():.0f} MiB"
 
 
+def has_its_port(server, fabricast):
+    second = subprocess.run(
+        [fabricast, "ui", "--port", str(server.port)], capture_output=True, text=True, timeout=20
+    )
+    assert second.returncode != 0 and f"{server.port} cannot be had" in second.stderr, second
+    return "a second server is refused"
+
+
+def lets_a_crowd_wait(server, _):
+    """Who comes while the server does nothing is answered later, and not sent away."""
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        links = [
+            http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+            for _ in range(PARALLEL)
+        ]
+        for link in links:
+            link.putrequest("POST", "/api/v1/bench")
+            link.putheader("X-Fabricast-Token", server.token)
+            link.putheader("Content-Length", "2")
+            link.endheaders()
+            link.send(b"[]")  # a segment of its own
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    for link in links:
+        assert link.getresponse().status == 422
+        link.close()
+    return f"{PARALLEL} connections"
+
+
 def lives_through_junk(server, _):
     draw = random.Random(7)
 
@@ -266,6 +296,8 @@ def main():
         streams,
         refuses_strangers,
         reads_nothing_else,
+        has_its_port,
+        lets_a_crowd_wait,
         lives_through_a_crowd,
         lives_through_junk,
         ends_cleanly,
