@@ -179,6 +179,15 @@ TEST_CASE("serve: experts in 8 bits come with products that have a scale for eac
     more += 94 * packed;
   }
   CHECK(gemm(packing) - gemm(setup) == doctest::Approx(more));
+  // FlashInfer's computes many tokens at a tenth of the peak, DeepGEMM at 0.6 to 0.8 of it.
+  const auto of_1024 = [&] { return layers_time(setup, 1024, 1024, site.times).gemm; };
+  const double deepgemm = of_1024();
+  setup.flashinfer_blocks = true;
+  const double flops = 2 * 1024.0 * m.hidden * (m.projected_width() + m.attention_out_width());
+  const double longer = (of_1024() - deepgemm) / 94;
+  CHECK(longer > 0.5 * flops / 450e12);
+  CHECK(longer < 1.1 * flops / 450e12);
+  setup.flashinfer_blocks = false;
   // Hopper's DeepGEMM takes scales as they are; dense models have one for a tensor.
   for (const auto& [model, gpu] :
        {std::pair{"qwen3-235b-a22b", "H100_SXM5"}, std::pair{"llama-2-7b", "B200_SXM"}}) {
