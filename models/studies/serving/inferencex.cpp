@@ -120,13 +120,16 @@ int sglang_drafts(const Run& at) {
 /// single_node/dsr1_fp8_b200.sh at 16ffb658: --scheduler-recv-interval 10, from 16 requests on 30,
 /// and --chunked-prefill-size 32768, with TP 4 10 and 8192; of nvfp4 (dsr1_fp4_b200.sh) 16384. The
 /// same with drafts (dsr1_fp8_b200_mtp.sh at 574bcd35) and of Qwen3.5 (qwen3.5_fp8_b200.sh at
-/// 01fa35cf). Where drafts are checked no pass is formed ahead.
+/// 01fa35cf). Where drafts are checked no pass is formed ahead. DeepSeek's set
+/// SGLANG_ENABLE_FLASHINFER_GEMM, Qwen3.5's DeepGEMM; pools are taken to have SGLang's default,
+/// DeepGEMM.
 void set_sglang(const Run& at) {
   constexpr int kOften = 10, kSeldom = 30, kMany = 16;
   BatchRules& rules = at.rules;
   rules.receive_interval = at.concurrency < kMany ? kOften : kSeldom;
   rules.token_budget = at.is_4bit() ? 16384 : 32768;
   if (at.config.prefill) return;
+  at.config.flashinfer_blocks = at.is_latent();
   if (const int drafts = sglang_drafts(at); drafts > 0) {
     at.draft(drafts);
     rules.ahead = false;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace fabricast {
 namespace {
@@ -35,6 +37,27 @@ Slopes slopes_at(const EnginePrior& prior, const HostResiduals& residuals, const
                  const Vector& at) {
   return difference_slopes([&](const Vector& to) { return residuals(moved(prior, to)); }, x, at,
                            Vector(x.size(), kStep));
+}
+
+/// Where a fit ends, and what it costs with rows that have no say at the edge of having one.
+struct FitEnd {
+  Vector x;
+  double cost = 0;
+};
+/// By the rows that `problem` believes first, then by those of `weights` that each turn believes.
+FitEnd fitted_from(FitProblem problem, const Vector& weights, const Vector& begin) {
+  Vector at = problem.residuals(begin);
+  Slopes slopes = problem.slopes(begin, at);
+  FitResult fit = robust_fit(problem, std::move(at), std::move(slopes), begin);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    Vector kept = believed(weights, fit.residuals);
+    if (kept == problem.weights) break;
+    problem.weights = std::move(kept);
+    fit = robust_fit(problem, std::move(fit.residuals), std::move(fit.slopes), std::move(fit.x));
+  }
+  for (double& one : fit.residuals) one = std::clamp(one, -kOtherRegime, kOtherRegime);
+  problem.weights = weights;
+  return {fit.x, fit_cost(problem, fit.x, fit.residuals)};
 }
 
 }  // namespace
@@ -75,23 +98,17 @@ EngineHost linear_best(const EnginePrior& prior, const ServingSlopes& at, const 
 }
 
 EngineHost best_host(const EnginePrior& prior, const HostResiduals& residuals,
-                     const Vector& weights) {
+                     const Vector& weights, const std::optional<EngineHost>& also_from) {
   FitProblem problem = problem_of(prior, weights);
   problem.residuals = [&](const Vector& x) { return residuals(moved(prior, x)); };
   problem.slopes = [&](const Vector& x, const Vector& at) {
     return slopes_at(prior, residuals, x, at);
   };
-  const Vector begin(kEngineFigures.size());
-  Vector at = problem.residuals(begin);
-  Slopes slopes = problem.slopes(begin, at);
-  FitResult fit = robust_fit(problem, std::move(at), std::move(slopes));
-  for (int turn = 0; turn < kTurns; ++turn) {
-    Vector kept = believed(weights, fit.residuals);
-    if (kept == problem.weights) break;
-    problem.weights = std::move(kept);
-    fit = robust_fit(problem, std::move(fit.residuals), std::move(fit.slopes), std::move(fit.x));
-  }
-  return moved(prior, fit.x);
+  const FitEnd best = fitted_from(problem, weights, Vector(kEngineFigures.size()));
+  if (!also_from) return moved(prior, best.x);
+  problem.weights = believed(weights, residuals(*also_from));
+  const FitEnd other = fitted_from(problem, weights, logarithms(prior, *also_from));
+  return moved(prior, other.cost < best.cost ? other.x : best.x);
 }
 
 std::map<std::string, std::string> figures_of(const ServingCosts& costs) {

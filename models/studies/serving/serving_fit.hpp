@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,11 @@ ServingSlopes linearised(const EnginePrior& prior, const EngineHost& host,
 /// The best figures if residuals were linear.
 EngineHost linear_best(const EnginePrior& prior, const ServingSlopes& at, const Vector& weights);
 
-/// The best figures, found from the prior on and from nothing else: a fit to all rows, then to
-/// those that it believes, until these are the same.
+/// The best figures, found from the prior on: a fit to all rows, then to those that it believes,
+/// until these are the same. A queue makes more than one minimum: the lower of that one and of what
+/// is found from `also_from` on.
 EngineHost best_host(const EnginePrior& prior, const HostResiduals& residuals,
-                     const Vector& weights);
+                     const Vector& weights, const std::optional<EngineHost>& also_from = {});
 
 /// "engines.vllm.pass" -> "920 us"
 std::map<std::string, std::string> figures_of(const ServingCosts& costs);

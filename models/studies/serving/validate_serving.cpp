@@ -89,10 +89,10 @@ class Validation {
   const EngineModel* model(const ServeConfig& config, const ServeLayout& layout, bool prefill) {
     Machine& at = place(config.site);
     const double most = std::exp2(std::ceil(std::log2(tokens_max(config, prefill))));
-    const std::string key =
-        fmt::format("{} {} {} {} {} {} {} {}", config.site.topology, config.site.nodes,
-                    config.site.model.name, to_text(config.site.layout.precision),
-                    to_text(*config.engine), to_text(layout), most, config.rules.launches.compiled);
+    const std::string key = fmt::format(
+        "{} {} {} {} {} {} {} {} {}", config.site.topology, config.site.nodes,
+        config.site.model.name, to_text(config.site.layout.precision), to_text(*config.engine),
+        to_text(layout), most, config.rules.launches.compiled, config.flashinfer_blocks);
     std::unique_ptr<EngineModel>& out = models_[key];
     if (!out) {
       check_serve(config, layout, at.gpu);
@@ -245,7 +245,8 @@ class Validation {
     for (const Engine engine : kFitted) {
       const std::vector<Prepared> of_engine = fit_rows(engine);
       costs.engines[static_cast<std::size_t>(engine)] =
-          best_host(costs.prior, host_residuals(engine, of_engine), weights(of_engine, {}));
+          best_host(costs.prior, host_residuals(engine, of_engine), weights(of_engine, {}),
+                    data_.serving.of(engine));
     }
     out_.fitted = figures_of(costs);
   }

@@ -106,6 +106,7 @@ ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
                  config.prompt};
   out.data = layout.copies();
   out.cache_element = config.cache_element;
+  out.flashinfer_blocks = config.flashinfer_blocks;
   // TensorRT's compiler does, which builds what published steps of no named release ran.
   out.fuses_quantising = !config.engine || config.rules.launches.compiled;
   if (config.engine && gpu.libraries.contains(kEngineWords[config.engine->engine]))

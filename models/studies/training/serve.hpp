@@ -39,6 +39,7 @@ struct ServeConfig : ServeLayout {
   int prompt = 1, output = 1;  ///< tokens of a request
   double cache_element = 0;    ///< bytes of keys and values, as ServeSetup has them
   std::optional<EngineRelease> engine;
+  bool flashinfer_blocks = false;  ///< as ServeSetup has it
   // Of a queue:
   std::optional<OfferedLoad> load;  ///< nothing: no queue is asked for
   BatchRules rules;                 ///< their blocks follow from the memory

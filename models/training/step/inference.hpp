@@ -36,6 +36,8 @@ struct ServeSetup {
   /// Bytes of an element of keys and values; 0 = 2, and 1 where weights have 8 bits or fewer.
   double cache_element = 0;
   std::string library = "trtllm";  ///< whose kernels (workloads/kernels.yaml)
+  /// SGLang's products with block scales are FlashInfer's on Blackwell, not DeepGEMM's.
+  bool flashinfer_blocks = false;
   /// A compiler fuses the quantising of a product's input with what computes it.
   bool fuses_quantising = false;
 

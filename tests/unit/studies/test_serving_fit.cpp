@@ -81,6 +81,11 @@ TEST_CASE("serving fit: the figures that made the rows are found from the prior"
   const EngineHost found = best_host(made.prior, made.residuals(), weights);
   CHECK(off(moved(made.prior, Vector(kEngineFigures.size())), made.truth) > 0.5);
   CHECK(off(found, made.truth) < 0.12);
+  // From anywhere else a fit is no worse.
+  EngineHost far = made.truth;
+  far.pass *= 5;
+  CHECK(off(best_host(made.prior, made.residuals(), weights, far), made.truth) < 0.12);
+  CHECK(off(best_host(made.prior, made.residuals(), weights, made.truth), made.truth) < 0.12);
   // Once more from what was found: a linear step of the same fit stays where it is.
   const ServingSlopes there = linearised(made.prior, found, made.residuals());
   CHECK(off(linear_best(made.prior, there, weights), found) < 0.05);
