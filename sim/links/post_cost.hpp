@@ -24,9 +24,9 @@ struct PostCost {
   Bytes copied{};  ///< messages above it that are not large cost so much more
   Duration copied_post{};
   Bandwidth near_copy{};  ///< and those up to it are copied at this rate; 0 = they are not
-  /// After each message above `large` the thread is busy so long with one that arrived: threads
-  /// receive as many as they send.
-  Duration large_receipt{};
+  /// After each message the thread is busy so long with one that arrived, by whether they are above
+  /// `large`: threads receive as many as they send.
+  Duration receipt{}, large_receipt{};
 
   bool operator==(const PostCost&) const = default;
 
@@ -48,7 +48,7 @@ struct PostCost {
   }
   /// After a message that it sent.
   constexpr Duration receiving(Bytes wire) const {
-    return is_large(wire) ? large_receipt : Duration{};
+    return is_large(wire) ? large_receipt : receipt;
   }
   /// From then until the bytes leave.
   constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : Duration{}; }

@@ -421,8 +421,9 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
   } else {
     const MessageKind& kind = kinds_[m.kind];
     const Bytes wire = kind.wire.on_wire({bytes});
-    busy.ps = kind.receipt.busy(wire).ps / m.joint;
+    busy = kind.receipt.busy(wire);
     if (way_kinds_[m.way].flush > Duration{}) busy += kind.cost.receiving(wire);
+    busy.ps /= m.joint;
   }
   thread.busy = true;
   ready = ready.plus(half_loop(number), Cause::latency);

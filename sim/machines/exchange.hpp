@@ -16,8 +16,8 @@
 // been acknowledged. A thread comes round to all relayed messages under way that are its own once a
 // loop; what happens waits for half a loop on average: posts, a chunk's arrival, its
 // acknowledgement. A message is under way while the receiving block's batch is. Receives posted
-// together cost one post and one look. What is sent unasked takes a slot that is free, which costs
-// no thread anything; the receiver's is busy with what has come.
+// together cost one post, one flush and one look. What is sent unasked takes a slot that is free,
+// which costs no thread anything; the receiver's is busy with what has come.
 //
 // Links that bytes reach with different lead times are booked on arrival, by an event of their own;
 // others ahead. Exact and deterministic, like the executor, whose guest it is. Links lose chunks
@@ -55,8 +55,8 @@ struct MessageKind {
   Duration overhead;   ///< of a lane per chunk, before its bytes move
   Duration sync;       ///< from the arrival of the last byte to the chunk seen
   PostCost cost;       ///< relayed: of the thread that sends, per chunk
-  PostCost receipt{};  ///< relayed: of the thread that receives, per slot posted; of a large one
-                       ///< with a flush cost.large_receipt, too
+  PostCost receipt{};  ///< relayed: of the thread that receives, per slot posted; with a flush
+                       ///< what `cost` says of receiving, too
   Duration poll{};     ///< relayed: a thread looks so long at a message under way, once a loop
   /// Relayed: a chunk sets out without a post that the network brought, and costs the receiving
   /// thread its receipt once it is there, as through a socket.

@@ -60,7 +60,7 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
   }
   PostCost cost = post_cost(network(), run.transport.network, run.protocol);
   relay_class(Proxy::flushes) = machine_.add_relay_class({cost, wire_format(run.protocol)});
-  cost.large_receipt = {};
+  cost.receipt = cost.large_receipt = {};
   relay_class(Proxy::sends) = machine_.add_relay_class({cost, wire_format(run.protocol)});
   if (copies_at_receiver(network()))
     relay_class(Proxy::receives) = machine_.add_relay_class(

@@ -40,9 +40,11 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   }
   out.large_delay = costs.rendezvous_latency;
   // Only Simple is flushed (NCCL 2.18 to 2.30, transport/net.cc, recvProxyProgress), by a read that
-  // the proxy posts as a rendezvous does.
-  if (protocol == Protocol::simple && costs.rendezvous_post > Duration{})
+  // the proxy posts as it posts a message.
+  if (protocol == Protocol::simple) {
+    out.receipt = costs.post;
     out.large_receipt = costs.post + costs.rendezvous_post;
+  }
   return out;
 }
 

@@ -207,7 +207,7 @@ TEST_CASE("Slingshot: variables of libfabric") {
   CHECK_FALSE(post_cost(costs, plain, Protocol::simple).is_large(Bytes{16'384}));
 }
 
-TEST_CASE("flush: a large message that arrives keeps its proxy as long as one that is sent") {
+TEST_CASE("flush: a message that arrives keeps its proxy as long as one that is sent") {
   PartsCatalogue parts = bare_parts();
   NetworkCosts& costs = costs_of(parts, NetKind::cxi);
   costs.post = microseconds(1);
@@ -215,8 +215,12 @@ TEST_CASE("flush: a large message that arrives keeps its proxy as long as one th
   costs.rendezvous_above = Bytes{16'384};
   const NetworkSettings plain;
   const PostCost simple = post_cost(costs, plain, Protocol::simple);
-  CHECK(simple.receiving(Bytes{16'384}) == Duration{});
+  CHECK(simple.receiving(Bytes{16'384}) == microseconds(1));
   CHECK(simple.receiving(Bytes{16'385}) == microseconds(5));
+  // Verbs have no rendezvous: a flush is one more work request, whatever has come.
+  NetworkCosts& verbs = costs_of(parts, NetKind::ib);
+  verbs.post = microseconds(2);
+  CHECK(post_cost(verbs, plain, Protocol::simple).receiving(Bytes{1 << 20}) == microseconds(2));
   // Only Simple is flushed.
   CHECK(post_cost(costs, plain, Protocol::ll128).receiving(Bytes{16'385}) == Duration{});
 }

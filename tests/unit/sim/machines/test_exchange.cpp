@@ -254,6 +254,30 @@ TEST_CASE("a thread looks at all that is under way, and half a loop passes until
   }
 }
 
+TEST_CASE(
+    "flush: the receiver's thread posts a read for each message, or for those that go together") {
+  constexpr std::int64_t latency = 2'000, post = 600, flush = 400, there = 700;
+  HandMade schedule(3);
+  schedule.add(0, 2, kChunk, 8, relayed({0}));
+  schedule.add(1, 2, kChunk, 8, relayed({1}));
+  schedule.ways[{1, 2}].send_thread = 2;
+  for (auto& [ends, way] : schedule.ways) way.flush = {there};
+  schedule.batches[2] = {
+      {{}, {schedule.batches[2][0].receives[0], schedule.batches[2][1].receives[0]}, {}, true}};
+  MessageKind kind;
+  kind.receipt.post = {post};
+  kind.cost.receipt = {flush};
+  const auto run = [&] {
+    LoneExchange<PlainStamp> machine(schedule, 3, 3);
+    machine.add_link({kRate, {latency}});
+    machine.add_link({kRate, {latency}});
+    return run_ps(machine, kind);
+  };
+  CHECK(run() == 2 * (post + flush) + 2 * latency + kChunkPs + there);
+  for (ExchangeLane& lane : schedule.batches[2][0].receives) lane.joint = 2;
+  CHECK(run() == post + flush + 2 * latency + kChunkPs + there);
+}
+
 TEST_CASE("batches run one after another, lanes side by side") {
   HandMade schedule(3);
   schedule.add(0, 1, kChunk, 8, direct({0}));
