@@ -467,7 +467,7 @@ class RadixHeap {
   // and all-to-alls of 64 to 2,048 ranks.
   static constexpr unsigned kDepths = 4;
   static constexpr std::size_t kStep = 4;
-  static constexpr std::size_t kFarSpread = 4096, kNextSpread = 96;
+  static constexpr std::size_t kFarSpread = 4096, kNextSpread = 128;
   static constexpr std::size_t kNearMost = 2 * kNextSpread;
   static constexpr unsigned kRecentBits = 7;
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash

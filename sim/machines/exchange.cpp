@@ -22,6 +22,7 @@ Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks
       queue_(clock),
       transit_(transit),
       blocks_(blocks),
+      block_lanes_(blocks),
       threads_(threads),
       loops_(threads),
       sends_(blocks),
@@ -104,7 +105,7 @@ template <class Stamp>
 void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   Block& block = blocks_[number];
   block.end = at;
-  stop_watching(block);
+  stop_watching(number);
   const bool is_first = block.cursor == 0;
   if (!schedule_.next(number, block.cursor, batch_)) {
     if (done_) done_(number, at);
@@ -114,6 +115,8 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   block.open = static_cast<std::uint32_t>(batch_.sends.size() + batch_.receives.size() +
                                           batch_.copies.size());
   assert(block.open > 0);
+  find_awaited(number);
+  const std::uint32_t* known = known_.data();
   std::uint32_t lane_number = 0;
   for (const ExchangeBatch::Copy& copy : batch_.copies) {
     const Stamp end = at.plus(copy_time(copy.bytes.count, copy.rate), Cause::worker);
@@ -123,18 +126,21 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
   const bool waits = batch_.pooled && block.unacked > 0;
   lane_number = 0;
   for (const ExchangeLane& lane : batch_.sends) {
-    const std::uint32_t id = open(number, lane.peer, lane, true);
+    const std::uint32_t id = open(number, lane.peer, lane, true, *known++);
     if (is_watched()) observer_->opens(id, number, lane.peer, true, lane_number++, {at.ps});
     messages_[id].sender_free = at;
     if (messages_[id].relayed && waits) {
-      block.gated_messages[block.gated++] = id;
+      block_lanes_[number].gated[block.gated++] = id;
     } else {
       start_send(number, id, at);
     }
   }
   lane_number = 0;
   for (const ExchangeLane& lane : batch_.receives) {
-    const std::uint32_t id = open(lane.peer, number, lane, false);
+    const bool is_own = lane.peer == number;  // of this batch, perhaps
+    const std::uint32_t own = is_own ? take_awaited(number, {number, number, lane.tag}) : kNone;
+    const std::uint32_t id = open(lane.peer, number, lane, false, is_own ? own : *known);
+    ++known;
     if (is_watched()) observer_->opens(id, number, lane.peer, false, lane_number++, {at.ps});
     messages_[id].ahead = is_first && kinds_[lane.kind].told_ahead;
     start_receive(id, lane, at);
@@ -166,18 +172,25 @@ void Exchange<Stamp>::start_receive(std::uint32_t id, const ExchangeLane& lane, 
   }
 }
 
-/// The message between two blocks: whoever comes first makes it, and leaves it to the other.
+/// Of `count` slots from `first` on those that are not close.
+template <class Stamp>
+void Exchange<Stamp>::clear_slots(std::uint32_t id, std::uint32_t first, std::uint32_t count) {
+  if (first + count <= kCloseSlots) return;
+  if (more_slots_.size() < messages_.size()) more_slots_.resize(messages_.size());
+  for (std::uint32_t slot = std::max(first, kCloseSlots); slot < first + count; ++slot)
+    more_slots_[id][slot - kCloseSlots] = Stamp{};
+}
+
+/// The message between two blocks: whoever comes first makes it, and leaves it to the other, for
+/// whom it is `known`.
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane,
-                                    bool sending) {
-  const Ends ends{from, to, lane.tag};
-  std::uint32_t id = take_awaited(sending ? from : to, ends);
-  const bool is_new = id == kNone;
-  if (is_new) id = new_message();
+                                    bool sending, std::uint32_t known) {
+  const bool is_new = known == kNone;
+  const std::uint32_t id = is_new ? new_message() : known;
   Message& message = messages_[id];
   assert(lane.slots >= 1 && lane.slots <= kSlotsMax);
-  if (message.near_slots + message.far_slots + lane.slots > kCloseSlots)
-    more_slots_.resize(messages_.size());
+  clear_slots(id, message.near_slots + message.far_slots, lane.slots);
   if (sending) {
     message.send_end = static_cast<std::uint16_t>(end_kind(lane));
     message.near_slots = static_cast<std::uint8_t>(lane.slots);
@@ -206,12 +219,36 @@ std::uint32_t Exchange<Stamp>::open(std::uint32_t from, std::uint32_t to, const 
   rest.tag = lane.tag;
   rest.bytes = lane.bytes.count;
   rest.chunk = lane.chunk.count;
-  blocks_[sending ? to : from].awaited.push_back({ends, id});
-  ExchangeLane sender = lane;
-  sender.peer = to;
-  schedule_.way(from, sender, way_);
+  blocks_[sending ? to : from].awaited.push_back({{from, to, lane.tag}, id});
+  if (sending) {
+    schedule_.way(from, lane, way_);
+  } else {
+    ExchangeLane sender = lane;
+    sender.peer = to;
+    schedule_.way(from, sender, way_);
+  }
   lay_way(id);
   return id;
+}
+
+/// Which messages of the batch the peers have opened already, in the order of its lanes. All are
+/// asked for before the first is looked at.
+template <class Stamp>
+void Exchange<Stamp>::find_awaited(std::uint32_t block) {
+  std::uint32_t* known = known_.data();
+  const auto note = [&](const Ends& ends) {
+    *known = take_awaited(block, ends);
+    if (*known != kNone) prefetch_message(*known);
+    ++known;
+  };
+  for (const ExchangeLane& lane : batch_.sends) note({block, lane.peer, lane.tag});
+  for (const ExchangeLane& lane : batch_.receives) {
+    if (lane.peer != block) {
+      note({lane.peer, block, lane.tag});
+    } else {
+      *known++ = kNone;
+    }
+  }
 }
 
 /// The message that the peer has opened already, or kNone.
@@ -242,7 +279,6 @@ std::uint32_t Exchange<Stamp>::new_message() {
   if (free_messages_.size() >= kFreeAhead) prefetch_free(*(free_messages_.end() - kFreeAhead));
   messages_[id] = Message{};
   remains_[id] = Remains{};
-  if (!more_slots_.empty()) more_slots_[id] = {};
   if (transit_.is_lossy())
     std::fill_n(passed_.begin() + std::ptrdiff_t{id} * hops_max_, hops_max_, Stamp{});
   return id;
@@ -273,7 +309,7 @@ void Exchange<Stamp>::acknowledged(std::uint32_t number, Stamp at) {
   const std::uint32_t gated = block.gated;
   block.gated = 0;
   for (std::uint32_t i = 0; i < gated; ++i) {
-    const std::uint32_t id = block.gated_messages[i];
+    const std::uint32_t id = block_lanes_[number].gated[i];
     start_send(number, id, later(messages_[id].sender_free, block.pool));
   }
 }
@@ -382,16 +418,17 @@ template <class Stamp>
 void Exchange<Stamp>::watch(const Message& message) {
   const Duration poll = kinds_[message.kind].poll;
   const Watch watch{message.send_thread, message.receive_thread, poll, {poll.ps / message.joint}};
-  Block& block = blocks_[remains_[id_of(message)].to];
-  block.watched[block.watches++] = watch;
+  const std::uint32_t block = receiver_of(message);
+  block_lanes_[block].watched[blocks_[block].watches++] = watch;
   loops_[watch.send_thread] += watch.send;
   loops_[watch.receive_thread] += watch.receive;
 }
 
 template <class Stamp>
-void Exchange<Stamp>::stop_watching(Block& block) {
+void Exchange<Stamp>::stop_watching(std::uint32_t number) {
+  Block& block = blocks_[number];
   for (; block.watches > 0; --block.watches) {
-    const Watch& watch = block.watched[block.watches - 1];
+    const Watch& watch = block_lanes_[number].watched[block.watches - 1];
     Duration &sender = loops_[watch.send_thread], &receiver = loops_[watch.receive_thread];
     sender = sender - watch.send;
     receiver = receiver - watch.receive;
@@ -527,7 +564,7 @@ void Exchange<Stamp>::receive(std::uint32_t id) {
     ++chunks_;
   }
   if (m.received == m.chunks) {
-    lane_done(remains_[id].to, m.receiver_free);
+    lane_done(receiver_of(m), m.receiver_free);
     m.open = false;
     sends_.give_back(m.sending);
     receives_.give_back(m.receiving);
@@ -576,6 +613,35 @@ void Exchange<Stamp>::prefetch_hops(std::uint32_t id) const {
   __builtin_prefetch(hops_.data() + std::size_t{id} * hops_max_);
 }
 
+/// For a chunk that the sender puts into its slot.
+template <class Stamp>
+void Exchange<Stamp>::prefetch_departure(std::uint32_t id) const {
+  const std::uint32_t* const hops = hops_.data() + std::size_t{id} * hops_max_;
+  const Message& message = messages_[id];
+  __builtin_prefetch(&blocks_[message.from], 1);
+  for (std::uint32_t i = 0; i < way_kinds_[message.way].near_hops; ++i)
+    __builtin_prefetch(&transit_.links[hops[i] & kLinkBits], 1);
+}
+
+/// For a chunk that arrives.
+template <class Stamp>
+void Exchange<Stamp>::prefetch_arrival(std::uint32_t id) const {
+  const Message& message = messages_[id];
+  __builtin_prefetch(&blocks_[message.from], 1);
+  __builtin_prefetch(&blocks_[receiver_of(message)], 1);
+}
+
+/// For a batch that ends.
+template <class Stamp>
+void Exchange<Stamp>::prefetch_block(std::uint32_t number, unsigned depth) const {
+  if (depth == 0) return __builtin_prefetch(&blocks_[number], 1);
+  if (depth > 1) return;
+  const BlockLanes& lanes = block_lanes_[number];
+  __builtin_prefetch(&lanes.gated, 1);
+  for (std::size_t i = 0; i < kLanesMax; i += 2) __builtin_prefetch(&lanes.watched[i], 1);
+  __builtin_prefetch(blocks_[number].awaited.data(), 1);
+}
+
 template <class Stamp>
 void Exchange<Stamp>::prefetch_links(const Flight& flight) const {
   const std::uint32_t left = links_left(flight, way_kinds_[flight.way]);
@@ -589,18 +655,23 @@ void Exchange<Stamp>::prefetch_links(const Flight& flight) const {
 template <class Stamp>
 void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   const auto blocks = static_cast<std::uint32_t>(blocks_.size());
-  if (depth > 2 || actor < blocks) return;
+  if (actor < blocks) return prefetch_block(actor, depth);
   if (actor < first_part_) return prefetch_job(threads_[actor - blocks], depth);
   const std::uint32_t number = (actor - first_part_) / kParts;
   const auto part = static_cast<Part>((actor - first_part_) % kParts);
   if (part == Part::flight) {
     if (depth == 0) return __builtin_prefetch(&flights_[number]);
     const Flight& flight = aloft_[flights_[number]];
-    return depth == 1 ? __builtin_prefetch(&flight, 1) : prefetch_links(flight);
+    if (depth == 1) return __builtin_prefetch(&flight, 1);
+    if (depth == 2) return prefetch_links(flight);
+    if (links_left(flight, way_kinds_[flight.way]) == 0) prefetch_arrival(flight.message);
+    return;
   }
   if (depth == 2) return;
   const auto& messages = part == Part::poster ? receives_ : sends_;
   if (depth == 0) return __builtin_prefetch(&messages[number]);
+  if (depth == 3 && part == Part::sender) return prefetch_departure(messages[number]);
+  if (depth == 3) return;
   if (part == Part::sender) prefetch_hops(messages[number]);
   prefetch_message(messages[number]);
 }
@@ -608,6 +679,7 @@ void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
 /// For a thread that is done with a job soon, and begins with the next one.
 template <class Stamp>
 void Exchange<Stamp>::prefetch_job(const Thread& thread, unsigned depth) const {
+  if (depth > 2) return;
   if (depth == 0) {
     __builtin_prefetch(&thread);
     return __builtin_prefetch(&thread.flight);

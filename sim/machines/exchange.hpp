@@ -181,17 +181,22 @@ class Exchange final : public Guest<Stamp> {
     std::uint32_t message = 0;
   };
 
-  struct Block {
+  /// What every message asks for: a cache line, if stamps are plain.
+  struct alignas(64) Block {
     Stamp end;   ///< of the batch, so far
     Stamp pool;  ///< when the send buffers are free again
     std::uint32_t cursor = 0;
-    std::uint32_t open = 0;  ///< lanes of the batch
-    std::vector<Awaited> awaited;
+    std::uint32_t open = 0;     ///< lanes of the batch
     std::uint32_t unacked = 0;  ///< relayed sends that still occupy the send buffers
     std::uint32_t gated = 0;    ///< relayed sends that wait for them
     std::uint32_t watches = 0;  ///< receives of the batch that threads look at
     bool held = false;
-    std::array<std::uint32_t, kLanesMax> gated_messages{};
+    std::vector<Awaited> awaited;
+  };
+  static_assert(Stamp::kCausal || sizeof(Block) == 64);
+  /// And what a batch asks for.
+  struct BlockLanes {
+    std::array<std::uint32_t, kLanesMax> gated{};  ///< messages
     std::array<Watch, kLanesMax> watched{};
   };
 
@@ -287,8 +292,10 @@ class Exchange final : public Guest<Stamp> {
   void survey(std::vector<bool> joins);
   bool is_watched() const { return Stamp::kCausal && observer_ != nullptr; }
   void next_batch(std::uint32_t block, Stamp at);
-  std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending);
+  std::uint32_t open(std::uint32_t from, std::uint32_t to, const ExchangeLane& lane, bool sending,
+                     std::uint32_t known);
   std::uint32_t take_awaited(std::uint32_t block, const Ends& ends);
+  inline void find_awaited(std::uint32_t block);
   std::uint32_t new_message();
   void lay_way(std::uint32_t id);
   inline void mark_joints(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
@@ -299,7 +306,11 @@ class Exchange final : public Guest<Stamp> {
   [[gnu::always_inline]] inline void prefetch_free(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_message(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_hops(std::uint32_t id) const;
+  [[gnu::always_inline]] inline void prefetch_departure(std::uint32_t id) const;
+  [[gnu::always_inline]] inline void prefetch_block(std::uint32_t block, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_arrival(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_links(const Flight& flight) const;
+  inline void clear_slots(std::uint32_t id, std::uint32_t first, std::uint32_t count);
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
   void lane_done(std::uint32_t block, Stamp at);
@@ -308,6 +319,10 @@ class Exchange final : public Guest<Stamp> {
   void arm_sender(std::uint32_t id);
   void arm_relay(std::uint32_t id);
   void arm_poster(std::uint32_t id);
+  /// The block, once it has opened the message: its number says so.
+  std::uint32_t receiver_of(const Message& m) const {
+    return m.receiving % static_cast<std::uint32_t>(blocks_.size());
+  }
   void dispatch(std::uint32_t actor);
   void act_sender(std::uint32_t id);
   void act_relay(std::uint32_t id);
@@ -315,7 +330,7 @@ class Exchange final : public Guest<Stamp> {
   void act_flight(std::uint32_t number);
   void enqueue(std::uint32_t thread, std::uint32_t job);
   void watch(const Message& message);
-  void stop_watching(Block& block);
+  void stop_watching(std::uint32_t block);
   void start_job(std::uint32_t thread);
   void act_thread(std::uint32_t thread);
   Duration half_loop(std::uint32_t thread) const { return {loops_[thread].ps / 2}; }
@@ -364,6 +379,7 @@ class Exchange final : public Guest<Stamp> {
   std::vector<WayKind> way_kinds_;
   std::map<WayKind, std::uint32_t> way_kind_numbers_;
   HugePageVector<Block> blocks_;
+  HugePageVector<BlockLanes> block_lanes_;
   HugePageVector<Thread> threads_;
   std::vector<Duration> loops_;  ///< of each thread over all that it watches
   HugePageVector<Message> messages_;
@@ -380,6 +396,7 @@ class Exchange final : public Guest<Stamp> {
   std::vector<bool> follows_;  ///< in the wake of a joint, with it
   std::vector<bool> used_;
   ExchangeBatch batch_;
+  std::array<std::uint32_t, 2 * kLanesMax> known_{};  ///< of its lanes: see find_awaited()
   ExchangeWay way_;
   std::function<void(std::uint32_t, Stamp)> done_;
   std::vector<Stamp> passed_;  ///< like hops_, where links go down: when one was done with the

@@ -46,10 +46,14 @@ class JoinedExchange final : public ExchangeSchedule {
 
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override {
     const Part& part = parts_[part_of_block_[from]];
-    ExchangeLane own = lane;
-    own.peer -= part.first_block;
-    own.kind -= part.first_kind;
-    part.schedule->way(from - part.first_block, own, way);
+    if (part.first_block == 0 && part.first_kind == 0) {
+      part.schedule->way(from, lane, way);
+    } else {
+      ExchangeLane own = lane;
+      own.peer -= part.first_block;
+      own.kind -= part.first_kind;
+      part.schedule->way(from - part.first_block, own, way);
+    }
     way.send_thread += part.first_thread;
     way.receive_thread += part.first_thread;
   }

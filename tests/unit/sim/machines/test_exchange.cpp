@@ -81,6 +81,17 @@ TEST_CASE("direct: chunks follow each other over the link") {
   CHECK(machine.chunks() == 10);
 }
 
+TEST_CASE("a block that sends to itself opens both ends of a message in one batch") {
+  const ExchangeLane lane{0, {10 * kChunk}, {kChunk}, 0, 8, {}, {}};
+  HandMade schedule(1);
+  schedule.batches[0] = {{{lane}, {lane}, {}, true}, {{lane}, {lane}, {}, true}};
+  schedule.ways[{0, 0}] = direct({0});
+  LoneExchange<PlainStamp> machine(schedule, 1, 0);
+  machine.add_link({kRate, {500}});
+  CHECK(run_ps(machine) == 2 * (10 * kChunkPs + 500));
+  CHECK(machine.messages() == 2);
+}
+
 TEST_CASE("direct: one slot is one chunk per round trip") {
   HandMade schedule(2);
   schedule.add(0, 1, 5 * kChunk, 1, direct({0}));
