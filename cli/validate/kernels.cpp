@@ -15,7 +15,7 @@ int answer_kernels(const MeasuredOptions& options, const Answers& answers) {
   ValidateKernelsConfig config;
   config.measured =
       read_kernel_rows(options.text("--file takes a CSV file; gunzip a .csv.gz first"),
-                       options.file, load_compute());
+                       options.file(), load_compute());
   config.kernels = load_kernels();
   config.leave_out = options.leave_out;
   config.fit = options.fit;

@@ -9,12 +9,16 @@
 
 namespace fabricast {
 
-std::string MeasuredOptions::text(const char* hint) const { return read_text_file(file, hint); }
+std::string MeasuredOptions::text_of(const std::string& file, const char* hint) {
+  return read_text_file(file, hint);
+}
 
 void add_measured_command(CLI::App& validate, Action& action, const MeasuredCommand& command) {
   auto options = std::make_shared<MeasuredOptions>();
   CLI::App* added = validate.add_subcommand(command.name, command.about);
-  added->add_option("--file", options->file, command.rows)->required();
+  added->add_option("--file", options->files, command.rows)
+      ->required()
+      ->expected(1, command.many ? CLI::detail::expected_max_vector_size : 1);
   added->add_flag("--cross-validate", options->leave_out, command.unseen);
   added->add_flag("--fit", options->fit, "say what a fit to all rows gives");
   if (command.has_parts)

@@ -3,17 +3,24 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 
 namespace fabricast {
 
 struct MeasuredOptions {
-  std::string file, parts, format = "text";
+  std::vector<std::string> files;  ///< one, unless the command takes several
+  std::string parts, format = "text";
   bool leave_out = false, fit = false;
 
+  const std::string& file() const { return files.front(); }
   /// Of the file; `hint` where it cannot be read.
-  std::string text(const char* hint = "--file takes a CSV file") const;
+  std::string text(const char* hint = kHint) const { return text_of(file(), hint); }
+  static std::string text_of(const std::string& file, const char* hint = kHint);
+
+ private:
+  static constexpr const char* kHint = "--file takes a CSV file";
 };
 
 struct MeasuredCommand {
@@ -22,6 +29,7 @@ struct MeasuredCommand {
   const char* rows;       ///< "CSV of measured kernels"
   const char* unseen;     ///< what --cross-validate predicts
   bool has_parts = true;  ///< --parts
+  bool many = false;      ///< --file may be given again: rows of all files are compared together
   int (*run)(const MeasuredOptions& options, const Answers& answers);
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 int answer_registered(const MeasuredOptions& options, const Answers& answers) {
   ValidateRegisteredConfig config;
-  config.measured = read_registered_rows(options.text(), options.file);
+  config.measured = read_registered_rows(options.text(), options.file());
   config.costs = load_engines();
   config.leave_out = options.leave_out;
   config.fit = options.fit;

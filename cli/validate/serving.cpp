@@ -12,7 +12,8 @@ namespace {
 
 int answer_serving(const MeasuredOptions& options, const Answers& answers) {
   ValidateServingConfig config;
-  config.measured = read_serving_rows(options.text(), options.file);
+  for (const std::string& file : options.files)
+    config.measured.append(read_serving_rows(MeasuredOptions::text_of(file), file));
   config.leave_out = options.leave_out;
   config.fit = options.fit;
   const ServingValidation result =
@@ -29,9 +30,9 @@ void add_validate_serving(CLI::App& validate, Action& action) {
   add_measured_command(validate, action,
                        {.name = "serving",
                         .about = "published latencies and throughputs of inference engines",
-                        .rows = "CSV of measured runs",
+                        .rows = "CSV of measured runs; several files are compared together",
                         .unseen = "predict each model by a fit that has not seen it, too",
-
+                        .many = true,
                         .run = answer_serving});
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "models/io/formats/csv_table.hpp"
@@ -247,6 +248,11 @@ class RowReader {
 };
 
 }  // namespace
+
+void ServingRows::append(ServingRows more) {
+  std::ranges::move(more.rows, std::back_inserter(rows));
+  for (const auto& [why, count] : more.left_out) left_out[why] += count;
+}
 
 ServingRows read_serving_rows(const std::string& text, const std::string& file) {
   const CsvTable table(text, file);

@@ -23,6 +23,8 @@ struct ServingRow {
 struct ServingRows {
   std::vector<ServingRow> rows;
   std::map<std::string, int> left_out;  ///< by reason
+
+  void append(ServingRows more);
 };
 
 /// Two tables, told apart by their columns. Times of the latency table: model, system, framework,

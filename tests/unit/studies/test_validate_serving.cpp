@@ -73,3 +73,21 @@ TEST_CASE("validate serving: of one model nothing can be left out, and the text 
   CHECK(validate_serving_text(alone).find("No row is of another model: there is nothing") !=
         std::string::npos);
 }
+
+TEST_CASE("validate serving: files are compared together, and without a model by all of them") {
+  const std::string both = rows_of_two_models(1);
+  const std::size_t header = both.find('\n') + 1, large = both.find("b,meta-llama");
+  ValidateServingConfig config;
+  config.measured = read_serving_rows(both.substr(0, large), "small.csv");
+  config.measured.append(read_serving_rows(both.substr(0, header) + both.substr(large), "b.csv"));
+  config.leave_out = true;
+  const ServingValidation apart = validate_serving(config, shipped_parts(), in_turn);
+  const ServingValidation together = validated(both);
+  REQUIRE(apart.predictions.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    REQUIRE(apart.predictions[i].unseen);
+    CHECK(apart.predictions[i].unseen->token == together.predictions[i].unseen->token);
+    CHECK(apart.predictions[i].unseen->output_per_s ==
+          together.predictions[i].unseen->output_per_s);
+  }
+}
