@@ -82,10 +82,9 @@ inline void refuse(httplib::Response& response, int status, const std::string& m
 }
 
 /// The library's own choice, SO_REUSEPORT, would let two servers share a port.
-inline int own_address(int socket) {
+inline void keep_port(int socket) {
   const int yes = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  return socket;
 }
 
 inline std::string event(const char* name, const Json& data) {
@@ -105,7 +104,7 @@ struct UiServer::Impl {
         page(ui_page()),
         catalogue(json_line(ui_catalogue())) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    server.set_socket_options([this](int socket) { listening = own_address(socket); });
+    server.set_socket_options([this](int socket) { keep_port(listening = socket); });
     server.set_payload_max_length(limits.body_bytes);
     server.set_read_timeout(10);
     server.set_keep_alive_timeout(30);

@@ -9,9 +9,7 @@
 
 namespace fabricast {
 
-std::string MeasuredOptions::text_of(const std::string& file, const char* hint) {
-  return read_text_file(file, hint);
-}
+std::string MeasuredOptions::text(const char* hint) const { return read_text_file(file(), hint); }
 
 void add_measured_command(CLI::App& validate, Action& action, const MeasuredCommand& command) {
   auto options = std::make_shared<MeasuredOptions>();

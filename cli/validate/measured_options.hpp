@@ -9,6 +9,8 @@
 
 namespace fabricast {
 
+inline constexpr const char* kFileHint = "--file takes a CSV file";
+
 struct MeasuredOptions {
   std::vector<std::string> files;  ///< one, unless the command takes several
   std::string parts, format = "text";
@@ -16,11 +18,7 @@ struct MeasuredOptions {
 
   const std::string& file() const { return files.front(); }
   /// Of the file; `hint` where it cannot be read.
-  std::string text(const char* hint = kHint) const { return text_of(file(), hint); }
-  static std::string text_of(const std::string& file, const char* hint = kHint);
-
- private:
-  static constexpr const char* kHint = "--file takes a CSV file";
+  std::string text(const char* hint = kFileHint) const;
 };
 
 struct MeasuredCommand {

@@ -3,6 +3,7 @@
 #include "cli/output/streams.hpp"
 #include "cli/validate/measured_options.hpp"
 #include "cli/workers.hpp"
+#include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/serving/validate_serving.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 int answer_serving(const MeasuredOptions& options, const Answers& answers) {
   ValidateServingConfig config;
   for (const std::string& file : options.files)
-    config.measured.append(read_serving_rows(MeasuredOptions::text_of(file), file));
+    config.measured.append(read_serving_rows(read_text_file(file, kFileHint), file));
   config.leave_out = options.leave_out;
   config.fit = options.fit;
   const ServingValidation result =

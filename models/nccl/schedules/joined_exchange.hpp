@@ -46,7 +46,7 @@ class JoinedExchange final : public ExchangeSchedule {
 
   void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const override {
     const Part& part = parts_[part_of_block_[from]];
-    if (part.first_block == 0 && part.first_kind == 0) {
+    if (part.first_block == 0 && part.first_kind == 0) {  // of each message: no copy of its lane
       part.schedule->way(from, lane, way);
     } else {
       ExchangeLane own = lane;
