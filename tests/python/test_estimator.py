@@ -105,18 +105,20 @@ def test_what_cannot_be_estimated_is_an_error():
             estimator.estimate(*arguments)
 
 
-def test_what_is_known_takes_less_than_50_us():
+def test_what_is_known_is_not_reckoned_again():
     estimator = fabricast.Estimator("dgx-h100", nodes=16)
     sizes = [1 << power for power in range(10, 24)]
-    for size in sizes:
-        estimator.estimate("all_reduce", size)
-    took = []
-    for _ in range(20):  # the least disturbed round counts: others use the machine, too
+
+    def ask():
         begin = time.perf_counter()
-        for size in sizes:
-            estimator.estimate("all_reduce", size)
-        took.append((time.perf_counter() - begin) / len(sizes))
-    assert min(took) < 50e-6
+        answers = [estimator.estimate("all_reduce", size) for size in sizes]
+        return time.perf_counter() - begin, answers
+
+    first, answers = ask()
+    again = [ask() for _ in range(20)]
+    assert all(one == answers for _, one in again)
+    # The least disturbed round counts: others use the machine, too.
+    assert min(took for took, _ in again) < first / 10
 
 
 def test_two_threads_with_an_estimator_each():

@@ -101,11 +101,16 @@ class Cluster:
         )
 
     def wait_for_a_start(self, seconds=60):
-        """Until a task runs."""
+        """Until a task that nothing holds back has left the queue; it may have ended since."""
         end = time.time() + seconds
-        while not self.ask("squeue", "--noheader", "--states=R").stdout.strip():
-            assert time.time() < end, "no task was seen running: " + self.ask("squeue").stdout
+        states = ("squeue", "--array", "--noheader", "--format=%T %r", "--states=all")
+        while all(one.startswith("PENDING") for one in self.ask(*states).stdout.splitlines()):
+            assert time.time() < end, "no task has started: " + self.ask("squeue").stdout
             time.sleep(0.05)
+
+    def partition(self, state):
+        """DOWN: jobs are taken, and wait. UP: they start."""
+        self.ask("scontrol", "update", "PartitionName=all", f"State={state}")
 
     def wait(self, seconds=240):
         """Until no job is left."""
