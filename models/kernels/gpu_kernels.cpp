@@ -11,14 +11,16 @@ namespace fabricast {
 GpuKernels::GpuKernels(KernelGpu gpu, const KernelCatalogue& catalogue, const std::string& library)
     : gpu_(std::move(gpu)) {
   for (const KernelSet& set : catalogue.sets) {
-    std::vector<KernelCosts>& own = costs_[{set.name.family, set.name.dtype}];
+    Measured& own = costs_[{set.name.family, set.name.dtype}];
     if (set.name.generation == gpu_.generation && set.name.library == library)
-      own.push_back(set.costs);
+      own.costs.push_back(set.costs);
   }
-  for (auto& [key, own] : costs_)
-    if (own.empty())
-      own.push_back(
-          choose_costs(catalogue, {key.first, gpu_.generation, library, "", key.second})->costs);
+  for (auto& [key, own] : costs_) {
+    own.are_own = !own.costs.empty();
+    if (own.are_own) continue;
+    own.costs.push_back(
+        choose_costs(catalogue, {key.first, gpu_.generation, library, "", key.second})->costs);
+  }
 }
 
 double GpuKernels::seconds(KernelFamily family, const std::string& dtype,
@@ -34,7 +36,7 @@ double GpuKernels::seconds(KernelFamily family, const std::string& dtype,
 double GpuKernels::fastest(KernelFamily family, const std::string& dtype,
                            const KernelWork& work) const {
   double out = std::numeric_limits<double>::infinity();
-  for (const KernelCosts& costs : costs_.at({family, dtype}))
+  for (const KernelCosts& costs : costs_.at({family, dtype}).costs)
     out = std::min(out, kernel_time(gpu_, work, costs));
   return out;
 }

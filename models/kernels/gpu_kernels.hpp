@@ -22,6 +22,11 @@ class GpuKernels {
   bool has(KernelFamily family, const std::string& dtype) const {
     return costs_.contains({family, dtype});
   }
+  /// Whether the library was measured with it on that generation.
+  bool has_own(KernelFamily family, const std::string& dtype) const {
+    const auto at = costs_.find({family, dtype});
+    return at != costs_.end() && at->second.are_own;
+  }
   /// Seconds. REQUIRES: has(family, dtype), and a work of that family. Products of few rows are
   /// those of the skinny kernels; from kSkinnyRows to twice as many one goes over into the other.
   double seconds(KernelFamily family, const std::string& dtype, const KernelWork& work) const;
@@ -30,7 +35,11 @@ class GpuKernels {
   double fastest(KernelFamily family, const std::string& dtype, const KernelWork& work) const;
 
   KernelGpu gpu_;
-  std::map<std::pair<KernelFamily, std::string>, std::vector<KernelCosts>> costs_;
+  struct Measured {
+    std::vector<KernelCosts> costs;
+    bool are_own = true;  ///< else one that stands in for them
+  };
+  std::map<std::pair<KernelFamily, std::string>, Measured> costs_;
 };
 
 /// By library: "trtllm", "vllm", "sglang".

@@ -48,6 +48,18 @@ class RowReader {
     return name == "RTX_PRO_6000_Server" ? "RTX_PRO_6000" : name;
   }
 
+  /// DeepGEMM takes scales of weights as packed powers of two on Blackwell. An engine packs them
+  /// once, when it loads the weights; SGLang's measured products do so in each call: 12 us and more
+  /// of few tokens and weights where TensorRT-LLM's take 5 (ai-dynamo/aiconfigurator,
+  /// collector/sglang/collect_gemm.py at 2ec2c274 hands over fp32 scales; later versions pack them
+  /// ahead, in _prepare_fp8_block_weights(), and say why. That the times are of the former is
+  /// inferred from how long they are.)
+  static bool packs_scales(const KernelName& name) {
+    constexpr int kDatacentreBlackwell = 100;  // compute capability 10.0
+    return name.library == "sglang" && name.dtype == "fp8_block" &&
+           name.generation == kDatacentreBlackwell;
+  }
+
   double whole(std::string_view column, int least) {
     const int value = required(row_.whole(column, least, kMost), row_, column);
     shape_ = mixed(shape_ ^ static_cast<std::uint64_t>(value)) + 1;
@@ -84,6 +96,7 @@ class RowReader {
     w.operands = operands("dtype");
     out.name.family = family_of_product(w.m);
     out.name.dtype = row_.text("dtype");
+    if (packs_scales(out.name)) out.name.dtype += ", scales packed";
     // How many copies of the weights take turns (ai-dynamo/aiconfigurator, collector/*/): six,
     // until they exceed L2; one where vLLM's block and 4-bit kernels are timed.
     const bool one =

@@ -5,14 +5,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/kernels/kernel_time.hpp"
-
 namespace fabricast {
 
 namespace {
 
-constexpr double kHalf = 2;                // bytes
-constexpr int kDatacentreBlackwell = 100;  // compute capability 10.0
+constexpr double kHalf = 2;  // bytes
 // Kernels of a layer that are no GEMM and no attention, with CUDA graphs: norms with residuals,
 // rotary and cache, activation, and what engines leave unfused. 6 to 10 in published engines.
 constexpr double kSmallKernels = 8;
@@ -26,48 +23,13 @@ const GpuKernels& kernels_of(const ServeSetup& s) {
   return s.gpu.libraries.find(s.library)->second;
 }
 
-/// FlashInfer's product with block scales on Blackwell (gemm_fp8_nt_groupwise, backend trtllm).
-/// Fitted to 17 times on GB200 (sgl-project/sglang, pull request 13528; 3.1 us of each are taken
-/// for the harness) and 6 on B200 (NVIDIA/cutlass, issue 2923; 1.3 us for a cold cache, as of its
-/// products in 16 bits), 3 % off on median, 28 % at most. Few tokens take about as long as with
-/// DeepGEMM; many are computed at a tenth of the peak. What the times do not tell is TensorRT-LLM's
-/// DeepGEMM's; its inputs are quantised by the kernel that SGLang has on Hopper
-/// (workloads/kernels.yaml).
-GemmCosts flashinfer_costs() {
-  GemmCosts out;
-  out.start = 1.93e-6;
-  out.share = 0.105;
-  out.memory = 0.773;
-  out.cache = 1.53;
-  out.fill = 104;
-  out.refill = 0.243;
-  out.heat = 0.0908;
-  out.edge = 4.14;
-  out.step = 102e-9;
-  out.quantum = 0.235;
-  out.reach = 10.7;
-  out.split = 30e-6;
-  out.overlap = 1.66;
-  out.cast_start = 0.953e-6;
-  out.cast_rate = 0.884;
-  out.cast_row = 9.67e-9;
-  return out;
-}
-
-/// Of a product, as it was measured. With block scales both SGLang's and TensorRT-LLM's are
-/// DeepGEMM on Blackwell, which takes scales of weights as packed powers of two. An engine packs
-/// them once, when it loads the weights. SGLang's measured products pack them in each call: 12 us
-/// and more of few tokens and weights where TensorRT-LLM's take 5 (ai-dynamo/aiconfigurator,
-/// collector/sglang/collect_gemm.py at 2ec2c274 hands over fp32 scales; later versions pack them
-/// ahead, in _prepare_fp8_block_weights(), and say why. That the times are of the former is
-/// inferred from how long they are).
+/// Of a product, as it was measured.
 double product_time(const ServeSetup& s, const char* dtype, const GemmWork& work) {
-  const KernelGpu& gpu = kernels_of(s).gpu();
-  const bool packs = s.library == "sglang" && dtype == std::string_view("fp8_block") &&
-                     gpu.generation == kDatacentreBlackwell;
-  if (packs && s.flashinfer_blocks) return kernel_time(gpu, work, flashinfer_costs());
-  const GpuKernels& kernels = packs ? s.gpu.libraries.find("trtllm")->second : kernels_of(s);
-  return kernels.seconds(KernelFamily::gemm, dtype, work);
+  constexpr const char* kFlashinfer = "fp8_block, flashinfer";
+  const GpuKernels& kernels = kernels_of(s);
+  const bool flashinfer = s.flashinfer_blocks && dtype == std::string_view("fp8_block") &&
+                          kernels.has_own(KernelFamily::gemm, kFlashinfer);
+  return kernels.seconds(KernelFamily::gemm, flashinfer ? kFlashinfer : dtype, work);
 }
 
 /// The measured datatype that is computed alike. What a GPU does not multiply is widened first.

@@ -70,6 +70,17 @@ TEST_CASE("rows of kernels: products of few rows and gated delta nets are famili
   CHECK(rows.left_out.at("kernel causal_conv1d_fn is not modelled") == 1);
 }
 
+TEST_CASE("rows of kernels: SGLang's blocks on Blackwell were measured with scales to pack") {
+  const KernelRows rows = rows_of(
+      "B200_SXM,sglang,gemm,deepgemm,fp8_block,16,2048,512,15\n"
+      "B200_SXM,trtllm,gemm,deepgemm,fp8_block,16,2048,512,5\n"
+      "H100_SXM5,sglang,gemm,deepgemm,fp8_block,16,2048,512,5\n");
+  REQUIRE(rows.rows.size() == 3);
+  CHECK(rows.rows[0].name.dtype == "fp8_block, scales packed");
+  CHECK(rows.rows[1].name.dtype == "fp8_block");
+  CHECK(rows.rows[2].name.dtype == "fp8_block");
+}
+
 TEST_CASE("rows of kernels: what is wrong, and where") {
   CHECK(error_of("H100_SXM5,trtllm,gemm,t,bfloat16,0,2,64,3\n").find("k.csv:2") !=
         std::string::npos);
