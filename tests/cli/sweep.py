@@ -45,6 +45,14 @@ def begin(path, store, *more):
     )
 
 
+def answers(store):
+    """How many there are, of a store that may not be there yet."""
+    try:
+        return len(reports(store)) if store.exists() else 0
+    except sqlite3.OperationalError:
+        return 0
+
+
 def same(folder):
     """The answers of a run that nobody disturbs."""
     path = sweep_file(folder / "whole")
@@ -119,7 +127,8 @@ def interrupted(folder):
     path, wanted, _ = same(folder)
     store = path.parent / "interrupted.sqlite"
     run = begin(path, store, "--jobs", "1")
-    time.sleep(0.3)
+    while not answers(store) and run.poll() is None:
+        time.sleep(0.01)
     run.send_signal(signal.SIGINT)
     code = run.wait(timeout=60)
     with sqlite3.connect(store) as db:
