@@ -18,10 +18,12 @@ bool Executor<Stamp>::fetch(Worker& worker) {
   if (is_watched()) observer_->takes_up(id_of(worker), worker.cursor);
   if (!programs_[worker.program]->next(worker.role, worker.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
-  assert(std::bit_width(primitive.in) <= worker.ins &&
-         std::bit_width(primitive.out) <= worker.outs);
-  worker.in = primitive.in;
-  worker.out = primitive.out;
+  if (worker.crossbar == kNobody) {  // else it takes all, always
+    assert(std::bit_width(primitive.in) <= worker.ins &&
+           std::bit_width(primitive.out) <= worker.outs);
+    worker.in = primitive.in;
+    worker.out = primitive.out;
+  }
   assert(primitive.chunk.count <= UINT32_MAX && primitive.slices <= UINT16_MAX);
   worker.slices_left = static_cast<std::uint16_t>(primitive.slices);
   worker.left = static_cast<std::uint32_t>(primitive.chunk.count);
@@ -34,13 +36,13 @@ bool Executor<Stamp>::fetch(Worker& worker) {
 template <class Stamp>
 template <bool kSingle>
 Duration Executor<Stamp>::overhead(const Worker& worker) {
-  Duration most;
+  Duration most = kSingle ? Duration{} : crossbar_overhead(worker);
   // The first of those that are alike says it for all of them.
   const auto widen = [&](const Connection& connection) {
     most = std::max(most, connection_kinds_[connection.kind].overhead);
     return !worker.alike;
   };
-  if (worker.out != 0) {
+  if (worker.out != 0 || (!kSingle && worker.fills)) {
     all_outputs<kSingle>(worker, widen);
   } else {
     all_inputs<kSingle>(worker, widen);
@@ -86,6 +88,7 @@ auto Executor<Stamp>::look(const Worker& worker) -> Waits {
     return note(output.sender_waits, output.in_flight == output.slots,
                 slot(output, output.next_fill));
   });
+  if (!kSingle && worker.crossbar != kNobody) look_at_crossbar(worker, out);
   return out;
 }
 
@@ -94,7 +97,9 @@ template <bool kSingle>
 void Executor<Stamp>::schedule_by(const Worker& worker) {
   const Waits waits = look<kSingle>(worker);
   if (waits.missing > 0) {
-    waits_[id_of(worker)] = waits;
+    Waits& rest = waits_[id_of(worker)];
+    rest.at = waits.at;
+    rest.missing = waits.missing;
   } else {
     queue_.push(std::max(waits.at, queue_.now()), id_of(worker));
   }
@@ -198,6 +203,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     send(output, number, begin, end, wire, kSingle && alone_);
     return true;
   });
+  if (!kSingle && worker.fills) fill_crossbar(worker, end);
   if (worker.in_step > 0) {
     if (worker.out != 0) {
       worker.free = later(worker.free, transit_.links[sends_over(worker)].free);
@@ -213,6 +219,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     drain(input, worker.free.plus(connection_kinds_[input.kind].credit, Cause::slots));
     return true;
   });
+  if (!kSingle && worker.crossbar != kNobody && !worker.fills) drain_crossbar(worker, worker.free);
   worker.done = worker.slices_left == 0 && !fetch(worker);
   go_on<kSingle>(worker);
 }
@@ -311,6 +318,13 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
 template <class Stamp>
 void Executor<Stamp>::prefetch_many(const Worker& worker, unsigned depth) const {
   const Connection* const in = connections_.data() + worker.first_in;
+  if (depth == 1 && worker.crossbar != kNobody) {
+    const Crossbar& crossbar = crossbars_.data()[worker.crossbar];
+    __builtin_prefetch(&crossbar, 1);
+    __builtin_prefetch(&crossbar.full, 1);
+    __builtin_prefetch(&crossbar.free, 1);
+    __builtin_prefetch(&waits_[id_of(worker)], 1);
+  }
   if (depth == 1) {
     for (std::uint32_t i = 0; i < worker.ins; ++i) __builtin_prefetch(in + i, 1);
     if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
@@ -473,7 +487,8 @@ Stamp Executor<Stamp>::makespan() const {
 template <class Stamp>
 std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + waits_.capacity() * sizeof(Waits) +
-         connections_.capacity() * sizeof(Connection) + legs_.capacity() * sizeof(Leg) +
+         connections_.capacity() * sizeof(Connection) + crossbars_.capacity() * sizeof(Crossbar) +
+         crossbar_waiting_.capacity() * sizeof(std::uint32_t) + legs_.capacity() * sizeof(Leg) +
          flights_.capacity() * sizeof(Flight) + first_leg_.capacity() * sizeof(std::uint32_t) +
          far_slots_.capacity() * sizeof(Stamp) + slot_payload_.capacity() * sizeof(std::int64_t) +
          transit_.links.memory_bytes() + connections_.capacity() * sizeof(std::uint32_t) +

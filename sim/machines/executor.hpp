@@ -115,6 +115,7 @@ class Executor final : public Machine {
   struct Worker;
   struct Connection;
   struct Waits;
+  struct Crossbar;
 
   void lay_path(std::span<const std::uint32_t> path, bool shares);
   void seal();
@@ -141,6 +142,22 @@ class Executor final : public Machine {
   template <bool kSingle>
   [[gnu::always_inline]] inline void go_on(Worker& worker);
   [[gnu::always_inline]] inline void came(bool& waits, std::uint32_t id, const Stamp& at);
+  [[gnu::always_inline]] inline void brought(std::uint32_t id, const Stamp& at);
+  // Of a worker with a crossbar; see crossbars.cpp.
+  Duration crossbar_overhead(const Worker& worker) const;
+  void look_at_crossbar(const Worker& worker, Waits& out);
+  void fill_crossbar(const Worker& worker, Stamp end);
+  void drain_crossbar(const Worker& worker, Stamp end);
+  void call(std::uint32_t waiting, std::uint8_t& count, const Stamp& at);
+  struct Candidates;
+  void find_crossbars();
+  bool may_be_crossed(const Connection& connection) const;
+  bool are_crossed(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out,
+                   const Candidates& candidates) const;
+  void add_crossbar(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out);
+  void drop_crossed(const std::vector<std::uint32_t>& candidates);
+  void take_all_of_crossed();
+  std::string stuck_at_crossbar(const Worker& worker) const;
   void act(std::uint32_t id, Instant now);
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
@@ -234,6 +251,7 @@ class Executor final : public Machine {
                                              std::int64_t payload);
 
   static constexpr std::uint32_t kNearSlots = 4;
+  static constexpr std::uint32_t kCrossbarSlots = 8;
   // Before the links of a path, in words before their number: where its first leg begins (behind
   // the last one: nowhere), and its latency.
   static constexpr std::uint32_t kFirstCut = 1, kLatency = 3, kPathHead = 3;
@@ -319,6 +337,21 @@ class Executor final : public Machine {
     bool from_relay : 1 = false;
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
   };
+  /// Stands for the connections from each of some workers to each of some others, where all are
+  /// alike and have no links, and every slice goes over all of them: a receiver waits for the last
+  /// sender, whoever that is, and a sender for the last receiver. So a slot holds since when it is
+  /// full from all senders, and since when free of all receivers; at first, from those so far.
+  struct alignas(64) Crossbar {
+    std::uint32_t filled = 0;   ///< slices that all senders have sent
+    std::uint32_t drained = 0;  ///< and all receivers have taken
+    /// Index in crossbar_waiting_: a place for each sender, and behind them for each receiver.
+    std::uint32_t waiting = 0;
+    std::uint8_t kind = 0, slots = 0;
+    std::uint8_t senders = 0, receivers = 0;
+    std::uint8_t senders_waiting = 0, receivers_waiting = 0;
+    std::array<std::uint8_t, kCrossbarSlots> fills{}, drains{};  ///< of each slot, so far
+    std::array<Stamp, kCrossbarSlots> full{}, free{};
+  };
   struct ConnectionKind {
     Duration overhead, sync, credit, ack;
     std::uint32_t copies = 1;
@@ -339,21 +372,24 @@ class Executor final : public Machine {
     std::uint16_t slices_left = 0;
     std::uint16_t kind = 0;  ///< index of its class
     std::uint16_t program = 0;
+    std::uint16_t in_step = 0;  ///< so many of its program send over the link that it does
     std::uint8_t ins = 0, outs = 0;
     std::uint8_t copies = 1;  ///< of a relay, on its thread
-    bool relay = false;
-    bool single = false;  ///< at most one input and one output
-    bool done = false;
-    bool alike : 1 = false;     ///< its outputs are of one kind, and so are its inputs
-    bool waits : 1 = false;     ///< for a gate, at the start
-    bool pauses = false;        ///< in step, and has not drifted apart from the others
-    std::uint16_t in_step = 0;  ///< so many of its program send over the link that it does
+    bool relay : 1 = false;
+    bool single : 1 = false;  ///< at most one input and one output, and no crossbar
+    bool done : 1 = false;
+    bool alike : 1 = false;   ///< its outputs are of one kind, and so are its inputs
+    bool waits : 1 = false;   ///< for a gate, at the start
+    bool pauses : 1 = false;  ///< in step, and has not drifted apart from the others
+    bool fills : 1 = false;   ///< its crossbar; else it drains it
+    std::uint32_t crossbar = kNobody;
   };
 
   /// What a worker that cannot start its next slice waits for.
   struct Waits {
     Instant at;                 ///< it can start then, by what is there already
     std::uint32_t missing = 0;  ///< full or free slots that a neighbour has yet to bring about
+    std::uint32_t crossed = 0;  ///< slices that have gone over its crossbar; not of the waiting
   };
 
   struct Thread {
@@ -379,6 +415,8 @@ class Executor final : public Machine {
     std::uint64_t fingerprint = 0;
     HugePageVector<Worker> workers;
     HugePageVector<Connection> connections;
+    HugePageVector<Crossbar> crossbars;
+    HugePageVector<Waits> waits;  ///< where there are crossbars
     HugePageVector<Stamp> far_slots;
     HugePageVector<std::int64_t> slot_payload;
     HugePageVector<Leg> legs;
@@ -414,6 +452,8 @@ class Executor final : public Machine {
     static bool repeats(const State& was, const Executor& machine);
     static bool repeats(const State& was, const Executor& machine, Instant floor,
                         const Stamp& period, std::uint32_t connection);
+    static bool repeats(const State& was, const Executor& machine, Instant floor,
+                        const Crossbar& before, const Crossbar& is);
     /// From that state to this one, and what it is made of.
     static Stamp period_since(const State& was, const Executor& machine);
     static std::uint64_t periods_ahead(const State& was, const Executor& machine);
@@ -432,6 +472,8 @@ class Executor final : public Machine {
   HugePageVector<Connection>
       connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   HugePageVector<std::uint32_t> out_connections_;  ///< of workers with several
+  HugePageVector<Crossbar> crossbars_;
+  HugePageVector<std::uint32_t> crossbar_waiting_;  ///< workers
   HugePageVector<Stamp> far_slots_;
   HugePageVector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
   HugePageVector<std::uint32_t> hops_;

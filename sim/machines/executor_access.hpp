@@ -57,6 +57,12 @@ template <class Stamp>
 void Executor<Stamp>::came(bool& waits, std::uint32_t id, const Stamp& at) {
   if (!waits) return;
   waits = false;
+  brought(id, at);
+}
+
+/// One of the things that the worker waits for.
+template <class Stamp>
+void Executor<Stamp>::brought(std::uint32_t id, const Stamp& at) {
   Waits& rest = waits_[id];
   rest.at = std::max(rest.at, Instant{at.ps});
   if (--rest.missing == 0) queue_.push(std::max(rest.at, queue_.now()), id);

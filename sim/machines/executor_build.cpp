@@ -128,6 +128,7 @@ void Executor<Stamp>::lay_path(std::span<const std::uint32_t> path, bool shares)
 /// Lays connections out by receiver, and gives every worker its inputs and outputs.
 template <class Stamp>
 void Executor<Stamp>::seal() {
+  find_crossbars();
   std::vector<std::uint32_t> order(connections_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
@@ -164,12 +165,13 @@ void Executor<Stamp>::seal() {
     out_connections_[from.first_out + from.outs++] = place[old];
   }
   for (Worker& worker : workers_) {
-    worker.single = worker.ins <= 1 && worker.outs <= 1;
+    worker.single = worker.ins <= 1 && worker.outs <= 1 && worker.crossbar == kNobody;
     if (worker.outs == 1) worker.first_out = out_connections_[worker.first_out];
   }
   connections_ = std::move(sorted);
   paths_ = {};
   lay_legs();
+  take_all_of_crossed();
   count_in_step();
   find_plain();
   find_alike();
