@@ -203,6 +203,8 @@ class Executor final : public Machine {
   void settle();
   void settle_posts();
   [[gnu::always_inline]] inline void settle_pieces();
+  [[gnu::always_inline]] inline bool goes_with_another(std::uint32_t number);
+  [[gnu::always_inline]] inline void finish_pieces();
   [[gnu::always_inline]] inline bool settle_step();
   [[gnu::always_inline]] inline bool request_links(const Piece& piece);
   [[gnu::always_inline]] inline void cross_next_links(CrossingPiece& behind);
@@ -277,9 +279,16 @@ class Executor final : public Machine {
     std::uint32_t connection = 0;
     std::uint32_t hop = 0, hop_end = 0;
     std::uint32_t next_leg = 0;  ///< kNobody: there is none
-    std::uint16_t copies = 1;
+    /// It stands for so many. 0: it goes with an equal one, which stands for it, too; `hop` says
+    /// which one of the round.
+    std::uint32_t copies = 1;
     std::uint8_t slot = 0;
     bool wide = false;
+  };
+  /// The last one of a round that sets out over certain links, and goes with no other one.
+  struct Foremost {
+    std::uint32_t round = 0;
+    std::uint32_t piece = 0;
   };
   /// A piece while it crosses the links of one step.
   struct CrossingPiece {
@@ -492,8 +501,9 @@ class Executor final : public Machine {
   std::vector<RelayClass> relay_classes_;
   std::vector<CostTable> worker_costs_, relay_costs_;
   RadixHeap queue_;
-  bool alone_ = false;         ///< who acts is all of its round
-  std::vector<Piece> pieces_;  ///< of the running round
+  bool alone_ = false;                 ///< who acts is all of its round
+  std::vector<Piece> pieces_;          ///< of the running round
+  HugePageVector<Foremost> foremost_;  ///< by the hop that pieces begin at
   std::vector<Post> posts_;
   std::vector<Share> shares_;
   std::vector<Claim> claims_;

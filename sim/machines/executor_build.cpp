@@ -178,6 +178,7 @@ void Executor<Stamp>::seal() {
   is_large_ = workers_.size() >= kLarge;
   is_huge_ = workers_.size() >= kHuge;
   waits_.resize(workers_.size());
+  if (is_shared_ && !Stamp::kCausal) foremost_.resize(hops_.size());
   far_slots_.assign(far_slots, Stamp{});
   slot_payload_.assign(payloads, 0);
 }

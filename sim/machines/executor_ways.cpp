@@ -28,7 +28,7 @@ void Executor<Stamp>::add_piece(const Connection& connection, const Flight& flig
   piece.hop = hop;
   piece.hop_end = hop_end;
   piece.next_leg = next_leg;
-  piece.copies = static_cast<std::uint16_t>(connection_kinds_[connection.kind].copies);
+  piece.copies = connection_kinds_[connection.kind].copies;
   piece.slot = static_cast<std::uint8_t>(flight.slot);
   piece.wide = connection.wide;
 }

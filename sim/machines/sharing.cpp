@@ -7,7 +7,7 @@
 // served when the other one is, and one can stand for both.
 //
 // A round is over before any of its servers is booked. Ways of several links are then crossed step
-// by step, all slices side by side.
+// by step, all slices side by side; of those that are equal in all one goes for the others.
 
 #include <algorithm>
 
@@ -77,36 +77,65 @@ void Executor<Stamp>::settle_posts() {
   posts_.clear();
 }
 
+/// Whether the piece does as one before it does: over the same links, at the same time, with as
+/// much, as those of several channels do. Then that one stands for it, too.
+template <class Stamp>
+bool Executor<Stamp>::goes_with_another(std::uint32_t number) {
+  if constexpr (Stamp::kCausal) return false;  // what caused its times may differ
+  Piece& piece = pieces_[number];
+  Foremost& foremost = foremost_[piece.hop];
+  const auto is_equal = [&](const Piece& other) {
+    return other.wire == piece.wire && other.first.ps == piece.first.ps &&
+           other.last.ps == piece.last.ps && other.hop_end == piece.hop_end;
+  };
+  if (foremost.round != round_ || !is_equal(pieces_[foremost.piece])) {
+    foremost = {round_, number};
+    return false;
+  }
+  pieces_[foremost.piece].copies += piece.copies;
+  piece.copies = 0;
+  piece.hop = foremost.piece;
+  return true;
+}
+
 template <class Stamp>
 void Executor<Stamp>::settle_pieces() {
   // Most links have one slice in a round: these need no shares.
   start_round();
-  for (const Piece& piece : pieces_) {
-    for (std::uint32_t hop = piece.hop; hop != piece.hop_end; ++hop) {
+  crossing_.clear();
+  for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
+    if (goes_with_another(i)) continue;
+    crossing_.push_back({i, {}, {}});
+    for (std::uint32_t hop = pieces_[i].hop; hop != pieces_[i].hop_end; ++hop) {
       auto& link = transit_.links.sharing(hops_[hop] & kLinkBits);
       link.is_shared = link.round == round_;
       link.round = round_;
     }
   }
-  crossing_.clear();
-  for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
-    if (i + kSoon < pieces_.size()) prefetch_end(pieces_[i + kSoon]);
-    Piece& piece = pieces_[i];
-    bool shares = piece.wide || piece.copies > 1;
-    for (std::uint32_t hop = piece.hop; !shares && hop != piece.hop_end; ++hop)
-      shares = transit_.links.sharing(hops_[hop]).is_shared;
-    if (shares) {
-      crossing_.push_back({i, {}, {}});
-    } else {
-      cross(piece);
-      finish(piece);
-    }
-  }
+  std::erase_if(crossing_, [this](const CrossingPiece& crossing) {
+    Piece& piece = pieces_[crossing.piece];
+    if (piece.wide || piece.copies > 1) return false;
+    for (std::uint32_t hop = piece.hop; hop != piece.hop_end; ++hop)
+      if (transit_.links.sharing(hops_[hop]).is_shared) return false;
+    cross(piece);
+    return true;
+  });
   while (settle_step()) {
   }
-  for (std::size_t i = 0; i < crossing_.size(); ++i) {
-    if (i + kSoon < crossing_.size()) prefetch_end(pieces_[crossing_[i + kSoon].piece]);
-    finish(pieces_[crossing_[i].piece]);
+  finish_pieces();
+}
+
+/// All have crossed their links.
+template <class Stamp>
+void Executor<Stamp>::finish_pieces() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (i + kSoon < pieces_.size()) prefetch_end(pieces_[i + kSoon]);
+    Piece& piece = pieces_[i];
+    if (piece.copies == 0) {
+      piece.first = pieces_[piece.hop].first;
+      piece.last = pieces_[piece.hop].last;
+    }
+    finish(piece);
   }
 }
 
