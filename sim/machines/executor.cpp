@@ -198,7 +198,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
       send_plainly(output, number, begin, end, wire);
       return true;
     }
-    if (output.sized) slot_payload_[output.payload + number] = payload;
+    if (output.sized) slot_payload_[output.far + number] = payload;
     if (is_watched()) show_departure(output, number, end);
     send(output, number, begin, end, wire, kSingle && alone_);
     return true;
@@ -239,19 +239,25 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
   Worker& relay = workers_[id];
   Connection& input = connections_[relay.first_in];
   Connection& output = connections_[relay.first_out];
-  const std::int64_t payload = slot_payload_[input.payload + input.next_drain];
+  const std::uint32_t payload = slot_payload_[input.far + input.next_drain];
   relay.free = start;
-  if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+  if (output.sized) slot_payload_[output.far + output.next_fill] = payload;
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
   Cost& cost = relay_costs_[relay.kind].entry(payload);
   if (cost.bytes != payload) look_up_cost(cost, relay_classes_[relay.kind], payload);
-  const Post its{id, take_slot(output), start, cost};
+  const std::uint32_t number = take_slot(output);
   if (connection_kinds_[output.kind].shares) {
-    posts_.push_back(its);
+    Post& its = posts_.emplace_back();
+    its.relay = id;
+    its.connection = relay.first_out;
+    its.slot = number;
+    its.start = start;
+    its.cost = cost;
     if (alone_) settle_posts();
     return schedule_by<true>(relay);
   }
+  const Post its{id, relay.first_out, number, start, cost};
   Thread& thread = threads_[relay.role.lane];
   const Stamp begin = later(start, thread.free);
   thread.free = begin.plus(cost.busy, Cause::latency);
@@ -265,8 +271,7 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
 /// The thread is through with it at `end`; `alone`: nobody else acts in this round.
 template <class Stamp>
 void Executor<Stamp>::post(const Post& post, Stamp end, bool alone) {
-  const Worker& relay = workers_[post.relay];
-  Connection& output = connections_[relay.first_out];
+  Connection& output = connections_[post.connection];
   if (is_watched()) show_departure(output, post.slot, end);
   const Stamp sent = end.plus(post.cost.delay, Cause::latency);
   send(output, post.slot, sent, sent, post.cost.wire, alone);
@@ -305,8 +310,10 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   if (worker.outs == 0) return;
   if (depth == 2) {
     __builtin_prefetch(&hops_[out.path - kFirstCut]);
-    if (worker.relay) __builtin_prefetch(&slot_payload_[in.payload + in.next_drain]);
-    if (out.legged) __builtin_prefetch(&first_leg_[id_of(out)]);
+    if (worker.relay) __builtin_prefetch(&slot_payload_[in.far + in.next_drain]);
+    if (out.first_leg != kNobody) __builtin_prefetch(&legs_[out.first_leg], 1);
+    prefetch_far(out, out.next_fill + 1u);
+    if (worker.ins > 0) prefetch_far(in, in.next_drain + 1u);
     return __builtin_prefetch(&waits_[out.to], 1);
   }
   const std::uint32_t begin = out.path + 1, end = begin + hops_[out.path];
@@ -489,9 +496,9 @@ std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + waits_.capacity() * sizeof(Waits) +
          connections_.capacity() * sizeof(Connection) + crossbars_.capacity() * sizeof(Crossbar) +
          crossbar_waiting_.capacity() * sizeof(std::uint32_t) + legs_.capacity() * sizeof(Leg) +
-         flights_.capacity() * sizeof(Flight) + first_leg_.capacity() * sizeof(std::uint32_t) +
-         far_slots_.capacity() * sizeof(Stamp) + slot_payload_.capacity() * sizeof(std::int64_t) +
-         transit_.links.memory_bytes() + connections_.capacity() * sizeof(std::uint32_t) +
+         flights_.capacity() * sizeof(Flight) + far_slots_.capacity() * sizeof(Stamp) +
+         slot_payload_.capacity() * sizeof(std::uint32_t) + transit_.links.memory_bytes() +
+         connections_.capacity() * sizeof(std::uint32_t) +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }
 

@@ -122,6 +122,8 @@ class Executor final : public Machine {
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_many(const Worker& worker, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_far(const Connection& connection,
+                                                  std::uint32_t slot) const;
   [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, unsigned depth) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
   [[gnu::noinline]] bool fetch(Worker& worker);
@@ -191,11 +193,11 @@ class Executor final : public Machine {
                                             Bytes wire);
   Stamp carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
   [[gnu::always_inline]] inline std::uint32_t take_slot(Connection& connection);
-  [[gnu::always_inline]] inline void add_piece(const Connection& connection, const Flight& flight,
-                                               std::uint32_t hop, std::uint32_t hop_end,
-                                               std::uint32_t next_leg);
+  [[gnu::always_inline]] inline Piece& add_piece(const Connection& connection, std::uint32_t hop,
+                                                 std::uint32_t hop_end, std::uint32_t next_leg);
   void cross(Piece& piece);
-  [[gnu::always_inline]] inline void prefetch_end(const Piece& piece) const;
+  [[gnu::always_inline]] inline void prefetch_ends(std::size_t piece) const;
+  [[gnu::always_inline]] inline void prefetch_ways(std::size_t post) const;
   void finish(const Piece& piece);
   [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot,
                                             const Stamp& first, Stamp last, Bytes wire);
@@ -213,7 +215,7 @@ class Executor final : public Machine {
                                                std::uint32_t who, Stamp head, Duration occupied,
                                                std::int64_t times, Bytes wire);
   [[gnu::always_inline]] inline void serve(Share& share, Stamp& free);
-  void enqueue(std::uint32_t leg, const Flight& flight);
+  void enqueue(std::uint32_t leg, Stamp first, Stamp last, Bytes wire, std::uint32_t slot);
   void arm_leg(std::uint32_t leg);
   void act_leg(std::uint32_t leg);
   bool is_watched() const { return Stamp::kCausal && observer_ != nullptr; }
@@ -297,7 +299,8 @@ class Executor final : public Machine {
   };
   /// What a relay posts.
   struct Post {
-    std::uint32_t relay = 0, slot = 0;
+    std::uint32_t relay = 0;
+    std::uint32_t connection = 0, slot = 0;  ///< to which it goes
     Stamp start;
     Cost cost;  ///< of the slice
   };
@@ -331,15 +334,15 @@ class Executor final : public Machine {
   struct alignas(64) Connection {
     std::array<Stamp, kNearSlots> near_slots{};
     std::uint32_t from = 0, to = 0;
-    std::uint32_t far_slots = 0;  ///< index in far_slots_ of slot number kNearSlots
-    std::uint32_t payload = 0;    ///< index in slot_payload_ of slot 0, when sized
+    /// Index in far_slots_ of slot number kNearSlots, and in slot_payload_ of slot 0, when sized.
+    std::uint32_t far = 0;
+    std::uint32_t first_leg = kNobody;  ///< of its path; kNobody: it has none
     std::uint32_t path = 0;  ///< index in hops_: the number of links, then the links; see kPathHead
     std::uint8_t slots = 0, next_fill = 0, next_drain = 0;
     std::uint8_t in_flight = 0;  ///< slots that the sender may not fill
     std::uint8_t full = 0;       ///< of these, slots that the receiver may drain
     std::uint8_t kind = 0;
     bool sized : 1 = false;   ///< slots remember their payload: a relay reads it
-    bool legged : 1 = false;  ///< its path has legs, see first_leg_
     bool wide : 1 = false;    ///< its path has steps of several links, or links with pieces
     bool shares : 1 = false;  ///< its links
     bool plain : 1 = false;   ///< none of these, and all slots are near; see find_plain()
@@ -427,7 +430,7 @@ class Executor final : public Machine {
     HugePageVector<Crossbar> crossbars;
     HugePageVector<Waits> waits;  ///< where there are crossbars
     HugePageVector<Stamp> far_slots;
-    HugePageVector<std::int64_t> slot_payload;
+    HugePageVector<std::uint32_t> slot_payload;
     HugePageVector<Leg> legs;
     HugePageVector<Flight> flights;
     HugePageVector<Link> links;
@@ -484,12 +487,11 @@ class Executor final : public Machine {
   HugePageVector<Crossbar> crossbars_;
   HugePageVector<std::uint32_t> crossbar_waiting_;  ///< workers
   HugePageVector<Stamp> far_slots_;
-  HugePageVector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
+  HugePageVector<std::uint32_t> slot_payload_;  ///< of sized connections; empty when there is none
   HugePageVector<std::uint32_t> hops_;
-  std::vector<std::uint8_t> times_;          ///< by hop: its link is crossed so many times at once
-  HugePageVector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
-  HugePageVector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
-  HugePageVector<Flight> flights_;  ///< of all legs: few are on their way, and share few places
+  std::vector<std::uint8_t> times_;  ///< by hop: its link is crossed so many times at once
+  HugePageVector<Leg> legs_;         ///< leg i is actor workers_.size() + i
+  HugePageVector<Flight> flights_;   ///< of all legs: few are on their way, and share few places
   static constexpr std::uint32_t kNoFlight = UINT32_MAX;
   std::uint32_t free_flight_ = kNoFlight;  ///< the one left last
   std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared

@@ -137,15 +137,19 @@ void Executor<Stamp>::seal() {
   std::vector<std::uint32_t> place(order.size());
   HugePageVector<Connection> sorted;
   sorted.reserve(order.size());
-  std::uint32_t far_slots = 0, payloads = 0;
+  std::uint32_t far = 0;
+  bool is_sized = false;
   for (const std::uint32_t old : order) {
     place[old] = static_cast<std::uint32_t>(sorted.size());
     sorted.push_back(connections_[old]);
     Connection& connection = sorted.back();
-    connection.far_slots = far_slots;
-    if (connection.slots > kNearSlots) far_slots += connection.slots - kNearSlots;
-    connection.payload = payloads;
-    if (connection.sized) payloads += connection.slots;
+    connection.far = far;
+    is_sized = is_sized || connection.sized;
+    if (connection.sized) {
+      far += connection.slots;
+    } else if (connection.slots > kNearSlots) {
+      far += connection.slots - kNearSlots;
+    }
     ++workers_[connection.to].ins;
     ++workers_[connection.from].outs;
   }
@@ -179,8 +183,8 @@ void Executor<Stamp>::seal() {
   is_huge_ = workers_.size() >= kHuge;
   waits_.resize(workers_.size());
   if (is_shared_ && !Stamp::kCausal) foremost_.resize(hops_.size());
-  far_slots_.assign(far_slots, Stamp{});
-  slot_payload_.assign(payloads, 0);
+  far_slots_.assign(far, Stamp{});
+  slot_payload_.assign(is_sized ? far : 0, 0);
 }
 
 /// Connections whose slices go their way without anything that is rare.
@@ -189,7 +193,7 @@ void Executor<Stamp>::find_plain() {
   for (Connection& connection : connections_) {
     const bool is_by_line = connection_kinds_[connection.kind].line_rate.bytes_per_s > 0;
     connection.plain = !Stamp::kCausal && connection.slots <= kNearSlots && !is_by_line &&
-                       !connection.sized && !connection.legged && !connection.wide &&
+                       !connection.sized && connection.first_leg == kNobody && !connection.wide &&
                        !connection.shares && !connection.from_relay;
   }
 }
@@ -239,14 +243,12 @@ void Executor<Stamp>::lay_legs() {
                                ? was_carried
                                : !was_carried && !transit_.joins_at(joins, hops_.data(), hop, next);
       if (goes_on) continue;
-      if (connection.legged) {
+      if (connection.first_leg != kNobody) {
         legs_.back().hop_end = hop;
         legs_.back().last = false;
       } else {
-        first_leg_.resize(connections_.size());
-        first_leg_[c] = static_cast<std::uint32_t>(legs_.size());
+        connection.first_leg = static_cast<std::uint32_t>(legs_.size());
         hops_[connection.path - kFirstCut] = hop - begin;
-        connection.legged = true;
       }
       legs_.push_back({c, hop, end, 0, 0, 0, true});
     }

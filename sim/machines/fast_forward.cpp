@@ -232,7 +232,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     return false;
   const auto stamp = [](const Connection& of, const HugePageVector<Stamp>& far,
                         std::uint32_t i) -> const Stamp& {
-    return i < kNearSlots ? of.near_slots[i] : far[of.far_slots + i - kNearSlots];
+    return i < kNearSlots ? of.near_slots[i] : far[of.far + i - kNearSlots];
   };
   for (std::uint32_t i = 0; i < slots; ++i) {
     const std::uint32_t x = (a.next_fill + i) % slots, y = (b.next_fill + i) % slots;
@@ -240,8 +240,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     if (ahead(before.ps, was.floor, was.now) != ahead(is.ps, least, machine.queue_.now()) ||
         !has_like_parts(before, is, period))
       return false;
-    if (b.sized && was.slot_payload[a.payload + x] != machine.slot_payload_[b.payload + y])
-      return false;
+    if (b.sized && was.slot_payload[a.far + x] != machine.slot_payload_[b.far + y]) return false;
   }
   return true;
 }
