@@ -43,6 +43,9 @@ class Program {
   /// The primitive at `cursor`, and moves the cursor on; false when the worker is done.
   virtual bool next(Role role, Cursor& cursor, Primitive& primitive) const = 0;
 
+  /// Whether every primitive takes part in all of the worker's inputs and outputs, and has a slice.
+  virtual bool takes_all() const { return false; }
+
   // For a run that jumps over what repeats itself (fast_forward.cpp). Primitives of a role are
   // numbered from 0; a program that says nothing is never jumped over.
   /// The number of the primitive that next() gives at `cursor`.

@@ -18,10 +18,12 @@ bool Executor<Stamp>::fetch(Worker& worker) {
   if (is_watched()) observer_->takes_up(id_of(worker), worker.cursor);
   if (!programs_[worker.program]->next(worker.role, worker.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
-  assert(std::bit_width(primitive.in) <= worker.ins &&
-         std::bit_width(primitive.out) <= worker.outs);
-  worker.in = primitive.in;
-  worker.out = primitive.out;
+  if (worker.crossbar == kNobody) {  // else it takes all, always
+    assert(std::bit_width(primitive.in) <= worker.ins &&
+           std::bit_width(primitive.out) <= worker.outs);
+    worker.in = primitive.in;
+    worker.out = primitive.out;
+  }
   assert(primitive.chunk.count <= UINT32_MAX && primitive.slices <= UINT16_MAX);
   worker.slices_left = static_cast<std::uint16_t>(primitive.slices);
   worker.left = static_cast<std::uint32_t>(primitive.chunk.count);
@@ -34,13 +36,13 @@ bool Executor<Stamp>::fetch(Worker& worker) {
 template <class Stamp>
 template <bool kSingle>
 Duration Executor<Stamp>::overhead(const Worker& worker) {
-  Duration most;
+  Duration most = kSingle ? Duration{} : crossbar_overhead(worker);
   // The first of those that are alike says it for all of them.
   const auto widen = [&](const Connection& connection) {
     most = std::max(most, connection_kinds_[connection.kind].overhead);
     return !worker.alike;
   };
-  if (worker.out != 0) {
+  if (worker.out != 0 || (!kSingle && worker.fills)) {
     all_outputs<kSingle>(worker, widen);
   } else {
     all_inputs<kSingle>(worker, widen);
@@ -86,6 +88,7 @@ auto Executor<Stamp>::look(const Worker& worker) -> Waits {
     return note(output.sender_waits, output.in_flight == output.slots,
                 slot(output, output.next_fill));
   });
+  if (!kSingle && worker.crossbar != kNobody) look_at_crossbar(worker, out);
   return out;
 }
 
@@ -94,7 +97,9 @@ template <bool kSingle>
 void Executor<Stamp>::schedule_by(const Worker& worker) {
   const Waits waits = look<kSingle>(worker);
   if (waits.missing > 0) {
-    waits_[id_of(worker)] = waits;
+    Waits& rest = waits_[id_of(worker)];
+    rest.at = waits.at;
+    rest.missing = waits.missing;
   } else {
     queue_.push(std::max(waits.at, queue_.now()), id_of(worker));
   }
@@ -193,11 +198,12 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
       send_plainly(output, number, begin, end, wire);
       return true;
     }
-    if (output.sized) slot_payload_[output.payload + number] = payload;
+    if (output.sized) slot_payload_[output.far + number] = payload;
     if (is_watched()) show_departure(output, number, end);
     send(output, number, begin, end, wire, kSingle && alone_);
     return true;
   });
+  if (!kSingle && worker.fills) fill_crossbar(worker, end);
   if (worker.in_step > 0) {
     if (worker.out != 0) {
       worker.free = later(worker.free, transit_.links[sends_over(worker)].free);
@@ -213,6 +219,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     drain(input, worker.free.plus(connection_kinds_[input.kind].credit, Cause::slots));
     return true;
   });
+  if (!kSingle && worker.crossbar != kNobody && !worker.fills) drain_crossbar(worker, worker.free);
   worker.done = worker.slices_left == 0 && !fetch(worker);
   go_on<kSingle>(worker);
 }
@@ -232,19 +239,25 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
   Worker& relay = workers_[id];
   Connection& input = connections_[relay.first_in];
   Connection& output = connections_[relay.first_out];
-  const std::int64_t payload = slot_payload_[input.payload + input.next_drain];
+  const std::uint32_t payload = slot_payload_[input.far + input.next_drain];
   relay.free = start;
-  if (output.sized) slot_payload_[output.payload + output.next_fill] = payload;
+  if (output.sized) slot_payload_[output.far + output.next_fill] = payload;
   if (++input.next_drain == input.slots) input.next_drain = 0;
   --input.full;
   Cost& cost = relay_costs_[relay.kind].entry(payload);
   if (cost.bytes != payload) look_up_cost(cost, relay_classes_[relay.kind], payload);
-  const Post its{id, take_slot(output), start, cost};
+  const std::uint32_t number = take_slot(output);
   if (connection_kinds_[output.kind].shares) {
-    posts_.push_back(its);
+    Post& its = posts_.emplace_back();
+    its.relay = id;
+    its.connection = relay.first_out;
+    its.slot = number;
+    its.start = start;
+    its.cost = cost;
     if (alone_) settle_posts();
     return schedule_by<true>(relay);
   }
+  const Post its{id, relay.first_out, number, start, cost};
   Thread& thread = threads_[relay.role.lane];
   const Stamp begin = later(start, thread.free);
   thread.free = begin.plus(cost.busy, Cause::latency);
@@ -258,8 +271,7 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
 /// The thread is through with it at `end`; `alone`: nobody else acts in this round.
 template <class Stamp>
 void Executor<Stamp>::post(const Post& post, Stamp end, bool alone) {
-  const Worker& relay = workers_[post.relay];
-  Connection& output = connections_[relay.first_out];
+  Connection& output = connections_[post.connection];
   if (is_watched()) show_departure(output, post.slot, end);
   const Stamp sent = end.plus(post.cost.delay, Cause::latency);
   send(output, post.slot, sent, sent, post.cost.wire, alone);
@@ -298,8 +310,10 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   if (worker.outs == 0) return;
   if (depth == 2) {
     __builtin_prefetch(&hops_[out.path - kFirstCut]);
-    if (worker.relay) __builtin_prefetch(&slot_payload_[in.payload + in.next_drain]);
-    if (out.legged) __builtin_prefetch(&first_leg_[id_of(out)]);
+    if (worker.relay) __builtin_prefetch(&slot_payload_[in.far + in.next_drain]);
+    if (out.first_leg != kNobody) __builtin_prefetch(&legs_[out.first_leg], 1);
+    prefetch_far(out, out.next_fill + 1u);
+    if (worker.ins > 0) prefetch_far(in, in.next_drain + 1u);
     return __builtin_prefetch(&waits_[out.to], 1);
   }
   const std::uint32_t begin = out.path + 1, end = begin + hops_[out.path];
@@ -311,6 +325,13 @@ void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
 template <class Stamp>
 void Executor<Stamp>::prefetch_many(const Worker& worker, unsigned depth) const {
   const Connection* const in = connections_.data() + worker.first_in;
+  if (depth == 1 && worker.crossbar != kNobody) {
+    const Crossbar& crossbar = crossbars_.data()[worker.crossbar];
+    __builtin_prefetch(&crossbar, 1);
+    __builtin_prefetch(&crossbar.full, 1);
+    __builtin_prefetch(&crossbar.free, 1);
+    __builtin_prefetch(&waits_[id_of(worker)], 1);
+  }
   if (depth == 1) {
     for (std::uint32_t i = 0; i < worker.ins; ++i) __builtin_prefetch(in + i, 1);
     if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
@@ -473,10 +494,11 @@ Stamp Executor<Stamp>::makespan() const {
 template <class Stamp>
 std::size_t Executor<Stamp>::memory_bytes() const {
   return workers_.capacity() * sizeof(Worker) + waits_.capacity() * sizeof(Waits) +
-         connections_.capacity() * sizeof(Connection) + legs_.capacity() * sizeof(Leg) +
-         flights_.capacity() * sizeof(Flight) + first_leg_.capacity() * sizeof(std::uint32_t) +
-         far_slots_.capacity() * sizeof(Stamp) + slot_payload_.capacity() * sizeof(std::int64_t) +
-         transit_.links.memory_bytes() + connections_.capacity() * sizeof(std::uint32_t) +
+         connections_.capacity() * sizeof(Connection) + crossbars_.capacity() * sizeof(Crossbar) +
+         crossbar_waiting_.capacity() * sizeof(std::uint32_t) + legs_.capacity() * sizeof(Leg) +
+         flights_.capacity() * sizeof(Flight) + far_slots_.capacity() * sizeof(Stamp) +
+         slot_payload_.capacity() * sizeof(std::uint32_t) + transit_.links.memory_bytes() +
+         connections_.capacity() * sizeof(std::uint32_t) +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }
 

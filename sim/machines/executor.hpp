@@ -115,12 +115,15 @@ class Executor final : public Machine {
   struct Worker;
   struct Connection;
   struct Waits;
+  struct Crossbar;
 
   void lay_path(std::span<const std::uint32_t> path, bool shares);
   void seal();
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_many(const Worker& worker, unsigned depth) const;
+  [[gnu::always_inline]] inline void prefetch_far(const Connection& connection,
+                                                  std::uint32_t slot) const;
   [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, unsigned depth) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
   [[gnu::noinline]] bool fetch(Worker& worker);
@@ -141,6 +144,22 @@ class Executor final : public Machine {
   template <bool kSingle>
   [[gnu::always_inline]] inline void go_on(Worker& worker);
   [[gnu::always_inline]] inline void came(bool& waits, std::uint32_t id, const Stamp& at);
+  [[gnu::always_inline]] inline void brought(std::uint32_t id, const Stamp& at);
+  // Of a worker with a crossbar; see crossbars.cpp.
+  Duration crossbar_overhead(const Worker& worker) const;
+  void look_at_crossbar(const Worker& worker, Waits& out);
+  void fill_crossbar(const Worker& worker, Stamp end);
+  void drain_crossbar(const Worker& worker, Stamp end);
+  void call(std::uint32_t waiting, std::uint8_t& count, const Stamp& at);
+  struct Candidates;
+  void find_crossbars();
+  bool may_be_crossed(const Connection& connection) const;
+  bool are_crossed(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out,
+                   const Candidates& candidates) const;
+  void add_crossbar(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out);
+  void drop_crossed(const std::vector<std::uint32_t>& candidates);
+  void take_all_of_crossed();
+  std::string stuck_at_crossbar(const Worker& worker) const;
   void act(std::uint32_t id, Instant now);
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
@@ -174,11 +193,11 @@ class Executor final : public Machine {
                                             Bytes wire);
   Stamp carry_wide(std::uint32_t hop, std::uint32_t end, Stamp& first, Stamp last, Bytes wire);
   [[gnu::always_inline]] inline std::uint32_t take_slot(Connection& connection);
-  [[gnu::always_inline]] inline void add_piece(const Connection& connection, const Flight& flight,
-                                               std::uint32_t hop, std::uint32_t hop_end,
-                                               std::uint32_t next_leg);
+  [[gnu::always_inline]] inline Piece& add_piece(const Connection& connection, std::uint32_t hop,
+                                                 std::uint32_t hop_end, std::uint32_t next_leg);
   void cross(Piece& piece);
-  [[gnu::always_inline]] inline void prefetch_end(const Piece& piece) const;
+  [[gnu::always_inline]] inline void prefetch_ends(std::size_t piece) const;
+  [[gnu::always_inline]] inline void prefetch_ways(std::size_t post) const;
   void finish(const Piece& piece);
   [[gnu::always_inline]] inline void arrive(Connection& connection, std::uint32_t slot,
                                             const Stamp& first, Stamp last, Bytes wire);
@@ -186,6 +205,8 @@ class Executor final : public Machine {
   void settle();
   void settle_posts();
   [[gnu::always_inline]] inline void settle_pieces();
+  [[gnu::always_inline]] inline bool goes_with_another(std::uint32_t number);
+  [[gnu::always_inline]] inline void finish_pieces();
   [[gnu::always_inline]] inline bool settle_step();
   [[gnu::always_inline]] inline bool request_links(const Piece& piece);
   [[gnu::always_inline]] inline void cross_next_links(CrossingPiece& behind);
@@ -194,7 +215,7 @@ class Executor final : public Machine {
                                                std::uint32_t who, Stamp head, Duration occupied,
                                                std::int64_t times, Bytes wire);
   [[gnu::always_inline]] inline void serve(Share& share, Stamp& free);
-  void enqueue(std::uint32_t leg, const Flight& flight);
+  void enqueue(std::uint32_t leg, Stamp first, Stamp last, Bytes wire, std::uint32_t slot);
   void arm_leg(std::uint32_t leg);
   void act_leg(std::uint32_t leg);
   bool is_watched() const { return Stamp::kCausal && observer_ != nullptr; }
@@ -234,6 +255,7 @@ class Executor final : public Machine {
                                              std::int64_t payload);
 
   static constexpr std::uint32_t kNearSlots = 4;
+  static constexpr std::uint32_t kCrossbarSlots = 8;
   // Before the links of a path, in words before their number: where its first leg begins (behind
   // the last one: nowhere), and its latency.
   static constexpr std::uint32_t kFirstCut = 1, kLatency = 3, kPathHead = 3;
@@ -259,9 +281,16 @@ class Executor final : public Machine {
     std::uint32_t connection = 0;
     std::uint32_t hop = 0, hop_end = 0;
     std::uint32_t next_leg = 0;  ///< kNobody: there is none
-    std::uint16_t copies = 1;
+    /// It stands for so many. 0: it goes with an equal one, which stands for it, too; `hop` says
+    /// which one of the round.
+    std::uint32_t copies = 1;
     std::uint8_t slot = 0;
     bool wide = false;
+  };
+  /// The last one of a round that sets out over certain links, and goes with no other one.
+  struct Foremost {
+    std::uint32_t round = 0;
+    std::uint32_t piece = 0;
   };
   /// A piece while it crosses the links of one step.
   struct CrossingPiece {
@@ -270,7 +299,8 @@ class Executor final : public Machine {
   };
   /// What a relay posts.
   struct Post {
-    std::uint32_t relay = 0, slot = 0;
+    std::uint32_t relay = 0;
+    std::uint32_t connection = 0, slot = 0;  ///< to which it goes
     Stamp start;
     Cost cost;  ///< of the slice
   };
@@ -304,20 +334,35 @@ class Executor final : public Machine {
   struct alignas(64) Connection {
     std::array<Stamp, kNearSlots> near_slots{};
     std::uint32_t from = 0, to = 0;
-    std::uint32_t far_slots = 0;  ///< index in far_slots_ of slot number kNearSlots
-    std::uint32_t payload = 0;    ///< index in slot_payload_ of slot 0, when sized
+    /// Index in far_slots_ of slot number kNearSlots, and in slot_payload_ of slot 0, when sized.
+    std::uint32_t far = 0;
+    std::uint32_t first_leg = kNobody;  ///< of its path; kNobody: it has none
     std::uint32_t path = 0;  ///< index in hops_: the number of links, then the links; see kPathHead
     std::uint8_t slots = 0, next_fill = 0, next_drain = 0;
     std::uint8_t in_flight = 0;  ///< slots that the sender may not fill
     std::uint8_t full = 0;       ///< of these, slots that the receiver may drain
     std::uint8_t kind = 0;
     bool sized : 1 = false;   ///< slots remember their payload: a relay reads it
-    bool legged : 1 = false;  ///< its path has legs, see first_leg_
     bool wide : 1 = false;    ///< its path has steps of several links, or links with pieces
     bool shares : 1 = false;  ///< its links
     bool plain : 1 = false;   ///< none of these, and all slots are near; see find_plain()
     bool from_relay : 1 = false;
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
+  };
+  /// Stands for the connections from each of some workers to each of some others, where all are
+  /// alike and have no links, and every slice goes over all of them: a receiver waits for the last
+  /// sender, whoever that is, and a sender for the last receiver. So a slot holds since when it is
+  /// full from all senders, and since when free of all receivers; at first, from those so far.
+  struct alignas(64) Crossbar {
+    std::uint32_t filled = 0;   ///< slices that all senders have sent
+    std::uint32_t drained = 0;  ///< and all receivers have taken
+    /// Index in crossbar_waiting_: a place for each sender, and behind them for each receiver.
+    std::uint32_t waiting = 0;
+    std::uint8_t kind = 0, slots = 0;
+    std::uint8_t senders = 0, receivers = 0;
+    std::uint8_t senders_waiting = 0, receivers_waiting = 0;
+    std::array<std::uint8_t, kCrossbarSlots> fills{}, drains{};  ///< of each slot, so far
+    std::array<Stamp, kCrossbarSlots> full{}, free{};
   };
   struct ConnectionKind {
     Duration overhead, sync, credit, ack;
@@ -339,21 +384,24 @@ class Executor final : public Machine {
     std::uint16_t slices_left = 0;
     std::uint16_t kind = 0;  ///< index of its class
     std::uint16_t program = 0;
+    std::uint16_t in_step = 0;  ///< so many of its program send over the link that it does
     std::uint8_t ins = 0, outs = 0;
     std::uint8_t copies = 1;  ///< of a relay, on its thread
-    bool relay = false;
-    bool single = false;  ///< at most one input and one output
-    bool done = false;
-    bool alike : 1 = false;     ///< its outputs are of one kind, and so are its inputs
-    bool waits : 1 = false;     ///< for a gate, at the start
-    bool pauses = false;        ///< in step, and has not drifted apart from the others
-    std::uint16_t in_step = 0;  ///< so many of its program send over the link that it does
+    bool relay : 1 = false;
+    bool single : 1 = false;  ///< at most one input and one output, and no crossbar
+    bool done : 1 = false;
+    bool alike : 1 = false;   ///< its outputs are of one kind, and so are its inputs
+    bool waits : 1 = false;   ///< for a gate, at the start
+    bool pauses : 1 = false;  ///< in step, and has not drifted apart from the others
+    bool fills : 1 = false;   ///< its crossbar; else it drains it
+    std::uint32_t crossbar = kNobody;
   };
 
   /// What a worker that cannot start its next slice waits for.
   struct Waits {
     Instant at;                 ///< it can start then, by what is there already
     std::uint32_t missing = 0;  ///< full or free slots that a neighbour has yet to bring about
+    std::uint32_t crossed = 0;  ///< slices that have gone over its crossbar; not of the waiting
   };
 
   struct Thread {
@@ -379,8 +427,10 @@ class Executor final : public Machine {
     std::uint64_t fingerprint = 0;
     HugePageVector<Worker> workers;
     HugePageVector<Connection> connections;
+    HugePageVector<Crossbar> crossbars;
+    HugePageVector<Waits> waits;  ///< where there are crossbars
     HugePageVector<Stamp> far_slots;
-    HugePageVector<std::int64_t> slot_payload;
+    HugePageVector<std::uint32_t> slot_payload;
     HugePageVector<Leg> legs;
     HugePageVector<Flight> flights;
     HugePageVector<Link> links;
@@ -414,6 +464,8 @@ class Executor final : public Machine {
     static bool repeats(const State& was, const Executor& machine);
     static bool repeats(const State& was, const Executor& machine, Instant floor,
                         const Stamp& period, std::uint32_t connection);
+    static bool repeats(const State& was, const Executor& machine, Instant floor,
+                        const Crossbar& before, const Crossbar& is);
     /// From that state to this one, and what it is made of.
     static Stamp period_since(const State& was, const Executor& machine);
     static std::uint64_t periods_ahead(const State& was, const Executor& machine);
@@ -432,13 +484,14 @@ class Executor final : public Machine {
   HugePageVector<Connection>
       connections_;  ///< sorted by receiver: a worker's inputs are neighbours
   HugePageVector<std::uint32_t> out_connections_;  ///< of workers with several
+  HugePageVector<Crossbar> crossbars_;
+  HugePageVector<std::uint32_t> crossbar_waiting_;  ///< workers
   HugePageVector<Stamp> far_slots_;
-  HugePageVector<std::int64_t> slot_payload_;  ///< of sized connections; empty when there is none
+  HugePageVector<std::uint32_t> slot_payload_;  ///< of sized connections; empty when there is none
   HugePageVector<std::uint32_t> hops_;
-  std::vector<std::uint8_t> times_;          ///< by hop: its link is crossed so many times at once
-  HugePageVector<Leg> legs_;                 ///< leg i is actor workers_.size() + i
-  HugePageVector<std::uint32_t> first_leg_;  ///< by connection; empty when there are no legs
-  HugePageVector<Flight> flights_;  ///< of all legs: few are on their way, and share few places
+  std::vector<std::uint8_t> times_;  ///< by hop: its link is crossed so many times at once
+  HugePageVector<Leg> legs_;         ///< leg i is actor workers_.size() + i
+  HugePageVector<Flight> flights_;   ///< of all legs: few are on their way, and share few places
   static constexpr std::uint32_t kNoFlight = UINT32_MAX;
   std::uint32_t free_flight_ = kNoFlight;  ///< the one left last
   std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared
@@ -450,8 +503,9 @@ class Executor final : public Machine {
   std::vector<RelayClass> relay_classes_;
   std::vector<CostTable> worker_costs_, relay_costs_;
   RadixHeap queue_;
-  bool alone_ = false;         ///< who acts is all of its round
-  std::vector<Piece> pieces_;  ///< of the running round
+  bool alone_ = false;                 ///< who acts is all of its round
+  std::vector<Piece> pieces_;          ///< of the running round
+  HugePageVector<Foremost> foremost_;  ///< by the hop that pieces begin at
   std::vector<Post> posts_;
   std::vector<Share> shares_;
   std::vector<Claim> claims_;

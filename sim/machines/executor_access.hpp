@@ -24,8 +24,14 @@ std::uint32_t Executor<Stamp>::sends_over(const Worker& worker) const {
 
 template <class Stamp>
 Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
-  return i < kNearSlots ? connection.near_slots[i]
-                        : far_slots_[connection.far_slots + i - kNearSlots];
+  return i < kNearSlots ? connection.near_slots[i] : far_slots_[connection.far + i - kNearSlots];
+}
+
+/// Asks for the slot, if there is one and it does not stand in the connection.
+template <class Stamp>
+void Executor<Stamp>::prefetch_far(const Connection& connection, std::uint32_t slot) const {
+  if (slot >= kNearSlots && slot < connection.slots)
+    __builtin_prefetch(&far_slots_[connection.far + slot - kNearSlots], 1);
 }
 
 /// Visits the inputs of the current primitive until one says false; whether none did.
@@ -57,6 +63,12 @@ template <class Stamp>
 void Executor<Stamp>::came(bool& waits, std::uint32_t id, const Stamp& at) {
   if (!waits) return;
   waits = false;
+  brought(id, at);
+}
+
+/// One of the things that the worker waits for.
+template <class Stamp>
+void Executor<Stamp>::brought(std::uint32_t id, const Stamp& at) {
   Waits& rest = waits_[id];
   rest.at = std::max(rest.at, Instant{at.ps});
   if (--rest.missing == 0) queue_.push(std::max(rest.at, queue_.now()), id);

@@ -128,6 +128,7 @@ void Executor<Stamp>::lay_path(std::span<const std::uint32_t> path, bool shares)
 /// Lays connections out by receiver, and gives every worker its inputs and outputs.
 template <class Stamp>
 void Executor<Stamp>::seal() {
+  find_crossbars();
   std::vector<std::uint32_t> order(connections_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
@@ -136,15 +137,19 @@ void Executor<Stamp>::seal() {
   std::vector<std::uint32_t> place(order.size());
   HugePageVector<Connection> sorted;
   sorted.reserve(order.size());
-  std::uint32_t far_slots = 0, payloads = 0;
+  std::uint32_t far = 0;
+  bool is_sized = false;
   for (const std::uint32_t old : order) {
     place[old] = static_cast<std::uint32_t>(sorted.size());
     sorted.push_back(connections_[old]);
     Connection& connection = sorted.back();
-    connection.far_slots = far_slots;
-    if (connection.slots > kNearSlots) far_slots += connection.slots - kNearSlots;
-    connection.payload = payloads;
-    if (connection.sized) payloads += connection.slots;
+    connection.far = far;
+    is_sized = is_sized || connection.sized;
+    if (connection.sized) {
+      far += connection.slots;
+    } else if (connection.slots > kNearSlots) {
+      far += connection.slots - kNearSlots;
+    }
     ++workers_[connection.to].ins;
     ++workers_[connection.from].outs;
   }
@@ -164,20 +169,22 @@ void Executor<Stamp>::seal() {
     out_connections_[from.first_out + from.outs++] = place[old];
   }
   for (Worker& worker : workers_) {
-    worker.single = worker.ins <= 1 && worker.outs <= 1;
+    worker.single = worker.ins <= 1 && worker.outs <= 1 && worker.crossbar == kNobody;
     if (worker.outs == 1) worker.first_out = out_connections_[worker.first_out];
   }
   connections_ = std::move(sorted);
   paths_ = {};
   lay_legs();
+  take_all_of_crossed();
   count_in_step();
   find_plain();
   find_alike();
   is_large_ = workers_.size() >= kLarge;
   is_huge_ = workers_.size() >= kHuge;
   waits_.resize(workers_.size());
-  far_slots_.assign(far_slots, Stamp{});
-  slot_payload_.assign(payloads, 0);
+  if (is_shared_ && !Stamp::kCausal) foremost_.resize(hops_.size());
+  far_slots_.assign(far, Stamp{});
+  slot_payload_.assign(is_sized ? far : 0, 0);
 }
 
 /// Connections whose slices go their way without anything that is rare.
@@ -186,7 +193,7 @@ void Executor<Stamp>::find_plain() {
   for (Connection& connection : connections_) {
     const bool is_by_line = connection_kinds_[connection.kind].line_rate.bytes_per_s > 0;
     connection.plain = !Stamp::kCausal && connection.slots <= kNearSlots && !is_by_line &&
-                       !connection.sized && !connection.legged && !connection.wide &&
+                       !connection.sized && connection.first_leg == kNobody && !connection.wide &&
                        !connection.shares && !connection.from_relay;
   }
 }
@@ -236,14 +243,12 @@ void Executor<Stamp>::lay_legs() {
                                ? was_carried
                                : !was_carried && !transit_.joins_at(joins, hops_.data(), hop, next);
       if (goes_on) continue;
-      if (connection.legged) {
+      if (connection.first_leg != kNobody) {
         legs_.back().hop_end = hop;
         legs_.back().last = false;
       } else {
-        first_leg_.resize(connections_.size());
-        first_leg_[c] = static_cast<std::uint32_t>(legs_.size());
+        connection.first_leg = static_cast<std::uint32_t>(legs_.size());
         hops_[connection.path - kFirstCut] = hop - begin;
-        connection.legged = true;
       }
       legs_.push_back({c, hop, end, 0, 0, 0, true});
     }

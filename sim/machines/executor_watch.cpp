@@ -63,6 +63,7 @@ std::string Executor<Stamp>::stuck() {
       if (output.in_flight == output.slots) out += " a slot of worker " + std::to_string(output.to);
       return true;
     });
+    out += stuck_at_crossbar(worker);
     out += "; ";
     ++named;
   }

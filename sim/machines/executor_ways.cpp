@@ -16,21 +16,18 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   came(connection.sender_waits, connection.from, at);
 }
 
-/// On its links from `hop` on, up to the leg that is next.
+/// On its links from `hop` on, up to the leg that is next. What it is remains to be said.
 template <class Stamp>
-void Executor<Stamp>::add_piece(const Connection& connection, const Flight& flight,
-                                std::uint32_t hop, std::uint32_t hop_end, std::uint32_t next_leg) {
+auto Executor<Stamp>::add_piece(const Connection& connection, std::uint32_t hop,
+                                std::uint32_t hop_end, std::uint32_t next_leg) -> Piece& {
   Piece& piece = pieces_.emplace_back();
-  piece.first = flight.first;
-  piece.last = flight.last;
-  piece.wire = flight.wire;
   piece.connection = id_of(connection);
   piece.hop = hop;
   piece.hop_end = hop_end;
   piece.next_leg = next_leg;
-  piece.copies = static_cast<std::uint16_t>(connection_kinds_[connection.kind].copies);
-  piece.slot = static_cast<std::uint8_t>(flight.slot);
+  piece.copies = connection_kinds_[connection.kind].copies;
   piece.wide = connection.wide;
+  return piece;
 }
 
 /// The next slice of a connection sets out. `alone`: nobody else acts in this round; what shares
@@ -40,12 +37,18 @@ void Executor<Stamp>::send(Connection& connection, std::uint32_t slot, Stamp fir
                            Bytes wire, bool alone) {
   const std::uint32_t begin = connection.path + 1;
   const std::uint32_t end = begin + hops_[connection.path - kFirstCut];
-  const std::uint32_t leg = connection.legged ? first_leg_[id_of(connection)] : kNobody;
+  const std::uint32_t leg = connection.first_leg;
   if (connection.shares && begin != end &&
-      (!alone || connection.wide || connection_kinds_[connection.kind].copies > 1))
-    return add_piece(connection, {first, last, wire, slot}, begin, end, leg);
+      (!alone || connection.wide || connection_kinds_[connection.kind].copies > 1)) {
+    Piece& piece = add_piece(connection, begin, end, leg);
+    piece.first = first;
+    piece.last = last;
+    piece.wire = wire;
+    piece.slot = static_cast<std::uint8_t>(slot);
+    return;
+  }
   last = carry(connection, begin, end, first, last, wire);
-  if (leg != kNobody) return enqueue(leg, {first, last, wire, slot});
+  if (leg != kNobody) return enqueue(leg, first, last, wire, slot);
   arrive(connection, slot, first, last, wire);
 }
 
@@ -102,7 +105,7 @@ template <class Stamp>
 void Executor<Stamp>::finish(const Piece& piece) {
   if (piece.next_leg == kNobody)
     return arrive(connections_[piece.connection], piece.slot, piece.first, piece.last, piece.wire);
-  enqueue(piece.next_leg, {piece.first, piece.last, piece.wire, piece.slot});
+  enqueue(piece.next_leg, piece.first, piece.last, piece.wire, piece.slot);
 }
 
 template <class Stamp>
@@ -124,14 +127,20 @@ void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, 
 }
 
 template <class Stamp>
-void Executor<Stamp>::enqueue(std::uint32_t id, const Flight& flight) {
+void Executor<Stamp>::enqueue(std::uint32_t id, Stamp first, Stamp last, Bytes wire,
+                              std::uint32_t slot) {
   if (free_flight_ == kNoFlight) {
     free_flight_ = static_cast<std::uint32_t>(flights_.size());
     flights_.push_back({{}, {}, {}, 0, kNoFlight});
   }
   const std::uint32_t at = free_flight_;
   free_flight_ = flights_[at].next;
-  flights_[at] = flight;
+  __builtin_prefetch(flights_.data() + free_flight_, 1);  // or beside them: nothing is there then
+  Flight& flight = flights_[at];
+  flight.first = first;
+  flight.last = last;
+  flight.wire = wire;
+  flight.slot = slot;
   Leg& leg = legs_[id];
   const bool is_first = leg.waiting++ == 0;
   (is_first ? leg.head : flights_[leg.tail].next) = at;
@@ -172,10 +181,16 @@ void Executor<Stamp>::act_leg(std::uint32_t id) {
   const ConnectionKind& kind = connection_kinds_[connection.kind];
   const std::uint32_t next_leg = leg.last ? kNobody : id + 1;
   if (kind.shares && (!alone_ || connection.wide || kind.copies > 1)) {
-    return add_piece(connection, flight, leg.hop, leg.hop_end, next_leg);
+    Piece& piece = add_piece(connection, leg.hop, leg.hop_end, next_leg);
+    piece.first = flight.first;
+    piece.last = flight.last;
+    piece.wire = flight.wire;
+    piece.slot = static_cast<std::uint8_t>(flight.slot);
+    return;
   }
   flight.last = carry(connection, leg.hop, leg.hop_end, flight.first, flight.last, flight.wire);
-  if (next_leg != kNobody) return enqueue(next_leg, flight);
+  if (next_leg != kNobody)
+    return enqueue(next_leg, flight.first, flight.last, flight.wire, flight.slot);
   arrive(connection, flight.slot, flight.first, flight.last, flight.wire);
 }
 
@@ -185,7 +200,7 @@ void Executor<Stamp>::arrived(std::uint32_t way, Instant at) {
   Flight flight = carriage_.take(way);
   set_arrived(flight, transit_.carrier->latency(way), at);
   const std::uint32_t id = leg_of_way_[way];
-  if (!legs_[id].last) return enqueue(id + 1, flight);
+  if (!legs_[id].last) return enqueue(id + 1, flight.first, flight.last, flight.wire, flight.slot);
   arrive(connections_[legs_[id].connection], flight.slot, flight.first, flight.last, flight.wire);
 }
 
@@ -204,24 +219,26 @@ template void Executor<CausalStamp>::arm_leg(std::uint32_t);
 template void Executor<CausalStamp>::act_leg(std::uint32_t);
 template void Executor<CausalStamp>::arrived(std::uint32_t, Instant);
 template void Executor<PlainStamp>::release(Connection&, PlainStamp);
-template void Executor<PlainStamp>::add_piece(const Connection&, const Flight&, std::uint32_t,
-                                              std::uint32_t, std::uint32_t);
+template auto Executor<PlainStamp>::add_piece(const Connection&, std::uint32_t, std::uint32_t,
+                                              std::uint32_t) -> Piece&;
 template PlainStamp Executor<PlainStamp>::carry(const Connection&, std::uint32_t, std::uint32_t,
                                                 PlainStamp&, PlainStamp, Bytes);
 template PlainStamp Executor<PlainStamp>::carry_wide(std::uint32_t, std::uint32_t, PlainStamp&,
                                                      PlainStamp, Bytes);
 template void Executor<PlainStamp>::arrive(Connection&, std::uint32_t, const PlainStamp&,
                                            PlainStamp, Bytes);
-template void Executor<PlainStamp>::enqueue(std::uint32_t, const Flight&);
+template void Executor<PlainStamp>::enqueue(std::uint32_t, PlainStamp, PlainStamp, Bytes,
+                                            std::uint32_t);
 template void Executor<CausalStamp>::release(Connection&, CausalStamp);
-template void Executor<CausalStamp>::add_piece(const Connection&, const Flight&, std::uint32_t,
-                                               std::uint32_t, std::uint32_t);
+template auto Executor<CausalStamp>::add_piece(const Connection&, std::uint32_t, std::uint32_t,
+                                               std::uint32_t) -> Piece&;
 template CausalStamp Executor<CausalStamp>::carry(const Connection&, std::uint32_t, std::uint32_t,
                                                   CausalStamp&, CausalStamp, Bytes);
 template CausalStamp Executor<CausalStamp>::carry_wide(std::uint32_t, std::uint32_t, CausalStamp&,
                                                        CausalStamp, Bytes);
 template void Executor<CausalStamp>::arrive(Connection&, std::uint32_t, const CausalStamp&,
                                             CausalStamp, Bytes);
-template void Executor<CausalStamp>::enqueue(std::uint32_t, const Flight&);
+template void Executor<CausalStamp>::enqueue(std::uint32_t, CausalStamp, CausalStamp, Bytes,
+                                             std::uint32_t);
 
 }  // namespace fabricast

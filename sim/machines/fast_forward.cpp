@@ -124,6 +124,8 @@ void Executor<Stamp>::Repetition::save(Kept& kept, const Executor& machine, std:
   state.fingerprint = print;
   state.workers = machine.workers_;
   state.connections = machine.connections_;
+  state.crossbars = machine.crossbars_;
+  if (!machine.crossbars_.empty()) state.waits = machine.waits_;
   state.far_slots = machine.far_slots_;
   state.slot_payload = machine.slot_payload_;
   state.legs = machine.legs_;
@@ -179,6 +181,10 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     if (!same(a.free, b.free) || a.left != b.left || a.slice != b.slice || a.in != b.in ||
         a.out != b.out || a.slices_left != b.slices_left)
       return false;
+    if (b.crossbar != kNobody &&
+        was.waits[i].crossed - was.crossbars[b.crossbar].filled !=
+            machine.waits_[i].crossed - machine.crossbars_[b.crossbar].filled)
+      return false;
     if (b.in_step == 0) continue;
     if (was.sent_in_step[i] != machine.sent_in_step_[i]) return false;
     const std::uint32_t link = machine.sends_over(b);
@@ -191,6 +197,8 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     if (!same(was.links[i].free, machine.transit_.links[i].free)) return false;
   for (std::uint32_t i = 0; i < machine.connections_.size(); ++i)
     if (!repeats(was, machine, least, period, i)) return false;
+  for (std::uint32_t i = 0; i < machine.crossbars_.size(); ++i)
+    if (!repeats(was, machine, least, was.crossbars[i], machine.crossbars_[i])) return false;
   for (std::size_t i = 0; i < machine.legs_.size(); ++i) {
     const Leg &a = was.legs[i], &b = machine.legs_[i];
     const Connection& connection = machine.connections_[b.connection];
@@ -224,7 +232,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     return false;
   const auto stamp = [](const Connection& of, const HugePageVector<Stamp>& far,
                         std::uint32_t i) -> const Stamp& {
-    return i < kNearSlots ? of.near_slots[i] : far[of.far_slots + i - kNearSlots];
+    return i < kNearSlots ? of.near_slots[i] : far[of.far + i - kNearSlots];
   };
   for (std::uint32_t i = 0; i < slots; ++i) {
     const std::uint32_t x = (a.next_fill + i) % slots, y = (b.next_fill + i) % slots;
@@ -232,7 +240,25 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     if (ahead(before.ps, was.floor, was.now) != ahead(is.ps, least, machine.queue_.now()) ||
         !has_like_parts(before, is, period))
       return false;
-    if (b.sized && was.slot_payload[a.payload + x] != machine.slot_payload_[b.payload + y])
+    if (b.sized && was.slot_payload[a.far + x] != machine.slot_payload_[b.far + y]) return false;
+  }
+  return true;
+}
+
+/// Of a machine whose stamps have no parts.
+template <class Stamp>
+bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& machine, Instant least,
+                                          const Crossbar& a, const Crossbar& b) {
+  if (a.filled - a.drained != b.filled - b.drained || a.senders_waiting != b.senders_waiting ||
+      a.receivers_waiting != b.receivers_waiting)
+    return false;
+  const auto same = [&](const Stamp& before, const Stamp& is) {
+    return ahead(before.ps, was.floor, was.now) == ahead(is.ps, least, machine.queue_.now());
+  };
+  for (std::uint32_t i = 0; i < b.slots; ++i) {
+    const std::uint32_t x = (a.filled + i) % b.slots, y = (b.filled + i) % b.slots;
+    if (a.fills[x] != b.fills[y] || a.drains[x] != b.drains[y] || !same(a.full[x], b.full[y]) ||
+        !same(a.free[x], b.free[y]))
       return false;
   }
   return true;
@@ -274,6 +300,11 @@ void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std:
   for (Connection& connection : machine.connections_)
     for (Stamp& stamp : connection.near_slots) move(stamp);
   for (Stamp& stamp : machine.far_slots_) move(stamp);
+  for (Crossbar& crossbar : machine.crossbars_) {
+    for (Stamp& stamp : crossbar.full) move(stamp);
+    for (Stamp& stamp : crossbar.free) move(stamp);
+    crossbar.senders_waiting = crossbar.receivers_waiting = 0;  // all are scheduled again
+  }
   for (Flight& flight : machine.flights_) {
     move(flight.first);
     move(flight.last);
@@ -306,6 +337,8 @@ template PlainStamp Executor<PlainStamp>::Repetition::period_since(const State&,
 template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&);
 template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&, Instant,
                                                         const PlainStamp&, std::uint32_t);
+template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&, Instant,
+                                                        const Crossbar&, const Crossbar&);
 template std::uint64_t Executor<PlainStamp>::Repetition::periods_ahead(const State&,
                                                                        const Executor&);
 template void Executor<PlainStamp>::Repetition::jump(const State&, Executor&, std::uint64_t);
@@ -319,6 +352,8 @@ template CausalStamp Executor<CausalStamp>::Repetition::period_since(const State
 template bool Executor<CausalStamp>::Repetition::repeats(const State&, const Executor&);
 template bool Executor<CausalStamp>::Repetition::repeats(const State&, const Executor&, Instant,
                                                          const CausalStamp&, std::uint32_t);
+template bool Executor<CausalStamp>::Repetition::repeats(const State&, const Executor&, Instant,
+                                                         const Crossbar&, const Crossbar&);
 template std::uint64_t Executor<CausalStamp>::Repetition::periods_ahead(const State&,
                                                                         const Executor&);
 template void Executor<CausalStamp>::Repetition::jump(const State&, Executor&, std::uint64_t);

@@ -7,27 +7,59 @@
 // served when the other one is, and one can stand for both.
 //
 // A round is over before any of its servers is booked. Ways of several links are then crossed step
-// by step, all slices side by side.
+// by step, all slices side by side; of those that are equal in all one goes for the others.
 
 #include <algorithm>
 
-#include "sim/machines/executor.hpp"
+#include "sim/machines/executor_access.hpp"
 
 namespace fabricast {
 namespace {
 
-constexpr std::uint32_t kSoon = 6;  ///< pieces from now on: what they need is asked for
+constexpr std::uint32_t kSoon = 4;  ///< pieces from now on: what they need is asked for
 
 /// After what time one is through, `all` being the time of all of them.
 constexpr Duration through(std::int64_t one, std::int64_t all) { return {one + (all - one) / 2}; }
 
 }  // namespace
 
-/// Asks for what finish() touches.
+/// Asks for what finish() touches of the pieces behind this one: of each in steps, in which the
+/// address follows from what was asked for one step before.
 template <class Stamp>
-void Executor<Stamp>::prefetch_end(const Piece& piece) const {
-  __builtin_prefetch(&connections_[piece.connection], 1);
-  if (piece.next_leg != kNobody) __builtin_prefetch(&legs_[piece.next_leg], 1);
+void Executor<Stamp>::prefetch_ends(std::size_t piece) const {
+  const auto ends_at = [&](std::size_t steps) -> const Connection* {
+    const std::size_t at = piece + steps * kSoon;
+    if (at >= pieces_.size() || pieces_[at].next_leg != kNobody) return nullptr;
+    return &connections_[pieces_[at].connection];
+  };
+  if (const std::size_t at = piece + 4 * kSoon; at < pieces_.size()) {
+    const Piece& far = pieces_[at];
+    far.next_leg == kNobody ? __builtin_prefetch(&connections_[far.connection], 1)
+                            : __builtin_prefetch(&legs_[far.next_leg], 1);
+  }
+  if (const Connection* const end = ends_at(3)) {
+    prefetch_far(*end, pieces_[piece + 3 * kSoon].slot);
+    if (end->receiver_waits) __builtin_prefetch(&waits_[end->to], 1);
+    if (end->from_relay) __builtin_prefetch(&workers_[end->from]);
+  }
+  if (const Connection* const end = ends_at(2); end != nullptr && end->from_relay)
+    __builtin_prefetch(&connections_[workers_[end->from].first_in], 1);
+  if (const Connection* const end = ends_at(1); end != nullptr && end->from_relay) {
+    const Connection& input = connections_[workers_[end->from].first_in];
+    if (input.sender_waits) __builtin_prefetch(&waits_[input.from], 1);
+  }
+}
+
+/// The same of what post() touches.
+template <class Stamp>
+void Executor<Stamp>::prefetch_ways(std::size_t post) const {
+  if (const std::size_t at = post + 2 * kSoon; at < posts_.size())
+    __builtin_prefetch(&connections_[posts_[at].connection], 1);
+  if (const std::size_t at = post + kSoon; at < posts_.size()) {
+    const Connection& output = connections_[posts_[at].connection];
+    __builtin_prefetch(&hops_[output.path - kFirstCut]);
+    if (output.first_leg != kNobody) __builtin_prefetch(&legs_[output.first_leg], 1);
+  }
 }
 
 /// Books what the round that has ended asked for.
@@ -63,7 +95,9 @@ void Executor<Stamp>::settle_posts() {
     thread.total += busy(its);
     thread.after.ps += its.cost.after.ps * workers_[its.relay].copies;
   }
-  for (const Post& its : posts_) {
+  for (std::size_t i = 0; i < posts_.size(); ++i) {
+    prefetch_ways(i);
+    const Post& its = posts_[i];
     Thread& thread = threads_[workers_[its.relay].role.lane];
     thread.free = thread.begin.plus(thread.total + thread.after, Cause::latency);
     if (is_watched()) {
@@ -77,36 +111,67 @@ void Executor<Stamp>::settle_posts() {
   posts_.clear();
 }
 
+/// Whether the piece does as one before it does: over the same links, at the same time, with as
+/// much, as those of several channels do. Then that one stands for it, too.
+template <class Stamp>
+bool Executor<Stamp>::goes_with_another(std::uint32_t number) {
+  if constexpr (Stamp::kCausal) return false;  // what caused its times may differ
+  Piece& piece = pieces_[number];
+  Foremost& foremost = foremost_[piece.hop];
+  const auto is_equal = [&](const Piece& other) {
+    return other.wire == piece.wire && other.first.ps == piece.first.ps &&
+           other.last.ps == piece.last.ps && other.hop_end == piece.hop_end;
+  };
+  if (foremost.round != round_ || !is_equal(pieces_[foremost.piece])) {
+    foremost = {round_, number};
+    return false;
+  }
+  pieces_[foremost.piece].copies += piece.copies;
+  piece.copies = 0;
+  piece.hop = foremost.piece;
+  return true;
+}
+
 template <class Stamp>
 void Executor<Stamp>::settle_pieces() {
   // Most links have one slice in a round: these need no shares.
   start_round();
-  for (const Piece& piece : pieces_) {
-    for (std::uint32_t hop = piece.hop; hop != piece.hop_end; ++hop) {
+  crossing_.clear();
+  for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
+    if (!Stamp::kCausal && i + 2 * kSoon < pieces_.size())
+      __builtin_prefetch(&foremost_[pieces_[i + 2 * kSoon].hop], 1);
+    if (goes_with_another(i)) continue;
+    crossing_.push_back({i, {}, {}});
+    for (std::uint32_t hop = pieces_[i].hop; hop != pieces_[i].hop_end; ++hop) {
       auto& link = transit_.links.sharing(hops_[hop] & kLinkBits);
       link.is_shared = link.round == round_;
       link.round = round_;
     }
   }
-  crossing_.clear();
-  for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
-    if (i + kSoon < pieces_.size()) prefetch_end(pieces_[i + kSoon]);
-    Piece& piece = pieces_[i];
-    bool shares = piece.wide || piece.copies > 1;
-    for (std::uint32_t hop = piece.hop; !shares && hop != piece.hop_end; ++hop)
-      shares = transit_.links.sharing(hops_[hop]).is_shared;
-    if (shares) {
-      crossing_.push_back({i, {}, {}});
-    } else {
-      cross(piece);
-      finish(piece);
-    }
-  }
+  std::erase_if(crossing_, [this](const CrossingPiece& crossing) {
+    Piece& piece = pieces_[crossing.piece];
+    if (piece.wide || piece.copies > 1) return false;
+    for (std::uint32_t hop = piece.hop; hop != piece.hop_end; ++hop)
+      if (transit_.links.sharing(hops_[hop]).is_shared) return false;
+    cross(piece);
+    return true;
+  });
   while (settle_step()) {
   }
-  for (std::size_t i = 0; i < crossing_.size(); ++i) {
-    if (i + kSoon < crossing_.size()) prefetch_end(pieces_[crossing_[i + kSoon].piece]);
-    finish(pieces_[crossing_[i].piece]);
+  finish_pieces();
+}
+
+/// All have crossed their links.
+template <class Stamp>
+void Executor<Stamp>::finish_pieces() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    prefetch_ends(i);
+    Piece& piece = pieces_[i];
+    if (piece.copies == 0) {
+      piece.first = pieces_[piece.hop].first;
+      piece.last = pieces_[piece.hop].last;
+    }
+    finish(piece);
   }
 }
 

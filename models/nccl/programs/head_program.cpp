@@ -49,6 +49,9 @@ Bytes HeadChunks::one(std::uint32_t lane, std::uint32_t loop, std::uint32_t head
 
 Bytes HeadChunks::all(std::uint32_t lane, std::uint32_t loop) const {
   if (!is_per_head_) return one(lane, loop, 0);
+  const ChannelPart& part = partition_.parts[lane];
+  const std::int64_t full = heads_ * part.chunk_elements;
+  if (total(part) >= (turn(part, loop) + 1) * full) return {full * partition_.element_bytes};
   Bytes sum;
   for (std::uint32_t head = 0; head < heads(); ++head) sum += one(lane, loop, head);
   return sum;

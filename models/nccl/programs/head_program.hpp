@@ -69,6 +69,7 @@ class HeadProgram final : public Program {
   HeadProgram(const Config& config, const Partition& partition);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
+  bool takes_all() const override { return true; }
   std::uint64_t number(Role role, Cursor cursor) const override;
   Cursor cursor_at(Role role, std::uint64_t number) const override;
   std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
