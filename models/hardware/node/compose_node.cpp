@@ -88,12 +88,15 @@ class Composer {
     return shape_.kind == NodeKind::nvswitch ||
            (shape_.kind == NodeKind::pcie && shape_.nics >= shape_.gpus && !is_superchip());
   }
+  bool is_mesh_of_one_socket() const {
+    return shape_.kind == NodeKind::nvlink_mesh && !platform_.mesh_cpu.empty();
+  }
   int cpus() const {
     if (shape_.kind == NodeKind::nvl72) return (shape_.gpus + 1) / 2;
     if (is_superchip()) return shape_.gpus;
     if (shape_.kind == NodeKind::nvswitch) return std::min(platform_.cpus, (shape_.gpus + 1) / 2);
     if (shape_.kind == NodeKind::nvlink_mesh)
-      return platform_.mesh_cpu.empty() ? 1 : std::min(platform_.cpus, shape_.gpus);
+      return is_mesh_of_one_socket() ? std::min(platform_.cpus, shape_.gpus) : 1;
     return shape_.gpus > kRootPortGpus ? 2 : 1;
   }
 
@@ -126,8 +129,7 @@ class Composer {
     buses_.resize(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       CpuConfig cpu;
-      const bool is_mesh = shape_.kind == NodeKind::nvlink_mesh && !platform_.mesh_cpu.empty();
-      cpu.part = is_mesh ? platform_.mesh_cpu : platform_.cpu;
+      cpu.part = is_mesh_of_one_socket() ? platform_.mesh_cpu : platform_.cpu;
       cpu.name = fmt::format("cpu{}", i);
       cpu.numa = i;
       cpu.affinity = "ffffffff";  // words of 32 cores, highest first
@@ -222,6 +224,15 @@ class Composer {
            static_cast<std::size_t>(shape_.gpus);
   }
 
+  /// Of NICs on root ports, spread evenly: beside the first GPU of each one's share, on a mesh of
+  /// one socket beside the last (Polaris: GPU 1 and GPU 3 of GPUs 0 to 3;
+  /// https://docs.alcf.anl.gov/polaris/hardware-overview/machine-overview).
+  std::size_t cpu_of_nic(std::size_t index) const {
+    const std::size_t cpus = node_.cpus.size(), nics = static_cast<std::size_t>(shape_.nics);
+    if (is_mesh_of_one_socket()) return ((index + 1) * cpus + nics - 1) / nics - 1;
+    return index * cpus / nics;
+  }
+
   /// A PCIe switch with one GPU and its NICs.
   PciConfig gpu_switch(int index, std::size_t cpu) {
     PciConfig out = pcie_switch(cpu);
@@ -264,8 +275,7 @@ class Composer {
       add_root(cpu, std::move(group));
     }
     for (int i = 0; i < shape_.nics; ++i) {
-      const std::size_t cpu =
-          static_cast<std::size_t>(i) * node_.cpus.size() / static_cast<std::size_t>(shape_.nics);
+      const std::size_t cpu = cpu_of_nic(static_cast<std::size_t>(i));
       add_root(cpu, nic(cpu));
     }
   }

@@ -12,7 +12,8 @@ namespace fabricast {
 struct ConnectionEnds {
   HopKind kind{};
   int proxy_gpu = 0;  ///< network only: GPU whose process sends
-  /// Network only: GPUDirect RDMA at either end, for all protocols but LL.
+  /// Network only: GPUDirect RDMA at either end; of LL, whose proxy reads what it sends, only at
+  /// the receiver (src/transport/net.cc, sendProxyConnect and recvProxyConnect, 2.18 to 2.30).
   bool sends_gdr = false, receives_gdr = false;
 
   bool operator==(const ConnectionEnds&) const = default;

@@ -319,6 +319,7 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   Transport out;
   out.kind = HopKind::net;
   out.proxy_gpu = ends.proxy_gpu;
+  out.receives_gdr = ends.receives_gdr;
   const GpuInfo& proxy = gpu_info(graph, out.proxy_gpu);
   const VertexId proxy_cpu = graph.cpu_of(proxy.vertex);
   const VertexId receiver_cpu = graph.cpu_of(receiver.vertex);

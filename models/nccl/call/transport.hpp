@@ -42,6 +42,7 @@ struct Transport {
   std::vector<NicRoute> beside;
   /// Network only: GPU whose process' proxy thread sends (PXN: the one next to the NIC).
   int proxy_gpu = 0;
+  bool receives_gdr = false;  ///< network only: into the receiving GPU's memory, of LL, too
   /// Network only: flags between a GPU and its proxy lie in host memory; one way, at either end.
   Duration sender_flag, receiver_flag;
   /// Network only: what the NIC wrote to the GPU is flushed by a read before the GPU may see it.

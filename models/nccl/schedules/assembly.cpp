@@ -62,6 +62,10 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
   relay_class(Proxy::flushes) = machine_.add_relay_class({cost, wire_format(run.protocol)});
   cost.receipt = cost.large_receipt = {};
   relay_class(Proxy::sends) = machine_.add_relay_class({cost, wire_format(run.protocol)});
+  PostCost to_host = post_cost(network(), run.transport.network, run.protocol, false);
+  to_host.receipt = to_host.large_receipt = {};
+  relay_class(Proxy::sends_to_host) =
+      machine_.add_relay_class({to_host, wire_format(run.protocol)});
   if (copies_at_receiver(network()))
     relay_class(Proxy::receives) = machine_.add_relay_class(
         {receipt_cost(network(), run.transport.network), wire_format(run.protocol)});
@@ -274,8 +278,9 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
     machine_.connect(slots);
     return;
   }
-  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices, copies(from),
-                                        way.flush > Duration{} ? Proxy::flushes : Proxy::sends);
+  Proxy does = way.receives_gdr ? Proxy::sends : Proxy::sends_to_host;
+  if (way.flush > Duration{}) does = Proxy::flushes;
+  const std::uint32_t proxy = add_proxy(a.node, way.proxy_gpu, slices, copies(from), does);
   // The flag follows the data: where both go to host memory it adds nothing.
   slots.to = proxy;
   slots.sync = std::max(Duration{}, way.sender_flag - near_latency);

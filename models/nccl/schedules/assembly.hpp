@@ -137,8 +137,9 @@ class Assembly {
   void connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b, std::uint64_t slices,
                std::vector<std::uint32_t> before = {});
 
-  /// A proxy that posts messages on the thread of this GPU's process, flushes as many or receives.
-  enum class Proxy { sends, flushes, receives };
+  /// A proxy that posts messages on the thread of this GPU's process: to GPU memory, flushing as
+  /// many or not, or to host memory; or one that receives.
+  enum class Proxy { sends, flushes, sends_to_host, receives };
   std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1,
                           Proxy does = Proxy::sends);
 
@@ -230,7 +231,7 @@ class Assembly {
   std::vector<std::uint32_t> lanes_;
   std::vector<std::uint8_t> copies_of_worker_;
   std::uint32_t first_thread_ = 0;              ///< of the ranks' proxies
-  std::array<std::uint32_t, 3> relay_class_{};  ///< by Proxy
+  std::array<std::uint32_t, 4> relay_class_{};  ///< by Proxy
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::vector<RankWorker>> workers_of_rank_;
   std::map<std::uint32_t, WorkerClass> classes_;

@@ -15,7 +15,8 @@ Bandwidth in_turn(Bandwidth a, Bandwidth b) {
 
 }  // namespace
 
-PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol) {
+PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol,
+                   bool into_gpu) {
   PostCost out;
   out.post = costs.post;
   out.post += costs.piece_post * (network.pieces - 1);
@@ -29,7 +30,7 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
     out.tiny = costs.inject_max;
     out.tiny_post = costs.inject_copy;
   }
-  if (network.matches_in_software) {
+  if (network.matches_in_software && into_gpu) {
     out.copied_post = costs.driver_copy;
     if (network.copies_by_driver) {
       out.large_post += costs.driver_copy;  // of the bytes that come with the request

@@ -17,7 +17,9 @@ constexpr bool copies_at_receiver(const NetworkCosts& costs) {
   return costs.copy_rate.bytes_per_s > 0;
 }
 
-PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol);
+/// `into_gpu`: it arrives in GPU memory, so that a host that matches messages copies it there.
+PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol,
+                   bool into_gpu = true);
 
 /// Of the proxy that receives.
 PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network);

@@ -172,6 +172,16 @@ TEST_CASE("matching in software: the host copies what arrives, small messages by
   network.safe_copy = Bytes{kChunk.count - 1};
   CHECK(time_of(parts, run) == plain + microseconds(9));
 
+  SUBCASE("what arrives in host memory needs neither driver nor GDRCopy, whatever the protocol") {
+    for (const Protocol protocol : kAllProtocols) {
+      CHECK(post_cost(costs, network, protocol).busy(kChunk) == costs.post + microseconds(9));
+      CHECK(post_cost(costs, network, protocol, false).busy(kChunk) == costs.post);
+    }
+    run.transport.gdr_level = PathType::loc;
+    const Duration into_host = time_of(parts, run);
+    network.matches_in_software = false;
+    CHECK(time_of(parts, run) == into_host);
+  }
   SUBCASE("above the rendezvous it is a part that the driver copies, or GDRCopy") {
     costs.rendezvous_latency = nanoseconds(8500);
     costs.rendezvous_post = microseconds(5);

@@ -257,6 +257,9 @@ TEST_CASE("the environment moves the ways: GPUDirect, PXN and P2P off, or allowe
         Names{"node0: gpu2 -> pcisw2", "node0: pcisw2 -> cpu0", "node0: cpu0 -> cpu0"});
   CHECK(names(dgx, no_gdr.network).back() == "node1: pcisw2 -> gpu2");
   CHECK(no_gdr.network.size() == 10);
+  CHECK_FALSE(no_gdr.receives_gdr);
+  for (const Protocol protocol : kAllProtocols)
+    CHECK(way(dgx, protocol, {0, 2, 2}, {1, 2, 2}).receives_gdr);
   const Transport no_read = way(dgx, {0, 2, 2}, {1, 2, 2}, "NCCL_NET_GDR_READ=0");
   CHECK(no_read.into_slots == no_gdr.into_slots);
   CHECK(no_read.network.size() == 6);
