@@ -1,6 +1,5 @@
-// Goal: measured runs are read, mapped to hardware, predicted and scored as docs/validate.md says.
-// Method: small CSV texts; composed nodes against presets drawn after the same machines; scores of
-// results made by hand, with the arithmetic beside each check.
+// Goal: measured runs are read, predicted and scored as docs/validate.md says.
+// Method: small CSV texts; scores of results made by hand, with the arithmetic beside each check.
 
 #include <doctest/doctest.h>
 
@@ -10,9 +9,6 @@
 #include <vector>
 
 #include "models/io/bands/read_measured.hpp"
-#include "models/io/formats/csv_table.hpp"
-#include "models/io/topo_views/topo_formats.hpp"
-#include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/studies/accuracy/alpha_beta.hpp"
 #include "models/studies/accuracy/validate_score.hpp"
@@ -21,69 +17,11 @@
 #include "models/studies/shared/for_each.hpp"
 #include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
-#include "tests/unit/sanitized.hpp"
-#include "text/quoting.hpp"
+#include "tests/unit/studies/measured_runs.hpp"
 
 using namespace fabricast;
 
 namespace {
-
-std::string csv_error(const std::string& text) {
-  return error_text([&] { CsvTable(text, "a.csv"); });
-}
-
-NodeGraph composed(const NodeShape& shape) {
-  return NodeGraph::build(compose_node(shape, parts()), parts());
-}
-
-NodeGraph preset(const std::string& name) {
-  return NodeGraph::build(load_node_type(name), parts());
-}
-
-/// Path types between all GPUs and NICs, by their number.
-std::vector<SmiPath> paths(const NodeGraph& node) {
-  std::vector<VertexId> devices;
-  for (const GpuInfo& gpu : node.gpus()) devices.push_back(gpu.vertex);
-  for (const NicInfo& nic : node.nics()) devices.push_back(nic.vertex);
-  std::vector<SmiPath> out;
-  for (const VertexId from : devices) {
-    for (const VertexId to : devices) out.push_back(node.smi_path(from, to));
-  }
-  return out;
-}
-
-/// What NCCL chooses and how long it takes: all_reduce and alltoall of several sizes.
-std::vector<std::string> outcomes(const NodeGraph& node, int nodes) {
-  const Cluster cluster(node, nodes, default_fabric(node, parts()));
-  CommunicatorConfig config;
-  config.version = kNccl2_27_7;
-  const Communicator communicator = make_communicator(cluster, config);
-  std::vector<std::string> out;
-  for (const Collective collective : {Collective::all_reduce, Collective::alltoall}) {
-    for (const std::int64_t count : {256, 65'536, 1 << 22}) {
-      const DecidedCall call = decide_call(communicator, {collective, count, 4, 0});
-      const SimulationResult done = simulate(cluster, parts().software, call.run);
-      out.push_back(std::string(to_text(call.run.algorithm)) + " " +
-                    std::string(to_text(call.run.protocol)) + " " +
-                    std::to_string(call.run.channels) + " " + std::to_string(done.time.ps));
-    }
-  }
-  return out;
-}
-
-constexpr const char* kRunColumns =
-    "run_id,collective,gpu_model,node_kind,net_kind,gpus_per_node,nodes,ranks,nics_per_node,"
-    "nic_gbps,nccl_version,env_kv,algorithm,flags,process_mode,sharp,source_key\n";
-
-MeasuredRun run_of(const std::string& fields) {
-  return parse_runs(kRunColumns + fields + "\n", "runs.csv").front();
-}
-
-MappedRun mapped(const std::string& fields) { return map_run(run_of(fields), parts()); }
-
-std::string map_error(const std::string& fields) {
-  return error_text([&] { mapped(fields); });
-}
 
 ValidateResult validated(const std::string& runs, const std::string& points, Predictor predictor,
                          std::int64_t slices_max = 1'000'000, bool weighs_messages = false) {
@@ -127,215 +65,6 @@ TEST_CASE("validate: messages count as the slices that take as long, where that 
   };
   CHECK(method(false) == Method::simulated);
   CHECK(method(true) == Method::extrapolated);
-}
-
-TEST_CASE("CSV: quotes, doubled quotes, line breaks in quotes, either line end") {
-  const CsvTable table("a,\"b c\"\r\n1,\"x, \"\"y\"\"\"\r\n,\"two\nlines\"\n\n3,4", "a.csv");
-  REQUIRE(table.rows() == 3);
-  CHECK(table.row(0).text("a") == "1");
-  CHECK(table.row(0).text("b c") == "x, \"y\"");
-  CHECK(table.row(1).text("a").empty());
-  CHECK(table.row(1).text("b c") == "two\nlines");
-  CHECK(table.row(1).place("a").line == 3);
-  CHECK(table.row(2).place("a").line == 6);  // the record before took two lines, one is blank
-  CHECK(table.row(2).whole("a", 1, 9) == 3);
-  CHECK_FALSE(table.row(1).whole("a", 1, 9));
-  CHECK_FALSE(table.row(1).whole("no such column", 1, 9));
-  CHECK(csv_field("x, \"y\"") == "\"x, \"\"y\"\"\"");
-}
-
-TEST_CASE("CSV: what is broken is named with its line") {
-  CHECK(csv_error("") == "a.csv: the file is empty: a header is missing");
-  CHECK(csv_error("a,a\n") == "a.csv:1: column \"a\" twice");
-  CHECK(csv_error("a,b\n1,2\n3\n") == "a.csv:3: 1 fields, the header has 2");
-  CHECK(csv_error("a\n\"x\ny") == "a.csv:2: a quote that never ends");
-  CHECK(csv_error("a\n\"x\"y\n") == "a.csv:2: text after the closing quote of a field");
-  CHECK(csv_error("a\nx\"y\n") == "a.csv:2: a quote inside a field that does not begin with one");
-  const CsvTable table("size,b\nx,-1\n", "a.csv");
-  CHECK(error_text([&] { table.row(0).text("sizes"); }) ==
-        "a.csv:1: no column \"sizes\"\nhint: \"size\" is there");
-  CHECK(error_text([&] { table.row(0).whole("size", 1, 9); }) ==
-        "a.csv:2: size: \"x\" is not a whole number from 1 to 9");
-  CHECK(error_text([&] { table.row(0).positive("b"); }) ==
-        "a.csv:2: b: \"-1\" is not a number from 0");
-}
-
-TEST_CASE("composed nodes have the paths of the presets, and give the same calls and times") {
-  const auto rate = [](std::int64_t gbps) { return Bandwidth{gbps * 125'000'000}; };
-  const auto check = [](const NodeShape& shape, const std::string& name) {
-    INFO(name);
-    const NodeGraph made = composed(shape), drawn = preset(name);
-    CHECK(paths(made) == paths(drawn));
-    for (std::size_t gpu = 0; gpu < drawn.gpus().size(); ++gpu)
-      CHECK(made.gpus()[gpu].nvswitch_links == drawn.gpus()[gpu].nvswitch_links);
-    for (const int nodes : {1, 2}) CHECK(outcomes(made, nodes) == outcomes(drawn, nodes));
-  };
-  check({"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 8, {}}, "dgx-h100");
-  check({"H100_NVL", NodeKind::nvlink_pairs, 4, "ConnectX-7", 2, {}}, "h100-pcie-nvl-4");
-  check({"L40S", NodeKind::pcie, 8, "ConnectX-7", 2, rate(200)}, "pcie-8");
-  check({"GH200", NodeKind::nvlink_mesh, 4, "Cassini", 4, {}}, "gh200-4");
-  check({"GB200", NodeKind::nvl72, 4, "ConnectX-7", 4, {}}, "gb200-nvl72");
-  if (kSanitized) return;  // of the first one's kind
-  check({"B200_SXM", NodeKind::nvswitch, 8, "ConnectX-7", 8, {}}, "hgx-b200");
-  check({"A100_SXM4_80", NodeKind::nvswitch, 8, "ConnectX-6", 8, {}}, "dgx-a100");
-}
-
-TEST_CASE("composed nodes: links of a mesh, NICs spread evenly, a file that reads back") {
-  const NodeGraph mesh = composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "Cassini", 2, {}});
-  for (const GpuInfo& from : mesh.gpus()) {
-    for (const GpuInfo& to : mesh.gpus())
-      CHECK(mesh.nvlinks_between(from.vertex, to.vertex) == (from.vertex == to.vertex ? 0 : 4));
-  }
-  // One NIC for every two GPUs stands beside the first of them.
-  const NodeGraph half = composed({"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 4, {}});
-  REQUIRE(half.nics().size() == 4);
-  for (std::size_t nic = 0; nic < 4; ++nic) {
-    const VertexId at = half.nics()[nic].vertex;
-    CHECK(half.smi_path(half.gpus()[2 * nic].vertex, at) == SmiPath::pix);
-    CHECK(half.smi_path(half.gpus()[2 * nic + 1].vertex, at) != SmiPath::pix);
-  }
-  const NodeGraph four = composed({"H100_SXM5", NodeKind::nvswitch, 8, "EFA_v2", 32, {}});
-  for (std::size_t nic = 0; nic < 32; ++nic) {
-    CHECK(four.smi_path(four.gpus()[nic / 4].vertex, four.nics()[nic].vertex) == SmiPath::pix);
-  }
-  // Two ports of a card: functions of one bus id, with one GUID.
-  const Bandwidth half_rate{200 * std::int64_t{125'000'000}};
-  const NodeGraph cards =
-      composed({"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 16, half_rate, {}, 2});
-  REQUIRE(cards.nics().size() == 16);
-  for (std::size_t nic = 0; nic < 16; nic += 2) {
-    const NicInfo &one = cards.nics()[nic], &two = cards.nics()[nic + 1];
-    CHECK(one.guid == two.guid);
-    CHECK(one.port == 1);
-    CHECK(two.port == 2);
-    const std::string a = cards.vertex(one.vertex).busid, b = cards.vertex(two.vertex).busid;
-    CHECK(a.substr(0, a.size() - 1) == b.substr(0, b.size() - 1));
-    CHECK(a.back() == '0');
-    CHECK(b.back() == '1');
-    CHECK(cards.smi_path(cards.gpus()[nic / 2].vertex, two.vertex) == SmiPath::pix);
-    if (nic > 0) CHECK(one.guid != cards.nics()[nic - 1].guid);
-  }
-  const std::string text = topo_yaml(half, parts());
-  CHECK(paths(NodeGraph::build(parse_node_type(text, "x.yaml"), parts())) == paths(half));
-}
-
-TEST_CASE("composed nodes: a mesh of A100 has a GPU on each NUMA node, and every second a NIC") {
-  const NodeGraph node = composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "Cassini", 2, {}});
-  CHECK(node.cpus().size() == 4);
-  for (int gpu = 0; gpu < 4; ++gpu) {
-    for (int nic = 0; nic < 2; ++nic) {
-      const SmiPath path = node.smi_path(node.gpus()[static_cast<std::size_t>(gpu)].vertex,
-                                         node.nics()[static_cast<std::size_t>(nic)].vertex);
-      CHECK((path == SmiPath::sys) == (gpu != 2 * nic + 1));  // as the Polaris page has it
-    }
-  }
-}
-
-TEST_CASE("composed nodes: what no such server has") {
-  const auto error = [](const NodeShape& shape) {
-    return error_text([&] { compose_node(shape, parts()); });
-  };
-  CHECK(error({"L40S", NodeKind::nvswitch, 8, {}, 0, {}}) ==
-        "8 x L40S nvswitch: this GPU is on no NVSwitches");
-  CHECK(error({"V100_SXM2_32", NodeKind::nvlink_mesh, 8, {}, 0, {}}) ==
-        "8 x V100_SXM2_32 nvlink-mesh: 6 NVLinks do not reach 7 other GPUs");
-  CHECK(error({"A40", NodeKind::nvlink_pairs, 3, {}, 0, {}}) ==
-        "3 x A40 nvlink-pairs: cards in pairs are even in number");
-  CHECK(error({"L40S", NodeKind::nvlink_pairs, 2, {}, 0, {}}) ==
-        "2 x L40S nvlink-pairs: this GPU takes no NVLink bridge");
-  CHECK(error({"H100_SXM5", NodeKind::single, 2, {}, 0, {}}) ==
-        "2 x H100_SXM5 single: it is one GPU");
-  CHECK(error({"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 12, {}, {}, 2}) ==
-        "8 x H100_SXM5 nvswitch, 12 x ConnectX-7, 2 ports a card: cards of 2 ports: as many for "
-        "every GPU");
-  CHECK(error({"X1", NodeKind::pcie, 2, {}, 0, {}}) ==
-        "no server with X1 is known here\nhint: write its topology as YAML (docs/topologies.md)");
-}
-
-TEST_CASE("mapping: hardware, GPUs used, NICs only where there are several nodes") {
-  const MappedRun run = mapped("r,all_reduce,A100,nvlink-mesh,slingshot,4,8,16,2,200,,,,,,,s");
-  CHECK(run.shape == NodeShape{"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "Cassini", 2, {}});
-  CHECK(run.nodes == 8);
-  CHECK(run.gpus_used == 2);
-  CHECK(mapped("r,all_reduce,GH200,nvlink-mesh,none,4,1,4,4,200,,,,,,,s").shape.nics == 0);
-  CHECK(mapped("r,all_reduce,A100-PCIe,pcie,none,,1,2,,,,,,,,,s").shape.gpus == 2);
-  CHECK(mapped("r,all_reduce,V100,pcie,none,4,1,2,,,,,,,,,s").shape.gpu == "V100_PCIe");
-  CHECK(mapped("r,all_reduce,rtx 2080 ti,nvlink-pairs,none,2,1,2,,,,,,,,,s").shape.gpu ==
-        "RTX_2080_Ti");
-  CHECK(mapped("r,all_reduce,A100,nvswitch,efa,8,2,16,4,100,,,,,,,s").shape.nic == "EFA_v1");
-  CHECK(mapped("r,all_reduce,H100,nvswitch,efa,8,2,16,32,100,,,,,,,s").shape.nic == "EFA_v2");
-  // Two ports of a card are one NIC to NCCL.
-  CHECK(mapped("r,all_reduce,H100,nvswitch,roce,8,2,16,16,200,,,,,,,s").shape ==
-        NodeShape{"H100_SXM5", NodeKind::nvswitch, 8, "ConnectX-7", 8, {}, NetKind::roce});
-  CHECK(mapped("r,all_reduce,A100,nvswitch,tcp,8,2,16,8,200,,,,,,,s").shape.network ==
-        NetKind::sockets);
-}
-
-TEST_CASE("mapping: versions, defaults for blanks") {
-  const auto version = [](const std::string& gpu, const std::string& text) {
-    return mapped("r,all_reduce," + gpu + ",nvswitch,none,8,1,8,,," + text + ",,,,,,s").version;
-  };
-  CHECK(version("H100", "2.18") == NcclVersion{18, 6});
-  CHECK(version("H100", "2.8.3?") == NcclVersion{18, 6});
-  CHECK(version("H100", "2.22.3") == NcclVersion{22, 3});
-  CHECK(version("H100", "2.29.7") == NcclVersion{29, 7});
-  CHECK(version("H100", "2.31.2") == NcclVersion{31, 2});
-  CHECK(version("H100", "") == kNccl2_21_5);
-  CHECK(version("H100", "older") == kNccl2_21_5);
-  CHECK(version("B200", "") == kNccl2_27_7);
-  CHECK(mapped("r,all_reduce,B200,nvswitch,none,8,1,8,,,,,,,,,s").notes ==
-        std::vector<std::string>{"nccl_version is not known: 2.27.7",
-                                 "process_mode is blank: one process per GPU"});
-}
-
-TEST_CASE("mapping: environment, forced algorithms, SHARP, processes") {
-  const auto run = [](const std::string& env, const std::string& rest) {
-    return mapped("r,all_reduce,H100,nvswitch,ib,8,2,16,8,400,2.21.5," + env + "," + rest);
-  };
-  const MappedRun one = run(R"("NCCL_NET=""AWS Libfabric"" NCCL_IB_HCA=mlx5_7 NCCL_CROSS_NIC=1")",
-                            "Ring (forced),,,,s");
-  CHECK(one.environment.get("NCCL_NET") == "AWS Libfabric");
-  CHECK(one.environment.get("NCCL_CROSS_NIC") == "1");
-  CHECK_FALSE(one.environment.get("NCCL_IB_HCA"));
-  CHECK(one.environment.get("NCCL_ALGO") == "Ring");
-  CHECK(one.notes.front() == "NCCL_IB_HCA speaks of that machine's devices: left out");
-  CHECK(run("NCCL_ALGO=Tree", "Ring (forced),,,,s").environment.get("NCCL_ALGO") == "Tree");
-  CHECK_FALSE(run("", "Ring,,,,s").environment.get("NCCL_ALGO"));
-  const MappedRun sharp = run("", "CollnetSHARP (forced),,,1,s");
-  CHECK(sharp.sharp);
-  CHECK(sharp.environment.get("NCCL_COLLNET_ENABLE") == "1");
-  CHECK(sharp.environment.get("NCCL_ALGO") == "CollnetDirect,CollnetChain");
-  CHECK(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=4", ",,,,s").channels == 4);
-  CHECK_FALSE(run("NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=8", ",,,,s").channels);
-  CHECK(run("", ",-b 8 -g 8,,,s").launches_in_a_row == 8);
-  CHECK(run("", ",-t 2 -g 2,,,s").launches_in_a_row == 2);
-  CHECK(run("", ",-t 8 -g 1,one-process-per-node,,s").launches_in_a_row == 1);
-  CHECK(run("", ",-g 8 -G 1,,,s").launches_in_a_row == 0);
-  CHECK(run("", ",-g 8 -G 0,,,s").launches_in_a_row == 8);
-  CHECK(run("", ",-g 3,,,s").launches_in_a_row == 1);  // 3 do not divide 8
-  CHECK(run("", ",-g 8,one-process-per-gpu,,s").launches_in_a_row == 1);
-  CHECK(run("", ",,one-process-per-node,,s").launches_in_a_row == 8);
-}
-
-TEST_CASE("mapping: hardware that is not known is named, never guessed") {
-  CHECK(map_error("r,all_reduce,,nvswitch,none,8,1,8,,,,,,,,,s") == "gpu_model is not known");
-  CHECK(map_error("r,all_reduce,H100,,none,8,1,8,,,,,,,,,s") == "node_kind is not known");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,,8,2,16,8,400,,,,,,,s") == "net_kind is not known");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,,400,,,,,,,s") ==
-        "nics_per_node is not known");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8,,,,,,,,s") == "nic_gbps is not known");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8,300,,,,,,,s") ==
-        "no NIC of the catalogue has 300 Gb/s for ib");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,ibb,8,2,16,8,400,,,,,,,s") ==
-        "unknown net_kind \"ibb\"\nhint: did you mean \"ib\"?");
-  CHECK(map_error("r,all_reduce,MI300X,nvswitch,none,8,1,8,,,,,,,,,s") ==
-        "GPU \"MI300X\" is not in the parts catalogue");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,none,8,1,16,,,,,,,,,s") ==
-        "16 ranks a node, but 8 GPUs");
-  CHECK(map_error("r,all_reduce,H100,hgx,none,8,1,8,,,,,,,,,s")
-            .starts_with("unknown kind of node \"hgx\""));
-  CHECK(map_error("r,all_reduce,H100,nvswitch,none,8,1,8,,,,,Rong (forced),,,,s") ==
-        "algorithm: \"Rong\" is none of NCCL's");
 }
 
 TEST_CASE("runs and points: what is wrong is named with its line") {
