@@ -145,7 +145,7 @@ class Executor final : public Machine {
   [[gnu::always_inline]] inline void go_on(Worker& worker);
   [[gnu::always_inline]] inline void came(bool& waits, std::uint32_t id, const Stamp& at);
   [[gnu::always_inline]] inline void brought(std::uint32_t id, const Stamp& at);
-  // Of a worker with a crossbar; see crossbars.cpp.
+  // Of a worker with a crossbar; see executor_crossbars.cpp.
   Duration crossbar_overhead(const Worker& worker) const;
   void look_at_crossbar(const Worker& worker, Waits& out);
   void fill_crossbar(const Worker& worker, Stamp end);
