@@ -336,9 +336,19 @@ void Executor<Stamp>::prefetch_many(const Worker& worker, unsigned depth) const 
     for (std::uint32_t i = 0; i < worker.ins; ++i) __builtin_prefetch(in + i, 1);
     if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
     if (worker.outs > 1) __builtin_prefetch(&out_connections_[worker.first_out]);
-  } else if (depth == 2 && worker.outs > 1) {
-    for (std::uint32_t i = 0; i < worker.outs; ++i)
-      __builtin_prefetch(&connections_[out_connections_[worker.first_out + i]], 1);
+    return;
+  }
+  const auto out = [&](std::uint32_t i) -> const Connection& {
+    return connections_[worker.outs == 1 ? worker.first_out
+                                         : out_connections_[worker.first_out + i]];
+  };
+  for (std::uint32_t i = 0; depth == 2 && i < worker.ins; ++i)
+    prefetch_far(in[i], in[i].next_drain + 1u);
+  for (std::uint32_t i = 0; depth == 2 && worker.outs > 1 && i < worker.outs; ++i)
+    __builtin_prefetch(&out(i), 1);
+  for (std::uint32_t i = 0; depth == 3 && i < worker.outs; ++i) {
+    prefetch_far(out(i), out(i).next_fill + 1u);
+    if (out(i).first_leg != kNobody) __builtin_prefetch(&legs_[out(i).first_leg], 1);
   }
 }
 

@@ -53,9 +53,9 @@ void Executor<Stamp>::prefetch_ends(std::size_t piece) const {
 /// The same of what post() touches.
 template <class Stamp>
 void Executor<Stamp>::prefetch_ways(std::size_t post) const {
-  if (const std::size_t at = post + 2 * kSoon; at < posts_.size())
+  if (const std::size_t at = post + 4 * kSoon; at < posts_.size())
     __builtin_prefetch(&connections_[posts_[at].connection], 1);
-  if (const std::size_t at = post + kSoon; at < posts_.size()) {
+  if (const std::size_t at = post + 2 * kSoon; at < posts_.size()) {
     const Connection& output = connections_[posts_[at].connection];
     __builtin_prefetch(&hops_[output.path - kFirstCut]);
     if (output.first_leg != kNobody) __builtin_prefetch(&legs_[output.first_leg], 1);
