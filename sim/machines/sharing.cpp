@@ -34,8 +34,11 @@ void Executor<Stamp>::prefetch_ends(std::size_t piece) const {
   };
   if (const std::size_t at = piece + 4 * kSoon; at < pieces_.size()) {
     const Piece& far = pieces_[at];
-    far.next_leg == kNobody ? __builtin_prefetch(&connections_[far.connection], 1)
-                            : __builtin_prefetch(&legs_[far.next_leg], 1);
+    if (far.next_leg == kNobody) {
+      __builtin_prefetch(&connections_[far.connection], 1);
+    } else {
+      __builtin_prefetch(&legs_[far.next_leg], 1);
+    }
   }
   if (const Connection* const end = ends_at(3)) {
     prefetch_far(*end, pieces_[piece + 3 * kSoon].slot);

@@ -9,6 +9,7 @@
 #include "models/io/topo_views/topo_formats.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/run/simulation.hpp"
 #include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/sanitized.hpp"

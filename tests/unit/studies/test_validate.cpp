@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/io/bands/read_measured.hpp"
+#include "models/io/topologies/load.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/studies/accuracy/alpha_beta.hpp"
 #include "models/studies/accuracy/validate_score.hpp"
@@ -208,7 +209,7 @@ TEST_CASE("a run that says how many channels ran has so many") {
 }
 
 TEST_CASE("sends and receives between nodes: from 2.29 on so many channels as NICs need") {
-  const NodeGraph node = preset("hgx-b200");
+  const NodeGraph node = NodeGraph::build(load_node_type("hgx-b200"), parts());
   const auto per_peer = [&](int nodes, NcclVersion version) {
     CommunicatorConfig config;
     config.version = version;
