@@ -16,7 +16,8 @@ void Executor<Stamp>::release(Connection& connection, Stamp at) {
   came(connection.sender_waits, connection.from, at);
 }
 
-/// On its links from `hop` on, up to the leg that is next. What it is remains to be said.
+/// On its links from `hop` on, up to the leg that is next. What it is, callers say themselves: as
+/// arguments it costs 2 to 4 % of NVLSTree's time on 128 nodes.
 template <class Stamp>
 auto Executor<Stamp>::add_piece(const Connection& connection, std::uint32_t hop,
                                 std::uint32_t hop_end, std::uint32_t next_leg) -> Piece& {
