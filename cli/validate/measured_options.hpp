@@ -13,7 +13,7 @@ inline constexpr const char* kFileHint = "--file takes a CSV file";
 
 struct MeasuredOptions {
   std::vector<std::string> files;  ///< one, unless the command takes several
-  std::string parts, format = "text";
+  std::string parts, kernels, format = "text";
   bool leave_out = false, fit = false;
 
   const std::string& file() const { return files.front(); }
@@ -27,7 +27,9 @@ struct MeasuredCommand {
   const char* rows;       ///< "CSV of measured kernels"
   const char* unseen;     ///< what --cross-validate predicts
   bool has_parts = true;  ///< --parts
+  bool has_fit = true;    ///< --fit
   bool many = false;      ///< --file may be given again: rows of all files are compared together
+  const char* kernels = nullptr;  ///< what --kernels takes; null = no such option
   int (*run)(const MeasuredOptions& options, const Answers& answers);
 };
 
