@@ -16,7 +16,9 @@ class Line {
     if (!size_) return {};
     if (size_->simulated <= most_) return {{whole_, 1}};
     std::vector<CallShare> out = over_sizes();
-    return out.empty() ? over_nodes() : out;
+    if (out.empty()) out = over_nodes();
+    if (out.empty() && size_->simulated <= kWholeTimes * most_) return {{whole_, 1}};
+    return out;
   }
 
  private:

@@ -44,10 +44,12 @@ struct CallShare {
 /// - over sizes, of kLongCall and more, for which NCCL takes the same algorithm, protocol and
 ///   channels: every further byte of a long message costs the same;
 /// - else over nodes.
-/// None: no two are small enough. `size_of` says nothing where there is no such call.
+/// Where no two are small enough: the call itself, up to kWholeTimes as many slices. None: it has
+/// more, or `size_of` says that there is no such call.
 std::vector<CallShare> affordable(
     CallAt whole, std::uint64_t most,
     const std::function<std::optional<CallSize>(const CallAt&)>& size_of);
 inline constexpr Bytes kLongCall{16 << 20};
+inline constexpr std::uint64_t kWholeTimes = 16;
 
 }  // namespace fabricast

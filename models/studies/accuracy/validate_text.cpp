@@ -179,6 +179,15 @@ std::string left_out_text(const ValidateResult& result) {
   for (const auto& [run, why] : result.left_out)
     out +=
         fmt::format("left out: {}: {}\n", result.measured.runs[run].id, first_line(why.reason()));
+  std::map<std::size_t, int> without;  // by run
+  for (std::size_t i = 0; i < result.predictions.size(); ++i) {
+    const std::size_t run = result.measured.points[i].run;
+    if (result.predictions[i].method == Method::none && !result.left_out.contains(run))
+      ++without[run];
+  }
+  for (const auto& [run, points] : without)
+    out += fmt::format("no prediction: {}: {}: no element for each rank, or too large\n",
+                       result.measured.runs[run].id, counted(points, "point"));
   return out;
 }
 

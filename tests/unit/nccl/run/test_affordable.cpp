@@ -83,10 +83,16 @@ TEST_CASE("affordable: over nodes where sizes are short, or taken otherwise") {
   CHECK(shares[0].at == CallAt{12, {200 * kMiB}});
 }
 
-TEST_CASE("affordable: nothing where no two are small enough") {
-  CHECK(affordable({8, {20 * kMiB}}, 39, Slices{}).empty());   // 4 and 2 nodes: 80, 40
-  CHECK(affordable({7, {20 * kMiB}}, 100, Slices{}).empty());  // 3 and 1: not down to one node
-  CHECK(affordable({4, {300 * kMiB}}, 600, [](const CallAt& at) {
-          return at.size.count == 300 * kMiB ? Slices{}(at) : std::nullopt;
-        }).empty());
+TEST_CASE("affordable: the whole call where no two are small enough, up to 16 times as much") {
+  const auto is_whole = [](CallAt at, std::uint64_t most, auto size_of) {
+    const std::vector<CallShare> shares = affordable(at, most, size_of);
+    return shares.size() == 1 && shares[0].at == at && shares[0].weight == 1;
+  };
+  CHECK(is_whole({8, {20 * kMiB}}, 39, Slices{}));   // 160; 4 and 2 nodes: 80, 40
+  CHECK(is_whole({7, {20 * kMiB}}, 100, Slices{}));  // 3 and 1: not down to one node
+  CHECK(is_whole({4, {300 * kMiB}}, 600, [](const CallAt& at) {
+    return at.size.count == 300 * kMiB ? Slices{}(at) : std::nullopt;
+  }));
+  CHECK(is_whole({8, {20 * kMiB}}, 10, Slices{}));
+  CHECK(affordable({8, {20 * kMiB}}, 9, Slices{}).empty());  // 160 are more than 16 x 9
 }
