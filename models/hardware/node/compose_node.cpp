@@ -17,6 +17,15 @@ namespace {
 constexpr int kRackTrays = 18, kRackChips = 18;
 constexpr std::string_view kRackSwitch = "fffffff:ff:ff.0";
 
+/// NVLinks between the GPUs of DGX-1 with V100, as `nvidia-smi topo -m` prints them there; with
+/// P100 one in place of two. NVIDIA, "DGX-1 With Tesla V100 System Architecture" (WP-08437-002),
+/// figure 4: hybrid cube-mesh.
+constexpr int kCubeMesh[kCubeMeshGpus][kCubeMeshGpus] = {
+    {0, 1, 1, 2, 2, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 0, 0}, {1, 2, 0, 2, 0, 0, 1, 0},
+    {2, 1, 2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 1, 1, 2}, {0, 2, 0, 0, 1, 0, 2, 1},
+    {0, 0, 1, 0, 1, 2, 0, 2}, {0, 0, 0, 1, 2, 1, 2, 0}};
+constexpr int kCubeMeshLinksDoubled = 6;
+
 /// The first so many GPUs of a socket are on root ports; more share PCIe switches of so many each.
 constexpr int kRootPortGpus = 2, kSwitchGpus = 4;
 
@@ -39,7 +48,9 @@ class Composer {
     if (shape_.kind == NodeKind::nvswitch) add_nvswitches();
     if (shape_.kind == NodeKind::nvl72) add_rack();
     add_cpus(cpus());
-    if (has_own_switches()) {
+    if (shape_.kind == NodeKind::nvlink_cube_mesh) {
+      add_pairs_on_switches();
+    } else if (has_own_switches()) {
       add_switched();
     } else {
       add_direct();
@@ -68,6 +79,11 @@ class Composer {
       case NodeKind::nvlink_mesh:
         if (shape_.gpus < 2 || nvlinks() < shape_.gpus - 1)
           fail(fmt::format("{} NVLinks do not reach {} other GPUs", nvlinks(), shape_.gpus - 1));
+        break;
+      case NodeKind::nvlink_cube_mesh:
+        if (shape_.gpus != kCubeMeshGpus) fail(fmt::format("it has {} GPUs", kCubeMeshGpus));
+        if (nvlinks() < kCubeMeshLinksLeast)
+          fail(fmt::format("{} NVLinks, but a cube mesh takes {}", nvlinks(), kCubeMeshLinksLeast));
         break;
       case NodeKind::nvlink_pairs:
         if (shape_.gpus % 2 != 0) fail("cards in pairs are even in number");
@@ -164,6 +180,14 @@ class Composer {
         }
         return out;
       }
+      case NodeKind::nvlink_cube_mesh: {
+        std::vector<PciConfig::Nvlink> out;
+        const bool doubled = nvlinks() >= kCubeMeshLinksDoubled;
+        for (int peer = 0; peer < kCubeMeshGpus; ++peer)
+          if (const int links = kCubeMesh[gpu][peer]; links > 0)
+            out.push_back({fmt::format("gpu{}", peer), doubled ? links : 1});
+        return out;
+      }
       case NodeKind::nvlink_pairs:
         return {{fmt::format("gpu{}", gpu ^ 1), nvlinks()}};
       case NodeKind::pcie:
@@ -253,6 +277,18 @@ class Composer {
       pair.children.push_back(gpu_switch(index, cpu));
       if (index + 1 < shape_.gpus && cpu_of(index + 1) == cpu)
         pair.children.push_back(gpu_switch(++index, cpu));
+      add_root(cpu, std::move(pair));
+    }
+  }
+
+  /// DGX-1: a PCIe switch for every two GPUs, with the NICs of both.
+  void add_pairs_on_switches() {
+    for (int index = 0; index < shape_.gpus; index += 2) {
+      const std::size_t cpu = cpu_of(index);
+      PciConfig pair = pcie_switch(cpu);
+      const int count = nics_beside(index) + nics_beside(index + 1);
+      for (int i = 0; i < count; ++i) pair.children.push_back(nic(cpu));
+      for (const int one : {index, index + 1}) pair.children.push_back(gpu(one, cpu));
       add_root(cpu, std::move(pair));
     }
   }

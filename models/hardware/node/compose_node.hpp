@@ -15,15 +15,19 @@ namespace fabricast {
 
 /// How the GPUs of a node are joined.
 enum class NodeKind : std::uint8_t {
-  nvswitch,      ///< HGX: all GPUs on NVSwitches
-  nvlink_mesh,   ///< direct NVLinks between every two GPUs
-  nvlink_pairs,  ///< PCIe cards, two and two joined by a bridge
-  pcie,          ///< PCIe cards without NVLink
-  nvl72,         ///< a tray of an NVL72 rack
-  single         ///< one GPU
+  nvswitch,          ///< HGX: all GPUs on NVSwitches
+  nvlink_mesh,       ///< direct NVLinks between every two GPUs
+  nvlink_cube_mesh,  ///< DGX-1: two meshes of four, each GPU joined to its twin in the other
+  nvlink_pairs,      ///< PCIe cards, two and two joined by a bridge
+  pcie,              ///< PCIe cards without NVLink
+  nvl72,             ///< a tray of an NVL72 rack
+  single             ///< one GPU
 };
-inline constexpr auto kNodeKindWords =
-    enum_words<NodeKind>("nvswitch", "nvlink-mesh", "nvlink-pairs", "pcie", "nvl72", "single");
+inline constexpr auto kNodeKindWords = enum_words<NodeKind>(
+    "nvswitch", "nvlink-mesh", "nvlink-cube-mesh", "nvlink-pairs", "pcie", "nvl72", "single");
+/// Of a hybrid cube mesh. With four NVLinks each joins two GPUs (P100); two more double some
+/// (V100).
+inline constexpr int kCubeMeshGpus = 8, kCubeMeshLinksLeast = 4;
 constexpr std::string_view to_text(NodeKind kind) { return kNodeKindWords[kind]; }
 
 struct NodeShape {

@@ -12,9 +12,9 @@ NodeKind kind_of(const NodeGraph& node) {
   if (!node.nvswitches().empty()) return NodeKind::nvswitch;
   const GpuInfo& first = node.gpus().front();
   if (first.nvlink_targets.empty()) return NodeKind::pcie;
-  return first.nvlink_targets.size() + 1 == node.gpus().size() && node.gpus().size() > 2
-             ? NodeKind::nvlink_mesh
-             : NodeKind::nvlink_pairs;
+  const std::size_t joined = first.nvlink_targets.size() + 1;
+  if (joined == 2) return NodeKind::nvlink_pairs;
+  return joined == node.gpus().size() ? NodeKind::nvlink_mesh : NodeKind::nvlink_cube_mesh;
 }
 
 std::string hardware(const std::string& gpu, NodeKind kind) {

@@ -11,6 +11,7 @@
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/numbers.hpp"
+#include "text/unit_text.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -34,7 +35,9 @@ struct GpuName {
   std::string_view part;
   std::string_view card = {};  ///< the part where it is a PCIe card, if that is another one
 };
-constexpr std::array kGpuNames = {GpuName{"V100", "V100_SXM2_32", "V100_PCIe"},
+constexpr std::array kGpuNames = {GpuName{"P100", "P100_SXM2", "P100_PCIe"},
+                                  GpuName{"V100", "V100_SXM2_32", "V100_PCIe"},
+                                  GpuName{"V100S", "V100_PCIe"},
                                   GpuName{"A100", "A100_SXM4_80", "A100_PCIE_80"},
                                   GpuName{"A100PCIE", "A100_PCIE_80"},
                                   GpuName{"A800", "A800_SXM4_80"},
@@ -47,20 +50,23 @@ constexpr std::array kGpuNames = {GpuName{"V100", "V100_SXM2_32", "V100_PCIe"},
                                   GpuName{"A6000", "RTX_A6000"},
                                   GpuName{"RTXPRO6000SERVER", "RTX_PRO_6000"}};
 
-std::string nic_part(std::string_view network, int gbps, std::string_view gpu,
-                     const PartsCatalogue& parts) {
+/// The NIC that has this rate; else the slowest that is faster, which runs at less.
+const UsualNic& usual_nic(std::string_view network, int gbps, std::string_view gpu,
+                          const PartsCatalogue& parts) {
   std::vector<std::string> known;
-  bool known_network = false;
+  const UsualNic *best = nullptr, *fastest = nullptr;
   const Bandwidth rate{gbps * kBytesPerGigabit};
   for (const UsualNic& usual : parts.usual_nics) {
     add_once(known, usual.network);
-    if (usual.network != network) continue;
-    known_network = true;
-    if (usual.rate == rate && gpu.starts_with(usual.gpu)) return usual.nic;
+    if (usual.network != network || !gpu.starts_with(usual.gpu)) continue;
+    if (usual.rate >= rate && (best == nullptr || usual.rate < best->rate)) best = &usual;
+    if (fastest == nullptr || usual.rate > fastest->rate) fastest = &usual;
   }
-  if (!known_network)
+  if (best != nullptr) return *best;
+  if (fastest == nullptr)
     throw Error(fmt::format("unknown net_kind \"{}\"", network), hint_nearest(network, known));
-  throw Error(fmt::format("no NIC of the catalogue has {} Gb/s for {}", gbps, network));
+  throw Error(fmt::format("{} Gb/s for {}: the fastest NIC of the catalogue has {}", gbps, network,
+                          to_bits_text(fastest->rate)));
 }
 
 /// "2.23.4", "2.18", "2.8.3?"
@@ -136,6 +142,7 @@ class Mapper {
     if (run_.node_kind.empty()) throw Error("node_kind is not known");
     shape.kind = kNodeKindWords.parse("kind of node", run_.node_kind);
     shape.gpu = gpu_part(run_.gpu_model, shape.kind, parts_);
+    map_cube_mesh();
     if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
     shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);
     if (out_.gpus_used > shape.gpus) {
@@ -143,6 +150,18 @@ class Mapper {
     }
     const bool is_rack = shape.kind == NodeKind::nvl72 && run_.net_kind == "none";
     if (run_.nodes > 1 && !is_rack) map_nics();
+  }
+
+  /// Eight V100 or P100 "on NVLink" are the hybrid cube mesh of DGX-1: their links reach no seven
+  /// others.
+  void map_cube_mesh() {
+    NodeShape& shape = out_.shape;
+    const int gpus = run_.gpus_per_node.value_or(out_.gpus_used);
+    if (shape.kind != NodeKind::nvlink_mesh || gpus != kCubeMeshGpus) return;
+    const int links = parts_.gpus.at(shape.gpu).nvlink_links;
+    if (links >= gpus - 1 || links < kCubeMeshLinksLeast) return;
+    shape.kind = NodeKind::nvlink_cube_mesh;
+    note(fmt::format("{} NVLinks reach no {} others: nvlink-cube-mesh", links, gpus - 1));
   }
 
   void map_nics() {
@@ -157,7 +176,13 @@ class Mapper {
       shape.nics /= 2;
       gbps *= 2;
     }
-    shape.nic = nic_part(run_.net_kind, gbps, shape.gpu, parts_);
+    const UsualNic& usual = usual_nic(run_.net_kind, gbps, shape.gpu, parts_);
+    shape.nic = usual.nic;
+    if (const Bandwidth rate{gbps * kBytesPerGigabit}; rate < usual.rate) {
+      shape.nic_rate = rate;
+      note(fmt::format("no NIC of the catalogue has {} Gb/s for {}: {} at that rate", gbps,
+                       run_.net_kind, usual.nic));
+    }
     if (run_.net_kind == "roce") shape.network = NetKind::roce;
     if (run_.net_kind == "tcp") shape.network = NetKind::sockets;
   }

@@ -130,6 +130,31 @@ TEST_CASE("composed nodes: a mesh of A100 has a GPU on each NUMA node, and every
   }
 }
 
+TEST_CASE("composed nodes: the cube mesh of DGX-1, all NVLinks of V100 and of P100") {
+  for (const auto& [gpu, links] : {std::pair{"V100_SXM2_32", 6}, std::pair{"P100_SXM2", 4}}) {
+    const NodeGraph node = composed({gpu, NodeKind::nvlink_cube_mesh, 8, "ConnectX-5", 4, {}});
+    for (std::size_t from = 0; from < 8; ++from) {
+      int all = 0, joined = 0;
+      for (std::size_t to = 0; to < 8; ++to) {
+        const VertexId a = node.gpus()[from].vertex, b = node.gpus()[to].vertex;
+        const int one = from == to ? 0 : node.nvlinks_between(a, b);
+        CHECK(one == (from == to ? 0 : node.nvlinks_between(b, a)));
+        // Three of the own four, and the twin in the other four.
+        CHECK((one > 0) == (from != to && (from / 4 == to / 4 || from % 4 == to % 4)));
+        all += one;
+        joined += one > 0 ? 1 : 0;
+      }
+      CHECK(all == links);
+      CHECK(joined == 4);
+    }
+    // A NIC for every two GPUs, on their PCIe switch.
+    for (std::size_t gpu_at = 0; gpu_at < 8; ++gpu_at)
+      for (std::size_t nic = 0; nic < 4; ++nic)
+        CHECK((node.smi_path(node.gpus()[gpu_at].vertex, node.nics()[nic].vertex) ==
+               SmiPath::pix) == (nic == gpu_at / 2));
+  }
+}
+
 TEST_CASE("composed nodes: what no such server has") {
   const auto error = [](const NodeShape& shape) {
     return error_text([&] { compose_node(shape, parts()); });
@@ -138,6 +163,10 @@ TEST_CASE("composed nodes: what no such server has") {
         "8 x L40S nvswitch: this GPU is on no NVSwitches");
   CHECK(error({"V100_SXM2_32", NodeKind::nvlink_mesh, 8, {}, 0, {}}) ==
         "8 x V100_SXM2_32 nvlink-mesh: 6 NVLinks do not reach 7 other GPUs");
+  CHECK(error({"V100_SXM2_32", NodeKind::nvlink_cube_mesh, 4, {}, 0, {}}) ==
+        "4 x V100_SXM2_32 nvlink-cube-mesh: it has 8 GPUs");
+  CHECK(error({"L40S", NodeKind::nvlink_cube_mesh, 8, {}, 0, {}}) ==
+        "8 x L40S nvlink-cube-mesh: 0 NVLinks, but a cube mesh takes 4");
   CHECK(error({"A40", NodeKind::nvlink_pairs, 3, {}, 0, {}}) ==
         "3 x A40 nvlink-pairs: cards in pairs are even in number");
   CHECK(error({"L40S", NodeKind::nvlink_pairs, 2, {}, 0, {}}) ==

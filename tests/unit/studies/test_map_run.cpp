@@ -41,6 +41,23 @@ TEST_CASE("mapping: hardware, GPUs used, NICs only where there are several nodes
         NetKind::sockets);
 }
 
+TEST_CASE("mapping: a rate between those of NICs is that of the faster one, slowed; DGX-1") {
+  const Bandwidth fifty{50 * std::int64_t{125'000'000}};
+  const MappedRun slow = mapped("r,all_reduce,T4,pcie,tcp,4,2,8,1,50,,,,,,,s");
+  CHECK(slow.shape == NodeShape{"T4", NodeKind::pcie, 4, "ConnectX-5", 1, fifty, NetKind::sockets});
+  CHECK(slow.notes.front() ==
+        "no NIC of the catalogue has 50 Gb/s for tcp: ConnectX-5 at that rate");
+  CHECK(mapped("r,all_reduce,A10G,pcie,efa,4,2,8,1,100,,,,,,,s").shape.nic == "EFA_v2");
+  // Eight V100 with six NVLinks each reach no seven others, four reach three.
+  const MappedRun cube = mapped("r,all_reduce,V100,nvlink-mesh,none,8,1,8,,,,,,,,,s");
+  CHECK(cube.shape.kind == NodeKind::nvlink_cube_mesh);
+  CHECK(cube.notes.front() == "6 NVLinks reach no 7 others: nvlink-cube-mesh");
+  CHECK(mapped("r,all_reduce,V100,nvlink-mesh,none,4,1,4,,,,,,,,,s").shape.kind ==
+        NodeKind::nvlink_mesh);
+  CHECK(mapped("r,all_reduce,P100,nvlink-cube-mesh,none,8,1,4,,,,,,,,,s").shape ==
+        NodeShape{"P100_SXM2", NodeKind::nvlink_cube_mesh, 8, {}, 0, {}});
+}
+
 TEST_CASE("mapping: versions, defaults for blanks") {
   const auto version = [](const std::string& gpu, const std::string& text) {
     return mapped("r,all_reduce," + gpu + ",nvswitch,none,8,1,8,,," + text + ",,,,,,s").version;
@@ -94,8 +111,8 @@ TEST_CASE("mapping: hardware that is not known is named, never guessed") {
   CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,,400,,,,,,,s") ==
         "nics_per_node is not known");
   CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8,,,,,,,,s") == "nic_gbps is not known");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8,300,,,,,,,s") ==
-        "no NIC of the catalogue has 300 Gb/s for ib");
+  CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8,1600,,,,,,,s") ==
+        "1600 Gb/s for ib: the fastest NIC of the catalogue has 800 Gb/s");
   CHECK(map_error("r,all_reduce,H100,nvswitch,ibb,8,2,16,8,400,,,,,,,s") ==
         "unknown net_kind \"ibb\"\nhint: did you mean \"ib\"?");
   CHECK(map_error("r,all_reduce,MI300X,nvswitch,none,8,1,8,,,,,,,,,s") ==
