@@ -20,6 +20,8 @@ struct Endpoint {
   int node = 0;
   int gpu = 0;
   int nic = 0;
+
+  bool operator==(const Endpoint&) const = default;
 };
 
 /// From where the proxy sends through two NICs to where the receiver reads.

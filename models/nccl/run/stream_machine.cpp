@@ -91,7 +91,8 @@ void StreamMachine<Stamp>::add_works(const Kernel& kernel, const CallLabel& labe
       at_.watch->show(*recorder_, assembly,
                       {label.stream, label.call + static_cast<std::uint32_t>(i)});
   }
-  if (kernel.works.size() > 1) add_work_gates(kernel, first, out);
+  if (kernel.works.size() > 1) return add_work_gates(kernel, first, out);
+  out.alone = &assemblies_.back();
 }
 
 /// A work waits for the one before it, on its channel or its rank.
@@ -189,6 +190,28 @@ void StreamMachine<Stamp>::add_gates(const Stream& stream, const std::vector<Bui
       gate.waiters = without(kernels[i].parties[rank], kernels[i].behind);
       executor_.add_gate(gate);
     }
+    add_proxy_gates(kernels[i - 1], kernels[i]);
+  }
+}
+
+/// Proxies take up a call on a connection when they are done with the one before there
+/// (src/proxy.cc, ProxyAppend: nextPeer), so its receives are posted when the receiving GPU has
+/// used all that came.
+template <class Stamp>
+void StreamMachine<Stamp>::add_proxy_gates(const Built& before, const Built& kernel) {
+  if (before.alone == nullptr || kernel.alone == nullptr) return;
+  const auto& past = before.alone->net_connections();
+  const auto& now = kernel.alone->net_connections();
+  const auto joins_the_same = [](const auto& a, const auto& b) {
+    return a.from == b.from && a.to == b.to;
+  };
+  if (!std::ranges::equal(past, now, joins_the_same)) return;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    GateSpec gate;
+    gate.after.workers = {past[i].receiver};
+    gate.waiters.workers = {now[i].proxy};
+    gate.lag = past[i].credit;
+    executor_.add_gate(gate);
   }
 }
 

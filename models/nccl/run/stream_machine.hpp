@@ -63,7 +63,8 @@ class StreamMachine {
     std::vector<Parties> parties;
     // Workers that wait for another work of the kernel, and those that one waits for; ascending.
     std::vector<std::uint32_t> behind, before;
-    std::vector<bool> is_first;  ///< by rank
+    std::vector<bool> is_first;       ///< by rank
+    const Assembly* alone = nullptr;  ///< of a collective that is the kernel's only work
   };
   /// What the kernels of a stream share: proxies.
   struct Threads {
@@ -80,6 +81,7 @@ class StreamMachine {
   static Parties without(Parties parties, const std::vector<std::uint32_t>& workers);
   static Parties all_starters(const Built& kernel);
   void add_gates(const Stream& stream, const std::vector<Built>& kernels);
+  void add_proxy_gates(const Built& before, const Built& kernel);
   Duration launch(const CollectiveRun& run) const;
   void start_exchange();
   void break_links();

@@ -303,7 +303,10 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.sync = network().sync[index_of(run_.protocol)] + way.flush + channel_spread();
   slots.credit = way.receiver_flag + far_latency;
   slots.ack = far_latency;
-  if (!copies_at_receiver(network())) return machine_.connect(slots);
+  if (!copies_at_receiver(network())) {
+    net_connections_.push_back({a, b, proxy, to, slots.credit});
+    return machine_.connect(slots);
+  }
   // What has come waits in the system's buffers; only the receiver's proxy needs a free slot.
   slots.to = add_proxy(b.node, b.gpu, slices, copies(from), Proxy::receives);
   slots.credit = far_latency;

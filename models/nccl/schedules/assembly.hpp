@@ -161,7 +161,17 @@ class Assembly {
     return kept;
   }
 
+  /// A connection through the network on which nothing is sent before the receiver is ready: the
+  /// proxy that sends, the worker that receives, and how long the end of the latter is on its way.
+  struct NetConnection {
+    Endpoint from, to;
+    std::uint32_t proxy = 0, receiver = 0;
+    Duration credit;
+  };
+
   // Results.
+  /// In the order of the schedule, which is that of all calls of an algorithm on so many channels.
+  const std::vector<NetConnection>& net_connections() const { return net_connections_; }
   std::uint32_t first_thread() const { return first_thread_; }
   /// Those of its copy, where a rank is not simulated; each once, in ascending order.
   std::vector<std::uint32_t> workers(int rank) const;
@@ -229,6 +239,7 @@ class Assembly {
   Transport way_;                                    ///< of the last connection
   std::vector<std::optional<Transport>> near_ways_;  ///< by two GPUs: on the first node
   std::vector<std::uint32_t> lanes_;
+  std::vector<NetConnection> net_connections_;
   std::vector<std::uint8_t> copies_of_worker_;
   std::uint32_t first_thread_ = 0;              ///< of the ranks' proxies
   std::array<std::uint32_t, 4> relay_class_{};  ///< by Proxy

@@ -92,6 +92,24 @@ TEST_CASE("post costs: what the host copies, up to a size at a rate, above it fo
   CHECK(cost.busy(Bytes{16'385}) == nanoseconds(500 + 70));  // read by the NIC itself
 }
 
+TEST_CASE("proxies: a call is sent when the receiver has used the one before") {
+  const auto in_a_row = [](const PartsCatalogue& parts, NetKind kind, int calls) {
+    const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+    Stream stream{{}, {}};
+    stream.runs.assign(static_cast<std::size_t>(calls), chain(kind));
+    return simulate(cluster, parts.software, {{stream}}).streams[0].time;
+  };
+  // The root has filled the slots of all its calls at once. A clear-to-send takes the way back.
+  const PartsCatalogue bare = bare_parts();
+  const Duration alone = kFlag + kRail + kWire;
+  CHECK(in_a_row(bare, NetKind::ib, 1) == alone);
+  CHECK(in_a_row(bare, NetKind::ib, 3) == alone + (kFlag + kRail + kRail + kWire) * 2);
+  // What is sent over sockets leaves unasked: a copy more per call, as each proxy has one.
+  const PartsCatalogue copying = parts_with_sockets();
+  CHECK(in_a_row(copying, NetKind::sockets, 3) ==
+        in_a_row(copying, NetKind::sockets, 1) + kSocketCopy * 2);
+}
+
 TEST_CASE("sockets: copies by both proxies, host memory at both ends, the library's latency") {
   const PartsCatalogue parts = parts_with_sockets();
   // The GPU writes at gen5 x16 to its CPU. 4 KiB at 2 GB/s. CPU, switch, NIC, leaf, NIC, switch,
