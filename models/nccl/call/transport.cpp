@@ -365,7 +365,8 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
     const int exit = exits[i % exits.size()], entry = entries[i % entries.size()];
     out.beside.push_back({exit, entry, route(exit, entry)});
   }
-  if (receives_gdr && needs_flush(receiver, rules.network))
+  // src/transport/net.cc, recvProxyProgress(): LL and LL128 carry flags with their data.
+  if (protocol == Protocol::simple && receives_gdr && needs_flush(receiver, rules.network))
     out.flush = latency(graph, graph.pcie_route(in_nic.vertex, receiver.vertex)) +
                 latency(graph, graph.pcie_route(receiver.vertex, in_nic.vertex));
   return out;
