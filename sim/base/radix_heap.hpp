@@ -76,7 +76,12 @@ class RadixHeap {
   void push(Instant at, std::uint32_t actor) {
     assert(at.ps >= last_);
     if (at.ps == last_) return join(actor);
-    if (at.ps < near_end_) return push_near(at, actor);
+    if (at.ps < near_end_) {
+      const std::uint32_t place = near_hints_[hint_of(at)];
+      if (place >= near_.size() || near_[place].at != at) return push_near(at, actor);
+      add_to(near_[place].batch, actor);
+      return;
+    }
     Recent& recent = recent_of(at);
     if (recent.at != at) return place({at, actor});
     if (add_to(recent.batch, actor))
@@ -155,6 +160,12 @@ class RadixHeap {
     return recent_[static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kRecentBits)];
   }
 
+  /// Where near_hints_ says in which place of near_ those of an instant were found last. They may
+  /// have moved, so that who looks there compares the time.
+  static std::size_t hint_of(Instant at) {
+    return static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kHintBits);
+  }
+
   // Out of line: what is rare would cost the rest its registers.
 
   [[gnu::noinline]] void join(std::uint32_t actor) { next_round_.push_back(actor); }
@@ -188,6 +199,7 @@ class RadixHeap {
     const auto place =
         std::lower_bound(near_.begin(), near_.end(), at,
                          [](const Waiting& waiting, Instant time) { return waiting.at > time; });
+    near_hints_[hint_of(at)] = static_cast<std::uint32_t>(place - near_.begin());
     if (place != near_.end() && place->at == at) {
       add_to(place->batch, actor);
     } else {
@@ -469,7 +481,7 @@ class RadixHeap {
   static constexpr std::size_t kStep = 4;
   static constexpr std::size_t kFarSpread = 4096, kNextSpread = 128;
   static constexpr std::size_t kNearMost = 2 * kNextSpread;
-  static constexpr unsigned kRecentBits = 7;
+  static constexpr unsigned kRecentBits = 7, kHintBits = 5;
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
   static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
 
@@ -486,8 +498,9 @@ class RadixHeap {
   HugePageVector<Block> blocks_;
   std::uint32_t free_block_ = kNoBlock;  ///< the one left last
   std::vector<Waiting> near_, sorted_;   ///< the last one is the earliest; scratch
-  std::int64_t near_end_ = 0;            ///< they are before
-  unsigned near_level_ = 0;              ///< and differ in no digit from this one on
+  std::array<std::uint32_t, 1u << kHintBits> near_hints_{};
+  std::int64_t near_end_ = 0;  ///< they are before
+  unsigned near_level_ = 0;    ///< and differ in no digit from this one on
   /// Buckets whose actors have been told of to depths 2 and 1, before they come near.
   std::array<std::uint32_t, 2> told_buckets_{kNoBlock, kNoBlock};
   std::vector<Batch> batches_ = {{kFull, kBatch, {}}};

@@ -14,9 +14,22 @@ namespace fabricast {
 /// Loads the next primitive. False when the program has ended.
 template <class Stamp>
 bool Executor<Stamp>::fetch(Worker& worker) {
+  if (worker.same == 0) return fetch_other(worker);
+  --worker.same;
+  worker.left = worker.chunk;
+  worker.slices_left = worker.slices;
+  return true;
+}
+
+/// One that the program has to be asked for.
+template <class Stamp>
+bool Executor<Stamp>::fetch_other(Worker& worker) {
   Primitive primitive;
-  if (is_watched()) observer_->takes_up(id_of(worker), worker.cursor);
-  if (!programs_[worker.program]->next(worker.role, worker.cursor, primitive)) return false;
+  Course& course = courses_[id_of(worker)];
+  const Program& program = *programs_[course.program];
+  if (is_watched()) observer_->takes_up(id_of(worker), course.cursor);
+  const Cursor was = course.cursor;
+  if (!program.next(worker.role, course.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
   if (worker.crossbar == kNobody) {  // else it takes all, always
     assert(std::bit_width(primitive.in) <= worker.ins &&
@@ -29,7 +42,33 @@ bool Executor<Stamp>::fetch(Worker& worker) {
   worker.left = static_cast<std::uint32_t>(primitive.chunk.count);
   worker.slice =
       static_cast<std::uint32_t>(std::min<std::int64_t>(primitive.slice.count, UINT32_MAX));
+  worker.slices = worker.slices_left;
+  worker.chunk = worker.left;
+  if (is_watched()) return true;  // of each primitive
+  if (course.ask_in > 0) {
+    --course.ask_in;
+  } else {
+    worker.same = alike_ahead(worker, program.number(worker.role, was));
+  }
   return true;
+}
+
+/// How many primitives come behind that number which are equal to it; the cursor moves behind them.
+/// Who has none is asked again later, up to 64 primitives apart.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::alike_ahead(const Worker& worker, std::uint64_t number) {
+  Course& course = courses_[id_of(worker)];
+  const Program& program = *programs_[course.program];
+  const std::uint64_t alike =
+      std::min<std::uint64_t>(program.repeats(worker.role, number, 1), UINT32_MAX);
+  if (alike > 0) {
+    course.cursor = program.cursor_at(worker.role, number + 1 + alike);
+    course.ask_again = 1;
+  } else {
+    course.ask_in = course.ask_again;
+    course.ask_again = static_cast<std::uint8_t>(std::min(2 * course.ask_again, 64));
+  }
+  return static_cast<std::uint32_t>(alike);
 }
 
 /// The fixed cost of a primitive: that of its outputs; of its inputs when it only receives.
@@ -77,7 +116,7 @@ auto Executor<Stamp>::look(const Worker& worker) -> Waits {
     if (is_missing) {
       ++out.missing;
     } else {
-      out.at = std::max(out.at, Instant{since.ps});
+      out.at = later(out.at, Instant{since.ps});
     }
     return true;
   };
@@ -101,7 +140,7 @@ void Executor<Stamp>::schedule_by(const Worker& worker) {
     rest.at = waits.at;
     rest.missing = waits.missing;
   } else {
-    queue_.push(std::max(waits.at, queue_.now()), id_of(worker));
+    queue_.push(later(waits.at, queue_.now()), id_of(worker));
   }
 }
 
@@ -129,17 +168,18 @@ std::uint32_t Executor<Stamp>::take_slot(Connection& connection) {
   return slot;
 }
 
-/// The same over a plain connection.
+/// The same over a plain connection. Returns when the last byte is there.
 template <class Stamp>
-void Executor<Stamp>::send_plainly(Connection& connection, std::uint32_t slot, Stamp first,
-                                   Stamp last, Bytes wire) {
+Stamp Executor<Stamp>::send_plainly(Connection& connection, std::uint32_t slot, Stamp first,
+                                    Stamp last, Bytes wire) {
   const std::uint32_t* const way = hops_.data() + connection.path;
   last = wire.count > 0 ? transit_.links.cross_all(way + 1, way + 1 + *way, first, last, wire)
                         : last.plus(latency_of(connection.path), Cause::latency);
-  Stamp& full = connection.near_slots[slot];
+  Stamp& full = this->slot(connection, slot);
   full = last.plus(connection_kinds_[connection.kind].sync, Cause::latency);
   ++connection.full;
   came(connection.receiver_waits, connection.to, full);
+  return last;
 }
 
 /// Of a path from its begin to its end.
@@ -194,11 +234,11 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   if (worker.pauses && worker.out != 0) pause(worker, begin, overhead);
   all_outputs<kSingle>(worker, [&](Connection& output) {
     const std::uint32_t number = take_slot(output);
+    if (output.sized) slot_payload_[output.far + number] = payload;
     if (output.plain) {
       send_plainly(output, number, begin, end, wire);
       return true;
     }
-    if (output.sized) slot_payload_[output.far + number] = payload;
     if (is_watched()) show_departure(output, number, end);
     send(output, number, begin, end, wire, kSingle && alone_);
     return true;
@@ -274,7 +314,8 @@ void Executor<Stamp>::post(const Post& post, Stamp end, bool alone) {
   Connection& output = connections_[post.connection];
   if (is_watched()) show_departure(output, post.slot, end);
   const Stamp sent = end.plus(post.cost.delay, Cause::latency);
-  send(output, post.slot, sent, sent, post.cost.wire, alone);
+  if (!output.plain) return send(output, post.slot, sent, sent, post.cost.wire, alone);
+  acknowledge(output, send_plainly(output, post.slot, sent, sent, post.cost.wire));
 }
 
 template <class Stamp>
@@ -295,7 +336,6 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
 /// its connections, those behind them and their slots, links.
 template <class Stamp>
 void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
-  if (depth > 1 && !is_huge_) return;
   if (actor >= workers_.size()) return prefetch_leg(actor, depth);
   const Worker& worker = workers_[actor];
   if (depth == 0) return __builtin_prefetch(&worker, 1);
@@ -425,10 +465,13 @@ void Executor<Stamp>::run_events(const std::function<void(std::uint64_t)>& progr
 template <class Stamp>
 std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& progress) {
   constexpr std::uint64_t events_per_pause = 1 << 20;
-  const auto soon = [this](std::uint32_t actor, auto depth) __attribute__((always_inline)) {
+  const auto far = [this](std::uint32_t actor, auto depth) __attribute__((always_inline)) {
     prefetch(actor, depth);
   };
-  const Event event = is_large_ ? queue_.pop(soon) : queue_.pop();
+  const auto near = [this](std::uint32_t actor, auto depth) __attribute__((always_inline)) {
+    if constexpr (depth <= 1) prefetch(actor, depth);
+  };
+  const Event event = is_huge_ ? queue_.pop(far) : is_large_ ? queue_.pop(near) : queue_.pop();
   if (is_shared_) alone_ = queue_.round_ended() && pieces_.empty() && posts_.empty();
   mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
   if (event.actor >= workers_.size()) {
@@ -503,8 +546,9 @@ Stamp Executor<Stamp>::makespan() const {
 
 template <class Stamp>
 std::size_t Executor<Stamp>::memory_bytes() const {
-  return workers_.capacity() * sizeof(Worker) + waits_.capacity() * sizeof(Waits) +
-         connections_.capacity() * sizeof(Connection) + crossbars_.capacity() * sizeof(Crossbar) +
+  return workers_.capacity() * sizeof(Worker) + courses_.capacity() * sizeof(Course) +
+         waits_.capacity() * sizeof(Waits) + connections_.capacity() * sizeof(Connection) +
+         crossbars_.capacity() * sizeof(Crossbar) +
          crossbar_waiting_.capacity() * sizeof(std::uint32_t) + legs_.capacity() * sizeof(Leg) +
          flights_.capacity() * sizeof(Flight) + far_slots_.capacity() * sizeof(Stamp) +
          slot_payload_.capacity() * sizeof(std::uint32_t) + transit_.links.memory_bytes() +

@@ -126,16 +126,18 @@ class Executor final : public Machine {
                                                   std::uint32_t slot) const;
   [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, unsigned depth) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
-  [[gnu::noinline]] bool fetch(Worker& worker);
+  [[gnu::always_inline]] inline bool fetch(Worker& worker);
+  [[gnu::noinline]] bool fetch_other(Worker& worker);
+  std::uint32_t alike_ahead(const Worker& worker, std::uint64_t number);
   // Most workers have one input and one output: they get a version of the hot path of their own.
   template <bool kSingle>
   Stamp start_of(const Worker& worker);
   template <bool kSingle>
   [[gnu::always_inline]] inline Waits look(const Worker& worker);
   template <bool kSingle, class Visit>
-  bool all_inputs(const Worker& worker, Visit visit);
+  [[gnu::always_inline]] inline bool all_inputs(const Worker& worker, Visit visit);
   template <bool kSingle, class Visit>
-  bool all_outputs(const Worker& worker, Visit visit);
+  [[gnu::always_inline]] inline bool all_outputs(const Worker& worker, Visit visit);
   template <bool kSingle>
   Duration overhead(const Worker& worker);
   template <bool kSingle>
@@ -186,8 +188,8 @@ class Executor final : public Machine {
   void lay_legs();
   [[gnu::noinline]] void send(Connection& connection, std::uint32_t slot, Stamp first, Stamp last,
                               Bytes wire, bool alone);
-  [[gnu::always_inline]] inline void send_plainly(Connection& connection, std::uint32_t slot,
-                                                  Stamp first, Stamp last, Bytes wire);
+  [[gnu::always_inline]] inline Stamp send_plainly(Connection& connection, std::uint32_t slot,
+                                                   Stamp first, Stamp last, Bytes wire);
   [[gnu::always_inline]] inline Stamp carry(const Connection& connection, std::uint32_t hop,
                                             std::uint32_t end, Stamp& first, Stamp last,
                                             Bytes wire);
@@ -222,6 +224,7 @@ class Executor final : public Machine {
   void arrived(std::uint32_t way, Instant at);
   [[gnu::always_inline]] inline void drain(Connection& connection, Stamp at);
   void release(Connection& connection, Stamp at);
+  void acknowledge(const Connection& connection, Stamp at);
   ObservedSlice slice_of(Worker& worker, Stamp start, std::uint32_t payload);
   ObservedWait wait_of(Worker& worker, Stamp start);
   void show_departure(const Connection& connection, std::uint32_t slot, Stamp end) const;
@@ -342,11 +345,11 @@ class Executor final : public Machine {
     std::uint8_t in_flight = 0;  ///< slots that the sender may not fill
     std::uint8_t full = 0;       ///< of these, slots that the receiver may drain
     std::uint8_t kind = 0;
-    bool sized : 1 = false;   ///< slots remember their payload: a relay reads it
+    bool sized : 1 = false;  ///< slots remember their payload: a relay reads it
+    bool from_relay : 1 = false;
     bool wide : 1 = false;    ///< its path has steps of several links, or links with pieces
     bool shares : 1 = false;  ///< its links
-    bool plain : 1 = false;   ///< none of these, and all slots are near; see find_plain()
-    bool from_relay : 1 = false;
+    bool plain : 1 = false;   ///< neither, and nothing else that is rare; see find_plain()
     bool sender_waits = false, receiver_waits = false;  ///< for this connection to change
   };
   /// Stands for the connections from each of some workers to each of some others, where all are
@@ -364,7 +367,7 @@ class Executor final : public Machine {
     std::array<std::uint8_t, kCrossbarSlots> fills{}, drains{};  ///< of each slot, so far
     std::array<Stamp, kCrossbarSlots> full{}, free{};
   };
-  struct ConnectionKind {
+  struct alignas(64) ConnectionKind {
     Duration overhead, sync, credit, ack;
     std::uint32_t copies = 1;
     bool shares = false;
@@ -375,15 +378,15 @@ class Executor final : public Machine {
 
   struct alignas(64) Worker {
     Stamp free;
-    Cursor cursor;
     Role role;                          ///< a relay: lane is its thread
     std::uint32_t left = 0, slice = 0;  ///< bytes of the current chunk
+    std::uint32_t chunk = 0;            ///< all of its bytes
+    std::uint32_t same = 0;             ///< primitives that are like this one and come next
     std::uint32_t in = 0, out = 0;
     std::uint32_t first_in = 0;
     std::uint32_t first_out = 0;  ///< one output: its connection; more: index in out_connections_
-    std::uint16_t slices_left = 0;
-    std::uint16_t kind = 0;  ///< index of its class
-    std::uint16_t program = 0;
+    std::uint16_t slices_left = 0, slices = 0;  ///< of the current chunk, and all of them
+    std::uint16_t kind = 0;                     ///< index of its class
     std::uint16_t in_step = 0;  ///< so many of its program send over the link that it does
     std::uint8_t ins = 0, outs = 0;
     std::uint8_t copies = 1;  ///< of a relay, on its thread
@@ -395,6 +398,15 @@ class Executor final : public Machine {
     bool pauses : 1 = false;  ///< in step, and has not drifted apart from the others
     bool fills : 1 = false;   ///< its crossbar; else it drains it
     std::uint32_t crossbar = kNobody;
+  };
+
+  /// How far a worker has come in its program: what is asked for once in many slices.
+  struct Course {
+    Cursor cursor;  ///< behind the primitives that Worker::same counts
+    std::uint16_t program = 0;
+    /// So many primitives from now on it is asked how many are alike, and from the next time on
+    /// when none were.
+    std::uint8_t ask_in = 0, ask_again = 1;
   };
 
   /// What a worker that cannot start its next slice waits for.
@@ -426,6 +438,7 @@ class Executor final : public Machine {
     std::uint64_t events = 0;
     std::uint64_t fingerprint = 0;
     HugePageVector<Worker> workers;
+    HugePageVector<Course> courses;
     HugePageVector<Connection> connections;
     HugePageVector<Crossbar> crossbars;
     HugePageVector<Waits> waits;  ///< where there are crossbars
@@ -468,6 +481,8 @@ class Executor final : public Machine {
                         const Crossbar& before, const Crossbar& is);
     /// From that state to this one, and what it is made of.
     static Stamp period_since(const State& was, const Executor& machine);
+    static std::uint64_t next_primitive(const Executor& machine, const Worker& worker,
+                                        const Course& course);
     static std::uint64_t periods_ahead(const State& was, const Executor& machine);
     void jump(const State& was, Executor& machine, std::uint64_t periods);
 
@@ -476,7 +491,8 @@ class Executor final : public Machine {
   };
 
   HugePageVector<Worker> workers_;
-  HugePageVector<Waits> waits_;  ///< by worker
+  HugePageVector<Course> courses_;  ///< by worker
+  HugePageVector<Waits> waits_;     ///< by worker
   // Of links that workers which pause in step send over, and of these workers: for how long the
   // link was idle so far, and had been at the worker's last slice; negative before the first.
   std::vector<Duration> idle_, idle_seen_;

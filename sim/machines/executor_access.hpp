@@ -70,8 +70,8 @@ void Executor<Stamp>::came(bool& waits, std::uint32_t id, const Stamp& at) {
 template <class Stamp>
 void Executor<Stamp>::brought(std::uint32_t id, const Stamp& at) {
   Waits& rest = waits_[id];
-  rest.at = std::max(rest.at, Instant{at.ps});
-  if (--rest.missing == 0) queue_.push(std::max(rest.at, queue_.now()), id);
+  rest.at = later(rest.at, Instant{at.ps});
+  if (--rest.missing == 0) queue_.push(later(rest.at, queue_.now()), id);
 }
 
 }  // namespace fabricast

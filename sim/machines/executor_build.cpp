@@ -39,10 +39,12 @@ std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Prog
   if (index < 0) programs_.push_back(&program);
   Worker worker;
   worker.kind = static_cast<std::uint16_t>(worker_class);
-  worker.program = static_cast<std::uint16_t>(index < 0 ? std::ssize(programs_) - 1 : index);
-  assert(programs_[worker.program] == &program);
   worker.role = role;
   workers_.push_back(worker);
+  Course course;
+  course.program = static_cast<std::uint16_t>(index < 0 ? std::ssize(programs_) - 1 : index);
+  assert(programs_[course.program] == &program);
+  courses_.push_back(course);
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }
 
@@ -58,6 +60,7 @@ std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_
   relay.relay = true;
   relay.copies = static_cast<std::uint8_t>(copies);
   workers_.push_back(relay);
+  courses_.emplace_back();
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }
 
@@ -192,9 +195,8 @@ template <class Stamp>
 void Executor<Stamp>::find_plain() {
   for (Connection& connection : connections_) {
     const bool is_by_line = connection_kinds_[connection.kind].line_rate.bytes_per_s > 0;
-    connection.plain = !Stamp::kCausal && connection.slots <= kNearSlots && !is_by_line &&
-                       !connection.sized && connection.first_leg == kNobody && !connection.wide &&
-                       !connection.shares && !connection.from_relay;
+    connection.plain = !Stamp::kCausal && !is_by_line && connection.first_leg == kNobody &&
+                       !connection.wide && !connection.shares;
   }
 }
 

@@ -38,7 +38,7 @@ struct Executor<Stamp>::Candidates {
 template <class Stamp>
 bool Executor<Stamp>::may_be_crossed(const Connection& connection) const {
   const auto takes_all = [this](const Worker& worker) {
-    return !worker.relay && programs_[worker.program]->takes_all() &&
+    return !worker.relay && programs_[courses_[id_of(worker)].program]->takes_all() &&
            !worker_classes_[worker.kind].in_step;
   };
   return hops_[connection.path] == 0 && connection.slots <= kCrossbarSlots &&

@@ -16,7 +16,7 @@ void Executor<Stamp>::count_in_step() {
     if (worker.relay || worker.outs == 0 || !worker_classes_[worker.kind].in_step) return nullptr;
     const Connection& output = first_output(worker);
     if (workers_[output.to].relay || hops_[output.path] == 0) return nullptr;
-    return &counts[{sends_over(worker), worker.program}];
+    return &counts[{sends_over(worker), courses_[id_of(worker)].program}];
   };
   for (const Worker& worker : workers_)
     if (std::uint16_t* count = count_of(worker)) ++*count;

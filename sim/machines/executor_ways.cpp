@@ -122,9 +122,15 @@ void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, 
   }
   ++connection.full;
   came(connection.receiver_waits, connection.to, full);
-  if (!connection.from_relay) return;
+  if (connection.from_relay) acknowledge(connection, last);
+}
+
+/// What a relay has sent over the connection is there at `at`: its own input's slot is free again.
+template <class Stamp>
+void Executor<Stamp>::acknowledge(const Connection& connection, Stamp at) {
+  const Duration ack = connection_kinds_[connection.kind].ack;
   Connection& input = connections_[workers_[connection.from].first_in];
-  release(input, last.plus(kind.ack + connection_kinds_[input.kind].credit, Cause::slots));
+  release(input, at.plus(ack + connection_kinds_[input.kind].credit, Cause::slots));
 }
 
 template <class Stamp>
@@ -220,6 +226,7 @@ template void Executor<CausalStamp>::arm_leg(std::uint32_t);
 template void Executor<CausalStamp>::act_leg(std::uint32_t);
 template void Executor<CausalStamp>::arrived(std::uint32_t, Instant);
 template void Executor<PlainStamp>::release(Connection&, PlainStamp);
+template void Executor<PlainStamp>::acknowledge(const Connection&, PlainStamp);
 template auto Executor<PlainStamp>::add_piece(const Connection&, std::uint32_t, std::uint32_t,
                                               std::uint32_t) -> Piece&;
 template PlainStamp Executor<PlainStamp>::carry(const Connection&, std::uint32_t, std::uint32_t,
@@ -231,6 +238,7 @@ template void Executor<PlainStamp>::arrive(Connection&, std::uint32_t, const Pla
 template void Executor<PlainStamp>::enqueue(std::uint32_t, PlainStamp, PlainStamp, Bytes,
                                             std::uint32_t);
 template void Executor<CausalStamp>::release(Connection&, CausalStamp);
+template void Executor<CausalStamp>::acknowledge(const Connection&, CausalStamp);
 template auto Executor<CausalStamp>::add_piece(const Connection&, std::uint32_t, std::uint32_t,
                                                std::uint32_t) -> Piece&;
 template CausalStamp Executor<CausalStamp>::carry(const Connection&, std::uint32_t, std::uint32_t,

@@ -123,6 +123,7 @@ void Executor<Stamp>::Repetition::save(Kept& kept, const Executor& machine, std:
   state.events = machine.events_;
   state.fingerprint = print;
   state.workers = machine.workers_;
+  state.courses = machine.courses_;
   state.connections = machine.connections_;
   state.crossbars = machine.crossbars_;
   if (!machine.crossbars_.empty()) state.waits = machine.waits_;
@@ -264,6 +265,14 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
   return true;
 }
 
+/// The number of the primitive that comes next.
+template <class Stamp>
+std::uint64_t Executor<Stamp>::Repetition::next_primitive(const Executor& machine,
+                                                          const Worker& worker,
+                                                          const Course& course) {
+  return machine.programs_[course.program]->number(worker.role, course.cursor) - worker.same;
+}
+
 /// How often what lies between that state and this one comes again.
 template <class Stamp>
 std::uint64_t Executor<Stamp>::Repetition::periods_ahead(const State& was,
@@ -272,9 +281,9 @@ std::uint64_t Executor<Stamp>::Repetition::periods_ahead(const State& was,
   for (std::size_t i = 0; i < machine.workers_.size() && periods > 0; ++i) {
     const Worker &a = was.workers[i], &b = machine.workers_[i];
     if (b.relay || b.done) continue;
-    const Program& program = *machine.programs_[b.program];
-    const std::uint64_t first = program.number(b.role, a.cursor);
-    const std::uint64_t stride = program.number(b.role, b.cursor) - first;
+    const Program& program = *machine.programs_[machine.courses_[i].program];
+    const std::uint64_t first = next_primitive(machine, a, was.courses[i]);
+    const std::uint64_t stride = next_primitive(machine, b, machine.courses_[i]) - first;
     if (stride > 0) periods = std::min(periods, program.repeats(b.role, first, stride) / stride);
   }
   return periods == UINT64_MAX ? 0 : periods;
@@ -292,10 +301,12 @@ void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std:
     if (worker.done) continue;
     move(worker.free);
     if (worker.relay) continue;
-    const Program& program = *machine.programs_[worker.program];
-    const std::uint64_t first = program.number(worker.role, was.workers[i].cursor);
-    const std::uint64_t next = program.number(worker.role, worker.cursor);
-    worker.cursor = program.cursor_at(worker.role, next + (next - first) * periods);
+    Course& course = machine.courses_[i];
+    const Program& program = *machine.programs_[course.program];
+    const std::uint64_t first = next_primitive(machine, was.workers[i], was.courses[i]);
+    const std::uint64_t next = next_primitive(machine, worker, course);
+    course.cursor = program.cursor_at(worker.role, next + (next - first) * periods);
+    worker.same = 0;
   }
   for (Connection& connection : machine.connections_)
     for (Stamp& stamp : connection.near_slots) move(stamp);
@@ -334,6 +345,9 @@ template void Executor<PlainStamp>::Repetition::try_jump(Executor&);
 template void Executor<PlainStamp>::Repetition::save(Kept&, const Executor&, std::uint64_t);
 template std::uint64_t Executor<PlainStamp>::Repetition::fingerprint(const Executor&) const;
 template PlainStamp Executor<PlainStamp>::Repetition::period_since(const State&, const Executor&);
+template std::uint64_t Executor<PlainStamp>::Repetition::next_primitive(const Executor&,
+                                                                        const Worker&,
+                                                                        const Course&);
 template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&);
 template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Executor&, Instant,
                                                         const PlainStamp&, std::uint32_t);
@@ -349,6 +363,9 @@ template void Executor<CausalStamp>::Repetition::try_jump(Executor&);
 template void Executor<CausalStamp>::Repetition::save(Kept&, const Executor&, std::uint64_t);
 template std::uint64_t Executor<CausalStamp>::Repetition::fingerprint(const Executor&) const;
 template CausalStamp Executor<CausalStamp>::Repetition::period_since(const State&, const Executor&);
+template std::uint64_t Executor<CausalStamp>::Repetition::next_primitive(const Executor&,
+                                                                         const Worker&,
+                                                                         const Course&);
 template bool Executor<CausalStamp>::Repetition::repeats(const State&, const Executor&);
 template bool Executor<CausalStamp>::Repetition::repeats(const State&, const Executor&, Instant,
                                                          const CausalStamp&, std::uint32_t);

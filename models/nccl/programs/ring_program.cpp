@@ -26,13 +26,12 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
                           ? last.chunk_elements
                           : std::min(last.chunk_elements, last.left_elements);
     lane.root_index = root_index.empty() ? 0 : root_index[i];
-    lane.full_chunk = {lane.chunk * element_bytes_};
-    lane.full_slice = slice_size(lane.chunk);
+    lane.full = {{lane.chunk * element_bytes_}, slice_size(lane.chunk)};
     const std::int64_t chunks =
         config.collective == Collective::all_reduce ? std::int64_t{config.ranks} : 1;
-    lane.even_loops = lane.loops - (lane.last_count == lane.last_chunk * chunks ? 0 : 1);
-    lane.last_full_chunk = {lane.last_chunk * element_bytes_};
-    lane.last_full_slice = slice_size(lane.last_chunk);
+    if (ops_per_loop_ > 1)
+      lane.even_loops = lane.loops - (lane.last_count == lane.last_chunk * chunks ? 0 : 1);
+    lane.last_full = {{lane.last_chunk * element_bytes_}, slice_size(lane.last_chunk)};
     lanes_.push_back(lane);
   }
 }
@@ -69,28 +68,32 @@ bool RingProgram::find_chunk(Role role, Cursor& cursor) const {
 bool RingProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   const Lane& lane = lanes_[role.lane];
   if (config_.chunks > 0 && !find_chunk(role, cursor)) return false;
-  if (cursor.major == lane.loops) return false;
+  if (cursor.major >= lane.even_loops) return next_uneven(lane, role.position, cursor, primitive);
+  // Chunks are equal; the first primitive only sends, the last only receives.
+  const Full& full = cursor.major + 1 == lane.loops ? lane.last_full : lane.full;
   primitive.slices = slices_per_chunk_;
-  if (ops_per_loop_ > 1 && cursor.major < lane.even_loops) {
-    // Chunks are equal; the first primitive only sends, the last only receives.
-    const bool last = cursor.major + 1 == lane.loops;
-    primitive.in = cursor.minor > 0 ? 1 : 0;
-    primitive.out = cursor.minor + 1 < ops_per_loop_ ? 1 : 0;
-    primitive.chunk = last ? lane.last_full_chunk : lane.full_chunk;
-    primitive.slice = last ? lane.last_full_slice : lane.full_slice;
-  } else {
-    const RingOp op = ring_op(config_.collective, role.position, config_.ranks, cursor.minor,
-                              lane.root_index, config_.in_place);
-    const std::int64_t elements = chunk_elements(lane, cursor.major + 1 == lane.loops, op.chunk);
-    primitive.in = receives(op.kind) ? 1 : 0;
-    primitive.out = sends(op.kind) ? 1 : 0;
-    primitive.chunk = {elements * element_bytes_};
-    primitive.slice = elements == lane.chunk ? lane.full_slice : slice_size(elements);
-  }
-  if (++cursor.minor == ops_per_loop_) {
-    cursor.minor = 0;
-    ++cursor.major;
-  }
+  primitive.in = cursor.minor > 0 ? 1 : 0;
+  primitive.chunk = full.chunk;
+  primitive.slice = full.slice;
+  const bool is_last = ++cursor.minor == ops_per_loop_;
+  primitive.out = is_last ? 0 : 1;
+  if (is_last) cursor = {cursor.major + 1, 0};
+  return true;
+}
+
+/// The same in a loop whose chunks may differ, or that is one primitive.
+bool RingProgram::next_uneven(const Lane& lane, std::uint32_t position, Cursor& cursor,
+                              Primitive& primitive) const {
+  if (cursor.major == lane.loops) return false;
+  const RingOp op = ring_op(config_.collective, position, config_.ranks, cursor.minor,
+                            lane.root_index, config_.in_place);
+  const std::int64_t elements = chunk_elements(lane, cursor.major + 1 == lane.loops, op.chunk);
+  primitive.slices = slices_per_chunk_;
+  primitive.in = receives(op.kind) ? 1 : 0;
+  primitive.out = sends(op.kind) ? 1 : 0;
+  primitive.chunk = {elements * element_bytes_};
+  primitive.slice = elements == lane.chunk ? lane.full.slice : slice_size(elements);
+  if (++cursor.minor == ops_per_loop_) cursor = {cursor.major + 1, 0};
   return true;
 }
 
@@ -111,7 +114,7 @@ std::uint64_t RingProgram::repeats(Role role, std::uint64_t first, std::uint64_t
   const std::uint64_t loop = first / ops_per_loop_;
   std::uint64_t end = std::uint64_t{lane.loops - 1} * ops_per_loop_;
   if (stride % ops_per_loop_ != 0) {
-    if (ops_per_loop_ == 1 || loop >= lane.even_loops || first % ops_per_loop_ == 0) return 0;
+    if (loop >= lane.even_loops || first % ops_per_loop_ == 0) return 0;
     end = (loop + 1) * ops_per_loop_ - 1;
   }
   return end > first + stride ? end - first - stride : 0;

@@ -38,20 +38,27 @@ class RingProgram final : public Program {
   std::uint64_t slices(std::uint32_t lane) const;
 
  private:
+  /// A chunk of a loop whose chunks are equal, and its slices.
+  struct Full {
+    Bytes chunk, slice;
+  };
   struct Lane {
     std::int64_t chunk = 0;       ///< elements, of the loops before the last
     std::int64_t last_chunk = 0;  ///< of the last loop
     std::int64_t last_count = 0;  ///< all elements of the last loop
     std::uint32_t loops = 0;
     std::uint32_t root_index = 0;
-    Bytes full_chunk, full_slice;            ///< of the loops before the last
-    Bytes last_full_chunk, last_full_slice;  ///< of the last loop, if its chunks are equal
-    std::uint32_t even_loops = 0;            ///< loops from the start whose chunks are equal
+    Full full;       ///< of the loops before the last
+    Full last_full;  ///< of the last loop, if its chunks are equal
+    /// Loops from the start whose chunks are equal; 0 where a loop is one primitive.
+    std::uint32_t even_loops = 0;
   };
 
   std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;
   Bytes slice_size(std::int64_t chunk_elements) const;
   bool find_chunk(Role role, Cursor& cursor) const;
+  [[gnu::noinline]] bool next_uneven(const Lane& lane, std::uint32_t position, Cursor& cursor,
+                                     Primitive& primitive) const;
 
   Config config_;
   int element_bytes_;
