@@ -24,6 +24,7 @@ struct Cost {
   Duration delay;  ///< of a relay: see PostCost
   Bytes wire;
   Duration after{};    ///< of a relay: PostCost::receiving
+  Duration ahead{};    ///< of a relay, too
   Duration keeping{};  ///< of a worker: WorkerClass::keep_rate
 };
 struct CostTable {

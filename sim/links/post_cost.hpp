@@ -27,6 +27,9 @@ struct PostCost {
   /// After each message the thread is busy so long with one that arrived, by whether they are above
   /// `large`: threads receive as many as they send.
   Duration receipt{}, large_receipt{};
+  /// The thread may begin so much before the bytes are there: what announces them comes ahead. At
+  /// most `post`.
+  Duration ahead{};
 
   bool operator==(const PostCost&) const = default;
 

@@ -100,6 +100,7 @@ void Exchange<Stamp>::start_job(std::uint32_t number) {
     busy = kind.receipt.busy(wire);
     if (way_kinds_[m.way].flush > Duration{}) busy += kind.cost.receiving(wire);
     busy.ps /= m.joint;
+    if (thread.takes) ready = ready.plus(Duration{} - kind.receipt.ahead, Cause::latency);
   }
   thread.busy = true;
   ready = ready.plus(half_loop(number), Cause::latency);

@@ -208,6 +208,7 @@ void Executor<Stamp>::look_up_cost(Cost& cost, const RelayClass& kind, std::int6
   cost.busy = kind.cost.busy(cost.wire);
   cost.delay = kind.cost.delay(cost.wire);
   cost.after = kind.cost.receiving(cost.wire);
+  cost.ahead = kind.cost.ahead;
 }
 
 template <class Stamp>
@@ -287,19 +288,20 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
   Cost& cost = relay_costs_[relay.kind].entry(payload);
   if (cost.bytes != payload) look_up_cost(cost, relay_classes_[relay.kind], payload);
   const std::uint32_t number = take_slot(output);
+  const Stamp ready = start.plus(Duration{} - cost.ahead, Cause::latency);
   if (connection_kinds_[output.kind].shares) {
     Post& its = posts_.emplace_back();
     its.relay = id;
     its.connection = relay.first_out;
     its.slot = number;
-    its.start = start;
+    its.start = ready;
     its.cost = cost;
     if (alone_) settle_posts();
     return schedule_by<true>(relay);
   }
-  const Post its{id, relay.first_out, number, start, cost};
+  const Post its{id, relay.first_out, number, ready, cost};
   Thread& thread = threads_[relay.role.lane];
-  const Stamp begin = later(start, thread.free);
+  const Stamp begin = later(ready, thread.free);
   thread.free = begin.plus(cost.busy, Cause::latency);
   if (is_watched()) show_post(its, begin, thread.free);
   const Stamp posted = thread.free;

@@ -55,6 +55,10 @@ PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network)
   out.rate = costs.copy_rate;
   if (copies_alone(network)) out.hands = network.sockets.threads;
   out.piece = costs.task_min;
+  // A size goes ahead of its bytes, in a system call of its own at either end (NCCL 2.18 to 2.30,
+  // transport/net_socket.cc, ncclNetSocketTest): the receiver reads it while the bytes are sent.
+  // Not modelled: from 2.27 on up to NCCL_SOCKET_INLINE bytes (128) go in one call with their size.
+  if (copies_at_receiver(costs)) out.ahead = {costs.post.ps / 2};
   return out;
 }
 

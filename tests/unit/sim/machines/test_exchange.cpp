@@ -190,6 +190,12 @@ TEST_CASE("unasked: what is sent does not wait for a post, and its receiver is b
   machine.add_link({kRate, {latency}});
   kind.receipt.post = {50'000};
   CHECK(run_ps(machine, kind) == post + latency + kChunkPs + 2 * 50'000);
+
+  // An idle thread begins before the bytes are there.
+  kind.receipt.post = {receipt};
+  kind.receipt.ahead = {200};
+  CHECK(six(1) == 6 * (post + latency + kChunkPs) + 5 * latency + receipt - 200);
+  CHECK(six(8) == post + latency + 6 * kChunkPs + receipt - 200);
 }
 
 TEST_CASE("relayed: flags are paid on both sides, and hide behind data that go the same way") {

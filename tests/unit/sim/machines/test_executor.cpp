@@ -505,7 +505,7 @@ TEST_CASE("relay: after a large message its thread is busy with one that arrived
 TEST_CASE("relays: one hands on to another, which has a thread and slots of its own") {
   // Sender, relay of 2 us, relay of 3 us, receiver. The second is the narrow place: three slices
   // leave it at 5, 8 and 11 us. With one slot there the first waits for it.
-  const auto finished = [](std::uint32_t slots) {
+  const auto finished = [](std::uint32_t slots, std::int64_t first_us, std::int64_t ahead_us) {
     Chain program;
     program.length = 2;
     program.count = 3;
@@ -513,19 +513,24 @@ TEST_CASE("relays: one hands on to another, which has a thread and slots of its 
     Executor<PlainStamp> executor;
     const std::uint32_t kind = executor.add_worker_class({{0}, {}});
     for (std::uint32_t i = 0; i < 2; ++i) executor.add_worker(kind, program, {0, i});
-    const auto relay = [&](std::int64_t us) {
-      return executor.add_relay(executor.add_relay_class({{microseconds(us)}, {}}),
-                                executor.add_thread(), 1);
+    const auto relay = [&](std::int64_t us, std::int64_t ahead) {
+      PostCost cost{microseconds(us)};
+      cost.ahead = microseconds(ahead);
+      return executor.add_relay(executor.add_relay_class({cost, {}}), executor.add_thread(), 1);
     };
-    const std::uint32_t first = relay(2), second = relay(3);
+    const std::uint32_t first = relay(first_us, 0), second = relay(3, ahead_us);
     executor.connect({0, first, 8, {}, {}, {}, {}, {}});
     executor.connect({first, second, slots, {}, {}, {}, {}, {}});
     executor.connect({second, 1, 8, {}, {}, {}, {}, {}});
     executor.run();
     return executor.finished(1).ps;
   };
-  CHECK(finished(8) == microseconds(2 + 3 + 3 + 3).ps);
-  CHECK(finished(1) == microseconds((2 + 3) * 3).ps);
+  CHECK(finished(8, 2, 0) == microseconds(2 + 3 + 3 + 3).ps);
+  CHECK(finished(1, 2, 0) == microseconds((2 + 3) * 3).ps);
+  // The second begins 1 us before a slice is there: the first slice only where it is the narrow
+  // place, for it is busy when the others come; each slice where the first relay takes 4 us.
+  CHECK(finished(8, 2, 1) == microseconds(2 - 1 + 3 + 3 + 3).ps);
+  CHECK(finished(8, 4, 1) == microseconds(4 + 4 + 4 - 1 + 3).ps);
 }
 
 TEST_CASE("a schedule that cannot go on is an error that names who waits for what") {
