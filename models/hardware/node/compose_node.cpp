@@ -167,34 +167,31 @@ class Composer {
     return out;
   }
 
-  std::vector<PciConfig::Nvlink> links_of(int gpu) const {
+  /// NVLinks that join two GPUs directly.
+  int links_between(int gpu, int peer) const {
     switch (shape_.kind) {
+      case NodeKind::nvlink_mesh:
+        return peer == gpu ? 0 : nvlinks() / (shape_.gpus - 1);
+      case NodeKind::nvlink_cube_mesh:
+        return std::min(kCubeMesh[gpu][peer], nvlinks() >= kCubeMeshLinksDoubled ? 2 : 1);
+      case NodeKind::nvlink_pairs:
+        return peer == (gpu ^ 1) ? nvlinks() : 0;
       case NodeKind::nvswitch:
       case NodeKind::nvl72:
-        return links_to_switches(gpu);
-      case NodeKind::nvlink_mesh: {
-        std::vector<PciConfig::Nvlink> out;
-        for (int peer = 0; peer < shape_.gpus; ++peer) {
-          if (peer != gpu)
-            out.push_back({fmt::format("gpu{}", peer), nvlinks() / (shape_.gpus - 1)});
-        }
-        return out;
-      }
-      case NodeKind::nvlink_cube_mesh: {
-        std::vector<PciConfig::Nvlink> out;
-        const bool doubled = nvlinks() >= kCubeMeshLinksDoubled;
-        for (int peer = 0; peer < kCubeMeshGpus; ++peer)
-          if (const int links = kCubeMesh[gpu][peer]; links > 0)
-            out.push_back({fmt::format("gpu{}", peer), doubled ? links : 1});
-        return out;
-      }
-      case NodeKind::nvlink_pairs:
-        return {{fmt::format("gpu{}", gpu ^ 1), nvlinks()}};
       case NodeKind::pcie:
       case NodeKind::single:
-        return {};
+        return 0;
     }
-    return {};
+    return 0;
+  }
+
+  std::vector<PciConfig::Nvlink> links_of(int gpu) const {
+    if (!node_.nvswitches.empty()) return links_to_switches(gpu);
+    std::vector<PciConfig::Nvlink> out;
+    for (int peer = 0; peer < shape_.gpus; ++peer)
+      if (const int links = links_between(gpu, peer); links > 0)
+        out.push_back({fmt::format("gpu{}", peer), links});
+    return out;
   }
 
   PciConfig gpu(int index, std::size_t cpu) {
@@ -257,12 +254,12 @@ class Composer {
     return index * cpus / nics;
   }
 
-  /// A PCIe switch with one GPU and its NICs.
-  PciConfig gpu_switch(int index, std::size_t cpu) {
+  /// A PCIe switch with GPUs from this one on, and the NICs of all of them.
+  PciConfig gpu_switch(int index, std::size_t cpu, int gpus = 1) {
     PciConfig out = pcie_switch(cpu);
-    const int count = nics_beside(index);
-    for (int i = 0; i < count; ++i) out.children.push_back(nic(cpu));
-    out.children.push_back(gpu(index, cpu));
+    for (int one = index; one < index + gpus; ++one)
+      for (int i = nics_beside(one); i > 0; --i) out.children.push_back(nic(cpu));
+    for (int one = index; one < index + gpus; ++one) out.children.push_back(gpu(one, cpu));
     return out;
   }
 
@@ -283,14 +280,8 @@ class Composer {
 
   /// DGX-1: a PCIe switch for every two GPUs, with the NICs of both.
   void add_pairs_on_switches() {
-    for (int index = 0; index < shape_.gpus; index += 2) {
-      const std::size_t cpu = cpu_of(index);
-      PciConfig pair = pcie_switch(cpu);
-      const int count = nics_beside(index) + nics_beside(index + 1);
-      for (int i = 0; i < count; ++i) pair.children.push_back(nic(cpu));
-      for (const int one : {index, index + 1}) pair.children.push_back(gpu(one, cpu));
-      add_root(cpu, std::move(pair));
-    }
+    for (int index = 0; index < shape_.gpus; index += 2)
+      add_root(cpu_of(index), gpu_switch(index, cpu_of(index), 2));
   }
 
   /// GPUs on root ports, or many of them on PCIe switches; NICs on root ports of their own.

@@ -51,11 +51,10 @@ constexpr std::array kGpuNames = {GpuName{"P100", "P100_SXM2", "P100_PCIe"},
                                   GpuName{"RTXPRO6000SERVER", "RTX_PRO_6000"}};
 
 /// The NIC that has this rate; else the slowest that is faster, which runs at less.
-const UsualNic& usual_nic(std::string_view network, int gbps, std::string_view gpu,
+const UsualNic& usual_nic(std::string_view network, Bandwidth rate, std::string_view gpu,
                           const PartsCatalogue& parts) {
   std::vector<std::string> known;
   const UsualNic *best = nullptr, *fastest = nullptr;
-  const Bandwidth rate{gbps * kBytesPerGigabit};
   for (const UsualNic& usual : parts.usual_nics) {
     add_once(known, usual.network);
     if (usual.network != network || !gpu.starts_with(usual.gpu)) continue;
@@ -65,8 +64,8 @@ const UsualNic& usual_nic(std::string_view network, int gbps, std::string_view g
   if (best != nullptr) return *best;
   if (fastest == nullptr)
     throw Error(fmt::format("unknown net_kind \"{}\"", network), hint_nearest(network, known));
-  throw Error(fmt::format("{} Gb/s for {}: the fastest NIC of the catalogue has {}", gbps, network,
-                          to_bits_text(fastest->rate)));
+  throw Error(fmt::format("{} for {}: the fastest NIC of the catalogue has {}", to_bits_text(rate),
+                          network, to_bits_text(fastest->rate)));
 }
 
 /// "2.23.4", "2.18", "2.8.3?"
@@ -142,9 +141,9 @@ class Mapper {
     if (run_.node_kind.empty()) throw Error("node_kind is not known");
     shape.kind = kNodeKindWords.parse("kind of node", run_.node_kind);
     shape.gpu = gpu_part(run_.gpu_model, shape.kind, parts_);
-    map_cube_mesh();
     if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
     shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);
+    map_cube_mesh();
     if (out_.gpus_used > shape.gpus) {
       throw Error(fmt::format("{} ranks a node, but {} GPUs", out_.gpus_used, shape.gpus));
     }
@@ -156,12 +155,11 @@ class Mapper {
   /// others.
   void map_cube_mesh() {
     NodeShape& shape = out_.shape;
-    const int gpus = run_.gpus_per_node.value_or(out_.gpus_used);
-    if (shape.kind != NodeKind::nvlink_mesh || gpus != kCubeMeshGpus) return;
-    const int links = parts_.gpus.at(shape.gpu).nvlink_links;
-    if (links >= gpus - 1 || links < kCubeMeshLinksLeast) return;
+    if (shape.kind != NodeKind::nvlink_mesh || shape.gpus != kCubeMeshGpus) return;
+    const int links = parts_.gpus.at(shape.gpu).nvlink_links, others = kCubeMeshGpus - 1;
+    if (links >= others || links < kCubeMeshLinksLeast) return;
     shape.kind = NodeKind::nvlink_cube_mesh;
-    note(fmt::format("{} NVLinks reach no {} others: nvlink-cube-mesh", links, gpus - 1));
+    note(fmt::format("{} NVLinks reach no {} others: nvlink-cube-mesh", links, others));
   }
 
   void map_nics() {
@@ -176,11 +174,12 @@ class Mapper {
       shape.nics /= 2;
       gbps *= 2;
     }
-    const UsualNic& usual = usual_nic(run_.net_kind, gbps, shape.gpu, parts_);
+    const Bandwidth rate{gbps * kBytesPerGigabit};
+    const UsualNic& usual = usual_nic(run_.net_kind, rate, shape.gpu, parts_);
     shape.nic = usual.nic;
-    if (const Bandwidth rate{gbps * kBytesPerGigabit}; rate < usual.rate) {
+    if (rate < usual.rate) {
       shape.nic_rate = rate;
-      note(fmt::format("no NIC of the catalogue has {} Gb/s for {}: {} at that rate", gbps,
+      note(fmt::format("no NIC of the catalogue has {} for {}: {} at that rate", to_bits_text(rate),
                        run_.net_kind, usual.nic));
     }
     if (run_.net_kind == "roce") shape.network = NetKind::roce;
