@@ -2,6 +2,7 @@
 // What is simulated of a call that is too large to simulate: the one rule of all commands. Such a
 // call is extrapolated, on a line through two calls like it that are not too large.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -37,6 +38,20 @@ bool grows_by_depth(Algorithm algorithm);
 struct CallShare {
   CallAt at;
   double weight = 1;
+};
+
+/// Their sum, but no less than any of them: a call takes no less than a smaller one, where the line
+/// is through times that do not grow evenly.
+class SharesTime {
+ public:
+  void add(double weight, double time) {
+    sum_ += weight * time;
+    least_ = std::max(least_, time);
+  }
+  double time() const { return std::max(sum_, least_); }
+
+ private:
+  double sum_ = 0, least_ = 0;
 };
 
 /// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of

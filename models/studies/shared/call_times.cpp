@@ -124,9 +124,9 @@ std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) 
 }
 
 double CallTimes::time_us(const TimeRecipe& recipe) const {
-  double out = 0;
-  for (const auto& [call, weight] : recipe.shares) out += weight * calls_[call].time_us;
-  return out;
+  SharesTime out;
+  for (const auto& [call, weight] : recipe.shares) out.add(weight, calls_[call].time_us);
+  return out.time();
 }
 
 }  // namespace fabricast

@@ -289,16 +289,16 @@ CollectiveTimes::Found CollectiveTimes::find(const Question& question) {
         return std::optional(size_of(collective, there(at.nodes), at.size.count));
       });
   if (shares.size() < 2) return {simulated(collective, shape, bytes.count)};
-  double ps = 0;
+  SharesTime ps;
   Found out;
   for (const CallShare& share : shares) {
     const int size = std::countr_zero(static_cast<std::uint64_t>(share.at.size.count));
     out.of.emplace_back(collective, there(share.at.nodes), size);
     const CollectiveTime time = at(out.of.back());
-    ps += share.weight * static_cast<double>(time.time.ps);
+    ps.add(share.weight, static_cast<double>(time.time.ps));
     out.time.channels = std::max(out.time.channels, time.channels);
   }
-  out.time.time.ps = std::llround(ps);
+  out.time.time.ps = std::llround(ps.time());
   return out;
 }
 

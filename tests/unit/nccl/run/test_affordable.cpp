@@ -96,3 +96,11 @@ TEST_CASE("affordable: the whole call where no two are small enough, up to 16 ti
   CHECK(is_whole({8, {20 * kMiB}}, 10, Slices{}));
   CHECK(affordable({8, {20 * kMiB}}, 9, Slices{}).empty());  // 160 are more than 16 x 9
 }
+
+TEST_CASE("affordable: a line through uneven times tells no less than the smaller calls take") {
+  SharesTime even, uneven;
+  even.add(2, 100), even.add(-1, 60);       // 140
+  uneven.add(2, 100), uneven.add(-1, 210);  // -10, but the smallest takes 210
+  CHECK(even.time() == doctest::Approx(140));
+  CHECK(uneven.time() == doctest::Approx(210));
+}
