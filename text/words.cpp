@@ -54,6 +54,13 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
+std::string plain_word(std::string_view text) {
+  std::string out;
+  for (const char c : lower_case(text))
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out += c;
+  return out;
+}
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};

@@ -13,6 +13,9 @@ std::string_view trimmed(std::string_view text);
 /// With small letters for capitals, those of ASCII.
 std::string lower_case(std::string_view text);
 
+/// Its letters and digits, small: "RTX 2080-Ti" is "rtx2080ti".
+std::string plain_word(std::string_view text);
+
 /// The items between commas, each trimmed: "a, b" is two, "" is one that is empty.
 std::vector<std::string_view> comma_items(std::string_view text);
 

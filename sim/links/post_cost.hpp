@@ -19,7 +19,8 @@ struct PostCost {
   /// thread: the two ends agree on them first. 0 = there are none.
   Bytes large{};
   Duration large_post{}, large_delay{};
-  Bytes tiny{};  ///< messages up to it, unless empty, cost so much more
+  Duration each_delay{};  ///< every message leaves so much later without occupying the thread
+  Bytes tiny{};           ///< messages up to it, unless empty, cost so much more
   Duration tiny_post{};
   Bytes copied{};  ///< messages above it that are not large cost so much more
   Duration copied_post{};
@@ -54,7 +55,9 @@ struct PostCost {
     return is_large(wire) ? large_receipt : receipt;
   }
   /// From then until the bytes leave.
-  constexpr Duration delay(Bytes wire) const { return is_large(wire) ? large_delay : Duration{}; }
+  constexpr Duration delay(Bytes wire) const {
+    return is_large(wire) ? each_delay + large_delay : each_delay;
+  }
 };
 
 }  // namespace fabricast

@@ -39,6 +39,7 @@ struct NetworkCosts {
   Bandwidth ll_check_rate;         ///< wire bytes/s at which the proxy reads LL flags; 0 = at once
   Bandwidth copy_rate;             ///< wire bytes/s that one thread copies; 0 = nothing is copied
   Bytes task_min;                  ///< of copies: the least that a further thread is given
+  Duration helper_wake;            ///< until a helper thread that sleeps copies, at either end
   Bytes rendezvous_above;          ///< wire bytes; 0 = no message is larger
   Duration rendezvous_latency;     ///< of a larger one, before its bytes leave
   Duration rendezvous_post;        ///< the proxy thread is busy so much longer with it

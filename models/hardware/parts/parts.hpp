@@ -221,8 +221,18 @@ struct Platform {
 struct UsualNic {
   std::string network;  ///< "ib", "roce", "tcp", "efa", ...: net_kind of measured runs
   Bandwidth rate;
-  std::string nic;  ///< a part
-  std::string gpu;  ///< only beside GPUs whose part begins so; "" = any
+  std::string nic;   ///< a part
+  std::string gpu;   ///< only beside GPUs whose part begins so; "" = any
+  std::string type;  ///< only of machines whose nic_type holds this word; "" = any
+};
+
+/// A name by which tools or people know a GPU: see gpu_names.hpp.
+struct GpuName {
+  std::string name;  ///< "A100-SXM4-80GB", "A100"
+  std::string gpu;   ///< a part
+  std::string card;  ///< the part where it is a PCIe card, if that is another one
+  /// Of a product: tools print it, among other words. Else it is looked for where nothing else is.
+  bool is_product = false;
 };
 
 struct PartsCatalogue {
@@ -241,6 +251,7 @@ struct PartsCatalogue {
   DefaultFabric default_fabric;
   std::map<std::string, Platform> platforms;  ///< by GPU
   std::vector<UsualNic> usual_nics;           ///< the first that fits
+  std::vector<GpuName> gpu_names;             ///< the longer first where one begins another
 };
 
 }  // namespace fabricast

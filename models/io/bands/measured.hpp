@@ -22,6 +22,7 @@ struct MeasuredRun {
   std::string nccl_version, env_kv, algorithm, flags, process_mode, source, date;
   std::string address;                ///< of who published it: the column `source`
   std::string topology_notes, notes;  ///< in words: name the machine of a cloud, and what was odd
+  std::string nic_type;               ///< in words
   bool sharp = false;
   bool scored = true;  ///< fit to be scored; without the column all are
 };

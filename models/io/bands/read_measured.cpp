@@ -57,6 +57,7 @@ MeasuredRun read_run(const CsvRow& row) {
   run.address = row.text_or_blank("source");
   run.topology_notes = row.text_or_blank("topology_notes");
   run.notes = row.text_or_blank("notes");
+  run.nic_type = row.text_or_blank("nic_type");
   run.sharp = row.text_or_blank("sharp") == "1";
   const std::string& score = row.text_or_blank("score");
   run.scored = score.empty() || score == "1";

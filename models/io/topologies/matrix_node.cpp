@@ -11,6 +11,7 @@
 
 #include "models/hardware/node/compose_node.hpp"
 #include "models/hardware/node/node_graph.hpp"
+#include "models/hardware/parts/gpu_names.hpp"
 #include "models/io/topo_views/topo_text.hpp"
 #include "models/io/topologies/nearest_node.hpp"
 #include "text/counted.hpp"
@@ -24,51 +25,6 @@ namespace {
 constexpr std::size_t kNicsPerGpuMax = 4;  // p5: 32 of 8 GPUs
 constexpr std::size_t kCandidatesShown = 12;
 constexpr int kCoresMax = 8192;
-
-/// Words that nvidia-smi and nccl-tests call a GPU by, the longer first where one begins another.
-constexpr std::pair<std::string_view, std::string_view> kProducts[] = {
-    {"V100-SXM2", "V100_SXM2_32"},
-    {"V100-SXM3", "V100_SXM3_32"},
-    {"V100-PCIE", "V100_PCIe"},
-    {"A100-SXM4-80GB", "A100_SXM4_80"},
-    {"A100-SXM4-40GB", "A100_SXM4_40"},
-    {"A100-SXM-80GB", "A100_SXM4_80"},  // drivers before 470
-    {"A100 80GB PCIe", "A100_PCIE_80"},
-    {"A100-PCIE", "A100_PCIE_80"},
-    {"A800-SXM4-80GB", "A800_SXM4_80"},
-    {"H100 80GB HBM3", "H100_SXM5"},
-    {"H100 PCIe", "H100_PCIE"},
-    {"H100 NVL", "H100_NVL"},
-    {"GH200", "GH200"},
-    {"NVIDIA H800", "H800_SXM"},
-    {"NVIDIA H20", "H20_SXM"},
-    {"H200 NVL", "H200_NVL"},
-    {"H200", "H200_SXM"},
-    {"GB300", "GB300"},
-    {"GB200", "GB200"},
-    {"B300", "B300_SXM"},
-    {"B200", "B200_SXM"},
-    {"L40S", "L40S"},
-    {"NVIDIA GB10", "GB10"},
-    {"RTX PRO 6000", "RTX_PRO_6000"},
-    {"RTX 6000D", "RTX_6000D"},
-    {"RTX 6000 Ada", "RTX_6000_Ada"},
-    {"GeForce RTX 5090", "RTX_5090"},
-    {"GeForce RTX 4090", "RTX_4090"},
-    {"GeForce RTX 3090", "RTX_3090"},
-    {"GeForce RTX 2080 Ti", "RTX_2080_Ti"},
-    {"RTX A6000", "RTX_A6000"},
-    {"NVIDIA A40", "A40"},
-    {"NVIDIA A30", "A30"},
-    {"NVIDIA A10G", "A10G"},
-    {"NVIDIA A10", "A10"},
-    {"NVIDIA L40", "L40"},
-    {"NVIDIA L4", "L4"},
-    {"P100-SXM2", "P100_SXM2"},
-    {"P100-PCIE", "P100_PCIe"},
-    {"GTX 1080 Ti", "GTX_1080_Ti"},
-    {"Tesla T4", "T4"},
-};
 
 /// Devices that belong together: union of sets, by index.
 class Groups {
@@ -161,7 +117,7 @@ class MatrixReader {
       }
       return changes_.gpu;
     }
-    if (std::string named = gpu_named_in(text_); parts_.gpus.contains(named)) {
+    if (std::string named = gpu_named_in(text_, parts_); !named.empty()) {
       note(fmt::format("GPU: {}, as the file names it", named));
       return named;
     }
@@ -555,25 +511,6 @@ class MatrixReader {
 };
 
 }  // namespace
-
-std::string gpu_named_in(const std::string& text) {
-  std::string found;
-  std::set<std::size_t> named;  // where a name begins: "H200 NVL" is no "H200"
-  const auto goes_on = [&](std::size_t at) {
-    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at])) != 0;
-  };
-  for (const auto& [product, part] : kProducts) {
-    for (std::size_t at = text.find(product); at != std::string::npos;
-         at = text.find(product, at + 1)) {
-      // "GH200" has "H200" in it, "A100" "A10".
-      if ((at > 0 && goes_on(at - 1)) || goes_on(at + product.size())) continue;
-      if (!named.insert(at).second) continue;
-      if (!found.empty() && found != part) return {};
-      found = part;
-    }
-  }
-  return found;
-}
 
 MatrixNode node_from_matrix(const SmiMatrix& matrix, const std::string& text,
                             const std::string& file, const NodeChanges& changes,

@@ -25,7 +25,4 @@ MatrixNode node_from_matrix(const SmiMatrix& matrix, const std::string& text,
                             const std::string& file, const NodeChanges& changes,
                             const PartsCatalogue& parts);
 
-/// The part of the one GPU product that `text` names ("NVIDIA H200"), "" for none or several.
-std::string gpu_named_in(const std::string& text);
-
 }  // namespace fabricast

@@ -22,6 +22,7 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
     costs.copy_rate = figures.bandwidth(in, "copy_rate");
     costs.task_min = figures.bytes(in, "task_min");
     if (costs.task_min.count < 1) in.fail("task_min", "must be at least 1 B");
+    if (in.has("helper_wake")) costs.helper_wake = figures.duration(in, "helper_wake");
   }
   if (in.has("rendezvous")) {
     Reader rendezvous = in.child("rendezvous");

@@ -55,6 +55,7 @@ class PartsReader {
     if (is_whole_ || root_.has("default_fabric")) read_fabric(root_.child("default_fabric"));
     for (auto& [gpu, in] : root_.table("platforms")) parts_.platforms[gpu] = platform(in);
     read_usual_nics();
+    read_gpu_names();
     return std::move(parts_);
   }
 
@@ -85,7 +86,8 @@ class PartsReader {
   void read_usual_nics() {
     std::vector<UsualNic> own;
     for (Reader& in : root_.children("usual_nics")) {
-      UsualNic one{in.text("network"), in.bandwidth("rate"), in.text("nic"), in.text("gpu", "")};
+      UsualNic one{in.text("network"), in.bandwidth("rate"), in.text("nic"), in.text("gpu", ""),
+                   in.text("type", "")};
       if (!parts_.nics.contains(one.nic))
         in.fail("nic", fmt::format("no NIC is named \"{}\"", one.nic),
                 hint_nearest(one.nic, names(parts_.nics)));
@@ -94,6 +96,27 @@ class PartsReader {
       own.push_back(std::move(one));
     }
     parts_.usual_nics.insert(parts_.usual_nics.begin(), own.begin(), own.end());
+  }
+
+  /// Those of a file of own parts come first.
+  void read_gpu_names() {
+    std::vector<GpuName> own;
+    for (Reader& in : root_.children("gpu_names")) {
+      GpuName one{in.text("product", ""), in.text("gpu"), in.text("card", "")};
+      one.is_product = !one.name.empty();
+      if (one.is_product == in.has("model"))
+        in.fail("product", "one of product and model is wanted");
+      if (!one.is_product) one.name = in.text("model");
+      for (const auto& [key, part] : {std::pair{"gpu", &one.gpu}, std::pair{"card", &one.card}}) {
+        if (!part->empty() && !parts_.gpus.contains(*part))
+          in.fail(key, fmt::format("no GPU is named \"{}\"", *part),
+                  hint_nearest(*part, names(parts_.gpus)));
+      }
+      figures_.check_source(in);
+      in.finish();
+      own.push_back(std::move(one));
+    }
+    parts_.gpu_names.insert(parts_.gpu_names.begin(), own.begin(), own.end());
   }
 
   template <class Map>

@@ -8,6 +8,7 @@
 
 #include "models/hardware/node/compose_node.hpp"
 #include "models/hardware/node/node_graph.hpp"
+#include "models/hardware/parts/gpu_names.hpp"
 #include "models/io/imports/import_readers.hpp"
 #include "models/io/topologies/matrix_node.hpp"
 #include "models/io/topologies/nearest_node.hpp"
@@ -60,7 +61,7 @@ class LogNode {
       fail("a log of RCCL: no GPU of the catalogue runs it");
     out_.kind = "NCCL_DEBUG log";
     count(log);
-    std::string gpu = changes_.gpu.empty() ? gpu_named_in(text_) : changes_.gpu;
+    std::string gpu = changes_.gpu.empty() ? gpu_named_in(text_, parts_) : changes_.gpu;
     if (gpu.empty())
       fail("the log does not say which GPU this is", "say it: --gpu PART (fabricast list parts)");
     if (changes_.gpu.empty())

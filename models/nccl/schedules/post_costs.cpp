@@ -21,7 +21,13 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   out.post = costs.post;
   out.post += costs.piece_post * (network.pieces - 1);
   out.rate = in_turn(protocol == Protocol::ll ? costs.ll_check_rate : Bandwidth{}, costs.copy_rate);
-  if (copies_alone(network)) out.hands = network.sockets.threads;
+  if (copies_alone(network)) {
+    // Helpers sleep when they have nothing to do, at either end (NCCL 2.18 to 2.30,
+    // transport/net_socket.cc, persistentSocketThread): a message comes so much later, but others
+    // are on their way meanwhile.
+    out.hands = network.sockets.threads;
+    out.each_delay = costs.helper_wake + costs.helper_wake;
+  }
   out.piece = costs.task_min;
   out.large = network.rendezvous_above.value_or(costs.rendezvous_above);
   out.large_post = costs.rendezvous_post;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
+#include "models/hardware/parts/gpu_names.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
@@ -18,54 +18,26 @@ namespace fabricast {
 
 namespace {
 
-/// "RTX 2080-Ti" -> "RTX2080TI"
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0) out += static_cast<char>(std::toupper(byte));
-  }
-  return out;
-}
-
 constexpr std::int64_t kBytesPerGigabit = 1'000'000'000 / 8;
 
-struct GpuName {
-  std::string_view model;  ///< as plain() makes it
-  std::string_view part;
-  std::string_view card = {};  ///< the part where it is a PCIe card, if that is another one
-};
-constexpr std::array kGpuNames = {GpuName{"P100", "P100_SXM2", "P100_PCIe"},
-                                  GpuName{"V100", "V100_SXM2_32", "V100_PCIe"},
-                                  GpuName{"V100S", "V100_PCIe"},
-                                  GpuName{"A100", "A100_SXM4_80", "A100_PCIE_80"},
-                                  GpuName{"A100PCIE", "A100_PCIE_80"},
-                                  GpuName{"A800", "A800_SXM4_80"},
-                                  GpuName{"H100", "H100_SXM5", "H100_PCIE"},
-                                  GpuName{"H200", "H200_SXM"},
-                                  GpuName{"H800", "H800_SXM"},
-                                  GpuName{"H20", "H20_SXM"},
-                                  GpuName{"B200", "B200_SXM"},
-                                  GpuName{"B300", "B300_SXM"},
-                                  GpuName{"A6000", "RTX_A6000"},
-                                  GpuName{"RTXPRO6000SERVER", "RTX_PRO_6000"}};
+constexpr int kMostCards = 2;  ///< that are told as one NIC of their rates together
 
-/// The NIC that has this rate; else the slowest that is faster, which runs at less.
+/// The NIC that has this rate; else the slowest that is faster, which runs at less; else the
+/// fastest.
 const UsualNic& usual_nic(std::string_view network, Bandwidth rate, std::string_view gpu,
-                          const PartsCatalogue& parts) {
+                          std::string_view type, const PartsCatalogue& parts) {
   std::vector<std::string> known;
   const UsualNic *best = nullptr, *fastest = nullptr;
   for (const UsualNic& usual : parts.usual_nics) {
     add_once(known, usual.network);
     if (usual.network != network || !gpu.starts_with(usual.gpu)) continue;
+    if (type.find(usual.type) == std::string_view::npos) continue;
     if (usual.rate >= rate && (best == nullptr || usual.rate < best->rate)) best = &usual;
     if (fastest == nullptr || usual.rate > fastest->rate) fastest = &usual;
   }
-  if (best != nullptr) return *best;
   if (fastest == nullptr)
     throw Error(fmt::format("unknown net_kind \"{}\"", network), hint_nearest(network, known));
-  throw Error(fmt::format("{} for {}: the fastest NIC of the catalogue has {}", to_bits_text(rate),
-                          network, to_bits_text(fastest->rate)));
+  return best != nullptr ? *best : *fastest;
 }
 
 /// "2.23.4", "2.18", "2.8.3?"
@@ -140,7 +112,8 @@ class Mapper {
     if (run_.gpu_model.empty()) throw Error("gpu_model is not known");
     if (run_.node_kind.empty()) throw Error("node_kind is not known");
     shape.kind = kNodeKindWords.parse("kind of node", run_.node_kind);
-    shape.gpu = gpu_part(run_.gpu_model, shape.kind, parts_);
+    const bool is_card = shape.kind == NodeKind::pcie || shape.kind == NodeKind::nvlink_pairs;
+    shape.gpu = gpu_called(run_.gpu_model, is_card, parts_);
     if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
     shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);
     map_cube_mesh();
@@ -174,16 +147,28 @@ class Mapper {
       shape.nics /= 2;
       gbps *= 2;
     }
-    const Bandwidth rate{gbps * kBytesPerGigabit};
-    const UsualNic& usual = usual_nic(run_.net_kind, rate, shape.gpu, parts_);
-    shape.nic = usual.nic;
-    if (rate < usual.rate) {
-      shape.nic_rate = rate;
-      note(fmt::format("no NIC of the catalogue has {} for {}: {} at that rate", to_bits_text(rate),
-                       run_.net_kind, usual.nic));
-    }
+    set_nic({gbps * kBytesPerGigabit});
     if (run_.net_kind == "roce") shape.network = NetKind::roce;
     if (run_.net_kind == "tcp") shape.network = NetKind::sockets;
+  }
+
+  void set_nic(Bandwidth rate) {
+    NodeShape& shape = out_.shape;
+    const UsualNic& usual = usual_nic(run_.net_kind, rate, shape.gpu, run_.nic_type, parts_);
+    shape.nic = usual.nic;
+    if (rate == usual.rate) return;
+    const std::string none =
+        fmt::format("no NIC of the catalogue has {} for {}", to_bits_text(rate), run_.net_kind);
+    if (rate < usual.rate) {
+      shape.nic_rate = rate;
+      return note(fmt::format("{}: {} at that rate", none, usual.nic));
+    }
+    // AWS tells p6-b300's sixteen cards of 400 Gb/s as eight times 800 Gb/s.
+    const std::int64_t cards = rate.bytes_per_s / usual.rate.bytes_per_s;
+    if (rate.bytes_per_s % usual.rate.bytes_per_s != 0 || cards > kMostCards)
+      throw Error(fmt::format("{}: the fastest has {}", none, to_bits_text(usual.rate)));
+    shape.nics *= static_cast<int>(cards);
+    note(fmt::format("{}: {} {} for each", none, cards, usual.nic));
   }
 
   /// Servers with two InfiniBand or Ethernet ports of 200 Gb/s for each GPU have them on one card
@@ -246,7 +231,7 @@ class Mapper {
       return "topology_notes name A3 Ultra";
     const bool is_googles = std::ranges::any_of(
         kGooglesPages, [&](auto page) { return run_.address.starts_with(page); });
-    if (!is_googles || plain(run_.gpu_model) != "H200" || run_.net_kind != "roce") return "";
+    if (!is_googles || out_.shape.gpu != "H200_SXM" || run_.net_kind != "roce") return "";
     return "H200 with RoCE that Google published are A3 Ultra";
   }
 
@@ -276,7 +261,7 @@ class Mapper {
     const std::size_t forced = run_.algorithm.find("(forced)");
     if (forced == std::string::npos || out_.environment.get("NCCL_ALGO")) return;
     const std::string name(trimmed(std::string_view(run_.algorithm).substr(0, forced)));
-    if (plain(name) == "COLLNETSHARP") {
+    if (plain_word(name) == "collnetsharp") {
       out_.environment.set("NCCL_ALGO", "CollnetDirect,CollnetChain");
     } else if (algorithm_from_text(name)) {
       out_.environment.set("NCCL_ALGO", name);
@@ -318,24 +303,6 @@ class Mapper {
 };
 
 }  // namespace
-
-std::string gpu_part(std::string_view model, NodeKind kind, const PartsCatalogue& parts) {
-  const std::string wanted = plain(model);
-  const bool is_card = kind == NodeKind::pcie || kind == NodeKind::nvlink_pairs;
-  std::vector<std::string> known;
-  for (const GpuName& name : kGpuNames) {
-    if (name.model == wanted)
-      return std::string(is_card && !name.card.empty() ? name.card : name.part);
-    known.emplace_back(name.model);
-  }
-  for (const auto& [part, unused] : parts.gpus) {
-    if (plain(part) == wanted) return part;
-    known.push_back(part);
-  }
-  throw Error(fmt::format("GPU \"{}\" is not in the parts catalogue", model),
-              nearest(model, known).empty() ? std::string{}
-                                            : fmt::format("near: {}", nearest(model, known)));
-}
 
 MappedRun map_run(const MeasuredRun& run, const PartsCatalogue& parts) {
   return Mapper(run, parts).map();

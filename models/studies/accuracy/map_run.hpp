@@ -31,8 +31,4 @@ struct MappedRun {
 /// Throws Error with what is not known: hardware is never guessed.
 MappedRun map_run(const MeasuredRun& run, const PartsCatalogue& parts);
 
-/// The part that a column like gpu_model ("A100", "RTX2080Ti") speaks of: in a node of PCIe cards
-/// the PCIe card. Throws Error with the nearest one.
-std::string gpu_part(std::string_view model, NodeKind kind, const PartsCatalogue& parts);
-
 }  // namespace fabricast

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "models/io/topologies/matrix_node.hpp"
+#include "models/hardware/parts/gpu_names.hpp"
 #include "text/counted.hpp"
 
 namespace fabricast {
@@ -54,11 +54,12 @@ std::string shared_gpu(const NcclTestsTable& table) {
 
 /// GPUs of the list that are not those of the topology; "" where they are, or none is listed.
 std::string other_gpus(const NcclTestsTable& table, const std::string& topology,
-                       const NodeGraph& node) {
+                       const NodeGraph& node, const PartsCatalogue& parts) {
   std::set<std::string> here, others;
   for (const GpuInfo& gpu : node.gpus()) here.insert(gpu.part.name);
   for (const NcclTestsDevice& device : table.devices) {
-    const bool is_here = here.contains(device.model) || here.contains(gpu_named_in(device.model));
+    const bool is_here =
+        here.contains(device.model) || here.contains(gpu_named_in(device.model, parts));
     if (!device.model.empty() && !is_here) others.insert(device.model);
   }
   if (others.empty()) return {};
@@ -223,7 +224,8 @@ JudgeConfig judge_config(const NcclTestsTable& table, const std::string& file,
   const Cluster one = load_cluster({request.topology, 1, {}}, parts);
   LoggedLayout(table, file, request, facts, one.node().gpus_per_tray()).fill(out);
   for (const std::string& note : facts.notes) out.basis.push_back(note);
-  for (std::string note : {shared_gpu(table), other_gpus(table, request.topology, one.node())}) {
+  for (std::string note :
+       {shared_gpu(table), other_gpus(table, request.topology, one.node(), parts)}) {
     if (!note.empty()) out.notes.push_back(std::move(note));
   }
   out.gpus_per_process = table.threads * table.gpus;

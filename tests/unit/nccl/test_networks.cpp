@@ -129,20 +129,25 @@ TEST_CASE("sockets: copies by both proxies, host memory at both ends, the librar
 }
 
 TEST_CASE("sockets: a rank that receives and sends copies twice on one thread") {
-  const PartsCatalogue parts = parts_with_sockets();
+  PartsCatalogue parts = parts_with_sockets();
   // The GPU of the second of three nodes hands on what it got. While it does (less than a copy),
   // its thread has other chunks to copy.
-  const auto more_for_seven = [&](int helpers) {
-    const auto time = [&](std::int64_t chunks) {
-      CollectiveRun run = chain(NetKind::sockets, chunks);
-      run.transport.network.sockets.threads = helpers;
-      return Bench("dgx-h100", 3, parts).run(run).time;
-    };
-    return time(8) - time(1);
+  const auto time = [&](int helpers, std::int64_t chunks) {
+    CollectiveRun run = chain(NetKind::sockets, chunks);
+    run.transport.network.sockets.threads = helpers;
+    return Bench("dgx-h100", 3, parts).run(run).time;
   };
+  const auto more_for_seven = [&](int helpers) { return time(helpers, 8) - time(helpers, 1); };
   CHECK(more_for_seven(0) > kSocketCopy * 13);
   CHECK(more_for_seven(0) < kSocketCopy * 15);
   CHECK(more_for_seven(1) == kSocketCopy * 7);  // each connection has helpers of its own
+
+  // These sleep, at both ends of both hops; while one wakes, the next chunks are on their way.
+  const Duration awake = time(1, 1), proxies = time(0, 1);
+  costs_of(parts, NetKind::sockets).helper_wake = microseconds(3);
+  CHECK(time(1, 1) == awake + microseconds(4 * 3));
+  CHECK(more_for_seven(1) == kSocketCopy * 7);
+  CHECK(time(0, 1) == proxies);  // proxies poll
 }
 
 TEST_CASE("rendezvous: larger messages leave later, and their proxy is busy with it") {

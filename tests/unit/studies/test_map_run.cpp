@@ -41,6 +41,19 @@ TEST_CASE("mapping: hardware, GPUs used, NICs only where there are several nodes
         NetKind::sockets);
 }
 
+TEST_CASE("mapping: AWS's adapter for IP, where nic_type names it; two cards told as one NIC") {
+  MeasuredRun ena = run_of("r,all_reduce,V100,single,tcp,1,2,2,1,100,,,,,,,s");
+  CHECK(map_run(ena, parts()).shape.nic == "ConnectX-5");
+  ena.nic_type = "ENA/EFA 100G";
+  CHECK(map_run(ena, parts()).shape ==
+        NodeShape{"V100_SXM2_32", NodeKind::single, 1, "ENA_100G", 1, {}, NetKind::sockets});
+  const MappedRun b300 = mapped("r,all_reduce,B300,nvswitch,efa,8,2,16,8,800,,,,,,,s");
+  CHECK(b300.shape.nic == "EFA_v4");
+  CHECK(b300.shape.nics == 16);
+  CHECK(!b300.shape.nic_rate);
+  CHECK(b300.notes.front() == "no NIC of the catalogue has 800 Gb/s for efa: 2 EFA_v4 for each");
+}
+
 TEST_CASE("mapping: a rate between those of NICs is that of the faster one, slowed; DGX-1") {
   const Bandwidth fifty{50 * std::int64_t{125'000'000}};
   const MappedRun slow = mapped("r,all_reduce,T4,pcie,tcp,4,2,8,1,50,,,,,,,s");
@@ -111,8 +124,9 @@ TEST_CASE("mapping: hardware that is not known is named, never guessed") {
   CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,,400,,,,,,,s") ==
         "nics_per_node is not known");
   CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8,,,,,,,,s") == "nic_gbps is not known");
-  CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8,1600,,,,,,,s") ==
-        "1600 Gb/s for ib: the fastest NIC of the catalogue has 800 Gb/s");
+  for (const std::string rate : {"1000", "2400"})
+    CHECK(map_error("r,all_reduce,H100,nvswitch,ib,8,2,16,8," + rate + ",,,,,,,s") ==
+          "no NIC of the catalogue has " + rate + " Gb/s for ib: the fastest has 800 Gb/s");
   CHECK(map_error("r,all_reduce,H100,nvswitch,ibb,8,2,16,8,400,,,,,,,s") ==
         "unknown net_kind \"ibb\"\nhint: did you mean \"ib\"?");
   CHECK(map_error("r,all_reduce,MI300X,nvswitch,none,8,1,8,,,,,,,,,s") ==

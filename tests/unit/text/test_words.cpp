@@ -1,0 +1,21 @@
+// Goal: words are compared as people mean them.
+// Method: blanks, signs and capitals that do not matter; changes of a letter that do.
+
+#include "text/words.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace fabricast;
+
+TEST_CASE("words: letters and digits, small") {
+  CHECK(plain_word("RTX 2080-Ti") == "rtx2080ti");
+  CHECK(plain_word("CollNet+SHARP") == "collnetsharp");
+  CHECK(plain_word("\xc3\x84 -") == "");  // only those of ASCII
+}
+
+TEST_CASE("words: the nearest known one, if any is near") {
+  CHECK(nearest("NVLSS", {"Ring", "Tree", "NVLS"}) == "NVLS");
+  CHECK(nearest("kb", {"MB", "KB"}) == "KB");  // a change of case counts half
+  CHECK(nearest("H100", {"B200_SXM", "H100_SXM5"}) == "H100_SXM5");
+  CHECK(nearest("quaternion", {"Ring", "Tree"}) == "");
+}
