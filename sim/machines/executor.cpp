@@ -29,7 +29,7 @@ bool Executor<Stamp>::fetch_other(Worker& worker) {
   const Program& program = *programs_[course.program];
   if (is_watched()) observer_->takes_up(id_of(worker), course.cursor);
   const Cursor was = course.cursor;
-  if (!program.next(worker.role, course.cursor, primitive)) return false;
+  if (!program.next(course.role, course.cursor, primitive)) return false;
   assert(primitive.slices >= 1);
   if (worker.crossbar == kNobody) {  // else it takes all, always
     assert(std::bit_width(primitive.in) <= worker.ins &&
@@ -48,7 +48,7 @@ bool Executor<Stamp>::fetch_other(Worker& worker) {
   if (course.ask_in > 0) {
     --course.ask_in;
   } else {
-    worker.same = alike_ahead(worker, program.number(worker.role, was));
+    worker.same = alike_ahead(worker, program.number(course.role, was));
   }
   return true;
 }
@@ -60,9 +60,9 @@ std::uint32_t Executor<Stamp>::alike_ahead(const Worker& worker, std::uint64_t n
   Course& course = courses_[id_of(worker)];
   const Program& program = *programs_[course.program];
   const std::uint64_t alike =
-      std::min<std::uint64_t>(program.repeats(worker.role, number, 1), UINT32_MAX);
+      std::min<std::uint64_t>(program.repeats(course.role, number, 1), UINT32_MAX);
   if (alike > 0) {
-    course.cursor = program.cursor_at(worker.role, number + 1 + alike);
+    course.cursor = program.cursor_at(course.role, number + 1 + alike);
     course.ask_again = 1;
   } else {
     course.ask_in = course.ask_again;
@@ -247,7 +247,7 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   if (!kSingle && worker.fills) fill_crossbar(worker, end);
   if (worker.in_step > 0) {
     if (worker.out != 0) {
-      worker.free = later(worker.free, transit_.links[sends_over(worker)].free);
+      worker.free = later(worker.free, transit_.links[worker.server].free);
     } else {
       leave_idle(worker, start, busy);
     }
@@ -300,7 +300,7 @@ void Executor<Stamp>::act_relay(std::uint32_t id, Stamp start) {
     return schedule_by<true>(relay);
   }
   const Post its{id, relay.first_out, number, ready, cost};
-  Thread& thread = threads_[relay.role.lane];
+  Thread& thread = threads_[relay.server];
   const Stamp begin = later(ready, thread.free);
   thread.free = begin.plus(cost.busy, Cause::latency);
   if (is_watched()) show_post(its, begin, thread.free);

@@ -166,7 +166,6 @@ class Executor final : public Machine {
   template <bool kSingle>
   void act_worker(Worker& worker, Stamp start);
   const Connection& first_output(const Worker& worker) const;
-  std::uint32_t sends_over(const Worker& worker) const;
   void count_in_step();
   void find_plain();
   void find_alike();
@@ -378,7 +377,7 @@ class Executor final : public Machine {
 
   struct alignas(64) Worker {
     Stamp free;
-    Role role;                          ///< a relay: lane is its thread
+    std::uint32_t server = 0;  ///< a relay: its thread; one in step: the link that it sends over
     std::uint32_t left = 0, slice = 0;  ///< bytes of the current chunk
     std::uint32_t chunk = 0;            ///< all of its bytes
     std::uint32_t same = 0;             ///< primitives that are like this one and come next
@@ -402,6 +401,7 @@ class Executor final : public Machine {
 
   /// How far a worker has come in its program: what is asked for once in many slices.
   struct Course {
+    Role role;
     Cursor cursor;  ///< behind the primitives that Worker::same counts
     std::uint16_t program = 0;
     /// So many primitives from now on it is asked how many are alike, and from the next time on

@@ -16,12 +16,6 @@ auto Executor<Stamp>::first_output(const Worker& worker) const -> const Connecti
   return connections_[worker.outs == 1 ? first : out_connections_[first]];
 }
 
-/// The first link of the way to it. REQUIRES: there is one.
-template <class Stamp>
-std::uint32_t Executor<Stamp>::sends_over(const Worker& worker) const {
-  return hops_[first_output(worker).path + 1] & kLinkBits;
-}
-
 template <class Stamp>
 Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
   return i < kNearSlots ? connection.near_slots[i] : far_slots_[connection.far + i - kNearSlots];

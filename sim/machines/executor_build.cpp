@@ -39,9 +39,9 @@ std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Prog
   if (index < 0) programs_.push_back(&program);
   Worker worker;
   worker.kind = static_cast<std::uint16_t>(worker_class);
-  worker.role = role;
   workers_.push_back(worker);
   Course course;
+  course.role = role;
   course.program = static_cast<std::uint16_t>(index < 0 ? std::ssize(programs_) - 1 : index);
   assert(programs_[course.program] == &program);
   courses_.push_back(course);
@@ -56,7 +56,7 @@ std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_
   assert(copies >= 1 && copies <= UINT8_MAX);
   Worker relay;
   relay.kind = static_cast<std::uint16_t>(relay_class);
-  relay.role.lane = thread;
+  relay.server = thread;
   relay.relay = true;
   relay.copies = static_cast<std::uint8_t>(copies);
   workers_.push_back(relay);

@@ -12,13 +12,14 @@ namespace fabricast {
 template <class Stamp>
 void Executor<Stamp>::count_in_step() {
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::uint16_t> counts;  // by link and program
-  const auto count_of = [&](const Worker& worker) -> std::uint16_t* {
+  const auto count_of = [&](Worker& worker) -> std::uint16_t* {
     if (worker.relay || worker.outs == 0 || !worker_classes_[worker.kind].in_step) return nullptr;
     const Connection& output = first_output(worker);
     if (workers_[output.to].relay || hops_[output.path] == 0) return nullptr;
-    return &counts[{sends_over(worker), courses_[id_of(worker)].program}];
+    worker.server = hops_[output.path + 1] & kLinkBits;
+    return &counts[{worker.server, courses_[id_of(worker)].program}];
   };
-  for (const Worker& worker : workers_)
+  for (Worker& worker : workers_)
     if (std::uint16_t* count = count_of(worker)) ++*count;
   for (Worker& worker : workers_) {
     const std::uint16_t* const count = count_of(worker);
@@ -38,7 +39,7 @@ template <class Stamp>
 void Executor<Stamp>::leave_idle(const Worker& worker, Stamp start, Duration busy) {
   const Duration idle = still_in_step(worker, {busy.ps / worker.in_step});
   if (idle.ps == 0) return;
-  const std::uint32_t number = sends_over(worker);
+  const std::uint32_t number = worker.server;
   Link& link = transit_.links[number];
   const std::int64_t was_free = link.free.ps;
   link.free = later(link.free, start).plus(idle, Cause::worker);
@@ -70,7 +71,7 @@ void Executor<Stamp>::pause(Worker& worker, Stamp begin, Duration overhead) {
     if (has_drifted(worker)) worker.pauses = false;
     return;
   }
-  const std::uint32_t number = sends_over(worker);
+  const std::uint32_t number = worker.server;
   Link& link = transit_.links[number];
   Duration& idle = idle_[number];
   Duration& seen = idle_seen_[id_of(worker)];

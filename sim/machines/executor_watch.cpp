@@ -8,7 +8,7 @@ namespace fabricast {
 
 template <class Stamp>
 void Executor<Stamp>::show_post(const Post& post, Stamp begin, Stamp end) const {
-  const std::uint32_t thread = workers_[post.relay].role.lane;
+  const std::uint32_t thread = workers_[post.relay].server;
   observer_->relays(post.relay, thread, {begin.ps}, {end.ps}, {post.cost.bytes});
 }
 
@@ -53,8 +53,8 @@ std::string Executor<Stamp>::stuck() {
     const Worker& worker = workers_[id];
     if (worker.done) continue;
     if (worker.relay && connections_[worker.first_in].in_flight == 0) continue;
-    out += "worker " + std::to_string(id) + " (lane " + std::to_string(worker.role.lane) +
-           ", position " + std::to_string(worker.role.position) + ") waits for";
+    out += "worker " + std::to_string(id) + " (lane " + std::to_string(courses_[id].role.lane) +
+           ", position " + std::to_string(courses_[id].role.position) + ") waits for";
     all_inputs<false>(worker, [&](const Connection& input) {
       if (input.full == 0) out += " a slice of worker " + std::to_string(input.from);
       return true;

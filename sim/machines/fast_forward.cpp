@@ -188,7 +188,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
       return false;
     if (b.in_step == 0) continue;
     if (was.sent_in_step[i] != machine.sent_in_step_[i]) return false;
-    const std::uint32_t link = machine.sends_over(b);
+    const std::uint32_t link = b.server;
     if (was.idle[link] - was.idle_seen[i] != machine.idle_[link] - machine.idle_seen_[i])
       return false;
   }
@@ -270,7 +270,7 @@ template <class Stamp>
 std::uint64_t Executor<Stamp>::Repetition::next_primitive(const Executor& machine,
                                                           const Worker& worker,
                                                           const Course& course) {
-  return machine.programs_[course.program]->number(worker.role, course.cursor) - worker.same;
+  return machine.programs_[course.program]->number(course.role, course.cursor) - worker.same;
 }
 
 /// How often what lies between that state and this one comes again.
@@ -284,7 +284,9 @@ std::uint64_t Executor<Stamp>::Repetition::periods_ahead(const State& was,
     const Program& program = *machine.programs_[machine.courses_[i].program];
     const std::uint64_t first = next_primitive(machine, a, was.courses[i]);
     const std::uint64_t stride = next_primitive(machine, b, machine.courses_[i]) - first;
-    if (stride > 0) periods = std::min(periods, program.repeats(b.role, first, stride) / stride);
+    if (stride > 0)
+      periods =
+          std::min(periods, program.repeats(machine.courses_[i].role, first, stride) / stride);
   }
   return periods == UINT64_MAX ? 0 : periods;
 }
@@ -305,7 +307,7 @@ void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std:
     const Program& program = *machine.programs_[course.program];
     const std::uint64_t first = next_primitive(machine, was.workers[i], was.courses[i]);
     const std::uint64_t next = next_primitive(machine, worker, course);
-    course.cursor = program.cursor_at(worker.role, next + (next - first) * periods);
+    course.cursor = program.cursor_at(course.role, next + (next - first) * periods);
     worker.same = 0;
   }
   for (Connection& connection : machine.connections_)

@@ -89,7 +89,7 @@ void Executor<Stamp>::settle_posts() {
     return Duration{its.cost.busy.ps * workers_[its.relay].copies};
   };
   for (const Post& its : posts_) {
-    Thread& thread = threads_[workers_[its.relay].role.lane];
+    Thread& thread = threads_[workers_[its.relay].server];
     if (thread.round != round_) {
       thread.round = round_;
       thread.total = thread.after = {};
@@ -101,7 +101,7 @@ void Executor<Stamp>::settle_posts() {
   for (std::size_t i = 0; i < posts_.size(); ++i) {
     prefetch_ways(i);
     const Post& its = posts_[i];
-    Thread& thread = threads_[workers_[its.relay].role.lane];
+    Thread& thread = threads_[workers_[its.relay].server];
     thread.free = thread.begin.plus(thread.total + thread.after, Cause::latency);
     if (is_watched()) {
       const Stamp from = thread.shown;

@@ -32,6 +32,8 @@ RingProgram::RingProgram(const Config& config, const Partition& partition,
     if (ops_per_loop_ > 1)
       lane.even_loops = lane.loops - (lane.last_count == lane.last_chunk * chunks ? 0 : 1);
     lane.last_full = {{lane.last_chunk * element_bytes_}, slice_size(lane.last_chunk)};
+    lane.full_chunks = static_cast<std::uint32_t>(lane.last_count / lane.last_chunk);
+    lane.empty_from = lane.full_chunks + (lane.last_count % lane.last_chunk > 0 ? 1 : 0);
     lanes_.push_back(lane);
   }
 }
@@ -106,16 +108,30 @@ Cursor RingProgram::cursor_at(Role, std::uint64_t number) const {
           static_cast<std::uint32_t>(number % ops_per_loop_)};
 }
 
+/// In the last loop of an all_reduce: so many chunks right below this one are as large as it is.
+std::uint64_t RingProgram::alike_below(const Lane& lane, std::uint32_t chunk) const {
+  if (chunk < lane.full_chunks) return chunk;
+  return chunk < lane.empty_from ? 0 : chunk - lane.empty_from;
+}
+
 /// Whole loops whose chunks are equal; inside one of them all primitives but the first and the
-/// last.
+/// last. In a loop whose chunks differ, of these what stands in a row with chunks of one size: each
+/// primitive works one chunk further back than the one before.
 std::uint64_t RingProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
   if (config_.chunks > 0) return 0;
   const Lane& lane = lanes_[role.lane];
   const std::uint64_t loop = first / ops_per_loop_;
   std::uint64_t end = std::uint64_t{lane.loops - 1} * ops_per_loop_;
   if (stride % ops_per_loop_ != 0) {
-    if (loop >= lane.even_loops || first % ops_per_loop_ == 0) return 0;
+    const std::uint64_t op = first % ops_per_loop_;
+    if (loop >= lane.loops || op == 0) return 0;
     end = (loop + 1) * ops_per_loop_ - 1;
+    if (loop >= lane.even_loops) {
+      const std::uint32_t chunk =
+          ring_op(config_.collective, role.position, config_.ranks, static_cast<std::uint32_t>(op))
+              .chunk;
+      end = std::min(end, first + alike_below(lane, chunk) + 1);
+    }
   }
   return end > first + stride ? end - first - stride : 0;
 }

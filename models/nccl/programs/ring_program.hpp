@@ -52,11 +52,16 @@ class RingProgram final : public Program {
     Full last_full;  ///< of the last loop, if its chunks are equal
     /// Loops from the start whose chunks are equal; 0 where a loop is one primitive.
     std::uint32_t even_loops = 0;
+    // Of all_reduce's last loop, whose chunks are full from the first one on, then one may have
+    // less, and the rest is empty:
+    std::uint32_t full_chunks = 0;
+    std::uint32_t empty_from = 0;  ///< the first chunk that is empty
   };
 
   std::int64_t chunk_elements(const Lane& lane, bool last_loop, std::uint32_t chunk) const;
   Bytes slice_size(std::int64_t chunk_elements) const;
   bool find_chunk(Role role, Cursor& cursor) const;
+  std::uint64_t alike_below(const Lane& lane, std::uint32_t chunk) const;
   [[gnu::noinline]] bool next_uneven(const Lane& lane, std::uint32_t position, Cursor& cursor,
                                      Primitive& primitive) const;
 

@@ -133,6 +133,45 @@ TEST_CASE("RingProgram: each primitive is ring_op() on the chunk that the split 
   }
 }
 
+TEST_CASE("RingProgram says how many primitives in a row are alike where chunks differ") {
+  // One loop of a ring of 8 over 22 elements in chunks of 4: chunks 0 to 4 are full, 5 has two, 6
+  // and 7 are empty. Rank 0 sends chunk 7, then receives and sends 6, 5, ... 0, 7, ... 1, and
+  // receives 0: primitives 3 to 7 work on chunks 4 to 0, 8 and 9 on 7 and 6, 11 to 13 on 4 to 2.
+  const Partition split{4, {1, 1}, {{0, 0, 22, 4, 4}}};
+  PartitionInput p{kNccl2_21_5, Collective::all_reduce, Algorithm::ring, Protocol::ll128};
+  p.ranks = 8;
+  const RingProgram program = ring_program(p, split);
+  std::vector<std::uint64_t> alike;
+  for (std::uint64_t k = 0; k < 15; ++k) alike.push_back(program.repeats({0, 0}, k, 1));
+  CHECK(alike == std::vector<std::uint64_t>{0, 0, 0, 4, 3, 2, 1, 0, 1, 0, 0, 2, 1, 0, 0});
+}
+
+TEST_CASE("primitives that a program calls alike are equal") {
+  Dice random(5);
+  for (int i = 0; i < cases(250); ++i) {
+    CAPTURE(i);
+    const int ranks = static_cast<int>(random.pick(2, 24));
+    const PartitionInput p =
+        random_call(random, random.of(kRingCollectives), Algorithm::ring, ranks, 1);
+    const Partition split = partition(p);
+    const RingProgram program =
+        ring_program(p, split, std::vector<std::uint32_t>(split.parts.size()));
+    for (std::uint32_t lane = 0; lane < split.parts.size(); ++lane) {
+      const Role role{lane, static_cast<std::uint32_t>(random.pick(0, ranks - 1))};
+      const std::vector<Primitive> all = primitives(program, role);
+      for (std::uint64_t first = 0; first < all.size(); ++first) {
+        const std::uint64_t alike = program.repeats(role, first, 1);
+        REQUIRE(first + alike < all.size());
+        for (std::uint64_t k = first; k < first + alike; ++k) {
+          REQUIRE(all[k].in == all[k + 1].in);
+          REQUIRE(all[k].out == all[k + 1].out);
+          REQUIRE(slice_bytes(all[k]) == slice_bytes(all[k + 1]));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE(
     "TreeProgram: chunk after chunk of the part, the last one shorter, over all connections") {
   Dice random(2);
