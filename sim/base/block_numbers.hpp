@@ -24,6 +24,7 @@ class BlockNumbers {
     const std::uint32_t number = own.free;
     if (number != kNone) {
       own.free = next(number);
+      prefetch_next(block);
       return number;
     }
     const auto all = static_cast<std::uint32_t>(blocks_.size());
@@ -39,7 +40,7 @@ class BlockNumbers {
   }
 
   /// Asks for the one that the block will take next.
-  void prefetch_next(std::uint32_t block) const {
+  [[gnu::always_inline]] void prefetch_next(std::uint32_t block) const {
     const std::uint32_t number = blocks_[block].free;
     if (number != kNone) __builtin_prefetch(&entries_[number], 1);
   }

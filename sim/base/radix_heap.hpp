@@ -53,11 +53,8 @@ class RadixHeap {
     const auto level = static_cast<unsigned>(std::countr_zero(levels_));
     const auto digit = digits_[level].first();
     Instant at{INT64_MAX};
-    for (std::uint32_t number = buckets_[level * kDigits + digit].last; number != kNoBlock;
-         number = blocks_[number].before) {
-      const Block& block = blocks_[number];
-      for (std::uint32_t i = 0; i < block.count; ++i) at = std::min(at, block.waiting[i].at);
-    }
+    each_of(buckets_[level * kDigits + digit],
+            [&](const Waiting& waiting) { at = std::min(at, waiting.at); });
     return at;
   }
 
@@ -117,10 +114,10 @@ class RadixHeap {
     std::uint32_t actor = 0;
     std::uint32_t batch = kFull;  ///< the last one; kFull: there is none
   };
+  static constexpr std::uint32_t kBlock = 63;  ///< with what is before: 1 KiB
   struct alignas(64) Block {
     std::uint32_t before = kNoBlock;  ///< of the same bucket, or free, too
-    std::uint32_t count = 0;
-    std::array<Waiting, 63> waiting{};
+    std::array<Waiting, kBlock> waiting{};
   };
   /// A set of values of one digit.
   class Digits {
@@ -142,7 +139,9 @@ class RadixHeap {
   };
   struct Bucket {
     std::uint32_t last = kNoBlock;
-    std::uint32_t size = 0;
+    std::uint32_t size = 0;  ///< of all blocks: those before the last one are full
+
+    std::uint32_t in_last() const { return (size + kBlock - 1) % kBlock + 1; }  ///< if not empty
   };
   struct alignas(64) Batch {
     std::uint32_t next = 0;  ///< behind the last one comes the first one
@@ -248,15 +247,24 @@ class RadixHeap {
     Block& block = blocks_[number];
     free_block_ = block.before;
     block.before = bucket.last;
-    block.count = 0;
     bucket.last = number;
+    if (free_block_ != kNoBlock) __builtin_prefetch(&blocks_[free_block_], 1);
   }
   /// Takes the last block out of the bucket; it stays as it is until another one is added.
   void drop_block(Bucket& bucket) {
-    Block& block = blocks_[bucket.last];
-    bucket.size -= block.count;
-    std::swap(block.before, free_block_);
+    bucket.size -= bucket.in_last();
+    std::swap(blocks_[bucket.last].before, free_block_);
     std::swap(bucket.last, free_block_);
+  }
+  /// Calls visit(waiting) for all in the bucket.
+  template <class Visit>
+  [[gnu::always_inline]] void each_of(const Bucket& bucket, Visit visit) const {
+    std::uint32_t count = bucket.in_last();
+    for (std::uint32_t number = bucket.last; number != kNoBlock; number = blocks_[number].before) {
+      const Block& block = blocks_[number];
+      for (std::uint32_t i = 0; i < count; ++i) visit(block.waiting[i]);
+      count = kBlock;
+    }
   }
 
   /// REQUIRES: later than the running instant.
@@ -265,10 +273,10 @@ class RadixHeap {
     const unsigned level = static_cast<unsigned>(63 - std::countl_zero(difference)) / kDigitBits;
     const auto digit = static_cast<unsigned>(waiting.at.ps >> (level * kDigitBits)) % kDigits;
     Bucket& bucket = buckets_[level * kDigits + digit];
-    if (bucket.size++ % kBlock == 0) add_block(bucket);
-    Block& block = blocks_[bucket.last];
-    recent_of(waiting.at) = {waiting.at, bucket.last, block.count, waiting.batch};
-    block.waiting[block.count++] = waiting;
+    const std::uint32_t place = bucket.size++ % kBlock;
+    if (place == 0) add_block(bucket);
+    recent_of(waiting.at) = {waiting.at, bucket.last, place, waiting.batch};
+    blocks_[bucket.last].waiting[place] = waiting;
     digits_[level].add(digit);
     levels_ |= 1u << level;
   }
@@ -359,17 +367,16 @@ class RadixHeap {
       return set_near(level, near_.front().at);
     }
     last_ = INT64_MAX;
-    for (std::uint32_t number = bucket.last; number != kNoBlock; number = blocks_[number].before) {
-      const Block& block = blocks_[number];
-      for (std::uint32_t i = 0; i < block.count; ++i) {
-        last_ = std::min(last_, block.waiting[i].at.ps);
-        if (bucket.size <= kFarSpread) soon(block.waiting[i].actor, Depth<0>{});
-      }
-    }
+    each_of(
+        bucket, [&](const Waiting& waiting) __attribute__((always_inline)) {
+          last_ = std::min(last_, waiting.at.ps);
+          if (bucket.size <= kFarSpread) soon(waiting.actor, Depth<0>{});
+        });
     while (bucket.last != kNoBlock) {
       const Block block = blocks_[bucket.last];  // a copy: others are added
+      const std::uint32_t count = bucket.in_last();
       drop_block(bucket);
-      for (std::uint32_t i = 0; i < block.count; ++i) {
+      for (std::uint32_t i = 0; i < count; ++i) {
         const Waiting& waiting = block.waiting[i];
         waiting.at.ps == last_ ? near_.push_back(waiting) : place(waiting);
       }
@@ -382,10 +389,9 @@ class RadixHeap {
   template <unsigned kDepth, class Soon>
   [[gnu::always_inline]] void tell_of_bucket(const Bucket& bucket, Soon soon) const {
     if (bucket.size > kNextSpread) return;
-    for (std::uint32_t number = bucket.last; number != kNoBlock; number = blocks_[number].before) {
-      const Block& block = blocks_[number];
-      for (std::uint32_t i = 0; i < block.count; ++i) soon(block.waiting[i].actor, Depth<kDepth>{});
-    }
+    each_of(
+        bucket, [&](const Waiting& waiting)
+                    __attribute__((always_inline)) { soon(waiting.actor, Depth<kDepth>{}); });
   }
 
   /// Of a bucket that comes near the last depth, of the next two of its level the ones before.
@@ -417,7 +423,7 @@ class RadixHeap {
     near_.clear();
     for (; bucket.last != kNoBlock; drop_block(bucket)) {
       const Block& block = blocks_[bucket.last];
-      near_.insert(near_.end(), block.waiting.begin(), block.waiting.begin() + block.count);
+      near_.insert(near_.end(), block.waiting.begin(), block.waiting.begin() + bucket.in_last());
     }
     if (level > kKeyLevels) {  // times that differ in too many digits
       std::sort(near_.begin(), near_.end(),
@@ -473,7 +479,6 @@ class RadixHeap {
     }
   }
 
-  static constexpr std::uint32_t kBlock = std::tuple_size_v<decltype(Block::waiting)>;
   static constexpr std::uint32_t kBatch = std::tuple_size_v<decltype(Batch::actors)>;
   // What is soon, in events: of a round, and of a bucket that is spread. Measured on rings, trees
   // and all-to-alls of 64 to 2,048 ranks.

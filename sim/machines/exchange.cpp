@@ -308,8 +308,10 @@ void Exchange<Stamp>::acknowledged(std::uint32_t number, Stamp at) {
   if (--block.unacked > 0) return;
   const std::uint32_t gated = block.gated;
   block.gated = 0;
+  const auto& waiting = block_lanes_[number].gated;
+  for (std::uint32_t i = 0; i < gated; ++i) prefetch_message(waiting[i]);
   for (std::uint32_t i = 0; i < gated; ++i) {
-    const std::uint32_t id = block_lanes_[number].gated[i];
+    const std::uint32_t id = waiting[i];
     start_send(number, id, later(messages_[id].sender_free, block.pool));
   }
 }
@@ -492,6 +494,8 @@ void Exchange<Stamp>::prefetch_block(std::uint32_t number, unsigned depth) const
   if (depth > 1) return;
   const BlockLanes& lanes = block_lanes_[number];
   __builtin_prefetch(&lanes.gated, 1);
+  sends_.prefetch_next(number);
+  receives_.prefetch_next(number);
   for (std::size_t i = 0; i < kLanesMax; i += 2) __builtin_prefetch(&lanes.watched[i], 1);
   __builtin_prefetch(blocks_[number].awaited.data(), 1);
 }
@@ -499,7 +503,6 @@ void Exchange<Stamp>::prefetch_block(std::uint32_t number, unsigned depth) const
 template <class Stamp>
 void Exchange<Stamp>::prefetch_links(const Flight& flight) const {
   const std::uint32_t left = links_left(flight, way_kinds_[flight.way]);
-  if (left == 0) return prefetch_message(flight.message);
   if (!flight.brings) return prefetch_hops(flight.message);
   for (std::uint32_t i = 0; i < left; ++i) __builtin_prefetch(&transit_.links[flight.ahead[i]], 1);
 }
@@ -515,11 +518,7 @@ void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   const auto part = static_cast<Part>((actor - first_part_) % kParts);
   if (part == Part::flight) {
     if (depth == 0) return __builtin_prefetch(&flights_[number]);
-    const Flight& flight = aloft_[flights_[number]];
-    if (depth == 1) return __builtin_prefetch(&flight, 1);
-    if (depth == 2) return prefetch_links(flight);
-    if (links_left(flight, way_kinds_[flight.way]) == 0) prefetch_arrival(flight.message);
-    return;
+    return prefetch_flight(flights_[number], depth);
   }
   if (depth == 2) return;
   const auto& messages = part == Part::poster ? receives_ : sends_;
@@ -530,6 +529,21 @@ void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
   prefetch_message(messages[number]);
 }
 
+/// `place`: as in flights_.
+template <class Stamp>
+void Exchange<Stamp>::prefetch_flight(std::uint32_t place, unsigned depth) const {
+  if (place % 2 == 0) {
+    const Flight& flight = aloft_.records[place / 2];
+    if (depth == 1) __builtin_prefetch(&flight, 1);
+    if (depth == 2) prefetch_links(flight);
+    return;
+  }
+  const Landing& landing = landings_.records[place / 2];
+  if (depth == 1) return __builtin_prefetch(&landing);
+  if (depth == 2) return prefetch_message(landing.message);
+  prefetch_arrival(landing.message);
+}
+
 /// For a thread that is done with a job soon, and begins with the next one.
 template <class Stamp>
 void Exchange<Stamp>::prefetch_job(const Thread& thread, unsigned depth) const {
@@ -538,7 +552,10 @@ void Exchange<Stamp>::prefetch_job(const Thread& thread, unsigned depth) const {
     __builtin_prefetch(&thread);
     return __builtin_prefetch(&thread.flight);
   }
-  if (depth == 1 && thread.departs) prefetch_links(thread.flight);
+  if (depth == 1 && thread.departs) {
+    flights_.prefetch_next(thread.from);
+    prefetch_links(thread.flight);
+  }
   if (thread.jobs.size() < 2) return;
   const std::uint32_t& next = thread.jobs[1];
   if (depth == 1) return __builtin_prefetch(&next);
@@ -607,12 +624,12 @@ Stamp Exchange<Stamp>::makespan() const {
 
 template <class Stamp>
 std::size_t Exchange<Stamp>::memory_bytes() const {
-  std::size_t bytes = blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
-                      remains_.capacity() * sizeof(Remains) +
-                      hops_.capacity() * sizeof(std::uint32_t) + sends_.memory_bytes() +
-                      receives_.memory_bytes() + flights_.memory_bytes() +
-                      more_slots_.capacity() * sizeof(MoreSlots) +
-                      aloft_.capacity() * sizeof(Flight) + transit_.links.memory_bytes();
+  std::size_t bytes =
+      blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
+      remains_.capacity() * sizeof(Remains) + hops_.capacity() * sizeof(std::uint32_t) +
+      sends_.memory_bytes() + receives_.memory_bytes() + flights_.memory_bytes() +
+      more_slots_.capacity() * sizeof(MoreSlots) + aloft_.records.capacity() * sizeof(Flight) +
+      landings_.records.capacity() * sizeof(Landing) + transit_.links.memory_bytes();
   for (const Thread& thread : threads_) bytes += thread.jobs.size() * sizeof(std::uint32_t);
   return bytes;
 }

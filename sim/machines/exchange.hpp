@@ -265,12 +265,42 @@ class Exchange final : public Guest<Stamp> {
     Bytes wire;
     std::uint32_t message = 0;
     std::uint32_t way : kWayBits = 0;  ///< kind
-    std::uint32_t hop : 8 = 0;         ///< all of them: it has crossed its links
+    std::uint32_t hop : 8 = 0;
     std::uint32_t far : 1 = 0;
     std::uint32_t brings : 1 = 0;                    ///< the links that it has yet to cross
     std::array<std::uint32_t, kLinksAhead> ahead{};  ///< those, see bring()
   };
   static_assert(Stamp::kCausal || sizeof(Flight) == 64);
+
+  /// A chunk that has crossed its links, until its first byte comes to the last one.
+  struct Landing {
+    Stamp last;  ///< when its last byte is there
+    std::uint32_t message = 0;
+    bool far = false;
+  };
+  static_assert(Stamp::kCausal || sizeof(Landing) == 16);
+
+  /// Records of one kind, the place left last filled first.
+  template <class Record>
+  struct Pool {
+    HugePageVector<Record> records;
+    std::vector<std::uint32_t> free;
+
+    std::uint32_t put(const Record& record) {
+      if (free.empty()) {
+        records.push_back(record);
+        return static_cast<std::uint32_t>(records.size() - 1);
+      }
+      const std::uint32_t place = free.back();
+      free.pop_back();
+      records[place] = record;
+      return place;
+    }
+    Record take(std::uint32_t place) {
+      free.push_back(place);
+      return records[place];
+    }
+  };
 
   struct Thread {
     Stamp free;
@@ -310,6 +340,7 @@ class Exchange final : public Guest<Stamp> {
   [[gnu::always_inline]] inline void prefetch_block(std::uint32_t block, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_arrival(std::uint32_t id) const;
   [[gnu::always_inline]] inline void prefetch_links(const Flight& flight) const;
+  [[gnu::always_inline]] inline void prefetch_flight(std::uint32_t place, unsigned depth) const;
   inline void clear_slots(std::uint32_t id, std::uint32_t first, std::uint32_t count);
   void start_send(std::uint32_t block, std::uint32_t id, Stamp at);
   void start_receive(std::uint32_t id, const ExchangeLane& lane, Stamp at);
@@ -346,11 +377,14 @@ class Exchange final : public Guest<Stamp> {
   static std::uint32_t links_left(const Flight& flight, const WayKind& way) {
     return (flight.far ? way.hops : way.near_hops) - flight.hop;
   }
-  inline bool travel_plainly(std::uint32_t block, Flight& flight, const WayKind& way);
+  [[gnu::always_inline]] inline bool travel_plainly(std::uint32_t block, Flight& flight,
+                                                    const WayKind& way);
   inline bool travel_in_steps(std::uint32_t block, Flight& flight, const WayKind& way);
   inline void wait_on_way(std::uint32_t block, const Flight& flight, Stamp at);
-  [[gnu::always_inline]] inline void pass(std::uint32_t id, const Flight& flight, Stamp& first,
-                                          Stamp& last, Bytes wire);
+  inline void wait_to_land(std::uint32_t block, const Flight& flight, Stamp at);
+  inline void land(std::uint32_t message, bool far, Stamp last);
+  [[gnu::always_inline]] inline void pass(std::uint32_t id, std::uint32_t message,
+                                          std::uint32_t hop, Stamp& first, Stamp& last, Bytes wire);
   inline bool hand_over(std::uint32_t block, Flight& flight, const std::uint32_t* hops,
                         std::uint32_t end);
   void arrive_near(std::uint32_t id, Stamp at);
@@ -389,9 +423,10 @@ class Exchange final : public Guest<Stamp> {
   HugePageVector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
   std::uint32_t hops_max_ = 0;
   BlockNumbers<std::uint32_t> sends_, receives_;  ///< messages, by their number at an end
-  BlockNumbers<std::uint32_t> flights_;           ///< of what a block sends: where in
-  HugePageVector<Flight> aloft_;                  ///< all of them, the place left last filled first
-  std::vector<std::uint32_t> free_aloft_;
+  /// Of what a block sends: twice the place in aloft_, or in landings_ and 1.
+  BlockNumbers<std::uint32_t> flights_;
+  Pool<Flight> aloft_;
+  Pool<Landing> landings_;     ///< apart, as most of what is on its way is only waited for
   std::vector<bool> joins_;    ///< by link: booked on arrival
   std::vector<bool> follows_;  ///< in the wake of a joint, with it
   std::vector<bool> used_;

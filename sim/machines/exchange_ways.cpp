@@ -38,7 +38,7 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
                way_.flush,
                static_cast<std::uint8_t>(way_.near.size()),
                static_cast<std::uint8_t>(way_.near.size() + way_.far.size())};
-  kind.plain = kind.hops <= 64 && std::all_of(hops, hops + kind.hops, [](std::uint32_t hop) {
+  kind.plain = kind.hops < 64 && std::all_of(hops, hops + kind.hops, [](std::uint32_t hop) {
                  return (hop & ~kLinkBits) == 0;
                });
   if (kind.plain) {
@@ -95,11 +95,17 @@ void Exchange<Stamp>::travel(std::uint32_t block, Flight& flight) {
   const WayKind& way = way_kinds_[flight.way];
   bool is_plain = way.plain;
   if constexpr (Stamp::kCausal) is_plain = is_plain && transit_.carrier == nullptr;
-  if (is_plain ? !travel_plainly(block, flight, way) : !travel_in_steps(block, flight, way)) return;
-  if (messages_[flight.message].relayed && !flight.far) {
-    arrive_near(flight.message, flight.last);
+  if (is_plain ? travel_plainly(block, flight, way) : travel_in_steps(block, flight, way))
+    land(flight.message, flight.far, flight.last);
+}
+
+/// A chunk is at the end of its way.
+template <class Stamp>
+void Exchange<Stamp>::land(std::uint32_t message, bool far, Stamp last) {
+  if (messages_[message].relayed && !far) {
+    arrive_near(message, last);
   } else {
-    arrive(flight.message, flight.last);
+    arrive(message, last);
   }
 }
 
@@ -114,25 +120,33 @@ bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const 
     return marks == 0 ? end : std::min(end, flight.hop + 1 + behind);
   };
   const std::uint32_t stop = next(way.joins), look = next(way.looks);
-  const bool waits = stop < end || look < end;
-  if (waits) flights_.prefetch_next(block);
   const std::uint32_t* hops = flight.brings
                                   ? flight.ahead.data()
                                   : &hops_[std::size_t{flight.message} * hops_max_] + flight.hop;
-  Stamp seen = flight.first;
-  for (; flight.hop != stop; ++flight.hop) {
+  // Apart from the flight, so that they stay in registers.
+  std::uint32_t hop = flight.hop;
+  Stamp first = flight.first, last = flight.last, seen = first;
+  const Bytes wire = flight.wire;
+  const std::uint64_t crossed = (std::uint64_t{1} << (stop - hop)) - 1;
+  for (std::uint64_t wakes = way.wakes >> hop & crossed; wakes != 0; wakes &= wakes - 1) ++events_;
+  for (; hop != stop; ++hop) {
     const std::uint32_t id = *hops++;
-    if (flight.hop == look) seen = flight.first;
-    events_ += way.wakes >> flight.hop & 1;
-    pass(id, flight, flight.first, flight.last, flight.wire);
+    if (hop == look) seen = first;
+    pass(id, flight.message, hop, first, last, wire);
     const Duration latency = transit_.links.latency(transit_.links[id]);
-    flight.first = flight.first.plus(latency, Cause::latency);
-    flight.last = flight.last.plus(latency, Cause::latency);
+    first = first.plus(latency, Cause::latency);
+    last = last.plus(latency, Cause::latency);
   }
-  if (!waits) return true;
-  bring(flight, way, hops);
-  wait_on_way(block, flight, stop < end ? flight.first : seen);
-  return false;
+  flight.hop = hop & 0xff;
+  flight.first = first;
+  flight.last = last;
+  if (stop < end) {
+    bring(flight, way, hops);
+    wait_on_way(block, flight, flight.first);
+  } else if (look < end) {
+    wait_to_land(block, flight, seen);
+  }
+  return stop == end && look == end;
 }
 
 /// Steps may be several links wide, and a carrier may take over.
@@ -154,7 +168,8 @@ bool Exchange<Stamp>::travel_in_steps(std::uint32_t block, Flight& flight, const
     for (; flight.hop != next; ++flight.hop) {
       const std::uint32_t id = hops[flight.hop] & kLinkBits;
       Stamp one_first = first, one_last = last;
-      pass(id, flight, one_first, one_last, piece_of(hops[flight.hop], flight.wire));
+      pass(id, flight.message, flight.hop, one_first, one_last,
+           piece_of(hops[flight.hop], flight.wire));
       const Duration latency = transit_.links.latency(transit_.links[id]);
       flight.first = later(flight.first, one_first.plus(latency, Cause::latency));
       flight.last = later(flight.last, one_last.plus(latency, Cause::latency));
@@ -167,21 +182,24 @@ bool Exchange<Stamp>::travel_in_steps(std::uint32_t block, Flight& flight, const
 template <class Stamp>
 void Exchange<Stamp>::wait_on_way(std::uint32_t block, const Flight& flight, Stamp at) {
   const std::uint32_t number = flights_.take(block);
-  if (free_aloft_.empty()) {
-    free_aloft_.push_back(static_cast<std::uint32_t>(aloft_.size()));
-    aloft_.emplace_back();
-  }
-  aloft_[flights_[number] = free_aloft_.back()] = flight;
-  free_aloft_.pop_back();
+  flights_[number] = 2 * aloft_.put(flight);
   schedule(number, Part::flight, at);
 }
 
-/// A link carries the chunk; if it is down, later, and what follows in the message after it.
+/// It has crossed all links, and arrives by an event of its own.
 template <class Stamp>
-void Exchange<Stamp>::pass(std::uint32_t id, const Flight& flight, Stamp& first, Stamp& last,
-                           Bytes wire) {
+void Exchange<Stamp>::wait_to_land(std::uint32_t block, const Flight& flight, Stamp at) {
+  const std::uint32_t number = flights_.take(block);
+  flights_[number] = 2 * landings_.put({flight.last, flight.message, flight.far != 0}) + 1;
+  schedule(number, Part::flight, at);
+}
+
+/// A link carries a chunk; if it is down, later, and what follows in the message after it.
+template <class Stamp>
+void Exchange<Stamp>::pass(std::uint32_t id, std::uint32_t message, std::uint32_t hop, Stamp& first,
+                           Stamp& last, Bytes wire) {
   Stamp* behind = nullptr;
-  if (transit_.is_lossy()) behind = &passed_[std::size_t{flight.message} * hops_max_ + flight.hop];
+  if (transit_.is_lossy()) behind = &passed_[std::size_t{message} * hops_max_ + hop];
   transit_.pass(id, first, last, wire, behind);
 }
 
@@ -212,9 +230,12 @@ void Exchange<Stamp>::arrived(std::uint32_t way, Instant at) {
 template <class Stamp>
 void Exchange<Stamp>::act_flight(std::uint32_t number) {
   const std::uint32_t place = flights_[number];
-  Flight flight = aloft_[place];
-  free_aloft_.push_back(place);
   flights_.give_back(number);
+  if (place % 2 != 0) {
+    const Landing landing = landings_.take(place / 2);
+    return land(landing.message, landing.far, landing.last);
+  }
+  Flight flight = aloft_.take(place / 2);
   travel(number % static_cast<std::uint32_t>(blocks_.size()), flight);
 }
 
@@ -229,8 +250,10 @@ template void Exchange<PlainStamp>::travel(std::uint32_t, Flight&);
 template bool Exchange<PlainStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
 template bool Exchange<PlainStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
 template void Exchange<PlainStamp>::wait_on_way(std::uint32_t, const Flight&, PlainStamp);
-template void Exchange<PlainStamp>::pass(std::uint32_t, const Flight&, PlainStamp&, PlainStamp&,
-                                         Bytes);
+template void Exchange<PlainStamp>::wait_to_land(std::uint32_t, const Flight&, PlainStamp);
+template void Exchange<PlainStamp>::land(std::uint32_t, bool, PlainStamp);
+template void Exchange<PlainStamp>::pass(std::uint32_t, std::uint32_t, std::uint32_t, PlainStamp&,
+                                         PlainStamp&, Bytes);
 template bool Exchange<PlainStamp>::hand_over(std::uint32_t, Flight&, const std::uint32_t*,
                                               std::uint32_t);
 template void Exchange<PlainStamp>::arrived(std::uint32_t, Instant);
@@ -245,8 +268,10 @@ template void Exchange<CausalStamp>::travel(std::uint32_t, Flight&);
 template bool Exchange<CausalStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
 template bool Exchange<CausalStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
 template void Exchange<CausalStamp>::wait_on_way(std::uint32_t, const Flight&, CausalStamp);
-template void Exchange<CausalStamp>::pass(std::uint32_t, const Flight&, CausalStamp&, CausalStamp&,
-                                          Bytes);
+template void Exchange<CausalStamp>::wait_to_land(std::uint32_t, const Flight&, CausalStamp);
+template void Exchange<CausalStamp>::land(std::uint32_t, bool, CausalStamp);
+template void Exchange<CausalStamp>::pass(std::uint32_t, std::uint32_t, std::uint32_t, CausalStamp&,
+                                          CausalStamp&, Bytes);
 template bool Exchange<CausalStamp>::hand_over(std::uint32_t, Flight&, const std::uint32_t*,
                                                std::uint32_t);
 template void Exchange<CausalStamp>::arrived(std::uint32_t, Instant);
