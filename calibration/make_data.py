@@ -5,7 +5,7 @@ usage: make_data.py RUNS POINTS [RUNS POINTS ...]
 
 Each pair of files holds at least the columns that are written here (docs/validate.md says what they mean). Kept are
 runs that are fit to be scored, whose source has an address and whose NCCL is not older than 2.18, the first release
-that is simulated; and of their points those with a size and a time or a bandwidth, out of place: the first of time,
+that is simulated (by the date where it is not said); and of their points those with a size and a time or a bandwidth, out of place: the first of time,
 algbw, busbw that is there.
 """
 import csv
@@ -21,6 +21,7 @@ VALUES = POINT_COLUMNS[3:]
 
 
 OLDEST = (2, 18)
+OLDEST_DATE = '2023-05'  # when that one came out
 
 
 def rows(path):
@@ -28,10 +29,13 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-def is_simulated(version):
-    """An unknown one is taken for a recent one."""
-    numbers = re.match(r'(\d+)\.(\d+)', version)
-    return numbers is None or tuple(int(number) for number in numbers.groups()) >= OLDEST
+def is_simulated(run):
+    """Where the release is not said, the date tells whether it can be; without one it is taken for a recent one."""
+    numbers = re.match(r'(\d+)\.(\d+)', run['nccl_version'])
+    if numbers:
+        return tuple(int(number) for number in numbers.groups()) >= OLDEST
+    year = re.match(r'\d{4}(-\d{2})?', run['date'])
+    return year is None or year.group() >= OLDEST_DATE[:len(year.group())]
 
 
 def write(name, columns, table):
@@ -46,7 +50,7 @@ def main():
     files = sys.argv[1:]
     runs = [run for path in files[::2] for run in rows(path)
             if run['score'] == '1' and not run['source_key'].startswith('idx:')
-            and is_simulated(run['nccl_version'])]
+            and is_simulated(run)]
     known = {run['run_id'] for run in runs}
     points = []
     for point in (point for path in files[1::2] for point in rows(path)):

@@ -48,7 +48,7 @@ class SharesTime {
     sum_ += weight * time;
     least_ = std::max(least_, time);
   }
-  double time() const { return std::max(sum_, least_); }
+  double whole() const { return std::max(sum_, least_); }
 
  private:
   double sum_ = 0, least_ = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/studies/accuracy/calibrate_reach.hpp"
+#include "models/studies/accuracy/run_scatter.hpp"
 #include "text/counted.hpp"
 #include "text/words.hpp"
 
@@ -62,6 +63,7 @@ class Calibration {
     problem_.huber = config_.recipe.huber;
     problem_.residuals = [this](const Vector& x) { return residuals(x); };
     problem_.slopes = [this](const Vector& x, const Vector& at) { return slopes(x, at); };
+    scatter_ = run_scatter(measured());
     problem_.weights = weights({});
     fit();
     if (config_.cross_validate) cross_validate();
@@ -167,7 +169,8 @@ class Calibration {
     return {out.begin(), out.end()};
   }
 
-  /// Each class of hardware and range of sizes weighs the same, in it each run, in it each point.
+  /// Each class of hardware and range of sizes weighs the same, in it each run, in it each point;
+  /// less where a run's own times jump (run_scatter), as its noise comes on top of the recipe's.
   /// Runs of `without` weigh nothing.
   Vector weights(const std::string& without) const {
     std::map<std::pair<std::string, std::size_t>, std::map<std::size_t, int>> groups;
@@ -189,7 +192,9 @@ class Calibration {
         continue;
       }
       const auto& runs = group_of(i);
-      out.push_back(1 / static_cast<double>(runs.size()) / runs.at(measured().points[i].run));
+      const std::size_t run = measured().points[i].run;
+      const double jumps = scatter_[run] / config_.recipe.noise, trust = 1 / (1 + jumps * jumps);
+      out.push_back(trust / static_cast<double>(runs.size()) / runs.at(run));
     }
     return out;
   }
@@ -447,6 +452,7 @@ class Calibration {
   CalibrateResult out_;
   FitProblem problem_;
   FitResult fitted_;
+  std::vector<double> scatter_;         ///< by run
   std::set<std::size_t> usable_;        ///< runs
   std::vector<RunParts> run_parts_;     ///< by run
   std::vector<std::size_t> points_;     ///< that are fitted to

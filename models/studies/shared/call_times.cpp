@@ -126,7 +126,7 @@ std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) 
 double CallTimes::time_us(const TimeRecipe& recipe) const {
   SharesTime out;
   for (const auto& [call, weight] : recipe.shares) out.add(weight, calls_[call].time_us);
-  return out.time();
+  return out.whole();
 }
 
 }  // namespace fabricast

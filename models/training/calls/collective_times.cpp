@@ -298,7 +298,7 @@ CollectiveTimes::Found CollectiveTimes::find(const Question& question) {
     ps.add(share.weight, static_cast<double>(time.time.ps));
     out.time.channels = std::max(out.time.channels, time.channels);
   }
-  out.time.time.ps = std::llround(ps.time());
+  out.time.time.ps = std::llround(ps.whole());
   return out;
 }
 

@@ -101,6 +101,6 @@ TEST_CASE("affordable: a line through uneven times tells no less than the smalle
   SharesTime even, uneven;
   even.add(2, 100), even.add(-1, 60);       // 140
   uneven.add(2, 100), uneven.add(-1, 210);  // -10, but the smallest takes 210
-  CHECK(even.time() == doctest::Approx(140));
-  CHECK(uneven.time() == doctest::Approx(210));
+  CHECK(even.whole() == doctest::Approx(140));
+  CHECK(uneven.whole() == doctest::Approx(210));
 }
