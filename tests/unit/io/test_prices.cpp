@@ -45,7 +45,8 @@ TEST_CASE("the shipped prices: every part that is sold has one, with source and 
     CHECK(prices.cables.contains(part.fibre));
   }
   for (const auto& [name, part] : catalogue().nics) {
-    const bool of_a_cloud = name.starts_with("EFA") || name.starts_with("gVNIC");
+    const bool of_a_cloud =
+        name.starts_with("EFA") || name.starts_with("ENA") || name.starts_with("gVNIC");
     CHECK(prices.nics.contains(name) != of_a_cloud);
   }
   const PriceFigure& figure = prices.switches.at("QM9700");
