@@ -5,8 +5,8 @@ usage: make_data.py RUNS POINTS [RUNS POINTS ...]
 
 Each pair of files holds at least the columns that are written here (docs/validate.md says what they mean). Kept are
 runs that are fit to be scored, whose source has an address and whose NCCL is not older than 2.18, the first release
-that is simulated (by the date where it is not said); and of their points those with a size and a time or a bandwidth, out of place: the first of time,
-algbw, busbw that is there.
+that is simulated (by the date where it is not said); and of their points those with a size and a time or a bandwidth,
+out of place: the first of time, algbw, busbw that is there.
 """
 import csv
 import os

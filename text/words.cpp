@@ -15,6 +15,11 @@ constexpr std::size_t kCaseChange = 1;  // "KB" is nearer to "kB" than to "GB"
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+/// Of ASCII.
+bool is_letter_or_digit(char c) {
+  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9');
+}
+
 std::size_t change_cost(char a, char b) {
   if (a == b) return 0;
   return lower(a) == lower(b) ? kCaseChange : kEdit;
@@ -57,8 +62,13 @@ std::string lower_case(std::string_view text) {
 std::string plain_word(std::string_view text) {
   std::string out;
   for (const char c : lower_case(text))
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out += c;
+    if (is_letter_or_digit(c)) out += c;
   return out;
+}
+
+bool is_whole_word(std::string_view text, std::size_t at, std::size_t size) {
+  return (at == 0 || !is_letter_or_digit(text[at - 1])) &&
+         (at + size >= text.size() || !is_letter_or_digit(text[at + size]));
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -16,6 +16,10 @@ std::string lower_case(std::string_view text);
 /// Its letters and digits, small: "RTX 2080-Ti" is "rtx2080ti".
 std::string plain_word(std::string_view text);
 
+/// Whether what stands in `text` at `at`, so many characters long, is no piece of a longer word:
+/// there is no letter or digit right before or behind it.
+bool is_whole_word(std::string_view text, std::size_t at, std::size_t size);
+
 /// The items between commas, each trimmed: "a, b" is two, "" is one that is empty.
 std::vector<std::string_view> comma_items(std::string_view text);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <set>
 #include <vector>
 
@@ -10,24 +9,16 @@
 #include "text/words.hpp"
 
 namespace fabricast {
-namespace {
-
-bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-}  // namespace
 
 std::string gpu_named_in(std::string_view text, const PartsCatalogue& parts) {
   std::string found;
   std::set<std::size_t> named;  // where a name begins: "H200 NVL" is no "H200"
-  const auto goes_on = [&](std::size_t at) {
-    return at < text.size() && is_letter_or_digit(text[at]);
-  };
   for (const GpuName& one : parts.gpu_names) {
     if (!one.is_product) continue;
     for (std::size_t at = text.find(one.name); at != std::string_view::npos;
          at = text.find(one.name, at + 1)) {
       // "GH200" has "H200" in it, "A100" "A10".
-      if ((at > 0 && goes_on(at - 1)) || goes_on(at + one.name.size())) continue;
+      if (!is_whole_word(text, at, one.name.size())) continue;
       if (!named.insert(at).second) continue;
       if (!found.empty() && found != one.gpu) return {};
       found = one.gpu;

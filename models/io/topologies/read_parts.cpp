@@ -65,9 +65,7 @@ class PartsReader {
     Platform out;
     const auto part = [&](const char* key, const auto& known, std::string& name) {
       name = in.text(key, "");
-      if (!name.empty() && !known.contains(name))
-        in.fail(key, fmt::format("no part is named \"{}\"", name),
-                hint_nearest(name, names(known)));
+      if (!name.empty()) check_known(in, key, "part", name, known);
     };
     in.text("cpu");
     part("cpu", parts_.cpus, out.cpu);
@@ -88,9 +86,7 @@ class PartsReader {
     for (Reader& in : root_.children("usual_nics")) {
       UsualNic one{in.text("network"), in.bandwidth("rate"), in.text("nic"), in.text("gpu", ""),
                    in.text("type", "")};
-      if (!parts_.nics.contains(one.nic))
-        in.fail("nic", fmt::format("no NIC is named \"{}\"", one.nic),
-                hint_nearest(one.nic, names(parts_.nics)));
+      check_known(in, "nic", "NIC", one.nic, parts_.nics);
       figures_.check_source(in);
       in.finish();
       own.push_back(std::move(one));
@@ -107,11 +103,8 @@ class PartsReader {
       if (one.is_product == in.has("model"))
         in.fail("product", "one of product and model is wanted");
       if (!one.is_product) one.name = in.text("model");
-      for (const auto& [key, part] : {std::pair{"gpu", &one.gpu}, std::pair{"card", &one.card}}) {
-        if (!part->empty() && !parts_.gpus.contains(*part))
-          in.fail(key, fmt::format("no GPU is named \"{}\"", *part),
-                  hint_nearest(*part, names(parts_.gpus)));
-      }
+      check_known(in, "gpu", "GPU", one.gpu, parts_.gpus);
+      if (!one.card.empty()) check_known(in, "card", "GPU", one.card, parts_.gpus);
       figures_.check_source(in);
       in.finish();
       own.push_back(std::move(one));
@@ -119,6 +112,14 @@ class PartsReader {
     parts_.gpu_names.insert(parts_.gpu_names.begin(), own.begin(), own.end());
   }
 
+  /// Fails where `name`, which stands at this key, is none of these.
+  template <class Map>
+  static void check_known(Reader& in, const char* key, const char* what, const std::string& name,
+                          const Map& known) {
+    if (!known.contains(name))
+      in.fail(key, fmt::format("no {} is named \"{}\"", what, name),
+              hint_nearest(name, names(known)));
+  }
   template <class Map>
   static std::vector<std::string> names(const Map& map) {
     std::vector<std::string> out;

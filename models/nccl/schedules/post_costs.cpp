@@ -13,22 +13,27 @@ Bandwidth in_turn(Bandwidth a, Bandwidth b) {
   return {std::llround(x * y / (x + y))};
 }
 
+/// Of the threads that copy, at either end.
+PostCost copying(const NetworkCosts& costs, const NetworkSettings& network) {
+  PostCost out;
+  out.post = costs.post;
+  out.rate = costs.copy_rate;
+  if (copies_alone(network)) out.hands = network.sockets.threads;
+  out.piece = costs.task_min;
+  return out;
+}
+
 }  // namespace
 
 PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol,
                    bool into_gpu) {
-  PostCost out;
-  out.post = costs.post;
+  PostCost out = copying(costs, network);
   out.post += costs.piece_post * (network.pieces - 1);
-  out.rate = in_turn(protocol == Protocol::ll ? costs.ll_check_rate : Bandwidth{}, costs.copy_rate);
-  if (copies_alone(network)) {
-    // Helpers sleep when they have nothing to do, at either end (NCCL 2.18 to 2.30,
-    // transport/net_socket.cc, persistentSocketThread): a message comes so much later, but others
-    // are on their way meanwhile.
-    out.hands = network.sockets.threads;
-    out.each_delay = costs.helper_wake + costs.helper_wake;
-  }
-  out.piece = costs.task_min;
+  if (protocol == Protocol::ll) out.rate = in_turn(costs.ll_check_rate, out.rate);
+  // Helpers sleep when they have nothing to do, at either end (NCCL 2.18 to 2.30,
+  // transport/net_socket.cc, persistentSocketThread): a message comes so much later, but others
+  // are on their way meanwhile.
+  if (copies_alone(network)) out.each_delay = costs.helper_wake * 2;
   out.large = network.rendezvous_above.value_or(costs.rendezvous_above);
   out.large_post = costs.rendezvous_post;
   // LL is sent from host memory.
@@ -56,11 +61,7 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
 }
 
 PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network) {
-  PostCost out;
-  out.post = costs.post;
-  out.rate = costs.copy_rate;
-  if (copies_alone(network)) out.hands = network.sockets.threads;
-  out.piece = costs.task_min;
+  PostCost out = copying(costs, network);
   // A size goes ahead of its bytes, in a system call of its own at either end (NCCL 2.18 to 2.30,
   // transport/net_socket.cc, ncclNetSocketTest): the receiver reads it while the bytes are sent.
   // Not modelled: from 2.27 on up to NCCL_SOCKET_INLINE bytes (128) go in one call with their size.

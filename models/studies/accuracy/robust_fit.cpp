@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "models/studies/shared/quantile.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -104,13 +106,6 @@ Vector sum_of(const Vector& a, const Vector& b) {
   Vector out = a;
   for (std::size_t i = 0; i < out.size(); ++i) out[i] += b[i];
   return out;
-}
-
-double upper_median(Vector values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 /// Of the data alone, on the parameters that are not pinned: covariance with a prior so wide that

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "models/studies/shared/quantile.hpp"
 
 namespace fabricast {
 namespace {
@@ -27,9 +30,7 @@ double scatter(std::vector<Logs> points) {
     if (points[i - 1].size < points[i].size && points[i].size < points[i + 1].size)
       off.push_back(off_the_line(points[i - 1], points[i], points[i + 1]));
   if (std::ssize(off) < kScatterPoints) return 0;
-  const auto middle = off.begin() + std::ssize(off) / 2;
-  std::ranges::nth_element(off, middle);
-  return *middle / kMedianOfNormal;
+  return upper_median(std::move(off)) / kMedianOfNormal;
 }
 
 }  // namespace

@@ -7,10 +7,11 @@
 
 namespace fabricast {
 
+inline constexpr int kScatterPoints = 5;
+
 /// By run, the standard deviation of the logarithm of a time, 0.1 = 10 %: from how far each point
 /// is off the line through both neighbours (logarithms of size and time), by the median. 0 for runs
 /// of fewer than kScatterPoints points between two others: that tells nothing.
-inline constexpr int kScatterPoints = 5;
 std::vector<double> run_scatter(const Measurements& measured);
 
 }  // namespace fabricast

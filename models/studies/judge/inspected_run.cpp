@@ -8,21 +8,12 @@
 #include "models/io/formats/text_file.hpp"
 #include "models/io/records/record_files.hpp"
 #include "models/nccl/base/nccl_names.hpp"
+#include "models/studies/shared/quantile.hpp"
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {
-
-namespace {
-
-double middle(std::vector<double> values) {
-  const auto at = values.begin() + std::ssize(values) / 2;
-  std::ranges::nth_element(values, at);
-  return *at;
-}
-
-}  // namespace
 
 double InspectedRun::share(const InspectedRow& row) const {
   double all = 0;
@@ -113,8 +104,8 @@ InspectedRow InspectorFold::row_of(const Row& row, const Numbers& numbers) const
     waits += mean - call.least;
     ++last[call.last];
   }
-  out.time_us = middle(means);
-  out.transfer_us = leasts.empty() ? out.time_us : middle(leasts);
+  out.time_us = upper_median(means);
+  out.transfer_us = leasts.empty() ? out.time_us : upper_median(leasts);
   if (!leasts.empty()) {
     const auto often =
         std::ranges::max_element(last, {}, [](const auto& one) { return one.second; });

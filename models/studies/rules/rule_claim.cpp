@@ -173,13 +173,8 @@ std::vector<std::string> alternatives(std::string_view text) {
 
 /// "Ring LL" holds "Ring" and "LL", not "Ri".
 bool has_word(std::string_view text, std::string_view word) {
-  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  for (std::size_t at = text.find(word); at != std::string_view::npos;
-       at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if ((at == 0 || !is_part(text[at - 1])) && (end == text.size() || !is_part(text[end])))
-      return true;
-  }
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+    if (is_whole_word(text, at, word.size())) return true;
   return false;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -22,5 +23,13 @@ inline double quantile(std::vector<double> of, double share) {
 
 /// The middle one, of an even number the mean of the two in the middle.
 inline double median(std::vector<double> of) { return quantile(std::move(of), 0.5); }
+
+/// The middle one, of an even number the larger of the two in the middle. 0 of none.
+inline double upper_median(std::vector<double> of) {
+  if (of.empty()) return 0;
+  const auto middle = of.begin() + std::ssize(of) / 2;
+  std::ranges::nth_element(of, middle);
+  return *middle;
+}
 
 }  // namespace fabricast

@@ -13,6 +13,14 @@ TEST_CASE("words: letters and digits, small") {
   CHECK(plain_word("\xc3\x84 -") == "");  // only those of ASCII
 }
 
+TEST_CASE("words: a whole one, and a piece of a longer one") {
+  CHECK(is_whole_word("an A10, 8x", 3, 3));
+  CHECK(is_whole_word("A10", 0, 3));
+  CHECK(!is_whole_word("A100", 0, 3));
+  CHECK(!is_whole_word("GH200", 1, 4));
+  CHECK(is_whole_word("\xc3\x84 H200_NVL", 3, 4));  // "_" is no letter
+}
+
 TEST_CASE("words: the nearest known one, if any is near") {
   CHECK(nearest("NVLSS", {"Ring", "Tree", "NVLS"}) == "NVLS");
   CHECK(nearest("kb", {"MB", "KB"}) == "KB");  // a change of case counts half
