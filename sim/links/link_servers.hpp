@@ -87,6 +87,7 @@ class LinkServers {
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
   Sharing& sharing(std::uint32_t id) { return sharing_[id]; }
   Duration latency(const Link& link) const { return latencies_[link.kind]; }
+  bool gathers(std::uint32_t id) const { return kinds_[links_[id].kind].spec.gathers; }
 
   /// The first byte comes at `head`, the last is not there before `last`; both become when they
   /// leave the link, its latency not yet passed.

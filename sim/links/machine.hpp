@@ -46,6 +46,8 @@ struct LinkSpec {
   Duration latency;
   /// Equal cables side by side, of which a slice takes one: it waits only while all are busy.
   std::int64_t lanes = 1;
+  /// Messages of many senders meet here: an Exchange books it when their bytes come, in that order.
+  bool gathers = false;
 
   bool operator==(const LinkSpec&) const = default;
 };

@@ -532,16 +532,11 @@ void Exchange<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
 /// `place`: as in flights_.
 template <class Stamp>
 void Exchange<Stamp>::prefetch_flight(std::uint32_t place, unsigned depth) const {
-  if (place % 2 == 0) {
-    const Flight& flight = aloft_.records[place / 2];
-    if (depth == 1) __builtin_prefetch(&flight, 1);
-    if (depth == 2) prefetch_links(flight);
-    return;
-  }
-  const Landing& landing = landings_.records[place / 2];
-  if (depth == 1) return __builtin_prefetch(&landing);
-  if (depth == 2) return prefetch_message(landing.message);
-  prefetch_arrival(landing.message);
+  const Flight& flight = aloft_.records[place];
+  if (depth == 1) return __builtin_prefetch(&flight, 1);
+  if (depth == 3) return prefetch_arrival(flight.message);
+  prefetch_links(flight);
+  prefetch_message(flight.message);
 }
 
 /// For a thread that is done with a job soon, and begins with the next one.
@@ -624,12 +619,12 @@ Stamp Exchange<Stamp>::makespan() const {
 
 template <class Stamp>
 std::size_t Exchange<Stamp>::memory_bytes() const {
-  std::size_t bytes =
-      blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
-      remains_.capacity() * sizeof(Remains) + hops_.capacity() * sizeof(std::uint32_t) +
-      sends_.memory_bytes() + receives_.memory_bytes() + flights_.memory_bytes() +
-      more_slots_.capacity() * sizeof(MoreSlots) + aloft_.records.capacity() * sizeof(Flight) +
-      landings_.records.capacity() * sizeof(Landing) + transit_.links.memory_bytes();
+  std::size_t bytes = blocks_.capacity() * sizeof(Block) + messages_.capacity() * sizeof(Message) +
+                      remains_.capacity() * sizeof(Remains) +
+                      hops_.capacity() * sizeof(std::uint32_t) + sends_.memory_bytes() +
+                      receives_.memory_bytes() + flights_.memory_bytes() +
+                      more_slots_.capacity() * sizeof(MoreSlots) +
+                      aloft_.records.capacity() * sizeof(Flight) + transit_.links.memory_bytes();
   for (const Thread& thread : threads_) bytes += thread.jobs.size() * sizeof(std::uint32_t);
   return bytes;
 }

@@ -210,12 +210,8 @@ class Exchange final : public Guest<Stamp> {
   struct WayKind {
     Duration near_latency, far_latency, sender_flag, receiver_flag, flush;
     std::uint8_t near_hops = 0, hops = 0;
-    bool plain = false;  ///< its steps are one link each, and no link carries pieces
-    // Of a plain one. Bit i: the link at hop i
-    std::uint64_t joins = 0;  ///< is booked on arrival
-    std::uint64_t wakes = 0;  ///< is booked in the wake of a joint
-    std::uint64_t looks = 0;  ///< is the last one of those that are booked in the wake of a joint:
-                              ///< who has crossed all links arrives when its first byte comes here
+    bool plain = false;       ///< its steps are one link each, and no link carries pieces
+    std::uint64_t joins = 0;  ///< of a plain one; bit i: the link at hop i is booked on arrival
     auto operator<=>(const WayKind&) const = default;
   };
 
@@ -271,14 +267,6 @@ class Exchange final : public Guest<Stamp> {
     std::array<std::uint32_t, kLinksAhead> ahead{};  ///< those, see bring()
   };
   static_assert(Stamp::kCausal || sizeof(Flight) == 64);
-
-  /// A chunk that has crossed its links, until its first byte comes to the last one.
-  struct Landing {
-    Stamp last;  ///< when its last byte is there
-    std::uint32_t message = 0;
-    bool far = false;
-  };
-  static_assert(Stamp::kCausal || sizeof(Landing) == 16);
 
   /// Records of one kind, the place left last filled first.
   template <class Record>
@@ -381,8 +369,6 @@ class Exchange final : public Guest<Stamp> {
                                                     const WayKind& way);
   inline bool travel_in_steps(std::uint32_t block, Flight& flight, const WayKind& way);
   inline void wait_on_way(std::uint32_t block, const Flight& flight, Stamp at);
-  inline void wait_to_land(std::uint32_t block, const Flight& flight, Stamp at);
-  inline void land(std::uint32_t message, bool far, Stamp last);
   [[gnu::always_inline]] inline void pass(std::uint32_t id, std::uint32_t message,
                                           std::uint32_t hop, Stamp& first, Stamp& last, Bytes wire);
   inline bool hand_over(std::uint32_t block, Flight& flight, const std::uint32_t* hops,
@@ -423,12 +409,9 @@ class Exchange final : public Guest<Stamp> {
   HugePageVector<std::uint32_t> hops_;  ///< hops_max_ for every message: near, then far
   std::uint32_t hops_max_ = 0;
   BlockNumbers<std::uint32_t> sends_, receives_;  ///< messages, by their number at an end
-  /// Of what a block sends: twice the place in aloft_, or in landings_ and 1.
-  BlockNumbers<std::uint32_t> flights_;
+  BlockNumbers<std::uint32_t> flights_;           ///< of what a block sends: the place in aloft_
   Pool<Flight> aloft_;
-  Pool<Landing> landings_;     ///< apart, as most of what is on its way is only waited for
-  std::vector<bool> joins_;    ///< by link: booked on arrival
-  std::vector<bool> follows_;  ///< in the wake of a joint, with it
+  std::vector<bool> joins_;  ///< by link: booked on arrival
   std::vector<bool> used_;
   ExchangeBatch batch_;
   std::array<std::uint32_t, 2 * kLanesMax> known_{};  ///< of its lanes: see find_awaited()

@@ -37,7 +37,7 @@ template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   const std::size_t links = transit_.links.size();
   for (std::uint32_t link = 0; link < links; ++link)
-    joins[link] = joins[link] || transit_.is_carried(link);
+    joins[link] = joins[link] || transit_.is_carried(link) || transit_.links.gathers(link);
   DistinctWays near, far;  // apart: many of either follow one another
   const auto note = [&](const ExchangeWay& way) {
     const std::size_t hops = way.near.size() + way.far.size();
@@ -59,7 +59,6 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
   joins_ = transit_.joints(joins, [&](const auto& visit) {
     each([&](std::span<const std::uint32_t> way) { visit(way, 0); });
   });
-  follows_ = transit_.followers(joins_, joins, each);
 }
 
 template void Exchange<PlainStamp>::survey(std::vector<bool>);

@@ -1,9 +1,4 @@
 // The ways of an exchange: which of their links are booked on arrival, and how chunks cross them.
-//
-// Mostly several joints follow each other: where the ways of near and far senders join, at the last
-// NIC, and on the links behind it. All that comes to one of those comes from the one before, in the
-// order in which that was booked, so they are booked together; the chunk still arrives by an event
-// of its own, as late as if the last of them had been booked then.
 
 #include <algorithm>
 #include <bit>
@@ -52,15 +47,8 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
 template <class Stamp>
 void Exchange<Stamp>::mark_joints(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
                                   std::uint32_t end) const {
-  std::uint64_t look = 0;  // an event that counts already
-  for (const std::uint32_t start = hop; hop < end; ++hop) {
-    if (hop == start || !joins_[hops[hop]]) continue;
-    const std::uint64_t bit = std::uint64_t{1} << hop;
-    look = follows_[hops[hop]] ? bit : 0;
-    (look == 0 ? way.joins : way.wakes) |= bit;
-  }
-  way.wakes &= ~look;
-  way.looks |= look;
+  while (++hop < end)
+    if (joins_[hops[hop]]) way.joins |= std::uint64_t{1} << hop;
 }
 
 /// A chunk that sets out, but when.
@@ -95,17 +83,12 @@ void Exchange<Stamp>::travel(std::uint32_t block, Flight& flight) {
   const WayKind& way = way_kinds_[flight.way];
   bool is_plain = way.plain;
   if constexpr (Stamp::kCausal) is_plain = is_plain && transit_.carrier == nullptr;
-  if (is_plain ? travel_plainly(block, flight, way) : travel_in_steps(block, flight, way))
-    land(flight.message, flight.far, flight.last);
-}
-
-/// A chunk is at the end of its way.
-template <class Stamp>
-void Exchange<Stamp>::land(std::uint32_t message, bool far, Stamp last) {
-  if (messages_[message].relayed && !far) {
-    arrive_near(message, last);
+  if (!(is_plain ? travel_plainly(block, flight, way) : travel_in_steps(block, flight, way)))
+    return;
+  if (messages_[flight.message].relayed && !flight.far) {
+    arrive_near(flight.message, flight.last);
   } else {
-    arrive(message, last);
+    arrive(flight.message, flight.last);
   }
 }
 
@@ -114,24 +97,18 @@ template <class Stamp>
 bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const WayKind& way) {
   const std::uint32_t end = flight.far ? way.hops : way.near_hops;
   if (flight.hop == end) return true;
-  const auto next = [&](std::uint64_t marks) {
-    marks = marks >> 1 >> flight.hop;
-    const auto behind = static_cast<std::uint32_t>(std::countr_zero(marks));
-    return marks == 0 ? end : std::min(end, flight.hop + 1 + behind);
-  };
-  const std::uint32_t stop = next(way.joins), look = next(way.looks);
+  const std::uint64_t joins = way.joins >> 1 >> flight.hop;
+  const auto behind = static_cast<std::uint32_t>(std::countr_zero(joins));
+  const std::uint32_t stop = joins == 0 ? end : std::min(end, flight.hop + 1 + behind);
   const std::uint32_t* hops = flight.brings
                                   ? flight.ahead.data()
                                   : &hops_[std::size_t{flight.message} * hops_max_] + flight.hop;
   // Apart from the flight, so that they stay in registers.
   std::uint32_t hop = flight.hop;
-  Stamp first = flight.first, last = flight.last, seen = first;
+  Stamp first = flight.first, last = flight.last;
   const Bytes wire = flight.wire;
-  const std::uint64_t crossed = (std::uint64_t{1} << (stop - hop)) - 1;
-  for (std::uint64_t wakes = way.wakes >> hop & crossed; wakes != 0; wakes &= wakes - 1) ++events_;
   for (; hop != stop; ++hop) {
     const std::uint32_t id = *hops++;
-    if (hop == look) seen = first;
     pass(id, flight.message, hop, first, last, wire);
     const Duration latency = transit_.links.latency(transit_.links[id]);
     first = first.plus(latency, Cause::latency);
@@ -140,13 +117,10 @@ bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const 
   flight.hop = hop & 0xff;
   flight.first = first;
   flight.last = last;
-  if (stop < end) {
-    bring(flight, way, hops);
-    wait_on_way(block, flight, flight.first);
-  } else if (look < end) {
-    wait_to_land(block, flight, seen);
-  }
-  return stop == end && look == end;
+  if (stop == end) return true;
+  bring(flight, way, hops);
+  wait_on_way(block, flight, flight.first);
+  return false;
 }
 
 /// Steps may be several links wide, and a carrier may take over.
@@ -182,15 +156,7 @@ bool Exchange<Stamp>::travel_in_steps(std::uint32_t block, Flight& flight, const
 template <class Stamp>
 void Exchange<Stamp>::wait_on_way(std::uint32_t block, const Flight& flight, Stamp at) {
   const std::uint32_t number = flights_.take(block);
-  flights_[number] = 2 * aloft_.put(flight);
-  schedule(number, Part::flight, at);
-}
-
-/// It has crossed all links, and arrives by an event of its own.
-template <class Stamp>
-void Exchange<Stamp>::wait_to_land(std::uint32_t block, const Flight& flight, Stamp at) {
-  const std::uint32_t number = flights_.take(block);
-  flights_[number] = 2 * landings_.put({flight.last, flight.message, flight.far != 0}) + 1;
+  flights_[number] = aloft_.put(flight);
   schedule(number, Part::flight, at);
 }
 
@@ -229,13 +195,8 @@ void Exchange<Stamp>::arrived(std::uint32_t way, Instant at) {
 
 template <class Stamp>
 void Exchange<Stamp>::act_flight(std::uint32_t number) {
-  const std::uint32_t place = flights_[number];
+  Flight flight = aloft_.take(flights_[number]);
   flights_.give_back(number);
-  if (place % 2 != 0) {
-    const Landing landing = landings_.take(place / 2);
-    return land(landing.message, landing.far, landing.last);
-  }
-  Flight flight = aloft_.take(place / 2);
   travel(number % static_cast<std::uint32_t>(blocks_.size()), flight);
 }
 
@@ -250,8 +211,6 @@ template void Exchange<PlainStamp>::travel(std::uint32_t, Flight&);
 template bool Exchange<PlainStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
 template bool Exchange<PlainStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
 template void Exchange<PlainStamp>::wait_on_way(std::uint32_t, const Flight&, PlainStamp);
-template void Exchange<PlainStamp>::wait_to_land(std::uint32_t, const Flight&, PlainStamp);
-template void Exchange<PlainStamp>::land(std::uint32_t, bool, PlainStamp);
 template void Exchange<PlainStamp>::pass(std::uint32_t, std::uint32_t, std::uint32_t, PlainStamp&,
                                          PlainStamp&, Bytes);
 template bool Exchange<PlainStamp>::hand_over(std::uint32_t, Flight&, const std::uint32_t*,
@@ -268,8 +227,6 @@ template void Exchange<CausalStamp>::travel(std::uint32_t, Flight&);
 template bool Exchange<CausalStamp>::travel_plainly(std::uint32_t, Flight&, const WayKind&);
 template bool Exchange<CausalStamp>::travel_in_steps(std::uint32_t, Flight&, const WayKind&);
 template void Exchange<CausalStamp>::wait_on_way(std::uint32_t, const Flight&, CausalStamp);
-template void Exchange<CausalStamp>::wait_to_land(std::uint32_t, const Flight&, CausalStamp);
-template void Exchange<CausalStamp>::land(std::uint32_t, bool, CausalStamp);
 template void Exchange<CausalStamp>::pass(std::uint32_t, std::uint32_t, std::uint32_t, CausalStamp&,
                                           CausalStamp&, Bytes);
 template bool Exchange<CausalStamp>::hand_over(std::uint32_t, Flight&, const std::uint32_t*,

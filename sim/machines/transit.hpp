@@ -113,21 +113,6 @@ class Transit {
     }
     return joins;
   }
-  /// Of links that are booked on arrival, those that slices come to in the wake of one other link,
-  /// which they all cross right before: in the order in which that one was booked, so that both can
-  /// be booked at once. `others`: links that somebody else books, too.
-  template <class EachWay>
-  std::vector<bool> followers(const std::vector<bool>& joins, const std::vector<bool>& others,
-                              const EachWay& each_way) const {
-    std::vector<bool> out(links.size());
-    if (carrier != nullptr || is_lossy()) return out;
-    std::vector<std::uint32_t> before(links.size(), kUnseen);
-    each_way([&](std::span<const std::uint32_t> way) { note_before(way, before); });
-    for (std::uint32_t link = 0; link < links.size(); ++link)
-      out[link] = joins[link] && !others[link] && before[link] < links.size() &&
-                  links[before[link]].more_lanes == 0;
-    return out;
-  }
   /// Is a link of the step booked on arrival?
   static bool joins_at(const std::vector<bool>& joins, const std::uint32_t* way, std::uint32_t hop,
                        std::uint32_t end) {
@@ -137,7 +122,6 @@ class Transit {
 
  private:
   static constexpr std::int64_t kUnknown = -1, kDiffer = -2;
-  static constexpr std::uint32_t kUnseen = UINT32_MAX, kNone = UINT32_MAX - 1;
 
   Duration step_latency(const std::uint32_t* way, std::uint32_t hop, std::uint32_t next) const {
     Duration most;
@@ -156,17 +140,6 @@ class Transit {
     show(id, through ? head : end.plus(link.occupied * -1, Cause::link), end, wire);
   }
 
-  /// Which link all ways cross right before each one; kNone: there is no such link.
-  static void note_before(std::span<const std::uint32_t> way, std::vector<std::uint32_t>& before) {
-    std::uint32_t last = kNone;
-    for (std::size_t hop = 0; hop < way.size(); ++hop) {
-      const bool is_plain =
-          (way[hop] & ~kLinkBits) == 0 && (hop + 1 == way.size() || (way[hop + 1] & kBeside) == 0);
-      std::uint32_t& known = before[way[hop] & kLinkBits];
-      known = is_plain && (known == kUnseen || known == last) ? last : kNone;
-      last = is_plain ? way[hop] : kNone;
-    }
-  }
   void mark_behind(std::span<const std::uint32_t> way, std::vector<bool>& joins) const {
     bool is_behind = false;
     for (const std::uint32_t marked : way) {

@@ -81,7 +81,8 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts);
 struct ClusterLink {
   Bandwidth rate;
   Duration latency;
-  std::int64_t lanes = 1;  ///< a slice takes one of so many equal cables
+  std::int64_t lanes = 1;      ///< a slice takes one of so many equal cables
+  bool out_of_switch = false;  ///< into a GPU or a NIC, out of a switch that many send through
 };
 
 class Cluster {

@@ -136,7 +136,8 @@ ClusterLink Cluster::link(LinkId global) const {
 ClusterLink Cluster::healthy_link(LinkId global) const {
   if (index_of(global) < nic_to_leaf_) {
     const NodeLink& link = node_.link(LinkId{index_of(global) % links_per_node_});
-    return {link.rate, link.latency};
+    const bool out_of_switch = node_.vertex(link.from).kind == VertexKind::nvswitch;
+    return {link.rate, link.latency, 1, out_of_switch};
   }
   const FabricEnd from = link_from(global), to = link_to(global);
   const CableRun run = cable(from, to);
@@ -144,9 +145,11 @@ ClusterLink Cluster::healthy_link(LinkId global) const {
     const FabricEnd& nic = from.is_switch ? to : from;
     const NicPart& part = node_.nics()[nic.rail].part;
     const double line = static_cast<double>(port_rate(nic).bytes_per_s);
-    return {{std::llround(line * part.goodput)},
-            (from.is_switch ? fabric_.leaf.latency : part.latency) +
-                cable_delay(run.cable, run.metres)};
+    return {
+        {std::llround(line * part.goodput)},
+        (from.is_switch ? fabric_.leaf.latency : part.latency) + cable_delay(run.cable, run.metres),
+        1,
+        from.is_switch};
   }
   const FabricSwitchPart &a = switch_part(from.which.tier), &b = switch_part(to.which.tier);
   return {std::min(payload_rate(a), payload_rate(b)),

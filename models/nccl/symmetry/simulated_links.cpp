@@ -15,7 +15,7 @@ SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, const S
 
 std::uint32_t SimulatedLinks::add(LinkId link) {
   const ClusterLink spec = cluster_.link(link);
-  return machine_.add_link({spec.rate, spec.latency, spec.lanes});
+  return machine_.add_link({spec.rate, spec.latency, spec.lanes, spec.out_of_switch});
 }
 
 std::uint32_t SimulatedLinks::operator()(LinkId link) {

@@ -348,9 +348,37 @@ TEST_CASE("ways of different latency join in order of arrival") {
   CHECK(machine.finished(3).ps == 2 * kChunkPs);
 }
 
-TEST_CASE("links in the wake of a joint are booked with it") {
+TEST_CASE("who waited before a link where senders meet does not hold its place there") {
+  // Block 0 sends a chunk to block 3 over link 0 and one to block 2 over links 0 and 2, where block
+  // 1's comes over link 1. All leave at once, and block 0's second waits for its first.
+  for (const bool gathers : {false, true}) {
+    HandMade schedule(4);
+    const ExchangeLane lane{3, {kChunk}, {kChunk}, 0, 8, {}, {}};
+    const auto with = [&](std::uint32_t peer) {
+      ExchangeLane out = lane;
+      out.peer = peer;
+      return out;
+    };
+    schedule.batches[0] = {{{with(3), with(2)}, {}, {}, true}};
+    schedule.batches[1] = {{{with(2)}, {}, {}, true}};
+    schedule.batches[2] = {{{}, {with(0), with(1)}, {}, true}};
+    schedule.batches[3] = {{{}, {with(0)}, {}, true}};
+    schedule.ways[{0, 3}] = direct({0});
+    schedule.ways[{0, 2}] = direct({0, 2});
+    schedule.ways[{1, 2}] = direct({1, 2});
+    LoneExchange<PlainStamp> machine(schedule, 4, 0);
+    machine.add_link({kRate, {500}});
+    machine.add_link({kRate, {500}});
+    machine.add_link({kRate, {300}, 1, gathers});
+    // Booked ahead, link 2 is idle until block 0's chunk comes, and block 1's follows it.
+    const std::int64_t last = gathers ? 2 * kChunkPs : 3 * kChunkPs;
+    CHECK(run_ps(machine) == last + 500 + 300);
+  }
+}
+
+TEST_CASE("links behind a joint") {
   // As above, with links behind the joint, each reached from the one before alone: all are joints,
-  // as far and near senders reach them at different times, and each counts as an event.
+  // as far and near senders reach them at different times, and each is an event.
   const auto run = [](std::vector<std::uint32_t> behind) {
     HandMade schedule(4);
     std::vector<std::uint32_t> far{0}, near{1};
