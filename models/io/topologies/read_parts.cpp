@@ -320,6 +320,7 @@ class PartsReader {
     parts_.software.nvls_copy_rate = figures_.bandwidth(in, "nvls_copy_rate");
     parts_.software.nvls_tree_copy_share = figures_.number(in, "nvls_tree_copy_share", 0.1, 1);
     parts_.software.collnet_sync = figures_.duration(in, "collnet_sync");
+    parts_.software.copy_warps = figures_.number(in, "copy_warps", 1, 32);
     parts_.software.lane_share = figures_.number(in, "lane_share", 0.1, 1);
     parts_.software.in_step_slices = figures_.number(in, "in_step_slices", 0.5, 1000);
     parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0.01, 8);

@@ -27,7 +27,8 @@ int blocks_of(const CollectiveRun& run, const Members& members) {
   const int peers = run.collective == Collective::sendrecv ? 1 : members.ranks();
   const Bytes message{
       message_size(run.collective, run.count, run.element_bytes, members.ranks()).count / peers};
-  return std::min(run.channels, peers * p2p_split(run.p2p.rules, message).parts);
+  const P2pRules& rules = run.p2p.rules;
+  return std::min(run.channels, peers * p2p_split(rules, message, rules.several_nodes).parts);
 }
 
 Duration launch_of(const CollectiveRun& run, const Cluster& cluster,

@@ -76,7 +76,7 @@ std::optional<P2pCut> p2p_cut(const CollectiveRun& run, int ranks, bool remote) 
   if (remote ? !rules.several_nodes : alone && ranks > 1) return std::nullopt;
   const Bytes message{run.count * run.element_bytes};
   P2pCut cut;
-  cut.split = p2p_split(rules, message);
+  cut.split = p2p_split(rules, message, remote);
   cut.part = p2p_part(rules, message, cut.split, 0, remote);
   return cut;
 }

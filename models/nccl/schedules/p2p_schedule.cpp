@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kRoundsOfBlock = 8;  ///< rounds that a block serves at once
 constexpr int kBlockWarps = 20;    ///< of a block of sends and receives
-constexpr int kRatedWarps = 8;     ///< that reach a block's rate, GpuPart::copy_rate: fitted
 /// Bytes that a thread of Simple loads or stores at once where every address is a multiple of them.
 /// Where one is not, it takes element by element, which of sends and receives are single bytes
 /// (src/device/common_kernel.h, reduceCopy(); sends and receives are built for int8_t alone).
@@ -48,16 +47,13 @@ Warps warps(NcclVersion version, int rounds, int sends, int receives) {
   return {each, each};
 }
 
-/// What some warps copy of what a block does.
-double share_of_warps(int warps) { return std::min(1.0, static_cast<double>(warps) / kRatedWarps); }
-
-/// What one of a block's `lanes` sends, or receives, has of the block. Of a message of one chunk
-/// sending and receiving take turns, and each has all of it; of a long one both go on at once, and
-/// each has `of_long`. In between: as long as both take on a block that is never idle.
-double share_of_lane(const ExchangeLane& lane, std::size_t lanes, double of_long) {
+/// What one send, or receive, reaches of the rate of its warps. Of a message of one chunk sending
+/// and receiving take turns, and each has all of it; of a long one both go on at once, and each has
+/// `of_long`. In between: as long as both take on a block that is never idle.
+double share_of_lane(const ExchangeLane& lane, double of_long) {
   const double chunks =
       std::max(1.0, static_cast<double>(lane.bytes.count) / static_cast<double>(lane.chunk.count));
-  return (of_long + (1 - of_long) / chunks) / static_cast<double>(lanes);
+  return of_long + (1 - of_long) / chunks;
 }
 
 std::uint32_t chunks_of_part(const P2pPart& part) {
@@ -65,6 +61,14 @@ std::uint32_t chunks_of_part(const P2pPart& part) {
   lane.bytes = part.size;
   lane.chunk = part.chunk;
   return lane.chunks();
+}
+
+/// What one end of a message costs its block before its bytes move: a ring's primitive both
+/// receives and sends, an end does one of them, half of it. Over the network it looks for slots in
+/// host memory, and chunks follow one another as slowly as a ring's.
+Duration overhead_of_end(const ProtocolCosts& costs, HopKind hop) {
+  const Duration both = costs.overhead[static_cast<std::size_t>(hop)];
+  return hop == HopKind::net ? both : Duration{both.ps / 2};
 }
 
 /// A share of a block's rate on a GPU of this speed.
@@ -93,8 +97,8 @@ P2pSchedule::P2pSchedule(const Config& config)
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
   const Bytes usual = config_.traffic.usual();
-  const P2pSplit split = p2p_split(rules, usual);
   for (const bool remote : {false, true}) {
+    const P2pSplit split = p2p_split(rules, usual, remote);
     for (int part = 0; part < std::min(split.parts, rules.channels.per_peer); ++part)
       usual_[remote ? 1 : 0].push_back(p2p_part(rules, usual, split, part, remote));
   }
@@ -148,7 +152,7 @@ std::uint64_t P2pSchedule::chunks() const {
 
 std::uint64_t P2pSchedule::chunks_of(Bytes message, bool remote) const {
   const P2pRules& rules = config_.plan.rules;
-  const P2pSplit split = p2p_split(rules, message);
+  const P2pSplit split = p2p_split(rules, message, remote);
   std::uint64_t out = 0;
   for (int part = 0; part < std::min(split.parts, rules.channels.per_peer); ++part) {
     out += chunks_of_part(p2p_part(rules, message, split, part, remote));
@@ -164,7 +168,7 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
     const NetworkCosts& network = config_.software.network[static_cast<std::size_t>(settings.kind)];
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
       const bool net = static_cast<HopKind>(hop) == HopKind::net;
-      out.push_back({wire_format(protocol), of_gpu.overhead[hop],
+      out.push_back({wire_format(protocol), overhead_of_end(of_gpu, static_cast<HopKind>(hop)),
                      net ? network.sync[index_of(protocol)] : of_gpu.sync[hop],
                      net ? post_cost(network, settings, protocol) : PostCost{},
                      net ? receipt_cost(network, settings) : PostCost{},
@@ -248,7 +252,7 @@ std::optional<P2pPart> P2pSchedule::cut(Bytes message, int part, bool remote) co
     const auto number = static_cast<std::size_t>(part);
     return number < parts.size() ? std::optional(parts[number]) : std::nullopt;
   }
-  const P2pSplit split = p2p_split(config_.plan.rules, message);
+  const P2pSplit split = p2p_split(config_.plan.rules, message, remote);
   if (part >= split.parts) return std::nullopt;
   return p2p_part(config_.plan.rules, message, split, part, remote);
 }
@@ -271,7 +275,7 @@ std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int
 }
 
 Duration P2pSchedule::overhead(std::uint32_t kind) const {
-  return costs(protocol_of(kind)).overhead[static_cast<std::size_t>(hop_of(kind))];
+  return overhead_of_end(costs(protocol_of(kind)), hop_of(kind));
 }
 
 /// Divides the block's warps.
@@ -284,14 +288,16 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const GpuPart& gpu = config_.cluster.node().gpus()[device].part;
   const double speed = speed_of(config_.slow, rank);
   const double packed = config_.traffic.is_aligned(rank, kPack) ? 1 : 1.0 / kPack;
+  const auto share_of_warps = [&](int some) {
+    return packed * std::min(1.0, some / config_.software.copy_warps);
+  };
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
     for (ExchangeLane& lane : lanes) {
       const Protocol protocol = protocol_of(lane.kind);
       const double share =
           protocol == Protocol::ll
               ? config_.software.ll_lane_share
-              : packed * std::min(share_of_warps(share_of.lane),
-                                  share_of_lane(lane, lanes.size(), config_.software.lane_share));
+              : share_of_warps(share_of.lane) * share_of_lane(lane, config_.software.lane_share);
       lane.rate = part_of(gpu.copy_rate[index_of(protocol)], share, speed);
       lane.extra = slowed(overhead(lane.kind), speed) - overhead(lane.kind);
     }
@@ -299,8 +305,8 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   rate_lanes(batch.sends);
   rate_lanes(batch.receives);
   for (ExchangeBatch::Copy& copy : batch.copies)
-    copy.rate = part_of(gpu.copy_rate[index_of(Protocol::simple)],
-                        packed * share_of_warps(share_of.copy), speed);
+    copy.rate =
+        part_of(gpu.copy_rate[index_of(Protocol::simple)], share_of_warps(share_of.copy), speed);
 }
 
 /// Simple through the network: the batch divides the pool. LL has buffers of its own.

@@ -31,18 +31,30 @@ int usual_parts(const P2pRules& rules) {
   return parts;
 }
 
+/// Does a release choose the protocol of a whole message before it counts parts?
+bool chooses_first(const P2pRules& rules) {
+  return rules.version >= kNccl2_22 && rules.version < kNccl2_29;
+}
+
 bool is_ll(const P2pRules& rules, Bytes message, Bytes part, int parts, bool remote) {
   if (remote && !rules.ll_over_net) return false;
   const std::int64_t most = rules.ll_threshold.count;
   if (rules.version < kNccl2_22) return part.count <= most;
-  return message.count <= most * (rules.version < kNccl2_29 ? rules.channels.per_peer : parts);
+  return message.count <= most * (chooses_first(rules) ? rules.channels.per_peer : parts);
+}
+
+/// What parts are measured by: a step of Simple; where the protocol is known by then, one of its
+/// own.
+std::int64_t step_of(const P2pRules& rules, Bytes message, bool remote) {
+  const bool ll = chooses_first(rules) && is_ll(rules, message, message, 1, remote);
+  return (ll ? step_size(Protocol::ll, rules.buffers) : rules.channels.chunk).count;
 }
 
 }  // namespace
 
-P2pSplit p2p_split(const P2pRules& rules, Bytes message) {
+P2pSplit p2p_split(const P2pRules& rules, Bytes message, bool remote) {
   const bool is_old = rules.version < kNccl2_22;
-  const std::int64_t step = rules.channels.chunk.count;
+  const std::int64_t step = step_of(rules, message, remote);
   const std::int64_t least = rules.several_nodes ? step / 2 : step / 8;
   const std::int64_t most = rules.several_nodes ? step : step * 32;
   std::int64_t parts = usual_parts(rules);

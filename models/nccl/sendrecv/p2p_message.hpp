@@ -30,8 +30,8 @@ struct P2pSplit {
     return {std::min(part.count, message.count - part.count * i)};
   }
 };
-/// An empty message is one empty part: it synchronises.
-P2pSplit p2p_split(const P2pRules& rules, Bytes message);
+/// An empty message is one empty part: it synchronises. `remote`: to another node.
+P2pSplit p2p_split(const P2pRules& rules, Bytes message, bool remote);
 
 /// How a part travels.
 struct P2pPart {
@@ -41,7 +41,6 @@ struct P2pPart {
 
   constexpr bool operator==(const P2pPart&) const = default;
 };
-/// `remote`: to another node.
 P2pPart p2p_part(const P2pRules& rules, Bytes message, const P2pSplit& split, int part,
                  bool remote);
 

@@ -163,12 +163,12 @@ TEST_CASE("1 MiB to another node: two parts, and chunks by version") {
   // 2 x 8 GPUs, 16 channels, 2 per peer: 2 * 16 > 16, so one part usually; 1 MiB > 128 KiB: two.
   for (const NcclVersion version : kModelledVersions) {
     const P2pRules rules = rules_of(version, 2, 16, {16, 2, kKi * 128});
-    const P2pSplit split = p2p_split(rules, kMi);
+    const P2pSplit split = p2p_split(rules, kMi, true);
     CHECK(split == P2pSplit{2, kKi * 512});
     const Bytes chunk = p2p_part(rules, kMi, split, 0, true).chunk;
     CHECK(chunk == (version < kNccl2_22 ? kKi * 64 : kKi * 128));
     const Bytes less{kMi.count - 1};
-    CHECK(p2p_part(rules, less, p2p_split(rules, less), 0, true).chunk == kKi * 64);
+    CHECK(p2p_part(rules, less, p2p_split(rules, less, true), 0, true).chunk == kKi * 64);
     // Inside a node chunks stay whole.
     CHECK(p2p_part(rules, kMi, split, 1, false) == P2pPart{kKi * 512, kKi * 128, Protocol::simple});
   }
@@ -176,12 +176,12 @@ TEST_CASE("1 MiB to another node: two parts, and chunks by version") {
 
 TEST_CASE("small messages: LL inside a node, quarter chunks to others") {
   const P2pRules old = rules_of(kNccl2_21_5, 2, 16, {16, 2, kKi * 128});
-  const P2pSplit one = p2p_split(old, kKi * 16);
+  const P2pSplit one = p2p_split(old, kKi * 16, false);
   CHECK(one.parts == 1);
   CHECK(p2p_part(old, kKi * 16, one, 0, false) == P2pPart{kKi * 16, kKi * 32, Protocol::ll});
   CHECK(p2p_part(old, kKi * 16, one, 0, true) == P2pPart{kKi * 16, kKi * 32, Protocol::simple});
   const Bytes more{16 * 1024 + 1};
-  CHECK(p2p_part(old, more, p2p_split(old, more), 0, false).protocol == Protocol::simple);
+  CHECK(p2p_part(old, more, p2p_split(old, more, false), 0, false).protocol == Protocol::simple);
   P2pRules over_net = old;
   over_net.ll_over_net = true;
   CHECK(p2p_part(over_net, kKi * 16, one, 0, true).protocol == Protocol::ll);
@@ -192,21 +192,36 @@ TEST_CASE("the LL threshold counts channels: per peer from 2.22, those used from
   const P2pChannels channels{32, 4, kKi * 512};
   const auto protocol = [&](NcclVersion version, Bytes message) {
     const P2pRules rules = rules_of(version, 1, 8, channels);
-    return p2p_part(rules, message, p2p_split(rules, message), 0, false).protocol;
+    return p2p_part(rules, message, p2p_split(rules, message, false), 0, false).protocol;
   };
-  // One node: parts of at least 64 KiB.
+  // One node: parts of at least 64 KiB, an eighth of a chunk.
   CHECK(protocol(kNccl2_27_7, kKi * 64) == Protocol::ll);
   CHECK(protocol(kNccl2_27_7, kKi * 65) == Protocol::simple);
   CHECK(protocol(kNccl2_30_7, kKi * 16) == Protocol::ll);
   CHECK(protocol(kNccl2_30_7, kKi * 17) == Protocol::simple);
 }
 
+TEST_CASE("2.22 to 2.28 measure parts of LL by its own step") {
+  // Inside a node of several: half of 64 KiB at least, not half of 128 KiB; to another node there
+  // is no LL. On one node an eighth: 8 KiB, not 64 KiB.
+  const P2pRules two = rules_of(kNccl2_27_7, 2, 4, {16, 4, kKi * 128});
+  CHECK(p2p_split(two, kKi * 64, false) == P2pSplit{2, kKi * 32});
+  CHECK(p2p_split(two, kKi * 64, true) == P2pSplit{1, kKi * 64});
+  const P2pChannels channels{32, 16, kKi * 512};
+  CHECK(p2p_split(rules_of(kNccl2_27_7, 1, 2, channels), kKi * 64, false) == P2pSplit{8, kKi * 8});
+  CHECK(p2p_split(rules_of(kNccl2_27_7, 1, 2, channels), kKi * 257, false) ==
+        P2pSplit{5, kKi * 52});  // Simple: 16 * 16 KiB is the most that LL takes
+  CHECK(p2p_split(rules_of(kNccl2_30_7, 1, 2, channels), kKi * 64, false) == P2pSplit{1, kKi * 64});
+  CHECK(p2p_split(rules_of(kNccl2_21_5, 1, 2, channels), kKi * 64, false).part == kKi * 64);
+}
+
 TEST_CASE("2.22 rounds chunks down to what an 8-bit float holds") {
   const P2pChannels channels{16, 2, Bytes{100'000}};
   const P2pRules old = rules_of(kNccl2_21_5, 1, 8, channels);
   const P2pRules later = rules_of(kNccl2_27_7, 1, 8, channels);
-  CHECK(p2p_part(old, kMi, p2p_split(old, kMi), 0, false).chunk.count == 100'000);
-  CHECK(p2p_part(later, kMi, p2p_split(later, kMi), 0, false).chunk.count == 98'304);  // 12 * 2^13
+  CHECK(p2p_part(old, kMi, p2p_split(old, kMi, false), 0, false).chunk.count == 100'000);
+  CHECK(p2p_part(later, kMi, p2p_split(later, kMi, false), 0, false).chunk.count ==
+        98'304);  // 12 * 2^13
 }
 
 TEST_CASE("parts make up the message") {
@@ -220,13 +235,14 @@ TEST_CASE("parts make up the message") {
     const P2pRules rules = rules_of(random.of(kModelledVersions), nodes, ranks, settled);
     const Bytes message{random.pick(0, 1) == 0 ? random.pick(0, 100'000)
                                                : random.pick(0, std::int64_t{1} << 33)};
-    const P2pSplit split = p2p_split(rules, message);
+    const bool remote = random.pick(0, 1) == 1;
+    const P2pSplit split = p2p_split(rules, message, remote);
     CAPTURE(message.count);
     REQUIRE(split.parts >= 1);
     REQUIRE(split.parts <= settled.per_peer);
     std::int64_t sum = 0;
     for (int part = 0; part < split.parts; ++part) {
-      const P2pPart cut = p2p_part(rules, message, split, part, random.pick(0, 1) == 1);
+      const P2pPart cut = p2p_part(rules, message, split, part, remote);
       REQUIRE((cut.size.count > 0 || message.count == 0));
       REQUIRE(cut.chunk.count > 0);
       sum += cut.size.count;

@@ -63,7 +63,7 @@ struct P2pLedger {
     const Bytes message{config_.traffic.bytes(from, to)};
     const bool remote =
         from / config_.members.gpus_per_node() != to / config_.members.gpus_per_node();
-    const P2pSplit split = p2p_split(rules, message);
+    const P2pSplit split = p2p_split(rules, message, remote);
     for (int i = 0; i < split.parts; ++i) {
       const P2pPart part = p2p_part(rules, message, split, i, remote);
       const int channels = rules.channels.channels;
