@@ -449,34 +449,49 @@ class RadixHeap {
 
   /// Small rounds: each actor's place is the number of smaller ones, counted without a branch.
   /// Larger ones: a bit per number between the smallest and the largest actor, if that is not too
-  /// sparse.
+  /// sparse; else by one digit after the other.
   void sort_round() {
+    if (round_.size() <= kRankSortMax) return rank_round();
     const auto [low, high] = std::minmax_element(round_.begin(), round_.end());
     const std::uint32_t first = *low / 64;
     const std::size_t words = *high / 64 - first + 1;
-    if (round_.size() <= kRankSortMax) {
-      next_round_.resize(round_.size());
-      for (const std::uint32_t actor : round_) {
-        std::uint32_t place = 0;
-        for (const std::uint32_t other : round_) place += other < actor ? 1 : 0;
-        next_round_[place] = actor;
+    if (words > kWordsPerActorMax * round_.size()) return sort_digits(*low, *high - *low);
+    bits_.assign(words, 0);
+    for (const std::uint32_t actor : round_)
+      bits_[actor / 64 - first] |= std::uint64_t{1} << (actor % 64);
+    std::size_t next = 0;
+    for (std::size_t w = 0; w < words; ++w) {
+      for (std::uint64_t word = bits_[w]; word != 0; word &= word - 1) {
+        const auto bit = static_cast<std::uint32_t>(std::countr_zero(word));
+        round_[next++] = (first + static_cast<std::uint32_t>(w)) * 64 + bit;
       }
-      round_.swap(next_round_);
-      next_round_.clear();
-    } else if (words <= kWordsPerActorMax * round_.size()) {
-      bits_.assign(words, 0);
-      for (const std::uint32_t actor : round_)
-        bits_[actor / 64 - first] |= std::uint64_t{1} << (actor % 64);
-      std::size_t next = 0;
-      for (std::size_t w = 0; w < words; ++w) {
-        for (std::uint64_t word = bits_[w]; word != 0; word &= word - 1) {
-          const auto bit = static_cast<std::uint32_t>(std::countr_zero(word));
-          round_[next++] = (first + static_cast<std::uint32_t>(w)) * 64 + bit;
-        }
-      }
-    } else {
-      std::sort(round_.begin(), round_.end());
     }
+  }
+
+  void rank_round() {
+    next_round_.resize(round_.size());
+    for (const std::uint32_t actor : round_) {
+      std::uint32_t place = 0;
+      for (const std::uint32_t other : round_) place += other < actor ? 1 : 0;
+      next_round_[place] = actor;
+    }
+    round_.swap(next_round_);
+    next_round_.clear();
+  }
+
+  /// The lowest digit first. They are from `low` to `low + span`.
+  void sort_digits(std::uint32_t low, std::uint32_t span) {
+    constexpr unsigned bits = 8;
+    for (unsigned shift = 0; shift < 32 && span >> shift != 0; shift += bits) {
+      const auto digit = [&](std::uint32_t actor) { return (actor - low) >> shift & 0xff; };
+      std::array<std::uint32_t, (1u << bits) + 1> begin{};
+      for (const std::uint32_t actor : round_) ++begin[digit(actor) + 1];
+      for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+      next_round_.resize(round_.size());
+      for (const std::uint32_t actor : round_) next_round_[begin[digit(actor)]++] = actor;
+      round_.swap(next_round_);
+    }
+    next_round_.clear();
   }
 
   static constexpr std::uint32_t kBatch = std::tuple_size_v<decltype(Batch::actors)>;
@@ -488,7 +503,7 @@ class RadixHeap {
   static constexpr std::size_t kNearMost = 2 * kNextSpread;
   static constexpr unsigned kRecentBits = 7, kHintBits = 5;
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
-  static constexpr std::size_t kRankSortMax = 24, kWordsPerActorMax = 16;
+  static constexpr std::size_t kRankSortMax = 64, kWordsPerActorMax = 16;
 
   static constexpr unsigned kDigitBits = 7;
   static constexpr unsigned kDigits = 1u << kDigitBits;

@@ -87,6 +87,23 @@ TEST_CASE("of a round everybody is told, deeper and deeper, before it acts") {
   }
 }
 
+TEST_CASE("a round is in order of actors, however many they are and however far apart") {
+  // Rounds that are ranked, marked bit by bit and sorted by digits; actors from 10 on and up to the
+  // last number there is.
+  for (const std::uint32_t count : {2u, 63u, 64u, 65u, 300u, 1000u}) {
+    for (const std::uint32_t step : {1u, 100u, 2'003u, 65'537u, UINT32_MAX / 1000 - 1}) {
+      for (const bool to_end : {false, true}) {
+        const std::uint32_t first = to_end ? UINT32_MAX - (count - 1) * step : 10;
+        RadixHeap heap;
+        for (std::uint32_t i = 0; i < count; ++i)  // 7 shares no factor with any count but 63
+          heap.push({50}, first + (count == 63 ? i * 5 : i * 7) % count * step);
+        for (std::uint32_t i = 0; i < count; ++i) REQUIRE(heap.pop().actor == first + i * step);
+        CHECK(heap.empty());
+      }
+    }
+  }
+}
+
 TEST_CASE("a queue that has been moved goes on in the middle of a round") {
   RadixHeap heap;
   for (const std::uint32_t actor : {3u, 1u, 2u}) heap.push({10}, actor);
