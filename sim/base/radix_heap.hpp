@@ -73,16 +73,11 @@ class RadixHeap {
   void push(Instant at, std::uint32_t actor) {
     assert(at.ps >= last_);
     if (at.ps == last_) return join(actor);
-    if (at.ps < near_end_) {
-      const std::uint32_t place = near_hints_[hint_of(at)];
-      if (place >= near_.size() || near_[place].at != at) return push_near(at, actor);
-      add_to(near_[place].batch, actor);
-      return;
-    }
     Recent& recent = recent_of(at);
-    if (recent.at != at) return place({at, actor});
-    if (add_to(recent.batch, actor))
-      blocks_[recent.block].waiting[recent.place].batch = recent.batch;
+    if (recent.at != at || recent.count == kBatch) return push_apart(at, actor);
+    Batch& batch = batches_[recent.batch];
+    batch.actors[recent.count] = actor;
+    batch.count = ++recent.count;
   }
 
   /// REQUIRES: !empty().
@@ -99,12 +94,38 @@ class RadixHeap {
     }
     return {{last_}, *round_next_++};
   }
-
- private:
+  /// The same for all of a round, or of what is left of it, for `most` events at most: calls
+  /// act(actor) for one after another; returns the last one.
+  template <class Soon, class Act>
+  [[gnu::always_inline]] std::uint32_t pop_round(std::uint64_t most, Soon soon, Act act) {
+    assert(!empty());
+    if (round_ended()) {
+      begin_round(soon);
+      if constexpr (!std::is_same_v<Soon, Nobody>) tell_of_first(soon);
+    }
+    const std::uint32_t* at = round_next_;
+    const std::uint32_t* const end = at + std::min(most, std::uint64_t(round_end_ - at));
+    round_next_ = end;
+    const auto tell_of = [&, all = round_end_ ](auto depth) __attribute__((always_inline)) {
+      if (all - at > kAhead<depth>) soon(at[kAhead<depth>], depth);
+    };
+    for (; at != end; ++at) {
+      if constexpr (!std::is_same_v<Soon, Nobody>) {
+        tell_of(Depth<0>{});
+        tell_of(Depth<1>{});
+        tell_of(Depth<2>{});
+        tell_of(Depth<3>{});
+      }
+      act(*at);
+    }
+    return end[-1];
+  }
   /// Who does not want to hear who comes soon.
   struct Nobody {
     void operator()(std::uint32_t, unsigned) const {}
   };
+
+ private:
   static constexpr std::uint32_t kNoBlock = UINT32_MAX;
   static constexpr std::uint32_t kFull = 0;  ///< number of a batch that has no room for anybody
 
@@ -143,39 +164,43 @@ class RadixHeap {
 
     std::uint32_t in_last() const { return (size + kBlock - 1) % kBlock + 1; }  ///< if not empty
   };
+  static constexpr std::uint32_t kBatch = 14;  ///< with what is before: a cache line
   struct alignas(64) Batch {
     std::uint32_t next = 0;  ///< behind the last one comes the first one
     std::uint32_t count = 0;
-    std::array<std::uint32_t, 14> actors{};
+    std::array<std::uint32_t, kBatch> actors{};
   };
-  /// Where those of an instant wait, found by hash of the time. Who is pushed out of it is found no
-  /// more, so that others of that instant wait apart.
+  /// Who was scheduled last for an instant, found by hash of the time: who is scheduled for the
+  /// same one joins the batch. Instants that are pushed out of it are found no more, so that others
+  /// of theirs wait apart, or are searched for, if they are near.
   struct Recent {
     Instant at{-1};
-    std::uint32_t block = 0, place = 0;
-    std::uint32_t batch = kFull;  ///< as theirs
+    std::uint32_t block = 0, place = 0;  ///< where they wait, if they are not near
+    std::uint32_t batch = kFull;
+    std::uint32_t count = kBatch;  ///< as that of the batch, whose cache line may be far
   };
   Recent& recent_of(Instant at) {
     return recent_[static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kRecentBits)];
-  }
-
-  /// Where near_hints_ says in which place of near_ those of an instant were found last. They may
-  /// have moved, so that who looks there compares the time.
-  static std::size_t hint_of(Instant at) {
-    return static_cast<std::uint64_t>(at.ps) * kGolden >> (64 - kHintBits);
   }
 
   // Out of line: what is rare would cost the rest its registers.
 
   [[gnu::noinline]] void join(std::uint32_t actor) { next_round_.push_back(actor); }
 
-  /// To the actors of an instant; whether they have another last batch now.
-  bool add_to(std::uint32_t& last, std::uint32_t actor) {
-    const bool is_full = batches_[last].count == kBatch;
-    if (is_full) last = add_batch(last);
-    Batch& batch = batches_[last];
+  /// Whose instant is not among the recent ones, or whose batch is full.
+  [[gnu::noinline]] void push_apart(Instant at, std::uint32_t actor) {
+    if (at.ps < near_end_) return push_near(at, actor);
+    Recent& recent = recent_of(at);
+    if (recent.at != at) return place({at, actor});
+    std::uint32_t& last = blocks_[recent.block].waiting[recent.place].batch;
+    last = recent.batch = add_batch(last);
+    recent.count = add_to(last, actor);
+  }
+  /// Returns how many are in the batch then. REQUIRES: it has room.
+  std::uint32_t add_to(std::uint32_t number, std::uint32_t actor) {
+    Batch& batch = batches_[number];
     batch.actors[batch.count++] = actor;
-    return is_full;
+    return batch.count;
   }
 
   /// Behind the last one.
@@ -198,11 +223,12 @@ class RadixHeap {
     const auto place =
         std::lower_bound(near_.begin(), near_.end(), at,
                          [](const Waiting& waiting, Instant time) { return waiting.at > time; });
-    near_hints_[hint_of(at)] = static_cast<std::uint32_t>(place - near_.begin());
     if (place != near_.end() && place->at == at) {
-      add_to(place->batch, actor);
+      if (batches_[place->batch].count == kBatch) place->batch = add_batch(place->batch);
+      recent_of(at) = {at, 0, 0, place->batch, add_to(place->batch, actor)};
     } else {
       near_.insert(place, {at, actor});
+      recent_of(at) = {at};
       if (near_.size() > kNearMost) drop_far();
     }
   }
@@ -275,7 +301,8 @@ class RadixHeap {
     Bucket& bucket = buckets_[level * kDigits + digit];
     const std::uint32_t place = bucket.size++ % kBlock;
     if (place == 0) add_block(bucket);
-    recent_of(waiting.at) = {waiting.at, bucket.last, place, waiting.batch};
+    recent_of(waiting.at) = {waiting.at, bucket.last, place, waiting.batch,
+                             batches_[waiting.batch].count};
     blocks_[bucket.last].waiting[place] = waiting;
     digits_[level].add(digit);
     levels_ |= 1u << level;
@@ -328,6 +355,25 @@ class RadixHeap {
       tell_of(Depth<3>{});
     }
     told_ = ahead(kStep);
+  }
+  /// Of a round that begins: of those who are told of before the first one acts; and of the next
+  /// instant, whose batch has been asked for.
+  template <class Soon>
+  [[gnu::noinline]] void tell_of_first(Soon soon) const {
+    if (round_.size() == 1) return;
+    const auto tell_of = [&](auto depth) __attribute__((always_inline)) {
+      const std::uint32_t* const end = ahead(kAhead<depth>);
+      for (const std::uint32_t* at = round_next_; at != end; ++at) soon(*at, depth);
+    };
+    tell_of(Depth<0>{});
+    tell_of(Depth<1>{});
+    tell_of(Depth<2>{});
+    tell_of(Depth<3>{});
+    if (near_.empty()) return;
+    soon(near_.back().actor, Depth<0>{});
+    if (near_.back().batch == kFull) return;
+    const Batch& next = batches_[batches_[near_.back().batch].next];
+    for (std::uint32_t i = 0; i < next.count; ++i) soon(next.actors[i], Depth<0>{});
   }
   const std::uint32_t* ahead(std::size_t actors) const {
     return round_next_ +
@@ -494,14 +540,15 @@ class RadixHeap {
     next_round_.clear();
   }
 
-  static constexpr std::uint32_t kBatch = std::tuple_size_v<decltype(Batch::actors)>;
   // What is soon, in events: of a round, and of a bucket that is spread. Measured on rings, trees
   // and all-to-alls of 64 to 2,048 ranks.
   static constexpr unsigned kDepths = 4;
   static constexpr std::size_t kStep = 4;
+  template <unsigned kDepth>
+  static constexpr std::ptrdiff_t kAhead = (kDepths - kDepth) * kStep;
   static constexpr std::size_t kFarSpread = 4096, kNextSpread = 128;
   static constexpr std::size_t kNearMost = 2 * kNextSpread;
-  static constexpr unsigned kRecentBits = 7, kHintBits = 5;
+  static constexpr unsigned kRecentBits = 7;
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // Knuth's multiplicative hash
   static constexpr std::size_t kRankSortMax = 64, kWordsPerActorMax = 16;
 
@@ -518,9 +565,8 @@ class RadixHeap {
   HugePageVector<Block> blocks_;
   std::uint32_t free_block_ = kNoBlock;  ///< the one left last
   std::vector<Waiting> near_, sorted_;   ///< the last one is the earliest; scratch
-  std::array<std::uint32_t, 1u << kHintBits> near_hints_{};
-  std::int64_t near_end_ = 0;  ///< they are before
-  unsigned near_level_ = 0;    ///< and differ in no digit from this one on
+  std::int64_t near_end_ = 0;            ///< they are before
+  unsigned near_level_ = 0;              ///< and differ in no digit from this one on
   /// Buckets whose actors have been told of to depths 2 and 1, before they come near.
   std::array<std::uint32_t, 2> told_buckets_{kNoBlock, kNoBlock};
   std::vector<Batch> batches_ = {{kFull, kBatch, {}}};

@@ -99,8 +99,13 @@ class LinkServers {
   /// REQUIRES: there are bytes. It calls nothing before it leaves, so that it saves no registers.
   [[gnu::noinline]] Stamp cross_all(const std::uint32_t* link, const std::uint32_t* end, Stamp head,
                                     Stamp last, Bytes wire) {
+    return cross_here(link, end, head, last, wire);
+  }
+  [[gnu::always_inline]] Stamp cross_here(const std::uint32_t* link, const std::uint32_t* end,
+                                          Stamp head, Stamp last, Bytes wire) {
+    Link* const links = links_.data();
     for (; link != end; ++link) {
-      Link& next = links_[*link];
+      Link& next = links[*link];
       if (next.recent != wire.count) return cross_others(link, end, head, last, wire);
       pass(next, head, last, wire);
     }

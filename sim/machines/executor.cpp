@@ -3,23 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cstring>
-#include <stdexcept>
 
-#include "sim/base/digest.hpp"
 #include "sim/machines/executor_access.hpp"
 
 namespace fabricast {
-
-/// Loads the next primitive. False when the program has ended.
-template <class Stamp>
-bool Executor<Stamp>::fetch(Worker& worker) {
-  if (worker.same == 0) return fetch_other(worker);
-  --worker.same;
-  worker.left = worker.chunk;
-  worker.slices_left = worker.slices;
-  return true;
-}
 
 /// One that the program has to be asked for.
 template <class Stamp>
@@ -150,25 +137,7 @@ void Executor<Stamp>::schedule(std::uint32_t id) {
   worker.single ? schedule_by<true>(worker) : schedule_by<false>(worker);
 }
 
-template <class Stamp>
-void Executor<Stamp>::drain(Connection& connection, Stamp at) {
-  slot(connection, connection.next_drain) = at;
-  if (++connection.next_drain == connection.slots) connection.next_drain = 0;
-  --connection.in_flight;
-  --connection.full;
-  came(connection.sender_waits, connection.from, at);
-}
-
-/// The next slot to fill is the sender's no more, but not yet full.
-template <class Stamp>
-std::uint32_t Executor<Stamp>::take_slot(Connection& connection) {
-  const std::uint32_t slot = connection.next_fill;
-  if (++connection.next_fill == connection.slots) connection.next_fill = 0;
-  ++connection.in_flight;
-  return slot;
-}
-
-/// The same over a plain connection. Returns when the last byte is there.
+/// The next slice goes over a plain connection. Returns when the last byte is there.
 template <class Stamp>
 Stamp Executor<Stamp>::send_plainly(Connection& connection, std::uint32_t slot, Stamp first,
                                     Stamp last, Bytes wire) {
@@ -180,14 +149,6 @@ Stamp Executor<Stamp>::send_plainly(Connection& connection, std::uint32_t slot, 
   ++connection.full;
   came(connection.receiver_waits, connection.to, full);
   return last;
-}
-
-/// Of a path from its begin to its end.
-template <class Stamp>
-Duration Executor<Stamp>::latency_of(std::uint32_t path) const {
-  std::int64_t ps = 0;
-  std::memcpy(&ps, hops_.data() + path - kLatency, sizeof ps);
-  return {ps};
 }
 
 template <class Stamp>
@@ -331,210 +292,6 @@ void Executor<Stamp>::act(std::uint32_t id, Instant now) {
   }
   if (worker.relay) return act_relay(id, start);
   worker.single ? act_worker<true>(worker, start) : act_worker<false>(worker, start);
-}
-
-/// Those who act one after another stand far apart in memory: asks for what an actor needs that
-/// acts soon. At each depth the address follows from what was asked for at the one before: itself,
-/// its connections, those behind them and their slots, links.
-template <class Stamp>
-void Executor<Stamp>::prefetch(std::uint32_t actor, unsigned depth) const {
-  if (actor >= workers_.size()) return prefetch_leg(actor, depth);
-  const Worker& worker = workers_[actor];
-  if (depth == 0) return __builtin_prefetch(&worker, 1);
-  if (!worker.single) return prefetch_many(worker, depth);
-  // Who has no input may stand behind the last one: its address is asked for, nothing else.
-  const Connection& in = connections_.data()[worker.first_in];
-  const Connection& out = connections_.data()[worker.first_out];
-  if (depth == 1) {
-    __builtin_prefetch(&in, 1);
-    return __builtin_prefetch(&out, 1);
-  }
-  if (worker.outs == 0) return;
-  if (depth == 2) {
-    __builtin_prefetch(&hops_[out.path - kFirstCut]);
-    if (worker.relay) __builtin_prefetch(&slot_payload_[in.far + in.next_drain]);
-    if (out.first_leg != kNobody) __builtin_prefetch(&legs_[out.first_leg], 1);
-    prefetch_far(out, out.next_fill + 1u);
-    if (worker.ins > 0) prefetch_far(in, in.next_drain + 1u);
-    return __builtin_prefetch(&waits_[out.to], 1);
-  }
-  const std::uint32_t begin = out.path + 1, end = begin + hops_[out.path];
-  for (std::uint32_t hop = begin; hop != end; ++hop)
-    __builtin_prefetch(&transit_.links[hops_[hop] & kLinkBits], 1);
-}
-
-/// The same of a worker with several inputs or outputs.
-template <class Stamp>
-void Executor<Stamp>::prefetch_many(const Worker& worker, unsigned depth) const {
-  const Connection* const in = connections_.data() + worker.first_in;
-  if (depth == 1 && worker.crossbar != kNobody) {
-    const Crossbar& crossbar = crossbars_.data()[worker.crossbar];
-    __builtin_prefetch(&crossbar, 1);
-    __builtin_prefetch(&crossbar.full, 1);
-    __builtin_prefetch(&crossbar.free, 1);
-    __builtin_prefetch(&waits_[id_of(worker)], 1);
-  }
-  if (depth == 1) {
-    for (std::uint32_t i = 0; i < worker.ins; ++i) __builtin_prefetch(in + i, 1);
-    if (worker.outs == 1) __builtin_prefetch(&connections_[worker.first_out], 1);
-    if (worker.outs > 1) __builtin_prefetch(&out_connections_[worker.first_out]);
-    return;
-  }
-  const auto out = [&](std::uint32_t i) -> const Connection& {
-    return connections_[worker.outs == 1 ? worker.first_out
-                                         : out_connections_[worker.first_out + i]];
-  };
-  for (std::uint32_t i = 0; depth == 2 && i < worker.ins; ++i)
-    prefetch_far(in[i], in[i].next_drain + 1u);
-  for (std::uint32_t i = 0; depth == 2 && worker.outs > 1 && i < worker.outs; ++i)
-    __builtin_prefetch(&out(i), 1);
-  for (std::uint32_t i = 0; depth == 3 && i < worker.outs; ++i) {
-    prefetch_far(out(i), out(i).next_fill + 1u);
-    if (out(i).first_leg != kNobody) __builtin_prefetch(&legs_[out(i).first_leg], 1);
-  }
-}
-
-template <class Stamp>
-void Executor<Stamp>::prefetch_leg(std::uint32_t actor, unsigned depth) const {
-  const std::size_t number = actor - workers_.size();
-  if (number >= legs_.size()) return;
-  const Leg& leg = legs_[number];
-  if (depth == 0) return __builtin_prefetch(&leg, 1);
-  const Connection& connection = connections_[leg.connection];
-  if (depth == 1) {
-    __builtin_prefetch(&connection, 1);
-    __builtin_prefetch(&hops_[leg.hop]);
-    if (leg.waiting > 0) __builtin_prefetch(&flights_[leg.head], 1);
-    return;
-  }
-  if (depth == 2) {
-    for (std::uint32_t hop = leg.hop; hop != leg.hop_end; ++hop)
-      __builtin_prefetch(&transit_.links[hops_[hop] & kLinkBits], 1);
-    return __builtin_prefetch(leg.last ? static_cast<const void*>(&workers_[connection.to])
-                                       : static_cast<const void*>(&leg + 1),
-                              1);
-  }
-  if (!leg.last) return;
-  const Worker& to = workers_[connection.to];
-  if (to.outs == 1) __builtin_prefetch(&connections_[to.first_out], 1);
-}
-
-template <class Stamp>
-void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress,
-                          const std::function<void(double)>& alone) {
-  seal();
-  gates_.shut([this](const Parties& waiters) {
-    for (const std::uint32_t worker : waiters.workers) workers_[worker].waits = true;
-    for (const std::uint32_t party : waiters.guests) guest_->hold(party);
-  });
-  for (std::uint32_t id = 0; id < workers_.size(); ++id) {
-    Worker& worker = workers_[id];
-    if (worker.relay) {
-      worker.in = worker.out = 1;
-    } else if (!fetch(worker)) {
-      worker.done = true;
-      continue;
-    }
-    if (!worker.waits) schedule(id);
-  }
-  if (guest_ != nullptr) start_guest();
-  if (!gates_.empty()) open_gates();
-  if (guest_ != nullptr && workers_.empty()) {
-    guest_->run_alone(digest_, alone);
-  } else {
-    run_events(progress);
-  }
-  std::string waiting = stuck();
-  if (guest_ != nullptr) waiting += guest_->stuck();
-  if (!waiting.empty()) throw std::logic_error("the schedule came to a halt: " + waiting);
-}
-
-template <class Stamp>
-void Executor<Stamp>::run_events(const std::function<void(std::uint64_t)>& progress) {
-  const auto on_arrival = [this](std::uint32_t way, Instant at) { arrived(way, at); };
-  pause({});
-  for (;;) {
-    if constexpr (Stamp::kCausal) transit_.wait_for_carrier(queue_, on_arrival);
-    if (queue_.empty()) break;
-    const std::uint32_t actor = step(progress);
-    if (!repetition_.watches(actor)) continue;
-    while (!queue_.between_instants()) step(progress);
-    repetition_.try_jump(*this);
-  }
-}
-
-/// One event; returns the actor.
-template <class Stamp>
-std::uint32_t Executor<Stamp>::step(const std::function<void(std::uint64_t)>& progress) {
-  constexpr std::uint64_t events_per_pause = 1 << 20;
-  const auto far = [this](std::uint32_t actor, auto depth) __attribute__((always_inline)) {
-    prefetch(actor, depth);
-  };
-  const auto near = [this](std::uint32_t actor, auto depth) __attribute__((always_inline)) {
-    if constexpr (depth <= 1) prefetch(actor, depth);
-  };
-  const Event event = is_huge_ ? queue_.pop(far) : is_large_ ? queue_.pop(near) : queue_.pop();
-  if (is_shared_) alone_ = queue_.round_ended() && pieces_.empty() && posts_.empty();
-  mix_digest(digest_, (static_cast<std::uint64_t>(event.at.ps) << 20) ^ event.actor);
-  if (event.actor >= workers_.size()) {
-    act_other(event.actor);
-  } else {
-    act(event.actor, event.at);
-    if (++events_ % events_per_pause == 0) pause(progress);
-  }
-  if (is_shared_ && queue_.round_ended() && !(pieces_.empty() && posts_.empty())) settle();
-  return event.actor;
-}
-
-template <class Stamp>
-void Executor<Stamp>::pause(const std::function<void(std::uint64_t)>& progress) {
-  if (progress) progress(events_);
-  if (events_ >= repetition_.first_look) repetition_.watch_somebody(*this);
-}
-
-template <class Stamp>
-void Executor<Stamp>::act_other(std::uint32_t actor) {
-  const std::uint32_t leg = actor - static_cast<std::uint32_t>(workers_.size());
-  leg < legs_.size() ? act_leg(leg) : guest_->act(actor);
-}
-
-template <class Stamp>
-void Executor<Stamp>::start_guest() {
-  std::vector<bool> shared(transit_.links.size());
-  for (const Connection& connection : connections_)
-    for (const std::uint32_t hop : path(connection)) shared[hop & kLinkBits] = true;
-  guest_->begin(static_cast<std::uint32_t>(workers_.size() + legs_.size()), shared,
-                [this](std::uint32_t party, Stamp at) {
-                  gates_.guest_ended(party, at, [this](const Parties& waiters, Stamp from) {
-                    start(waiters, from);
-                  });
-                });
-}
-
-/// Those that wait for nobody, and for those who have nothing to do.
-template <class Stamp>
-void Executor<Stamp>::open_gates() {
-  for (std::uint32_t id = 0; id < workers_.size(); ++id) {
-    if (workers_[id].done && !workers_[id].waits) ended(id);
-  }
-  gates_.open_first([this](const Parties& waiters, Stamp at) { start(waiters, at); });
-}
-
-template <class Stamp>
-void Executor<Stamp>::ended(std::uint32_t worker) {
-  gates_.worker_ended(worker, workers_[worker].free,
-                      [this](const Parties& waiters, Stamp at) { start(waiters, at); });
-}
-
-/// A gate has opened.
-template <class Stamp>
-void Executor<Stamp>::start(const Parties& waiters, Stamp at) {
-  for (const std::uint32_t id : waiters.workers) {
-    Worker& worker = workers_[id];
-    worker.free = at;
-    worker.done ? ended(id) : schedule(id);
-  }
-  for (const std::uint32_t party : waiters.guests) guest_->start(party, at);
 }
 
 template <class Stamp>

@@ -1,9 +1,10 @@
 #pragma once
-// What all files of the executor look up: slots, and the connections of a worker.
+// What all files of the executor look up and do: slots, and the connections of a worker.
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "sim/machines/executor.hpp"
 
@@ -66,6 +67,43 @@ void Executor<Stamp>::brought(std::uint32_t id, const Stamp& at) {
   Waits& rest = waits_[id];
   rest.at = later(rest.at, Instant{at.ps});
   if (--rest.missing == 0) queue_.push(later(rest.at, queue_.now()), id);
+}
+
+/// The oldest full slot is free again.
+template <class Stamp>
+void Executor<Stamp>::drain(Connection& connection, Stamp at) {
+  slot(connection, connection.next_drain) = at;
+  if (++connection.next_drain == connection.slots) connection.next_drain = 0;
+  --connection.in_flight;
+  --connection.full;
+  came(connection.sender_waits, connection.from, at);
+}
+
+/// The next slot to fill is the sender's no more, but not yet full.
+template <class Stamp>
+std::uint32_t Executor<Stamp>::take_slot(Connection& connection) {
+  const std::uint32_t slot = connection.next_fill;
+  if (++connection.next_fill == connection.slots) connection.next_fill = 0;
+  ++connection.in_flight;
+  return slot;
+}
+
+/// Loads the next primitive. False when the program has ended.
+template <class Stamp>
+bool Executor<Stamp>::fetch(Worker& worker) {
+  if (worker.same == 0) return fetch_other(worker);
+  --worker.same;
+  worker.left = worker.chunk;
+  worker.slices_left = worker.slices;
+  return true;
+}
+
+/// Of a path from its begin to its end.
+template <class Stamp>
+Duration Executor<Stamp>::latency_of(std::uint32_t path) const {
+  std::int64_t ps = 0;
+  std::memcpy(&ps, hops_.data() + path - kLatency, sizeof ps);
+  return {ps};
 }
 
 }  // namespace fabricast

@@ -198,6 +198,9 @@ void Executor<Stamp>::find_plain() {
     connection.plain = !Stamp::kCausal && !is_by_line && connection.first_leg == kNobody &&
                        !connection.wide && !connection.shares;
   }
+  for (Worker& worker : workers_)
+    worker.plain = !worker.relay && worker.single && worker.ins == 1 && worker.outs == 1 &&
+                   connections_[worker.first_out].plain;
 }
 
 /// Workers whose outputs are of one kind, and so are their inputs.

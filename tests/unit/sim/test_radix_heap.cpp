@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <map>
 #include <random>
 #include <set>
@@ -101,6 +102,41 @@ TEST_CASE("a round is in order of actors, however many they are and however far 
         CHECK(heap.empty());
       }
     }
+  }
+}
+
+TEST_CASE("a round at a time comes what comes one by one") {
+  // Actors that go on at the running instant, at few others or at any: 2,000 events in all, of a
+  // round at most `most` at a time. Who is told of waits.
+  for (const std::uint64_t most : {1u, 3u, 1000u}) {
+    std::mt19937_64 random(most);
+    RadixHeap rounds, single;
+    std::set<std::uint32_t> waiting;
+    const auto push = [&](std::uint32_t actor) {
+      const std::array<std::int64_t, 3> ahead = {0, static_cast<std::int64_t>(random() % 4) * 50,
+                                                 static_cast<std::int64_t>(random() % 100'000)};
+      const Instant at{rounds.now().ps + ahead[random() % ahead.size()]};
+      for (RadixHeap* const heap : {&rounds, &single}) heap->push(at, actor);
+      waiting.insert(actor);
+    };
+    for (std::uint32_t actor = 0; actor < 100; ++actor) push(actor);
+    const auto soon = [&](std::uint32_t actor, unsigned) { CHECK(waiting.contains(actor)); };
+    for (int popped = 0; !rounds.empty();) {
+      std::uint64_t count = 0;
+      std::uint32_t one_by_one = 0;
+      const std::uint32_t last = rounds.pop_round(most, soon, [&](std::uint32_t actor) {
+        const Event event = single.pop();
+        one_by_one = event.actor;
+        CHECK(event.actor == actor);
+        CHECK(event.at == rounds.now());
+        waiting.erase(actor);
+        if (++popped <= 1900) push(actor);
+        ++count;
+      });
+      CHECK(last == one_by_one);
+      CHECK(count <= most);
+    }
+    CHECK(single.empty());
   }
 }
 
