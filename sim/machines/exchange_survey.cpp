@@ -36,10 +36,11 @@ std::uint64_t ExchangeSchedule::each_way(std::uint32_t blocks, const WayVisitor&
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   const std::size_t links = transit_.links.size();
-  for (std::uint32_t link = 0; link < links; ++link)
-    joins[link] = joins[link] || transit_.is_carried(link) || transit_.links.gathers(link);
-  DistinctWays near, far;  // apart: many of either follow one another
+  DistinctWays near, far;              // apart: many of either follow one another
+  std::vector<bool> to_relays(links);  // whose thread takes what comes in turn, whoever is first
   const auto note = [&](const ExchangeWay& way) {
+    for (std::size_t i = 0; way.relayed && i < way.near.size(); ++i)
+      to_relays[way.near[i] & kLinkBits] = true;
     const std::size_t hops = way.near.size() + way.far.size();
     assert(hops <= UINT8_MAX);
     hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
@@ -47,6 +48,10 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
     far.add(way.far);
   };
   chunks_in_all_ = schedule_.each_way(static_cast<std::uint32_t>(blocks_.size()), note);
+  for (std::uint32_t link = 0; link < links; ++link) {
+    const bool gathers = transit_.links.gathers(link) && !to_relays[link];
+    joins[link] = joins[link] || transit_.is_carried(link) || gathers;
+  }
   const auto each = [&](const auto& visit) {
     for (const DistinctWays* ways : {&near, &far})
       for (std::size_t i = 0; i < ways->count(); ++i) visit((*ways)[i]);
