@@ -164,7 +164,7 @@ struct SoftwareCosts {
   double nvls_tree_copy_share = 1;  ///< of that rate in NVLSTree
   Duration collnet_sync;            ///< from a result in the receiver's slot to the flag seen
   double copy_warps = 1;            ///< that reach copy_rate with Simple; fewer reach their share
-  double lane_share = 1;            ///< of its warps' rate that a long send has while as much comes
+  double lane_share = 1;            ///< of a block that long sends have while as much is received
   /// Blocks of a ring start in step and drift apart over so many (WorkerClass::in_step_slices).
   double in_step_slices = 0;
   double ll_lane_share = 0;  ///< of a block's LL rate that one send or receive reaches; may be > 1

@@ -47,13 +47,13 @@ Warps warps(NcclVersion version, int rounds, int sends, int receives) {
   return {each, each};
 }
 
-/// What one send, or receive, reaches of the rate of its warps. Of a message of one chunk sending
-/// and receiving take turns, and each has all of it; of a long one both go on at once, and each has
-/// `of_long`. In between: as long as both take on a block that is never idle.
-double share_of_lane(const ExchangeLane& lane, double of_long) {
+/// What one of a block's `lanes` sends, or receives, has of the block at most. Of a message of one
+/// chunk sending and receiving take turns, and each has all of it; of a long one both go on at
+/// once, and each has `of_long`. In between: as long as both take on a block that is never idle.
+double share_of_lane(const ExchangeLane& lane, std::size_t lanes, double of_long) {
   const double chunks =
       std::max(1.0, static_cast<double>(lane.bytes.count) / static_cast<double>(lane.chunk.count));
-  return of_long + (1 - of_long) / chunks;
+  return (of_long + (1 - of_long) / chunks) / static_cast<double>(lanes);
 }
 
 std::uint32_t chunks_of_part(const P2pPart& part) {
@@ -289,7 +289,7 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const double speed = speed_of(config_.slow, rank);
   const double packed = config_.traffic.is_aligned(rank, kPack) ? 1 : 1.0 / kPack;
   const auto share_of_warps = [&](int some) {
-    return packed * std::min(1.0, some / config_.software.copy_warps);
+    return std::min(1.0, some / config_.software.copy_warps);
   };
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
     for (ExchangeLane& lane : lanes) {
@@ -297,7 +297,8 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
       const double share =
           protocol == Protocol::ll
               ? config_.software.ll_lane_share
-              : share_of_warps(share_of.lane) * share_of_lane(lane, config_.software.lane_share);
+              : packed * std::min(share_of_warps(share_of.lane),
+                                  share_of_lane(lane, lanes.size(), config_.software.lane_share));
       lane.rate = part_of(gpu.copy_rate[index_of(protocol)], share, speed);
       lane.extra = slowed(overhead(lane.kind), speed) - overhead(lane.kind);
     }
@@ -305,8 +306,8 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   rate_lanes(batch.sends);
   rate_lanes(batch.receives);
   for (ExchangeBatch::Copy& copy : batch.copies)
-    copy.rate =
-        part_of(gpu.copy_rate[index_of(Protocol::simple)], share_of_warps(share_of.copy), speed);
+    copy.rate = part_of(gpu.copy_rate[index_of(Protocol::simple)],
+                        packed * share_of_warps(share_of.copy), speed);
 }
 
 /// Simple through the network: the batch divides the pool. LL has buffers of its own.
