@@ -350,26 +350,25 @@ TEST_CASE("ways of different latency join in order of arrival") {
 
 TEST_CASE("who waited before a link where senders meet does not hold its place there") {
   // Block 0 sends a chunk to block 3 over link 0 and one to block 2 over links 0 and 2, where block
-  // 1's comes over link 1. All leave at once, and block 0's second waits for its first.
+  // 1's second comes over link 1; its first has a link of its own. All leave at once, block 0's
+  // second before block 1's, and waits for block 0's first.
   for (const bool gathers : {false, true}) {
-    HandMade schedule(4);
-    const ExchangeLane lane{3, {kChunk}, {kChunk}, 0, 8, {}, {}};
+    HandMade schedule(5);
     const auto with = [&](std::uint32_t peer) {
-      ExchangeLane out = lane;
-      out.peer = peer;
-      return out;
+      return ExchangeLane{peer, {kChunk}, {kChunk}, 0, 8, {}, {}};
     };
     schedule.batches[0] = {{{with(3), with(2)}, {}, {}, true}};
-    schedule.batches[1] = {{{with(2)}, {}, {}, true}};
+    schedule.batches[1] = {{{with(4), with(2)}, {}, {}, true}};
     schedule.batches[2] = {{{}, {with(0), with(1)}, {}, true}};
     schedule.batches[3] = {{{}, {with(0)}, {}, true}};
+    schedule.batches[4] = {{{}, {with(1)}, {}, true}};
     schedule.ways[{0, 3}] = direct({0});
     schedule.ways[{0, 2}] = direct({0, 2});
+    schedule.ways[{1, 4}] = direct({3});
     schedule.ways[{1, 2}] = direct({1, 2});
-    LoneExchange<PlainStamp> machine(schedule, 4, 0);
-    machine.add_link({kRate, {500}});
-    machine.add_link({kRate, {500}});
-    machine.add_link({kRate, {300}, 1, gathers});
+    LoneExchange<PlainStamp> machine(schedule, 5, 0);
+    for (int link = 0; link < 4; ++link)
+      machine.add_link({kRate, {link == 2 ? 300 : 500}, 1, gathers && link == 2});
     // Booked ahead, link 2 is idle until block 0's chunk comes, and block 1's follows it.
     const std::int64_t last = gathers ? 2 * kChunkPs : 3 * kChunkPs;
     CHECK(run_ps(machine) == last + 500 + 300);

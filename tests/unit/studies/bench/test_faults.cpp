@@ -314,10 +314,11 @@ TEST_CASE("a slow GPU holds up sends and receives: what it copies, and what it d
   std::vector<std::string> all;
   for (int gpu = 0; gpu < 8; ++gpu) all.push_back(fmt::format("gpu node0:gpu{} speed 50%", gpu));
   // To one peer the blocks' copies are what takes time: half the speed, twice the time. To seven at
-  // once NVLink is the limit of healthy GPUs, and less is lost.
+  // once NVLink is the limit of healthy GPUs, 369 GB/s; half of what 28 blocks copy, 22 GB/s each,
+  // is 310.
   CHECK(slow(Collective::sendrecv, 64 << 20, {all[3]}) == doctest::Approx(2).epsilon(0.05));
   const double one = slow(Collective::alltoall, 256 << 20, {all[3]});
-  CHECK(one > 1.3);
+  CHECK(one > 1.15);
   CHECK(slow(Collective::alltoall, 256 << 20, all) >= one);
   CHECK(slow(Collective::alltoall, 256 << 20, all) < 2);
   // A launch takes as long as before, and of the smallest the CPU's work is all that takes time.
