@@ -19,7 +19,8 @@
 // together cost one post, one flush and one look. What is sent unasked takes a slot that is free,
 // which costs no thread anything; the receiver's is busy with what has come.
 //
-// Links that bytes reach with different lead times are booked on arrival, by an event of their own;
+// Links that bytes reach with different lead times, and those where messages of many senders meet
+// (LinkSpec::gathers) unless they lead to a relay, are booked on arrival, by an event of their own;
 // others ahead. Exact and deterministic, like the executor, whose guest it is. Links lose chunks
 // only where an Outage says so: a chunk is sent again from there, and those behind it in its
 // message follow it.

@@ -31,8 +31,8 @@ std::uint64_t ExchangeSchedule::each_way(std::uint32_t blocks, const WayVisitor&
   return chunks;
 }
 
-/// Counts chunks, and finds the links that are booked on arrival (Transit::joints()), besides
-/// `joins`.
+/// Counts chunks, and finds the links that are booked on arrival, besides `joins`: those where many
+/// senders meet, and Transit::joints().
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   const std::size_t links = transit_.links.size();
