@@ -279,6 +279,7 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
   const CrewEnd end = run_here(options, sweep, jobs, answers);
   if (!end.failure.empty() && !end.was_stopped)
     print_err("fabricast sweep: {}; nothing is lost: run it again\n", end.failure);
+  Store(options.store, StoreAccess::write).settle();
   const SweepOutcome outcome = outcome_of(options.store, sweep.name);
   give({outcome}, options.format, answers);
   return outcome.counts.done == outcome.counts.points ? kDone : kCheckFailed;

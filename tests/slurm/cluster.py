@@ -100,11 +100,11 @@ class Cluster:
             command, env=self.env, capture_output=True, text=True, check=check, timeout=120
         )
 
-    def wait_for_a_start(self, seconds=60):
-        """Until a task that nothing holds back has left the queue; it may have ended since."""
+    def wait_for_a_start(self, job, seconds=60):
+        """Until a task of the job has left the queue; it may have ended since."""
         end = time.time() + seconds
-        states = ("squeue", "--array", "--noheader", "--format=%T %r", "--states=all")
-        while all(one.startswith("PENDING") for one in self.ask(*states).stdout.splitlines()):
+        states = ("squeue", "--array", "--noheader", "--format=%T", "--states=all", "--job", job)
+        while set(self.ask(*states).stdout.split()) <= {"PENDING"}:
             assert time.time() < end, "no task has started: " + self.ask("squeue").stdout
             time.sleep(0.05)
 
@@ -118,3 +118,9 @@ class Cluster:
         while self.ask("squeue", "--noheader").stdout.strip():
             assert time.time() < end, self.ask("squeue").stdout
             time.sleep(0.3)
+
+    def told(self):
+        """What became of the jobs, for who must find out why they did something else."""
+        return self.ask("scontrol", "show", "job", check=False).stdout + "".join(
+            (self.folder / f"{one}.log").read_text()[-4000:] for one in ("slurmctld", "slurmd")
+        )

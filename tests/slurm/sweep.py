@@ -36,7 +36,7 @@ def main():
             whole = folder / "whole.sqlite"
             print(cluster.ask(*submit, str(whole)).stdout.strip())
             cluster.wait()
-            assert reports(whole) == wanted and points(whole) == rows, log_of(whole)
+            assert reports(whole) == wanted and points(whole) == rows, log_of(whole, cluster)
             print(f"ok      {len(rows)} points in {TASKS} tasks")
 
             # The last task is held, so that it cannot have run, however fast the others end.
@@ -47,8 +47,8 @@ def main():
             array = (shares / "jobs").read_text().split()[0]
             cluster.ask("scontrol", "hold", f"{array}_{TASKS}")
             cluster.partition("UP")
-            cluster.wait_for_a_start()
-            time.sleep(0.3)  # so that the others have begun, on most machines
+            cluster.wait_for_a_start(array)
+            time.sleep(0.3)  # so that the others have done something, on most machines
             print(cluster.ask(program, "sweep", "cancel", str(cut)).stdout.strip())
             cluster.wait()
             some = len(reports(cut)) if cut.exists() else 0
@@ -56,14 +56,18 @@ def main():
             assert some < len(rows), "the cancelled sweep had ended already"
             cluster.ask(*submit, str(cut))
             cluster.wait()
-            assert reports(cut) == wanted and points(cut) == rows, log_of(cut)
+            assert reports(cut) == wanted and points(cut) == rows, log_of(cut, cluster)
             files = len(list(shares.glob("share-*.sqlite")))
             print(f"ok      submitted again: {files} shares, all points")
     return 0
 
 
-def log_of(store):
-    return "\n".join(log.read_text() for log in Path(f"{store}.slurm").glob("*.log"))
+def log_of(store, cluster):
+    """What the tasks and the merge have said, what their stores hold, and what Slurm did."""
+    folder = Path(f"{store}.slurm")
+    logs = [f"{log.name}:\n{log.read_text()}" for log in sorted(folder.glob("*.log"))]
+    held = [f"{one.name}: {len(reports(one))}" for one in sorted(folder.glob("share-*.sqlite"))]
+    return "\n".join([*logs, *held, cluster.told()])
 
 
 if __name__ == "__main__":

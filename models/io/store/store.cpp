@@ -53,6 +53,11 @@ std::int64_t Store::unfinished(const StoreVersion& version) {
   return out;
 }
 
+void Store::settle() {
+  require_write();
+  database_->run("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
 std::vector<std::string> Store::sweeps() {
   std::vector<std::string> out;
   // From one to the next: a sweep may have a million points.

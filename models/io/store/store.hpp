@@ -110,6 +110,9 @@ class Store {
   void finish(const Claimed& claimed, const StoreVersion& version, const StoreResult& result);
   /// What failed is open again, and its errors are gone. How many that were.
   int retry_failed(const StoreVersion& version);
+  /// Moves what the log beside the file holds into the file, so that a copy of the file alone has
+  /// all. The last to close does so by itself; two that close at once both leave it to the other.
+  void settle();
 
   /// Of a sweep's points; equal questions count at each place. done + failed + claimed + open are
   /// all points, unless the sweep was never added for this version.

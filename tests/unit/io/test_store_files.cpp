@@ -105,6 +105,29 @@ TEST_CASE("processes on one store share no job and miss none") {
   CHECK(counts(store) == "300 points: 300 done, 0 failed, 0 claimed, 0 open");
 }
 
+TEST_CASE("a copy of the file alone has all, also while others have the store open") {
+  const StoreFolder folder;
+  const std::string copy = folder.file("copy.sqlite");
+  const auto copied = [&] {
+    std::filesystem::copy_file(folder.file(), copy,
+                               std::filesystem::copy_options::overwrite_existing);
+    Store store(copy, StoreAccess::read);
+    return counts(store);
+  };
+  {
+    Store store(folder.file(), StoreAccess::write);
+    store.add_points("grid", points(3), kNow);
+  }
+  const Store other(folder.file(), StoreAccess::read);
+  {
+    Store store(folder.file(), StoreAccess::write);
+    for (const Claimed& c : store.claim("w", kNow, 3, 0, 60)) store.finish(c, kNow, result(c));
+  }
+  CHECK(copied() == "3 points: 0 done, 0 failed, 0 claimed, 3 open");  // it is in the log
+  Store(folder.file(), StoreAccess::write).settle();
+  CHECK(copied() == "3 points: 3 done, 0 failed, 0 claimed, 0 open");
+}
+
 TEST_CASE("workers killed at any moment lose nothing, and others take over at once") {
   const StoreFolder folder;
   constexpr std::int64_t kPoints = 200;
