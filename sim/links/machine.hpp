@@ -24,7 +24,7 @@ struct WorkerClass {
   /// link, which stays idle for payload / copy_rate of all of them together. Holds where the first
   /// output ends at a worker.
   bool in_step = false;
-  /// In step, too: from slice to slice all of them stop sending for the overhead of a primitive, in
+  /// In step, too: from slice to slice all of them stop sending for what it costs to send one, in
   /// which the link is idle, as a block's threads wait for each other and for their last stores.
   bool pauses = false;
   /// Those that pause start together and drift apart: the time that the link is idle for them wanes
@@ -122,6 +122,7 @@ struct ConnectionSpec {
   /// This one stands for so many connections that do the same at the same time over the same links:
   /// these carry each slice so many times. REQUIRES: shares, if several.
   std::uint32_t copies = 1;
+  Duration end_saves{};  ///< less of `overhead` where the primitive only sends, or only receives
 };
 
 /// Ids of each kind count up from 0; workers and relays share one count. Programs are not owned.

@@ -61,11 +61,12 @@ std::uint32_t Executor<Stamp>::alike_ahead(const Worker& worker, std::uint64_t n
 /// The fixed cost of a primitive: that of its outputs; of its inputs when it only receives.
 template <class Stamp>
 template <bool kSingle>
-Duration Executor<Stamp>::overhead(const Worker& worker) {
+Duration Executor<Stamp>::overhead(const Worker& worker, bool is_end) {
   Duration most = kSingle ? Duration{} : crossbar_overhead(worker);
   // The first of those that are alike says it for all of them.
   const auto widen = [&](const Connection& connection) {
-    most = std::max(most, connection_kinds_[connection.kind].overhead);
+    const ConnectionKind& kind = connection_kinds_[connection.kind];
+    most = std::max(most, is_end ? kind.overhead - kind.end_saves : kind.overhead);
     return !worker.alike;
   };
   if (worker.out != 0 || (!kSingle && worker.fills)) {
@@ -186,14 +187,16 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     busy = worker.in == 0 ? cost.busy + cost.keeping : cost.busy;
     wire = cost.wire;
   }
-  const Duration overhead = this->template overhead<kSingle>(worker);
+  const bool is_end = (worker.in == 0 || worker.out == 0) && worker.crossbar == kNobody;
+  const Duration overhead = this->template overhead<kSingle>(worker, is_end);
   const Stamp begin = start.plus(overhead, Cause::latency);
   const Stamp end = begin.plus(busy, Cause::worker);
   [[maybe_unused]] ObservedSlice seen;
   if (is_watched()) seen = slice_of(worker, start, payload);
   if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
   worker.free = end;
-  if (worker.pauses && worker.out != 0) pause(worker, begin, overhead);
+  if (worker.pauses && worker.out != 0)
+    pause(worker, begin, this->template overhead<kSingle>(worker, true));
   all_outputs<kSingle>(worker, [&](Connection& output) {
     const std::uint32_t number = take_slot(output);
     if (output.sized) slot_payload_[output.far + number] = payload;

@@ -152,7 +152,7 @@ class Executor final : public Machine {
   template <bool kSingle, class Visit>
   [[gnu::always_inline]] inline bool all_outputs(const Worker& worker, Visit visit);
   template <bool kSingle>
-  Duration overhead(const Worker& worker);
+  Duration overhead(const Worker& worker, bool is_end);
   template <bool kSingle>
   [[gnu::always_inline]] inline void schedule_by(const Worker& worker);
   [[gnu::noinline]] void schedule(std::uint32_t id);

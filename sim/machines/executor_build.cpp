@@ -86,8 +86,8 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   connection.shares = spec.shares && !spec.path.empty();
   connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
                                 [](std::uint32_t link) { return (link & ~kLinkBits) != 0; });
-  ConnectionKind kind{spec.overhead, spec.sync,   spec.credit, spec.ack,
-                      spec.copies,   spec.shares, {},          {}};
+  ConnectionKind kind{spec.overhead, spec.end_saves, spec.sync, spec.credit, spec.ack,
+                      spec.copies,   spec.shares,    {},        {}};
   if (spec.by_line && !workers_[spec.to].relay) {
     const WorkerClass& receiver = worker_classes_[workers_[spec.to].kind];
     kind.line_rate = receiver.wire.rate_on_wire(receiver.copy_rate);

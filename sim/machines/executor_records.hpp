@@ -119,7 +119,7 @@ struct ExecutorRecords {
     std::array<Stamp, kCrossbarSlots> full{}, free{};
   };
   struct alignas(64) ConnectionKind {
-    Duration overhead, sync, credit, ack;
+    Duration overhead, end_saves, sync, credit, ack;
     std::uint32_t copies = 1;
     bool shares = false;
     Bandwidth line_rate;  ///< at which the receiver takes lines off the wire; 0: slices as a whole

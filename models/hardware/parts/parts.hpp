@@ -63,6 +63,7 @@ struct GpuPart {
   /// What a primitive over NVLink costs a block before its bytes move, by Protocol: how long it
   /// waits for its threads, its last stores and the next flag; none = as ProtocolCosts say.
   std::array<std::optional<Duration>, kProtocols> overhead{};
+  double end_share = 1;  ///< of that with Simple, where a primitive only sends or only receives
   PciIds ids;
 };
 
@@ -136,8 +137,16 @@ struct ProtocolCosts {
   Duration start;    ///< once per operation, beyond the launch
   Bytes first_pass;  ///< data of a slice that the overhead covers, of a whole block
   std::array<Duration, kHopKinds> overhead{};  ///< worker busy per primitive, before its bytes move
+  /// Of that over NVLink, where a primitive only sends or only receives: an end of a chain.
+  double end_share = 1;
   /// Flag to poll beyond the wire; occupies nobody. Inside a node: for NET see NetworkCosts.
   std::array<Duration, kHopKinds - 1> sync{};
+
+  Duration overhead_of_end(HopKind hop) const {
+    const Duration whole = overhead[static_cast<std::size_t>(hop)];
+    if (hop != HopKind::nvlink || end_share == 1) return whole;
+    return {static_cast<std::int64_t>(static_cast<double>(whole.ps) * end_share)};
+  }
 };
 
 /// Host software, one set for all nodes.
@@ -146,6 +155,7 @@ struct SoftwareCosts {
     ProtocolCosts out = protocol[static_cast<std::size_t>(p)];
     Duration& nvlink = out.overhead[static_cast<std::size_t>(HopKind::nvlink)];
     nvlink = gpu.overhead[static_cast<std::size_t>(p)].value_or(nvlink);
+    if (p == Protocol::simple) out.end_share = gpu.end_share;
     return out;
   }
   /// The cost of one operation on such GPUs, before its first slice.
@@ -168,6 +178,9 @@ struct SoftwareCosts {
   /// Blocks of a ring start in step and drift apart over so many (WorkerClass::in_step_slices).
   double in_step_slices = 0;
   double ll_lane_share = 0;  ///< of a block's LL rate that one send or receive reaches; may be > 1
+  /// Of messages that a GPU gets from others of its node the last comes so much later for each
+  /// doubling of them: they take unequally long.
+  Duration message_spread;
   /// Buffers are registered, so NVLS copies nothing: of in_place(), not of a file.
   bool in_place = false;
 };

@@ -186,6 +186,7 @@ class PartsReader {
           part.overhead[p] = figures_.duration(hops, kProtocolKeys[p]);
       hops.finish();
     }
+    if (in.has("end_share")) part.end_share = figures_.number(in, "end_share", 0.3, 1);
     in.finish();
     return part;
   }
@@ -323,6 +324,7 @@ class PartsReader {
     parts_.software.copy_warps = figures_.number(in, "copy_warps", 1, 32);
     parts_.software.lane_share = figures_.number(in, "lane_share", 0.1, 1);
     parts_.software.in_step_slices = figures_.number(in, "in_step_slices", 0.5, 1000);
+    parts_.software.message_spread = figures_.duration(in, "message_spread");
     parts_.software.ll_lane_share = figures_.number(in, "ll_lane_share", 0.01, 8);
     in.finish();
   }

@@ -268,6 +268,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.copies = copies(from);
   slots.slots = static_cast<std::uint32_t>(partition_.shape.slices_in_flight());
   slots.overhead = fixed_cost(from, costs().overhead[kind]);
+  slots.end_saves = slots.overhead - fixed_cost(from, costs().overhead_of_end(way.kind));
   slots.path = path;
   const Duration near_latency = latency(way.into_slots);
   if (way.kind != HopKind::net) {

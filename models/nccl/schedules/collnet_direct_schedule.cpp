@@ -150,7 +150,7 @@ class DirectSchedule {
     const Transport way = assembly_.plan(a, b, run().transport);
     const auto kind = static_cast<std::size_t>(way.kind);
     const auto peers = static_cast<std::int64_t>(heads_.size()) - (head_number(gpu) < 0 ? 0 : 1);
-    const Duration whole = assembly_.fixed_cost(from, assembly_.costs().overhead[kind]);
+    const Duration whole = assembly_.fixed_cost(from, assembly_.costs().overhead_of_end(way.kind));
     std::vector<std::uint32_t> path;
     for (const LinkId link : way.into_slots) path.push_back(assembly_.link(link));
     ConnectionSpec spec;

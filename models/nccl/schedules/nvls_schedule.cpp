@@ -292,7 +292,8 @@ class NvlsSchedule {
 
   void connect_node(const NodeWorkers& workers, int node) {
     const auto nvlink = static_cast<std::size_t>(HopKind::nvlink);
-    const Duration overhead = assembly_.costs().overhead[nvlink],
+    // Warps of a block only send, or only receive.
+    const Duration overhead = assembly_.costs().overhead_of_end(HopKind::nvlink),
                    sync = assembly_.costs().sync[nvlink], copying = copy_overhead();
     for (std::uint32_t head = 0; head < heads(); ++head) {
       if (reduces()) connect_scatter(workers, head, copying, sync);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/nccl/schedules/post_costs.hpp"
+#include "sim/base/scaled.hpp"
 
 namespace fabricast {
 namespace {
@@ -63,12 +64,12 @@ std::uint32_t chunks_of_part(const P2pPart& part) {
   return lane.chunks();
 }
 
-/// What one end of a message costs its block before its bytes move: a ring's primitive both
-/// receives and sends, an end does one of them, half of it. Over the network it looks for slots in
+/// What one end of a message costs its block before its bytes move: half of an end of a ring, as a
+/// few warps wait for each other instead of all of a block. Over the network it looks for slots in
 /// host memory, and chunks follow one another as slowly as a ring's.
 Duration overhead_of_end(const ProtocolCosts& costs, HopKind hop) {
-  const Duration both = costs.overhead[static_cast<std::size_t>(hop)];
-  return hop == HopKind::net ? both : Duration{both.ps / 2};
+  const Duration ring = costs.overhead_of_end(hop);
+  return hop == HopKind::net ? ring : Duration{ring.ps / 2};
 }
 
 /// A share of a block's rate on a GPU of this speed.
@@ -160,8 +161,25 @@ std::uint64_t P2pSchedule::chunks_of(Bytes message, bool remote) const {
   return out;
 }
 
+/// How many messages the GPU of a node that gets most gets from the others.
+int P2pSchedule::messages_inside() const {
+  int most = 0;
+  for (int rank = 0; rank < gpus(); ++rank) {
+    int got = 0;
+    for (int round = 0; round < rounds_.count(); ++round) {
+      const int from = rounds_.receive_peer(rank, round);
+      if (from == kNoPeer || from == rank || is_remote(from, rank)) continue;
+      if (config_.traffic.bytes(from, rank) != P2pTraffic::kNone) ++got;
+    }
+    most = std::max(most, got);
+  }
+  return most;
+}
+
 std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
+  const Duration spread =
+      scaled(config_.software.message_spread, std::log2(std::max(messages_inside(), 1)));
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
     const ProtocolCosts& of_gpu = costs(protocol);
     const NetworkSettings& settings = config_.transport.network;
@@ -169,7 +187,7 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
       const bool net = static_cast<HopKind>(hop) == HopKind::net;
       out.push_back({wire_format(protocol), overhead_of_end(of_gpu, static_cast<HopKind>(hop)),
-                     net ? network.sync[index_of(protocol)] : of_gpu.sync[hop],
+                     net ? network.sync[index_of(protocol)] : of_gpu.sync[hop] + spread,
                      net ? post_cost(network, settings, protocol) : PostCost{},
                      net ? receipt_cost(network, settings) : PostCost{},
                      net ? network.poll : Duration{}, net && settings.kind == NetKind::sockets,

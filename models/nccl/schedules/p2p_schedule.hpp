@@ -70,6 +70,7 @@ class P2pSchedule final : public ExchangeSchedule {
   }
   const ProtocolCosts& costs(Protocol protocol) const { return costs_[index_of(protocol)]; }
   Duration overhead(std::uint32_t kind) const;
+  int messages_inside() const;
   void share_block(int rank, int rounds, ExchangeBatch& batch) const;
   void share_slots(std::vector<ExchangeLane>& lanes) const;
   void join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const;

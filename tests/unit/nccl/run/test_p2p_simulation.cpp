@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -280,6 +281,27 @@ TEST_CASE("two ranks on NVLink: their bytes, one way each") {
       }
     }
     CHECK(two.run_ps(bytes) == (crossing + two.latency(way.into_slots)).ps);
+  }
+}
+
+TEST_CASE("the last of several messages comes later by the spread, for each doubling of them") {
+  // Small messages over NVSwitches, one chunk each: of two ranks each gets one and waits for no
+  // other; of four each gets three, of eight seven.
+  PartsCatalogue parts = bare_parts();
+  const auto time = [&](int gpus, Duration spread) {
+    parts.software.message_spread = spread;
+    const Cluster cluster = load_cluster({"dgx-h100", 1, ""}, parts);
+    const Communicator communicator =
+        communicator_on(cluster, kNccl2_27_7, {}, Members::first(1, gpus));
+    const DecidedCall call = decide_p2p_call(communicator, {Collective::alltoall, 64, 4, 0});
+    return simulate(cluster, parts.software, call.run).time.ps;
+  };
+  const Duration spread = nanoseconds(500);
+  for (const int gpus : {2, 4, 8}) {
+    CAPTURE(gpus);
+    const double doublings = std::log2(gpus - 1);
+    CHECK(time(gpus, spread) - time(gpus, {}) ==
+          static_cast<std::int64_t>(std::llround(500'000 * doublings)));
   }
 }
 

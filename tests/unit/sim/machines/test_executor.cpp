@@ -184,6 +184,30 @@ TEST_CASE("overhead, copying, sync: every term of the rule in its place") {
   }
 }
 
+TEST_CASE("an end saves what its connection says of the overhead, the others nothing") {
+  // A chain of four: the first only sends, the last only receives, 1,000 ns less 400 each; the two
+  // between pay all. Copying and links take no time.
+  Executor<PlainStamp> executor;
+  Chain program;
+  program.length = 4;
+  program.count = 1;
+  program.chunk = {1000};
+  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
+  for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i});
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    ConnectionSpec spec;
+    spec.from = i;
+    spec.to = i + 1;
+    spec.overhead = nanoseconds(1000);
+    spec.end_saves = nanoseconds(400);
+    executor.connect(spec);
+  }
+  executor.run();
+  CHECK(executor.finished(0).ps == 600'000);
+  CHECK(executor.finished(2).ps == 600'000 + 2 * 1'000'000);
+  CHECK(executor.makespan().ps == 2 * 600'000 + 2 * 1'000'000);
+}
+
 TEST_CASE("two slices per chunk pipeline: the second one follows one slice time behind") {
   // Slices of 1 MB, 10 us each on the link, latency 1 us. A rank forwards slice 1 while slice 2
   // arrives, so a step is max(slice + latency, 2 slices) behind the one before: link-bound when 2 *

@@ -321,10 +321,11 @@ TEST_CASE("a slow GPU holds up sends and receives: what it copies, and what it d
   CHECK(one > 1.15);
   CHECK(slow(Collective::alltoall, 256 << 20, all) >= one);
   CHECK(slow(Collective::alltoall, 256 << 20, all) < 2);
-  // A launch takes as long as before, and of the smallest the CPU's work is all that takes time.
+  // A launch takes as long as before, and of the smallest only the fixed cost of its ends is added:
+  // half of LL's 0.48 us, of 7.4.
   CHECK(slow(Collective::alltoall, 64 << 10, {all[3]}) > 1.005);
   CHECK(slow(Collective::alltoall, 64 << 10, {all[3]}) < 1.5);
-  CHECK(slow(Collective::alltoall, 128, {all[3]}) == doctest::Approx(1));
+  CHECK(slow(Collective::alltoall, 128, {all[3]}) == doctest::Approx(1).epsilon(0.04));
 }
 
 TEST_CASE("a node without GPUDirect RDMA") {
