@@ -58,7 +58,8 @@ std::uint32_t Executor<Stamp>::alike_ahead(const Worker& worker, std::uint64_t n
   return static_cast<std::uint32_t>(alike);
 }
 
-/// The fixed cost of a primitive: that of its outputs; of its inputs when it only receives.
+/// The fixed cost of a primitive, or of one that only sends or only receives (`is_end`): that of
+/// its outputs; of its inputs when it only receives.
 template <class Stamp>
 template <bool kSingle>
 Duration Executor<Stamp>::overhead(const Worker& worker, bool is_end) {
