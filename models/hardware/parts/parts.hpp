@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/hardware/parts/networks.hpp"
+#include "sim/base/scaled.hpp"
 #include "sim/base/units.hpp"
 
 namespace fabricast {
@@ -144,8 +145,7 @@ struct ProtocolCosts {
 
   Duration overhead_of_end(HopKind hop) const {
     const Duration whole = overhead[static_cast<std::size_t>(hop)];
-    if (hop != HopKind::nvlink || end_share == 1) return whole;
-    return {static_cast<std::int64_t>(static_cast<double>(whole.ps) * end_share)};
+    return hop == HopKind::nvlink ? scaled(whole, end_share) : whole;
   }
 };
 

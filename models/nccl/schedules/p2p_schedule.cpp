@@ -67,7 +67,7 @@ std::uint32_t chunks_of_part(const P2pPart& part) {
 /// What one end of a message costs its block before its bytes move: half of an end of a ring, as a
 /// few warps wait for each other instead of all of a block. Over the network it looks for slots in
 /// host memory, and chunks follow one another as slowly as a ring's.
-Duration overhead_of_end(const ProtocolCosts& costs, HopKind hop) {
+Duration overhead_of_message_end(const ProtocolCosts& costs, HopKind hop) {
   const Duration ring = costs.overhead_of_end(hop);
   return hop == HopKind::net ? ring : Duration{ring.ps / 2};
 }
@@ -186,12 +186,12 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
     const NetworkCosts& network = config_.software.network[static_cast<std::size_t>(settings.kind)];
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
       const bool net = static_cast<HopKind>(hop) == HopKind::net;
-      out.push_back({wire_format(protocol), overhead_of_end(of_gpu, static_cast<HopKind>(hop)),
-                     net ? network.sync[index_of(protocol)] : of_gpu.sync[hop] + spread,
-                     net ? post_cost(network, settings, protocol) : PostCost{},
-                     net ? receipt_cost(network, settings) : PostCost{},
-                     net ? network.poll : Duration{}, net && settings.kind == NetKind::sockets,
-                     net});
+      out.push_back(
+          {wire_format(protocol), overhead_of_message_end(of_gpu, static_cast<HopKind>(hop)),
+           net ? network.sync[index_of(protocol)] : of_gpu.sync[hop] + spread,
+           net ? post_cost(network, settings, protocol) : PostCost{},
+           net ? receipt_cost(network, settings) : PostCost{}, net ? network.poll : Duration{},
+           net && settings.kind == NetKind::sockets, net});
     }
   }
   return out;
@@ -293,7 +293,7 @@ std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int
 }
 
 Duration P2pSchedule::overhead(std::uint32_t kind) const {
-  return overhead_of_end(costs(protocol_of(kind)), hop_of(kind));
+  return overhead_of_message_end(costs(protocol_of(kind)), hop_of(kind));
 }
 
 /// Divides the block's warps.
