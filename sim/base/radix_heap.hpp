@@ -160,9 +160,8 @@ class RadixHeap {
   };
   struct Bucket {
     std::uint32_t last = kNoBlock;
-    std::uint32_t size = 0;  ///< of all blocks: those before the last one are full
-
-    std::uint32_t in_last() const { return (size + kBlock - 1) % kBlock + 1; }  ///< if not empty
+    std::uint32_t size = 0;          ///< of all blocks: those before the last one are full
+    std::uint32_t in_last = kBlock;  ///< an empty bucket has no room either
   };
   static constexpr std::uint32_t kBatch = 14;  ///< with what is before: a cache line
   struct alignas(64) Batch {
@@ -264,7 +263,7 @@ class RadixHeap {
     std::swap(last.next, free_batch_);
   }
 
-  [[gnu::noinline]] void add_block(Bucket& bucket) {
+  void add_block(Bucket& bucket) {
     if (free_block_ == kNoBlock) {
       free_block_ = static_cast<std::uint32_t>(blocks_.size());
       blocks_.emplace_back();
@@ -274,18 +273,20 @@ class RadixHeap {
     free_block_ = block.before;
     block.before = bucket.last;
     bucket.last = number;
+    bucket.in_last = 0;
     if (free_block_ != kNoBlock) __builtin_prefetch(&blocks_[free_block_], 1);
   }
   /// Takes the last block out of the bucket; it stays as it is until another one is added.
   void drop_block(Bucket& bucket) {
-    bucket.size -= bucket.in_last();
+    bucket.size -= bucket.in_last;
+    bucket.in_last = kBlock;
     std::swap(blocks_[bucket.last].before, free_block_);
     std::swap(bucket.last, free_block_);
   }
   /// Calls visit(waiting) for all in the bucket.
   template <class Visit>
   [[gnu::always_inline]] void each_of(const Bucket& bucket, Visit visit) const {
-    std::uint32_t count = bucket.in_last();
+    std::uint32_t count = bucket.in_last;
     for (std::uint32_t number = bucket.last; number != kNoBlock; number = blocks_[number].before) {
       const Block& block = blocks_[number];
       for (std::uint32_t i = 0; i < count; ++i) visit(block.waiting[i]);
@@ -293,19 +294,27 @@ class RadixHeap {
     }
   }
 
-  /// REQUIRES: later than the running instant.
+  /// REQUIRES: later than the running instant. What is rare it leaves to a call at its end: so it
+  /// saves no registers.
   [[gnu::noinline]] void place(Waiting waiting) {
     const auto difference = static_cast<std::uint64_t>(waiting.at.ps ^ last_);
-    const unsigned level = static_cast<unsigned>(63 - std::countl_zero(difference)) / kDigitBits;
+    const unsigned level = kLevelOfBit[static_cast<unsigned>(63 - std::countl_zero(difference))];
     const auto digit = static_cast<unsigned>(waiting.at.ps >> (level * kDigitBits)) % kDigits;
-    Bucket& bucket = buckets_[level * kDigits + digit];
-    const std::uint32_t place = bucket.size++ % kBlock;
-    if (place == 0) add_block(bucket);
-    recent_of(waiting.at) = {waiting.at, bucket.last, place, waiting.batch,
-                             batches_[waiting.batch].count};
-    blocks_[bucket.last].waiting[place] = waiting;
     digits_[level].add(digit);
     levels_ |= 1u << level;
+    Bucket& bucket = buckets_[level * kDigits + digit];
+    if (bucket.in_last == kBlock) return place_in_new_block(bucket, waiting);
+    place_in(bucket, waiting);
+  }
+  [[gnu::noinline]] void place_in_new_block(Bucket& bucket, Waiting waiting) {
+    add_block(bucket);
+    place_in(bucket, waiting);
+  }
+  [[gnu::always_inline]] void place_in(Bucket& bucket, const Waiting& waiting) {
+    recent_of(waiting.at) = {waiting.at, bucket.last, bucket.in_last, waiting.batch,
+                             batches_[waiting.batch].count};
+    blocks_[bucket.last].waiting[bucket.in_last++] = waiting;
+    ++bucket.size;
   }
 
   template <class Soon>
@@ -420,7 +429,7 @@ class RadixHeap {
         });
     while (bucket.last != kNoBlock) {
       const Block block = blocks_[bucket.last];  // a copy: others are added
-      const std::uint32_t count = bucket.in_last();
+      const std::uint32_t count = bucket.in_last;
       drop_block(bucket);
       for (std::uint32_t i = 0; i < count; ++i) {
         const Waiting& waiting = block.waiting[i];
@@ -469,7 +478,7 @@ class RadixHeap {
     near_.clear();
     for (; bucket.last != kNoBlock; drop_block(bucket)) {
       const Block& block = blocks_[bucket.last];
-      near_.insert(near_.end(), block.waiting.begin(), block.waiting.begin() + bucket.in_last());
+      near_.insert(near_.end(), block.waiting.begin(), block.waiting.begin() + bucket.in_last);
     }
     if (level > kKeyLevels) {  // times that differ in too many digits
       std::sort(near_.begin(), near_.end(),
@@ -555,6 +564,12 @@ class RadixHeap {
   static constexpr unsigned kDigitBits = 7;
   static constexpr unsigned kDigits = 1u << kDigitBits;
   static constexpr unsigned kLevels = (64 + kDigitBits - 1) / kDigitBits;
+  static constexpr auto kLevelOfBit = [] {
+    std::array<std::uint8_t, 64> level{};
+    for (unsigned bit = 0; bit < 64; ++bit)
+      level[bit] = static_cast<std::uint8_t>(bit / kDigitBits);
+    return level;
+  }();
   /// What is left of a time below such a level, and a place among those near, are 28 bits.
   static constexpr unsigned kKeyLevels = 3, kPlaceBits = 7;
   static_assert(kNextSpread <= 1u << kPlaceBits);

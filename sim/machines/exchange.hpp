@@ -117,8 +117,9 @@ class ExchangeSchedule {
   virtual void way(std::uint32_t from, const ExchangeLane& lane, ExchangeWay& way) const = 0;
   using WayVisitor = std::function<void(const ExchangeWay&)>;
   /// Calls visit(way) for every way that messages of so many blocks take, once or more often, in
-  /// any order: `near` and `far` count. Returns how many chunks they send. This asks for all
-  /// batches; who knows better does less.
+  /// any order: `near` and `far` count, each for itself, and either may be left out where it has
+  /// been told before. Returns how many chunks they send. This asks for all batches; who knows
+  /// better does less.
   virtual std::uint64_t each_way(std::uint32_t blocks, const WayVisitor& visit) const;
   /// Tells the connections of two blocks apart, if a block stands for several peers.
   virtual std::uint32_t connection(std::uint32_t /*from*/, std::uint32_t /*tag*/) const {
@@ -317,8 +318,8 @@ class Exchange final : public Guest<Stamp> {
   inline void find_awaited(std::uint32_t block);
   std::uint32_t new_message();
   void lay_way(std::uint32_t id);
-  inline void mark_joints(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
-                          std::uint32_t end) const;
+  inline Duration look_along(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
+                             std::uint32_t end) const;
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_job(const Thread& thread, unsigned depth) const;

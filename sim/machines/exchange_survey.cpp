@@ -36,14 +36,14 @@ std::uint64_t ExchangeSchedule::each_way(std::uint32_t blocks, const WayVisitor&
 template <class Stamp>
 void Exchange<Stamp>::survey(std::vector<bool> joins) {
   const std::size_t links = transit_.links.size();
-  DistinctWays near, far;              // apart: many of either follow one another
+  DistinctWays near, far;  // apart: many of either follow one another
+  std::size_t near_max = 0, far_max = 0;
   std::vector<bool> to_relays(links);  // whose thread takes what comes in turn, whoever is first
   const auto note = [&](const ExchangeWay& way) {
     for (std::size_t i = 0; way.relayed && i < way.near.size(); ++i)
       to_relays[way.near[i] & kLinkBits] = true;
-    const std::size_t hops = way.near.size() + way.far.size();
-    assert(hops <= UINT8_MAX);
-    hops_max_ = std::max(hops_max_, static_cast<std::uint32_t>(hops));
+    near_max = std::max(near_max, way.near.size());
+    far_max = std::max(far_max, way.far.size());
     near.add(way.near);
     far.add(way.far);
   };
@@ -56,7 +56,9 @@ void Exchange<Stamp>::survey(std::vector<bool> joins) {
     for (const DistinctWays* ways : {&near, &far})
       for (std::size_t i = 0; i < ways->count(); ++i) visit((*ways)[i]);
   };
-  hops_max_ = (hops_max_ + kLineHops - 1) / kLineHops * kLineHops;
+  const auto hops = static_cast<std::uint32_t>(near_max + far_max);
+  assert(hops <= UINT8_MAX);
+  hops_max_ = (hops + kLineHops - 1) / kLineHops * kLineHops;
   used_.assign(links, false);
   each([&](std::span<const std::uint32_t> way) {
     for (const std::uint32_t link : way) used_[link & kLinkBits] = true;

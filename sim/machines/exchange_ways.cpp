@@ -26,8 +26,8 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
   message.receive_thread = way_.receive_thread;
   std::uint32_t* const hops = &hops_[std::size_t{id} * hops_max_];
   std::copy(way_.far.begin(), way_.far.end(), std::copy(way_.near.begin(), way_.near.end(), hops));
-  WayKind kind{transit_.latency(way_.near),
-               transit_.latency(way_.far),
+  WayKind kind{{},
+               {},
                way_.sender_flag,
                way_.receiver_flag,
                way_.flush,
@@ -37,18 +37,26 @@ void Exchange<Stamp>::lay_way(std::uint32_t id) {
                  return (hop & ~kLinkBits) == 0;
                });
   if (kind.plain) {
-    mark_joints(kind, hops, 0, kind.near_hops);
-    mark_joints(kind, hops, kind.near_hops, kind.hops);
+    kind.near_latency = look_along(kind, hops, 0, kind.near_hops);
+    kind.far_latency = look_along(kind, hops, kind.near_hops, kind.hops);
+  } else {
+    kind.near_latency = transit_.latency(way_.near);
+    kind.far_latency = transit_.latency(way_.far);
   }
   message.way = way_kind(kind);
 }
 
-/// Of the links from `hop` to `end`, which are crossed by one flight, the first is booked at once.
+/// Notes which links from `hop` to `end` of a plain way are booked on arrival, and returns the
+/// latency of all. One flight crosses them: the first one is booked at once.
 template <class Stamp>
-void Exchange<Stamp>::mark_joints(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
-                                  std::uint32_t end) const {
-  while (++hop < end)
-    if (joins_[hops[hop]]) way.joins |= std::uint64_t{1} << hop;
+Duration Exchange<Stamp>::look_along(WayKind& way, const std::uint32_t* hops, std::uint32_t hop,
+                                     std::uint32_t end) const {
+  Duration sum;
+  for (const std::uint32_t first = hop; hop != end; ++hop) {
+    sum += transit_.links.latency(hops[hop]);
+    if (hop != first && joins_[hops[hop]]) way.joins |= std::uint64_t{1} << hop;
+  }
+  return sum;
 }
 
 /// A chunk that sets out, but when.
@@ -104,17 +112,22 @@ bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const 
                                   ? flight.ahead.data()
                                   : &hops_[std::size_t{flight.message} * hops_max_] + flight.hop;
   // Apart from the flight, so that they stay in registers.
-  std::uint32_t hop = flight.hop;
   Stamp first = flight.first, last = flight.last;
   const Bytes wire = flight.wire;
-  for (; hop != stop; ++hop) {
-    const std::uint32_t id = *hops++;
-    pass(id, flight.message, hop, first, last, wire);
-    const Duration latency = transit_.links.latency(transit_.links[id]);
-    first = first.plus(latency, Cause::latency);
-    last = last.plus(latency, Cause::latency);
+  if constexpr (Stamp::kCausal) {
+    for (std::uint32_t hop = flight.hop; hop != stop; ++hop) {
+      const std::uint32_t id = *hops++;
+      pass(id, flight.message, hop, first, last, wire);
+      const Duration latency = transit_.links.latency(id);
+      first = first.plus(latency, Cause::latency);
+      last = last.plus(latency, Cause::latency);
+    }
+  } else {  // nobody looks, and no link goes down
+    const std::uint32_t* const begin = hops;
+    hops += stop - flight.hop;
+    transit_.links.cross_each(begin, hops, first, last, wire);
   }
-  flight.hop = hop & 0xff;
+  flight.hop = stop & 0xff;
   flight.first = first;
   flight.last = last;
   if (stop == end) return true;
@@ -144,7 +157,7 @@ bool Exchange<Stamp>::travel_in_steps(std::uint32_t block, Flight& flight, const
       Stamp one_first = first, one_last = last;
       pass(id, flight.message, flight.hop, one_first, one_last,
            piece_of(hops[flight.hop], flight.wire));
-      const Duration latency = transit_.links.latency(transit_.links[id]);
+      const Duration latency = transit_.links.latency(id);
       flight.first = later(flight.first, one_first.plus(latency, Cause::latency));
       flight.last = later(flight.last, one_last.plus(latency, Cause::latency));
     }
@@ -203,8 +216,8 @@ void Exchange<Stamp>::act_flight(std::uint32_t number) {
 // All of them, as the class is instantiated where it does not see them.
 template std::uint32_t Exchange<PlainStamp>::way_kind(const WayKind&);
 template void Exchange<PlainStamp>::lay_way(std::uint32_t);
-template void Exchange<PlainStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,
-                                                std::uint32_t) const;
+template Duration Exchange<PlainStamp>::look_along(WayKind&, const std::uint32_t*, std::uint32_t,
+                                                   std::uint32_t) const;
 template auto Exchange<PlainStamp>::flight_of(std::uint32_t, Bytes, bool) const -> Flight;
 template void Exchange<PlainStamp>::bring(Flight&, const WayKind&, const std::uint32_t*) const;
 template void Exchange<PlainStamp>::travel(std::uint32_t, Flight&);
@@ -219,8 +232,8 @@ template void Exchange<PlainStamp>::arrived(std::uint32_t, Instant);
 template void Exchange<PlainStamp>::act_flight(std::uint32_t);
 template std::uint32_t Exchange<CausalStamp>::way_kind(const WayKind&);
 template void Exchange<CausalStamp>::lay_way(std::uint32_t);
-template void Exchange<CausalStamp>::mark_joints(WayKind&, const std::uint32_t*, std::uint32_t,
-                                                 std::uint32_t) const;
+template Duration Exchange<CausalStamp>::look_along(WayKind&, const std::uint32_t*, std::uint32_t,
+                                                    std::uint32_t) const;
 template auto Exchange<CausalStamp>::flight_of(std::uint32_t, Bytes, bool) const -> Flight;
 template void Exchange<CausalStamp>::bring(Flight&, const WayKind&, const std::uint32_t*) const;
 template void Exchange<CausalStamp>::travel(std::uint32_t, Flight&);

@@ -125,7 +125,7 @@ class Transit {
 
   Duration step_latency(const std::uint32_t* way, std::uint32_t hop, std::uint32_t next) const {
     Duration most;
-    for (; hop != next; ++hop) most = std::max(most, links.latency(links[way[hop] & kLinkBits]));
+    for (; hop != next; ++hop) most = std::max(most, links.latency(way[hop] & kLinkBits));
     return most;
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/nccl/schedules/post_costs.hpp"
+#include "sim/base/distinct_ways.hpp"
 #include "sim/base/scaled.hpp"
 
 namespace fabricast {
@@ -77,6 +78,48 @@ Bandwidth part_of(Bandwidth block, double share, double speed) {
   return {std::llround(static_cast<double>(block.bytes_per_s) * share * speed)};
 }
 
+std::vector<int> parts_of_channels(const P2pRules& rules) {
+  const int channels = rules.channels.channels;
+  std::vector<int> out;
+  for (int base = 0; base < channels; ++base)
+    for (int channel = 0; channel < channels; ++channel)
+      out.push_back(p2p_part_of_channel(rules.version, channels, base, channel));
+  return out;
+}
+
+/// What has been told of ways, node by node.
+class ToldWays {
+ public:
+  ToldWays(std::size_t nodes, std::size_t kinds)
+      : kinds_(kinds), near_(kinds), far_(nodes * kinds) {}
+
+  /// Whether a way from the node, of this number of links to its slots, is the first one. Senders
+  /// come node by node.
+  bool is_new_near(int from_node, std::uint32_t near) {
+    if (from_node != from_) {
+      near_.assign(near_.size(), false);
+      far_.assign(far_.size(), false);
+      from_ = from_node;
+    }
+    return add(near_, near);
+  }
+  /// The same of those behind, of ways to another node from the one that was asked for last.
+  bool is_new_far(int to_node, std::uint32_t far) {
+    return add(far_, static_cast<std::size_t>(to_node) * kinds_ + far);
+  }
+
+ private:
+  static bool add(std::vector<bool>& told, std::size_t place) {
+    const bool is_new = !told[place];
+    told[place] = true;
+    return is_new;
+  }
+
+  std::size_t kinds_;
+  int from_ = -1;
+  std::vector<bool> near_, far_;
+};
+
 std::array<ProtocolCosts, kProtocols> costs_on_gpus(const P2pSchedule::Config& config) {
   std::array<ProtocolCosts, kProtocols> out;
   for (int p = 0; p < kProtocols; ++p)
@@ -95,6 +138,7 @@ P2pSchedule::P2pSchedule(const Config& config)
       ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
             config.transport),
       places_(config.cluster, config.symmetry, config.links, config.members, channels()),
+      part_of_channel_(parts_of_channels(config.plan.rules)),
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
   const Bytes usual = config_.traffic.usual();
@@ -109,10 +153,7 @@ P2pSchedule::P2pSchedule(const Config& config)
       for (int rank = 0; rank < gpus(); ++rank) {
         const int peer = rounds_.send_peer(rank, round);
         if (peer == kNoPeer) continue;
-        const int base = rounds_.base(round, rank, peer);
-        if (p2p_part_of_channel(rules.version, channels(), base, channel) >=
-            rules.channels.per_peer)
-          continue;
+        if (part_for(round, rank, peer, channel) >= rules.channels.per_peer) continue;
         rounds_of_channel_[static_cast<std::size_t>(channel)].push_back(round);
         break;
       }
@@ -122,15 +163,24 @@ P2pSchedule::P2pSchedule(const Config& config)
 
 std::uint32_t P2pSchedule::threads() const { return places_.threads(ways_.threads()); }
 
+/// In ascending order.
+std::vector<int> P2pSchedule::simulated_ranks() const {
+  std::vector<int> out;
+  const auto per_rank = static_cast<std::uint32_t>(channels());
+  for (std::uint32_t block = 0; block < blocks(); ++block) {
+    const std::uint32_t place = places_.place(block);
+    if (place % per_rank == 0)  // of a rank all channels are simulated, or none
+      out.push_back(static_cast<int>(place / per_rank));
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
 /// visit(rank, to, round, bytes) for each message between two ranks that is simulated, rank by rank
 /// and round by round.
 template <class Visit>
 void P2pSchedule::each_message(const Visit& visit) const {
-  const auto per_rank = static_cast<std::uint32_t>(channels());
-  for (std::uint32_t block = 0; block < blocks(); ++block) {
-    const std::uint32_t place = places_.place(block);
-    if (place % per_rank != 0) continue;  // of a rank all channels are simulated, or none
-    const int rank = static_cast<int>(place / per_rank);
+  for (const int rank : simulated_ranks()) {
     for (int round = 0; round < rounds_.count(); ++round) {
       const int to = rounds_.send_peer(rank, round);
       if (to == kNoPeer || to == rank) continue;
@@ -142,11 +192,19 @@ void P2pSchedule::each_message(const Visit& visit) const {
 
 std::uint64_t P2pSchedule::chunks() const {
   std::uint64_t out = 0;
-  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // by bytes, and whether remote
+  // By bytes and whether remote; of either the one that was asked for last needs no search.
+  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;
+  std::array<std::pair<Bytes, std::uint64_t>, 2> last{{{Bytes{-1}, 0}, {Bytes{-1}, 0}}};
   each_message([&](int rank, int to, int /*round*/, Bytes message) {
-    const auto [at, is_new] = known.try_emplace({message.count, is_remote(rank, to)});
-    if (is_new) at->second = chunks_of(message, is_remote(rank, to));
-    out += at->second;
+    const bool remote = is_remote(rank, to);
+    auto& [bytes, chunks] = last[remote ? 1 : 0];
+    if (bytes != message) {
+      const auto [at, is_new] = known.try_emplace({message.count, remote});
+      if (is_new) at->second = chunks_of(message, remote);
+      bytes = message;
+      chunks = at->second;
+    }
+    out += chunks;
   });
   return out * static_cast<std::uint64_t>(config_.calls);
 }
@@ -275,13 +333,18 @@ std::optional<P2pPart> P2pSchedule::cut(Bytes message, int part, bool remote) co
   return p2p_part(config_.plan.rules, message, split, part, remote);
 }
 
+/// Of the message between two ranks, which a channel has, if there are as many.
+int P2pSchedule::part_for(int round, int from, int to, int channel) const {
+  const int base = rounds_.base(round, from, to) % channels();
+  return part_of_channel_[static_cast<std::size_t>(base * channels() + channel)];
+}
+
 /// The part of a message that goes over a channel, if there is one.
 std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int round) const {
   const P2pRules& rules = config_.plan.rules;
   const Bytes message{config_.traffic.bytes(from, to)};
   if (message.count == P2pTraffic::kNone) return std::nullopt;
-  const int part =
-      p2p_part_of_channel(rules.version, channels(), rounds_.base(round, from, to), channel);
+  const int part = part_for(round, from, to, channel);
   if (part >= rules.channels.per_peer) return std::nullopt;
   const auto found = cut(message, part, is_remote(from, to));
   if (!found) return std::nullopt;
@@ -310,7 +373,14 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
     return std::min(1.0, some / config_.software.copy_warps);
   };
   const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
-    for (ExchangeLane& lane : lanes) {
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      ExchangeLane& lane = lanes[i];
+      if (i > 0 && lane.kind == lanes[i - 1].kind && lane.bytes == lanes[i - 1].bytes &&
+          lane.chunk == lanes[i - 1].chunk) {
+        lane.rate = lanes[i - 1].rate;
+        lane.extra = lanes[i - 1].extra;
+        continue;
+      }
       const Protocol protocol = protocol_of(lane.kind);
       const double share =
           protocol == Protocol::ll
@@ -372,9 +442,32 @@ void P2pSchedule::way_between(int rank, int to, int channel, Protocol protocol,
   way.receive_thread = places_.thread(way.receive_thread);
 }
 
-/// Round by round, so that those that end at one node follow one another.
+/// Numbers of the links of ways of a kind, to the slots and behind: equal ones are the same links
+/// between the same two nodes.
+struct P2pSchedule::LinksOfKind {
+  std::uint32_t near = 0, far = 0;
+};
+
+std::vector<P2pSchedule::LinksOfKind> P2pSchedule::links_of_kinds() const {
+  std::vector<LinksOfKind> out;
+  DistinctWays nears, fars;
+  ExchangeWay ends;
+  for (std::uint32_t kind = 0; kind < ways_.kinds(); ++kind) {
+    ways_.ends_of(kind, ends);
+    for (auto* links : {&ends.near, &ends.far})
+      for (std::uint32_t& link : *links) link = places_.link(link);
+    out.push_back({nears.add(ends.near), fars.add(ends.far)});
+  }
+  return out;
+}
+
+/// Ways to another node that have links in common with those told before leave them out: messages
+/// of a node go out of few NICs.
 std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& visit) const {
   const P2pRules& rules = config_.plan.rules;
+  const Members& members = config_.members;
+  const std::vector<LinksOfKind> links = links_of_kinds();
+  ToldWays told(static_cast<std::size_t>(config_.cluster.nodes()), links.size());
   std::uint64_t chunks = 0;
   ExchangeWay way;
   each_message([&](int rank, int to, int round, Bytes message) {
@@ -383,9 +476,19 @@ std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& 
       if (!found) break;
       const int base = rounds_.base(round, rank, to);
       const int channel = p2p_channel(rules.version, channels(), base, part);
-      way_between(rank, to, channel, found->protocol, way);
-      visit(way);
       chunks += chunks_of_part(*found);
+      const int from_node = members.node(rank), to_node = members.node(to);
+      bool near_is_new = true, far_is_new = true;
+      if (from_node != to_node) {
+        const LinksOfKind& of = links[ways_.kind(rank, to, channel, found->protocol)];
+        near_is_new = told.is_new_near(from_node, of.near);
+        far_is_new = told.is_new_far(to_node, of.far);
+        if (!near_is_new && !far_is_new) continue;
+      }
+      way_between(rank, to, channel, found->protocol, way);
+      if (!near_is_new) way.near.clear();
+      if (!far_is_new) way.far.clear();
+      visit(way);
     }
   });
   return chunks * static_cast<std::uint64_t>(config_.calls);

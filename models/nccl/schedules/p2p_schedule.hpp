@@ -59,11 +59,15 @@ class P2pSchedule final : public ExchangeSchedule {
 
  private:
   std::optional<P2pPart> cut(Bytes message, int part, bool remote) const;
+  int part_for(int round, int from, int to, int channel) const;
   void way_between(int rank, int to, int channel, Protocol protocol, ExchangeWay& way) const;
   bool add_round(int rank, int channel, int round, int call, ExchangeBatch& batch) const;
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
+  std::vector<int> simulated_ranks() const;
   template <class Visit>
   void each_message(const Visit& visit) const;
+  struct LinksOfKind;
+  std::vector<LinksOfKind> links_of_kinds() const;
   std::uint64_t chunks_of(Bytes message, bool remote) const;
   int round_of(const ExchangeLane& lane) const {
     return static_cast<int>(lane.tag) % rounds_.count();
@@ -82,6 +86,9 @@ class P2pSchedule final : public ExchangeSchedule {
   P2pRounds rounds_;
   P2pWays ways_;
   ExchangePlaces places_;
+  /// Which part of a message a channel has, at [what its rounds' base leaves of the channels *
+  /// channels + channel].
+  std::vector<int> part_of_channel_;
   std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
   /// Parts of messages of the usual size, inside of a node and to another one.
   std::array<std::vector<P2pPart>, 2> usual_;

@@ -1,5 +1,6 @@
 #include "models/nccl/schedules/p2p_ways.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include "models/nccl/schedules/assembly.hpp"
@@ -10,7 +11,10 @@ namespace {
 
 void append(const Cluster& cluster, int node, const std::vector<LinkId>& local,
             std::vector<std::uint32_t>& links) {
-  for (const LinkId link : local) links.push_back(index_of(cluster.global(node, link)));
+  const std::size_t begin = links.size();
+  links.resize(begin + local.size());
+  std::ranges::transform(local, links.begin() + static_cast<std::ptrdiff_t>(begin),
+                         [&](LinkId link) { return index_of(cluster.global(node, link)); });
 }
 
 }  // namespace
@@ -106,12 +110,30 @@ int P2pWays::proxy(int from, int to, int channel) const {
   return from / gpus_ * gpus_ + patterns_[pattern].proxy;
 }
 
-void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const {
+std::uint32_t P2pWays::kind(int from, int to, int channel, Protocol protocol) const {
   assert(from != to);
+  const bool remote = members_.node(from) != members_.node(to);
+  return by_place_[place(from % gpus_, to % gpus_, channel, remote, protocol)];
+}
+
+void P2pWays::ends_of(std::uint32_t kind, ExchangeWay& way) const {
+  const Pattern& pattern = patterns_[kind];
+  const int node = members_.nodes().front();
+  way.near.clear();
+  way.far.clear();
+  append(cluster_, node, pattern.near, way.near);
+  for (const Route& route : pattern.routes) {
+    append(cluster_, node, route.out, way.far);
+    way.far.push_back(index_of(cluster_.nic_to_leaf(node, route.from_nic)));
+    way.far.push_back(index_of(cluster_.leaf_to_nic(node, route.to_nic)));
+    append(cluster_, node, route.in, way.far);
+  }
+}
+
+void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const {
   const int from_node = members_.node(from), to_node = members_.node(to);
   const bool remote = from_node != to_node;
-  const Pattern& pattern =
-      patterns_[by_place_[place(from % gpus_, to % gpus_, channel, remote, protocol)]];
+  const Pattern& pattern = patterns_[kind(from, to, channel, protocol)];
   way.near.clear();
   way.far.clear();
   way.relayed = pattern.hop == HopKind::net;

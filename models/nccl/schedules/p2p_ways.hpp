@@ -24,8 +24,16 @@ class P2pWays {
   int proxy(int from, int to, int channel) const;
   /// Threads of the exchange: one a rank, and with helpers (post_costs.hpp) one a block on top.
   std::uint32_t threads() const;
-  /// REQUIRES: two different ranks; LL or Simple.
+  /// REQUIRES here and below: two different ranks; LL or Simple.
   void way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const;
+
+  /// Ways of one kind differ in their nodes alone.
+  std::uint32_t kind(int from, int to, int channel, Protocol protocol) const;
+  std::uint32_t kinds() const { return static_cast<std::uint32_t>(patterns_.size()); }
+  /// Of a kind's way to another node, the links that stand for it: those in nodes and at their
+  /// NICs, as if it went from the first node to itself. Two kinds that have the same `near`, or the
+  /// same `far`, have it between any two nodes.
+  void ends_of(std::uint32_t kind, ExchangeWay& way) const;
 
  private:
   /// A way between two equal nodes, or inside one: links are those of a NodeGraph.

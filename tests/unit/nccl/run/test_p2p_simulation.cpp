@@ -146,13 +146,17 @@ CollectiveRun run_of(const P2pSchedule::Config& config) {
   return out;
 }
 
-using Way = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
+/// Parts of ways: whether a relay is behind, or before, and links.
+using WayParts = std::set<std::pair<bool, std::vector<std::uint32_t>>>;
 
 /// What the schedule tells of its ways without asking for batches is what all batches say.
 void check_ways(const P2pSchedule& schedule) {
-  std::set<Way> told, asked;
-  const auto into = [](std::set<Way>& ways) {
-    return [&ways](const ExchangeWay& way) { ways.insert({way.near, way.far}); };
+  std::array<WayParts, 2> told, asked;  // to the slots, and from there on
+  const auto into = [](std::array<WayParts, 2>& parts) {
+    return [&parts](const ExchangeWay& way) {
+      if (!way.near.empty()) parts[0].insert({way.relayed, way.near});
+      if (!way.far.empty()) parts[1].insert({way.relayed, way.far});
+    };
   };
   const std::uint64_t chunks = schedule.each_way(schedule.blocks(), into(told));
   CHECK(chunks == schedule.ExchangeSchedule::each_way(schedule.blocks(), into(asked)));
