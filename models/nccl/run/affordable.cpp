@@ -15,7 +15,9 @@ class Line {
   std::vector<CallShare> shares() const {
     if (!size_) return {};
     if (size_->simulated <= most_) return {{whole_, 1}};
-    std::vector<CallShare> out = over_sizes();
+    std::vector<CallShare> out;
+    if (size_->growth == Growth::peer) out = over_nodes();
+    if (out.empty()) out = over_sizes();
     if (out.empty()) out = over_nodes();
     if (out.empty() && size_->simulated <= kWholeTimes * most_) return {{whole_, 1}};
     return out;
@@ -49,15 +51,20 @@ class Line {
   /// Not down to one node, where no bytes cross the fabric.
   std::vector<CallShare> over_nodes() const {
     for (int half = whole_.nodes / 2; half / 2 > 1; half /= 2) {
-      const CallAt more{half, whole_.size}, less{half / 2, whole_.size};
+      const CallAt more = on(half), less = on(half / 2);
       if (!is_affordable(more, false) || !is_affordable(less, false)) continue;
       const auto all = static_cast<double>(whole_.nodes), some = static_cast<double>(half),
                  few = static_cast<double>(half / 2);
       return through(more, less,
-                     size_->grows_by_depth ? std::log2(all / some) / std::log2(some / few)
-                                           : (all - some) / (some - few));
+                     size_->growth == Growth::depth ? std::log2(all / some) / std::log2(some / few)
+                                                    : (all - some) / (some - few));
     }
     return {};
+  }
+
+  CallAt on(int nodes) const {
+    if (size_->growth != Growth::peer) return {nodes, whole_.size};
+    return {nodes, {whole_.size.count / whole_.nodes * nodes}};
   }
 
   CallAt whole_;
@@ -68,8 +75,14 @@ class Line {
 
 }  // namespace
 
-bool grows_by_depth(Algorithm algorithm) {
-  return algorithm != Algorithm::ring && algorithm != Algorithm::collnet_chain;
+CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated) {
+  CallSize out{simulated, run.algorithm, run.protocol, run.channels};
+  if (!run.has_algorithm()) {
+    if (run.collective != Collective::sendrecv) out.growth = Growth::peer;
+  } else if (run.algorithm != Algorithm::ring && run.algorithm != Algorithm::collnet_chain) {
+    out.growth = Growth::depth;
+  }
+  return out;
 }
 
 std::vector<CallShare> affordable(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/nccl/base/types.hpp"
+#include "models/nccl/call/collective_run.hpp"
 #include "sim/base/units.hpp"
 
 namespace fabricast {
@@ -21,18 +22,23 @@ struct CallAt {
   bool operator==(const CallAt&) const = default;
 };
 
+/// What the time of calls on more and more nodes grows by the same with.
+enum class Growth {
+  node,   ///< each node, of as many bytes in all: rings, chains, a message to the next rank
+  depth,  ///< each doubling of the nodes, as the depth of a tree does: trees of any kind, PAT
+  peer,   ///< each node, of as many bytes for each peer: who has a message for everybody
+};
+
 struct CallSize {
   std::uint64_t simulated = 0;  ///< slices (JobSize)
   // What does not change along a line over sizes.
   Algorithm algorithm{};
   Protocol protocol{};
   int channels = 0;
-  /// The time grows by the same with each doubling of the nodes, as the depth of a tree does; else
-  /// with each node.
-  bool grows_by_depth = false;
+  Growth growth = Growth::node;
 };
-/// Trees of any kind and PAT; not rings, chains, nor sends and receives.
-bool grows_by_depth(Algorithm algorithm);
+/// Of the call, which takes so many.
+CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated);
 
 /// The time of the call is the sum of the times of these, each times its weight.
 struct CallShare {
@@ -56,7 +62,9 @@ class SharesTime {
 
 /// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of
 /// half and a quarter of its size or of its nodes, or less:
-/// - over sizes, of kLongCall and more, for which NCCL takes the same algorithm, protocol and
+/// - over nodes, if each rank has a message for every other one: smaller messages are sent in
+///   other ways;
+/// - else over sizes, of kLongCall and more, for which NCCL takes the same algorithm, protocol and
 ///   channels: every further byte of a long message costs the same;
 /// - else over nodes.
 /// Where no two are small enough: the call itself, up to kWholeTimes as many slices. None: it has

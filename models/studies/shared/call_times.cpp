@@ -27,8 +27,7 @@ void CallTimes::look_at(Call& call) const {
       weighs_messages_ && !run.has_algorithm()
           ? events_of_exchange(*call.cluster, *call.software, run, call.symmetry)
           : job_size(*call.cluster, *call.software, run, call.symmetry).simulated;
-  call.size = {slices, run.algorithm, run.protocol, run.channels,
-               run.has_algorithm() && grows_by_depth(run.algorithm)};
+  call.size = size_of_call(run, slices);
 }
 
 void CallTimes::look_at_all() {

@@ -206,9 +206,7 @@ CallSize CollectiveTimes::size_of(Collective collective, const Shape& shape, std
   const CrowdTime crowd_time(where.cluster, software_, static_cast<double>(where.groups.size()));
   CallSize out;
   for (const std::vector<CollectiveRun>& runs : crowd_runs(collective, shape, bytes)) {
-    const CollectiveRun& run = runs.front();
-    out = {std::max(out.simulated, crowd_time.size(runs)), run.algorithm, run.protocol,
-           run.channels, run.has_algorithm() && grows_by_depth(run.algorithm)};
+    out = size_of_call(runs.front(), std::max(out.simulated, crowd_time.size(runs)));
   }
   return out;
 }
@@ -292,7 +290,9 @@ CollectiveTimes::Found CollectiveTimes::find(const Question& question) {
   SharesTime ps;
   Found out;
   for (const CallShare& share : shares) {
-    const int size = std::countr_zero(static_cast<std::uint64_t>(share.at.size.count));
+    // The nearest power of two, as for each peer there are as many bytes on an odd number of nodes.
+    const auto size =
+        static_cast<int>(std::lround(std::log2(static_cast<double>(share.at.size.count))));
     out.of.emplace_back(collective, there(share.at.nodes), size);
     const CollectiveTime time = at(out.of.back());
     ps.add(share.weight, static_cast<double>(time.time.ps));

@@ -237,6 +237,27 @@ TEST_CASE("what takes too many slices is extrapolated over nodes") {
         doctest::Approx(1).epsilon(0.1));
 }
 
+TEST_CASE(
+    "an all-to-all of too many slices is extrapolated over nodes, with as much for each peer") {
+  const std::string run = "r,alltoall,H100,nvswitch,ib,8,16,128,8,400,2.27.7,,,,,,s\n";
+  // On half of the nodes with as many bytes in all, messages of twice the size would go in other
+  // chunks, or by another protocol.
+  const auto check = [&](const char* point, std::int64_t most) {
+    CAPTURE(point);
+    const ValidateResult whole = validated(run, point, Predictor::simulation);
+    const ValidateResult part = validated(run, point, Predictor::simulation, most, true);
+    REQUIRE(whole.predictions[0].method == Method::simulated);
+    REQUIRE(part.predictions[0].method == Method::extrapolated);
+    CHECK(part.predictions[0].time_us / whole.predictions[0].time_us ==
+          doctest::Approx(1).epsilon(0.05));
+  };
+  // 64 B, 2 KiB, 64 KiB and 512 KiB for each peer.
+  check("r,8192,9,,\n", 20'000);
+  check("r,262144,9,,\n", 20'000);
+  check("r,8388608,9,,\n", 30'000);
+  check("r,67108864,9,,\n", 60'000);
+}
+
 TEST_CASE("what takes too many slices is extrapolated over sizes if the message is long") {
   const std::string run = "r,all_reduce,H100,nvswitch,none,8,1,8,,,2.21.5,NCCL_ALGO=Ring,,,,,s\n";
   const std::string point = "r,1073741824,9,,\n";

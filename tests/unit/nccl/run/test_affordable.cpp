@@ -16,13 +16,13 @@ constexpr std::int64_t kMiB = 1 << 20;
 /// A slice for each MiB on each node; NCCL takes Ring up to `ring_until`, then Tree.
 struct Slices {
   Bytes ring_until{INT64_MAX};
-  bool by_depth = false;
+  Growth growth = Growth::node;
 
   std::optional<CallSize> operator()(const CallAt& at) const {
     CallSize out;
     out.simulated = static_cast<std::uint64_t>(at.size.count / kMiB * at.nodes);
     out.algorithm = at.size <= ring_until ? Algorithm::ring : Algorithm::tree;
-    out.grows_by_depth = by_depth;
+    out.growth = growth;
     return out;
   }
 };
@@ -74,13 +74,33 @@ TEST_CASE("affordable: over nodes where sizes are short, or taken otherwise") {
   CHECK(shares[0].at == CallAt{12, {20 * kMiB}});
   CHECK(shares[1].at == CallAt{6, {20 * kMiB}});
   CHECK(time_of(shares, in_nodes) == doctest::Approx(5 + 3 * 24));
-  CHECK(time_of(affordable(at, 240, Slices{.by_depth = true}), in_depth) ==
+  CHECK(time_of(affordable(at, 240, Slices{.growth = Growth::depth}), in_depth) ==
         doctest::Approx(5 + 3 * std::log2(24.0)));
   // Tree above 100 MiB: Ring's times below say nothing of 200 MiB.
   const CallAt large{24, {200 * kMiB}};
   shares = affordable(large, 2'400, Slices{.ring_until = {100 * kMiB}});
   REQUIRE(shares.size() == 2);
   CHECK(shares[0].at == CallAt{12, {200 * kMiB}});
+}
+
+TEST_CASE(
+    "affordable: messages for everybody are told on fewer nodes, with as many bytes for each") {
+  // 48 MiB on 24 nodes: 1,152 slices; 24 on 12: 288; 12 on 6: 72.
+  const Slices slices{.growth = Growth::peer};
+  std::vector<CallShare> shares = affordable({24, {48 * kMiB}}, 300, slices);
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].at == CallAt{12, {24 * kMiB}});
+  CHECK(shares[1].at == CallAt{6, {12 * kMiB}});
+  const auto in_nodes = [](const CallAt& call) { return 5 + 3.0 * call.nodes; };
+  CHECK(time_of(shares, in_nodes) == doctest::Approx(5 + 3 * 24));
+  // 800 MiB on 8 nodes: half of them on as many nodes would be 3,200.
+  shares = affordable({8, {800 * kMiB}}, 3'200, slices);
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].at == CallAt{4, {400 * kMiB}});
+  // Of four nodes no half has a half: over sizes.
+  shares = affordable({4, {300 * kMiB}}, 600, slices);
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].at == CallAt{4, {150 * kMiB}});
 }
 
 TEST_CASE("affordable: the whole call where no two are small enough, up to 16 times as much") {
