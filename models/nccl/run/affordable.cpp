@@ -64,7 +64,7 @@ class Line {
 
   CallAt on(int nodes) const {
     if (size_->growth != Growth::peer) return {nodes, whole_.size};
-    return {nodes, {whole_.size.count / whole_.nodes * nodes}};
+    return {nodes, {std::max(whole_.size.count * nodes / whole_.nodes, std::int64_t{1})}};
   }
 
   CallAt whole_;
