@@ -76,7 +76,6 @@ class LinkServers {
       latencies_.push_back(spec.latency);
     }
     links_.push_back(link);
-    kind_of_.push_back(link.kind);
     sharing_.emplace_back();
     return static_cast<std::uint32_t>(links_.size() - 1);
   }
@@ -88,27 +87,14 @@ class LinkServers {
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
   Sharing& sharing(std::uint32_t id) { return sharing_[id]; }
   Duration latency(const Link& link) const { return latencies_[link.kind]; }
-  /// The same for who asks nothing else of the link: it need not be fetched.
-  Duration latency(std::uint32_t id) const { return latencies_[kind_of_[id]]; }
-  bool gathers(std::uint32_t id) const { return kinds_[kind_of_[id]].spec.gathers; }
+  Duration latency(std::uint32_t id) const { return latency(links_[id]); }
+  bool gathers(std::uint32_t id) const { return kinds_[links_[id].kind].spec.gathers; }
 
   /// The first byte comes at `head`, the last is not there before `last`; both become when they
   /// leave the link, its latency not yet passed.
   [[gnu::always_inline]] void cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
     if (wire.count == 0) return;
     book(link, occupied(link, wire), head, last, wire);
-  }
-  /// The same of links that follow one another, and their latencies.
-  [[gnu::always_inline]] void cross_each(const std::uint32_t* link, const std::uint32_t* end,
-                                         Stamp& head, Stamp& last, Bytes wire) {
-    Link* const links = links_.data();
-    for (; link != end; ++link) {
-      Link& next = links[*link];
-      const Duration latency = latencies_[next.kind];
-      cross(next, head, last, wire);
-      head = head.plus(latency, Cause::latency);
-      last = last.plus(latency, Cause::latency);
-    }
   }
   /// Links that follow one another, and their latencies; returns when the last byte is there.
   /// REQUIRES: there are bytes. It calls nothing before it leaves, so that it saves no registers.
@@ -181,7 +167,6 @@ class LinkServers {
   };
 
   HugePageVector<Link> links_;
-  std::vector<std::uint16_t> kind_of_;  ///< by link, too
   HugePageVector<Sharing> sharing_;
   std::vector<Kind> kinds_;
   std::vector<Duration> latencies_;  ///< by kind

@@ -114,18 +114,12 @@ bool Exchange<Stamp>::travel_plainly(std::uint32_t block, Flight& flight, const 
   // Apart from the flight, so that they stay in registers.
   Stamp first = flight.first, last = flight.last;
   const Bytes wire = flight.wire;
-  if constexpr (Stamp::kCausal) {
-    for (std::uint32_t hop = flight.hop; hop != stop; ++hop) {
-      const std::uint32_t id = *hops++;
-      pass(id, flight.message, hop, first, last, wire);
-      const Duration latency = transit_.links.latency(id);
-      first = first.plus(latency, Cause::latency);
-      last = last.plus(latency, Cause::latency);
-    }
-  } else {  // nobody looks, and no link goes down
-    const std::uint32_t* const begin = hops;
-    hops += stop - flight.hop;
-    transit_.links.cross_each(begin, hops, first, last, wire);
+  for (std::uint32_t hop = flight.hop; hop != stop; ++hop) {
+    const std::uint32_t id = *hops++;
+    pass(id, flight.message, hop, first, last, wire);
+    const Duration latency = transit_.links.latency(id);
+    first = first.plus(latency, Cause::latency);
+    last = last.plus(latency, Cause::latency);
   }
   flight.hop = stop & 0xff;
   flight.first = first;

@@ -15,10 +15,9 @@ class Line {
   std::vector<CallShare> shares() const {
     if (!size_) return {};
     if (size_->simulated <= most_) return {{whole_, 1}};
-    std::vector<CallShare> out;
-    if (size_->growth == Growth::peer) out = over_nodes();
-    if (out.empty()) out = over_sizes();
-    if (out.empty()) out = over_nodes();
+    const bool nodes_first = size_->growth == Growth::peer;
+    std::vector<CallShare> out = nodes_first ? over_nodes() : over_sizes();
+    if (out.empty()) out = nodes_first ? over_sizes() : over_nodes();
     if (out.empty() && size_->simulated <= kWholeTimes * most_) return {{whole_, 1}};
     return out;
   }

@@ -192,19 +192,18 @@ void P2pSchedule::each_message(const Visit& visit) const {
 
 std::uint64_t P2pSchedule::chunks() const {
   std::uint64_t out = 0;
-  // By bytes and whether remote; of either the one that was asked for last needs no search.
-  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;
-  std::array<std::pair<Bytes, std::uint64_t>, 2> last{{{Bytes{-1}, 0}, {Bytes{-1}, 0}}};
+  const Bytes usual = config_.traffic.usual();
+  const std::array of_usual = {chunks_of(usual, false), chunks_of(usual, true)};
+  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // others: by bytes, whether remote
   each_message([&](int rank, int to, int /*round*/, Bytes message) {
     const bool remote = is_remote(rank, to);
-    auto& [bytes, chunks] = last[remote ? 1 : 0];
-    if (bytes != message) {
-      const auto [at, is_new] = known.try_emplace({message.count, remote});
-      if (is_new) at->second = chunks_of(message, remote);
-      bytes = message;
-      chunks = at->second;
+    if (message == usual) {
+      out += of_usual[remote ? 1 : 0];
+      return;
     }
-    out += chunks;
+    const auto [at, is_new] = known.try_emplace({message.count, remote});
+    if (is_new) at->second = chunks_of(message, remote);
+    out += at->second;
   });
   return out * static_cast<std::uint64_t>(config_.calls);
 }
