@@ -28,6 +28,7 @@ struct PostCost {
   /// After each message the thread is busy so long with one that arrived, by whether they are above
   /// `large`: threads receive as many as they send.
   Duration receipt{}, large_receipt{};
+  Duration copied_receipt{};  ///< and so much longer after those that `copied_post` is for
   /// The thread may begin so much before the bytes are there: what announces them comes ahead. At
   /// most `post`.
   Duration ahead{};
@@ -52,7 +53,8 @@ struct PostCost {
   }
   /// After a message that it sent.
   constexpr Duration receiving(Bytes wire) const {
-    return is_large(wire) ? large_receipt : receipt;
+    if (is_large(wire)) return large_receipt;
+    return wire > copied ? receipt + copied_receipt : receipt;
   }
   /// From then until the bytes leave.
   constexpr Duration delay(Bytes wire) const {

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "sim/machines/executor.hpp"
+#include "tests/unit/sim/machines/chain.hpp"
 
 using namespace fabricast;
+using fabricast::testing::Chain;
 
 namespace {
 
@@ -35,20 +37,6 @@ struct RingOfOnes final : Program {
   }
 };
 
-/// `count` chunks from position 0 along a chain of `length` workers.
-struct Chain final : Program {
-  std::uint32_t length = 0, count = 0;
-  Bytes chunk;
-
-  bool next(Role role, Cursor& cursor, Primitive& primitive) const override {
-    if (cursor.minor == count) return false;
-    ++cursor.minor;
-    primitive = {role.position > 0 ? 1u : 0u, role.position + 1 < length ? 1u : 0u, 1, chunk,
-                 chunk};
-    return true;
-  }
-};
-
 struct Hop {
   Bandwidth copy_rate{0}, rate{0};
   Duration latency, overhead, sync, credit;
@@ -67,27 +55,6 @@ void build_ring(Executor<Stamp>& executor, const RingOfOnes& program, const Hop&
     executor.connect(
         {r, (r + 1) % program.ranks, hop.slots, {&r, 1}, hop.overhead, hop.sync, hop.credit, {}});
   }
-}
-
-/// Two senders with a chunk each, whose relays have one thread: when each receiver is done, in ps.
-std::pair<std::int64_t, std::int64_t> two_on_one_thread(const WorkerClass& workers,
-                                                        const RelayClass& relays, Bytes chunk) {
-  Chain program;
-  program.length = 2;
-  program.count = 1;
-  program.chunk = chunk;
-  Executor<PlainStamp> executor;
-  const std::uint32_t kind = executor.add_worker_class(workers);
-  for (std::uint32_t i = 0; i < 4; ++i) executor.add_worker(kind, program, {0, i % 2});
-  const std::uint32_t posts = executor.add_relay_class(relays);
-  const std::uint32_t thread = executor.add_thread();
-  for (const std::uint32_t sender : {0u, 2u}) {
-    const std::uint32_t relay = executor.add_relay(posts, thread, 1);
-    executor.connect({sender, relay, 8, {}, {}, {}, {}, {}});
-    executor.connect({relay, sender + 1, 8, {}, {}, {}, {}, {}});
-  }
-  executor.run();
-  return {executor.finished(1).ps, executor.finished(3).ps};
 }
 
 }  // namespace
@@ -311,51 +278,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("in step: stores hold a worker, and a link is idle while all keep what they received") {
-  // Two GPUs send each other 1000 B a loop and keep what they receive, on each of `lanes` workers.
-  // A GPU's link carries 1000 B in 10 us, a worker copies them in 4 us. One worker waits for what
-  // it keeps, so the link rests meanwhile. Several that are free take turns and the link never
-  // rests: lanes * 10 us a loop, and at the end one copy. Workers in step leave it idle for 4 us a
-  // loop: lanes * 10 + 4.
-  struct SendKeep final : Program {
-    bool next(Role, Cursor& cursor, Primitive& primitive) const override {
-      if (cursor.minor == 10) return false;
-      const bool sends = cursor.minor++ % 2 == 0;
-      primitive = {sends ? 0u : 1u, sends ? 1u : 0u, 1, {1000}, {1000}};
-      return true;
-    }
-  };
-  const SendKeep program;
-  const auto makespan = [&](std::uint32_t lanes, bool in_step, bool through_relays) {
-    Executor<PlainStamp> executor;
-    const std::uint32_t kind = executor.add_worker_class({{250'000'000}, {}, {}, in_step});
-    const std::uint32_t relays = executor.add_relay_class({});
-    for (int gpu = 0; gpu < 2; ++gpu) executor.add_link({{100'000'000}, {}});
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      const std::uint32_t first = executor.add_worker(kind, program, {lane, 0});
-      executor.add_worker(kind, program, {lane, 1});
-      for (std::uint32_t gpu = 0; gpu < 2; ++gpu) {
-        std::uint32_t from = first + gpu;
-        if (through_relays) {
-          const std::uint32_t relay = executor.add_relay(relays, executor.add_thread(), 1);
-          executor.connect({from, relay, 4, {}, {}, {}, {}, {}});
-          from = relay;
-        }
-        executor.connect({from, first + 1 - gpu, 4, {&gpu, 1}, {}, {}, {}, {}});
-      }
-    }
-    executor.run();
-    return executor.makespan().ps / 1'000'000;
-  };
-  CHECK(makespan(1, false, false) == 5 * (10 + 4));
-  CHECK(makespan(1, true, false) == 5 * (10 + 4));
-  CHECK(makespan(2, false, false) == 5 * 20 + 4);
-  CHECK(makespan(2, true, false) == 5 * (20 + 4));
-  CHECK(makespan(4, true, false) == 5 * (40 + 4));
-  // A relay takes a slice over: the worker is free when it has copied.
-  CHECK(makespan(2, true, true) == makespan(2, false, true));
-}
-
 TEST_CASE("lines: a receiver begins with the first byte, but waits for none") {
   // A chain of three, 3000 B at 1 B a nanosecond, of which 1000 B at once: a primitive takes
   // 100 + 2000 ns. By slices 3 * 2100. By lines each begins when the one before stores its first
@@ -386,175 +308,12 @@ TEST_CASE("lines: a receiver begins with the first byte, but waits for none") {
   CHECK(makespan(true, slow) == 8200 + 2100);
 }
 
-TEST_CASE("lines: a relay hands on slices as a whole") {
-  // Worker, relay, worker: the relay waits for all 3000 B, the receiver behind it for the first.
-  const auto makespan = [](bool by_line) {
-    Executor<PlainStamp> executor;
-    Chain program;
-    program.length = 2;
-    program.count = 1;
-    program.chunk = {3000};
-    const std::uint32_t kind = executor.add_worker_class({{1'000'000'000}, {}, {}});
-    executor.add_worker(kind, program, {0, 0});
-    executor.add_worker(kind, program, {0, 1});
-    const std::uint32_t relay =
-        executor.add_relay(executor.add_relay_class({}), executor.add_thread(), 1);
-    const std::uint32_t link = executor.add_link({{2'000'000'000}, {}});
-    ConnectionSpec in{0, relay, 4, {}, nanoseconds(100), {}, {}, {}};
-    ConnectionSpec out{relay, 1, 4, {&link, 1}, {}, {}, {}, {}};
-    in.by_line = out.by_line = by_line;
-    executor.connect(in);
-    executor.connect(out);
-    executor.run();
-    return executor.makespan().ps / 1000;
-  };
-  // 3100 to fill the slot, 1500 on the link, and 3000 to take it: from 3100 on by lines.
-  CHECK(makespan(false) == 3100 + 1500 + 3000);
-  CHECK(makespan(true) == 3100 + 3000);
-}
-
-TEST_CASE("in step with pauses: from slice to slice the link is idle for an overhead") {
-  // A GPU's workers send 5 slices each over one link, 10 us each; before each a worker is busy for
-  // 3 us, and a receiver after the last. One worker: 5 * (10 + 3) + 3. Two take turns, so that the
-  // link never rests. Workers that pause together leave it idle for 3 us before each round of
-  // slices, the first one too. Those that drift apart over three slices pause for 3, 2, 1 us, then
-  // no more.
-  constexpr int kSlices = 5;
-  Chain program;
-  program.length = 2;
-  program.count = kSlices;
-  program.chunk = {1'000};
-  const auto makespan = [&](std::uint32_t lanes, bool pauses, std::uint32_t in_step_slices = 0) {
-    Executor<PlainStamp> executor;
-    const std::uint32_t kind =
-        executor.add_worker_class({{0}, {}, {}, true, pauses, in_step_slices});
-    const std::uint32_t link = executor.add_link({{100'000'000}, {}});
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
-      const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
-      executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
-    }
-    executor.run();
-    return executor.makespan().ps / 1'000'000;
-  };
-  CHECK(makespan(1, false) == kSlices * (10 + 3) + 3);
-  CHECK(makespan(1, true) == kSlices * (10 + 3) + 3);
-  CHECK(makespan(2, false) == 3 + kSlices * 20 + 3);
-  CHECK(makespan(2, true) == kSlices * (20 + 3) + 3);
-  CHECK(makespan(4, true) == kSlices * (40 + 3) + 3);
-  CHECK(makespan(2, true, 3) == kSlices * 20 + 3 + 2 + 1 + 3);
-  CHECK(makespan(4, true, 3) == kSlices * 40 + 3 + 2 + 1 + 3);
-  CHECK(makespan(2, true, 1) == makespan(2, false));
-}
-
-TEST_CASE("own copy: a primitive without inputs also writes what it sends") {
-  // Slices of 1 kB, an overhead of 3 us, a copy of 1 us and one to the own output of 2 us; the link
-  // is no limit. The sender goes on every 3 + 1 + 2 us, the receiver, who keeps nothing more, ends
-  // 3 + 1 us after the last slice came.
-  constexpr int kSlices = 5;
-  Chain program;
-  program.length = 2;
-  program.count = kSlices;
-  program.chunk = {1'000};
-  const auto makespan = [&](std::int64_t keep_rate) {
-    Executor<PlainStamp> executor;
-    WorkerClass both;
-    both.copy_rate = {1'000'000'000};
-    both.keep_rate = {keep_rate};
-    const std::uint32_t kind = executor.add_worker_class(both);
-    const std::uint32_t link = executor.add_link({{1'000'000'000'000}, {}});
-    const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
-    const std::uint32_t to = executor.add_worker(kind, program, {0, 1});
-    executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
-    executor.run();
-    return executor.makespan().ps / 1'000'000;
-  };
-  CHECK(makespan(0) == kSlices * (3 + 1) + 3 + 1);
-  CHECK(makespan(500'000'000) == kSlices * (3 + 1 + 2) + 3 + 1);
-}
-
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
   CHECK(WireFormat{8, 16}.on_wire({8}).count == 16);
   CHECK(WireFormat{8, 16}.on_wire({9}).count == 32);
   CHECK(WireFormat{1920, 2048}.on_wire({1921}).count == 4096);
   CHECK(WireFormat{}.on_wire({12345}).count == 12345);
   CHECK(WireFormat{8, 16}.on_wire({0}).count == 0);
-}
-
-TEST_CASE("relay: post, cut through, acknowledge") {
-  // Sender -> relay (flag 1 us) -> receiver over two links of 100 and 50 GB/s, 1 us latency each.
-  // Slice of 1 MB, post 2 us. Cut-through: the first byte enters link 2 one latency after link 1,
-  // so it is there for 20 us from 1 + 2 + 1 us; arrival at 24 + 1 us. Ack 2 us and flag 1 us later
-  // the sender's only slot is free: slices start every 28 us.
-  Chain program;
-  program.length = 2;
-  program.count = 3;
-  program.chunk = {1'000'000};
-  Executor<PlainStamp> executor;
-  const std::uint32_t kind = executor.add_worker_class({{0}, {}});
-  executor.add_worker(kind, program, {0, 0});
-  executor.add_worker(kind, program, {0, 1});
-  const std::uint32_t relay = executor.add_relay(executor.add_relay_class({{microseconds(2)}, {}}),
-                                                 executor.add_thread(), 1);
-  const std::uint32_t path[] = {executor.add_link({{100'000'000'000}, microseconds(1)}),
-                                executor.add_link({{50'000'000'000}, microseconds(1)})};
-  executor.connect({0, relay, 1, {}, {}, microseconds(1), microseconds(1), {}});
-  executor.connect({relay, 1, 8, path, {}, {}, {}, microseconds(2)});
-  executor.run();
-  CHECK(executor.finished(1).ps == microseconds(2 * 28 + 25).ps);
-  CHECK(executor.events() == 3 * 3);
-}
-
-TEST_CASE("relays of one thread post one after another, reading wire bytes at the check rate") {
-  // Two slices ready at once, post 2 us each plus 16 B per 8 B at 4 GB/s: 8,000 B -> 16,000 B -> 4
-  // us.
-  const RelayClass posts{{microseconds(2), {4'000'000'000}}, {8, 16}};
-  CHECK(two_on_one_thread({{0}, {8, 16}}, posts, {8'000}) ==
-        std::pair{microseconds(6).ps, microseconds(12).ps});
-}
-
-TEST_CASE("relay: after a large message its thread is busy with one that arrived") {
-  // Two senders at the same time, whose messages share a thread. A post takes 2 us; above 4,000 B
-  // the thread goes on for 3 us more, while the message is on its way.
-  PostCost cost{microseconds(2)};
-  cost.large = {4'000};
-  cost.large_receipt = microseconds(3);
-  const auto finished = [&](Bytes chunk) {
-    return two_on_one_thread({{0}, {}}, {cost, {}}, chunk);
-  };
-  CHECK(finished({4'000}) == std::pair{microseconds(2).ps, microseconds(4).ps});
-  CHECK(finished({4'001}) == std::pair{microseconds(2).ps, microseconds(2 + 3 + 2).ps});
-}
-
-TEST_CASE("relays: one hands on to another, which has a thread and slots of its own") {
-  // Sender, relay of 2 us, relay of 3 us, receiver. The second is the narrow place: three slices
-  // leave it at 5, 8 and 11 us. With one slot there the first waits for it.
-  const auto finished = [](std::uint32_t slots, std::int64_t first_us, std::int64_t ahead_us) {
-    Chain program;
-    program.length = 2;
-    program.count = 3;
-    program.chunk = {8};
-    Executor<PlainStamp> executor;
-    const std::uint32_t kind = executor.add_worker_class({{0}, {}});
-    for (std::uint32_t i = 0; i < 2; ++i) executor.add_worker(kind, program, {0, i});
-    const auto relay = [&](std::int64_t us, std::int64_t ahead) {
-      PostCost cost{microseconds(us)};
-      cost.ahead = microseconds(ahead);
-      return executor.add_relay(executor.add_relay_class({cost, {}}), executor.add_thread(), 1);
-    };
-    const std::uint32_t first = relay(first_us, 0), second = relay(3, ahead_us);
-    executor.connect({0, first, 8, {}, {}, {}, {}, {}});
-    executor.connect({first, second, slots, {}, {}, {}, {}, {}});
-    executor.connect({second, 1, 8, {}, {}, {}, {}, {}});
-    executor.run();
-    return executor.finished(1).ps;
-  };
-  CHECK(finished(8, 2, 0) == microseconds(2 + 3 + 3 + 3).ps);
-  CHECK(finished(1, 2, 0) == microseconds((2 + 3) * 3).ps);
-  // The second begins 1 us before a slice is there: the first slice only where it is the narrow
-  // place, for it is busy when the others come; each slice where the first relay takes 4 us.
-  CHECK(finished(8, 2, 1) == microseconds(2 - 1 + 3 + 3 + 3).ps);
-  CHECK(finished(8, 4, 1) == microseconds(4 + 4 + 4 - 1 + 3).ps);
 }
 
 TEST_CASE("a schedule that cannot go on is an error that names who waits for what") {

@@ -1,0 +1,118 @@
+// Goal: what workers of one block wait for together (WorkerClass::in_step, pauses, keep_rate), to
+// the picosecond. Method: chains small enough to be derived by hand.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <vector>
+
+#include "sim/machines/executor.hpp"
+#include "tests/unit/sim/machines/chain.hpp"
+
+using namespace fabricast;
+using fabricast::testing::Chain;
+
+TEST_CASE("in step: stores hold a worker, and a link is idle while all keep what they received") {
+  // Two GPUs send each other 1000 B a loop and keep what they receive, on each of `lanes` workers.
+  // A GPU's link carries 1000 B in 10 us, a worker copies them in 4 us. One worker waits for what
+  // it keeps, so the link rests meanwhile. Several that are free take turns and the link never
+  // rests: lanes * 10 us a loop, and at the end one copy. Workers in step leave it idle for 4 us a
+  // loop: lanes * 10 + 4.
+  struct SendKeep final : Program {
+    bool next(Role, Cursor& cursor, Primitive& primitive) const override {
+      if (cursor.minor == 10) return false;
+      const bool sends = cursor.minor++ % 2 == 0;
+      primitive = {sends ? 0u : 1u, sends ? 1u : 0u, 1, {1000}, {1000}};
+      return true;
+    }
+  };
+  const SendKeep program;
+  const auto makespan = [&](std::uint32_t lanes, bool in_step, bool through_relays) {
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind = executor.add_worker_class({{250'000'000}, {}, {}, in_step});
+    const std::uint32_t relays = executor.add_relay_class({});
+    for (int gpu = 0; gpu < 2; ++gpu) executor.add_link({{100'000'000}, {}});
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      const std::uint32_t first = executor.add_worker(kind, program, {lane, 0});
+      executor.add_worker(kind, program, {lane, 1});
+      for (std::uint32_t gpu = 0; gpu < 2; ++gpu) {
+        std::uint32_t from = first + gpu;
+        if (through_relays) {
+          const std::uint32_t relay = executor.add_relay(relays, executor.add_thread(), 1);
+          executor.connect({from, relay, 4, {}, {}, {}, {}, {}});
+          from = relay;
+        }
+        executor.connect({from, first + 1 - gpu, 4, {&gpu, 1}, {}, {}, {}, {}});
+      }
+    }
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  CHECK(makespan(1, false, false) == 5 * (10 + 4));
+  CHECK(makespan(1, true, false) == 5 * (10 + 4));
+  CHECK(makespan(2, false, false) == 5 * 20 + 4);
+  CHECK(makespan(2, true, false) == 5 * (20 + 4));
+  CHECK(makespan(4, true, false) == 5 * (40 + 4));
+  // A relay takes a slice over: the worker is free when it has copied.
+  CHECK(makespan(2, true, true) == makespan(2, false, true));
+}
+
+TEST_CASE("in step with pauses: from slice to slice the link is idle for an overhead") {
+  // A GPU's workers send 5 slices each over one link, 10 us each; before each a worker is busy for
+  // 3 us, and a receiver after the last. One worker: 5 * (10 + 3) + 3. Two take turns, so that the
+  // link never rests. Workers that pause together leave it idle for 3 us before each round of
+  // slices, the first one too. Those that drift apart over three slices pause for 3, 2, 1 us, then
+  // no more.
+  constexpr int kSlices = 5;
+  Chain program;
+  program.length = 2;
+  program.count = kSlices;
+  program.chunk = {1'000};
+  const auto makespan = [&](std::uint32_t lanes, bool pauses, std::uint32_t in_step_slices = 0) {
+    Executor<PlainStamp> executor;
+    const std::uint32_t kind =
+        executor.add_worker_class({{0}, {}, {}, true, pauses, in_step_slices});
+    const std::uint32_t link = executor.add_link({{100'000'000}, {}});
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
+      const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
+      executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
+    }
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  CHECK(makespan(1, false) == kSlices * (10 + 3) + 3);
+  CHECK(makespan(1, true) == kSlices * (10 + 3) + 3);
+  CHECK(makespan(2, false) == 3 + kSlices * 20 + 3);
+  CHECK(makespan(2, true) == kSlices * (20 + 3) + 3);
+  CHECK(makespan(4, true) == kSlices * (40 + 3) + 3);
+  CHECK(makespan(2, true, 3) == kSlices * 20 + 3 + 2 + 1 + 3);
+  CHECK(makespan(4, true, 3) == kSlices * 40 + 3 + 2 + 1 + 3);
+  CHECK(makespan(2, true, 1) == makespan(2, false));
+}
+
+TEST_CASE("own copy: a primitive without inputs also writes what it sends") {
+  // Slices of 1 kB, an overhead of 3 us, a copy of 1 us and one to the own output of 2 us; the link
+  // is no limit. The sender goes on every 3 + 1 + 2 us, the receiver, who keeps nothing more, ends
+  // 3 + 1 us after the last slice came.
+  constexpr int kSlices = 5;
+  Chain program;
+  program.length = 2;
+  program.count = kSlices;
+  program.chunk = {1'000};
+  const auto makespan = [&](std::int64_t keep_rate) {
+    Executor<PlainStamp> executor;
+    WorkerClass both;
+    both.copy_rate = {1'000'000'000};
+    both.keep_rate = {keep_rate};
+    const std::uint32_t kind = executor.add_worker_class(both);
+    const std::uint32_t link = executor.add_link({{1'000'000'000'000}, {}});
+    const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
+    const std::uint32_t to = executor.add_worker(kind, program, {0, 1});
+    executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  CHECK(makespan(0) == kSlices * (3 + 1) + 3 + 1);
+  CHECK(makespan(500'000'000) == kSlices * (3 + 1 + 2) + 3 + 1);
+}
