@@ -52,6 +52,7 @@ struct NetworkCosts {
   Bytes safe_copy;
   Bandwidth gdrcopy_rate;  ///< wire bytes/s
   Duration driver_copy;
+  Duration sent_ll;  ///< the sender's thread is busy so long after an LL message that is so copied
 };
 
 }  // namespace fabricast

@@ -35,6 +35,7 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
     costs.safe_copy = figures.bytes(software, "gdrcopy_up_to");
     costs.gdrcopy_rate = figures.bandwidth(software, "gdrcopy_rate");
     costs.driver_copy = figures.duration(software, "driver_copy");
+    costs.sent_ll = figures.duration(software, "sent_ll");
     software.finish();
     Reader inject = in.child("inject");
     costs.inject_max = figures.bytes(inject, "up_to");

@@ -15,7 +15,7 @@ class Line {
   std::vector<CallShare> shares() const {
     if (!size_) return {};
     if (size_->simulated <= most_) return {{whole_, 1}};
-    const bool nodes_first = size_->growth == Growth::peer;
+    const bool nodes_first = size_->growth == Growth::rank;
     std::vector<CallShare> out = nodes_first ? over_nodes() : over_sizes();
     if (out.empty()) out = nodes_first ? over_sizes() : over_nodes();
     if (out.empty() && size_->simulated <= kWholeTimes * most_) return {{whole_, 1}};
@@ -49,9 +49,10 @@ class Line {
 
   /// Not down to one node, where no bytes cross the fabric.
   std::vector<CallShare> over_nodes() const {
+    const bool takes_the_same = size_->growth == Growth::rank;
     for (int half = whole_.nodes / 2; half / 2 > 1; half /= 2) {
       const CallAt more = on(half), less = on(half / 2);
-      if (!is_affordable(more, false) || !is_affordable(less, false)) continue;
+      if (!is_affordable(more, takes_the_same) || !is_affordable(less, takes_the_same)) continue;
       const auto all = static_cast<double>(whole_.nodes), some = static_cast<double>(half),
                  few = static_cast<double>(half / 2);
       return through(more, less,
@@ -62,7 +63,7 @@ class Line {
   }
 
   CallAt on(int nodes) const {
-    if (size_->growth != Growth::peer) return {nodes, whole_.size};
+    if (size_->growth != Growth::rank) return {nodes, whole_.size};
     return {nodes, {std::max(whole_.size.count * nodes / whole_.nodes, std::int64_t{1})}};
   }
 
@@ -72,16 +73,21 @@ class Line {
   std::optional<CallSize> size_;
 };
 
+bool has_bytes_of_each_rank(Collective collective) {
+  return collective != Collective::sendrecv && collective != Collective::broadcast &&
+         collective != Collective::reduce;
+}
+
+Growth growth_of(const CollectiveRun& run) {
+  if (!run.has_algorithm() || run.algorithm == Algorithm::ring)
+    return has_bytes_of_each_rank(run.collective) ? Growth::rank : Growth::node;
+  return run.algorithm == Algorithm::collnet_chain ? Growth::node : Growth::depth;
+}
+
 }  // namespace
 
 CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated) {
-  CallSize out{simulated, run.algorithm, run.protocol, run.channels};
-  if (!run.has_algorithm()) {
-    if (run.collective != Collective::sendrecv) out.growth = Growth::peer;
-  } else if (run.algorithm != Algorithm::ring && run.algorithm != Algorithm::collnet_chain) {
-    out.growth = Growth::depth;
-  }
-  return out;
+  return {simulated, run.algorithm, run.protocol, run.channels, growth_of(run)};
 }
 
 std::vector<CallShare> affordable(

@@ -24,9 +24,9 @@ struct CallAt {
 
 /// What the time of calls on more and more nodes grows by the same with.
 enum class Growth {
-  node,   ///< each node, of as many bytes in all: rings, chains, a message to the next rank
+  node,   ///< each node, of as many bytes in all: what goes along a chain, or to the next rank only
   depth,  ///< each doubling of the nodes, as the depth of a tree does: trees of any kind, PAT
-  peer,   ///< each node, of as many bytes for each peer: who has a message for everybody
+  rank,   ///< each node, of as many bytes of each rank: rings of them, a message for everybody
 };
 
 struct CallSize {
@@ -62,10 +62,10 @@ class SharesTime {
 
 /// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of
 /// half and a quarter of its size or of its nodes, or less:
-/// - over nodes, if each rank has a message for every other one: smaller messages are sent in
-///   other ways;
-/// - else over sizes, of kLongCall and more, for which NCCL takes the same algorithm, protocol and
-///   channels: every further byte of a long message costs the same;
+/// - over nodes, if each rank has bytes of its own for the others (fewer of them would go in other
+///   chunks) and NCCL takes the same algorithm, protocol and channels;
+/// - else over sizes, of kLongCall and more, for which it takes the same: every further byte of a
+///   long message costs the same;
 /// - else over nodes.
 /// Where no two are small enough: the call itself, up to kWholeTimes as many slices. None: it has
 /// more, or `size_of` says that there is no such call.

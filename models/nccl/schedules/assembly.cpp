@@ -66,15 +66,19 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
   to_host.receipt = to_host.large_receipt = {};
   relay_class(Proxy::sends_to_host) =
       machine_.add_relay_class({to_host, wire_format(run.protocol)});
-  if (copies_at_receiver(network()))
+  if (passes_receiver(true))
     relay_class(Proxy::receives) = machine_.add_relay_class(
-        {receipt_cost(network(), run.transport.network), wire_format(run.protocol)});
+        {receipt_cost(network(), run.transport.network, run.protocol), wire_format(run.protocol)});
   workers_of_rank_.resize(static_cast<std::size_t>(simulated));
   for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane) {
     BlockPlace place{lane, 0};
     for (const Move& move : symmetry_.moves) place = move.representative(place);
     if (place.lane == lane && representative(place).lane == lane) lanes_.push_back(lane);
   }
+}
+
+bool Assembly::passes_receiver(bool into_gpu) const {
+  return fabricast::passes_receiver(network(), run_.transport.network, run_.protocol, into_gpu);
 }
 
 std::size_t Assembly::simulated(int rank) const {
@@ -255,7 +259,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
     const ConnectionEnds ends = connection_ends(cluster_, members_.gpus(), a, b, run_.transport);
     if (ends.kind != HopKind::net) return;
     add_proxy(a.node, ends.proxy_gpu, slices, copies(from));
-    if (copies_at_receiver(network()))
+    if (passes_receiver(ends.receives_gdr))
       add_proxy(b.node, b.gpu, slices, copies(from), Proxy::receives);
     return;
   }
@@ -304,7 +308,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   slots.sync = network().sync[index_of(run_.protocol)] + way.flush + channel_spread();
   slots.credit = way.receiver_flag + far_latency;
   slots.ack = far_latency;
-  if (!copies_at_receiver(network())) {
+  if (!passes_receiver(way.receives_gdr)) {
     net_connections_.push_back({a, b, proxy, to, slots.credit});
     return machine_.connect(slots);
   }

@@ -140,6 +140,8 @@ class Assembly {
   /// A proxy that posts messages on the thread of this GPU's process: to GPU memory, flushing as
   /// many or not, or to host memory; or one that receives.
   enum class Proxy { sends, flushes, sends_to_host, receives };
+  /// Whether a message over the network passes the receiver's proxy, too.
+  bool passes_receiver(bool into_gpu) const;
   std::uint32_t add_proxy(int node, int gpu, std::uint64_t slices, std::uint32_t copies = 1,
                           Proxy does = Proxy::sends);
 

@@ -247,8 +247,8 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
           {wire_format(protocol), overhead_of_message_end(of_gpu, static_cast<HopKind>(hop)),
            net ? network.sync[index_of(protocol)] : of_gpu.sync[hop] + spread,
            net ? post_cost(network, settings, protocol) : PostCost{},
-           net ? receipt_cost(network, settings) : PostCost{}, net ? network.poll : Duration{},
-           net && settings.kind == NetKind::sockets, net});
+           net ? receipt_cost(network, settings, protocol) : PostCost{},
+           net ? network.poll : Duration{}, net && settings.kind == NetKind::sockets, net});
     }
   }
   return out;

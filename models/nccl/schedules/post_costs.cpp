@@ -23,6 +23,22 @@ PostCost copying(const NetworkCosts& costs, const NetworkSettings& network) {
   return out;
 }
 
+/// A host that matches messages copies them from its memory to the GPU's: by the driver, or up to a
+/// size by GDRCopy.
+void add_copies_into_gpu(PostCost& out, const NetworkCosts& costs, const NetworkSettings& network) {
+  out.copied_post = costs.driver_copy;
+  if (network.copies_by_driver) {
+    out.large_post += costs.driver_copy;  // of the bytes that come with the request
+  } else {
+    out.copied = network.safe_copy.value_or(costs.safe_copy);
+    out.near_copy = costs.gdrcopy_rate;
+  }
+}
+
+Bytes rendezvous_above(const NetworkCosts& costs, const NetworkSettings& network) {
+  return network.rendezvous_above.value_or(costs.rendezvous_above);
+}
+
 }  // namespace
 
 PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol,
@@ -34,7 +50,7 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   // transport/net_socket.cc, persistentSocketThread): a message comes so much later, but others
   // are on their way meanwhile.
   if (copies_alone(network)) out.each_delay = costs.helper_wake * 2;
-  out.large = network.rendezvous_above.value_or(costs.rendezvous_above);
+  out.large = rendezvous_above(costs, network);
   out.large_post = costs.rendezvous_post;
   // LL is sent from host memory.
   if (network.injects && network.copies_by_driver && protocol != Protocol::ll) {
@@ -42,12 +58,11 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
     out.tiny_post = costs.inject_copy;
   }
   if (network.matches_in_software && into_gpu) {
-    out.copied_post = costs.driver_copy;
-    if (network.copies_by_driver) {
-      out.large_post += costs.driver_copy;  // of the bytes that come with the request
+    if (passes_receiver(costs, network, protocol, into_gpu)) {
+      out.copied = receipt_cost(costs, network, protocol).copied;
+      out.copied_receipt = costs.sent_ll;
     } else {
-      out.copied = network.safe_copy.value_or(costs.safe_copy);
-      out.near_copy = costs.gdrcopy_rate;
+      add_copies_into_gpu(out, costs, network);
     }
   }
   out.large_delay = costs.rendezvous_latency;
@@ -60,12 +75,17 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   return out;
 }
 
-PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network) {
+PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network,
+                      Protocol protocol) {
   PostCost out = copying(costs, network);
+  if (network.matches_in_software && protocol == Protocol::ll) {
+    out.large = rendezvous_above(costs, network);
+    add_copies_into_gpu(out, costs, network);
+  }
   // A size goes ahead of its bytes, in a system call of its own at either end (NCCL 2.18 to 2.30,
   // transport/net_socket.cc, ncclNetSocketTest): the receiver reads it while the bytes are sent.
   // Not modelled: from 2.27 on up to NCCL_SOCKET_INLINE bytes (128) go in one call with their size.
-  if (copies_at_receiver(costs)) out.ahead = {costs.post.ps / 2};
+  if (out.rate.bytes_per_s > 0) out.ahead = {costs.post.ps / 2};
   return out;
 }
 

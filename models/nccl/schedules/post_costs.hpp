@@ -11,17 +11,20 @@ constexpr bool copies_alone(const NetworkSettings& network) {
   return network.kind == NetKind::sockets && network.sockets.threads > 0;
 }
 
-/// Through sockets the receiver's proxy copies, too: a message passes it as it passes the sender's.
-/// NICs write to the slots of the others by themselves.
-constexpr bool copies_at_receiver(const NetworkCosts& costs) {
-  return costs.copy_rate.bytes_per_s > 0;
+/// Whether a message passes the receiver's proxy as it passes the sender's: through sockets both
+/// copy it. NICs write to the slots of the others by themselves, but for LL that the host matches:
+/// the receiver copies it `into_gpu`, and the sender is busy with it once it has gone, too.
+constexpr bool passes_receiver(const NetworkCosts& costs, const NetworkSettings& network,
+                               Protocol protocol, bool into_gpu) {
+  return costs.copy_rate.bytes_per_s > 0 ||
+         (network.matches_in_software && into_gpu && protocol == Protocol::ll);
 }
 
 /// `into_gpu`: it arrives in GPU memory, so that a host that matches messages copies it there.
 PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol,
                    bool into_gpu = true);
 
-/// Of the proxy that receives.
-PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network);
+/// Of the proxy that receives, for a slot that it posts; of what passes it, for that, too.
+PostCost receipt_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol);
 
 }  // namespace fabricast

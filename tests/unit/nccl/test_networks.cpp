@@ -185,6 +185,7 @@ TEST_CASE("matching in software: the host copies what arrives, small messages by
   NetworkCosts& costs = costs_of(parts, NetKind::cxi);
   costs.safe_copy = kChunk;
   costs.driver_copy = microseconds(9);
+  costs.sent_ll = microseconds(5);
   const Duration plain = kFlag + kRail + kWire;
   CollectiveRun run = chain(NetKind::cxi);
   NetworkSettings& network = run.transport.network;
@@ -198,9 +199,14 @@ TEST_CASE("matching in software: the host copies what arrives, small messages by
 
   SUBCASE("what arrives in host memory needs neither driver nor GDRCopy, whatever the protocol") {
     for (const Protocol protocol : kAllProtocols) {
-      CHECK(post_cost(costs, network, protocol).busy(kChunk) == costs.post + microseconds(9));
+      const PostCost into_gpu = post_cost(costs, network, protocol);
+      // LL keeps both proxies busy: the sender's once the message has gone.
+      const bool is_ll = protocol == Protocol::ll;
+      CHECK(into_gpu.busy(kChunk) == costs.post + microseconds(is_ll ? 0 : 9));
+      CHECK(into_gpu.copied_receipt == microseconds(is_ll ? 5 : 0));
       CHECK(post_cost(costs, network, protocol, false).busy(kChunk) == costs.post);
     }
+    CHECK(receipt_cost(costs, network, Protocol::ll).busy(kChunk) == costs.post + microseconds(9));
     run.transport.gdr_level = PathType::loc;
     const Duration into_host = time_of(parts, run);
     network.matches_in_software = false;
@@ -216,6 +222,45 @@ TEST_CASE("matching in software: the host copies what arrives, small messages by
     network.copies_by_driver = true;
     CHECK(time_of(parts, run) == plain + nanoseconds(8500) + microseconds(5 + 9));
   }
+}
+
+TEST_CASE("matching in software: LL keeps the proxies of both ends busy") {
+  PartsCatalogue parts = bare_parts();
+  NetworkCosts& costs = costs_of(parts, NetKind::cxi);
+  costs.driver_copy = microseconds(9);
+  costs.sent_ll = microseconds(5);
+  // Chunks of 4 KiB, 8 KiB on the wire.
+  CollectiveRun run = ring_call(Collective::broadcast, Protocol::ll, 1, 1024);
+  run.version = kNccl2_27_7;
+  run.buffers.ll = Bytes{65'536};
+  run.transport.network.kind = NetKind::cxi;
+  const auto time = [&](int nodes, std::int64_t chunks, bool in_software) {
+    run.count = chunks * 1024;
+    run.transport.network.matches_in_software = in_software;
+    return Bench("dgx-h100", nodes, parts).run(run).time;
+  };
+  const auto more = [&](int nodes, std::int64_t chunks) {
+    return time(nodes, chunks, true) - time(nodes, chunks, false);
+  };
+  // The receiver's copy is on the way of a lone message, the sender's work is not.
+  CHECK(more(2, 1) == microseconds(9));
+  CHECK(more(3, 1) == microseconds(2 * 9));
+  // The proxy that receives is busy for 9 us with each chunk, the one that sends for 5. The second
+  // of three nodes does both: at least the sum, at most as if all sends waited for the last
+  // receive.
+  const auto more_for_seven = [&](int nodes) {
+    return time(nodes, 8, true) - time(nodes, 1, true);
+  };
+  CHECK(more_for_seven(2) == microseconds(7 * 9));
+  CHECK(more_for_seven(3) >= microseconds(7 * (9 + 5)));
+  CHECK(more_for_seven(3) <= microseconds(7 * (9 + 9)));
+
+  // GDRCopy takes them as they come; above the rendezvous the NIC reads them.
+  costs.safe_copy = Bytes{8192};
+  CHECK(more(2, 8) == Duration{});
+  costs.safe_copy = {};
+  costs.rendezvous_above = Bytes{8191};
+  CHECK(more(2, 8) == Duration{});
 }
 
 TEST_CASE("Slingshot: variables of libfabric") {

@@ -237,13 +237,15 @@ TEST_CASE("what takes too many slices is extrapolated over nodes") {
         doctest::Approx(1).epsilon(0.1));
 }
 
-TEST_CASE(
-    "an all-to-all of too many slices is extrapolated over nodes, with as much for each peer") {
-  const std::string run = "r,alltoall,H100,nvswitch,ib,8,16,128,8,400,2.27.7,,,,,,s\n";
+TEST_CASE("what takes too many slices is extrapolated over nodes, with as much of each rank") {
   // On half of the nodes with as many bytes in all, messages of twice the size would go in other
   // chunks, or by another protocol.
-  const auto check = [&](const char* point, std::int64_t most) {
+  const auto check_of = [&](const std::string& collective, const char* environment,
+                            const char* point, std::int64_t most) {
+    CAPTURE(collective);
     CAPTURE(point);
+    const std::string run =
+        "r," + collective + ",H100,nvswitch,ib,8,16,128,8,400,2.27.7," + environment + ",,,,,s\n";
     const ValidateResult whole = validated(run, point, Predictor::simulation);
     const ValidateResult part = validated(run, point, Predictor::simulation, most, true);
     REQUIRE(whole.predictions[0].method == Method::simulated);
@@ -252,10 +254,20 @@ TEST_CASE(
           doctest::Approx(1).epsilon(0.05));
   };
   // 64 B, 2 KiB, 64 KiB and 512 KiB for each peer.
+  const auto check = [&](const char* point, std::int64_t most) {
+    check_of("alltoall", "", point, most);
+  };
   check("r,8192,9,,\n", 20'000);
   check("r,262144,9,,\n", 20'000);
   check("r,8388608,9,,\n", 30'000);
   check("r,67108864,9,,\n", 60'000);
+
+  // LL, and LL128.
+  for (const char* collective : {"all_gather", "reduce_scatter"}) {
+    check_of(collective, "NCCL_ALGO=Ring", "r,1048576,9,,\n", 2'000);
+    check_of(collective, "NCCL_ALGO=Ring", "r,33554432,9,,\n", 16'000);
+  }
+  check_of("all_reduce", "NCCL_ALGO=Ring", "r,1048576,9,,\n", 4'000);
 }
 
 TEST_CASE("what takes too many slices is extrapolated over sizes if the message is long") {

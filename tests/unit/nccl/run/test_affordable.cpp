@@ -83,10 +83,9 @@ TEST_CASE("affordable: over nodes where sizes are short, or taken otherwise") {
   CHECK(shares[0].at == CallAt{12, {200 * kMiB}});
 }
 
-TEST_CASE(
-    "affordable: messages for everybody are told on fewer nodes, with as many bytes for each") {
+TEST_CASE("affordable: bytes of each rank are told on fewer nodes, as many for each") {
   // 48 MiB on 24 nodes: 1,152 slices; 24 on 12: 288; 12 on 6: 72.
-  const Slices slices{.growth = Growth::peer};
+  const Slices slices{.growth = Growth::rank};
   std::vector<CallShare> shares = affordable({24, {48 * kMiB}}, 300, slices);
   REQUIRE(shares.size() == 2);
   CHECK(shares[0].at == CallAt{12, {24 * kMiB}});
@@ -97,6 +96,9 @@ TEST_CASE(
   shares = affordable({8, {800 * kMiB}}, 3'200, slices);
   REQUIRE(shares.size() == 2);
   CHECK(shares[0].at == CallAt{4, {400 * kMiB}});
+  // What fewer nodes take of 100 MiB and less says nothing of what 24 take of 200: all 4,800.
+  const Slices other{.ring_until = {100 * kMiB}, .growth = Growth::rank};
+  CHECK(affordable({24, {200 * kMiB}}, 400, other).size() == 1);
   // Of four nodes no half has a half: over sizes.
   shares = affordable({4, {300 * kMiB}}, 600, slices);
   REQUIRE(shares.size() == 2);
