@@ -15,14 +15,15 @@ class Line {
   std::vector<CallShare> shares() const {
     if (!size_) return {};
     if (size_->simulated <= most_) return {{whole_, 1}};
-    const bool nodes_first = size_->growth == Growth::rank;
-    std::vector<CallShare> out = nodes_first ? over_nodes() : over_sizes();
-    if (out.empty()) out = nodes_first ? over_sizes() : over_nodes();
+    std::vector<CallShare> out = is_by_rank() ? over_nodes() : over_sizes();
+    if (out.empty()) out = is_by_rank() ? over_sizes() : over_nodes();
     if (out.empty() && size_->simulated <= kWholeTimes * most_) return {{whole_, 1}};
     return out;
   }
 
  private:
+  bool is_by_rank() const { return size_->growth == Growth::rank; }
+
   /// T = more + reach * (more - less)
   static std::vector<CallShare> through(const CallAt& more, const CallAt& less, double reach) {
     return {{more, 1 + reach}, {less, -reach}};
@@ -49,10 +50,9 @@ class Line {
 
   /// Not down to one node, where no bytes cross the fabric.
   std::vector<CallShare> over_nodes() const {
-    const bool takes_the_same = size_->growth == Growth::rank;
     for (int half = whole_.nodes / 2; half / 2 > 1; half /= 2) {
       const CallAt more = on(half), less = on(half / 2);
-      if (!is_affordable(more, takes_the_same) || !is_affordable(less, takes_the_same)) continue;
+      if (!is_affordable(more, is_by_rank()) || !is_affordable(less, is_by_rank())) continue;
       const auto all = static_cast<double>(whole_.nodes), some = static_cast<double>(half),
                  few = static_cast<double>(half / 2);
       return through(more, less,
@@ -63,7 +63,7 @@ class Line {
   }
 
   CallAt on(int nodes) const {
-    if (size_->growth != Growth::rank) return {nodes, whole_.size};
+    if (!is_by_rank()) return {nodes, whole_.size};
     return {nodes, {std::max(whole_.size.count * nodes / whole_.nodes, std::int64_t{1})}};
   }
 
