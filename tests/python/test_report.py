@@ -53,7 +53,7 @@ def test_a_page_and_a_notebook(report, tmp_path):
 
 
 def test_a_picture(report):
-    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib = pytest.importorskip("matplotlib")  # the module does without it, but for plot()
     matplotlib.use("Agg")
     axes = report.plot()
     assert len(axes.lines) == 2
@@ -66,7 +66,7 @@ def test_a_picture(report):
 
 
 def test_a_second_report_is_drawn_into_the_same_picture(report):
-    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib = pytest.importorskip("matplotlib")  # the module does without it, but for plot()
     matplotlib.use("Agg")
     slow = fabricast.bench(topology="dgx-a100", nodes=2, sizes="1KiB..1GiB:x64")
     axes = report.plot(ax=slow.plot())

@@ -73,14 +73,11 @@ class Line {
   std::optional<CallSize> size_;
 };
 
-bool has_bytes_of_each_rank(Collective collective) {
-  return collective != Collective::sendrecv && collective != Collective::broadcast &&
-         collective != Collective::reduce;
-}
-
 Growth growth_of(const CollectiveRun& run) {
-  if (!run.has_algorithm() || run.algorithm == Algorithm::ring)
-    return has_bytes_of_each_rank(run.collective) ? Growth::rank : Growth::node;
+  if (!run.has_algorithm())
+    return run.collective == Collective::sendrecv ? Growth::node : Growth::rank;
+  if (run.algorithm == Algorithm::ring)
+    return has_root(run.collective) ? Growth::node : Growth::rank;
   return run.algorithm == Algorithm::collnet_chain ? Growth::node : Growth::depth;
 }
 

@@ -23,14 +23,18 @@ PostCost copying(const NetworkCosts& costs, const NetworkSettings& network) {
   return out;
 }
 
-/// A host that matches messages copies them from its memory to the GPU's: by the driver, or up to a
-/// size by GDRCopy.
+/// A host that matches messages copies them from its memory to the GPU's: up to this size by
+/// GDRCopy, above by the driver.
+Bytes gdrcopy_up_to(const NetworkCosts& costs, const NetworkSettings& network) {
+  return network.copies_by_driver ? Bytes{} : network.safe_copy.value_or(costs.safe_copy);
+}
+
 void add_copies_into_gpu(PostCost& out, const NetworkCosts& costs, const NetworkSettings& network) {
+  out.copied = gdrcopy_up_to(costs, network);
   out.copied_post = costs.driver_copy;
   if (network.copies_by_driver) {
     out.large_post += costs.driver_copy;  // of the bytes that come with the request
   } else {
-    out.copied = network.safe_copy.value_or(costs.safe_copy);
     out.near_copy = costs.gdrcopy_rate;
   }
 }
@@ -59,7 +63,7 @@ PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Pr
   }
   if (network.matches_in_software && into_gpu) {
     if (passes_receiver(costs, network, protocol, into_gpu)) {
-      out.copied = receipt_cost(costs, network, protocol).copied;
+      out.copied = gdrcopy_up_to(costs, network);
       out.copied_receipt = costs.sent_ll;
     } else {
       add_copies_into_gpu(out, costs, network);
