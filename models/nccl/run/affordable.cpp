@@ -14,11 +14,13 @@ class Line {
 
   std::vector<CallShare> shares() const {
     if (!size_) return {};
-    if (size_->simulated <= most_) return {{whole_, 1}};
-    std::vector<CallShare> out = is_by_rank() ? over_nodes() : over_sizes();
-    if (out.empty()) out = is_by_rank() ? over_sizes() : over_nodes();
-    if (out.empty() && size_->simulated <= kWholeTimes * most_) return {{whole_, 1}};
-    return out;
+    for (const std::uint64_t most : {most_, kWholeTimes * most_}) {
+      if (size_->simulated <= most) return {{whole_, 1}};
+      std::vector<CallShare> out = is_by_rank() ? over_nodes(most) : over_sizes(most, true);
+      if (out.empty()) out = is_by_rank() ? over_sizes(most, true) : over_nodes(most);
+      if (!out.empty()) return out;
+    }
+    return over_sizes(most_, false);
   }
 
  private:
@@ -29,18 +31,19 @@ class Line {
     return {{more, 1 + reach}, {less, -reach}};
   }
 
-  bool is_affordable(const CallAt& at, bool takes_the_same) const {
+  /// And NCCL takes the same for it; if `as_large_chunks`, them, too.
+  bool is_affordable(const CallAt& at, std::uint64_t most, bool as_large_chunks) const {
     const std::optional<CallSize> size = size_of_(at);
-    if (!size || size->simulated > most_) return false;
-    return !takes_the_same ||
-           (size->algorithm == size_->algorithm && size->protocol == size_->protocol &&
-            size->channels == size_->channels);
+    return size && size->simulated <= most && size->algorithm == size_->algorithm &&
+           size->protocol == size_->protocol && size->channels == size_->channels &&
+           (!as_large_chunks || size->chunk == size_->chunk);
   }
 
-  std::vector<CallShare> over_sizes() const {
+  std::vector<CallShare> over_sizes(std::uint64_t most, bool as_large_chunks) const {
     for (std::int64_t half = whole_.size.count / 2; half / 2 >= kLongCall.count; half /= 2) {
       const CallAt more{whole_.nodes, {half}}, less{whole_.nodes, {half / 2}};
-      if (!is_affordable(more, true) || !is_affordable(less, true)) continue;
+      if (!is_affordable(more, most, as_large_chunks)) continue;
+      if (!is_affordable(less, most, as_large_chunks)) continue;
       return through(
           more, less,
           static_cast<double>(whole_.size.count - half) / static_cast<double>(half - half / 2));
@@ -49,10 +52,10 @@ class Line {
   }
 
   /// Not down to one node, where no bytes cross the fabric.
-  std::vector<CallShare> over_nodes() const {
+  std::vector<CallShare> over_nodes(std::uint64_t most) const {
     for (int half = whole_.nodes / 2; half / 2 > 1; half /= 2) {
       const CallAt more = on(half), less = on(half / 2);
-      if (!is_affordable(more, is_by_rank()) || !is_affordable(less, is_by_rank())) continue;
+      if (!is_affordable(more, most, false) || !is_affordable(less, most, false)) continue;
       const auto all = static_cast<double>(whole_.nodes), some = static_cast<double>(half),
                  few = static_cast<double>(half / 2);
       return through(more, less,
@@ -81,10 +84,16 @@ Growth growth_of(const CollectiveRun& run) {
   return run.algorithm == Algorithm::collnet_chain ? Growth::node : Growth::depth;
 }
 
+std::int64_t chunk_of(const CollectiveRun& run) {
+  if (!run.has_algorithm() || run.custom != nullptr) return 0;
+  const std::vector<ChannelPart> parts = partition_of(run, run.members).parts;
+  return parts.empty() ? 0 : parts.front().chunk_elements;
+}
+
 }  // namespace
 
 CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated) {
-  return {simulated, run.algorithm, run.protocol, run.channels, growth_of(run)};
+  return {simulated, run.algorithm, run.protocol, run.channels, chunk_of(run), growth_of(run)};
 }
 
 std::vector<CallShare> affordable(

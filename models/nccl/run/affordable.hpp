@@ -35,6 +35,7 @@ struct CallSize {
   Algorithm algorithm{};
   Protocol protocol{};
   int channels = 0;
+  std::int64_t chunk = 0;  ///< elements of a channel's first part; 0: of sends and receives
   Growth growth = Growth::node;
 };
 /// Of the call, which takes so many.
@@ -61,14 +62,16 @@ class SharesTime {
 };
 
 /// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of
-/// half and a quarter of its size or of its nodes, or less:
+/// half and a quarter of its size or of its nodes, or less, for which NCCL takes the same
+/// algorithm, protocol and channels:
 /// - over nodes, if each rank has bytes of its own for the others (fewer of them would go in other
-///   chunks) and NCCL takes the same algorithm, protocol and channels;
-/// - else over sizes, of kLongCall and more, for which it takes the same: every further byte of a
-///   long message costs the same;
+///   chunks);
+/// - else over sizes, of kLongCall and more, in as large chunks: every further byte of a long
+///   message costs the same;
 /// - else over nodes.
-/// Where no two are small enough: the call itself, up to kWholeTimes as many slices. None: it has
-/// more, or `size_of` says that there is no such call.
+/// Where there are none, the same with kWholeTimes as many slices, the call itself first. Last,
+/// over sizes in other chunks. None: nor is there that, or `size_of` says that there is no such
+/// call.
 std::vector<CallShare> affordable(
     CallAt whole, std::uint64_t most,
     const std::function<std::optional<CallSize>(const CallAt&)>& size_of);

@@ -13,15 +13,18 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-/// A slice for each MiB on each node; NCCL takes Ring up to `ring_until`, then Tree.
+/// A slice for each MiB on each node; NCCL takes Ring up to `ring_until`, then Tree, and small
+/// chunks up to `small_until`.
 struct Slices {
   Bytes ring_until{INT64_MAX};
+  Bytes small_until{INT64_MAX};
   Growth growth = Growth::node;
 
   std::optional<CallSize> operator()(const CallAt& at) const {
     CallSize out;
     out.simulated = static_cast<std::uint64_t>(at.size.count / kMiB * at.nodes);
     out.algorithm = at.size <= ring_until ? Algorithm::ring : Algorithm::tree;
+    out.chunk = at.size <= small_until ? 1'000 : 4'000;
     out.growth = growth;
     return out;
   }
@@ -81,6 +84,16 @@ TEST_CASE("affordable: over nodes where sizes are short, or taken otherwise") {
   shares = affordable(large, 2'400, Slices{.ring_until = {100 * kMiB}});
   REQUIRE(shares.size() == 2);
   CHECK(shares[0].at == CallAt{12, {200 * kMiB}});
+  // Nor do times of small chunks say what a byte costs in large ones: 100 and 50 MiB are not both
+  // in the chunks of 200; of 400, 200 and 100 are.
+  CHECK(affordable(large, 2'400, Slices{.small_until = {50 * kMiB}})[0].at ==
+        CallAt{12, {200 * kMiB}});
+  CHECK(affordable({24, {400 * kMiB}}, 4'800, Slices{.small_until = {50 * kMiB}})[0].at ==
+        CallAt{24, {200 * kMiB}});
+  // They tell where nothing else does: three nodes have no half with a half, and 1,200 MiB, in the
+  // chunks of 2,400, are 3,600 slices, more than 16 x 150. 37.5 MiB are 112.
+  CHECK(affordable({3, {2'400 * kMiB}}, 150, Slices{.small_until = {600 * kMiB}})[0].at ==
+        CallAt{3, {2'400 * kMiB / 64}});
 }
 
 TEST_CASE("affordable: bytes of each rank are told on fewer nodes, as many for each") {
@@ -116,7 +129,9 @@ TEST_CASE("affordable: the whole call where no two are small enough, up to 16 ti
     return at.size.count == 300 * kMiB ? Slices{}(at) : std::nullopt;
   }));
   CHECK(is_whole({8, {20 * kMiB}}, 10, Slices{}));
-  CHECK(affordable({8, {20 * kMiB}}, 9, Slices{}).empty());  // 160 are more than 16 x 9
+  // 160 are more than 16 x 9, 80 and 40 are not; 40 are more than 16 x 2.
+  CHECK(affordable({8, {20 * kMiB}}, 9, Slices{})[0].at == CallAt{4, {20 * kMiB}});
+  CHECK(affordable({8, {20 * kMiB}}, 2, Slices{}).empty());
 }
 
 TEST_CASE("affordable: a line through uneven times tells no less than the smaller calls take") {
