@@ -123,8 +123,9 @@ std::vector<LinkId> NodeGraph::memory_route(VertexId cpu) const {
   return link ? std::vector{*link} : std::vector<LinkId>{};
 }
 
-std::vector<LinkId> NodeGraph::duplex_route(VertexId gpu) const {
-  const std::optional<LinkId> link = duplex_links_[index_of(gpu)];
+std::vector<LinkId> NodeGraph::duplex_route(VertexId gpu, bool of_tree) const {
+  const auto& links = of_tree ? duplex_tree_links_ : duplex_links_;
+  const std::optional<LinkId> link = links[index_of(gpu)];
   return link ? std::vector{*link} : std::vector<LinkId>{};
 }
 
@@ -244,9 +245,11 @@ std::string NodeGraph::link_name(LinkId id) const {
     case LinkKind::root:
       kind = "root port of " + below(root_links_);
       break;
-    case LinkKind::duplex:
-      kind = "loads and stores of " + below(duplex_links_);
+    case LinkKind::duplex: {
+      const bool of_tree = std::ranges::find(duplex_tree_links_, id) != duplex_tree_links_.end();
+      kind = "loads and stores of " + below(of_tree ? duplex_tree_links_ : duplex_links_);
       break;
+    }
   }
   return fmt::format("{} -> {} ({})", from.name, to.name, kind);
 }

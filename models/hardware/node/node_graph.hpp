@@ -137,8 +137,8 @@ class NodeGraph {
   /// From a CPU to a GPU that loads what lies in its memory.
   std::vector<LinkId> load_route(VertexId cpu, VertexId gpu) const;
   /// What else a GPU's stores to host memory, and its loads, take while it does both at once; empty
-  /// where that never limits.
-  std::vector<LinkId> duplex_route(VertexId gpu) const;
+  /// where that never limits. `of_tree`: by threads of their own (CpuPart::duplex_tree_rate).
+  std::vector<LinkId> duplex_route(VertexId gpu, bool of_tree) const;
   /// A buffer in the memory of this CPU, written and read; empty where that never limits.
   std::vector<LinkId> memory_route(VertexId cpu) const;
   /// The CPU a device hangs under: its host memory is the bounce buffer.
@@ -175,9 +175,10 @@ class NodeGraph {
   std::vector<NicInfo> nics_;
   std::vector<CpuInfo> cpus_;
   bool acs_ = false;
-  std::vector<std::optional<LinkId>> memory_links_;  ///< by vertex: of a CPU
-  std::vector<std::optional<LinkId>> root_links_;    ///< by vertex: of what is on a root port
-  std::vector<std::optional<LinkId>> duplex_links_;  ///< by vertex: of a GPU
+  std::vector<std::optional<LinkId>> memory_links_;       ///< by vertex: of a CPU
+  std::vector<std::optional<LinkId>> root_links_;         ///< by vertex: of what is on a root port
+  std::vector<std::optional<LinkId>> duplex_links_;       ///< by vertex: of a GPU
+  std::vector<std::optional<LinkId>> duplex_tree_links_;  ///< by vertex: of a GPU
 };
 
 }  // namespace fabricast

@@ -265,6 +265,7 @@ void NodeGraphBuilder::add_roots() {
   graph_.memory_links_.resize(graph_.vertices_.size());
   graph_.root_links_.resize(graph_.vertices_.size());
   graph_.duplex_links_.resize(graph_.vertices_.size());
+  graph_.duplex_tree_links_.resize(graph_.vertices_.size());
   const auto next = [&] { return LinkId{static_cast<std::uint32_t>(graph_.links_.size())}; };
   for (const CpuInfo& cpu : graph_.cpus_) {
     if (cpu.part.memory_rate.bytes_per_s > 0) {
@@ -283,11 +284,15 @@ void NodeGraphBuilder::add_roots() {
     }
   }
   for (const CpuInfo& cpu : graph_.cpus_) {
-    if (cpu.part.duplex_rate.bytes_per_s <= 0) continue;
+    const Bandwidth rate = cpu.part.duplex_rate, of_tree = cpu.part.duplex_tree_rate;
+    if (rate.bytes_per_s <= 0) continue;
     for (const GpuInfo& gpu : graph_.gpus_) {
       if (graph_.cpu_of(gpu.vertex) != cpu.vertex) continue;
       graph_.duplex_links_[index_of(gpu.vertex)] = next();
-      add_link(cpu.vertex, cpu.vertex, LinkKind::duplex, cpu.part.duplex_rate, {});
+      add_link(cpu.vertex, cpu.vertex, LinkKind::duplex, rate, {});
+      graph_.duplex_tree_links_[index_of(gpu.vertex)] = next();
+      add_link(cpu.vertex, cpu.vertex, LinkKind::duplex, of_tree.bytes_per_s > 0 ? of_tree : rate,
+               {});
     }
   }
 }

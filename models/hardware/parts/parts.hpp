@@ -93,6 +93,9 @@ struct CpuPart : CpuIdentity {
   /// What a GPU stores to host memory and loads from it, together, while it does both at once:
   /// loads wait behind stores. 0 = never limits.
   Bandwidth duplex_rate;
+  /// The same where one group of threads stores and another one loads, as in a tree's blocks: up
+  /// and down. 0 = as duplex_rate.
+  Bandwidth duplex_tree_rate;
   double python = 1;  ///< how long a framework's Python takes on it, over an Intel Xeon 8480C
 };
 

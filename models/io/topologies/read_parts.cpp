@@ -222,6 +222,8 @@ class PartsReader {
     part.root_latency = figures_.duration(in, "root_latency");
     if (in.has("memory_rate")) part.memory_rate = figures_.bandwidth(in, "memory_rate");
     if (in.has("duplex_rate")) part.duplex_rate = figures_.bandwidth(in, "duplex_rate");
+    if (in.has("duplex_tree_rate"))
+      part.duplex_tree_rate = figures_.bandwidth(in, "duplex_tree_rate");
     if (in.has("root_share")) part.root_share = figures_.number(in, "root_share", 0.01, 1);
     if (in.has("python")) part.python = figures_.number(in, "python", 0.1, 10);
     in.finish();

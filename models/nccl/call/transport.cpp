@@ -129,13 +129,23 @@ bool is_duplex(const Cluster& cluster, Endpoint end, const TransportRules& rules
   });
 }
 
+/// What its stores and its loads share.
+void append_duplex(std::vector<LinkId>& links, const Cluster& cluster, Endpoint end,
+                   const TransportRules& rules) {
+  if (!is_duplex(cluster, end, rules)) return;
+  const NodeGraph& graph = cluster.node();
+  append(links, cluster, end.node,
+         graph.duplex_route(gpu_info(graph, end.gpu).vertex,
+                            rules.traffic.kind == GpuTraffic::Kind::trees));
+}
+
 /// A GPU's stores to host memory.
 void append_store(std::vector<LinkId>& links, const Cluster& cluster, Endpoint from, VertexId cpu,
                   const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
   const VertexId gpu = gpu_info(graph, from.gpu).vertex;
   append(links, cluster, from.node, graph.pcie_route(gpu, cpu));
-  if (is_duplex(cluster, from, rules)) append(links, cluster, from.node, graph.duplex_route(gpu));
+  append_duplex(links, cluster, from, rules);
 }
 
 /// And its loads from there.
@@ -143,7 +153,7 @@ void append_load(std::vector<LinkId>& links, const Cluster& cluster, VertexId cp
                  const TransportRules& rules) {
   const NodeGraph& graph = cluster.node();
   const VertexId gpu = gpu_info(graph, to.gpu).vertex;
-  if (is_duplex(cluster, to, rules)) append(links, cluster, to.node, graph.duplex_route(gpu));
+  append_duplex(links, cluster, to, rules);
   append(links, cluster, to.node, graph.load_route(cpu, gpu));
 }
 

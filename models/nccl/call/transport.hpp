@@ -59,7 +59,8 @@ std::vector<std::uint32_t> side_by_side(const std::vector<std::vector<std::uint3
 
 /// Which GPUs of a node have blocks that send and receive, and to whom.
 struct GpuTraffic {
-  enum class Kind : std::uint8_t { one_way, rings, both_ways };
+  /// `trees`: both ways, each by threads of its own.
+  enum class Kind : std::uint8_t { one_way, rings, both_ways, trees };
   /// A step of a channel's ring, by GPU of the node; `other_node` at one end: by this NIC.
   struct Step {
     int channel = 0, from = 0, to = 0, nic = 0;

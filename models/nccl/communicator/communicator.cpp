@@ -209,6 +209,12 @@ Communicator joined_or_split(const Cluster& cluster, const CommunicatorConfig& c
   return made;
 }
 
+/// Threads of its blocks that reduce up are others than those that broadcast down.
+bool is_up_and_down(Algorithm algorithm) {
+  return algorithm == Algorithm::tree || algorithm == Algorithm::nvls_tree ||
+         algorithm == Algorithm::collnet_chain;
+}
+
 }  // namespace
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
@@ -233,10 +239,10 @@ TransportRules transport_rules(const Communicator& communicator) {
 TransportRules transport_rules(const Communicator& communicator, const CollectiveRun& run) {
   TransportRules rules = transport_rules(communicator);
   rules.traffic = traffic_of(run.collective, communicator.ranks);
-  const bool is_ring =
-      is_tuned(run.collective) && run.algorithm == Algorithm::ring && run.custom == nullptr;
-  if (is_ring && rules.traffic.kind != GpuTraffic::Kind::one_way)
-    rules.traffic = ring_traffic(run.graph, run.members);
+  if (!is_tuned(run.collective) || run.custom != nullptr) return rules;
+  if (rules.traffic.kind == GpuTraffic::Kind::one_way) return rules;
+  if (run.algorithm == Algorithm::ring) rules.traffic = ring_traffic(run.graph, run.members);
+  if (is_up_and_down(run.algorithm)) rules.traffic.kind = GpuTraffic::Kind::trees;
   return rules;
 }
 

@@ -18,18 +18,22 @@ namespace {
 constexpr std::int64_t kThroughHost = std::int64_t{1} << 28;
 
 /// On pcie-2gpu, whose two GPUs have a root port each.
-double host_seconds(const PartsCatalogue& parts, Collective collective, const char* variable) {
+double host_seconds(const PartsCatalogue& parts, Collective collective,
+                    std::initializer_list<const char*> variables) {
   const Cluster cluster = load_cluster({"pcie-2gpu", 1, ""}, parts);
   CommunicatorConfig config;
-  config.environment.set(variable);
+  for (const char* variable : variables) config.environment.set(variable);
   const Communicator made = make_communicator(cluster, config);
   const CollectiveRun run = decide_call(made, {collective, kThroughHost / 4}).run;
   return microseconds_of(simulate(cluster, parts.software, run).time) * 1e-6;
 }
 
-PartsCatalogue with_duplex_rate(Bandwidth rate) {
+PartsCatalogue with_duplex_rate(Bandwidth rate, Bandwidth of_trees = {}) {
   PartsCatalogue parts = load_catalogue();
-  for (auto& [name, cpu] : parts.cpus) cpu.duplex_rate = rate;
+  for (auto& [name, cpu] : parts.cpus) {
+    cpu.duplex_rate = rate;
+    cpu.duplex_tree_rate = of_trees;
+  }
   return parts;
 }
 
@@ -37,7 +41,7 @@ PartsCatalogue with_duplex_rate(Bandwidth rate) {
 
 TEST_CASE("host memory: what two GPUs store and load at once shares one rate") {
   const PartsCatalogue slow = with_duplex_rate({4'000'000'000}), free = with_duplex_rate({});
-  const char* shm = "NCCL_P2P_DISABLE=1";
+  const auto shm = {"NCCL_P2P_DISABLE=1"};
   // Each sends its bytes to the other, in all_reduce a half of them twice: 2 GB/s each way.
   for (const Collective collective : {Collective::all_gather, Collective::all_reduce}) {
     CHECK(host_seconds(slow, collective, shm) == doctest::Approx(kThroughHost / 2e9).epsilon(0.03));
@@ -47,9 +51,19 @@ TEST_CASE("host memory: what two GPUs store and load at once shares one rate") {
   CHECK(host_seconds(slow, Collective::broadcast, shm) ==
         host_seconds(free, Collective::broadcast, shm));
   // With P2P nothing lies in host memory.
-  const char* p2p = "NCCL_P2P_LEVEL=SYS";
+  const auto p2p = {"NCCL_P2P_LEVEL=SYS"};
   CHECK(host_seconds(slow, Collective::all_gather, p2p) ==
         host_seconds(free, Collective::all_gather, p2p));
+}
+
+TEST_CASE("host memory: of a tree, threads that store are others than those that load") {
+  // Both GPUs store all bytes once and load them once, up and down.
+  const auto seconds = [](Bandwidth of_trees) {
+    return host_seconds(with_duplex_rate({4'000'000'000}, of_trees), Collective::all_reduce,
+                        {"NCCL_P2P_DISABLE=1", "NCCL_ALGO=Tree", "NCCL_PROTO=Simple"});
+  };
+  CHECK(seconds({6'000'000'000}) == doctest::Approx(kThroughHost / 3e9).epsilon(0.03));
+  CHECK(seconds({}) == doctest::Approx(kThroughHost / 2e9).epsilon(0.03));
 }
 
 TEST_CASE("host memory: the steps of a ring say which GPUs store and load at once") {
@@ -82,6 +96,7 @@ TEST_CASE("host memory: the steps of a ring say which GPUs store and load at onc
   const std::vector<std::string> both = {"node0: cpu0 -> cpu0 (loads and stores of gpu0)",
                                          "node0: cpu0 -> cpu0 (loads and stores of gpu1)"};
   CHECK(shared({Kind::both_ways}) == both);
+  CHECK(shared({Kind::trees}) == both);
   CHECK(shared({Kind::one_way}).empty());
   CHECK(shared({Kind::rings, {{0, 0, 1}, {0, 1, 0}}}) == both);
   CHECK(shared({Kind::rings, {{0, 0, 1}}}).empty());
