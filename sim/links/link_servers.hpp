@@ -23,9 +23,10 @@ struct Cost {
   Duration busy;
   Duration delay;  ///< of a relay: see PostCost
   Bytes wire;
-  Duration after{};    ///< of a relay: PostCost::receiving
-  Duration ahead{};    ///< of a relay, too
-  Duration keeping{};  ///< of a worker: WorkerClass::keep_rate
+  Duration after{};           ///< of a relay: PostCost::receiving
+  Duration ahead{};           ///< of a relay, too
+  Duration keeping{};         ///< of a worker: WorkerClass::keep_rate
+  Duration ahead_of_links{};  ///< of a worker: WorkerClass::copied_ahead
 };
 struct CostTable {
   static constexpr unsigned kBits = 4;

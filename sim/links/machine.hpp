@@ -33,6 +33,12 @@ struct WorkerClass {
   /// A primitive without inputs also writes what it sends to the worker's own memory, before that
   /// is sent: payload per second; 0 = it does not.
   Bandwidth keep_rate{};
+  /// Payload of a slice that is copied before the first of it enters the first link.
+  Bytes copied_ahead{};
+  /// A connection's overhead is what it takes to be ready for the next slice, after this one: it
+  /// passes while the worker waits anyway, and then relays are told. Else it passes when the slice
+  /// is there.
+  bool readies = false;
 };
 
 /// What relays of one kind have in common.

@@ -161,6 +161,9 @@ void Executor<Stamp>::look_up_cost(Cost& cost, const WorkerClass& kind, std::int
   cost.busy = copies ? transfer_time({copied}, kind.copy_rate) : Duration{};
   const bool keeps = kind.keep_rate.bytes_per_s > 0;
   cost.keeping = keeps ? transfer_time({payload}, kind.keep_rate) : Duration{};
+  cost.ahead_of_links =
+      copies ? transfer_time({std::min(copied, kind.copied_ahead.count)}, kind.copy_rate)
+             : Duration{};
   cost.wire = kind.wire.on_wire({payload});
 }
 
@@ -180,33 +183,41 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const std::uint32_t payload = std::min(worker.left, worker.slice);
   worker.left -= payload;
   --worker.slices_left;
-  Duration busy;
+  Duration busy, ahead_of_links;
   Bytes wire;
   if (payload > 0) {  // an empty slice costs nothing of what its bytes would
     Cost& cost = worker_costs_[worker.kind].entry(payload);
     if (cost.bytes != payload) look_up_cost(cost, worker_classes_[worker.kind], payload);
     busy = worker.in == 0 ? cost.busy + cost.keeping : cost.busy;
+    ahead_of_links = cost.ahead_of_links;
     wire = cost.wire;
   }
   const bool is_end = (worker.in == 0 || worker.out == 0) && worker.crossbar == kNobody;
   const Duration overhead = this->template overhead<kSingle>(worker, is_end);
-  const Stamp begin = start.plus(overhead, Cause::latency);
+  const Stamp begin = worker.readies ? start : start.plus(overhead, Cause::latency);
   const Stamp end = begin.plus(busy, Cause::worker);
+  const Stamp stores = begin.plus(ahead_of_links, Cause::worker);
   [[maybe_unused]] ObservedSlice seen;
   if (is_watched()) seen = slice_of(worker, start, payload);
   if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
-  worker.free = end;
-  if (worker.pauses && worker.out != 0)
-    pause(worker, begin, this->template overhead<kSingle>(worker, true));
+  worker.free = worker.readies ? end.plus(overhead, Cause::latency) : end;
+  if (worker.pauses && worker.out != 0) {
+    const Duration before =
+        worker.readies ? Duration{} : this->template overhead<kSingle>(worker, true);
+    pause(worker, stores, before + ahead_of_links);
+  }
   all_outputs<kSingle>(worker, [&](Connection& output) {
     const std::uint32_t number = take_slot(output);
     if (output.sized) slot_payload_[output.far + number] = payload;
+    // A relay sees a slice when it is told, a worker by what comes.
+    const bool is_told = worker.readies && output.sized;
+    const Stamp first = is_told ? worker.free : stores, last = is_told ? worker.free : end;
     if (output.plain) {
-      send_plainly(output, number, begin, end, wire);
+      send_plainly(output, number, first, last, wire);
       return true;
     }
-    if (is_watched()) show_departure(output, number, end);
-    send(output, number, begin, end, wire, kSingle && alone_);
+    if (is_watched()) show_departure(output, number, last);
+    send(output, number, first, last, wire, kSingle && alone_);
     return true;
   });
   if (!kSingle && worker.fills) fill_crossbar(worker, end);

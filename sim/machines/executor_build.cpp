@@ -39,6 +39,7 @@ std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Prog
   if (index < 0) programs_.push_back(&program);
   Worker worker;
   worker.kind = static_cast<std::uint16_t>(worker_class);
+  worker.readies = worker_classes_[worker_class].readies;
   workers_.push_back(worker);
   Course course;
   course.role = role;

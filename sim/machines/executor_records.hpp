@@ -144,11 +144,12 @@ struct ExecutorRecords {
     bool relay : 1 = false;
     bool single : 1 = false;  ///< at most one input and one output, and no crossbar
     bool done : 1 = false;
-    bool alike : 1 = false;   ///< its outputs are of one kind, and so are its inputs
-    bool waits : 1 = false;   ///< for a gate, at the start
-    bool pauses : 1 = false;  ///< in step, and has not drifted apart from the others
-    bool fills : 1 = false;   ///< its crossbar; else it drains it
-    bool plain : 1 = false;   ///< single, and its output is
+    bool alike : 1 = false;    ///< its outputs are of one kind, and so are its inputs
+    bool waits : 1 = false;    ///< for a gate, at the start
+    bool pauses : 1 = false;   ///< in step, and has not drifted apart from the others
+    bool fills : 1 = false;    ///< its crossbar; else it drains it
+    bool plain : 1 = false;    ///< single, and its output is
+    bool readies : 1 = false;  ///< WorkerClass::readies
     std::uint32_t crossbar = kNobody;
   };
 

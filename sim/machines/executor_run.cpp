@@ -107,14 +107,18 @@ void Executor<Stamp>::act_plainly(Worker& worker, Stamp start) {
   --worker.slices_left;
   const std::uint32_t number = take_slot(out);
   if (out.sized) slot_payload_[out.far + number] = payload;
-  const Stamp begin = start.plus(kinds[out.kind].overhead, Cause::latency);
+  const Duration overhead = kinds[out.kind].overhead;
+  const Stamp begin = worker.readies ? start : start.plus(overhead, Cause::latency);
   Stamp end = begin, last;
   if (payload > 0) {
     Cost& cost = worker_costs_[worker.kind].entry(payload);
     if (cost.bytes != payload) look_up_cost(cost, worker_classes_[worker.kind], payload);
     end = begin.plus(cost.busy, Cause::worker);
+    const bool is_told = worker.readies && out.sized;
+    const Stamp gone = is_told ? end.plus(overhead, Cause::latency) : end;
+    const Stamp first = is_told ? gone : begin.plus(cost.ahead_of_links, Cause::worker);
     const std::uint32_t* const way = hops_.data() + out.path;
-    last = transit_.links.cross_here(way + 1, way + 1 + *way, begin, end, cost.wire);
+    last = transit_.links.cross_here(way + 1, way + 1 + *way, first, gone, cost.wire);
   } else {
     last = end.plus(latency_of(out.path), Cause::latency);
   }
@@ -122,6 +126,7 @@ void Executor<Stamp>::act_plainly(Worker& worker, Stamp start) {
   slot(out, number) = full;
   ++out.full;
   came(out.receiver_waits, out.to, full);
+  if (worker.readies) end = end.plus(overhead, Cause::latency);
   if (worker.in_step > 0) end = later(end, transit_.links[worker.server].free);
   worker.free = end;
   drain(in, end.plus(kinds[in.kind].credit, Cause::slots));

@@ -17,6 +17,13 @@ namespace {
 /// large as most slices: 640 threads of 64 B (src/device/prims_ll128.h).
 bool sees_lines(Protocol protocol) { return protocol == Protocol::ll; }
 
+/// A warp of LL128 polls all lines of its pass (64 B a thread, 60 of them data) and sums them
+/// before it stores the first. All warps of a block begin a slice together, so that the links carry
+/// nothing of it during its first pass.
+Bytes pass_ahead(Protocol protocol, int threads) {
+  return {protocol == Protocol::ll128 ? threads * std::int64_t{60} : 0};
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> link_ids(const std::vector<LinkId>& links) {
@@ -105,7 +112,7 @@ void add_schedule(Assembly& assembly) {
 }
 
 std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step, bool keeps) {
-  const Bytes first = costs().first_pass;
+  const Bytes first = costs().first_pass, ahead = pass_ahead(run_.protocol, run_.threads);
   const bool pauses = in_step && run_.protocol != Protocol::ll;
   const auto in_step_slices = static_cast<std::uint32_t>(pauses ? software_.in_step_slices : 0);
   std::vector<std::uint32_t> out;
@@ -121,7 +128,9 @@ std::vector<std::uint32_t> Assembly::worker_classes(double share, bool in_step, 
                                     in_step,
                                     pauses,
                                     in_step_slices,
-                                    keeps ? rates[index_of(Protocol::simple)] : Bandwidth{}}));
+                                    keeps ? rates[index_of(Protocol::simple)] : Bandwidth{},
+                                    {of_share(ahead.count)},
+                                    run_.protocol == Protocol::ll128}));
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// Goal: what workers of one block wait for together (WorkerClass::in_step, pauses, keep_rate), to
-// the picosecond. Method: chains small enough to be derived by hand.
+// Goal: what workers of one block wait for together (WorkerClass::in_step, pauses, keep_rate,
+// copied_ahead, readies), to the picosecond. Method: chains small enough to be derived by hand.
 
 #include <doctest/doctest.h>
 
@@ -115,4 +115,94 @@ TEST_CASE("own copy: a primitive without inputs also writes what it sends") {
   };
   CHECK(makespan(0) == kSlices * (3 + 1) + 3 + 1);
   CHECK(makespan(500'000'000) == kSlices * (3 + 1 + 2) + 3 + 1);
+}
+
+TEST_CASE("copied ahead: the first bytes of a slice leave when so much of it is copied") {
+  // Slices of 1 kB, an overhead of 3 us, a copy of 1 us, 10 us on the link. One worker fills the
+  // link: what it copies ahead delays the first slice alone. Two in step, which pause, leave the
+  // link idle for it before each round of slices. The receiver takes 3 + 1 us after the last.
+  constexpr int kSlices = 5;
+  Chain program;
+  program.length = 2;
+  program.count = kSlices;
+  program.chunk = {1'000};
+  const auto makespan_ns = [&](std::uint32_t lanes, bool in_step, std::int64_t ahead) {
+    Executor<PlainStamp> executor;
+    WorkerClass both;
+    both.copy_rate = {1'000'000'000};
+    both.in_step = both.pauses = in_step;
+    both.copied_ahead = {ahead};
+    const std::uint32_t kind = executor.add_worker_class(both);
+    const std::uint32_t link = executor.add_link({{100'000'000}, {}});
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
+      const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
+      executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
+    }
+    executor.run();
+    return executor.makespan().ps / 1'000;
+  };
+  CHECK(makespan_ns(1, false, 0) == 3'000 + kSlices * 10'000 + 4'000);
+  CHECK(makespan_ns(1, false, 400) == 3'400 + kSlices * 10'000 + 4'000);
+  CHECK(makespan_ns(1, false, 5'000) == 4'000 + kSlices * 10'000 + 4'000);
+  CHECK(makespan_ns(2, true, 0) == kSlices * (20'000 + 3'000) + 4'000);
+  CHECK(makespan_ns(2, true, 400) == kSlices * (20'000 + 3'400) + 4'000);
+}
+
+TEST_CASE("readies: an overhead after a slice passes while the worker waits for the next one") {
+  // Slices of 1 kB, a copy of 1 us, an overhead of 3 us. Over a fast link the sender starts slice i
+  // at 4 i us and the receiver, who is ready since 4 (i - 1) + 5, at 4 i + 1: the last one is there
+  // at 17, copied at 18, and the receiver ready at 21. Over a link that takes 10 us for a slice
+  // both wait for it longer than they need to be ready, in step or not: 50 + 1 + 3.
+  constexpr int kSlices = 5;
+  Chain program;
+  program.length = 2;
+  program.count = kSlices;
+  program.chunk = {1'000};
+  const auto makespan = [&](std::int64_t link_rate, bool in_step, bool readies) {
+    Executor<PlainStamp> executor;
+    WorkerClass both;
+    both.copy_rate = {1'000'000'000};
+    both.in_step = in_step;
+    both.readies = readies;
+    const std::uint32_t kind = executor.add_worker_class(both);
+    const std::uint32_t link = executor.add_link({{link_rate}, {}});
+    const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
+    const std::uint32_t to = executor.add_worker(kind, program, {0, 1});
+    executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  constexpr std::int64_t kFast = 1'000'000'000'000, kSlow = 100'000'000;
+  CHECK(makespan(kFast, false, true) == 4 * (kSlices - 1) + 1 + 1 + 3);
+  CHECK(makespan(kFast, false, false) == kSlices * (3 + 1) + 3 + 1);
+  CHECK(makespan(kSlow, false, true) == kSlices * 10 + 1 + 3);
+  CHECK(makespan(kSlow, true, true) == kSlices * 10 + 1 + 3);
+  CHECK(makespan(kSlow, true, false) == kSlices * (10 + 3) + 3 + 1);
+}
+
+TEST_CASE("readies: a relay is told of a slice when the worker is ready for the next") {
+  // One slice: copied at 1 us, told at 4, at the receiver then, which copies it until 5 and is
+  // ready at 8. Where the overhead comes first: 3 + 1, and 3 + 1 again.
+  Chain program;
+  program.length = 2;
+  program.count = 1;
+  program.chunk = {1'000};
+  const auto makespan = [&](bool readies) {
+    Executor<PlainStamp> executor;
+    WorkerClass both;
+    both.copy_rate = {1'000'000'000};
+    both.readies = readies;
+    const std::uint32_t kind = executor.add_worker_class(both);
+    const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
+    const std::uint32_t to = executor.add_worker(kind, program, {0, 1});
+    const std::uint32_t relay =
+        executor.add_relay(executor.add_relay_class({}), executor.add_thread(), 1);
+    executor.connect({from, relay, 4, {}, microseconds(3), {}, {}, {}});
+    executor.connect({relay, to, 4, {}, microseconds(3), {}, {}, {}});
+    executor.run();
+    return executor.makespan().ps / 1'000'000;
+  };
+  CHECK(makespan(true) == 1 + 3 + 1 + 3);
+  CHECK(makespan(false) == 3 + 1 + 3 + 1);
 }
