@@ -90,7 +90,7 @@ constexpr std::array kExamples = {
              "expected.prom"},
     Examples{"gate", "gate dgx-h100 --nodes 2",
              "gate dgx-h100 --nodes 4 --write-script gate.sh --write-alerts alerts.yaml"},
-    Examples{"check", "check scenarios/rules-releases.yaml --nccl 2.27.7",
+    Examples{"check", "check scenarios/rules-releases.yaml --nccl 2.30.7",
              "check rules.yaml --json now.json --baseline last-week.json"},
     Examples{"import", "import topo.txt ibstat.txt nccl.log",
              "import topo.txt --gpu H100_SXM5 --write node.yaml"},

@@ -108,19 +108,20 @@ void Executor<Stamp>::act_plainly(Worker& worker, Stamp start) {
   const std::uint32_t number = take_slot(out);
   if (out.sized) slot_payload_[out.far + number] = payload;
   const Duration overhead = kinds[out.kind].overhead;
+  const bool is_told = worker.readies && out.sized;
   const Stamp begin = worker.readies ? start : start.plus(overhead, Cause::latency);
   Stamp end = begin, last;
   if (payload > 0) {
     Cost& cost = worker_costs_[worker.kind].entry(payload);
     if (cost.bytes != payload) look_up_cost(cost, worker_classes_[worker.kind], payload);
     end = begin.plus(cost.busy, Cause::worker);
-    const bool is_told = worker.readies && out.sized;
     const Stamp gone = is_told ? end.plus(overhead, Cause::latency) : end;
     const Stamp first = is_told ? gone : begin.plus(cost.ahead_of_links, Cause::worker);
     const std::uint32_t* const way = hops_.data() + out.path;
     last = transit_.links.cross_here(way + 1, way + 1 + *way, first, gone, cost.wire);
   } else {
-    last = end.plus(latency_of(out.path), Cause::latency);
+    const Stamp gone = is_told ? end.plus(overhead, Cause::latency) : end;
+    last = gone.plus(latency_of(out.path), Cause::latency);
   }
   const Stamp full = last.plus(kinds[out.kind].sync, Cause::latency);
   slot(out, number) = full;

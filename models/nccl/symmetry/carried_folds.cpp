@@ -92,9 +92,14 @@ std::string_view against_carried_fold(const Cluster& cluster, const NetworkPlan&
   if (plan.rung == Rung::flow) return "";
   if (cluster.fabric().leaf.ethernet)
     return "ports of a switch share its buffer, and marks fall by lot";
-  return keep_their_turns(cluster, run, symmetry)
-             ? ""
-             : "packets of nodes that are alike take turns at a switch";
+  if (!keep_their_turns(cluster, run, symmetry))
+    return "packets of nodes that are alike take turns at a switch";
+  // A mirror turns the order of a switch's ports round, and where packets come in one instant the
+  // port of the lower number goes first. Those of LL128's trees do.
+  const bool mirrors = std::ranges::any_of(symmetry.moves, &Move::reverses);
+  return mirrors && run.protocol == Protocol::ll128
+             ? "packets of both halves come to switches in one instant"
+             : "";
 }
 
 }  // namespace fabricast

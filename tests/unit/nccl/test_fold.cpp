@@ -159,6 +159,9 @@ TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to t
     const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
     const Move* const mirror = mirror_of(symmetry);
     if (symmetry.copies() == 1) continue;
+    CAPTURE(symmetry.rails());
+    CAPTURE(mirror != nullptr);
+    CAPTURE(to_text(drawn.run.algorithm));
     // Where a parent's second GPU reads from the NIC of the first, it does so across sockets for
     // some: moves of one rail are none then, and those of half a node are.
     CHECK((symmetry.rails() == 1 || symmetry.rails() == gpus ||
